@@ -1,0 +1,92 @@
+/**
+ * Every limit and default of the service, in one place. Relations between
+ * them are asserted at the end, so a careless change stops the start.
+ */
+const KiB = 1024;
+const MiB = 1024 * KiB;
+const SECOND_MS = 1000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+export const LIMITS = Object.freeze({
+  // requests
+  maxBodyBytes: 10 * MiB,
+  maxHeaderBytes: 64 * KiB,
+  maxHeaderCount: 200,
+  maxUrlLength: 8 * KiB,
+  maxFilterValues: 100,
+  requestTimeoutMs: 60 * SECOND_MS,
+
+  // identifiers and texts
+  maxWorkflowUrlLength: 2048,
+  maxRunIdLength: 256,
+  maxDeduplicationIdLength: 256,
+  maxEventIdLength: 512,
+  maxLabels: 20,
+  maxLabelLength: 256,
+  maxFlowControlKeyLength: 256,
+  maxStepNameLength: 1024,
+
+  // runs
+  defaultRetries: 3,
+  maxRetries: 100,
+  maxRetryDelayMs: DAY_MS,
+  maxRetryExpressionLength: 512,
+  defaultDeliveryTimeoutMs: 15 * MINUTE_MS,
+  maxDeliveryTimeoutMs: 12 * HOUR_MS,
+  maxDelayMs: 366 * DAY_MS,
+  maxSleepMs: 10 * 366 * DAY_MS,
+  maxJournalSteps: 100_000,
+  maxJournalBytes: 256 * MiB,
+  maxStepResultBytes: 10 * MiB,
+  maxPlannedAtOnce: 10_000,
+  /** An answer of an endpoint beyond this is cut off and counts as a failed attempt. */
+  maxReplyBytes: 32 * MiB,
+  /** What is kept of an endpoint's answer in a dead letter. */
+  maxKeptResponseBytes: 256 * KiB,
+  maxKeptErrorLength: 8 * KiB,
+  deduplicationWindowMs: 10 * MINUTE_MS,
+  maxBatchItems: 100,
+
+  // flow control
+  maxParallelism: 10_000,
+  maxRate: 1_000_000,
+  maxPeriodMs: 7 * DAY_MS,
+
+  // listings and bulk
+  runsPageDefault: 10,
+  runsPageMax: 10,
+  deadLettersPageDefault: 100,
+  deadLettersPageMax: 100,
+  bulkMax: 50,
+
+  // waiting for results
+  defaultResultWaitMs: 30 * SECOND_MS,
+  maxResultWaitMs: 10 * MINUTE_MS,
+
+  // runtime
+  maxDeliveriesInFlight: 512,
+  maxConnectionsPerHost: 256,
+  /** While other steps of a run are out, its code is moved on at most this often. */
+  advanceCoalesceMs: 20,
+  signatureLifetimeS: 300,
+});
+
+/** n-th retry waits e^(2.5 n) seconds, at most a day. */
+export const BACKOFF = Object.freeze({ exponent: 2.5, maxMs: DAY_MS });
+
+export function assertLimits(limits: typeof LIMITS = LIMITS): void {
+  const relations: readonly (readonly [boolean, string])[] = [
+    [limits.defaultRetries <= limits.maxRetries, 'defaultRetries <= maxRetries'],
+    [limits.maxStepResultBytes <= limits.maxReplyBytes, 'maxStepResultBytes <= maxReplyBytes'],
+    [limits.maxStepResultBytes <= limits.maxJournalBytes, 'maxStepResultBytes <= maxJournalBytes'],
+    [limits.maxWorkflowUrlLength <= limits.maxUrlLength, 'maxWorkflowUrlLength <= maxUrlLength'],
+    [limits.defaultDeliveryTimeoutMs <= limits.maxDeliveryTimeoutMs, 'defaultDeliveryTimeoutMs <= maxDeliveryTimeoutMs'],
+    [limits.maxPlannedAtOnce <= limits.maxJournalSteps, 'maxPlannedAtOnce <= maxJournalSteps'],
+    [limits.runsPageDefault <= limits.runsPageMax, 'runsPageDefault <= runsPageMax'],
+    [limits.deadLettersPageDefault <= limits.deadLettersPageMax, 'deadLettersPageDefault <= deadLettersPageMax'],
+    [limits.maxKeptResponseBytes <= limits.maxReplyBytes, 'maxKeptResponseBytes <= maxReplyBytes'],
+  ];
+  for (const [holds, text] of relations) if (!holds) throw new Error(`limits contradict each other: ${text} must hold`);
+}

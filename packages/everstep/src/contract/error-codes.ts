@@ -1,0 +1,49 @@
+/**
+ * Every error that the API answers, in one table: the stable code (sent as
+ * `Svc-Error-Code`), its HTTP status, and what it is about. docs/errors.md is
+ * checked against it both ways.
+ */
+export const ERROR_CODES = Object.freeze({
+  'bad-request': { status: 400, about: 'The request is malformed: a body, header or parameter could not be read.' },
+  'bad-parameter': { status: 400, about: 'A query or path parameter has a wrong type, range or value.' },
+  'bad-header': { status: 400, about: 'A request header has a wrong form or value.' },
+  'bad-body': { status: 400, about: 'The request body does not have the expected form.' },
+  'bad-cursor': { status: 400, about: 'The cursor was not made by this service, or not for this request and its filters.' },
+  'bad-url': { status: 400, about: 'The workflow URL is not an absolute http or https URL, or is too long.' },
+  'bad-expression': { status: 400, about: 'The retry delay expression cannot be parsed or uses something that is not allowed.' },
+  'unknown-region': { status: 400, about: 'The host names a region that does not exist.' },
+  'missing-token': { status: 401, about: 'No credential was sent.' },
+  'bad-token': { status: 401, about: 'The token is malformed, expired, revoked, or not of this region or installation.' },
+  'read-only-token': { status: 403, about: 'The token may only read.' },
+  'blocked-address': { status: 400, about: 'The destination resolves to an address that this service may not call.' },
+  'not-found': { status: 404, about: 'There is no such thing, or not for this token.' },
+  'unknown-route': { status: 404, about: 'No operation has this path.' },
+  'method-not-allowed': { status: 405, about: 'The path exists, but not with this method.' },
+  'run-id-taken': { status: 409, about: 'An active run already has this id.' },
+  'run-not-active': { status: 409, about: 'The run has ended, so it cannot be canceled.' },
+  'body-too-large': { status: 413, about: 'The body is over the limit.' },
+  'url-too-long': { status: 414, about: 'The request URL is over the limit.' },
+  'unsupported-media-type': { status: 415, about: 'The body has a content type that this operation does not take.' },
+  'headers-too-large': { status: 431, about: 'The headers are over the limit.' },
+  'rate-limited': { status: 429, about: 'Too many requests; try again after Retry-After seconds.' },
+  'internal-error': { status: 500, about: 'Something went wrong inside the service.' },
+  unavailable: { status: 503, about: 'The service is starting or stopping.' },
+} as const);
+
+export type ErrorCode = keyof typeof ERROR_CODES;
+
+/** Thrown by request handlers; the server turns it into `{ "error": message }` with the code's status. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly code: ErrorCode;
+  readonly headers: Readonly<Record<string, string>>;
+  /** `message` says what was wrong and what to do; it is shown to the caller. */
+  constructor(code: ErrorCode, message: string, headers: Readonly<Record<string, string>> = {}) {
+    super(message);
+    this.code = code;
+    this.headers = headers;
+  }
+  get status(): number {
+    return ERROR_CODES[this.code].status;
+  }
+}

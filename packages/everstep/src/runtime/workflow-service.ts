@@ -1,0 +1,85 @@
+/**
+ * What the service can be asked to do with runs: the interface between the
+ * HTTP API (and anything else that speaks for users) and the runtime. Inputs
+ * are already validated; expected outcomes are values, not exceptions. Every
+ * promise that resolves with a change does so after the change is durable.
+ */
+import type { DialectName, FailureCallback, RunPayload, RunSettings } from '../engine/run.js';
+import type { DeadLetterFilter, RunRecord, RunReference } from '../ports/store.js';
+
+export interface TriggerCommand {
+  readonly instanceId: string;
+  readonly dialect: DialectName;
+  readonly workflowUrl: string;
+  readonly payload: RunPayload;
+  readonly settings: RunSettings;
+  readonly callerIp: string;
+  /** The caller's run id; null lets the service make one. */
+  readonly workflowRunId: string | null;
+  /** Unix ms before which nothing is delivered; null starts now. */
+  readonly notBefore: number | null;
+  readonly deduplicationId: string | null;
+}
+
+export type TriggerOutcome =
+  | { readonly kind: 'started'; readonly run: RunReference }
+  | { readonly kind: 'deduplicated'; readonly run: RunReference };
+
+/** Overrides of a resume or restart; what is undefined stays as it was. */
+export interface RunOverrides {
+  readonly maxRetries?: number;
+  readonly delayMs?: number;
+  readonly retryDelay?: string;
+  readonly labels?: readonly string[];
+  readonly failureCallback?: FailureCallback;
+  readonly flowControlKey?: string;
+  /** Limits without the key; merged over the run's key when `flowControlKey` is absent. */
+  readonly flowControlLimits?: { readonly parallelism?: number; readonly rate?: number; readonly periodMs?: number };
+}
+
+export interface RecoverCommand {
+  readonly kind: 'resume' | 'restart';
+  readonly instanceId: string;
+  readonly dlqIds: readonly string[];
+  /** `fail`: one missing entry and nothing happens. `skip`: those that others took meanwhile are left out. */
+  readonly whenMissing: 'fail' | 'skip';
+  readonly overrides: RunOverrides;
+  /** Only with one dlqId. */
+  readonly workflowRunId?: string;
+}
+
+export type RecoverOutcome =
+  | { readonly kind: 'recovered'; readonly runs: readonly RunReference[] }
+  | { readonly kind: 'missing'; readonly dlqIds: readonly string[] }
+  | { readonly kind: 'run-id-taken'; readonly run: RunReference }
+  /** Flow control limits were given for a run that has no key, and none was given. */
+  | { readonly kind: 'no-flow-control-key'; readonly dlqId: string };
+
+export type CancelOutcome = { readonly kind: 'canceled' } | { readonly kind: 'not-found' } | { readonly kind: 'not-active' };
+
+export interface WorkflowService {
+  trigger(command: TriggerCommand): Promise<TriggerOutcome>;
+  recover(command: RecoverCommand): Promise<RecoverOutcome>;
+  deleteDeadLetters(command: {
+    readonly instanceId: string;
+    readonly dlqIds: readonly string[];
+    readonly whenMissing: 'fail' | 'skip';
+  }): Promise<
+    { readonly kind: 'deleted'; readonly count: number } | { readonly kind: 'missing'; readonly dlqIds: readonly string[] }
+  >;
+  /** Cancels the active run with this id. */
+  cancel(command: { readonly instanceId: string; readonly workflowRunId: string }): Promise<CancelOutcome>;
+  /** Cancels active runs among those named; returns how many it canceled. */
+  cancelRuns(command: { readonly instanceId: string; readonly runKeys: readonly string[] }): Promise<number>;
+  /** Resolves when the run has ended, with its record; null when the time is up, the run is unknown, or the service stops. */
+  awaitEnd(query: {
+    readonly runKey: string;
+    readonly timeoutMs: number;
+    readonly signal?: AbortSignal;
+  }): Promise<RunRecord | null>;
+  /** Unix ms on the service's clock. */
+  now(): number;
+  newId(prefix: 'wfr' | 'msg' | 'dlq'): string;
+}
+
+export type { DeadLetterFilter };

@@ -1,0 +1,169 @@
+/**
+ * The native step protocol, version 1: what travels between the service and a
+ * workflow endpoint. One request asks the endpoint to go on with a run; its
+ * response carries every outcome. Nothing else is called back.
+ *
+ * The same frames serve one HTTP exchange per step today and a long-lived
+ * connection later: nothing in them names a transport.
+ *
+ * Positions. Steps are numbered in the order in which the workflow code asks
+ * for them, from 1 (0 is the run's initial step). The numbering is a pure
+ * function of the journal's order: a worker resolves recorded steps one at a
+ * time, in recorded order, and lets the code run until it is quiet before it
+ * resolves the next. So what is planned on a prefix of the journal stays
+ * planned, at the same positions, on every longer one.
+ */
+
+/** Version of the frames below. Sent as a number in every frame and as the header `Svc-Workflow-Protocol`. */
+export const PROTOCOL_VERSION = 1;
+
+/** Header names without their prefix (`Svc-` in the native dialect). */
+export const PROTOCOL_HEADER = 'Workflow-Protocol';
+export const NATIVE_PREFIX = 'Svc-';
+
+/** Status with which an endpoint says that retrying cannot help (with `NonRetryable-Error: true`). */
+export const NON_RETRYABLE_STATUS = 489;
+
+export type StepType =
+  | 'Run'
+  | 'SleepFor'
+  | 'SleepUntil'
+  | 'Wait'
+  | 'Notify'
+  | 'Call'
+  | 'Invoke'
+  | 'CreateWebhook'
+  | 'WaitForWebhook';
+
+/** One recorded step. `out` is the result as JSON text; absent when the step has none (undefined). */
+export interface JournalEntry {
+  readonly stepId: number;
+  readonly name: string;
+  readonly type: StepType;
+  readonly out?: string;
+}
+
+/** Bytes as text: UTF-8 where that is lossless, else base64. */
+export interface EncodedBody {
+  readonly encoding: 'utf8' | 'base64';
+  readonly data: string;
+}
+
+/** What the run was triggered with. */
+export interface RunInput {
+  readonly body: EncodedBody;
+  readonly contentType?: string;
+  /** Forwarded headers (`Forward-*` without the prefix), lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Service to endpoint: go on with this run. */
+export interface StepRequest {
+  readonly protocol: typeof PROTOCOL_VERSION;
+  readonly run: {
+    /** Unique key of the run for all time (a run id may be reused after it ended). */
+    readonly key: string;
+    readonly id: string;
+    /** Unix ms. */
+    readonly createdAt: number;
+    readonly workflowUrl: string;
+    readonly labels: readonly string[];
+  };
+  readonly messageId: string;
+  /** Failed attempts of this message before this one. */
+  readonly retried: number;
+  readonly maxRetries: number;
+  /**
+   * The planned run-step to execute, or null: replay, and execute the next
+   * step only if it is the one thing the code waits for.
+   */
+  readonly target: number | null;
+  /** Every step id below this is known to the service (recorded or planned); ids from here on are new. */
+  readonly known: number;
+  readonly journal: {
+    /** Index of the first entry sent. Above 0 only when the worker said that it holds the earlier ones. */
+    readonly from: number;
+    /** Entries of the journal, all told. */
+    readonly length: number;
+    /** The entries from index `from` to `length - 1`, in recorded order. */
+    readonly entries: readonly JournalEntry[];
+  };
+  /** Present exactly when `journal.from` is 0. */
+  readonly input?: RunInput;
+}
+
+/** What a step needs to be planned, by type. Durations in ms, instants in Unix ms. */
+export type PlannedStep =
+  | { readonly stepId: number; readonly name: string; readonly type: 'Run' }
+  | { readonly stepId: number; readonly name: string; readonly type: 'SleepFor'; readonly sleepMs: number }
+  | { readonly stepId: number; readonly name: string; readonly type: 'SleepUntil'; readonly wakeAt: number };
+
+/** A step executed in this exchange. */
+export interface StepResult {
+  readonly stepId: number;
+  readonly name: string;
+  readonly type: StepType;
+  readonly out?: string;
+}
+
+/** A worker process that keeps the run in memory, and how much of the journal it has applied. */
+export interface Hold {
+  readonly worker: string;
+  readonly through: number;
+}
+
+export type RunEnd =
+  | { readonly kind: 'finished' /** JSON text of the returned value; absent for undefined. */; readonly result?: string }
+  | { readonly kind: 'canceled' };
+
+/** The code got further: steps done, steps planned, or the end. HTTP 200. */
+export interface ProgressReply {
+  readonly protocol: typeof PROTOCOL_VERSION;
+  readonly kind: 'progress';
+  /** `journal.length` of the request: what this reply was computed on. */
+  readonly base: number;
+  readonly done: readonly StepResult[];
+  /**
+   * True when the code was run on past `done` until it was quiet, so that `planned` and `end` are complete,
+   * provided that `done` become the entries right after `base`. False when the code could not be moved
+   * past them (siblings are still open): the service asks again when it has recorded them.
+   */
+  readonly advanced: boolean;
+  /** New steps, ids from `known` upwards without gaps, in order. */
+  readonly planned: readonly PlannedStep[];
+  readonly end?: RunEnd;
+  readonly hold?: Hold;
+}
+
+/** A step, or the code between steps, failed. HTTP 500, or 429 with Retry-After, or 489 with NonRetryable-Error: true. */
+export interface FailedReply {
+  readonly protocol: typeof PROTOCOL_VERSION;
+  readonly kind: 'failed';
+  readonly base: number;
+  /** A step that succeeded in this exchange before the code after it failed. */
+  readonly done: readonly StepResult[];
+  /** The step that failed; absent when the workflow code between steps did. */
+  readonly step?: { readonly stepId: number; readonly name: string; readonly type: StepType };
+  readonly error: { readonly name: string; readonly message: string; readonly stack?: string };
+  readonly retry:
+    | { readonly kind: 'backoff' }
+    | { readonly kind: 'after'; readonly delayMs: number }
+    | { readonly kind: 'never' };
+  readonly hold?: Hold;
+}
+
+/** The worker no longer holds the entries before `journal.from`; send the whole journal. Not a failed attempt. HTTP 200. */
+export interface JournalNeededReply {
+  readonly protocol: typeof PROTOCOL_VERSION;
+  readonly kind: 'journal-needed';
+}
+
+/** The endpoint cannot go on with this run, whatever is retried. HTTP 400. */
+export interface RefusedReply {
+  readonly protocol: typeof PROTOCOL_VERSION;
+  readonly kind: 'refused';
+  readonly code: 'unsupported-protocol' | 'journal-mismatch' | 'bad-request';
+  readonly message: string;
+}
+
+export type StepReply = ProgressReply | FailedReply | JournalNeededReply | RefusedReply;
