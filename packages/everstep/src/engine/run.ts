@@ -86,7 +86,13 @@ export type Task =
   /** Call the endpoint to execute one planned step. */
   | (StepTaskBase & { readonly kind: 'step'; readonly retried: number })
   /** Nothing to call: record the step when it is due. */
-  | (StepTaskBase & { readonly kind: 'sleep'; readonly stepType: 'SleepFor' | 'SleepUntil'; readonly sleepMs: number | null });
+  | (StepTaskBase & {
+      readonly kind: 'sleep';
+      readonly stepType: 'SleepFor' | 'SleepUntil';
+      readonly sleepMs: number | null;
+      /** Unix ms; the same as dueAt, but kept while the task is parked. */
+      readonly wakeAt: number;
+    });
 
 export interface Run extends RunIdentity {
   readonly settings: RunSettings;

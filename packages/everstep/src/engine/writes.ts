@@ -1,0 +1,72 @@
+/**
+ * What a decision writes: intents, not rows. A unit is all or nothing: if one
+ * of its guards does not hold, none of its writes happen.
+ */
+import type { DeadLetter, FailedAttempt, FlowControl, RecordedStep, Run, RunOutcome, RunPayload, Task } from './run.js';
+
+export type StoreGuard =
+  /** No active run has this id in this instance. */
+  | { readonly kind: 'run-id-free'; readonly instanceId: string; readonly workflowRunId: string }
+  /** The run exists and is active. */
+  | { readonly kind: 'run-active'; readonly runKey: string }
+  /** Every one of these entries exists in this instance. */
+  | { readonly kind: 'dead-letters-present'; readonly instanceId: string; readonly dlqIds: readonly string[] }
+  /** No unexpired trigger with this deduplication id. */
+  | { readonly kind: 'not-duplicate'; readonly instanceId: string; readonly deduplicationId: string; readonly now: number };
+
+export type StoreWrite =
+  /** The run row and its input. Tasks and journal rows come as writes of their own. */
+  | { readonly kind: 'create-run'; readonly run: Run; readonly input: RunPayload | { readonly copyOf: string } }
+  /** Copies every journal row of one run to another, byte for byte. */
+  | { readonly kind: 'copy-journal'; readonly fromRunKey: string; readonly toRunKey: string }
+  /** Appends to the journal. A row with that index or step id is a fault: the batch is refused. */
+  | { readonly kind: 'record-step'; readonly runKey: string; readonly step: RecordedStep }
+  /** Inserts the task, or replaces the one in its slot. */
+  | { readonly kind: 'put-task'; readonly runKey: string; readonly task: Task }
+  | { readonly kind: 'delete-task'; readonly runKey: string; readonly slot: number }
+  /** Sets every task of the run to not due (the run failed; a resume may want them). */
+  | { readonly kind: 'park-tasks'; readonly runKey: string }
+  | { readonly kind: 'delete-tasks'; readonly runKey: string }
+  | { readonly kind: 'record-attempt'; readonly runKey: string; readonly attempt: FailedAttempt }
+  | { readonly kind: 'end-run'; readonly runKey: string; readonly outcome: RunOutcome; readonly completedAt: number }
+  | { readonly kind: 'add-dead-letter'; readonly entry: DeadLetter }
+  /** Takes the entry out of the DLQ. `became` links the old run to the new one; null when it was deleted. */
+  | {
+      readonly kind: 'take-dead-letter';
+      readonly instanceId: string;
+      readonly dlqId: string;
+      readonly became: { readonly kind: 'resume' | 'restart'; readonly runKey: string } | null;
+    }
+  | {
+      readonly kind: 'remember-deduplication';
+      readonly instanceId: string;
+      readonly deduplicationId: string;
+      readonly runKey: string;
+      readonly expiresAt: number;
+    }
+  /** Registers the key, or replaces its limits (the latest configuration seen wins). */
+  | {
+      readonly kind: 'put-flow-control';
+      readonly instanceId: string;
+      readonly flowControl: FlowControl;
+      readonly at: number;
+    };
+
+export interface CommitUnit {
+  readonly guards: readonly StoreGuard[];
+  readonly writes: readonly StoreWrite[];
+}
+
+export type CommitResult =
+  | { readonly kind: 'applied' }
+  | { readonly kind: 'run-id-taken'; readonly run: RunReference }
+  | { readonly kind: 'duplicate'; readonly run: RunReference }
+  | { readonly kind: 'run-not-active' }
+  | { readonly kind: 'dead-letters-missing'; readonly dlqIds: readonly string[] };
+
+export interface RunReference {
+  readonly runKey: string;
+  readonly workflowRunId: string;
+  /** Unix ms. */
+  readonly createdAt: number;
+}
