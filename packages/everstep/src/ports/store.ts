@@ -16,7 +16,6 @@ import type {
   RecordedStep,
   Run,
   RunIdentity,
-  RunOutcome,
   RunPayload,
   RunSettings,
   RunStatus,

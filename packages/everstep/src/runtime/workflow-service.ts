@@ -71,9 +71,10 @@ export interface WorkflowService {
   cancel(command: { readonly instanceId: string; readonly workflowRunId: string }): Promise<CancelOutcome>;
   /** Cancels active runs among those named; returns how many it canceled. */
   cancelRuns(command: { readonly instanceId: string; readonly runKeys: readonly string[] }): Promise<number>;
-  /** Resolves when the run has ended, with its record; null when the time is up, the run is unknown, or the service stops. */
+  /** Resolves when the run has ended, with its record; null when the time is up, the signal aborts, or the service stops. */
   awaitEnd(query: {
-    readonly runKey: string;
+    readonly instanceId: string;
+    readonly run: RunReference;
     readonly timeoutMs: number;
     readonly signal?: AbortSignal;
   }): Promise<RunRecord | null>;

@@ -1,0 +1,188 @@
+/**
+ * A decision under construction: the run as it will be, and the writes that
+ * make it so. Keeps the two in step, so that no rule of the engine can change
+ * one and forget the other.
+ */
+import type { StepResult } from '@everstep/sdk/protocol';
+import { type DecisionContext, newId } from './ids.js';
+import {
+  ADVANCE_SLOT,
+  type DeadLetter,
+  type DeliveryFailure,
+  type FailedAttempt,
+  type Run,
+  type RunOutcome,
+  type Task,
+} from './run.js';
+import type { StoreWrite } from './writes.js';
+
+/** What an event led to. `writes` empty means that the event had no effect. */
+export interface Decision {
+  readonly run: Run;
+  readonly writes: readonly StoreWrite[];
+  /** Present when this decision ended the run. */
+  readonly outcome: RunOutcome | null;
+  readonly deadLetter: DeadLetter | null;
+}
+
+export const unchanged = (run: Run): Decision => ({ run, writes: [], outcome: null, deadLetter: null });
+
+export class Draft {
+  readonly context: DecisionContext;
+  private run: Run;
+  private readonly tasks: Map<number, Task>;
+  private readonly writes: StoreWrite[] = [];
+  private outcome: RunOutcome | null = null;
+  private deadLetter: DeadLetter | null = null;
+
+  constructor(run: Run, context: DecisionContext) {
+    this.run = run;
+    this.context = context;
+    this.tasks = new Map(run.tasks);
+  }
+
+  get now(): number {
+    return this.context.now;
+  }
+  get settings(): Run['settings'] {
+    return this.run.settings;
+  }
+  get known(): number {
+    return this.run.known;
+  }
+  get journalLength(): number {
+    return this.run.journalLength;
+  }
+  get journalBytes(): number {
+    return this.run.journalBytes;
+  }
+  get ended(): boolean {
+    return this.outcome !== null;
+  }
+  get openTasks(): ReadonlyMap<number, Task> {
+    return this.tasks;
+  }
+
+  task(slot: number): Task | undefined {
+    return this.tasks.get(slot);
+  }
+
+  newMessageId(): string {
+    return newId('msg', this.context);
+  }
+
+  putTask(task: Task): void {
+    this.tasks.set(task.slot, task);
+    if (task.slot >= this.run.known) this.run = { ...this.run, known: task.slot + 1 };
+    this.writes.push({ kind: 'put-task', runKey: this.run.key, task });
+  }
+
+  deleteTask(slot: number): void {
+    if (this.tasks.delete(slot)) this.writes.push({ kind: 'delete-task', runKey: this.run.key, slot });
+  }
+
+  /** The code has been run until quiet on the first `length` entries of the journal. */
+  markQuietAt(length: number): void {
+    if (length > this.run.quietAt) this.run = { ...this.run, quietAt: length };
+  }
+
+  /** Appends a step to the journal and closes its task. */
+  recordStep(result: StepResult, from: Task): void {
+    const own = this.tasks.get(result.stepId);
+    const planned = own && own.kind !== 'advance' ? own : null;
+    this.deleteTask(result.stepId);
+    this.writes.push({
+      kind: 'record-step',
+      runKey: this.run.key,
+      step: {
+        index: this.run.journalLength,
+        stepId: result.stepId,
+        name: result.name,
+        type: result.type,
+        out: result.out ?? null,
+        messageId: planned?.messageId ?? from.messageId,
+        group: planned?.group ?? result.stepId,
+        concurrent: planned?.concurrent ?? 1,
+        createdAt: planned?.createdAt ?? from.createdAt,
+        completedAt: this.now,
+        sleepMs: planned?.kind === 'sleep' ? planned.sleepMs : null,
+        wakeAt: planned?.kind === 'sleep' ? planned.wakeAt : null,
+      },
+    });
+    this.run = {
+      ...this.run,
+      known: Math.max(this.run.known, result.stepId + 1),
+      journalLength: this.run.journalLength + 1,
+      journalBytes: this.run.journalBytes + (result.out?.length ?? 0),
+    };
+  }
+
+  recordAttempt(attempt: FailedAttempt): void {
+    this.writes.push({ kind: 'record-attempt', runKey: this.run.key, attempt });
+  }
+
+  /** Ends the run. A run that succeeded has no use for what is left open; others keep it parked, for the log and a resume. */
+  end(outcome: RunOutcome): void {
+    this.outcome = outcome;
+    this.run = { ...this.run, status: outcome.status };
+    this.writes.push({ kind: outcome.status === 'succeeded' ? 'delete-tasks' : 'park-tasks', runKey: this.run.key });
+    this.writes.push({ kind: 'end-run', runKey: this.run.key, outcome, completedAt: this.now });
+    if (outcome.status === 'succeeded') this.tasks.clear();
+    else for (const task of this.tasks.values()) this.tasks.set(task.slot, { ...task, dueAt: null });
+  }
+
+  /** Ends the run as failed and puts it into the dead letter queue, in one and the same unit. */
+  fail(error: string, failure: DeliveryFailure): void {
+    this.end({ status: 'failed', error });
+    this.deadLetter = {
+      dlqId: newId('dlq', this.context),
+      runKey: this.run.key,
+      instanceId: this.run.instanceId,
+      createdAt: this.now,
+      failureFunctionState: null,
+      responseStatus: failure.status,
+      responseHeaders: failure.responseHeaders,
+      responseBody: failure.responseBody,
+      error,
+    };
+    this.writes.push({ kind: 'add-dead-letter', entry: this.deadLetter });
+  }
+
+  /**
+   * Closes the decision on an active run: a run whose journal is longer than
+   * what its code has seen owes itself an advance (invariant of Run.quietAt).
+   * `othersOutDueMs`: while other steps are out, it may wait that long, so that
+   * a wide fan-out does not ask the endpoint once per finished step.
+   */
+  owe(advanceCoalesceMs: number): void {
+    if (this.outcome !== null) return;
+    const waiting = this.tasks.get(ADVANCE_SLOT);
+    if (this.run.journalLength <= this.run.quietAt) return;
+    let othersOut = false;
+    for (const task of this.tasks.values()) {
+      if (task.kind === 'step' && task.dueAt !== null && task.dueAt <= this.now) {
+        othersOut = true;
+        break;
+      }
+    }
+    const dueAt = othersOut ? this.now + advanceCoalesceMs : this.now;
+    if (waiting?.kind === 'advance' && waiting.dueAt !== null && (waiting.dueAt <= dueAt || waiting.retried > 0)) return;
+    this.putTask({
+      kind: 'advance',
+      slot: ADVANCE_SLOT,
+      messageId: waiting?.messageId ?? this.newMessageId(),
+      dueAt,
+      createdAt: waiting?.createdAt ?? this.now,
+      retried: 0,
+    });
+  }
+
+  finish(): Decision {
+    return {
+      run: { ...this.run, tasks: this.tasks },
+      writes: this.writes,
+      outcome: this.outcome,
+      deadLetter: this.deadLetter,
+    };
+  }
+}

@@ -1,0 +1,42 @@
+/** What a failed attempt leads to: another attempt later, or the dead letter queue. */
+import { LIMITS } from '../config/limits.js';
+import type { Draft } from './decision.js';
+import { retryDelayMs } from './retry-delay.js';
+import type { DeliveryFailure, Task } from './run.js';
+
+type Attempted = Extract<Task, { kind: 'advance' | 'step' }>;
+
+function nextDelayMs(draft: Draft, task: Attempted, failure: DeliveryFailure): number | null {
+  if (failure.retry.kind === 'never' || task.retried >= draft.settings.maxRetries) return null;
+  if (failure.retry.kind === 'after') return Math.min(LIMITS.maxRetryDelayMs, Math.max(0, failure.retry.delayMs));
+  return retryDelayMs(draft.settings.retryDelay, task.retried);
+}
+
+function inWords(task: Attempted, failure: DeliveryFailure): string {
+  const what = task.kind === 'step' ? `step "${task.name}" (${task.slot})` : 'the workflow';
+  const attempts = task.retried + 1;
+  const how =
+    failure.retry.kind === 'never' ? 'failed and is not retried' : `failed after ${attempts} attempt${attempts === 1 ? '' : 's'}`;
+  return `${what} ${how}: ${failure.message}`.slice(0, LIMITS.maxKeptErrorLength);
+}
+
+/** Applies a failed attempt of `task`, which must be the one in its slot. */
+export function failAttempt(draft: Draft, task: Attempted, failure: DeliveryFailure): void {
+  const delayMs = nextDelayMs(draft, task, failure);
+  draft.recordAttempt({
+    slot: task.slot,
+    name: task.kind === 'step' ? task.name : null,
+    messageId: task.messageId,
+    retried: task.retried,
+    at: draft.now,
+    cause: failure.cause,
+    message: failure.message.slice(0, LIMITS.maxKeptErrorLength),
+    status: failure.status,
+    retryAt: delayMs === null ? null : draft.now + delayMs,
+  });
+  if (delayMs === null) {
+    // What failed stays open (parked), so that a resume knows where to go on.
+    draft.putTask(task);
+    draft.fail(inWords(task, failure), failure);
+  } else draft.putTask({ ...task, retried: task.retried + 1, dueAt: draft.now + delayMs });
+}

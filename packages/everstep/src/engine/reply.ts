@@ -1,0 +1,174 @@
+/**
+ * What an endpoint's reply leads to. The reply was computed on a prefix of the
+ * journal (`base`). What the code planned on a prefix is true on every longer
+ * one; but what it did after its own result (`advanced`) is true only if that
+ * result really became the next entry, that is if nothing was recorded since.
+ */
+import type { FailedReply, PlannedStep, ProgressReply, StepReply, StepResult } from '@everstep/sdk/protocol';
+import { LIMITS } from '../config/limits.js';
+import type { Draft } from './decision.js';
+import { failAttempt } from './failure.js';
+import { ADVANCE_SLOT, type DeliveryFailure, type Task } from './run.js';
+
+type Attempted = Extract<Task, { kind: 'advance' | 'step' }>;
+
+/** How the reply came, kept for the dead letter should it be the last. */
+export interface ReplyEnvelope {
+  readonly status: number | null;
+  readonly responseHeaders: Readonly<Record<string, readonly string[]>>;
+  readonly responseBody: Uint8Array;
+}
+
+class Violation extends Error {}
+
+function failureOf(
+  envelope: ReplyEnvelope,
+  cause: DeliveryFailure['cause'],
+  message: string,
+  retry: DeliveryFailure['retry'],
+): DeliveryFailure {
+  return { cause, message, retry, ...envelope };
+}
+
+function recordDone(draft: Draft, task: Attempted, done: readonly StepResult[]): void {
+  for (const result of done) {
+    const open = draft.task(result.stepId);
+    if (result.stepId > draft.known)
+      throw new Violation(`it reports step ${result.stepId}, but the next new step is ${draft.known}`);
+    if (result.stepId < draft.known) {
+      // Recorded before (a duplicate of an attempt that was given up): exactly-once recording is ours to keep.
+      if (open === undefined || open.kind === 'advance') continue;
+      if (open.kind !== 'step')
+        throw new Violation(`it reports step ${result.stepId} as executed, but that is a ${open.kind} of the service`);
+      if (open.name !== result.name) {
+        throw new Violation(`it reports step ${result.stepId} as "${result.name}", planned as "${open.name}"`);
+      }
+    }
+    draft.recordStep(result, task);
+    if (draft.journalLength > LIMITS.maxJournalSteps)
+      throw new Violation(`its journal has more than ${LIMITS.maxJournalSteps} steps`);
+    if (draft.journalBytes > LIMITS.maxJournalBytes)
+      throw new Violation(`its results are over ${LIMITS.maxJournalBytes} bytes in all`);
+  }
+}
+
+function plan(draft: Draft, planned: readonly PlannedStep[]): void {
+  const added = planned.filter((step) => step.stepId >= draft.known);
+  if (added.length > LIMITS.maxPlannedAtOnce) throw new Violation(`it plans more than ${LIMITS.maxPlannedAtOnce} steps at once`);
+  const group = draft.known;
+  for (const step of planned) {
+    if (step.stepId < group) {
+      const open = draft.task(step.stepId);
+      if (open && open.kind !== 'advance' && open.name !== step.name) {
+        throw new Violation(`it plans step ${step.stepId} as "${step.name}", planned before as "${open.name}"`);
+      }
+      continue;
+    }
+    if (step.stepId !== draft.known) throw new Violation(`it plans step ${step.stepId}, but the next new step is ${draft.known}`);
+    const base = {
+      slot: step.stepId,
+      name: step.name,
+      group,
+      concurrent: added.length,
+      messageId: draft.newMessageId(),
+      createdAt: draft.now,
+    };
+    if (step.type === 'Run') draft.putTask({ ...base, kind: 'step', dueAt: draft.now, retried: 0 });
+    else {
+      const sleepMs = step.type === 'SleepFor' ? step.sleepMs : null;
+      const wakeAt = Math.max(draft.now, step.type === 'SleepFor' ? draft.now + step.sleepMs : step.wakeAt);
+      draft.putTask({ ...base, kind: 'sleep', stepType: step.type, sleepMs, wakeAt, dueAt: wakeAt });
+    }
+  }
+}
+
+function onProgress(draft: Draft, task: Attempted, reply: ProgressReply, envelope: ReplyEnvelope): void {
+  const current = reply.base === draft.journalLength;
+  recordDone(draft, task, reply.done);
+  if (task.kind === 'step' && draft.task(task.slot) !== undefined) {
+    throw new Violation(`it was asked for step ${task.slot} ("${task.name}") and did not report it`);
+  }
+  if (task.kind === 'advance') draft.deleteTask(ADVANCE_SLOT);
+  const pastDone = reply.done.length > 0 && reply.advanced;
+  draft.markQuietAt(pastDone && current ? reply.base + reply.done.length : reply.base);
+  if (!pastDone || current) {
+    plan(draft, reply.planned);
+    if (reply.end?.kind === 'finished') draft.end({ status: 'succeeded', result: reply.end.result ?? null });
+    else if (reply.end?.kind === 'canceled') draft.end({ status: 'canceled' });
+  }
+  draft.owe(LIMITS.advanceCoalesceMs);
+  if (!draft.ended && draft.openTasks.size === 0) {
+    const stuck = failureOf(
+      envelope,
+      'not-protocol',
+      'the endpoint answered that the workflow neither finished nor waits for a step',
+      {
+        kind: 'never',
+      },
+    );
+    draft.fail(stuck.message, stuck);
+  }
+}
+
+function onFailed(draft: Draft, task: Attempted, reply: FailedReply, envelope: ReplyEnvelope): void {
+  const current = reply.base === draft.journalLength;
+  recordDone(draft, task, reply.done);
+  const { step, error } = reply;
+  const failure = failureOf(envelope, step ? 'step' : 'workflow', `${error.name}: ${error.message}`, reply.retry);
+  if (step && step.stepId === draft.known) {
+    // The attempt found the step and failed in it: from now on the step is a task of its own.
+    if (task.kind === 'advance') draft.deleteTask(ADVANCE_SLOT);
+    const found: Attempted = { ...task, kind: 'step', slot: step.stepId, name: step.name, group: step.stepId, concurrent: 1 };
+    draft.markQuietAt(reply.base);
+    draft.putTask(found);
+    failAttempt(draft, found, failure);
+  } else if (step) {
+    const own = draft.task(step.stepId);
+    if (own?.kind === 'step' && own.slot === task.slot) failAttempt(draft, own, failure);
+    else throw new Violation(`it reports a failure of step ${step.stepId}, which it was not asked for`);
+  } else if (reply.done.length > 0 && !current) {
+    // The code failed on an order of results that did not come to be: ask again on the real one.
+    draft.owe(LIMITS.advanceCoalesceMs);
+  } else {
+    const advance: Attempted =
+      task.kind === 'advance'
+        ? task
+        : {
+            kind: 'advance',
+            slot: ADVANCE_SLOT,
+            messageId: draft.newMessageId(),
+            dueAt: draft.now,
+            createdAt: draft.now,
+            retried: 0,
+          };
+    failAttempt(draft, advance, failure);
+  }
+  draft.owe(LIMITS.advanceCoalesceMs);
+}
+
+/** Applies a reply to the attempt of `task`, which is the one in its slot. */
+export function applyReply(base: () => Draft, task: Attempted, reply: StepReply, envelope: ReplyEnvelope): Draft {
+  const draft = base();
+  try {
+    switch (reply.kind) {
+      case 'progress':
+        onProgress(draft, task, reply, envelope);
+        return draft;
+      case 'failed':
+        onFailed(draft, task, reply, envelope);
+        return draft;
+      case 'refused':
+        failAttempt(draft, task, failureOf(envelope, 'refused', reply.message, { kind: 'never' }));
+        return draft;
+      case 'journal-needed':
+        throw new Violation('it asks for the journal although the whole of it was sent');
+    }
+  } catch (violation) {
+    if (!(violation instanceof Violation)) throw violation;
+    // Nothing of a reply that breaks the protocol is kept.
+    const fresh = base();
+    const message = `the endpoint broke the step protocol: ${violation.message}`;
+    failAttempt(fresh, task, failureOf(envelope, 'not-protocol', message, { kind: 'never' }));
+    return fresh;
+  }
+}

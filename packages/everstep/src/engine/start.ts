@@ -1,0 +1,188 @@
+/** How a run begins: triggered, or made from a dead letter. */
+import { LIMITS } from '../config/limits.js';
+import { type DecisionContext, newId, newKey } from './ids.js';
+import {
+  ADVANCE_SLOT,
+  type DialectName,
+  type FailureCallback,
+  type FlowControl,
+  type Run,
+  type RunPayload,
+  type RunSettings,
+  type Task,
+} from './run.js';
+import type { CommitUnit, StoreGuard, StoreWrite } from './writes.js';
+
+export interface StartCommand {
+  readonly instanceId: string;
+  readonly dialect: DialectName;
+  readonly workflowUrl: string;
+  readonly payload: RunPayload;
+  readonly settings: RunSettings;
+  readonly callerIp: string;
+  readonly workflowRunId: string | null;
+  /** Unix ms; null starts now. */
+  readonly notBefore: number | null;
+  readonly deduplicationId: string | null;
+}
+
+export interface Started {
+  readonly run: Run;
+  readonly unit: CommitUnit;
+}
+
+function flowControlWrites(run: Run, context: DecisionContext): readonly StoreWrite[] {
+  const flowControl = run.settings.flowControl;
+  if (flowControl === null) return [];
+  return [{ kind: 'put-flow-control', instanceId: run.instanceId, flowControl, at: context.now }];
+}
+
+const putTasks = (run: Run): readonly StoreWrite[] =>
+  [...run.tasks.values()].map((task) => ({ kind: 'put-task', runKey: run.key, task }));
+
+const freeRunId = (run: Run): StoreGuard => ({
+  kind: 'run-id-free',
+  instanceId: run.instanceId,
+  workflowRunId: run.workflowRunId,
+});
+
+/** A new run with one task: call the endpoint for the first time. */
+export function startRun(command: StartCommand, context: DecisionContext): Started {
+  const key = newKey(context);
+  const first: Task = {
+    kind: 'advance',
+    slot: ADVANCE_SLOT,
+    messageId: newId('msg', context),
+    dueAt: Math.max(context.now, command.notBefore ?? 0),
+    createdAt: context.now,
+    retried: 0,
+  };
+  const run: Run = {
+    key,
+    instanceId: command.instanceId,
+    workflowRunId: command.workflowRunId ?? `wfr_${key}`,
+    createdAt: context.now,
+    dialect: command.dialect,
+    workflowUrl: command.workflowUrl,
+    callerIp: command.callerIp,
+    origin: null,
+    settings: command.settings,
+    status: 'active',
+    known: 1,
+    journalLength: 0,
+    journalBytes: 0,
+    quietAt: -1,
+    tasks: new Map([[ADVANCE_SLOT, first]]),
+  };
+  const { deduplicationId, instanceId } = command;
+  const guards: StoreGuard[] = [];
+  const writes: StoreWrite[] = [
+    { kind: 'create-run', run, input: command.payload },
+    ...putTasks(run),
+    ...flowControlWrites(run, context),
+  ];
+  // An id that was made this moment is free by construction; only a caller's id needs the look-up.
+  if (command.workflowRunId !== null) guards.push(freeRunId(run));
+  if (deduplicationId !== null) {
+    guards.unshift({ kind: 'not-duplicate', instanceId, deduplicationId, now: context.now });
+    const expiresAt = context.now + LIMITS.deduplicationWindowMs;
+    writes.push({ kind: 'remember-deduplication', instanceId, deduplicationId, runKey: key, expiresAt });
+  }
+  return { run, unit: { guards, writes } };
+}
+
+export interface Overrides {
+  readonly maxRetries?: number;
+  readonly delayMs?: number;
+  readonly retryDelay?: string;
+  readonly labels?: readonly string[];
+  readonly failureCallback?: FailureCallback;
+  readonly flowControlKey?: string;
+  readonly flowControlLimits?: Omit<FlowControl, 'key'>;
+}
+
+export interface RecoverRequest {
+  readonly kind: 'resume' | 'restart';
+  readonly dlqId: string;
+  readonly overrides: Overrides;
+  readonly workflowRunId: string | null;
+}
+
+function overriddenFlowControl(was: FlowControl | null, overrides: Overrides): FlowControl | null | 'no-key' {
+  const { flowControlKey: key, flowControlLimits: limits } = overrides;
+  if (key === undefined && limits === undefined) return was;
+  if (key === undefined && was === null) return 'no-key';
+  const { key: originalKey = '', ...originalLimits } = was ?? {};
+  return { key: key ?? originalKey, ...(limits ?? originalLimits) };
+}
+
+/** What is open in a failed run, made due again: attempts start over, sleeps keep their time. */
+function reopened(task: Task, now: number, delayMs: number, context: DecisionContext): Task {
+  const messageId = newId('msg', context);
+  if (task.kind === 'sleep') return { ...task, messageId, dueAt: task.wakeAt };
+  return { ...task, messageId, retried: 0, dueAt: now + delayMs };
+}
+
+/**
+ * A new run from a dead letter. Taking the entry and making the run are one
+ * unit, guarded by the entry's presence: of two callers at once one makes a
+ * run, and the other is told that the entry is gone.
+ */
+export function recoverRun(failed: Run, request: RecoverRequest, context: DecisionContext): Started | 'no-flow-control-key' {
+  const { overrides, kind, dlqId } = request;
+  const flowControl = overriddenFlowControl(failed.settings.flowControl, overrides);
+  if (flowControl === 'no-key') return 'no-flow-control-key';
+  const settings: RunSettings = {
+    maxRetries: overrides.maxRetries ?? failed.settings.maxRetries,
+    retryDelay: overrides.retryDelay ?? failed.settings.retryDelay,
+    deliveryTimeoutMs: failed.settings.deliveryTimeoutMs,
+    labels: overrides.labels ?? failed.settings.labels,
+    flowControl,
+    failureCallback: overrides.failureCallback ?? failed.settings.failureCallback,
+  };
+  const delayMs = overrides.delayMs ?? 0;
+  const started = startRun(
+    {
+      instanceId: failed.instanceId,
+      dialect: failed.dialect,
+      workflowUrl: failed.workflowUrl,
+      payload: { body: new Uint8Array(), contentType: null, forwardHeaders: {} },
+      settings,
+      callerIp: failed.callerIp,
+      workflowRunId: request.workflowRunId,
+      notBefore: context.now + delayMs,
+      deduplicationId: null,
+    },
+    context,
+  );
+  const open = [...failed.tasks.values()].map((task) => reopened(task, context.now, delayMs, context));
+  const resumed: Partial<Run> =
+    kind === 'restart'
+      ? {}
+      : {
+          known: failed.known,
+          journalLength: failed.journalLength,
+          journalBytes: failed.journalBytes,
+          // With nothing open there is still the code to be asked: the first task of a fresh run does that.
+          quietAt: open.length === 0 || failed.tasks.has(ADVANCE_SLOT) ? -1 : failed.journalLength,
+          tasks: open.length === 0 ? started.run.tasks : new Map(open.map((task) => [task.slot, task])),
+        };
+  const run: Run = {
+    ...started.run,
+    ...resumed,
+    origin: {
+      kind,
+      runKey: failed.key,
+      workflowRunId: failed.workflowRunId,
+      workflowCreatedAt: failed.createdAt,
+      dlqId,
+    },
+  };
+  const guards: StoreGuard[] = [{ kind: 'dead-letters-present', instanceId: run.instanceId, dlqIds: [dlqId] }];
+  if (request.workflowRunId !== null) guards.push(freeRunId(run));
+  const writes: StoreWrite[] = [{ kind: 'create-run', run, input: { copyOf: failed.key } }];
+  if (kind === 'resume') writes.push({ kind: 'copy-journal', fromRunKey: failed.key, toRunKey: run.key });
+  writes.push(...putTasks(run), ...flowControlWrites(run, context));
+  writes.push({ kind: 'take-dead-letter', instanceId: run.instanceId, dlqId, became: { kind, runKey: run.key } });
+  return { run, unit: { guards, writes } };
+}

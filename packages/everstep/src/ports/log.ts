@@ -1,0 +1,7 @@
+/** What the service says about itself. Never a token, a secret or a payload. */
+export interface Log {
+  debug(details: Readonly<Record<string, unknown>>, message: string): void;
+  info(details: Readonly<Record<string, unknown>>, message: string): void;
+  warn(details: Readonly<Record<string, unknown>>, message: string): void;
+  error(details: Readonly<Record<string, unknown>>, message: string): void;
+}

@@ -1,0 +1,65 @@
+/**
+ * Group commit: decisions that are taken in one turn of the event loop become
+ * durable in one transaction, so a hundred concurrent runs share an fsync.
+ */
+import type { CommitResult, CommitUnit } from '../engine/writes.js';
+import type { Clock } from '../ports/clock.js';
+import type { Store } from '../ports/store.js';
+
+interface Pending {
+  readonly unit: CommitUnit;
+  readonly resolve: (result: CommitResult) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export class Committer {
+  private readonly store: Store;
+  private readonly clock: Clock;
+  private pending: Pending[] = [];
+  private scheduled = false;
+  private writing: Promise<void> = Promise.resolve();
+
+  constructor(store: Store, clock: Clock) {
+    this.store = store;
+    this.clock = clock;
+  }
+
+  /** Resolves when the unit is durable, or was refused by a guard; rejects when nothing of its batch happened. */
+  submit(unit: CommitUnit): Promise<CommitResult> {
+    return new Promise((resolve, reject) => {
+      this.pending.push({ unit, resolve, reject });
+      if (this.scheduled) return;
+      this.scheduled = true;
+      this.clock.endOfTurn(() => {
+        // Batches go to the store one after the other: order is part of what they mean.
+        this.writing = this.writing.then(() => this.flush());
+      });
+    });
+  }
+
+  /** Resolves when everything that was submitted before is written. */
+  async settled(): Promise<void> {
+    while (this.scheduled || this.pending.length > 0) {
+      await new Promise<void>((resolve) => this.clock.endOfTurn(resolve));
+      await this.writing;
+    }
+    await this.writing;
+  }
+
+  private async flush(): Promise<void> {
+    const batch = this.pending;
+    this.pending = [];
+    this.scheduled = false;
+    if (batch.length === 0) return;
+    try {
+      const results = await this.store.commit(batch.map((item) => item.unit));
+      for (const [index, item] of batch.entries()) {
+        const result = results[index];
+        if (result) item.resolve(result);
+        else item.reject(new Error('the store gave no result for a unit'));
+      }
+    } catch (error) {
+      for (const item of batch) item.reject(error);
+    }
+  }
+}

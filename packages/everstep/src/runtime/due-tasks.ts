@@ -1,0 +1,119 @@
+/**
+ * Finds tasks whose time has come. The store is the only timetable: one timer
+ * stands at the earliest due time there is, and a scan reads what became due
+ * since the scan before. Tasks that are due at once never pass through here
+ * but after a restart.
+ */
+import type { Clock } from '../ports/clock.js';
+import type { Log } from '../ports/log.js';
+import type { Store, TaskReference } from '../ports/store.js';
+
+const PAGE = 500;
+/** While so many tasks wait for a place, further due ones stay in the store. */
+const BACKLOG_MAX = 20_000;
+const RETRY_AFTER_FAULT_MS = 1000;
+
+export interface DueTaskOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly take: (task: TaskReference) => Promise<void>;
+  readonly backlog: () => number;
+}
+
+export class DueTasks {
+  private readonly options: DueTaskOptions;
+  /** Everything due up to here has been taken. */
+  private scanned: TaskReference | null = null;
+  private wakeAt = Number.POSITIVE_INFINITY;
+  private cancelTimer: () => void = () => {};
+  private scanning: Promise<void> | null = null;
+  private again = false;
+  private stopped = true;
+
+  constructor(options: DueTaskOptions) {
+    this.options = options;
+  }
+
+  start(): Promise<void> {
+    this.stopped = false;
+    return this.scan();
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true;
+    this.cancelTimer();
+    await this.scanning;
+  }
+
+  /** A task was recorded that is due at `dueAt`, in the future. */
+  expect(dueAt: number): void {
+    if (dueAt < this.wakeAt) this.wake(dueAt);
+  }
+
+  /** The places for tasks are free again. */
+  resume(): void {
+    if (this.waitsForPlaces && this.options.backlog() < BACKLOG_MAX / 2) {
+      this.waitsForPlaces = false;
+      void this.scan();
+    }
+  }
+  private waitsForPlaces = false;
+
+  /** Reads everything that is due again, also what was taken before (a batch was lost). */
+  restart(): void {
+    this.scanned = null;
+    this.wake(this.options.clock.now() + RETRY_AFTER_FAULT_MS);
+  }
+
+  private wake(at: number): void {
+    if (this.stopped) return;
+    this.cancelTimer();
+    this.wakeAt = at;
+    this.cancelTimer = this.options.clock.setTimer(at, () => {
+      this.wakeAt = Number.POSITIVE_INFINITY;
+      void this.scan();
+    });
+  }
+
+  private scan(): Promise<void> {
+    if (this.scanning) {
+      this.again = true;
+      return this.scanning;
+    }
+    this.scanning = this.scanAll()
+      .catch((error: unknown) => {
+        this.options.log.error({ error: String(error) }, 'reading due tasks failed; trying again');
+        this.restart();
+      })
+      .finally(() => {
+        this.scanning = null;
+        if (this.again && !this.stopped) {
+          this.again = false;
+          void this.scan();
+        }
+      });
+    return this.scanning;
+  }
+
+  private async scanAll(): Promise<void> {
+    const { store, clock, take, backlog } = this.options;
+    const before = clock.now();
+    for (;;) {
+      if (this.stopped) return;
+      if (backlog() >= BACKLOG_MAX) {
+        this.waitsForPlaces = true;
+        return;
+      }
+      const page = await store.dueTasks({ before, after: this.scanned, limit: PAGE });
+      for (const task of page) await take(task);
+      const last = page.at(-1);
+      if (last) this.scanned = last;
+      if (page.length < PAGE) break;
+    }
+    // Behind every task of this very millisecond: those that come to be due in it later are acted on as they are recorded.
+    this.scanned = { dueAt: before, runKey: '\uffff', slot: Number.MAX_SAFE_INTEGER };
+    const next = await store.nextDueAt({ after: before });
+    if (next !== null) this.expect(next);
+  }
+}

@@ -1,0 +1,41 @@
+/** Clients that wait for the end of a run. Nothing polls: the decision that ends a run wakes them. */
+import type { Clock } from '../ports/clock.js';
+
+export class EndWatch {
+  private readonly clock: Clock;
+  private readonly watchers = new Map<string, Set<(ended: boolean) => void>>();
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+  }
+
+  /** Resolves with true when the run ends, with false when the time is up, `signal` aborts, or all are released. */
+  watch(runKey: string, timeoutMs: number, signal?: AbortSignal): Promise<boolean> {
+    return new Promise((resolve) => {
+      const settle = (ended: boolean) => {
+        cancelTimer();
+        signal?.removeEventListener('abort', giveUp);
+        const set = this.watchers.get(runKey);
+        set?.delete(settle);
+        if (set?.size === 0) this.watchers.delete(runKey);
+        resolve(ended);
+      };
+      const giveUp = () => settle(false);
+      const cancelTimer = this.clock.setTimer(this.clock.now() + timeoutMs, giveUp);
+      signal?.addEventListener('abort', giveUp);
+      const set = this.watchers.get(runKey);
+      if (set) set.add(settle);
+      else this.watchers.set(runKey, new Set([settle]));
+      if (signal?.aborted) giveUp();
+    });
+  }
+
+  ended(runKey: string): void {
+    const set = this.watchers.get(runKey);
+    if (set) for (const settle of [...set]) settle(true);
+  }
+
+  releaseAll(): void {
+    for (const set of [...this.watchers.values()]) for (const settle of [...set]) settle(false);
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * What is due and waits for a place: tasks by destination, so that one slow
+ * host holds up nobody else. What has begun is finished first (three in four
+ * places), so that a burst of new runs does not make every run slow.
+ */
+import type { TaskReference } from '../ports/store.js';
+
+export type Ready = Pick<TaskReference, 'runKey' | 'slot'>;
+
+/** A first-in-first-out list whose front is taken in constant time. */
+class Fifo<Item> {
+  private items: Item[] = [];
+  private head = 0;
+
+  get length(): number {
+    return this.items.length - this.head;
+  }
+  push(item: Item): void {
+    this.items.push(item);
+  }
+  shift(): Item | undefined {
+    const item = this.items[this.head];
+    if (this.head < this.items.length) this.head++;
+    if (this.head > 1024 && this.head * 2 > this.items.length) {
+      this.items = this.items.slice(this.head);
+      this.head = 0;
+    }
+    return item;
+  }
+}
+
+interface Lane {
+  readonly begun: Fifo<Ready>;
+  readonly fresh: Fifo<Ready>;
+  inFlight: number;
+  turn: number;
+}
+
+export interface ReadyQueueLimits {
+  readonly maxInFlight: number;
+  readonly maxInFlightPerHost: number;
+}
+
+export class ReadyQueue {
+  private readonly limits: ReadyQueueLimits;
+  private readonly lanes = new Map<string, Lane>();
+  private readonly known = new Set<string>();
+  private inFlightTotal = 0;
+
+  constructor(limits: ReadyQueueLimits) {
+    this.limits = limits;
+  }
+
+  get inFlight(): number {
+    return this.inFlightTotal;
+  }
+  /** Tasks queued or in flight. */
+  get size(): number {
+    return this.known.size;
+  }
+
+  /** False when the task is queued or in flight already. */
+  add(host: string, task: Ready, begun: boolean): boolean {
+    const id = `${task.runKey}/${task.slot}`;
+    if (this.known.has(id)) return false;
+    this.known.add(id);
+    let lane = this.lanes.get(host);
+    if (!lane) {
+      lane = { begun: new Fifo(), fresh: new Fifo(), inFlight: 0, turn: 0 };
+      this.lanes.set(host, lane);
+    }
+    (begun ? lane.begun : lane.fresh).push(task);
+    return true;
+  }
+
+  /** Takes tasks that have a place, at most `freshAllowed` of them first deliveries, and hands each to `start`. */
+  drain(freshAllowed: number, start: (host: string, task: Ready) => void): void {
+    let freshLeft = freshAllowed;
+    for (const [host, lane] of this.lanes) {
+      while (this.inFlightTotal < this.limits.maxInFlight && lane.inFlight < this.limits.maxInFlightPerHost) {
+        const freshTurn = lane.turn % 4 === 3 && lane.fresh.length > 0 && freshLeft > 0;
+        const fresh = freshTurn || lane.begun.length === 0;
+        if (fresh && freshLeft <= 0) break;
+        const task = fresh ? lane.fresh.shift() : lane.begun.shift();
+        if (!task) break;
+        if (fresh) freshLeft--;
+        lane.turn++;
+        lane.inFlight++;
+        this.inFlightTotal++;
+        start(host, task);
+      }
+    }
+  }
+
+  /** True when a first delivery waits only because of what `drain` was allowed. */
+  get hasFresh(): boolean {
+    for (const lane of this.lanes.values()) if (lane.fresh.length > 0) return true;
+    return false;
+  }
+
+  /** The task is no longer in flight. */
+  done(host: string, task: Ready): void {
+    this.known.delete(`${task.runKey}/${task.slot}`);
+    this.inFlightTotal--;
+    const lane = this.lanes.get(host);
+    if (!lane) return;
+    lane.inFlight--;
+    if (lane.inFlight === 0 && lane.begun.length === 0 && lane.fresh.length === 0) this.lanes.delete(host);
+  }
+}

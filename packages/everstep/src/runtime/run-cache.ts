@@ -1,0 +1,103 @@
+/**
+ * Active runs in memory, as of the last decision taken on them. Decisions are
+ * taken on these states one after the other without waiting for the disk; a
+ * batch that cannot be written drops the states that it would have made.
+ */
+import type { Run, RunPayload } from '../engine/run.js';
+import type { Store } from '../ports/store.js';
+
+export interface CachedRun {
+  /** As of the last decision; the next one is taken on this. */
+  run: Run;
+  /** As of the last decision that is durable; only this is ever shown to an endpoint. */
+  durable: Run;
+  /** Headers that go along with every delivery of the run. */
+  readonly forwardHeaders: RunPayload['forwardHeaders'];
+  /** What it was triggered with, until it has been sent once. */
+  payload: RunPayload | null;
+  /** The worker process that said it holds the run, and how far. */
+  hold: { readonly worker: string; readonly through: number } | null;
+  /** How often a worker was sent a part of the journal and did not hold the rest. */
+  misses: number;
+  /** Decisions that are not durable yet. */
+  uncommitted: number;
+  /** Deliveries under way: by slot, how to give them up. */
+  readonly deliveries: Map<number, AbortController>;
+}
+
+export class RunCache {
+  private readonly store: Store;
+  private readonly capacity: number;
+  private readonly entries = new Map<string, CachedRun>();
+  private readonly loading = new Map<string, Promise<CachedRun | null>>();
+
+  constructor(store: Store, capacity: number) {
+    this.store = store;
+    this.capacity = capacity;
+  }
+
+  get size(): number {
+    return this.entries.size;
+  }
+
+  peek(runKey: string): CachedRun | undefined {
+    return this.entries.get(runKey);
+  }
+
+  add(run: Run, payload: RunPayload): CachedRun {
+    const entry: CachedRun = {
+      run,
+      durable: run,
+      forwardHeaders: payload.forwardHeaders,
+      payload,
+      hold: null,
+      misses: 0,
+      uncommitted: 0,
+      deliveries: new Map(),
+    };
+    this.entries.set(run.key, entry);
+    this.shrink();
+    return entry;
+  }
+
+  giveUpDeliveries(): void {
+    for (const entry of this.entries.values()) for (const control of entry.deliveries.values()) control.abort();
+  }
+
+  drop(runKey: string): void {
+    this.entries.delete(runKey);
+  }
+
+  /** The run, from memory or from the store; null when it does not exist or has ended. */
+  load(runKey: string): Promise<CachedRun | null> | CachedRun {
+    const entry = this.entries.get(runKey);
+    if (entry) {
+      this.entries.delete(runKey);
+      this.entries.set(runKey, entry);
+      return entry;
+    }
+    const under = this.loading.get(runKey);
+    if (under) return under;
+    const loading = this.read(runKey).finally(() => this.loading.delete(runKey));
+    this.loading.set(runKey, loading);
+    return loading;
+  }
+
+  private async read(runKey: string): Promise<CachedRun | null> {
+    const run = await this.store.loadRun({ runKey });
+    if (run?.status !== 'active') return null;
+    const payload = await this.store.loadPayload({ runKey });
+    if (payload === null) return null;
+    return this.entries.get(runKey) ?? this.add(run, payload);
+  }
+
+  /** Lets the least recently used runs go, but none with something under way. */
+  private shrink(): void {
+    if (this.entries.size <= this.capacity) return;
+    let looked = 0;
+    for (const [key, entry] of this.entries) {
+      if (this.entries.size <= this.capacity || ++looked > 64) return;
+      if (entry.uncommitted === 0 && entry.deliveries.size === 0) this.entries.delete(key);
+    }
+  }
+}

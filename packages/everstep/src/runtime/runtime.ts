@@ -1,0 +1,148 @@
+/** The workflow service on one store: what users ask for, made durable and driven. */
+import { type IdPrefix, newId } from '../engine/ids.js';
+import type { RunPayload } from '../engine/run.js';
+import { recoverRun, type Started, startRun } from '../engine/start.js';
+import type { CommitResult } from '../engine/writes.js';
+import type { RunRecord, RunReference } from '../ports/store.js';
+import { RunDriver, type RunDriverOptions } from './run-driver.js';
+import type {
+  CancelOutcome,
+  RecoverCommand,
+  RecoverOutcome,
+  TriggerCommand,
+  TriggerOutcome,
+  WorkflowService,
+} from './workflow-service.js';
+
+export interface Runtime extends WorkflowService {
+  /** Takes up everything that is owed. */
+  start(): Promise<void>;
+  stop(options: { readonly graceMs: number }): Promise<void>;
+}
+
+const referenceOf = ({ run }: Started): RunReference => ({
+  runKey: run.key,
+  workflowRunId: run.workflowRunId,
+  createdAt: run.createdAt,
+});
+
+interface Recovery {
+  readonly started: Started;
+  readonly payload: RunPayload;
+}
+
+export function createRuntime(options: RunDriverOptions): Runtime {
+  const { store, clock } = options;
+  const driver = new RunDriver(options);
+
+  async function prepare(command: RecoverCommand, dlqId: string): Promise<Recovery | 'missing' | 'no-flow-control-key'> {
+    const letter = await store.findDeadLetter({ instanceId: command.instanceId, dlqId });
+    const failed = letter && (await store.loadRun({ runKey: letter.runKey }));
+    if (!letter || !failed) return 'missing';
+    const { kind, overrides, workflowRunId = null } = command;
+    const started = recoverRun(failed, { kind, dlqId, overrides, workflowRunId }, driver.context);
+    return started === 'no-flow-control-key' ? started : { started, payload: letter.payload };
+  }
+
+  /** All of them in one unit: one entry that is gone, and nothing happens. */
+  async function recoverAll(recoveries: readonly Recovery[]): Promise<CommitResult> {
+    return driver.commit({
+      guards: recoveries.flatMap(({ started }) => started.unit.guards),
+      writes: recoveries.flatMap(({ started }) => started.unit.writes),
+    });
+  }
+
+  async function recover(command: RecoverCommand): Promise<RecoverOutcome> {
+    const recoveries: Recovery[] = [];
+    const missing: string[] = [];
+    for (const dlqId of command.dlqIds) {
+      const prepared = await prepare(command, dlqId);
+      if (prepared === 'no-flow-control-key') return { kind: 'no-flow-control-key', dlqId };
+      if (prepared === 'missing') missing.push(dlqId);
+      else recoveries.push(prepared);
+    }
+    if (missing.length > 0 && command.whenMissing === 'fail') return { kind: 'missing', dlqIds: missing };
+    const begun: RunReference[] = [];
+    const batches = command.whenMissing === 'fail' ? [recoveries] : recoveries.map((recovery) => [recovery]);
+    const results = await Promise.all(batches.map(recoverAll));
+    for (const [index, result] of results.entries()) {
+      if (result.kind === 'run-id-taken') return { kind: 'run-id-taken', run: result.run };
+      if (result.kind === 'dead-letters-missing' && command.whenMissing === 'fail')
+        return { kind: 'missing', dlqIds: result.dlqIds };
+      if (result.kind !== 'applied') continue;
+      for (const { started, payload } of batches[index] ?? []) {
+        driver.begin(started.run, payload);
+        begun.push(referenceOf(started));
+      }
+    }
+    return { kind: 'recovered', runs: begun };
+  }
+
+  async function trigger(command: TriggerCommand): Promise<TriggerOutcome> {
+    const started = startRun(command, driver.context);
+    const result = await driver.commit(started.unit);
+    switch (result.kind) {
+      case 'applied':
+        driver.begin(started.run, command.payload);
+        return { kind: 'started', run: referenceOf(started) };
+      case 'run-id-taken':
+      case 'duplicate':
+        return { kind: 'deduplicated', run: result.run };
+      default:
+        throw new Error(`a trigger cannot end as ${result.kind}`);
+    }
+  }
+
+  async function cancel(command: { readonly instanceId: string; readonly workflowRunId: string }): Promise<CancelOutcome> {
+    const run = await store.findRun(command);
+    if (!run) return { kind: 'not-found' };
+    return { kind: (await driver.cancel(run.key)) ? 'canceled' : 'not-active' };
+  }
+
+  async function awaitEnd(query: {
+    readonly instanceId: string;
+    readonly run: RunReference;
+    readonly timeoutMs: number;
+    readonly signal?: AbortSignal;
+  }): Promise<RunRecord | null> {
+    const { run, instanceId } = query;
+    const watching = new AbortController();
+    const signal = query.signal ? AbortSignal.any([query.signal, watching.signal]) : watching.signal;
+    // Watch first, then look: an end between the two is not missed.
+    const ended = driver.ends.watch(run.runKey, query.timeoutMs, signal);
+    if (!(await driver.isActive(run.runKey))) watching.abort();
+    await ended;
+    const record = await store.findRun({ instanceId, workflowRunId: run.workflowRunId, createdAt: run.createdAt });
+    return record && record.status !== 'active' ? record : null;
+  }
+
+  return {
+    start: () => driver.start(),
+    stop: ({ graceMs }) => driver.stop(graceMs),
+    trigger,
+    recover,
+    cancel,
+    awaitEnd,
+    now: () => clock.now(),
+    newId: (prefix: IdPrefix) => newId(prefix, driver.context),
+    async cancelRuns({ runKeys }) {
+      const results = await Promise.all(runKeys.map((runKey) => driver.cancel(runKey)));
+      return results.filter(Boolean).length;
+    },
+    async deleteDeadLetters({ instanceId, dlqIds, whenMissing }) {
+      const units = (whenMissing === 'fail' ? [dlqIds] : dlqIds.map((dlqId) => [dlqId])).map((ids) => ({
+        guards: [{ kind: 'dead-letters-present' as const, instanceId, dlqIds: ids }],
+        writes: ids.map((dlqId) => ({ kind: 'take-dead-letter' as const, instanceId, dlqId, became: null })),
+        count: ids.length,
+      }));
+      let count = 0;
+      const results = await Promise.all(units.map((unit) => driver.commit(unit)));
+      for (const [index, result] of results.entries()) {
+        if (result.kind === 'applied') count += units[index]?.count ?? 0;
+        else if (result.kind === 'dead-letters-missing' && whenMissing === 'fail')
+          return { kind: 'missing', dlqIds: result.dlqIds };
+      }
+      return { kind: 'deleted', count };
+    },
+  };
+}

@@ -1,0 +1,74 @@
+/** What is sent for a task: the run, and of its journal only what the worker does not hold. */
+import { type EncodedBody, type JournalEntry, PROTOCOL_VERSION, type RunInput, type StepRequest } from '@everstep/sdk/protocol';
+import { ADVANCE_SLOT, type Run, type RunPayload, type Task } from '../engine/run.js';
+import type { Store } from '../ports/store.js';
+import type { CachedRun } from './run-cache.js';
+
+/** Below this a journal is sent whole rather than risked on a worker that may have let the run go. */
+const SMALL_JOURNAL_BYTES = 64 * 1024;
+const MISSES_TOLERATED = 2;
+
+const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+function encodeBody(body: Uint8Array): EncodedBody {
+  try {
+    return { encoding: 'utf8', data: strictUtf8.decode(body) };
+  } catch {
+    return { encoding: 'base64', data: Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('base64') };
+  }
+}
+
+function encodeInput(payload: RunPayload): RunInput {
+  return {
+    body: encodeBody(payload.body),
+    ...(payload.contentType === null ? {} : { contentType: payload.contentType }),
+    headers: payload.forwardHeaders,
+  };
+}
+
+/** From which index on the journal has to be sent. */
+export function journalStart(entry: CachedRun, run: Run): number {
+  if (entry.hold === null) return 0;
+  if (entry.misses >= MISSES_TOLERATED && run.journalBytes < SMALL_JOURNAL_BYTES) return 0;
+  return Math.min(entry.hold.through, run.journalLength);
+}
+
+export async function buildStepRequest(
+  store: Store,
+  entry: CachedRun,
+  task: Extract<Task, { kind: 'advance' | 'step' }>,
+  from: number,
+): Promise<StepRequest> {
+  const run = entry.durable;
+  const length = run.journalLength;
+  let entries: readonly JournalEntry[] = [];
+  if (from < length) {
+    const recorded = await store.loadJournal({ runKey: run.key, from });
+    entries = recorded
+      .slice(0, length - from)
+      .map(({ stepId, name, type, out }) => (out === null ? { stepId, name, type } : { stepId, name, type, out }));
+  }
+  let input: RunInput | undefined;
+  if (from === 0) {
+    const payload = entry.payload ?? (await store.loadPayload({ runKey: run.key }));
+    if (payload === null) throw new Error(`run ${run.key} has no payload`);
+    input = encodeInput(payload);
+  }
+  return {
+    protocol: PROTOCOL_VERSION,
+    run: {
+      key: run.key,
+      id: run.workflowRunId,
+      createdAt: run.createdAt,
+      workflowUrl: run.workflowUrl,
+      labels: run.settings.labels,
+    },
+    messageId: task.messageId,
+    retried: task.retried,
+    maxRetries: run.settings.maxRetries,
+    target: task.slot === ADVANCE_SLOT ? null : task.slot,
+    known: run.known,
+    journal: { from, length, entries },
+    ...(input ? { input } : {}),
+  };
+}
