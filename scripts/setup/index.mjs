@@ -1,0 +1,40 @@
+/** From a fresh clone to something that runs: a runtime, the dependencies, the build. */
+import { constants } from 'node:os';
+import { delimiter, dirname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from './build.mjs';
+import { installDependencies } from './dependencies.mjs';
+import { alone } from './lock.mjs';
+import { Interrupted, SetupError } from './report.mjs';
+import { findRuntime } from './runtime.mjs';
+
+export const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..');
+
+/** @returns {Promise<{ node: string, env: NodeJS.ProcessEnv }>} the runtime, and an environment that has it first on the PATH */
+export function prepare() {
+  return alone(ROOT, async () => {
+    const { node } = await findRuntime(ROOT);
+    const env = { ...process.env, PATH: `${dirname(node)}${delimiter}${process.env.PATH ?? ''}` };
+    await installDependencies(ROOT, env);
+    await build(ROOT, node, env);
+    return { node, env };
+  });
+}
+
+/**
+ * Runs the script's work and ends the process with its exit code; a failed preparation is told in plain words.
+ *
+ * @param {() => Promise<number>} work resolves with the exit code
+ */
+export async function main(work) {
+  try {
+    process.exitCode = await work();
+  } catch (error) {
+    if (error instanceof Interrupted) {
+      process.exitCode = 128 + constants.signals.SIGINT;
+      return;
+    }
+    console.error(error instanceof SetupError ? error.message : error);
+    process.exitCode = 1;
+  }
+}

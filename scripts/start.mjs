@@ -1,0 +1,10 @@
+// npm start: everything that is needed, then `everstep dev` with whatever arguments were given.
+import { join } from 'node:path';
+import { runToEnd } from './setup/child.mjs';
+import { main, prepare, ROOT } from './setup/index.mjs';
+
+await main(async () => {
+  const { node, env } = await prepare();
+  const cli = join(ROOT, 'packages', 'everstep', 'dist', 'cli', 'bin.js');
+  return (await runToEnd(node, [cli, 'dev', ...process.argv.slice(2)], { env })).code;
+});

@@ -1,0 +1,34 @@
+/** Finds the tests: every *.test.ts of a package by the file that it was compiled to, and those of the scripts as they are. */
+import { existsSync, readdirSync } from 'node:fs';
+import { join, relative, sep } from 'node:path';
+
+function sourcesUnder(root, directory) {
+  const start = join(root, directory);
+  if (!existsSync(start)) return [];
+  return readdirSync(start, { recursive: true })
+    .filter((name) => /\.test\.(ts|mjs)$/.test(name))
+    .map((name) => join(directory, name));
+}
+
+const childrenOf = (root, directory) =>
+  existsSync(join(root, directory)) ? readdirSync(join(root, directory)).map((name) => join(directory, name)) : [];
+
+/**
+ * @param {string} root of the repository, absolute
+ * @param {readonly string[]} filters parts of paths; a file must contain one of them; none takes all
+ * @returns {{ file: string, source: string }[]} `file` is what runs, absolute; `source` is relative to the root. Files
+ *   left over from deleted sources are not among them. Throws when a source was not compiled.
+ */
+export function findTests(root, filters = []) {
+  const packages = [...childrenOf(root, 'packages'), ...childrenOf(root, 'examples'), 'bench'];
+  const sources = [...packages.map((name) => join(name, 'src')), 'scripts'].flatMap((name) => sourcesUnder(root, name));
+  return sources
+    .filter((source) => filters.length === 0 || filters.some((filter) => source.includes(filter)))
+    .sort()
+    .map((source) => {
+      const compiled = source.replace(`${sep}src${sep}`, `${sep}dist${sep}`).replace(/\.ts$/, '.js');
+      const file = join(root, compiled);
+      if (!existsSync(file)) throw new Error(`${source} was not compiled to ${relative(root, file)}`);
+      return { file, source };
+    });
+}

@@ -1,0 +1,48 @@
+/** Counts what a test stream reports: leaves only, by file. */
+
+/** One failed test fails every suite around it; only the test itself is counted. */
+const isSuite = ({ details }) => details?.type === 'suite' || details?.error?.failureType === 'subtestsFailed';
+
+export class Tally {
+  passed = 0;
+  failed = 0;
+  skipped = 0;
+  /** @type {Map<string, { passed: number, failed: number, skipped: number, durationMs: number }>} by source */
+  files = new Map();
+  /** @type {{ source: string, line: number | undefined, name: string, error: unknown }[]} */
+  failures = [];
+
+  /** @param {{ file: string, source: string }[]} tests */
+  constructor(tests) {
+    this.sources = new Map(
+      tests.flatMap(({ file, source }) => [
+        [file, source],
+        [source, source],
+      ]),
+    );
+  }
+
+  /** @param {'test:pass' | 'test:fail'} type */
+  add(type, event) {
+    const source = this.sources.get(event.file) ?? event.file ?? 'unknown file';
+    // A file without tests, or one that broke before its first, is reported as a test named like the file.
+    const isFile = event.nesting === 0 && this.sources.get(event.name) === source;
+    if (isFile && type === 'test:pass') return;
+    const counts = this.files.get(source) ?? { passed: 0, failed: 0, skipped: 0, durationMs: 0 };
+    this.files.set(source, counts);
+    if (event.nesting === 0) counts.durationMs += event.details.duration_ms;
+    if (isSuite(event)) return;
+    let outcome = type === 'test:pass' ? 'passed' : 'failed';
+    if (event.skip !== undefined || event.todo !== undefined) outcome = 'skipped';
+    counts[outcome]++;
+    this[outcome]++;
+    if (outcome === 'failed') {
+      this.failures.push({ source, line: event.line, name: isFile ? source : event.name, error: event.details.error });
+    }
+  }
+
+  /** @returns {string[]} sources of which nothing was reported */
+  silent() {
+    return [...new Set(this.sources.values())].filter((source) => !this.files.has(source));
+  }
+}

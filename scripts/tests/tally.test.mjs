@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { findTests } from './files.mjs';
+import { Tally } from './tally.mjs';
+
+const FILE = '/r/packages/a/dist/x.test.js';
+const SOURCE = 'packages/a/src/x.test.ts';
+const event = (name, rest = {}) => ({ name, file: FILE, nesting: 0, ...rest, details: { duration_ms: 1, ...rest.details } });
+const tally = () => new Tally([{ file: FILE, source: SOURCE }]);
+
+test('a failed test counts once, however many suites around it fail with it', () => {
+  const counts = tally();
+  counts.add('test:fail', event('inner', { nesting: 2, details: { error: new Error('no') } }));
+  counts.add('test:fail', event('outer', { nesting: 1, details: { error: { failureType: 'subtestsFailed' } } }));
+  counts.add('test:fail', event('suite', { details: { type: 'suite' } }));
+  assert.deepEqual([counts.passed, counts.failed], [0, 1]);
+});
+
+test('a skipped test is neither passed nor failed', () => {
+  const counts = tally();
+  counts.add('test:pass', event('later', { skip: true }));
+  counts.add('test:pass', event('now'));
+  assert.deepEqual([counts.passed, counts.failed, counts.skipped], [1, 0, 1]);
+});
+
+test('a file without tests does not pass', () => {
+  const counts = tally();
+  counts.add('test:pass', event(FILE));
+  assert.deepEqual([counts.passed, counts.silent()], [0, [SOURCE]]);
+});
+
+test('a file that breaks before its first test fails', () => {
+  const counts = tally();
+  counts.add('test:fail', event(FILE, { details: { error: new Error('boom') } }));
+  assert.deepEqual([counts.failed, counts.silent()], [1, []]);
+});
+
+test('only files that have a source are run, and a source that was not compiled is an error', async (t) => {
+  const root = await mkdtemp(join(tmpdir(), 'everstep-tests-'));
+  t.after(() => rm(root, { recursive: true }));
+  for (const directory of ['src', 'dist']) await mkdir(join(root, 'packages', 'a', directory), { recursive: true });
+  await writeFile(join(root, 'packages/a/src/kept.test.ts'), '');
+  await writeFile(join(root, 'packages/a/dist/kept.test.js'), '');
+  await writeFile(join(root, 'packages/a/dist/deleted.test.js'), '');
+  assert.deepEqual(
+    findTests(root).map(({ source }) => source),
+    [join('packages', 'a', 'src', 'kept.test.ts')],
+  );
+  await writeFile(join(root, 'packages/a/src/fresh.test.ts'), '');
+  assert.throws(() => findTests(root), /fresh\.test\.ts was not compiled/);
+});
