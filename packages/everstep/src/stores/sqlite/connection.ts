@@ -1,0 +1,137 @@
+/** The one connection to the database file: opened exclusively, migrated, with every statement prepared once. */
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { MIGRATIONS } from './migrations/index.js';
+
+/** Marks the file as ours ("EVST"), so that another program's database is not taken for one. */
+const APPLICATION_ID = 0x45565354;
+const BUSY_TIMEOUT_MS = 1000;
+const PAGE_CACHE_KIB = 16 * 1024;
+/** Pages in the write-ahead log at which SQLite moves them into the file: about 16 MiB. */
+const CHECKPOINT_PAGES = 4000;
+const KEPT_LOG_BYTES = 64 * 1024 * 1024;
+
+const SQLITE_BUSY = 5;
+const SQLITE_CORRUPT = 11;
+const SQLITE_NOTADB = 26;
+
+export type StoreOpenErrorCode = 'in-use' | 'newer-schema' | 'not-a-store';
+
+/** Why a store file cannot be used; the message is fit for the operator. */
+export class StoreOpenError extends Error {
+  override readonly name = 'StoreOpenError';
+  readonly code: StoreOpenErrorCode;
+  constructor(code: StoreOpenErrorCode, message: string, cause?: unknown) {
+    super(message, { cause });
+    this.code = code;
+  }
+}
+
+export interface Connection {
+  /** Each statement is prepared once and kept by its caller. */
+  prepare(sql: string): StatementSync;
+  exec(sql: string): void;
+  /** The SQL of every statement that was prepared. */
+  readonly statements: readonly string[];
+  close(): void;
+}
+
+function pragma(database: DatabaseSync, name: string): number {
+  const value = Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0];
+  return typeof value === 'number' ? value : 0;
+}
+
+/** Runs `work` in one transaction; what it throws undoes it. */
+export function transact<Result>(connection: Pick<Connection, 'exec'>, work: () => Result): Result {
+  connection.exec('BEGIN IMMEDIATE');
+  try {
+    const result = work();
+    connection.exec('COMMIT');
+    return result;
+  } catch (error) {
+    connection.exec('ROLLBACK');
+    throw error;
+  }
+}
+
+/** Brings the file to the latest schema; each step is one transaction together with its number. */
+export function migrate(database: DatabaseSync, file: string, migrations: readonly string[] = MIGRATIONS): void {
+  const version = pragma(database, 'user_version');
+  if (pragma(database, 'application_id') !== APPLICATION_ID) {
+    const tables = database.prepare('SELECT count(*) AS tables FROM sqlite_schema').get();
+    if (version !== 0 || tables?.tables !== 0)
+      throw new StoreOpenError('not-a-store', `${file} is a database of another program. Choose another data directory.`);
+  }
+  if (version > migrations.length)
+    throw new StoreOpenError(
+      'newer-schema',
+      `${file} was written by a newer version of Everstep (schema ${version}; this version knows ${migrations.length}). ` +
+        'Start the newer version, or restore a backup made before the upgrade.',
+    );
+  for (const [index, sql] of migrations.entries()) {
+    if (index < version) continue;
+    transact(database, () => {
+      database.exec(sql);
+      database.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${index + 1}`);
+    });
+  }
+}
+
+function resultCode(error: unknown): number | null {
+  if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return null;
+  // The low byte is the kind of error; the rest says more of it.
+  return error.errcode & 0xff;
+}
+
+function explained(error: unknown, file: string): unknown {
+  switch (resultCode(error)) {
+    case SQLITE_BUSY:
+      return new StoreOpenError(
+        'in-use',
+        `${file} is in use by another process: the data directory belongs to one running service at a time. ` +
+          'Stop the other one, or choose another data directory.',
+        error,
+      );
+    case SQLITE_NOTADB:
+    case SQLITE_CORRUPT:
+      return new StoreOpenError('not-a-store', `${file} is not a database, or it is damaged.`, error);
+    default:
+      return error;
+  }
+}
+
+/** Throws StoreOpenError when the file is in use, of a newer version, or no store. */
+export function openConnection(file: string): Connection {
+  const database = new DatabaseSync(file);
+  try {
+    // Exclusive before the first access: the lock is taken then, kept until the end, and given back by the
+    // system when the process dies. It also lets the log's index live in plain memory.
+    database.exec(`
+      PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS};
+      PRAGMA locking_mode = EXCLUSIVE;
+      PRAGMA journal_mode = WAL;
+      PRAGMA synchronous = FULL;
+      PRAGMA cache_size = -${PAGE_CACHE_KIB};
+      PRAGMA temp_store = MEMORY;
+      PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES};
+      PRAGMA journal_size_limit = ${KEPT_LOG_BYTES};
+    `);
+    migrate(database, file);
+  } catch (error) {
+    database.close();
+    throw explained(error, file);
+  }
+  const statements: string[] = [];
+  let open = true;
+  return {
+    statements,
+    prepare(sql) {
+      statements.push(sql);
+      return database.prepare(sql);
+    },
+    exec: (sql) => database.exec(sql),
+    close() {
+      if (open) database.close();
+      open = false;
+    },
+  };
+}

@@ -1,0 +1,119 @@
+/** The dead-letter queue: pages of entries under any filter, and single ones. */
+import type { StatementSync } from 'node:sqlite';
+import type { FailureFunctionState } from '../../engine/run.js';
+import type { DeadLetterFilter, DeadLetterRecord, Listing, Page, Position } from '../../ports/store.js';
+import { integer, text } from './columns.js';
+import { FACET, NO_STATE, separatedPrefixes } from './facets/facets.js';
+import { namedMembers } from './facets/members.js';
+import { EMPTY_LISTING, pageOf, positionOf, Selection } from './listing.js';
+import { deadLetterRecordOf } from './rows.js';
+import type { RunReader } from './run-reader.js';
+import type { StoreParts } from './store-parts.js';
+
+/** Every entry has one of them, so together they are all. */
+const STATES: readonly (FailureFunctionState | typeof NO_STATE)[] = [
+  NO_STATE,
+  'CALLBACK_INPROGRESS',
+  'CALLBACK_SUCCESS',
+  'CALLBACK_FAIL',
+  'CALLBACK_CANCELED',
+];
+
+export class DeadLetterListing {
+  private readonly parts: StoreParts;
+  private readonly reader: RunReader;
+  private readonly selectEntry: StatementSync;
+  private readonly selectId: StatementSync;
+  private readonly selectSeq: StatementSync;
+  private readonly selectRunId: StatementSync;
+
+  constructor(parts: StoreParts, reader: RunReader) {
+    const { connection } = parts;
+    this.parts = parts;
+    this.reader = reader;
+    this.selectEntry = connection.prepare(
+      `SELECT d.*, p.content_type, p.forward_headers, p.body
+       FROM dead_letter d JOIN payload p ON p.run_seq = d.run_seq WHERE d.seq = ?`,
+    );
+    this.selectId = connection.prepare('SELECT dlq_id FROM dead_letter WHERE seq = ?');
+    this.selectSeq = connection.prepare('SELECT seq FROM dead_letter WHERE dlq_id = ? AND tenant = ?');
+    this.selectRunId = connection.prepare(
+      'SELECT r.workflow_run_id FROM dead_letter d JOIN run r ON r.seq = d.run_seq WHERE d.seq = ?',
+    );
+  }
+
+  list(page: Page<DeadLetterFilter>): Listing<DeadLetterRecord> {
+    return this.page(page, (seq) => this.read(seq));
+  }
+
+  listIds(page: Page<DeadLetterFilter>): Listing<string> {
+    return this.page(page, (seq) => this.idOf(seq));
+  }
+
+  find(instanceId: string, dlqId: string): DeadLetterRecord | null {
+    const tenant = this.parts.tenants.find(instanceId);
+    const seq = tenant === null ? null : this.seqOf(tenant, dlqId);
+    return seq === null ? null : this.read(seq);
+  }
+
+  horizon(): Position {
+    return positionOf(this.parts.deadLetterOrder.lastSeq());
+  }
+
+  private page<Item>(page: Page<DeadLetterFilter>, read: (seq: number) => Item): Listing<Item> {
+    const tenant = this.parts.tenants.find(page.instanceId);
+    if (tenant === null) return EMPTY_LISTING;
+    const { filter } = page;
+    const { facetReader, deadLetterOrder } = this.parts;
+    const selection = new Selection(page, deadLetterOrder, facetReader, tenant);
+    if (filter.dlqIds) selection.from(namedMembers(this.seqsOf(tenant, filter.dlqIds), selection.direction));
+    selection.anyOf(FACET.deadLetterRunId, filter.workflowRunId === undefined ? undefined : [filter.workflowRunId]);
+    selection.anyOf(
+      FACET.deadLetterRunCreatedAt,
+      filter.workflowCreatedAt === undefined ? undefined : [String(filter.workflowCreatedAt)],
+    );
+    selection.anyOf(FACET.deadLetterState, filter.failureFunctionStates);
+    selection.anyOf(FACET.deadLetterUrl, filter.workflowUrls);
+    selection.anyOf(FACET.deadLetterLabel, filter.labels);
+    selection.anyOf(FACET.deadLetterCallerIp, filter.callerIps);
+    selection.anyOf(FACET.deadLetterFlowControlKey, filter.flowControlKeys);
+    selection.createdWithin(deadLetterOrder, filter.fromDate, filter.toDate);
+    if (filter.workflowRunIdPrefix !== undefined) this.withRunIdPrefix(selection, filter.workflowRunIdPrefix);
+    const rows = selection.rows(() => facetReader.anyOf(tenant, FACET.deadLetterState, STATES, selection.direction));
+    return pageOf(rows, page.limit, read);
+  }
+
+  private withRunIdPrefix(selection: Selection, prefix: string): void {
+    if (selection.withPrefix(FACET.deadLetterRunId, prefix)) return;
+    const separated = separatedPrefixes(prefix).at(-1);
+    if (separated !== undefined) selection.anyOf(FACET.deadLetterRunIdPrefix, [separated]);
+    if (separated !== prefix) selection.test((seq) => this.runIdOf(seq).startsWith(prefix));
+  }
+
+  private seqsOf(tenant: number, dlqIds: readonly string[]): readonly number[] {
+    return dlqIds.map((dlqId) => this.seqOf(tenant, dlqId)).filter((seq) => seq !== null);
+  }
+
+  private seqOf(tenant: number, dlqId: string): number | null {
+    const row = this.selectSeq.get(dlqId, tenant);
+    return row ? integer(row, 'seq') : null;
+  }
+
+  private runIdOf(seq: number): string {
+    const row = this.selectRunId.get(seq);
+    return row ? text(row, 'workflow_run_id') : '';
+  }
+
+  private idOf(seq: number): string {
+    const row = this.selectId.get(seq);
+    if (!row) throw new Error(`the index names dead letter ${seq}, which does not exist`);
+    return text(row, 'dlq_id');
+  }
+
+  private read(seq: number): DeadLetterRecord {
+    const row = this.selectEntry.get(seq);
+    const run = row && this.reader.record(integer(row, 'run_seq'));
+    if (!row || !run) throw new Error(`the index names dead letter ${seq}, which does not exist`);
+    return deadLetterRecordOf(row, run);
+  }
+}

@@ -1,0 +1,104 @@
+/** Writes of the dead-letter queue: entries put in and taken out, with their index. */
+import type { StatementSync } from 'node:sqlite';
+import type { DeadLetter, RunSettings } from '../../engine/run.js';
+import { integer, json, type Row, text, textOrNull } from './columns.js';
+import { FACET, type FacetValue, NO_STATE, separatedPrefixes } from './facets/facets.js';
+import type { StoreParts } from './store-parts.js';
+
+/** From columns of the entry and of its run. */
+function facetsOf(row: Row): readonly FacetValue[] {
+  const settings = json<RunSettings>(row, 'settings');
+  const workflowRunId = text(row, 'workflow_run_id');
+  const values: FacetValue[] = [
+    { facet: FACET.deadLetterState, value: textOrNull(row, 'failure_function_state') ?? NO_STATE },
+    { facet: FACET.deadLetterUrl, value: text(row, 'workflow_url') },
+    { facet: FACET.deadLetterCallerIp, value: text(row, 'caller_ip') },
+    { facet: FACET.deadLetterRunId, value: workflowRunId },
+    { facet: FACET.deadLetterRunCreatedAt, value: String(integer(row, 'run_created_at')) },
+  ];
+  for (const value of separatedPrefixes(workflowRunId)) values.push({ facet: FACET.deadLetterRunIdPrefix, value });
+  for (const value of settings.labels) values.push({ facet: FACET.deadLetterLabel, value });
+  if (settings.flowControl) values.push({ facet: FACET.deadLetterFlowControlKey, value: settings.flowControl.key });
+  return values;
+}
+
+export class DeadLetterWriter {
+  private readonly parts: StoreParts;
+  private readonly insertEntry: StatementSync;
+  private readonly deleteEntry: StatementSync;
+  private readonly selectIndexed: StatementSync;
+  private readonly selectSeq: StatementSync;
+  private readonly linkRun: StatementSync;
+  private readonly unlinkRun: StatementSync;
+
+  constructor(parts: StoreParts) {
+    const { connection } = parts;
+    this.parts = parts;
+    this.insertEntry = connection.prepare(
+      `INSERT INTO dead_letter (dlq_id, tenant, run_seq, created_at, listed_at, failure_function_state,
+         response_status, response_headers, error, response_body)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
+    this.deleteEntry = connection.prepare('DELETE FROM dead_letter WHERE seq = ?');
+    this.selectIndexed = connection.prepare(
+      `SELECT d.run_seq, d.failure_function_state, r.workflow_run_id, r.workflow_url, r.caller_ip, r.settings,
+         r.created_at AS run_created_at
+       FROM dead_letter d JOIN run r ON r.seq = d.run_seq WHERE d.seq = ?`,
+    );
+    this.selectSeq = connection.prepare('SELECT seq FROM dead_letter WHERE dlq_id = ? AND tenant = ?');
+    this.linkRun = connection.prepare('UPDATE run SET dead_letter_seq = ? WHERE seq = ? AND dead_letter_seq IS NULL');
+    this.unlinkRun = connection.prepare(
+      'UPDATE run SET dead_letter_seq = NULL, became_kind = ?, became_run_key = ? WHERE seq = ?',
+    );
+  }
+
+  /** The row number of the entry; null when this instance has no such entry. */
+  find(instanceId: string, dlqId: string): number | null {
+    const tenant = this.parts.tenants.find(instanceId);
+    if (tenant === null) return null;
+    const row = this.selectSeq.get(dlqId, tenant);
+    return row ? integer(row, 'seq') : null;
+  }
+
+  add(entry: DeadLetter): void {
+    const { runs, tenants, deadLetterOrder } = this.parts;
+    const run = runs.require(entry.runKey);
+    const tenant = tenants.findOrCreate(entry.instanceId);
+    if (run.tenant !== tenant) throw new Error(`the run ${entry.runKey} belongs to another instance than its dead letter`);
+    const listedAt = deadLetterOrder.listedAt(entry.createdAt);
+    const inserted = this.insertEntry.run(
+      entry.dlqId,
+      tenant,
+      run.seq,
+      entry.createdAt,
+      listedAt,
+      entry.failureFunctionState,
+      entry.responseStatus,
+      JSON.stringify(entry.responseHeaders),
+      entry.error,
+      entry.responseBody,
+    );
+    const seq = Number(inserted.lastInsertRowid);
+    deadLetterOrder.added(seq, listedAt);
+    if (this.linkRun.run(seq, run.seq).changes !== 1) throw new Error(`the run ${entry.runKey} has a dead letter already`);
+    this.index(tenant, seq, 'add');
+  }
+
+  /** `became` is null when the entry was deleted. */
+  take(instanceId: string, dlqId: string, became: { readonly kind: 'resume' | 'restart'; readonly runKey: string } | null): void {
+    const seq = this.find(instanceId, dlqId);
+    const tenant = this.parts.tenants.find(instanceId);
+    if (seq === null || tenant === null) throw new Error(`there is no dead letter ${dlqId}`);
+    const runSeq = this.index(tenant, seq, 'remove');
+    this.deleteEntry.run(seq);
+    this.unlinkRun.run(became?.kind ?? null, became?.runKey ?? null, runSeq);
+  }
+
+  /** Adds the entry to the facet index, or removes it; returns the row number of its run. */
+  private index(tenant: number, seq: number, change: 'add' | 'remove'): number {
+    const row = this.selectIndexed.get(seq);
+    if (!row) throw new Error(`the dead letter in row ${seq} has no run`);
+    for (const value of facetsOf(row)) this.parts.facets[change](tenant, value, seq);
+    return integer(row, 'run_seq');
+  }
+}

@@ -1,0 +1,52 @@
+/** What rows can be filtered by. The numbers stand in the file: they never change and are never used again. */
+export const FACET = Object.freeze({
+  runStatus: 1,
+  runUrl: 2,
+  runLabel: 3,
+  runCallerIp: 4,
+  runFlowControlKey: 5,
+  runId: 6,
+
+  /** The state of the failure function, or NO_STATE: every dead letter has one, so together they are all. */
+  deadLetterState: 17,
+  deadLetterUrl: 18,
+  deadLetterLabel: 19,
+  deadLetterCallerIp: 20,
+  deadLetterFlowControlKey: 21,
+  deadLetterRunId: 22,
+  /** Beginnings of the run id that end at a separator, see separatedPrefixes. */
+  deadLetterRunIdPrefix: 23,
+  /** Unix ms of the creation of the run, in digits. */
+  deadLetterRunCreatedAt: 24,
+});
+
+export type Facet = (typeof FACET)[keyof typeof FACET];
+
+export interface FacetValue {
+  readonly facet: Facet;
+  readonly value: string;
+}
+
+export const NO_STATE = '';
+
+const MAX_SEPARATED_PREFIXES = 8;
+
+/**
+ * The beginnings of an id that end with something other than an ASCII letter or digit, shortest first, at most
+ * eight: people group ids by such prefixes (`order-`, `order-eu-`). They keep a search by a prefix that very many
+ * ids share from looking at each of them.
+ */
+export function separatedPrefixes(id: string): readonly string[] {
+  const prefixes: string[] = [];
+  for (let end = 1; end <= id.length && prefixes.length < MAX_SEPARATED_PREFIXES; end++) {
+    if (isSeparator(id.charCodeAt(end - 1))) prefixes.push(id.slice(0, end));
+  }
+  return prefixes;
+}
+
+function isSeparator(code: number): boolean {
+  const letter = code | 0x20;
+  const isLetter = letter >= 0x61 && letter <= 0x7a;
+  const isDigit = code >= 0x30 && code <= 0x39;
+  return code < 0x80 && !isLetter && !isDigit;
+}

@@ -1,0 +1,87 @@
+/**
+ * Walks the intersection of sources from one end to the other. The cost
+ * follows the blocks that all sources have, at 4,096 rows each, not the rows:
+ * a source that has nothing for a while makes the walk jump over it.
+ */
+import { BLOCK_SIZE, BLOCK_WORDS, blockOf } from './block-set.js';
+import type { Direction, Members } from './members.js';
+
+/** Row numbers, both inclusive. */
+export interface SeqRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The first look takes few blocks, because most pages are full by then; each further one twice as many. */
+const FIRST_WINDOW_BLOCKS = 2;
+const LAST_WINDOW_BLOCKS = 64;
+
+/** Rows that all of `sources` (at least one) have, within `range`, in the order of `direction`. */
+export function* walk(sources: readonly Members[], range: SeqRange, direction: Direction): Generator<number> {
+  const up = direction === 'up';
+  const step = up ? 1 : -1;
+  const ordered = [...sources].sort((a, b) => a.work - b.work);
+  const endBlock = blockOf(up ? range.to : range.from);
+  let block = blockOf(up ? range.from : range.to);
+  if (range.from > range.to) return;
+
+  for (let blocks = FIRST_WINDOW_BLOCKS; ; blocks = Math.min(blocks * 2, LAST_WINDOW_BLOCKS)) {
+    const nearest = seekAll(ordered, block);
+    if (nearest === null || (endBlock - nearest) * step < 0) return;
+    const reach = Math.min(Math.abs(endBlock - nearest), blocks - 1);
+    const first = up ? nearest : nearest - reach;
+    const last = up ? nearest + reach : nearest;
+    const window = intersect(ordered, first, last);
+    if (window) yield* seqsIn(window, first * BLOCK_SIZE, range, up);
+    block = (up ? last : first) + step;
+    if ((endBlock - block) * step < 0) return;
+  }
+}
+
+/** The furthest of the nearest blocks: before it, some source has nothing. */
+function seekAll(sources: readonly Members[], from: number): number | null {
+  let block = from;
+  for (const source of sources) {
+    const nearest = source.seek(block);
+    if (nearest === null) return null;
+    block = nearest;
+  }
+  return block;
+}
+
+/** Null when nothing is left. */
+function intersect(sources: readonly Members[], first: number, last: number): Uint32Array | null {
+  const words = (last - first + 1) * BLOCK_WORDS;
+  const window = new Uint32Array(words);
+  let other: Uint32Array | null = null;
+  for (const [index, source] of sources.entries()) {
+    if (index === 0) {
+      source.load(window, first, last);
+      continue;
+    }
+    other ??= new Uint32Array(words);
+    if (index > 1) other.fill(0);
+    source.load(other, first, last);
+    let any = 0;
+    for (let word = 0; word < words; word++) {
+      const both = (window[word] ?? 0) & (other[word] ?? 0);
+      window[word] = both;
+      any |= both;
+    }
+    if (any === 0) return null;
+  }
+  return window;
+}
+
+function* seqsIn(window: Uint32Array, base: number, range: SeqRange, up: boolean): Generator<number> {
+  for (let i = 0; i < window.length; i++) {
+    const word = up ? i : window.length - 1 - i;
+    let rest = window[word] ?? 0;
+    while (rest !== 0) {
+      const bit = up ? 31 - Math.clz32(rest & -rest) : 31 - Math.clz32(rest);
+      rest &= ~(1 << bit);
+      const seq = base + word * 32 + bit;
+      if (seq >= range.from && seq <= range.to) yield seq;
+    }
+  }
+}

@@ -1,0 +1,49 @@
+/** The embedded store: one SQLite file, written by this process alone, durable at every commit. */
+import type { Store } from '../../ports/store.js';
+import { SqliteAccounts } from './accounts.js';
+import { BatchWriter } from './batch-writer.js';
+import { type Connection, openConnection } from './connection.js';
+import { DeadLetterListing } from './dead-letter-listing.js';
+import { RunListing } from './run-listing.js';
+import { RunReader } from './run-reader.js';
+import { createStoreParts } from './store-parts.js';
+import { TriggerRecords } from './trigger-records.js';
+
+export { StoreOpenError, type StoreOpenErrorCode } from './connection.js';
+
+/**
+ * Opens the store in `file`, creating it if it does not exist (its directory must); `:memory:` keeps nothing.
+ * Rejects with StoreOpenError when the file is in use, was written by a newer version, or is no store.
+ */
+export async function openSqliteStore({ file }: { readonly file: string }): Promise<Store> {
+  return createSqliteStore(openConnection(file));
+}
+
+export function createSqliteStore(connection: Connection): Store {
+  const parts = createStoreParts(connection);
+  const triggers = new TriggerRecords(parts);
+  const batches = new BatchWriter(parts, triggers);
+  const reader = new RunReader(parts);
+  const runs = new RunListing(parts, reader);
+  const deadLetters = new DeadLetterListing(parts, reader);
+  return {
+    commit: async (units) => batches.commit(units),
+    loadRun: async ({ runKey }) => reader.loadRun(runKey),
+    loadPayload: async ({ runKey }) => reader.loadPayload(runKey),
+    loadJournal: async ({ runKey, from }) => reader.loadJournal(runKey, from),
+    dueTasks: async ({ before, after, limit }) => reader.dueTasks(before, after, limit),
+    nextDueAt: async ({ after }) => reader.nextDueAt(after),
+    findRun: async ({ instanceId, workflowRunId, createdAt }) => runs.find(instanceId, workflowRunId, createdAt),
+    runHistory: async ({ runKey }) => reader.history(runKey),
+    listRuns: async (page) => runs.list(page),
+    listDeadLetters: async (page) => deadLetters.list(page),
+    listDeadLetterIds: async (page) => deadLetters.listIds(page),
+    deadLetterHorizon: async () => deadLetters.horizon(),
+    runHorizon: async () => runs.horizon(),
+    findDeadLetter: async ({ instanceId, dlqId }) => deadLetters.find(instanceId, dlqId),
+    listFlowControls: async ({ instanceId }) => triggers.listFlowControls(instanceId),
+    accounts: new SqliteAccounts(connection),
+    latestTime: async () => parts.counters.get('latest_time'),
+    close: async () => connection.close(),
+  };
+}

@@ -1,0 +1,4 @@
+import { initial } from './0001-initial.js';
+
+/** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
+export const MIGRATIONS: readonly string[] = [initial];

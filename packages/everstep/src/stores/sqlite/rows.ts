@@ -1,0 +1,158 @@
+/** Rows as the types of the engine and the ports: the one place that knows both. */
+import type {
+  DialectName,
+  FailedAttempt,
+  FailureFunctionState,
+  RecordedStep,
+  RunOrigin,
+  RunPayload,
+  RunSettings,
+  RunStatus,
+  Task,
+} from '../../engine/run.js';
+import type { DeadLetterRecord, RunRecord } from '../../ports/store.js';
+import { bytes, integer, integerOrNull, json, type Row, text, textOrNull, word } from './columns.js';
+
+const DIALECTS: readonly DialectName[] = ['native'];
+const STATUSES: readonly RunStatus[] = ['active', 'succeeded', 'failed', 'canceled'];
+const FAILURE_FUNCTION_STATES: readonly FailureFunctionState[] = [
+  'CALLBACK_INPROGRESS',
+  'CALLBACK_SUCCESS',
+  'CALLBACK_FAIL',
+  'CALLBACK_CANCELED',
+];
+const STEP_TYPES: readonly RecordedStep['type'][] = [
+  'Run',
+  'SleepFor',
+  'SleepUntil',
+  'Wait',
+  'Notify',
+  'Call',
+  'Invoke',
+  'CreateWebhook',
+  'WaitForWebhook',
+];
+const CAUSES: readonly FailedAttempt['cause'][] = [
+  'network',
+  'timeout',
+  'http',
+  'step',
+  'workflow',
+  'not-protocol',
+  'refused',
+  'blocked-address',
+];
+
+/** Columns and tables for runRecordOf, up to the WHERE. */
+export const RUN_RECORD_COLUMNS = `
+  r.seq, r.key, t.instance_id, r.workflow_run_id, r.created_at, r.dialect, r.workflow_url, r.caller_ip, r.origin,
+  r.settings, r.status, r.completed_at, r.result, r.error, d.dlq_id, r.became_kind,
+  b.key AS became_key, b.workflow_run_id AS became_run_id, b.created_at AS became_created_at`;
+export const RUN_RECORD_TABLES = `run r
+  JOIN tenant t ON t.seq = r.tenant
+  LEFT JOIN dead_letter d ON d.seq = r.dead_letter_seq
+  LEFT JOIN run b ON b.key = r.became_run_key`;
+
+/** What a run is, without how it goes. */
+export const runIdentityOf = (row: Row) => ({
+  key: text(row, 'key'),
+  instanceId: text(row, 'instance_id'),
+  workflowRunId: text(row, 'workflow_run_id'),
+  createdAt: integer(row, 'created_at'),
+  dialect: word(row, 'dialect', DIALECTS),
+  workflowUrl: text(row, 'workflow_url'),
+  callerIp: text(row, 'caller_ip'),
+  origin: row.origin === null ? null : json<RunOrigin>(row, 'origin'),
+  settings: json<RunSettings>(row, 'settings'),
+  status: word(row, 'status', STATUSES),
+});
+
+export const runRecordOf = (row: Row): RunRecord => ({
+  ...runIdentityOf(row),
+  completedAt: integerOrNull(row, 'completed_at'),
+  result: textOrNull(row, 'result'),
+  error: textOrNull(row, 'error'),
+  dlqId: textOrNull(row, 'dlq_id'),
+  became:
+    row.became_key === null
+      ? null
+      : {
+          kind: word(row, 'became_kind', ['resume', 'restart']),
+          runKey: text(row, 'became_key'),
+          workflowRunId: text(row, 'became_run_id'),
+          createdAt: integer(row, 'became_created_at'),
+        },
+});
+
+export const payloadOf = (row: Row): RunPayload => ({
+  body: bytes(row, 'body'),
+  contentType: textOrNull(row, 'content_type'),
+  forwardHeaders: json<RunPayload['forwardHeaders']>(row, 'forward_headers'),
+});
+
+/** From a row of the dead letter with the payload of its run. */
+export const deadLetterRecordOf = (row: Row, run: RunRecord): DeadLetterRecord => ({
+  dlqId: text(row, 'dlq_id'),
+  runKey: run.key,
+  instanceId: run.instanceId,
+  createdAt: integer(row, 'created_at'),
+  failureFunctionState: row.failure_function_state === null ? null : word(row, 'failure_function_state', FAILURE_FUNCTION_STATES),
+  responseStatus: integerOrNull(row, 'response_status'),
+  responseHeaders: json<DeadLetterRecord['responseHeaders']>(row, 'response_headers'),
+  responseBody: bytes(row, 'response_body'),
+  error: text(row, 'error'),
+  run,
+  payload: payloadOf(row),
+});
+
+export const recordedStepOf = (row: Row): RecordedStep => ({
+  index: integer(row, 'idx'),
+  stepId: integer(row, 'step_id'),
+  name: text(row, 'name'),
+  type: word(row, 'type', STEP_TYPES),
+  out: textOrNull(row, 'out'),
+  messageId: text(row, 'message_id'),
+  group: integer(row, 'first_of_group'),
+  concurrent: integer(row, 'concurrent'),
+  createdAt: integer(row, 'created_at'),
+  completedAt: integer(row, 'completed_at'),
+  sleepMs: integerOrNull(row, 'sleep_ms'),
+  wakeAt: integerOrNull(row, 'wake_at'),
+});
+
+export function taskOf(row: Row): Task {
+  const base = {
+    slot: integer(row, 'slot'),
+    messageId: text(row, 'message_id'),
+    dueAt: integerOrNull(row, 'due_at'),
+    createdAt: integer(row, 'created_at'),
+  };
+  const kind = word(row, 'kind', ['advance', 'step', 'sleep']);
+  if (kind === 'advance') return { ...base, kind, retried: integer(row, 'retried') };
+  const step = {
+    ...base,
+    name: text(row, 'name'),
+    group: integer(row, 'first_of_group'),
+    concurrent: integer(row, 'concurrent'),
+  };
+  if (kind === 'step') return { ...step, kind, retried: integer(row, 'retried') };
+  return {
+    ...step,
+    kind,
+    stepType: word(row, 'step_type', ['SleepFor', 'SleepUntil']),
+    sleepMs: integerOrNull(row, 'sleep_ms'),
+    wakeAt: integer(row, 'wake_at'),
+  };
+}
+
+export const failedAttemptOf = (row: Row): FailedAttempt => ({
+  slot: integer(row, 'slot'),
+  name: textOrNull(row, 'name'),
+  messageId: text(row, 'message_id'),
+  retried: integer(row, 'retried'),
+  at: integer(row, 'at'),
+  cause: word(row, 'cause', CAUSES),
+  message: text(row, 'message'),
+  status: integerOrNull(row, 'status'),
+  retryAt: integerOrNull(row, 'retry_at'),
+});

@@ -1,0 +1,68 @@
+/** The run log: pages of runs under any filter. */
+import type { StatementSync } from 'node:sqlite';
+import type { RunStatus } from '../../engine/run.js';
+import type { Listing, Page, Position, RunFilter, RunRecord } from '../../ports/store.js';
+import { text } from './columns.js';
+import { FACET } from './facets/facets.js';
+import { EMPTY_LISTING, pageOf, positionOf, Selection } from './listing.js';
+import type { RunReader } from './run-reader.js';
+import type { StoreParts } from './store-parts.js';
+
+/** Every run has one of them, so together they are all. */
+const STATUSES: readonly RunStatus[] = ['active', 'succeeded', 'failed', 'canceled'];
+
+export class RunListing {
+  private readonly parts: StoreParts;
+  private readonly reader: RunReader;
+  private readonly selectUrl: StatementSync;
+
+  constructor(parts: StoreParts, reader: RunReader) {
+    this.parts = parts;
+    this.reader = reader;
+    this.selectUrl = parts.connection.prepare('SELECT workflow_url FROM run WHERE seq = ?');
+  }
+
+  list(page: Page<RunFilter>): Listing<RunRecord> {
+    const tenant = this.parts.tenants.find(page.instanceId);
+    if (tenant === null) return EMPTY_LISTING;
+    const { filter } = page;
+    const { facetReader, runOrder } = this.parts;
+    const selection = new Selection(page, runOrder, facetReader, tenant);
+    selection.anyOf(FACET.runId, filter.workflowRunId === undefined ? undefined : [filter.workflowRunId]);
+    selection.anyOf(FACET.runStatus, filter.statuses);
+    selection.anyOf(FACET.runUrl, filter.workflowUrls);
+    selection.anyOf(FACET.runLabel, filter.labels);
+    selection.anyOf(FACET.runFlowControlKey, filter.flowControlKeys);
+    selection.anyOf(FACET.runCallerIp, filter.callerIps);
+    selection.createdWithin(runOrder, filter.createdAt, filter.createdAt);
+    selection.createdWithin(runOrder, filter.fromDate, filter.toDate);
+    const prefix = filter.workflowUrlPrefix;
+    if (prefix !== undefined && !selection.withPrefix(FACET.runUrl, prefix)) {
+      selection.test((seq) => this.urlOf(seq).startsWith(prefix));
+    }
+    const rows = selection.rows(() => facetReader.anyOf(tenant, FACET.runStatus, STATUSES, selection.direction));
+    return pageOf(rows, page.limit, (seq) => this.read(seq));
+  }
+
+  /** The run with this id that was created at `createdAt`, or the latest. */
+  find(instanceId: string, workflowRunId: string, createdAt: number | undefined): RunRecord | null {
+    const filter: RunFilter = createdAt === undefined ? { workflowRunId } : { workflowRunId, createdAt };
+    const page = { instanceId, filter, order: 'newest-first', after: null, horizon: null, limit: 1 } as const;
+    return this.list(page).items[0] ?? null;
+  }
+
+  horizon(): Position {
+    return positionOf(this.parts.runOrder.lastSeq());
+  }
+
+  private urlOf(seq: number): string {
+    const row = this.selectUrl.get(seq);
+    return row ? text(row, 'workflow_url') : '';
+  }
+
+  private read(seq: number): RunRecord {
+    const record = this.reader.record(seq);
+    if (!record) throw new Error(`the index names run ${seq}, which does not exist`);
+    return record;
+  }
+}

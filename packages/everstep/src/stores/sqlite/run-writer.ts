@@ -1,0 +1,93 @@
+/** Writes of runs as a whole: begun, ended, brought into the index. */
+import type { StatementSync } from 'node:sqlite';
+import type { Run, RunOutcome, RunPayload, RunStatus } from '../../engine/run.js';
+import { FACET, type FacetValue } from './facets/facets.js';
+import type { StoreParts } from './store-parts.js';
+
+function facetsOf(run: Run): readonly FacetValue[] {
+  const { settings } = run;
+  const values: FacetValue[] = [
+    statusFacet(run.status),
+    { facet: FACET.runUrl, value: run.workflowUrl },
+    { facet: FACET.runCallerIp, value: run.callerIp },
+    { facet: FACET.runId, value: run.workflowRunId },
+  ];
+  for (const label of settings.labels) values.push({ facet: FACET.runLabel, value: label });
+  if (settings.flowControl) values.push({ facet: FACET.runFlowControlKey, value: settings.flowControl.key });
+  return values;
+}
+
+const statusFacet = (status: RunStatus): FacetValue => ({ facet: FACET.runStatus, value: status });
+
+export class RunWriter {
+  private readonly parts: StoreParts;
+  private readonly insertRun: StatementSync;
+  private readonly insertPayload: StatementSync;
+  private readonly copyPayload: StatementSync;
+  private readonly updateEnded: StatementSync;
+
+  constructor(parts: StoreParts) {
+    const { connection } = parts;
+    this.parts = parts;
+    this.insertRun = connection.prepare(
+      `INSERT INTO run (key, tenant, status, created_at, listed_at, workflow_run_id, dialect, workflow_url, caller_ip, origin, settings)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
+    this.insertPayload = connection.prepare(
+      'INSERT INTO payload (run_seq, content_type, forward_headers, body) VALUES (?, ?, ?, ?)',
+    );
+    this.copyPayload = connection.prepare(
+      `INSERT INTO payload (run_seq, content_type, forward_headers, body)
+       SELECT ?, content_type, forward_headers, body FROM payload WHERE run_seq = ?`,
+    );
+    this.updateEnded = connection.prepare(
+      `UPDATE run SET status = ?, completed_at = ?, result = ?, error = ? WHERE seq = ? AND status = 'active'`,
+    );
+  }
+
+  create(run: Run, input: RunPayload | { readonly copyOf: string }): void {
+    const { tenants, runs, runOrder, facets } = this.parts;
+    const tenant = tenants.findOrCreate(run.instanceId);
+    const listedAt = runOrder.listedAt(run.createdAt);
+    const inserted = this.insertRun.run(
+      run.key,
+      tenant,
+      run.status,
+      run.createdAt,
+      listedAt,
+      run.workflowRunId,
+      run.dialect,
+      run.workflowUrl,
+      run.callerIp,
+      run.origin && JSON.stringify(run.origin),
+      JSON.stringify(run.settings),
+    );
+    const seq = Number(inserted.lastInsertRowid);
+    runOrder.added(seq, listedAt);
+    runs.remember(run.key, { seq, tenant, active: run.status === 'active' });
+    this.insertInput(seq, input);
+    for (const value of facetsOf(run)) facets.add(tenant, value, seq);
+  }
+
+  private insertInput(seq: number, input: RunPayload | { readonly copyOf: string }): void {
+    if (!('copyOf' in input)) {
+      this.insertPayload.run(seq, input.contentType, JSON.stringify(input.forwardHeaders), input.body);
+      return;
+    }
+    const { changes } = this.copyPayload.run(seq, this.parts.runs.require(input.copyOf).seq);
+    if (changes !== 1) throw new Error(`the run ${input.copyOf} has no payload to copy`);
+  }
+
+  end(runKey: string, outcome: RunOutcome, completedAt: number): void {
+    const { runs, facets } = this.parts;
+    const { seq, tenant } = runs.require(runKey);
+    const result = outcome.status === 'succeeded' ? outcome.result : null;
+    const error = outcome.status === 'failed' ? outcome.error : null;
+    const { changes } = this.updateEnded.run(outcome.status, completedAt, result, error, seq);
+    // A late writer must not overwrite how a run ended.
+    if (changes !== 1) throw new Error(`the run ${runKey} has ended already`);
+    runs.remember(runKey, { seq, tenant, active: false });
+    facets.remove(tenant, statusFacet('active'), seq);
+    facets.add(tenant, statusFacet(outcome.status), seq);
+  }
+}

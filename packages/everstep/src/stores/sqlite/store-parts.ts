@@ -1,0 +1,39 @@
+/** What the parts of the store share: one connection and what is kept in memory beside it. */
+import type { Connection } from './connection.js';
+import { Counters } from './counters.js';
+import { CreationOrder } from './creation-order.js';
+import { FacetIndex } from './facets/facet-index.js';
+import { FacetReader } from './facets/members.js';
+import { RunDirectory } from './run-directory.js';
+import { Tenants } from './tenants.js';
+
+export interface StoreParts {
+  readonly connection: Connection;
+  readonly tenants: Tenants;
+  readonly runs: RunDirectory;
+  readonly counters: Counters;
+  readonly runOrder: CreationOrder;
+  readonly deadLetterOrder: CreationOrder;
+  readonly facets: FacetIndex;
+  readonly facetReader: FacetReader;
+}
+
+export function createStoreParts(connection: Connection): StoreParts {
+  const counters = new Counters(connection);
+  return {
+    connection,
+    counters,
+    tenants: new Tenants(connection),
+    runs: new RunDirectory(connection),
+    runOrder: new CreationOrder(connection, counters, 'run'),
+    deadLetterOrder: new CreationOrder(connection, counters, 'dead_letter'),
+    facets: new FacetIndex(connection),
+    facetReader: new FacetReader(connection),
+  };
+}
+
+/** After a rollback: what memory holds may never have happened. */
+export function forgetUnwritten(parts: StoreParts): void {
+  for (const part of [parts.tenants, parts.runs, parts.counters, parts.runOrder, parts.deadLetterOrder, parts.facets])
+    part.forget();
+}

@@ -1,0 +1,72 @@
+/** What triggers leave behind beside the run: deduplication ids and flow control keys. */
+import type { StatementSync } from 'node:sqlite';
+import type { FlowControl } from '../../engine/run.js';
+import type { FlowControlRecord, RunReference } from '../../ports/store.js';
+import { integer, text } from './columns.js';
+import type { StoreParts } from './store-parts.js';
+
+/** Expired ids removed per new one: more than one, so that they become fewer. */
+const EXPIRED_PER_NEW = 4;
+
+export class TriggerRecords {
+  private readonly parts: StoreParts;
+  private readonly selectUnexpired: StatementSync;
+  private readonly replaceDeduplication: StatementSync;
+  private readonly deleteExpired: StatementSync;
+  private readonly replaceFlowControl: StatementSync;
+  private readonly selectFlowControls: StatementSync;
+
+  constructor(parts: StoreParts) {
+    const { connection } = parts;
+    this.parts = parts;
+    this.selectUnexpired = connection.prepare(
+      `SELECT r.key, r.workflow_run_id, r.created_at FROM deduplication d JOIN run r ON r.key = d.run_key
+       WHERE d.tenant = ? AND d.deduplication_id = ? AND d.expires_at > ?`,
+    );
+    this.replaceDeduplication = connection.prepare(
+      `INSERT INTO deduplication (tenant, deduplication_id, run_key, expires_at) VALUES (?, ?, ?, ?)
+       ON CONFLICT (tenant, deduplication_id) DO UPDATE SET run_key = excluded.run_key, expires_at = excluded.expires_at`,
+    );
+    this.deleteExpired = connection.prepare(
+      `DELETE FROM deduplication WHERE seq IN
+         (SELECT seq FROM deduplication WHERE expires_at <= ? ORDER BY expires_at LIMIT ${EXPIRED_PER_NEW})`,
+    );
+    this.replaceFlowControl = connection.prepare(
+      `INSERT INTO flow_control (tenant, key, parallelism, rate, period_ms, updated_at) VALUES (?, ?, ?, ?, ?, ?)
+       ON CONFLICT (tenant, key) DO UPDATE SET parallelism = excluded.parallelism, rate = excluded.rate,
+         period_ms = excluded.period_ms, updated_at = excluded.updated_at`,
+    );
+    this.selectFlowControls = connection.prepare('SELECT key FROM flow_control WHERE tenant = ? ORDER BY key');
+  }
+
+  /** The run that took the id and still holds it at `now`. */
+  findDuplicate(instanceId: string, deduplicationId: string, now: number): RunReference | null {
+    const tenant = this.parts.tenants.find(instanceId);
+    if (tenant === null) return null;
+    this.deleteExpired.run(now);
+    const row = this.selectUnexpired.get(tenant, deduplicationId, now);
+    return row
+      ? { runKey: text(row, 'key'), workflowRunId: text(row, 'workflow_run_id'), createdAt: integer(row, 'created_at') }
+      : null;
+  }
+
+  rememberDeduplication(instanceId: string, deduplicationId: string, runKey: string, expiresAt: number): void {
+    const tenant = this.parts.tenants.findOrCreate(instanceId);
+    this.replaceDeduplication.run(tenant, deduplicationId, runKey, expiresAt);
+  }
+
+  putFlowControl(instanceId: string, flowControl: FlowControl, at: number): void {
+    const tenant = this.parts.tenants.findOrCreate(instanceId);
+    const { key, parallelism, rate, periodMs } = flowControl;
+    this.replaceFlowControl.run(tenant, key, parallelism ?? null, rate ?? null, periodMs ?? null, at);
+  }
+
+  listFlowControls(instanceId: string): readonly FlowControlRecord[] {
+    const tenant = this.parts.tenants.find(instanceId);
+    if (tenant === null) return [];
+    return this.selectFlowControls.all(tenant).map((row) => ({ flowControlKey: text(row, 'key'), waitListSize: WAIT_LIST_SIZE }));
+  }
+}
+
+/** Deliveries do not wait for a key yet: each goes out when it is due, so every wait list is empty. */
+const WAIT_LIST_SIZE = 0;
