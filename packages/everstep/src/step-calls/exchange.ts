@@ -1,0 +1,115 @@
+/**
+ * One HTTP exchange: a request with a body, an answer read up to a limit.
+ *
+ * Through `dispatch`, the layer under undici's `request`: the answer is
+ * collected chunk by chunk without a stream object around it, which at this
+ * rate is a good part of the cost of a delivery.
+ */
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Dispatcher, Pool } from 'undici';
+
+export interface ExchangeRequest {
+  readonly path: string;
+  /** Names and values in turns. */
+  readonly headers: string[];
+  readonly body: Uint8Array;
+  /** For the whole exchange, from waiting for a connection to the last byte. */
+  readonly timeoutMs: number;
+  readonly maxAnswerBytes: number;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  /** Lower-case names. */
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+export type ExchangeOutcome =
+  | { readonly kind: 'answered'; readonly answer: HttpAnswer }
+  /** The answer was longer than the limit; `answer.body` is its beginning. */
+  | { readonly kind: 'too-long'; readonly answer: HttpAnswer }
+  | { readonly kind: 'timed-out' }
+  | { readonly kind: 'given-up' }
+  | { readonly kind: 'broken'; readonly error: Error };
+
+class Exchange implements Dispatcher.DispatchHandler {
+  private readonly request: ExchangeRequest;
+  private readonly signal: AbortSignal;
+  private readonly finish: (outcome: ExchangeOutcome) => void;
+  private readonly timer: NodeJS.Timeout;
+  private controller: Dispatcher.DispatchController | null = null;
+  private over = false;
+  private status = 0;
+  private headers: IncomingHttpHeaders = {};
+  private readonly chunks: Buffer[] = [];
+  private received = 0;
+
+  constructor(request: ExchangeRequest, signal: AbortSignal, finish: (outcome: ExchangeOutcome) => void) {
+    this.request = request;
+    this.signal = signal;
+    this.finish = finish;
+    this.timer = setTimeout(() => this.cutShort({ kind: 'timed-out' }), request.timeoutMs);
+    signal.addEventListener('abort', this.onGivenUp);
+  }
+
+  private readonly onGivenUp = (): void => this.cutShort({ kind: 'given-up' });
+
+  private end(outcome: ExchangeOutcome): void {
+    if (this.over) return;
+    this.over = true;
+    clearTimeout(this.timer);
+    this.signal.removeEventListener('abort', this.onGivenUp);
+    this.finish(outcome);
+  }
+
+  private cutShort(outcome: ExchangeOutcome): void {
+    this.end(outcome);
+    this.controller?.abort(new Error('the exchange was cut short'));
+  }
+
+  private answer(): HttpAnswer {
+    const [first] = this.chunks;
+    const body = first && this.chunks.length === 1 ? first : Buffer.concat(this.chunks, this.received);
+    return { status: this.status, headers: this.headers, body };
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.controller = controller;
+    // It ended while it waited for a connection: nothing must be sent now.
+    if (this.over) controller.abort(new Error('the exchange was cut short'));
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    // Informational answers (1xx) come before the one that counts.
+    this.status = status;
+    this.headers = headers;
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    const room = this.request.maxAnswerBytes - this.received;
+    this.chunks.push(chunk.length > room ? chunk.subarray(0, room) : chunk);
+    this.received += Math.min(chunk.length, room);
+    if (chunk.length > room) this.cutShort({ kind: 'too-long', answer: this.answer() });
+  }
+
+  onResponseEnd(): void {
+    this.end({ kind: 'answered', answer: this.answer() });
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.end({ kind: 'broken', error });
+  }
+}
+
+/** Never rejects. */
+export function exchange(pool: Pool, request: ExchangeRequest, signal: AbortSignal): Promise<ExchangeOutcome> {
+  if (signal.aborted) return Promise.resolve({ kind: 'given-up' });
+  return new Promise((resolve) => {
+    const { path, headers, body } = request;
+    pool.dispatch(
+      { path, method: 'POST', headers, body: Buffer.from(body.buffer, body.byteOffset, body.byteLength) },
+      new Exchange(request, signal, resolve),
+    );
+  });
+}

@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { StepRequest } from '@everstep/sdk/protocol';
+import { LIMITS } from '../config/limits.js';
+import { parseReply } from './parse-reply.js';
+
+const NOW = 1_700_000_000_000;
+const REQUEST: StepRequest = {
+  protocol: 1,
+  run: { key: 'k', id: 'wfr_1', createdAt: NOW, workflowUrl: 'http://127.0.0.1/w', labels: [] },
+  messageId: 'msg_1',
+  retried: 0,
+  maxRetries: 3,
+  target: null,
+  known: 3,
+  journal: { from: 2, length: 2, entries: [] },
+};
+const PROGRESS = { protocol: 1, kind: 'progress', base: 2, done: [], advanced: false, planned: [] };
+const FAILED = {
+  protocol: 1,
+  kind: 'failed',
+  base: 2,
+  done: [],
+  error: { name: 'Error', message: 'no' },
+  retry: { kind: 'backoff' },
+};
+const run = (stepId: number, more: object = {}) => ({ stepId, name: `s${stepId}`, type: 'Run', ...more });
+
+function parse(frame: unknown, request = REQUEST) {
+  return parseReply(JSON.stringify(frame), request, NOW);
+}
+
+test('every kind of reply is read as it is', () => {
+  const frames: readonly object[] = [
+    PROGRESS,
+    { ...PROGRESS, done: [run(2, { out: '{"i":1}' })], advanced: true, planned: [run(3), run(4)] },
+    { ...PROGRESS, done: [run(3)], advanced: true, planned: [run(4)], hold: { worker: 'w', through: 3 } },
+    { ...PROGRESS, planned: [run(3), { stepId: 4, name: 'z', type: 'SleepFor', sleepMs: 0 }] },
+    { ...PROGRESS, planned: [{ stepId: 3, name: 'z', type: 'SleepUntil', wakeAt: NOW + 5 }] },
+    { ...PROGRESS, end: { kind: 'finished' } },
+    { ...PROGRESS, end: { kind: 'finished', result: 'null' } },
+    { ...PROGRESS, end: { kind: 'canceled' } },
+    FAILED,
+    { ...FAILED, base: 0 },
+    { ...FAILED, step: run(2), error: { name: 'E', message: 'm', stack: 's' }, retry: { kind: 'never' } },
+    { ...FAILED, done: [run(3)], retry: { kind: 'after', delayMs: 1500 } },
+    { protocol: 1, kind: 'journal-needed' },
+    { protocol: 1, kind: 'refused', code: 'journal-mismatch', message: 'recorded a, asked b' },
+  ];
+  for (const frame of frames) assert.deepEqual(parse(frame), { ok: true, reply: frame });
+});
+
+test('unknown fields are left out, fractions of a ms rounded up, long delays and texts bounded', () => {
+  assert.deepEqual(parse({ ...PROGRESS, extra: 1 }), { ok: true, reply: PROGRESS });
+  const planned = [{ stepId: 3, name: 'z', type: 'SleepFor', sleepMs: 0.5 }];
+  assert.deepEqual(parse({ ...PROGRESS, planned }), {
+    ok: true,
+    reply: { ...PROGRESS, planned: [{ ...planned[0], sleepMs: 1 }] },
+  });
+  const past = [{ stepId: 3, name: 'z', type: 'SleepUntil', wakeAt: -5 }];
+  assert.deepEqual(parse({ ...PROGRESS, planned: past }), {
+    ok: true,
+    reply: { ...PROGRESS, planned: [{ ...past[0], wakeAt: 0 }] },
+  });
+  const long = parse({ ...FAILED, error: { name: 'E', message: 'x'.repeat(100_000) }, retry: { kind: 'after', delayMs: 1e15 } });
+  assert.ok(long.ok && long.reply.kind === 'failed');
+  assert.equal(long.reply.error.message.length, LIMITS.maxKeptErrorLength);
+  assert.deepEqual(long.reply.retry, { kind: 'after', delayMs: LIMITS.maxRetryDelayMs });
+});
+
+test('a reply with anything wrong in it is refused with words that name the field', async (t) => {
+  const { maxStepNameLength, maxSleepMs, maxPlannedAtOnce } = LIMITS;
+  const table: readonly (readonly [what: string, frame: unknown, problem: RegExp])[] = [
+    ['a string', 'hello', /the body must be an object, and is "hello"/],
+    ['an array', [PROGRESS], /the body must be an object/],
+    ['null', null, /the body must be an object, and is null/],
+    ['no protocol', { ...PROGRESS, protocol: undefined }, /protocol must be 1, and is missing/],
+    ['another protocol', { ...PROGRESS, protocol: 2 }, /protocol must be 1, and is 2/],
+    ['no kind', { protocol: 1 }, /kind must be "progress".*is missing/],
+    ['an unknown kind', { ...PROGRESS, kind: 'done' }, /kind must be .* is "done"/],
+    ['no base', { ...PROGRESS, base: undefined }, /base must be an integer from 2 to 2, and is missing/],
+    ['another base', { ...PROGRESS, base: 1 }, /base must be/],
+    ['done is no list', { ...PROGRESS, done: {} }, /done must be an array/],
+    ['a step that is no object', { ...PROGRESS, done: [1] }, /done\[0\] must be an object, and is 1/],
+    ['step id 0', { ...PROGRESS, done: [run(0)] }, /done\[0\]\.stepId/],
+    ['a fractional step id', { ...PROGRESS, done: [run(1.5)] }, /done\[0\]\.stepId/],
+    ['a step id as text', { ...PROGRESS, done: [{ ...run(2), stepId: '2' }] }, /stepId must be an integer.* is "2"/],
+    ['a done step beyond the next', { ...PROGRESS, done: [run(5)] }, /reports step 5, but the next new step is 3/],
+    ['a step done twice', { ...PROGRESS, done: [run(2), run(2)] }, /done\[1\] reports step 2 a second time/],
+    ['no name', { ...PROGRESS, done: [{ stepId: 2, type: 'Run' }] }, /done\[0\]\.name must be a string, and is missing/],
+    ['an empty name', { ...PROGRESS, planned: [run(3, { name: '' })] }, /planned\[0\]\.name must have 1 to/],
+    ['a long name', { ...PROGRESS, planned: [run(3, { name: 'n'.repeat(maxStepNameLength + 1) })] }, /maxStepNameLength/],
+    ['an unknown type', { ...PROGRESS, planned: [run(3, { type: 'Jump' })] }, /type must be a step type .* is "Jump"/],
+    ['a type not offered', { ...PROGRESS, planned: [run(3, { type: 'Wait' })] }, /type Wait, which this version .* upgrade/],
+    ['out that is no text', { ...PROGRESS, done: [run(2, { out: 1 })] }, /done\[0\]\.out must be a string/],
+    ['out that is no JSON', { ...PROGRESS, done: [run(2, { out: '{' })] }, /done\[0\]\.out must be JSON text/],
+    ['advanced as a number', { ...PROGRESS, advanced: 1 }, /advanced must be true or false/],
+    ['planned below known', { ...PROGRESS, planned: [run(2)] }, /plans step 2, .* so 3 comes here/],
+    ['a gap before planned', { ...PROGRESS, planned: [run(4)] }, /so 3 comes here/],
+    ['a gap in planned', { ...PROGRESS, planned: [run(3), run(5)] }, /planned\[1\].*so 4 comes here/],
+    ['planned again what is done', { ...PROGRESS, done: [run(3)], planned: [run(3)] }, /so 4 comes here/],
+    ['too many planned', { ...PROGRESS, planned: new Array(maxPlannedAtOnce + 1).fill(0) }, /maxPlannedAtOnce/],
+    ['a sleep without a time', { ...PROGRESS, planned: [run(3, { type: 'SleepFor' })] }, /sleepMs must be a number/],
+    ['a negative sleep', { ...PROGRESS, planned: [run(3, { type: 'SleepFor', sleepMs: -1 })] }, /sleepMs/],
+    ['a sleep over the limit', { ...PROGRESS, planned: [run(3, { type: 'SleepFor', sleepMs: maxSleepMs + 1 })] }, /sleepMs/],
+    ['a wake time too far', { ...PROGRESS, planned: [run(3, { type: 'SleepUntil', wakeAt: NOW + maxSleepMs + 1 })] }, /wakeAt/],
+    ['an unknown end', { ...PROGRESS, end: { kind: 'over' } }, /end\.kind/],
+    ['a result that is no JSON', { ...PROGRESS, end: { kind: 'finished', result: 'x' } }, /end\.result must be JSON text/],
+    ['hold past the journal', { ...PROGRESS, hold: { worker: 'w', through: 3 } }, /hold\.through must be an integer from 0 to 2/],
+    ['hold without a worker', { ...PROGRESS, hold: { worker: '', through: 1 } }, /hold\.worker/],
+    ['failed without an error', { ...FAILED, error: undefined }, /error must be an object/],
+    ['failed without retry', { ...FAILED, retry: undefined }, /retry must be an object/],
+    ['an unknown retry', { ...FAILED, retry: { kind: 'later' } }, /retry\.kind/],
+    ['retry after a negative time', { ...FAILED, retry: { kind: 'after', delayMs: -1 } }, /retry\.delayMs/],
+    ['another base with a step', { ...FAILED, base: 0, step: run(2) }, /base must be an integer from 2 to 2/],
+    ['a refusal without a message', { protocol: 1, kind: 'refused', code: 'bad-request' }, /message must be a string/],
+    ['an unknown refusal', { protocol: 1, kind: 'refused', code: 'no', message: '' }, /code must be one of/],
+  ];
+  for (const [what, frame, problem] of table) {
+    await t.test(what, () => {
+      const parsed = parse(frame);
+      assert.ok(!parsed.ok, 'it was accepted');
+      assert.match(parsed.problem, problem);
+    });
+  }
+});
+
+test('a result over the limit is refused and the limit named', () => {
+  const out = JSON.stringify('ä'.repeat(LIMITS.maxStepResultBytes / 2));
+  const parsed = parse({ ...PROGRESS, done: [run(2, { out })] });
+  assert.ok(!parsed.ok);
+  assert.match(parsed.problem, /done\[0\]\.out has \d+ bytes, over the limit .*maxStepResultBytes/);
+});
+
+test('a body that is no JSON is said to be none', () => {
+  for (const body of ['', '<html>', '{"protocol":1', '\0'])
+    assert.deepEqual(parseReply(body, REQUEST, NOW), { ok: false, problem: 'the body is no JSON' });
+});

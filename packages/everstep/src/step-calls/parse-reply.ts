@@ -1,0 +1,280 @@
+/**
+ * Reads a reply frame. Written by hand rather than from a schema: it runs for
+ * every step, its words are for the author of the endpoint, and several rules
+ * relate the reply to its request. Unknown fields are ignored, so that a later
+ * endpoint may say more; known ones must be exactly right.
+ */
+import {
+  type FailedReply,
+  type Hold,
+  type PlannedStep,
+  PROTOCOL_VERSION,
+  type ProgressReply,
+  type RefusedReply,
+  type RunEnd,
+  type StepReply,
+  type StepRequest,
+  type StepResult,
+  type StepType,
+} from '@everstep/sdk/protocol';
+import { LIMITS } from '../config/limits.js';
+
+export type ParsedReply = { readonly ok: true; readonly reply: StepReply } | { readonly ok: false; readonly problem: string };
+
+const STEP_TYPES: ReadonlyMap<unknown, StepType> = new Map(
+  (
+    ['Run', 'SleepFor', 'SleepUntil', 'Wait', 'Notify', 'Call', 'Invoke', 'CreateWebhook', 'WaitForWebhook'] satisfies StepType[]
+  ).map((type) => [type, type]),
+);
+const REFUSALS: ReadonlyMap<unknown, RefusedReply['code']> = new Map(
+  (['unsupported-protocol', 'journal-mismatch', 'bad-request'] satisfies RefusedReply['code'][]).map((code) => [code, code]),
+);
+const MAX_WORKER_LENGTH = 128;
+const MAX_ERROR_NAME_LENGTH = 256;
+
+class Problem extends Error {}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function shown(value: unknown): string {
+  if (value === undefined) return 'missing';
+  const text = JSON.stringify(value);
+  return text.length > 60 ? `${text.slice(0, 60)}...` : text;
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function fields(value: unknown, where: string): Fields {
+  if (!isFields(value)) throw new Problem(`${where} must be an object, and is ${shown(value)}`);
+  return value;
+}
+
+function list(value: unknown, where: string): readonly unknown[] {
+  if (!Array.isArray(value)) throw new Problem(`${where} must be an array, and is ${shown(value)}`);
+  if (value.length > LIMITS.maxPlannedAtOnce) {
+    throw new Problem(`${where} has ${value.length} items, over the limit of ${LIMITS.maxPlannedAtOnce} (maxPlannedAtOnce)`);
+  }
+  return value;
+}
+
+function text(value: unknown, where: string): string {
+  if (typeof value !== 'string') throw new Problem(`${where} must be a string, and is ${shown(value)}`);
+  return value;
+}
+
+function integer(value: unknown, where: string, least: number, most: number): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least && value <= most) return value;
+  throw new Problem(`${where} must be an integer from ${least} to ${most}, and is ${shown(value)}`);
+}
+
+/** A time in ms; fractions are rounded up, since nothing may happen too early. */
+function milliseconds(value: unknown, where: string, least: number, most: number): number {
+  if (typeof value === 'number' && value >= least && value <= most) return Math.ceil(value);
+  throw new Problem(`${where} must be a number of ms from ${least} to ${most}, and is ${shown(value)}`);
+}
+
+/** JSON text, or absent. It is stored and passed on as it is, so it must be readable later. */
+function jsonText(value: unknown, where: string): string | undefined {
+  if (value === undefined) return undefined;
+  const json = text(value, where);
+  const limit = LIMITS.maxStepResultBytes;
+  if (json.length > limit || (json.length * 3 > limit && Buffer.byteLength(json) > limit)) {
+    throw new Problem(`${where} has ${Buffer.byteLength(json)} bytes, over the limit of ${limit} (maxStepResultBytes)`);
+  }
+  try {
+    JSON.parse(json);
+  } catch {
+    throw new Problem(`${where} must be JSON text, and is ${shown(json)}`);
+  }
+  return json;
+}
+
+function stepType(value: unknown, where: string): StepType {
+  const type = STEP_TYPES.get(value);
+  if (type === undefined)
+    throw new Problem(`${where} must be a step type (${[...STEP_TYPES.values()].join(', ')}), and is ${shown(value)}`);
+  return type;
+}
+
+function stepName(value: unknown, where: string): string {
+  const name = text(value, where);
+  if (name.length > 0 && name.length <= LIMITS.maxStepNameLength) return name;
+  throw new Problem(`${where} must have 1 to ${LIMITS.maxStepNameLength} characters (maxStepNameLength), and has ${name.length}`);
+}
+
+function stepHead(step: Fields, where: string): { stepId: number; name: string; type: StepType } {
+  return {
+    stepId: integer(step.stepId, `${where}.stepId`, 1, LIMITS.maxJournalSteps + LIMITS.maxPlannedAtOnce),
+    name: stepName(step.name, `${where}.name`),
+    type: stepType(step.type, `${where}.type`),
+  };
+}
+
+/** Steps done; ids that are new follow on `known` without gaps. */
+function stepsDone(value: unknown, known: number): { readonly done: readonly StepResult[]; readonly next: number } {
+  const items = list(value, 'done');
+  const seen = new Set<number>();
+  let next = known;
+  const done = items.map((item, index): StepResult => {
+    const where = `done[${index}]`;
+    const step = fields(item, where);
+    const head = stepHead(step, where);
+    const out = jsonText(step.out, `${where}.out`);
+    if (seen.has(head.stepId)) throw new Problem(`${where} reports step ${head.stepId} a second time`);
+    seen.add(head.stepId);
+    if (head.stepId > next) throw new Problem(`${where} reports step ${head.stepId}, but the next new step is ${next}`);
+    if (head.stepId === next) next++;
+    return out === undefined ? head : { ...head, out };
+  });
+  return { done, next };
+}
+
+function plannedStep(item: unknown, index: number, expectedId: number, now: number): PlannedStep {
+  const where = `planned[${index}]`;
+  const step = fields(item, where);
+  const { stepId, name, type } = stepHead(step, where);
+  if (stepId !== expectedId) {
+    throw new Problem(`${where} plans step ${stepId}, but planned steps are new and without gaps, so ${expectedId} comes here`);
+  }
+  switch (type) {
+    case 'Run':
+      return { stepId, name, type };
+    case 'SleepFor':
+      return { stepId, name, type, sleepMs: milliseconds(step.sleepMs, `${where}.sleepMs`, 0, LIMITS.maxSleepMs) };
+    case 'SleepUntil': {
+      const most = now + LIMITS.maxSleepMs;
+      return {
+        stepId,
+        name,
+        type,
+        wakeAt: Math.max(0, milliseconds(step.wakeAt, `${where}.wakeAt`, Number.MIN_SAFE_INTEGER, most)),
+      };
+    }
+    default:
+      throw new Problem(
+        `${where} plans a step of type ${type}, which this version of the service does not offer; upgrade the service`,
+      );
+  }
+}
+
+function runEnd(value: unknown): RunEnd | undefined {
+  if (value === undefined) return undefined;
+  const end = fields(value, 'end');
+  if (end.kind === 'canceled') return { kind: 'canceled' };
+  if (end.kind !== 'finished') throw new Problem(`end.kind must be "finished" or "canceled", and is ${shown(end.kind)}`);
+  const result = jsonText(end.result, 'end.result');
+  return result === undefined ? { kind: 'finished' } : { kind: 'finished', result };
+}
+
+function holdOf(value: unknown, most: number): Hold | undefined {
+  if (value === undefined) return undefined;
+  const hold = fields(value, 'hold');
+  const worker = text(hold.worker, 'hold.worker');
+  if (worker.length === 0 || worker.length > MAX_WORKER_LENGTH)
+    throw new Problem(`hold.worker must have 1 to ${MAX_WORKER_LENGTH} characters`);
+  return { worker, through: integer(hold.through, 'hold.through', 0, most) };
+}
+
+function progress(frame: Fields, request: StepRequest, now: number): ProgressReply {
+  const base = integer(frame.base, 'base', request.journal.length, request.journal.length);
+  const { done, next } = stepsDone(frame.done, request.known);
+  if (typeof frame.advanced !== 'boolean') throw new Problem(`advanced must be true or false, and is ${shown(frame.advanced)}`);
+  const planned = list(frame.planned, 'planned').map((item, index) => plannedStep(item, index, next + index, now));
+  const end = runEnd(frame.end);
+  const hold = holdOf(frame.hold, base + done.length);
+  return {
+    protocol: PROTOCOL_VERSION,
+    kind: 'progress',
+    base,
+    done,
+    advanced: frame.advanced,
+    planned,
+    ...(end ? { end } : {}),
+    ...(hold ? { hold } : {}),
+  };
+}
+
+function retryOf(value: unknown): FailedReply['retry'] {
+  const retry = fields(value, 'retry');
+  switch (retry.kind) {
+    case 'backoff':
+    case 'never':
+      return { kind: retry.kind };
+    case 'after':
+      return {
+        kind: 'after',
+        delayMs: Math.min(LIMITS.maxRetryDelayMs, milliseconds(retry.delayMs, 'retry.delayMs', 0, Number.MAX_VALUE)),
+      };
+    default:
+      throw new Problem(`retry.kind must be "backoff", "after" or "never", and is ${shown(retry.kind)}`);
+  }
+}
+
+function failed(frame: Fields, request: StepRequest): FailedReply {
+  const { done } = stepsDone(frame.done, request.known);
+  const step = frame.step === undefined ? undefined : stepHead(fields(frame.step, 'step'), 'step');
+  // An endpoint that could not read or trust the request knows no base; without a step nothing hangs on it.
+  const bound = done.length > 0 || step !== undefined;
+  const { length } = request.journal;
+  const base = integer(frame.base, 'base', bound ? length : 0, bound ? length : Number.MAX_SAFE_INTEGER);
+  const error = fields(frame.error, 'error');
+  const stack = error.stack === undefined ? undefined : text(error.stack, 'error.stack').slice(0, LIMITS.maxKeptErrorLength);
+  const hold = holdOf(frame.hold, length + done.length);
+  return {
+    protocol: PROTOCOL_VERSION,
+    kind: 'failed',
+    base,
+    done,
+    ...(step ? { step } : {}),
+    error: {
+      name: text(error.name, 'error.name').slice(0, MAX_ERROR_NAME_LENGTH),
+      message: text(error.message, 'error.message').slice(0, LIMITS.maxKeptErrorLength),
+      ...(stack === undefined ? {} : { stack }),
+    },
+    retry: retryOf(frame.retry),
+    ...(hold ? { hold } : {}),
+  };
+}
+
+function refused(frame: Fields): RefusedReply {
+  const code = REFUSALS.get(frame.code);
+  if (code === undefined)
+    throw new Problem(`code must be one of ${[...REFUSALS.values()].join(', ')}, and is ${shown(frame.code)}`);
+  const message = text(frame.message, 'message').slice(0, LIMITS.maxKeptErrorLength);
+  return { protocol: PROTOCOL_VERSION, kind: 'refused', code, message };
+}
+
+function replyOf(frame: Fields, request: StepRequest, now: number): StepReply {
+  if (frame.protocol !== PROTOCOL_VERSION)
+    throw new Problem(`protocol must be ${PROTOCOL_VERSION}, and is ${shown(frame.protocol)}`);
+  switch (frame.kind) {
+    case 'progress':
+      return progress(frame, request, now);
+    case 'failed':
+      return failed(frame, request);
+    case 'refused':
+      return refused(frame);
+    case 'journal-needed':
+      return { protocol: PROTOCOL_VERSION, kind: 'journal-needed' };
+    default:
+      throw new Problem(`kind must be "progress", "failed", "refused" or "journal-needed", and is ${shown(frame.kind)}`);
+  }
+}
+
+/** Reads the body of an answer to `request`. `now` in Unix ms bounds how far away a wake time may be. */
+export function parseReply(body: string, request: StepRequest, now: number): ParsedReply {
+  let frame: unknown;
+  try {
+    frame = JSON.parse(body);
+  } catch {
+    return { ok: false, problem: 'the body is no JSON' };
+  }
+  try {
+    return { ok: true, reply: replyOf(fields(frame, 'the body'), request, now) };
+  } catch (problem) {
+    if (problem instanceof Problem) return { ok: false, problem: problem.message };
+    throw problem;
+  }
+}

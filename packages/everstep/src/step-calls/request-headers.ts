@@ -1,0 +1,88 @@
+/** The headers of a request to a workflow endpoint. */
+import { PROTOCOL_HEADER, PROTOCOL_VERSION } from '@everstep/sdk/protocol';
+import type { StepCall } from '../ports/step-caller.js';
+
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+// What may stand in a header: tab, visible ASCII and Latin-1. Anything else could end the header or the request.
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/**
+ * Headers that belong to the exchange and not to the user: of this hop, of the
+ * body we write, and those that would change the form of the answer.
+ */
+const RESERVED: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'expect',
+  'host',
+  'content-length',
+  'content-type',
+  'content-encoding',
+  'accept-encoding',
+  'user-agent',
+]);
+
+/** Whether a user's header may be sent along. `name` in lower case. */
+export function mayForward(name: string, value: string, prefix: string): boolean {
+  return TOKEN.test(name) && VALUE.test(value) && !RESERVED.has(name) && !name.startsWith(prefix.toLowerCase());
+}
+
+/** Names and values in turns, as undici takes them without copying. */
+export function forwardedPairs(headers: Readonly<Record<string, string>>, prefix: string): readonly string[] {
+  const pairs: string[] = [];
+  for (const [name, value] of Object.entries(headers)) {
+    if (mayForward(name.toLowerCase(), value, prefix)) pairs.push(name, value);
+  }
+  return pairs;
+}
+
+/** A value as it is where a header can carry it, else percent-encoded. */
+function headerValue(text: string): string {
+  return VALUE.test(text) ? text : encodeURIComponent(text.replace(/[\ud800-\udfff]/gu, '\ufffd'));
+}
+
+export interface HeaderInput {
+  readonly call: StepCall;
+  readonly prefix: string;
+  readonly forwarded: readonly string[];
+  readonly userAgent: string;
+  readonly signature: string;
+  readonly region: string | undefined;
+}
+
+export function requestHeaders({ call, prefix, forwarded, userAgent, signature, region }: HeaderInput): string[] {
+  const { request } = call;
+  const headers = [
+    ...forwarded,
+    'content-type',
+    'application/json',
+    // An answer in another encoding could not be read.
+    'accept-encoding',
+    'identity',
+    'user-agent',
+    userAgent,
+    prefix + PROTOCOL_HEADER,
+    String(PROTOCOL_VERSION),
+    `${prefix}Workflow-RunId`,
+    headerValue(request.run.id),
+    `${prefix}Workflow-Created-At`,
+    String(request.run.createdAt),
+    `${prefix}Workflow-Url`,
+    VALUE.test(call.workflowUrl) ? call.workflowUrl : new URL(call.workflowUrl).href,
+    `${prefix}Message-Id`,
+    headerValue(request.messageId),
+    `${prefix}Retried`,
+    String(request.retried),
+    `${prefix}Signature`,
+    signature,
+  ];
+  if (region !== undefined) headers.push(`${prefix}Region`, region);
+  return headers;
+}

@@ -1,0 +1,41 @@
+/**
+ * Signatures of outgoing requests: a JWT (HS256) over the SHA-256 of the body.
+ *
+ * Made with node:crypto, synchronously: about 10 us each. A general JWT
+ * library goes through WebCrypto, a trip to the thread pool for each
+ * signature, which at several thousand deliveries a second costs more than
+ * the deliveries. Tests verify what is made here with such a library.
+ */
+import { createHash, createHmac } from 'node:crypto';
+import { LIMITS } from '../config/limits.js';
+import type { Random } from '../ports/random.js';
+
+const HEADER_SEGMENT = Buffer.from(JSON.stringify({ alg: 'HS256', typ: 'JWT' })).toString('base64url');
+const ISSUER = 'Everstep';
+const ID_BYTES = 16;
+
+export interface SignatureInput {
+  readonly key: string;
+  /** URL that the request goes to. */
+  readonly url: string;
+  readonly body: Uint8Array;
+  /** Unix ms. */
+  readonly now: number;
+  readonly random: Random;
+}
+
+export function signRequest(input: SignatureInput): string {
+  const issuedAt = Math.floor(input.now / 1000);
+  const id = input.random.bytes(ID_BYTES);
+  const claims = {
+    iss: ISSUER,
+    sub: input.url,
+    iat: issuedAt,
+    nbf: issuedAt,
+    exp: issuedAt + LIMITS.signatureLifetimeS,
+    jti: Buffer.from(id.buffer, id.byteOffset, id.byteLength).toString('base64url'),
+    body: createHash('sha256').update(input.body).digest('base64url'),
+  };
+  const signed = `${HEADER_SEGMENT}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}`;
+  return `${signed}.${createHmac('sha256', input.key).update(signed).digest('base64url')}`;
+}
