@@ -76,7 +76,7 @@ export const LIMITS = Object.freeze({
 /** n-th retry waits e^(2.5 n) seconds, at most a day. */
 export const BACKOFF = Object.freeze({ exponent: 2.5, maxMs: DAY_MS });
 
-export function assertLimits(limits: typeof LIMITS = LIMITS): void {
+export function assertLimits(limits: Readonly<Record<keyof typeof LIMITS, number>> = LIMITS): void {
   const relations: readonly (readonly [boolean, string])[] = [
     [limits.defaultRetries <= limits.maxRetries, 'defaultRetries <= maxRetries'],
     [limits.maxStepResultBytes <= limits.maxReplyBytes, 'maxStepResultBytes <= maxReplyBytes'],

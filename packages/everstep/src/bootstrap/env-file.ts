@@ -1,0 +1,27 @@
+/** The env file: what an app or a script needs to talk to the running service, as KEY=value lines. */
+import { mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { Credentials, ServiceAddresses } from './credentials.js';
+import { writePrivately } from './private-file.js';
+
+export type ServiceAccess = Credentials & ServiceAddresses;
+
+export function environmentOf(access: ServiceAccess): Readonly<Record<string, string>> {
+  return {
+    EVERSTEP_URL: access.url,
+    EVERSTEP_MANAGEMENT_URL: access.managementUrl,
+    EVERSTEP_TOKEN: access.token,
+    EVERSTEP_READONLY_TOKEN: access.readOnlyToken,
+    EVERSTEP_CURRENT_SIGNING_KEY: access.currentSigningKey,
+    EVERSTEP_NEXT_SIGNING_KEY: access.nextSigningKey,
+    EVERSTEP_ADMIN_EMAIL: access.adminEmail,
+    EVERSTEP_ADMIN_API_KEY: access.adminApiKey,
+  };
+}
+
+/** Written when the service listens, so whoever waits for the file finds a service that answers. */
+export async function writeEnvFile(path: string, access: ServiceAccess): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  const lines = Object.entries(environmentOf(access)).map(([name, value]) => `${name}=${value}\n`);
+  await writePrivately(path, lines.join(''));
+}

@@ -1,0 +1,21 @@
+/** Unguessable bytes from the machine, drawn in larger portions: ids are made thousands of times a second. */
+import { randomBytes } from 'node:crypto';
+import type { Random } from '../ports/random.js';
+
+const PORTION_BYTES = 4096;
+
+export function createSystemRandom(): Random {
+  let portion = new Uint8Array();
+  let used = 0;
+  return {
+    bytes(count) {
+      if (count > PORTION_BYTES) return randomBytes(count);
+      if (used + count > portion.length) {
+        portion = randomBytes(PORTION_BYTES);
+        used = 0;
+      }
+      used += count;
+      return portion.subarray(used - count, used);
+    },
+  };
+}

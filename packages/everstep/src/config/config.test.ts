@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Config, type ConfigSources, parseConfig } from './config.js';
+import { assertLimits, LIMITS } from './limits.js';
+
+const parse = (sources: Partial<ConfigSources>) => parseConfig({ mode: 'dev', flags: {}, env: {}, cwd: '/srv/app', ...sources });
+
+function parsed(sources: Partial<ConfigSources>): Config {
+  const result = parse(sources);
+  assert.ok(result.ok, result.ok ? '' : result.problems.join('\n'));
+  return result.config;
+}
+
+function problemsOf(sources: Partial<ConfigSources>): string {
+  const result = parse(sources);
+  assert.ok(!result.ok, 'the configuration must be refused');
+  return result.problems.join('\n');
+}
+
+test('without anything set, dev listens on 127.0.0.1:8080 and keeps its data in ./.everstep', () => {
+  assert.deepEqual(parsed({}), {
+    mode: 'dev',
+    host: '127.0.0.1',
+    port: 8080,
+    dataDir: '/srv/app/.everstep',
+    storeFile: '/srv/app/.everstep/everstep.db',
+    envFile: null,
+    demo: true,
+    logLevel: 'warn',
+    allowAddresses: [],
+    allowLoopback: true,
+    region: 'eu-central-1',
+    adminEmail: 'admin@localhost',
+  });
+});
+
+test('serve has no demo, refuses loopback destinations and logs at info', () => {
+  const config = parsed({ mode: 'serve', env: { EVERSTEP_DEMO: '1' } });
+  assert.deepEqual([config.demo, config.allowLoopback, config.logLevel], [false, false, 'info']);
+});
+
+test('the configuration is frozen', () => {
+  assert.ok(Object.isFrozen(parsed({})));
+  assert.ok(Object.isFrozen(parsed({ env: { EVERSTEP_ALLOW_ADDRESSES: '10.0.0.0/8' } }).allowAddresses));
+});
+
+const GOOD: readonly [string, Partial<ConfigSources>, Partial<Config>][] = [
+  ['a port', { env: { EVERSTEP_PORT: '0' } }, { port: 0 }],
+  ['a flag before a variable', { flags: { port: '9000' }, env: { EVERSTEP_PORT: '1' } }, { port: 9000 }],
+  ['an empty variable as unset', { env: { EVERSTEP_PORT: '' } }, { port: 8080 }],
+  ['an IPv6 host', { env: { EVERSTEP_HOST: '::1' } }, { host: '::1' }],
+  ['a host name', { flags: { host: 'localhost' } }, { host: 'localhost' }],
+  [
+    'a relative data directory',
+    { env: { EVERSTEP_DATA_DIR: 'd' } },
+    { dataDir: '/srv/app/d', storeFile: '/srv/app/d/everstep.db' },
+  ],
+  ['a store elsewhere', { env: { EVERSTEP_STORE: '/x/y.db' } }, { storeFile: '/x/y.db', dataDir: '/srv/app/.everstep' }],
+  ['an env file', { env: { EVERSTEP_ENV_FILE: 'e.env' } }, { envFile: '/srv/app/e.env' }],
+  ['EVERSTEP_DEMO=0', { env: { EVERSTEP_DEMO: '0' } }, { demo: false }],
+  ['EVERSTEP_DEMO=false', { env: { EVERSTEP_DEMO: 'False' } }, { demo: false }],
+  ['--no-demo', { flags: { demo: false }, env: { EVERSTEP_DEMO: '1' } }, { demo: false }],
+  ['a log level', { env: { EVERSTEP_LOG_LEVEL: 'debug' } }, { logLevel: 'debug' }],
+  [
+    'hosts, addresses and CIDRs',
+    { env: { EVERSTEP_ALLOW_ADDRESSES: 'app.internal, 10.0.0.0/8,fd00::/8 ,127.0.0.1' } },
+    { allowAddresses: ['app.internal', '10.0.0.0/8', 'fd00::/8', '127.0.0.1'] },
+  ],
+  ['a region', { env: { EVERSTEP_REGION: 'us-east-1' } }, { region: 'us-east-1' }],
+  ['the first user', { env: { EVERSTEP_ADMIN_EMAIL: 'me@example.com' } }, { adminEmail: 'me@example.com' }],
+  [
+    'variables that clients read',
+    {
+      env: {
+        EVERSTEP_URL: 'x',
+        EVERSTEP_MANAGEMENT_URL: 'x',
+        EVERSTEP_TOKEN: 'x',
+        EVERSTEP_READONLY_TOKEN: 'x',
+        EVERSTEP_CURRENT_SIGNING_KEY: 'x',
+        EVERSTEP_NEXT_SIGNING_KEY: 'x',
+        EVERSTEP_ADMIN_API_KEY: 'x',
+      },
+    },
+    { port: 8080 },
+  ],
+  ['variables of others', { env: { PORT: 'x', EVERSTEPPER: 'x' } }, { port: 8080 }],
+];
+for (const [name, sources, expected] of GOOD) {
+  test(`takes ${name}`, () => {
+    const config = parsed(sources);
+    for (const [key, value] of Object.entries(expected)) assert.deepEqual(config[key as keyof Config], value, key);
+  });
+}
+
+const BAD: readonly [string, Partial<ConfigSources>, RegExp][] = [
+  ['a port that is no number', { env: { EVERSTEP_PORT: '80a' } }, /EVERSTEP_PORT must be .* 0 to 65535.*"80a"/],
+  ['a port out of range', { flags: { port: '65536' } }, /--port must be/],
+  ['a port with a sign', { env: { EVERSTEP_PORT: '-1' } }, /EVERSTEP_PORT/],
+  ['a fractional port', { env: { EVERSTEP_PORT: '8080.5' } }, /EVERSTEP_PORT/],
+  ['a host with a port', { env: { EVERSTEP_HOST: 'localhost:80' } }, /EVERSTEP_HOST .* without a port/],
+  ['a PostgreSQL store', { env: { EVERSTEP_STORE: 'postgres://u@h/db' } }, /EVERSTEP_STORE .*PostgreSQL.* cannot use yet/],
+  ['a PostgreSQL store by its long name', { env: { EVERSTEP_STORE: 'postgresql://h/db' } }, /cannot use yet/],
+  ['a store that is another URL', { env: { EVERSTEP_STORE: 'mysql://h/db' } }, /path of a file, not a URL/],
+  ['a store in memory', { env: { EVERSTEP_STORE: ':memory:' } }, /would not be durable/],
+  ['a demo switch that is neither', { env: { EVERSTEP_DEMO: 'maybe' } }, /EVERSTEP_DEMO must be 1 or 0/],
+  ['an unknown log level', { env: { EVERSTEP_LOG_LEVEL: 'loud' } }, /EVERSTEP_LOG_LEVEL must be one of debug, info/],
+  ['a CIDR that is too long', { env: { EVERSTEP_ALLOW_ADDRESSES: '10.0.0.0/33' } }, /"10\.0\.0\.0\/33" is none of these/],
+  ['an address with a scheme', { env: { EVERSTEP_ALLOW_ADDRESSES: 'http://a' } }, /EVERSTEP_ALLOW_ADDRESSES/],
+  ['an unknown region', { env: { EVERSTEP_REGION: 'mars-1' } }, /us-east-1, eu-central-1/],
+  ['an admin e-mail with a colon', { env: { EVERSTEP_ADMIN_EMAIL: 'a:b@c' } }, /EVERSTEP_ADMIN_EMAIL/],
+  ['an empty flag', { flags: { dataDir: '' } }, /--data-dir needs a value/],
+  [
+    'a misspelt variable',
+    { env: { EVERSTEP_PROT: '1' } },
+    /EVERSTEP_PROT is not a setting of Everstep; did you mean EVERSTEP_PORT\?/,
+  ],
+  ['another misspelt variable', { env: { EVERSTEP_DATADIR: 'x' } }, /did you mean EVERSTEP_DATA_DIR\?/],
+  ['a variable like no other', { env: { EVERSTEP_BANANA_SPLIT: 'x' } }, /EVERSTEP_BANANA_SPLIT is not .*known are EVERSTEP_PORT/],
+];
+for (const [name, sources, expected] of BAD) {
+  test(`refuses ${name}`, () => {
+    assert.match(problemsOf(sources), expected);
+  });
+}
+
+test('all problems are told at once', () => {
+  const problems = problemsOf({ env: { EVERSTEP_PORT: 'x', EVERSTEP_REGION: 'y', EVERSTEP_NOPE: 'z' } });
+  assert.equal(problems.split('\n').length, 3);
+});
+
+test('limits that contradict each other stop the start', () => {
+  assert.doesNotThrow(() => assertLimits());
+  assert.throws(() => assertLimits({ ...LIMITS, maxRetries: 2 }), /defaultRetries <= maxRetries must hold/);
+});

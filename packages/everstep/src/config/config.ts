@@ -1,0 +1,121 @@
+/** Configuration, parsed once from flags and environment, whole or not at all, and frozen. A flag wins over its variable. */
+import { join } from 'node:path';
+import { CLIENT_VARIABLES, type LogLevel, type Mode, type Region, SETTINGS, type Setting } from './settings.js';
+
+export interface Config {
+  readonly mode: Mode;
+  readonly host: string;
+  /** 0 takes a free port. */
+  readonly port: number;
+  /** Absolute. */
+  readonly dataDir: string;
+  /** Absolute path of the embedded store's file. */
+  readonly storeFile: string;
+  /** Absolute, or null for none. */
+  readonly envFile: string | null;
+  readonly demo: boolean;
+  readonly logLevel: LogLevel;
+  /** Hosts, addresses and CIDRs that may be called though they are private. */
+  readonly allowAddresses: readonly string[];
+  readonly allowLoopback: boolean;
+  readonly region: Region;
+  readonly adminEmail: string;
+}
+
+export type ParsedConfig =
+  | { readonly ok: true; readonly config: Config }
+  /** Sentences, each naming the variable or flag, what was given and what is allowed. */
+  | { readonly ok: false; readonly problems: readonly string[] };
+
+export interface ConfigSources {
+  readonly mode: Mode;
+  /** Options as the command line gave them; what is absent was not given. */
+  readonly flags: Readonly<Record<string, string | boolean | undefined>>;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+}
+
+const PREFIX = 'EVERSTEP_';
+const CLIENT_PATTERNS = [/^EVERSTEP_[A-Z0-9_]*_SIGNING_KEY$/, /^EVERSTEP_ADMIN_/];
+const OWN_VARIABLES = Object.values(SETTINGS).map(({ env }) => env);
+const MAX_SHOWN_LENGTH = 80;
+
+const isKnown = (name: string): boolean =>
+  OWN_VARIABLES.includes(name) || CLIENT_VARIABLES.includes(name) || CLIENT_PATTERNS.some((pattern) => pattern.test(name));
+
+/** Edits (insert, delete, replace) that turn one text into the other. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, column) => column);
+  for (const [i, character] of [...a].entries()) {
+    const next = [i + 1];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = (row[j - 1] ?? 0) + (character === b[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}
+
+function nearest(name: string): string | null {
+  const ranked = [...OWN_VARIABLES, ...CLIENT_VARIABLES]
+    .map((known) => ({ known, edits: distance(name.slice(PREFIX.length), known.slice(PREFIX.length)) }))
+    .sort((a, b) => a.edits - b.edits);
+  const best = ranked[0];
+  return best && best.edits <= Math.max(2, Math.floor((name.length - PREFIX.length) / 3)) ? best.known : null;
+}
+
+function unknownVariables(env: ConfigSources['env']): readonly string[] {
+  return Object.keys(env)
+    .filter((name) => name.startsWith(PREFIX) && !isKnown(name))
+    .sort()
+    .map((name) => {
+      const suggestion = nearest(name);
+      const hint = suggestion ? `did you mean ${suggestion}?` : `known are ${OWN_VARIABLES.join(', ')}`;
+      return `${name} is not a setting of Everstep; ${hint}`;
+    });
+}
+
+const shown = (text: string): string => (text.length > MAX_SHOWN_LENGTH ? `${text.slice(0, MAX_SHOWN_LENGTH)}...` : text);
+const flagName = (flag: string): string => flag.split(' ')[0] ?? flag;
+
+/** Reads flags and environment. Never throws. */
+export function parseConfig(sources: ConfigSources): ParsedConfig {
+  const { mode, flags, env, cwd } = sources;
+  const problems: string[] = [...unknownVariables(env)];
+
+  function read<Value>(setting: Setting<Value>): Value {
+    const surroundings = { mode, cwd };
+    const flag = flags[setting.option];
+    const given =
+      flag !== undefined
+        ? { text: String(flag), from: flagName(setting.flag) }
+        : { text: env[setting.env]?.trim() ?? '', from: setting.env };
+    // An empty variable is one that is not set; an empty flag is a mistake, which its parser tells.
+    if (given.text === '' && flag === undefined) return setting.fallback(surroundings);
+    try {
+      if (given.text === '') throw new Error('needs a value');
+      return setting.parse(given.text, surroundings);
+    } catch (error) {
+      problems.push(`${given.from} ${error instanceof Error ? error.message : String(error)}; it is "${shown(given.text)}"`);
+      return setting.fallback(surroundings);
+    }
+  }
+
+  const dataDir = read(SETTINGS.dataDir);
+  const config: Config = Object.freeze({
+    mode,
+    host: read(SETTINGS.host),
+    port: read(SETTINGS.port),
+    dataDir,
+    storeFile: read(SETTINGS.storeFile) ?? join(dataDir, 'everstep.db'),
+    envFile: read(SETTINGS.envFile),
+    demo: read(SETTINGS.demo) && mode === 'dev',
+    logLevel: read(SETTINGS.logLevel),
+    allowAddresses: read(SETTINGS.allowAddresses),
+    allowLoopback: mode === 'dev',
+    region: read(SETTINGS.region),
+    adminEmail: read(SETTINGS.adminEmail),
+  });
+  return problems.length === 0 ? { ok: true, config } : { ok: false, problems };
+}

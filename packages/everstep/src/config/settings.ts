@@ -1,0 +1,202 @@
+/**
+ * Every setting of the service: its environment variable, its flag, how it is
+ * read, and what it is for. `everstep dev --help` and `everstep serve --help`
+ * are made from this table.
+ */
+import { isIP } from 'node:net';
+import { resolve } from 'node:path';
+
+export type Mode = 'dev' | 'serve';
+
+export const REGIONS = ['us-east-1', 'eu-central-1'] as const;
+export type Region = (typeof REGIONS)[number];
+
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+export interface Surroundings {
+  readonly mode: Mode;
+  /** Relative paths start here. */
+  readonly cwd: string;
+}
+
+export interface Setting<Value> {
+  readonly env: string;
+  /** As commander writes it; `--no-x` for switches that are on by default. */
+  readonly flag: string;
+  /** Name of the flag among the parsed options. */
+  readonly option: string;
+  readonly help: string;
+  /** In words, for the help. */
+  readonly defaultText: string;
+  readonly fallback: (surroundings: Surroundings) => Value;
+  /** Throws an Error that says what is allowed. */
+  readonly parse: (text: string, surroundings: Surroundings) => Value;
+}
+
+const oneOf =
+  <Value extends string>(values: readonly Value[]) =>
+  (text: string): Value => {
+    const found = values.find((value) => value === text);
+    if (found === undefined) throw new Error(`must be one of ${values.join(', ')}`);
+    return found;
+  };
+
+function parsePort(text: string): number {
+  const port = Number(text);
+  if (!/^\d{1,5}$/.test(text) || port > 65_535) throw new Error('must be a whole number from 0 to 65535 (0 takes a free port)');
+  return port;
+}
+
+function parseHost(text: string): string {
+  if (isIP(text) || /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(text)) return text;
+  throw new Error('must be an IP address or a host name, without a port');
+}
+
+function parseStore(text: string, { cwd }: Surroundings): string {
+  if (/^postgres(ql)?:/i.test(text)) {
+    throw new Error('names a PostgreSQL database, which this version cannot use yet: give the path of a file');
+  }
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) throw new Error('must be the path of a file, not a URL');
+  if (text === ':memory:') throw new Error('must be a file: runs that are kept in memory would not be durable');
+  return resolve(cwd, text);
+}
+
+function parseSwitch(text: string): boolean {
+  if (['1', 'true', 'yes', 'on'].includes(text.toLowerCase())) return true;
+  if (['0', 'false', 'no', 'off'].includes(text.toLowerCase())) return false;
+  throw new Error('must be 1 or 0');
+}
+
+function isCidr(text: string): boolean {
+  const [address = '', bits = '', ...rest] = text.split('/');
+  const version = isIP(address);
+  return rest.length === 0 && version !== 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128);
+}
+
+function parseAddresses(text: string): readonly string[] {
+  const addresses = text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+  for (const address of addresses) {
+    if (isCidr(address) || isIP(address)) continue;
+    if (/^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(address)) continue;
+    throw new Error(`must be host names, IP addresses or CIDRs, separated by commas; "${address}" is none of these`);
+  }
+  return Object.freeze(addresses);
+}
+
+function parseEmail(text: string): string {
+  if (/^[^\s@:]+@[^\s@:]+$/.test(text)) return text;
+  throw new Error('must be an e-mail address');
+}
+
+const parsePath = (text: string, { cwd }: Surroundings): string => resolve(cwd, text);
+
+/** Keeps each row's own value type; the table below is typed by its rows. */
+const setting = <Value>(row: Setting<Value>): Setting<Value> => row;
+
+export const SETTINGS = Object.freeze({
+  port: setting({
+    env: 'EVERSTEP_PORT',
+    flag: '--port <number>',
+    option: 'port',
+    help: 'port to listen on; 0 takes a free one',
+    defaultText: '8080',
+    fallback: () => 8080,
+    parse: parsePort,
+  }),
+  host: setting({
+    env: 'EVERSTEP_HOST',
+    flag: '--host <address>',
+    option: 'host',
+    help: 'address to listen on; 0.0.0.0 to be reached from other machines',
+    defaultText: '127.0.0.1',
+    fallback: () => '127.0.0.1',
+    parse: parseHost,
+  }),
+  dataDir: setting({
+    env: 'EVERSTEP_DATA_DIR',
+    flag: '--data-dir <path>',
+    option: 'dataDir',
+    help: 'where runs and credentials are kept',
+    defaultText: './.everstep',
+    fallback: ({ cwd }) => resolve(cwd, '.everstep'),
+    parse: parsePath,
+  }),
+  storeFile: setting<string | null>({
+    env: 'EVERSTEP_STORE',
+    flag: '--store <path>',
+    option: 'store',
+    help: 'file of the embedded store',
+    defaultText: 'everstep.db in the data directory',
+    fallback: () => null,
+    parse: parseStore,
+  }),
+  envFile: setting<string | null>({
+    env: 'EVERSTEP_ENV_FILE',
+    flag: '--env-file <path>',
+    option: 'envFile',
+    help: 'write the URL, tokens and keys there as KEY=value lines once the service listens',
+    defaultText: 'none',
+    fallback: () => null,
+    parse: parsePath,
+  }),
+  demo: setting({
+    env: 'EVERSTEP_DEMO',
+    flag: '--no-demo',
+    option: 'demo',
+    help: 'dev only: start without the example order app',
+    defaultText: 'with it',
+    fallback: ({ mode }) => mode === 'dev',
+    parse: parseSwitch,
+  }),
+  logLevel: setting<LogLevel>({
+    env: 'EVERSTEP_LOG_LEVEL',
+    flag: '--log-level <level>',
+    option: 'logLevel',
+    help: LOG_LEVELS.join(', '),
+    defaultText: 'warn for dev, info for serve',
+    fallback: ({ mode }) => (mode === 'dev' ? 'warn' : 'info'),
+    parse: oneOf(LOG_LEVELS),
+  }),
+  allowAddresses: setting<readonly string[]>({
+    env: 'EVERSTEP_ALLOW_ADDRESSES',
+    flag: '--allow-addresses <list>',
+    option: 'allowAddresses',
+    help: 'private hosts, addresses or CIDRs that may be called, separated by commas',
+    defaultText: 'none for serve, loopback for dev',
+    fallback: () => Object.freeze([]),
+    parse: parseAddresses,
+  }),
+  region: setting<Region>({
+    env: 'EVERSTEP_REGION',
+    flag: '--region <region>',
+    option: 'region',
+    help: `region of the queue instance made at the first start: ${REGIONS.join(', ')}`,
+    defaultText: 'eu-central-1',
+    fallback: () => 'eu-central-1',
+    parse: oneOf(REGIONS),
+  }),
+  adminEmail: setting({
+    env: 'EVERSTEP_ADMIN_EMAIL',
+    flag: '--admin-email <address>',
+    option: 'adminEmail',
+    help: 'e-mail of the user made at the first start',
+    defaultText: 'admin@localhost',
+    fallback: () => 'admin@localhost',
+    parse: parseEmail,
+  }),
+});
+
+/** Variables that the SDK, its client and the command line read; the service leaves them alone. */
+export const CLIENT_VARIABLES: readonly string[] = Object.freeze([
+  'EVERSTEP_URL',
+  'EVERSTEP_MANAGEMENT_URL',
+  'EVERSTEP_TOKEN',
+  'EVERSTEP_READONLY_TOKEN',
+  'EVERSTEP_CURRENT_SIGNING_KEY',
+  'EVERSTEP_NEXT_SIGNING_KEY',
+  'EVERSTEP_ADMIN_API_KEY',
+]);
