@@ -94,8 +94,14 @@ export class RunDriver {
     await this.committer.settled();
   }
 
-  commit(unit: CommitUnit): Promise<CommitResult> {
-    return this.committer.submit(unit);
+  /** For units that make runs. When the answer is lost it may have happened all the same, so what is owed is read again. */
+  async commit(unit: CommitUnit): Promise<CommitResult> {
+    try {
+      return await this.committer.submit(unit);
+    } catch (error) {
+      this.due.restart();
+      throw error;
+    }
   }
 
   /** A run that was just made durable: keeps it in memory and acts on its first tasks. */

@@ -40,6 +40,7 @@ export async function buildStepRequest(
   from: number,
 ): Promise<StepRequest> {
   const run = entry.durable;
+  const worker = entry.hold?.worker;
   const length = run.journalLength;
   let entries: readonly JournalEntry[] = [];
   if (from < length) {
@@ -68,7 +69,7 @@ export async function buildStepRequest(
     maxRetries: run.settings.maxRetries,
     target: task.slot === ADVANCE_SLOT ? null : task.slot,
     known: run.known,
-    journal: { from, length, entries },
+    journal: { from, ...(from > 0 && worker !== undefined ? { worker } : {}), length, entries },
     ...(input ? { input } : {}),
   };
 }

@@ -1,0 +1,351 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { test } from 'node:test';
+import type { ProgressReply, StepReply, StepRequest } from '@everstep/sdk/protocol';
+import type { RunSettings } from '../engine/run.js';
+import type { CommitUnit } from '../engine/writes.js';
+import type { Clock } from '../ports/clock.js';
+import type { Log } from '../ports/log.js';
+import type { StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
+import type { Store } from '../ports/store.js';
+import { openSqliteStore } from '../stores/sqlite/index.js';
+import { createRuntime, type Runtime } from './runtime.js';
+import type { TriggerCommand } from './workflow-service.js';
+
+const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} };
+const random = { bytes: (count: number) => randomBytes(count) };
+const SETTINGS: RunSettings = {
+  maxRetries: 0,
+  retryDelay: null,
+  deliveryTimeoutMs: 60_000,
+  labels: [],
+  flowControl: null,
+  failureCallback: null,
+};
+
+/** A clock that stands still until a test moves it; turns of the event loop are the real ones. */
+class StandingClock implements Clock {
+  private time = 1_800_000_000_000;
+  private timers: { at: number; fire: () => void }[] = [];
+  now(): number {
+    return this.time;
+  }
+  setTimer(at: number, fire: () => void): () => void {
+    const timer = { at, fire };
+    this.timers.push(timer);
+    return () => {
+      this.timers = this.timers.filter((other) => other !== timer);
+    };
+  }
+  endOfTurn(fire: () => void): void {
+    setImmediate(fire);
+  }
+  move(ms: number): void {
+    this.time += ms;
+    const due = this.timers.filter((timer) => timer.at <= this.time);
+    this.timers = this.timers.filter((timer) => timer.at > this.time);
+    for (const timer of due) timer.fire();
+  }
+}
+
+const settle = async (): Promise<void> => {
+  for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
+};
+
+const GIVEN_UP: StepReply = { protocol: 1, kind: 'journal-needed' };
+
+/** An endpoint written by the test; counts what is out and may be held open. */
+class ScriptedCaller implements StepCaller {
+  readonly calls: StepCall[] = [];
+  out = 0;
+  mostOut = 0;
+  private readonly answer: (call: StepCall, signal: AbortSignal) => Promise<StepReply> | StepReply;
+  constructor(answer: (call: StepCall, signal: AbortSignal) => Promise<StepReply> | StepReply) {
+    this.answer = answer;
+  }
+  async call(call: StepCall, signal: AbortSignal): Promise<StepAnswer> {
+    this.calls.push(call);
+    this.out++;
+    this.mostOut = Math.max(this.mostOut, this.out);
+    try {
+      const givenUp = new Promise<StepReply>((resolve) => signal.addEventListener('abort', () => resolve(GIVEN_UP)));
+      const reply = await Promise.race([this.answer(call, signal), givenUp]);
+      return { kind: 'reply', reply, status: 200, responseHeaders: {}, responseBody: new Uint8Array() };
+    } finally {
+      this.out--;
+    }
+  }
+  async close(): Promise<void> {}
+}
+
+const progress = (request: StepRequest, more: Partial<ProgressReply>): ProgressReply => ({
+  protocol: 1,
+  kind: 'progress',
+  base: request.journal.length,
+  done: [],
+  advanced: true,
+  planned: [],
+  ...more,
+});
+
+/** A workflow of `length` steps in a row, whose worker may hold the run. */
+const inARow =
+  (length: number, hold: string | null = null) =>
+  ({ request }: StepCall): StepReply => {
+    const stepId = request.journal.length + 1;
+    const through = hold === null ? {} : { hold: { worker: hold, through: stepId } };
+    const done = [{ stepId, name: `s${stepId}`, type: 'Run' as const, out: String(stepId) }];
+    if (stepId === length) return progress(request, { done, end: { kind: 'finished', result: String(length) } });
+    return progress(request, { done, planned: [{ stepId: stepId + 1, name: `s${stepId + 1}`, type: 'Run' }], ...through });
+  };
+
+interface Bench {
+  readonly store: Store;
+  readonly clock: StandingClock;
+  readonly runtime: Runtime;
+  trigger(more?: Partial<TriggerCommand>): ReturnType<Runtime['trigger']>;
+}
+
+async function withRuntime(
+  caller: StepCaller,
+  work: (bench: Bench) => Promise<void>,
+  wrap = (store: Store) => store,
+): Promise<void> {
+  const store = await openSqliteStore({ file: ':memory:' });
+  const clock = new StandingClock();
+  const runtime = createRuntime({ store: wrap(store), clock, random, stepCaller: caller, log: quiet });
+  await runtime.start();
+  const trigger: Bench['trigger'] = (more = {}) =>
+    runtime.trigger({
+      instanceId: 'qi_1',
+      dialect: 'native',
+      workflowUrl: 'http://app/flow',
+      payload: { body: new TextEncoder().encode('{"n":1}'), contentType: 'application/json', forwardHeaders: { 'x-a': 'b' } },
+      settings: SETTINGS,
+      callerIp: '127.0.0.1',
+      workflowRunId: null,
+      notBefore: null,
+      deduplicationId: null,
+      ...more,
+    });
+  try {
+    await work({ store, clock, runtime, trigger });
+  } finally {
+    const stopping = runtime.stop({ graceMs: 10 });
+    await settle();
+    clock.move(1000);
+    await stopping;
+    await store.close();
+  }
+}
+
+async function endOf(bench: Bench, run: { runKey: string; workflowRunId: string; createdAt: number }) {
+  return bench.runtime.awaitEnd({ instanceId: 'qi_1', run, timeoutMs: 1000 });
+}
+
+test('a run goes from trigger to result, with its headers and its payload', async () => {
+  const caller = new ScriptedCaller(inARow(3));
+  await withRuntime(caller, async (bench) => {
+    const { run } = await bench.trigger();
+    const record = await endOf(bench, run);
+    assert.equal(record?.status, 'succeeded');
+    assert.equal(record?.result, '3');
+    assert.equal(caller.calls.length, 3, 'one exchange a step');
+    assert.deepEqual(caller.calls[0]?.forwardHeaders, { 'x-a': 'b' });
+    assert.deepEqual(caller.calls[0]?.request.input?.body, { encoding: 'utf8', data: '{"n":1}' });
+  });
+});
+
+test('bytes that are no text travel as base64', async () => {
+  const caller = new ScriptedCaller(inARow(1));
+  await withRuntime(caller, async (bench) => {
+    const body = Uint8Array.from([0xff, 0, 1]);
+    await endOf(bench, (await bench.trigger({ payload: { body, contentType: null, forwardHeaders: {} } })).run);
+    assert.deepEqual(caller.calls[0]?.request.input, { body: { encoding: 'base64', data: '/wAB' }, headers: {} });
+  });
+});
+
+test('a worker that holds the run gets only what it lacks', async () => {
+  const caller = new ScriptedCaller(inARow(4, 'w1'));
+  await withRuntime(caller, async (bench) => {
+    await endOf(bench, (await bench.trigger()).run);
+    assert.deepEqual(
+      caller.calls.map(({ request }) => [request.journal.from, request.journal.entries.length, request.input !== undefined]),
+      [
+        [0, 0, true],
+        [1, 0, false],
+        [2, 0, false],
+        [3, 0, false],
+      ],
+    );
+  });
+});
+
+test('a worker that lost the run gets the whole journal at once, and no attempt is counted', async () => {
+  let lost = 0;
+  const step = inARow(3, 'w1');
+  const caller = new ScriptedCaller((call) => {
+    if (call.request.journal.from === 2 && lost++ === 0) return { protocol: 1, kind: 'journal-needed' };
+    return step(call);
+  });
+  await withRuntime(caller, async (bench) => {
+    const record = await endOf(bench, (await bench.trigger()).run);
+    assert.equal(record?.status, 'succeeded');
+    const last = caller.calls.at(-1)?.request;
+    assert.equal(last?.retried, 0);
+    assert.deepEqual(last?.journal, {
+      from: 0,
+      length: 2,
+      entries: [
+        { stepId: 1, name: 's1', type: 'Run', out: '1' },
+        { stepId: 2, name: 's2', type: 'Run', out: '2' },
+      ],
+    });
+    assert.ok(last?.input);
+  });
+});
+
+test('what is decided in one turn shares a commit', async () => {
+  const batches: number[] = [];
+  const counting = (store: Store): Store =>
+    new Proxy(store, {
+      get(target, property, receiver) {
+        if (property !== 'commit') return Reflect.get(target, property, receiver);
+        return (units: readonly CommitUnit[]) => {
+          batches.push(units.length);
+          return target.commit(units);
+        };
+      },
+    });
+  await withRuntime(
+    new ScriptedCaller(inARow(1)),
+    async (bench) => {
+      const outcomes = await Promise.all(Array.from({ length: 50 }, () => bench.trigger()));
+      assert.equal(outcomes.length, 50);
+      assert.equal(batches[0], 50);
+    },
+    counting,
+  );
+});
+
+test('a host that hangs holds up nobody else', async () => {
+  const row = inARow(1);
+  const caller = new ScriptedCaller((call) =>
+    call.workflowUrl.startsWith('http://slow') ? new Promise<StepReply>(() => {}) : row(call),
+  );
+  await withRuntime(caller, async (bench) => {
+    await Promise.all(Array.from({ length: 300 }, () => bench.trigger({ workflowUrl: 'http://slow/flow' })));
+    await settle();
+    assert.equal(caller.out, 256, 'the places of one host are limited');
+    assert.equal((await endOf(bench, (await bench.trigger()).run))?.status, 'succeeded');
+  });
+});
+
+test('a run with a not-before time waits for it', async () => {
+  const caller = new ScriptedCaller(inARow(1));
+  await withRuntime(caller, async (bench) => {
+    const { run } = await bench.trigger({ notBefore: bench.clock.now() + 5000 });
+    await settle();
+    assert.equal(caller.calls.length, 0);
+    bench.clock.move(5000);
+    assert.equal((await endOf(bench, run))?.status, 'succeeded');
+  });
+});
+
+test('cancel gives up what is under way, and a late answer has no effect', async () => {
+  const caller = new ScriptedCaller(() => new Promise<StepReply>(() => {}));
+  await withRuntime(caller, async (bench) => {
+    const { run } = await bench.trigger({ workflowRunId: 'mine' });
+    await settle();
+    assert.equal(caller.out, 1);
+    assert.deepEqual(await bench.runtime.cancel({ instanceId: 'qi_1', workflowRunId: 'mine' }), { kind: 'canceled' });
+    await settle();
+    assert.equal(caller.out, 0);
+    assert.equal((await endOf(bench, run))?.status, 'canceled');
+    assert.deepEqual(await bench.runtime.cancel({ instanceId: 'qi_1', workflowRunId: 'mine' }), { kind: 'not-active' });
+    assert.deepEqual(await bench.runtime.cancel({ instanceId: 'qi_2', workflowRunId: 'mine' }), { kind: 'not-found' });
+  });
+});
+
+test('an id is free again when its run has ended, and taken while it is active', async () => {
+  const caller = new ScriptedCaller(() => new Promise<StepReply>(() => {}));
+  await withRuntime(caller, async (bench) => {
+    const first = await bench.trigger({ workflowRunId: 'order-1' });
+    const second = await bench.trigger({ workflowRunId: 'order-1' });
+    assert.deepEqual([first.kind, second.kind], ['started', 'deduplicated']);
+    assert.deepEqual(second.run, first.run);
+    await bench.runtime.cancel({ instanceId: 'qi_1', workflowRunId: 'order-1' });
+    bench.clock.move(1);
+    assert.equal((await bench.trigger({ workflowRunId: 'order-1' })).kind, 'started');
+  });
+});
+
+test('waiting for a result ends with the time, with the run, or with the service', async () => {
+  const caller = new ScriptedCaller(() => new Promise<StepReply>(() => {}));
+  await withRuntime(caller, async (bench) => {
+    const { run } = await bench.trigger();
+    const waiting = endOf(bench, run);
+    await settle();
+    bench.clock.move(1000);
+    assert.equal(await waiting, null);
+    assert.equal(await endOf(bench, { ...run, runKey: 'unknown', workflowRunId: 'unknown' }), null);
+  });
+});
+
+test('what was owed when the service stopped is taken up at the next start', async () => {
+  const store = await openSqliteStore({ file: ':memory:' });
+  const clock = new StandingClock();
+  const hanging = new ScriptedCaller(() => new Promise<StepReply>(() => {}));
+  const first = createRuntime({ store, clock, random, stepCaller: hanging, log: quiet });
+  await first.start();
+  const { run } = await first.trigger({
+    instanceId: 'qi_1',
+    dialect: 'native',
+    workflowUrl: 'http://app/flow',
+    payload: { body: new Uint8Array(), contentType: null, forwardHeaders: {} },
+    settings: SETTINGS,
+    callerIp: '',
+    workflowRunId: null,
+    notBefore: null,
+    deduplicationId: null,
+  });
+  await settle();
+  assert.equal(hanging.out, 1);
+  // No stop: the first life is simply forgotten, as after kill -9.
+  const second = createRuntime({ store, clock, random, stepCaller: new ScriptedCaller(inARow(2)), log: quiet });
+  await second.start();
+  const record = await second.awaitEnd({ instanceId: 'qi_1', run, timeoutMs: 1000 });
+  assert.equal(record?.status, 'succeeded');
+  await second.stop({ graceMs: 0 });
+  await store.close();
+});
+
+test('a batch that cannot be written leaves the run as it was, and it goes on later', async () => {
+  let failing = false;
+  const breaking = (store: Store): Store =>
+    new Proxy(store, {
+      get(target, property, receiver) {
+        if (property !== 'commit') return Reflect.get(target, property, receiver);
+        return (units: readonly CommitUnit[]) => (failing ? Promise.reject(new Error('disk full')) : target.commit(units));
+      },
+    });
+  const caller = new ScriptedCaller(inARow(2));
+  await withRuntime(
+    caller,
+    async (bench) => {
+      const { run } = await bench.trigger();
+      failing = true;
+      await settle();
+      await assert.rejects(bench.trigger(), /disk full/);
+      failing = false;
+      bench.clock.move(1000);
+      assert.equal((await endOf(bench, run))?.status, 'succeeded');
+      const history = await bench.store.runHistory({ runKey: run.runKey });
+      assert.deepEqual(
+        history?.steps.map((step) => step.stepId),
+        [1, 2],
+      );
+    },
+    breaking,
+  );
+});

@@ -1,0 +1,102 @@
+/**
+ * The network and the user's app, as seen by one life of the service: real SDK
+ * endpoints behind a connection that loses requests and responses, repeats
+ * them, delays them, and answers garbage; and an app that restarts and
+ * forgets what it held.
+ */
+import { PROTOCOL_HEADER, type StepReply } from '@everstep/sdk/protocol';
+import type { DeliveryFailure } from '../engine/run.js';
+import type { StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
+import type { SeededRandom } from './seeded-random.js';
+import type { SimulatedClock } from './simulated-clock.js';
+
+export interface NetworkFaults {
+  readonly loseRequest: number;
+  readonly loseResponse: number;
+  readonly duplicate: number;
+  readonly garbage: number;
+  readonly restartApp: number;
+  readonly maxDelayMs: number;
+}
+
+/** The user's app: takes the bytes of a request, gives status, headers and bytes. */
+export interface App {
+  handle(request: {
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body: Uint8Array;
+    readonly url: string;
+    readonly method: string;
+  }): Promise<{
+    readonly status: number;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body: string | Uint8Array;
+  }>;
+}
+
+export class FaultyCaller implements StepCaller {
+  /** Endpoint executions under way in real time; simulated time stands still meanwhile. */
+  busy = 0;
+  private readonly clock: SimulatedClock;
+  private readonly random: SeededRandom;
+  private readonly faults: NetworkFaults;
+  private readonly startApp: () => App;
+  private app: App;
+
+  constructor(clock: SimulatedClock, random: SeededRandom, faults: NetworkFaults, startApp: () => App) {
+    this.clock = clock;
+    this.random = random;
+    this.faults = faults;
+    this.startApp = startApp;
+    this.app = startApp();
+  }
+
+  async call(call: StepCall, signal: AbortSignal): Promise<StepAnswer> {
+    const { faults, random } = this;
+    if (random.chance(faults.restartApp)) this.app = this.startApp();
+    await this.travel();
+    if (random.chance(faults.loseRequest)) return failure('network', 'the connection was refused', signal);
+    if (random.chance(faults.duplicate)) void this.travel().then(() => this.execute(call));
+    const answer = await this.execute(call);
+    await this.travel();
+    if (random.chance(faults.loseResponse)) return failure('network', 'the connection was closed before the answer', signal);
+    if (random.chance(faults.garbage)) {
+      return {
+        kind: 'failure',
+        failure: { ...blank, cause: 'not-protocol', status: 200, message: 'garbage', retry: { kind: 'never' } },
+      };
+    }
+    return answer;
+  }
+
+  async close(): Promise<void> {}
+
+  private travel(): Promise<void> {
+    return this.clock.wait(this.random.below(this.faults.maxDelayMs));
+  }
+
+  private async execute(call: StepCall): Promise<StepAnswer> {
+    this.busy++;
+    try {
+      const response = await this.app.handle({
+        method: 'POST',
+        url: call.workflowUrl,
+        headers: { 'content-type': 'application/json', [`svc-${PROTOCOL_HEADER.toLowerCase()}`]: '1', ...call.forwardHeaders },
+        body: new TextEncoder().encode(JSON.stringify(call.request)),
+      });
+      const text = typeof response.body === 'string' ? response.body : new TextDecoder().decode(response.body);
+      const reply: StepReply = JSON.parse(text);
+      return { kind: 'reply', reply, status: response.status, responseHeaders: {}, responseBody: new TextEncoder().encode(text) };
+    } finally {
+      this.busy--;
+    }
+  }
+}
+
+const blank = { responseHeaders: {}, responseBody: new Uint8Array(), status: null };
+
+function failure(cause: DeliveryFailure['cause'], message: string, signal: AbortSignal): StepAnswer {
+  return {
+    kind: 'failure',
+    failure: { ...blank, cause, message: signal.aborted ? 'given up' : message, retry: { kind: 'backoff' } },
+  };
+}

@@ -1,0 +1,63 @@
+/** Time that passes only when nothing is left to do: sleeping a day takes no time, and a seed replays exactly. */
+import type { Clock } from '../ports/clock.js';
+
+interface Timer {
+  readonly atMs: number;
+  readonly order: number;
+  readonly fire: () => void;
+}
+
+export class SimulatedClock implements Clock {
+  private time: number;
+  private order = 0;
+  private timers: Timer[] = [];
+  private turn: (() => void)[] = [];
+
+  constructor(startMs: number) {
+    this.time = startMs;
+  }
+
+  now(): number {
+    return this.time;
+  }
+
+  setTimer(atMs: number, fire: () => void): () => void {
+    const timer = { atMs, order: this.order++, fire };
+    this.timers.push(timer);
+    return () => {
+      this.timers = this.timers.filter((other) => other !== timer);
+    };
+  }
+
+  endOfTurn(fire: () => void): void {
+    this.turn.push(fire);
+  }
+
+  /** Resolves after `delayMs` of simulated time. */
+  wait(delayMs: number): Promise<void> {
+    return new Promise((resolve) => this.setTimer(this.time + delayMs, resolve));
+  }
+
+  /** Runs what is due in this turn. False when there was nothing. */
+  runTurn(): boolean {
+    if (this.turn.length === 0) return false;
+    const callbacks = this.turn;
+    this.turn = [];
+    for (const callback of callbacks) callback();
+    return true;
+  }
+
+  /** Lets time pass to the next timer and fires it. False when there is none. */
+  advance(): boolean {
+    let next: Timer | undefined;
+    for (const timer of this.timers) {
+      if (!next || timer.atMs < next.atMs || (timer.atMs === next.atMs && timer.order < next.order)) next = timer;
+    }
+    if (!next) return false;
+    const chosen = next;
+    this.timers = this.timers.filter((timer) => timer !== chosen);
+    this.time = Math.max(this.time, chosen.atMs);
+    chosen.fire();
+    return true;
+  }
+}

@@ -1,0 +1,102 @@
+/**
+ * Many seeds, each a world of its own. A failure prints its seed:
+ * `SIMULATION_SEED=17 node --test packages/everstep/dist/simulation/simulation.test.js` replays it;
+ * `SIMULATION_SEEDS=5000` runs more of them.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createEndpoint } from '@everstep/sdk';
+import type { Store } from '../ports/store.js';
+import { openSqliteStore } from '../stores/sqlite/index.js';
+import type { App } from './faulty-caller.js';
+import { SeededRandom } from './seeded-random.js';
+import { WORKFLOWS } from './workflows.js';
+import { NO_FAULTS, World, type WorldFaults } from './world.js';
+
+const FAULTS: readonly (readonly [string, WorldFaults])[] = [
+  ['no faults', NO_FAULTS],
+  [
+    'a network that loses, repeats and delays',
+    { ...NO_FAULTS, network: { loseRequest: 0.1, loseResponse: 0.1, duplicate: 0.1, garbage: 0.02, restartApp: 0.05, maxDelayMs: 3000 } },
+  ],
+  ['a service that is killed again and again', { ...NO_FAULTS, crash: 0.02 }],
+  ['a store that refuses commits and loses answers', { ...NO_FAULTS, store: { refuse: 0.05, loseAnswer: 0.05 } }],
+  [
+    'everything at once',
+    {
+      network: { loseRequest: 0.05, loseResponse: 0.1, duplicate: 0.1, garbage: 0.01, restartApp: 0.1, maxDelayMs: 2000 },
+      store: { refuse: 0.02, loseAnswer: 0.03 },
+      crash: 0.01,
+    },
+  ],
+];
+
+/** The app with every workflow; each checks that nothing begins before what came before it is recorded. */
+function startApp(store: Store): App {
+  const endpoints = new Map(
+    Object.entries(WORKFLOWS).map(([name, workflow]) => [
+      `http://app/${name}`,
+      createEndpoint<{ seed: number }, unknown>(async (ctx) => {
+        let recordedBefore = 0;
+        return workflow({
+          payload: ctx.payload,
+          run: async (stepName, step) => {
+            const value = await ctx.run(stepName, async () => {
+              const run = await store.findRun({ instanceId: 'qi_simulated', workflowRunId: ctx.runId, createdAt: ctx.runCreatedAt });
+              const journal = await store.loadJournal({ runKey: run?.key ?? '', from: 0 });
+              assert.ok(journal.length >= recordedBefore, 'a step began before what it builds on was recorded');
+              return step();
+            });
+            recordedBefore++;
+            return value;
+          },
+          sleep: async (stepName, seconds) => {
+            await ctx.sleep(stepName, seconds);
+            recordedBefore++;
+          },
+        });
+      }),
+    ]),
+  );
+  return {
+    async handle(request) {
+      const endpoint = endpoints.get(request.url);
+      if (!endpoint) return { status: 404, headers: {}, body: '{}' };
+      return endpoint.handle(request);
+    },
+  };
+}
+
+async function simulate(seed: number, faults: WorldFaults): Promise<World> {
+  const store = await openSqliteStore({ file: ':memory:' });
+  const world = new World(seed, faults, store, startApp);
+  const plan = new SeededRandom(seed ^ 0x5eed);
+  const names = Object.keys(WORKFLOWS);
+  for (let i = 0; i < 12; i++) world.order(names[plan.below(names.length)] ?? 'sequence', plan.below(30_000));
+  await world.run(() => world.atRest());
+  await world.heal();
+  await world.check();
+  await store.close();
+  return world;
+}
+
+const only = process.env.SIMULATION_SEED;
+const count = Number(process.env.SIMULATION_SEEDS ?? 60);
+const seeds = only === undefined ? Array.from({ length: count }, (_, i) => i + 1) : [Number(only)];
+
+for (const [name, faults] of FAULTS) {
+  test(`every acknowledged run ends well and each step is recorded once, under ${name}`, async (context) => {
+    let crashes = 0;
+    let recovered = 0;
+    for (const seed of seeds) {
+      try {
+        const world = await simulate(seed, faults);
+        crashes += world.crashes;
+        recovered += world.recovered;
+      } catch (error) {
+        throw new Error(`seed ${seed}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+      }
+    }
+    context.diagnostic(`${seeds.length} seeds, ${crashes} crashes, ${recovered} dead letters recovered`);
+  });
+}

@@ -1,0 +1,229 @@
+/**
+ * A world in simulated time: clients, the service in one life after another,
+ * a store that fails, a network that loses and repeats, and an app that
+ * forgets. Everything that happens follows from the seed.
+ */
+import assert from 'node:assert/strict';
+import type { RunSettings } from '../engine/run.js';
+import type { Log } from '../ports/log.js';
+import type { DeadLetterRecord, RunRecord, Store } from '../ports/store.js';
+import { createRuntime, type Runtime } from '../runtime/runtime.js';
+import { type App, FaultyCaller, type NetworkFaults } from './faulty-caller.js';
+import { faultyStore, type StoreFaults } from './faulty-store.js';
+import { SeededRandom } from './seeded-random.js';
+import { SimulatedClock } from './simulated-clock.js';
+import { expectedResult } from './workflows.js';
+
+const START_MS = 1_800_000_000_000;
+const INSTANCE = 'qi_simulated';
+const SETTINGS: RunSettings = {
+  maxRetries: 3,
+  retryDelay: '1000 * pow(2, retried)',
+  deliveryTimeoutMs: 60_000,
+  labels: [],
+  flowControl: null,
+  failureCallback: null,
+};
+
+export interface WorldFaults {
+  readonly network: NetworkFaults;
+  readonly store: StoreFaults;
+  /** Probability that the service is killed, at each point where time moves on. */
+  readonly crash: number;
+}
+
+export const NO_FAULTS: WorldFaults = {
+  network: { loseRequest: 0, loseResponse: 0, duplicate: 0, garbage: 0, restartApp: 0, maxDelayMs: 20 },
+  store: { refuse: 0, loseAnswer: 0 },
+  crash: 0,
+};
+
+interface Life {
+  readonly runtime: Runtime;
+  readonly caller: FaultyCaller;
+  dead: boolean;
+}
+
+interface Order {
+  readonly id: string;
+  readonly workflow: string;
+  readonly seed: number;
+  acknowledged: boolean;
+}
+
+const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} };
+
+export class World {
+  readonly clock = new SimulatedClock(START_MS);
+  readonly random: SeededRandom;
+  crashes = 0;
+  recovered = 0;
+  private faults: WorldFaults;
+  private readonly store: Store;
+  private readonly startApp: () => App;
+  private readonly orders: Order[] = [];
+  private life: Life;
+  private callers: FaultyCaller[] = [];
+
+  constructor(seed: number, faults: WorldFaults, store: Store, startApp: (store: Store) => App) {
+    this.random = new SeededRandom(seed);
+    this.faults = faults;
+    this.store = store;
+    this.startApp = () => startApp(store);
+    this.life = this.begin();
+  }
+
+  private begin(): Life {
+    const caller = new FaultyCaller(this.clock, this.random, this.faults.network, this.startApp);
+    this.callers.push(caller);
+    const life: Life = {
+      caller,
+      dead: false,
+      runtime: createRuntime({
+        store: faultyStore(this.store, this.random, this.faults.store, () => life.dead),
+        clock: this.clock,
+        random: this.random,
+        stepCaller: caller,
+        log: quiet,
+      }),
+    };
+    void life.runtime.start();
+    return life;
+  }
+
+  private crash(): void {
+    this.life.dead = true;
+    this.crashes++;
+    this.life = this.begin();
+  }
+
+  /** Lets everything run that can run now, then lets time pass; until `until` holds. */
+  async run(until: () => Promise<boolean>, maxMoves = 200_000): Promise<void> {
+    for (let moves = 0; moves < maxMoves; moves++) {
+      for (let i = 0; i < 3; i++) await new Promise((resolve) => setImmediate(resolve));
+      if (this.clock.runTurn()) continue;
+      if (this.callers.some((caller) => caller.busy > 0)) continue;
+      if (await until()) return;
+      if (this.random.chance(this.faults.crash)) this.crash();
+      else assert.ok(this.clock.advance(), 'nothing is left that could happen, and the world is not done');
+    }
+    assert.fail('the world does not come to rest');
+  }
+
+  /** A client that triggers a run and asks again, with the same id, until it gets an answer. */
+  order(workflow: string, afterMs: number): void {
+    const order: Order = { id: `order-${this.orders.length}`, workflow, seed: this.random.below(1_000_000), acknowledged: false };
+    this.orders.push(order);
+    const attempt = (): void => {
+      if (order.acknowledged) return;
+      this.clock.setTimer(this.clock.now() + 5000, attempt);
+      this.life.runtime
+        .trigger({
+          instanceId: INSTANCE,
+          dialect: 'native',
+          workflowUrl: `http://app/${workflow}`,
+          payload: {
+            body: new TextEncoder().encode(JSON.stringify({ seed: order.seed })),
+            contentType: 'application/json',
+            forwardHeaders: {},
+          },
+          settings: SETTINGS,
+          callerIp: '127.0.0.1',
+          workflowRunId: order.id,
+          notBefore: null,
+          deduplicationId: null,
+        })
+        .then(
+          () => {
+            order.acknowledged = true;
+          },
+          () => {},
+        );
+    };
+    this.clock.setTimer(this.clock.now() + afterMs, attempt);
+  }
+
+  private async runs(): Promise<readonly RunRecord[]> {
+    const found: RunRecord[] = [];
+    let after: string | null = null;
+    do {
+      const page = await this.store.listRuns({
+        instanceId: INSTANCE,
+        filter: {},
+        order: 'oldest-first',
+        after,
+        horizon: null,
+        limit: 100,
+      });
+      found.push(...page.items);
+      after = page.next;
+    } while (after !== null);
+    return found;
+  }
+
+  private async deadLetters(): Promise<readonly DeadLetterRecord[]> {
+    const page = await this.store.listDeadLetters({
+      instanceId: INSTANCE,
+      filter: {},
+      order: 'oldest-first',
+      after: null,
+      horizon: null,
+      limit: 100,
+    });
+    return page.items;
+  }
+
+  async atRest(): Promise<boolean> {
+    if (this.orders.some((order) => !order.acknowledged)) return false;
+    return (await this.runs()).every((run) => run.status !== 'active');
+  }
+
+  /** Faults stop. What is in the DLQ is resumed or restarted, until nothing is left there. */
+  async heal(): Promise<void> {
+    this.faults = NO_FAULTS;
+    this.crash();
+    await this.run(() => this.atRest());
+    for (;;) {
+      const letters = await this.deadLetters();
+      if (letters.length === 0) return;
+      for (const letter of letters) {
+        const kind = this.random.chance(0.5) ? 'resume' : 'restart';
+        const command = { kind, instanceId: INSTANCE, dlqIds: [letter.dlqId], whenMissing: 'fail', overrides: {} } as const;
+        // Two callers at once: one makes a run, the other finds nothing.
+        const outcomes: string[] = [];
+        for (let i = 0; i < 2; i++) void this.life.runtime.recover(command).then((outcome) => outcomes.push(outcome.kind));
+        await this.run(async () => outcomes.length === 2);
+        assert.deepEqual(outcomes.sort(), ['missing', 'recovered']);
+        this.recovered++;
+      }
+      await this.run(() => this.atRest());
+    }
+  }
+
+  /** Every acknowledged order has a run that succeeded with the right result, and each journal is sound. */
+  async check(): Promise<void> {
+    const runs = await this.runs();
+    for (const run of runs) {
+      const history = await this.store.runHistory({ runKey: run.key });
+      assert.ok(history);
+      assert.deepEqual(
+        history.steps.map((step) => step.index),
+        history.steps.map((_, index) => index),
+        'journal indexes have no gaps',
+      );
+      assert.equal(new Set(history.steps.map((step) => step.stepId)).size, history.steps.length, 'each step is recorded once');
+    }
+    for (const order of this.orders) {
+      const own = runs.filter((run) => run.workflowRunId === order.id);
+      assert.equal(own.length, 1, `${order.id} was acknowledged, so it exists, and once`);
+      let last = own[0];
+      while (last?.became) {
+        const key = last.became.runKey;
+        last = runs.find((run) => run.key === key);
+      }
+      assert.equal(last?.status, 'succeeded', `${order.id} (${order.workflow}) ended well: ${last?.error}`);
+      const expected = await expectedResult(order.workflow, { seed: order.seed });
+      assert.deepEqual(JSON.parse(last?.result ?? 'null'), expected, `${order.id} (${order.workflow}) has the right result`);
+    }
+  }
+}
