@@ -1,0 +1,50 @@
+/** Why the service could not start, in one sentence for the operator. */
+export class StartError extends Error {
+  override readonly name = 'StartError';
+}
+
+const FILE_REASONS: Readonly<Record<string, string>> = {
+  EACCES: 'this user may not write there',
+  EPERM: 'this user may not write there',
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'the disk is full',
+  ENOTDIR: 'a part of the path is not a directory',
+  EEXIST: 'a file of that name is in the way',
+  EISDIR: 'it is a directory',
+};
+
+export const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** `what` begins the sentence: "The data directory /x cannot be used". */
+export function fileError(what: string, error: unknown): StartError {
+  return new StartError(`${what}: ${FILE_REASONS[codeOf(error)] ?? messageOf(error)}.`, { cause: error });
+}
+
+export function listenError(host: string, port: number, error: unknown): unknown {
+  const place = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+  switch (codeOf(error)) {
+    case 'EADDRINUSE':
+      return new StartError(
+        `${place} is in use by another program. Stop it, or choose another port with EVERSTEP_PORT or --port.`,
+        { cause: error },
+      );
+    case 'EACCES':
+      return new StartError(
+        `This user may not listen on ${place}. Ports below 1024 need more rights; choose another with --port.`,
+        {
+          cause: error,
+        },
+      );
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return new StartError(`${host} is not an address of this machine. Choose another with EVERSTEP_HOST or --host.`, {
+        cause: error,
+      });
+    default:
+      return error;
+  }
+}

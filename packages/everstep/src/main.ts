@@ -1,0 +1,161 @@
+/** Wires the service together; the only file that knows all of its parts. */
+import { access, constants, mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Logger } from 'pino';
+import { createAuthority } from './accounts/authority.js';
+import { type Credentials, keepCredentials, readCredentials } from './bootstrap/credentials.js';
+import { writeEnvFile } from './bootstrap/env-file.js';
+import { type Started, startAccounts } from './bootstrap/first-start.js';
+import { createServiceLog } from './bootstrap/service-log.js';
+import { fileError, listenError, StartError } from './bootstrap/start-error.js';
+import { createSystemClock } from './clock/system-clock.js';
+import { createSystemRandom } from './clock/system-random.js';
+import type { Config } from './config/config.js';
+import { assertLimits } from './config/limits.js';
+import { createHttpApi } from './http-api/index.js';
+import type { Store } from './ports/store.js';
+import { createRuntime } from './runtime/runtime.js';
+import { createAddressPolicy, createHttpStepCaller } from './step-calls/index.js';
+import { SERVICE_VERSION } from './step-calls/version.js';
+import { openSqliteStore, StoreOpenError } from './stores/sqlite/index.js';
+
+/** How long deliveries that are under way may take to end when the service stops; they are delivered again otherwise. */
+const GRACE_MS = 5_000;
+/** How long answers to clients may take after that. */
+const CLOSE_MS = 2_000;
+
+export interface RunningService {
+  readonly url: string;
+  readonly managementUrl: string;
+  readonly credentials: Credentials;
+  /** Whether the credentials were made now. */
+  readonly start: Started['kind'];
+  /** Where credentials of another store were put that lay in the data directory. */
+  readonly setAside: string | null;
+  /** Stops accepting, lets what is under way end for a bounded time, and closes the store. */
+  stop(): Promise<void>;
+}
+
+export interface StartOptions {
+  /** Called when the credentials are known, before anything is delivered or accepted. */
+  readonly beforeWork?: (credentials: Credentials) => Promise<void>;
+  readonly log?: Logger;
+}
+
+async function openDataDir(dataDir: string): Promise<void> {
+  try {
+    await mkdir(dataDir, { recursive: true });
+    await access(dataDir, constants.W_OK);
+    // The directory holds secrets; it often lies in somebody's repository.
+    await writeFile(join(dataDir, '.gitignore'), '*\n', { flag: 'wx' }).catch((error) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
+  } catch (error) {
+    throw fileError(`The data directory ${dataDir} cannot be used`, error);
+  }
+}
+
+async function openStore(file: string): Promise<Store> {
+  try {
+    await mkdir(dirname(file), { recursive: true });
+    await access(dirname(file), constants.W_OK);
+  } catch (error) {
+    throw fileError(`The store ${file} cannot be used`, error);
+  }
+  try {
+    return await openSqliteStore({ file });
+  } catch (error) {
+    if (error instanceof StoreOpenError) throw new StartError(error.message, { cause: error });
+    throw fileError(`The store ${file} cannot be opened`, error);
+  }
+}
+
+/** Where clients on this machine reach a service that listens on `host`. */
+function localUrl(host: string, port: number): string {
+  const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
+}
+
+/** Resolves when `work` does, at most after `timeoutMs`. */
+async function within(timeoutMs: number, work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, timeoutMs);
+  });
+  await Promise.race([work, late]);
+  clearTimeout(timer);
+}
+
+/**
+ * Starts the service and resolves when it takes requests. Rejects with StartError, whose message is for the operator,
+ * when it cannot: the data directory cannot be written or is in use, or the port is taken.
+ */
+export async function startService(config: Config, options: StartOptions = {}): Promise<RunningService> {
+  assertLimits();
+  const log = options.log ?? createServiceLog({ level: config.logLevel, format: config.mode === 'serve' ? 'json' : 'text' });
+  await openDataDir(config.dataDir);
+  const store = await openStore(config.storeFile);
+  /** What has to be closed again, the latest first. */
+  const opened: (() => Promise<void>)[] = [() => store.close()];
+  const closeAll = async () => {
+    for (const close of opened.reverse()) await close();
+  };
+  try {
+    const clock = createSystemClock({ notBefore: await store.latestTime() });
+    const random = createSystemRandom();
+    const authority = await createAuthority({ store, now: () => clock.now() });
+    const { accounts } = store;
+    const { dataDir, region, adminEmail } = config;
+    const account = await startAccounts({ dataDir, region, adminEmail, accounts, authority, clock, random });
+    const { credentials } = account;
+    await options.beforeWork?.(credentials);
+
+    const addressPolicy = createAddressPolicy({ allowLoopback: config.allowLoopback, allow: config.allowAddresses });
+    const signingKeys = (instanceId: string) => authority.signingKeys(instanceId);
+    const stepCaller = createHttpStepCaller({ signingKeys, addressPolicy, now: () => clock.now(), random, log });
+    opened.push(() => stepCaller.close());
+    const runtime = createRuntime({ store, clock, random, stepCaller, log });
+    let stopping = false;
+    const api = createHttpApi({
+      service: runtime,
+      store,
+      authority,
+      log,
+      version: SERVICE_VERSION,
+      isStopping: () => stopping,
+      addressPolicy,
+    });
+    const { port } = await api.listen({ host: config.host, port: config.port }).catch((error) => {
+      throw listenError(config.host, config.port, error);
+    });
+    opened.push(async () => {
+      const closing = api.close();
+      await runtime.stop({ graceMs: GRACE_MS });
+      await within(CLOSE_MS, closing);
+    });
+    await runtime.start();
+
+    const url = localUrl(config.host, port);
+    const addresses = { url, managementUrl: url };
+    await keepCredentials(dataDir, { ...credentials, ...addresses });
+    if (config.envFile !== null) {
+      const file = config.envFile;
+      await writeEnvFile(file, { ...credentials, ...addresses }).catch((error) => {
+        throw fileError(`The env file ${file} cannot be written`, error);
+      });
+    }
+    log.info({ url, dataDir, storeFile: config.storeFile, region: credentials.region }, 'everstep listens');
+    let stopped: Promise<void> | undefined;
+    const stop = () => {
+      stopping = true;
+      stopped ??= closeAll();
+      return stopped;
+    };
+    return { ...addresses, credentials, start: account.kind, setAside: account.setAside, stop };
+  } catch (error) {
+    await closeAll();
+    throw error;
+  }
+}
+
+export { readCredentials, StartError };
