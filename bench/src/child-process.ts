@@ -1,0 +1,66 @@
+/** Processes that the benchmark starts and ends. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+
+const STOP_GRACE_MS = 8_000;
+const LOG_TAIL_LENGTH = 2_000;
+
+export interface LaunchOptions {
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** File for all that it prints. */
+  readonly logFile: string;
+  /** Open a channel for messages to this process. */
+  readonly channel?: boolean;
+}
+
+/** Starts Node with the given arguments. The environment holds nothing of ours but what is given. */
+export function launch({ args, env, logFile, channel = false }: LaunchOptions): ChildProcess {
+  const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('EVERSTEP_')));
+  const log = openSync(logFile, 'w');
+  try {
+    return spawn(process.execPath, args, {
+      env: { ...inherited, NODE_ENV: 'production', ...env },
+      stdio: ['ignore', log, log, ...(channel ? (['ipc'] as const) : [])],
+    });
+  } finally {
+    closeSync(log);
+  }
+}
+
+export async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGTERM');
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_GRACE_MS);
+  await exited;
+  clearTimeout(timer);
+}
+
+export function processId(child: ChildProcess): number {
+  if (child.pid === undefined) throw new Error('the process did not start');
+  return child.pid;
+}
+
+/** Waits until `check` answers something, as long as the process lives. */
+export async function untilReady<T>(
+  what: string,
+  child: ChildProcess,
+  logFile: string,
+  check: () => T | undefined | Promise<T | undefined>,
+): Promise<T> {
+  const deadline = performance.now() + 30_000;
+  for (;;) {
+    const value = await check();
+    if (value !== undefined) return value;
+    const ended = child.exitCode !== null || child.signalCode !== null;
+    if (ended || performance.now() > deadline) {
+      const tail = readFileSync(logFile, 'utf8').slice(-LOG_TAIL_LENGTH);
+      throw new Error(
+        `${what} ${ended ? `ended with ${child.exitCode ?? child.signalCode}` : 'was not ready after 30 s'}:\n${tail}`,
+      );
+    }
+    await pause(20);
+  }
+}

@@ -1,0 +1,133 @@
+/** The service under test and its worker, each a process of its own; this process is their client. */
+import type { ChildProcess } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { launch, processId, stop, untilReady } from './child-process.js';
+import { JsonClient } from './json-client.js';
+import type { WorkerReady } from './worker.js';
+
+const SERVICE_BIN = fileURLToPath(new URL('../../packages/everstep/dist/cli/bin.js', import.meta.url));
+const WORKER = fileURLToPath(new URL('./worker.js', import.meta.url));
+const QUIET_NODE = '--disable-warning=ExperimentalWarning';
+const CLIENT_CONNECTIONS = 128;
+const RESULT_WAIT = '10m';
+
+export type WorkflowName = 'seq' | 'fan';
+
+export interface Engine {
+  readonly serverPid: number;
+  readonly workerPid: number;
+  /** Triggers a run and waits until its result is known. Rejects when it did not succeed with the right one. */
+  run(workflow: WorkflowName, steps: number): Promise<void>;
+  /** Resolves when the run is durable. */
+  trigger(workflow: WorkflowName, steps: number): Promise<void>;
+  resetDone(): Promise<void>;
+  /** Runs that finished since the reset. */
+  done(): Promise<number>;
+  stop(): Promise<void>;
+}
+
+/** Lines `NAME=value` of the file that the service writes once it listens. */
+function readEnvFile(path: string): Readonly<Record<string, string>> | undefined {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+  const pairs = text.split('\n').flatMap((line) => {
+    const equals = line.indexOf('=');
+    return equals < 1 ? [] : [[line.slice(0, equals), line.slice(equals + 1)] as const];
+  });
+  return Object.fromEntries(pairs);
+}
+
+function required(env: Readonly<Record<string, string>>, name: string): string {
+  const value = env[name];
+  if (!value) throw new Error(`the service wrote no ${name} into its env file`);
+  return value;
+}
+
+function isWorkerReady(message: unknown): message is WorkerReady {
+  return typeof message === 'object' && message !== null && 'url' in message && 'controlUrl' in message;
+}
+
+function fieldOf(body: unknown, name: string): unknown {
+  return typeof body === 'object' && body !== null ? Object.entries(body).find(([key]) => key === name)?.[1] : undefined;
+}
+
+export async function startEngine({ verify }: { readonly verify: boolean }): Promise<Engine> {
+  const directory = mkdtempSync(join(tmpdir(), 'everstep-bench-'));
+  const children: ChildProcess[] = [];
+  const clients: JsonClient[] = [];
+  const end = async (): Promise<void> => {
+    await Promise.all(clients.map((client) => client.close()));
+    await Promise.all(children.map(stop));
+    rmSync(directory, { recursive: true, force: true });
+  };
+  try {
+    const envFile = join(directory, 'service.env');
+    const serviceLog = join(directory, 'service.log');
+    const service = launch({
+      args: [QUIET_NODE, SERVICE_BIN, 'dev'],
+      env: {
+        EVERSTEP_PORT: '0',
+        EVERSTEP_DEMO: '0',
+        EVERSTEP_DATA_DIR: join(directory, 'data'),
+        EVERSTEP_ENV_FILE: envFile,
+      },
+      logFile: serviceLog,
+    });
+    children.push(service);
+    const env = await untilReady('the service', service, serviceLog, () => readEnvFile(envFile));
+
+    const workerLog = join(directory, 'worker.log');
+    const signingKeys = {
+      EVERSTEP_CURRENT_SIGNING_KEY: required(env, 'EVERSTEP_CURRENT_SIGNING_KEY'),
+      EVERSTEP_NEXT_SIGNING_KEY: required(env, 'EVERSTEP_NEXT_SIGNING_KEY'),
+    };
+    const worker = launch({ args: [QUIET_NODE, WORKER], env: verify ? signingKeys : {}, logFile: workerLog, channel: true });
+    children.push(worker);
+    let ready: WorkerReady | undefined;
+    worker.on('message', (message) => {
+      if (isWorkerReady(message)) ready = message;
+    });
+    const { url, controlUrl } = await untilReady('the worker', worker, workerLog, () => ready);
+
+    const api = new JsonClient(required(env, 'EVERSTEP_URL'), CLIENT_CONNECTIONS);
+    const control = new JsonClient(controlUrl, 1);
+    clients.push(api, control);
+    const headers = { authorization: `Bearer ${required(env, 'EVERSTEP_TOKEN')}`, 'content-type': 'application/json' };
+    const waiting = { ...headers, 'svc-wait-for-result': RESULT_WAIT };
+    const pathOf = (workflow: WorkflowName): string => `/v2/trigger/${encodeURIComponent(`${url}/${workflow}`)}`;
+    const paths = { seq: pathOf('seq'), fan: pathOf('fan') };
+
+    return {
+      serverPid: processId(service),
+      workerPid: processId(worker),
+      async run(workflow, steps) {
+        const { status, body } = await api.send('POST', paths[workflow], waiting, JSON.stringify({ n: steps }));
+        const succeeded = status === 200 && fieldOf(body, 'workflowState') === 'RUN_SUCCESS';
+        if (!succeeded || fieldOf(fieldOf(body, 'result'), 'steps') !== steps) {
+          throw new Error(`a run of ${steps} steps did not succeed: ${status} ${JSON.stringify(body).slice(0, 300)}`);
+        }
+      },
+      async trigger(workflow, steps) {
+        await api.send('POST', paths[workflow], headers, JSON.stringify({ n: steps }));
+      },
+      async resetDone() {
+        await control.send('POST', '/reset', {});
+      },
+      async done() {
+        const { body } = await control.send('GET', '/done', {});
+        return Number(fieldOf(body, 'done'));
+      },
+      stop: end,
+    };
+  } catch (error) {
+    await end();
+    throw error;
+  }
+}

@@ -1,0 +1,31 @@
+/** Keep-alive JSON over undici's Pool: the benchmark's client must cost as little as it can. */
+import { Pool } from 'undici';
+
+export interface JsonAnswer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+export class JsonClient {
+  private readonly pool: Pool;
+
+  constructor(origin: string, connections: number) {
+    this.pool = new Pool(origin, { connections, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
+  }
+
+  async send(
+    method: 'GET' | 'POST',
+    path: string,
+    headers: Readonly<Record<string, string>>,
+    body?: string,
+  ): Promise<JsonAnswer> {
+    const response = await this.pool.request({ method, path, headers, ...(body === undefined ? {} : { body }) });
+    const text = await response.body.text();
+    if (response.statusCode >= 300) throw new Error(`${method} ${path} answered ${response.statusCode}: ${text.slice(0, 300)}`);
+    return { status: response.statusCode, body: JSON.parse(text) };
+  }
+
+  close(): Promise<void> {
+    return this.pool.destroy();
+  }
+}

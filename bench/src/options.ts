@@ -1,0 +1,69 @@
+/** Command line of the benchmark: a workload, then `--name value` pairs. */
+
+export const WORKLOADS = ['W1', 'W2', 'W3', 'W4', 'W5', 'memory'] as const;
+export type Workload = (typeof WORKLOADS)[number];
+
+export interface Options {
+  readonly workload: Workload;
+  /** Undefined: the default of the workload. */
+  readonly runs: number | undefined;
+  readonly concurrency: number | undefined;
+  readonly repeat: number;
+  readonly warmup: number | undefined;
+  readonly steps: readonly number[] | undefined;
+  /** Whether the worker verifies the signature of every request. */
+  readonly verify: boolean;
+  /** How long a backlog may take to drain. */
+  readonly limitS: number;
+}
+
+export const USAGE = `usage: npm run bench -- <${WORKLOADS.join('|')}> [--runs n] [--concurrency n] [--repeat n] [--warmup n] [--steps n[,n...]] [--verify 0|1] [--limit seconds]
+
+  W1      throughput: runs of 5 steps in a row, 64 in flight
+  W2      latency: one run of 5 steps at a time
+  W3      fan-out: 20 runs of 100 parallel steps, 4 in flight
+  W4      long journal: one run of 100, 1,000, 2,000 and 10,000 steps in a row
+  W5      backlog: 5,000 triggers, each acknowledged durably, then drained
+  memory  resident memory of the service before and after 100,000 finished runs
+
+Prints one line of JSON.`;
+
+export class UsageError extends Error {}
+
+const isWorkload = (text: string | undefined): text is Workload => WORKLOADS.some((workload) => workload === text);
+
+function positive(name: string, text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`--${name} must be a whole number above 0, not "${text}"`);
+  return Number(text);
+}
+
+export function parseOptions(args: readonly string[]): Options {
+  const [workload, ...rest] = args;
+  if (!isWorkload(workload)) throw new UsageError(`the workload must be one of ${WORKLOADS.join(', ')}`);
+  const values = new Map<string, string>();
+  for (let i = 0; i < rest.length; i += 2) {
+    const [flag = '', value] = rest.slice(i, i + 2);
+    if (!/^--(runs|concurrency|repeat|warmup|steps|verify|limit)$/.test(flag)) throw new UsageError(`unknown option "${flag}"`);
+    if (value === undefined) throw new UsageError(`${flag} needs a value`);
+    values.set(flag.slice(2), value);
+  }
+  const number = (name: string): number | undefined => {
+    const text = values.get(name);
+    return text === undefined ? undefined : positive(name, text);
+  };
+  const verify = values.get('verify') ?? '1';
+  if (verify !== '0' && verify !== '1') throw new UsageError('--verify must be 0 or 1');
+  return {
+    workload,
+    runs: number('runs'),
+    concurrency: number('concurrency'),
+    repeat: number('repeat') ?? 1,
+    warmup: values.get('warmup') === '0' ? 0 : number('warmup'),
+    steps: values
+      .get('steps')
+      ?.split(',')
+      .map((text) => positive('steps', text)),
+    verify: verify === '1',
+    limitS: number('limit') ?? 240,
+  };
+}

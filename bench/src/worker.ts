@@ -1,0 +1,54 @@
+/** The worker process: two workflows with no-op steps, and a port of its own that tells how many runs have finished. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { serve, type WorkflowContext } from '@everstep/sdk';
+import { toNodeHandler } from '@everstep/sdk/node';
+
+interface Payload {
+  readonly n: number;
+}
+
+/** What the worker tells the process that started it. */
+export interface WorkerReady {
+  readonly url: string;
+  readonly controlUrl: string;
+}
+
+/** Ids rather than a count: a run whose end is asked for twice has still finished once. */
+let finished = new Set<string>();
+
+async function seq(ctx: WorkflowContext<Payload>): Promise<{ readonly steps: number }> {
+  for (let i = 0; i < ctx.payload.n; i++) await ctx.run(`s${i}`, () => ({ i }));
+  finished.add(ctx.runId);
+  return { steps: ctx.payload.n };
+}
+
+async function fan(ctx: WorkflowContext<Payload>): Promise<{ readonly steps: number }> {
+  const results = await Promise.all(Array.from({ length: ctx.payload.n }, (_, i) => ctx.run(`s${i}`, () => ({ i }))));
+  finished.add(ctx.runId);
+  return { steps: results.length };
+}
+
+const handlers = { '/seq': toNodeHandler(serve(seq)), '/fan': toNodeHandler(serve(fan)) };
+const isWorkflow = (path: string | undefined): path is keyof typeof handlers =>
+  path !== undefined && Object.hasOwn(handlers, path);
+
+const workflows = createServer((request, response) => {
+  if (isWorkflow(request.url)) void handlers[request.url](request, response);
+  else response.writeHead(404).end();
+});
+const control = createServer((request, response) => {
+  if (request.url === '/reset') finished = new Set();
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ done: finished.size }));
+});
+
+for (const server of [workflows, control]) {
+  // Connections stay open for as long as the benchmark lives: it measures runs, not handshakes.
+  server.keepAliveTimeout = 60_000;
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+}
+const urlOf = (server: typeof workflows): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+const ready: WorkerReady = { url: urlOf(workflows), controlUrl: urlOf(control) };
+process.send?.(ready);
+// Whoever started the worker is gone: nobody will stop it.
+process.once('disconnect', () => process.exit());

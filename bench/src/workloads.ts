@@ -1,0 +1,173 @@
+/** The workloads, with the field names that the comparison with other engines uses. */
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Engine } from './engine.js';
+import { type Cost, type Memory, measure, median, memoryOf, rounded } from './meter.js';
+import type { Options, Workload } from './options.js';
+
+export type Report = Record<string, unknown>;
+
+const STEPS_PER_RUN = 5;
+const MEMORY_SAMPLE_RUNS = 10_000;
+/** Long enough for the collector and the store to come to rest. */
+const SETTLE_MS = 3_000;
+
+/** Calls `work` `count` times, `concurrency` at once. */
+async function inFlight(count: number, concurrency: number, work: () => Promise<void>): Promise<void> {
+  let begun = 0;
+  const lane = async (): Promise<void> => {
+    while (begun < count) {
+      begun++;
+      await work();
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(concurrency, count) }, lane));
+}
+
+async function repeated<T>(times: number, work: () => Promise<T>): Promise<T[]> {
+  const results: T[] = [];
+  for (let i = 0; i < times; i++) results.push(await work());
+  return results;
+}
+
+const cpuOf = ({ cpuServer, cpuWorker }: Cost) => ({ cpuServer, cpuWorker });
+const diskOf = ({ flushes, writtenMB }: Cost) => ({ flushes, writtenMB });
+const shortRun = (engine: Engine) => (): Promise<void> => engine.run('seq', STEPS_PER_RUN);
+
+async function throughput(engine: Engine, options: Options): Promise<Report> {
+  const { runs = 3_000, concurrency = 64, warmup = Math.min(500, runs) } = options;
+  await inFlight(warmup, concurrency, shortRun(engine));
+  const all = await repeated(options.repeat, async () => {
+    const cost = await measure(engine, () => inFlight(runs, concurrency, shortRun(engine)));
+    return {
+      runsPerS: rounded(runs / cost.seconds, 1),
+      stepsPerS: rounded((runs * STEPS_PER_RUN) / cost.seconds, 0),
+      s: rounded(cost.seconds),
+      ...cpuOf(cost),
+      cpuClient: cost.cpuClient,
+      ...diskOf(cost),
+    };
+  });
+  return {
+    runs,
+    concurrency,
+    medianRunsPerS: median(all.map(({ runsPerS }) => runsPerS)),
+    medianStepsPerS: median(all.map(({ stepsPerS }) => stepsPerS)),
+    all,
+  };
+}
+
+async function latency(engine: Engine, options: Options): Promise<Report> {
+  const { runs = 200, warmup = 50 } = options;
+  await inFlight(warmup, 1, shortRun(engine));
+  const all = await repeated(options.repeat, async () => {
+    const times: number[] = [];
+    const cost = await measure(engine, () =>
+      inFlight(runs, 1, async () => {
+        const begun = performance.now();
+        await engine.run('seq', STEPS_PER_RUN);
+        times.push(performance.now() - begun);
+      }),
+    );
+    times.sort((a, b) => a - b);
+    const at = (index: number): number => rounded(times[index] ?? Number.NaN);
+    return { p50: at(runs >> 1), p99: at(Math.floor(runs * 0.99)), max: at(runs - 1), ...diskOf(cost), ...cpuOf(cost) };
+  });
+  return { runs, medianP50ms: median(all.map(({ p50 }) => p50)), medianP99ms: median(all.map(({ p99 }) => p99)), all };
+}
+
+async function fanOut(engine: Engine, options: Options): Promise<Report> {
+  const { runs = 20, concurrency = 4, warmup = 4 } = options;
+  const steps = options.steps?.[0] ?? 100;
+  await inFlight(warmup, concurrency, () => engine.run('fan', steps));
+  const all = await repeated(options.repeat, async () => {
+    const cost = await measure(engine, () => inFlight(runs, concurrency, () => engine.run('fan', steps)));
+    return { stepsPerS: rounded((runs * steps) / cost.seconds, 0), s: rounded(cost.seconds, 3), ...cpuOf(cost) };
+  });
+  return { runs, steps, medianStepsPerS: median(all.map(({ stepsPerS }) => stepsPerS)), all };
+}
+
+async function longJournal(engine: Engine, options: Options): Promise<Report> {
+  const report: Report = {};
+  await engine.run('seq', 100);
+  for (const steps of options.steps ?? [100, 1_000, 2_000, 10_000]) {
+    const costs = await repeated(options.repeat, () => measure(engine, () => engine.run('seq', steps)));
+    const middle = costs.sort((a, b) => a.seconds - b.seconds)[costs.length >> 1];
+    if (!middle) continue;
+    report[`s${steps}`] = rounded(middle.seconds, 3);
+    report[`msPerStep${steps}`] = rounded((middle.seconds * 1000) / steps, 3);
+    report[`cpuServer${steps}`] = middle.cpuServer;
+    report[`cpuWorker${steps}`] = middle.cpuWorker;
+  }
+  return report;
+}
+
+async function backlog(engine: Engine, options: Options): Promise<Report> {
+  const { runs = 5_000, concurrency = 64, warmup = 200, limitS } = options;
+  await inFlight(warmup, concurrency, shortRun(engine));
+  const all = await repeated(options.repeat, async () => {
+    await engine.resetDone();
+    const timedOut: { TIMED_OUT_done?: number } = {};
+    let triggerS = Number.NaN;
+    const cost = await measure(engine, async () => {
+      const begun = performance.now();
+      await inFlight(runs, concurrency, () => engine.trigger('seq', STEPS_PER_RUN));
+      triggerS = (performance.now() - begun) / 1000;
+      for (;;) {
+        const done = await engine.done();
+        if (done >= runs) return;
+        if (performance.now() - begun > limitS * 1000) {
+          timedOut.TIMED_OUT_done = done;
+          return;
+        }
+        await pause(50);
+      }
+    });
+    return {
+      triggersPerS: rounded(runs / triggerS, 0),
+      triggerS: rounded(triggerS),
+      totalS: rounded(cost.seconds),
+      runsPerSoverall: rounded(runs / cost.seconds, 1),
+      ...cpuOf(cost),
+      ...timedOut,
+    };
+  });
+  const middle = [...all].sort((a, b) => a.triggersPerS - b.triggersPerS)[all.length >> 1];
+  return { runs, concurrency, ...middle, ...(all.length > 1 ? { all } : {}) };
+}
+
+async function memory(engine: Engine, options: Options): Promise<Report> {
+  const { runs = 100_000, concurrency = 64 } = options;
+  await pause(SETTLE_MS);
+  const idle = memoryOf(engine.serverPid);
+  const samples: { readonly runs: number; readonly rssMB: number }[] = [];
+  const begun = performance.now();
+  for (let finished = 0; finished < runs; ) {
+    const next = Math.min(MEMORY_SAMPLE_RUNS, runs - finished);
+    await inFlight(next, concurrency, shortRun(engine));
+    finished += next;
+    samples.push({ runs: finished, rssMB: memoryOf(engine.serverPid).rssMB });
+  }
+  const seconds = (performance.now() - begun) / 1000;
+  await pause(SETTLE_MS);
+  const after: Memory = memoryOf(engine.serverPid);
+  return {
+    runs,
+    concurrency,
+    s: rounded(seconds),
+    runsPerS: rounded(runs / seconds, 1),
+    idleRssMB: idle.rssMB,
+    afterRssMB: after.rssMB,
+    highestRssMB: after.hwmMB,
+    workerRssMB: memoryOf(engine.workerPid).rssMB,
+    samples,
+  };
+}
+
+export const WORK: Readonly<Record<Workload, (engine: Engine, options: Options) => Promise<Report>>> = {
+  W1: throughput,
+  W2: latency,
+  W3: fanOut,
+  W4: longJournal,
+  W5: backlog,
+  memory,
+};
