@@ -2,7 +2,7 @@
 import type { StatementSync } from 'node:sqlite';
 import { ADVANCE_SLOT, type RecordedStep, type Run, type RunPayload, type Task } from '../../engine/run.js';
 import type { RunHistory, RunRecord, TaskReference } from '../../ports/store.js';
-import { integer, integerOrNull, text } from './columns.js';
+import { integer, text } from './columns.js';
 import {
   failedAttemptOf,
   payloadOf,
@@ -47,7 +47,8 @@ export class RunReader {
        WHERE t.due_at <= ? AND (t.due_at, t.run_seq, t.slot) > (?, ?, ?) AND r.status = 'active'
        ORDER BY t.due_at, t.run_seq, t.slot LIMIT ?`,
     );
-    this.selectNextDue = connection.prepare('SELECT min(due_at) AS due_at FROM task WHERE due_at > ?');
+    this.selectNextDue = connection.prepare(`SELECT t.due_at FROM task t JOIN run r ON r.seq = t.run_seq
+       WHERE t.due_at > ? AND r.status = 'active' ORDER BY t.due_at LIMIT 1`);
   }
 
   loadRun(runKey: string): Run | null {
@@ -105,7 +106,7 @@ export class RunReader {
 
   nextDueAt(after: number): number | null {
     const row = this.selectNextDue.get(after);
-    return row ? integerOrNull(row, 'due_at') : null;
+    return row ? integer(row, 'due_at') : null;
   }
 
   private tasksOf(seq: number): readonly Task[] {

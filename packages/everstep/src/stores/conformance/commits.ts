@@ -1,0 +1,238 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { CommitUnit, Store, StoreWrite } from '../../ports/store.js';
+import { type OpenStore, withStore } from './harness.js';
+import {
+  advanceTask,
+  apply,
+  creation,
+  failure,
+  INSTANCE,
+  OTHER_INSTANCE,
+  PAYLOAD,
+  sampleAttempt,
+  sampleDeadLetter,
+  sampleRun,
+  sampleStep,
+  stepTask,
+  T0,
+  unit,
+} from './samples.js';
+
+const steps = async (store: Store, runKey: string) => (await store.loadJournal({ runKey, from: 0 })).map((step) => step.stepId);
+
+export function commitConformance(open: OpenStore): void {
+  describe('commits', () => {
+    test(
+      'a batch of nothing changes nothing',
+      withStore(open, async (store) => {
+        assert.deepEqual(await store.commit([]), []);
+        assert.equal(await store.latestTime(), 0);
+      }),
+    );
+
+    test(
+      'results are in the order of the units, and a refused unit leaves the others alone',
+      withStore(open, async (store) => {
+        const [ended, active] = [sampleRun(1), sampleRun(2)];
+        await apply(store, [creation(ended), creation(active), ...failure(ended)]);
+        const record = (runKey: string): CommitUnit =>
+          unit([{ kind: 'record-step', runKey, step: sampleStep(0) }], [{ kind: 'run-active', runKey }]);
+        const results = await store.commit([record(ended.key), record(active.key), record('no such run')]);
+        assert.deepEqual(
+          results.map((result) => result.kind),
+          ['run-not-active', 'applied', 'run-not-active'],
+        );
+        assert.deepEqual(await steps(store, ended.key), []);
+        assert.deepEqual(await steps(store, active.key), [1]);
+      }),
+    );
+
+    test(
+      'no write of a unit happens when its last guard does not hold',
+      withStore(open, async (store) => {
+        const run = sampleRun(1);
+        await apply(store, [creation(run)]);
+        const [result] = await store.commit([
+          unit(
+            [creation(sampleRun(2))],
+            [
+              { kind: 'run-active', runKey: run.key },
+              { kind: 'run-id-free', instanceId: INSTANCE, workflowRunId: run.workflowRunId },
+            ],
+          ),
+        ]);
+        assert.equal(result?.kind, 'run-id-taken');
+        assert.equal(await store.loadRun({ runKey: sampleRun(2).key }), null);
+      }),
+    );
+
+    test(
+      'guards see what earlier units of the batch wrote',
+      withStore(open, async (store) => {
+        const [first, second] = [sampleRun(1, { workflowRunId: 'mine' }), sampleRun(2, { workflowRunId: 'mine' })];
+        const free = { kind: 'run-id-free', instanceId: INSTANCE, workflowRunId: 'mine' } as const;
+        const active = { kind: 'run-active', runKey: first.key } as const;
+        const results = await store.commit([
+          unit([creation(first)], [free]),
+          unit([creation(second)], [free]),
+          unit(failure(first), [active]),
+          unit([{ kind: 'put-task', runKey: first.key, task: advanceTask(T0) }], [active]),
+          unit([creation(second)], [free]),
+        ]);
+        assert.deepEqual(results, [
+          { kind: 'applied' },
+          { kind: 'run-id-taken', run: { runKey: first.key, workflowRunId: 'mine', createdAt: first.createdAt } },
+          { kind: 'applied' },
+          { kind: 'run-not-active' },
+          { kind: 'applied' },
+        ]);
+      }),
+    );
+
+    test(
+      'a run id is free again when its run has ended, and never taken by another instance',
+      withStore(open, async (store) => {
+        const free = (instanceId: string) => ({ kind: 'run-id-free', instanceId, workflowRunId: 'mine' }) as const;
+        const [first, second, foreign] = [
+          sampleRun(1, { workflowRunId: 'mine' }),
+          sampleRun(2, { workflowRunId: 'mine' }),
+          sampleRun(3, { workflowRunId: 'mine', instanceId: OTHER_INSTANCE }),
+        ];
+        await apply(store, [creation(first)], [free(INSTANCE)]);
+        await apply(store, [creation(foreign)], [free(OTHER_INSTANCE)]);
+        const [taken] = await store.commit([unit([creation(second)], [free(INSTANCE)])]);
+        assert.deepEqual(taken, {
+          kind: 'run-id-taken',
+          run: { runKey: first.key, workflowRunId: 'mine', createdAt: first.createdAt },
+        });
+        await apply(store, [{ kind: 'end-run', runKey: first.key, outcome: { status: 'canceled' }, completedAt: T0 }]);
+        await apply(store, [creation(second)], [free(INSTANCE)]);
+      }),
+    );
+
+    test(
+      'missing dead letters are named, those of another instance among them',
+      withStore(open, async (store) => {
+        const [mine, foreign] = [sampleRun(1), sampleRun(2, { instanceId: OTHER_INSTANCE })];
+        await apply(store, [creation(mine), creation(foreign), ...failure(mine), ...failure(foreign)]);
+        const dlqIds = ['dlq_nothing', `dlq_${mine.key}`, `dlq_${foreign.key}`];
+        const [result] = await store.commit([
+          unit([creation(sampleRun(3))], [{ kind: 'dead-letters-present', instanceId: INSTANCE, dlqIds }]),
+        ]);
+        assert.deepEqual(result, { kind: 'dead-letters-missing', dlqIds: ['dlq_nothing', `dlq_${foreign.key}`] });
+      }),
+    );
+
+    const run = sampleRun(1);
+    const other = sampleRun(2, { instanceId: OTHER_INSTANCE });
+    const runKey = run.key;
+    const faults: readonly (readonly [string, readonly StoreWrite[]])[] = [
+      ['an index that the journal has', [{ kind: 'record-step', runKey, step: sampleStep(0, { stepId: 9 }) }]],
+      ['a step id that the journal has', [{ kind: 'record-step', runKey, step: sampleStep(9, { stepId: 1 }) }]],
+      ['a run key that exists', [creation(sampleRun(1, { workflowRunId: 'another' }))]],
+      ['a payload of no run', [creation(sampleRun(3), { copyOf: 'no such run' })]],
+      ['a step of no run', [{ kind: 'record-step', runKey: 'no such run', step: sampleStep(0) }]],
+      ['a task of no run', [{ kind: 'put-task', runKey: 'no such run', task: stepTask(1, T0) }]],
+      ['an attempt of no run', [{ kind: 'record-attempt', runKey: 'no such run', attempt: sampleAttempt(0) }]],
+      ['a journal of no run', [{ kind: 'copy-journal', fromRunKey: 'no such run', toRunKey: runKey }]],
+      ['the end of no run', [{ kind: 'end-run', runKey: 'no such run', outcome: { status: 'canceled' }, completedAt: T0 }]],
+      [
+        'the end of a run that has ended',
+        [...failure(run), { kind: 'end-run', runKey, outcome: { status: 'succeeded', result: null }, completedAt: T0 }],
+      ],
+      [
+        'a second dead letter of a run',
+        [...failure(run), { kind: 'add-dead-letter', entry: sampleDeadLetter(run, { dlqId: 'b' }) }],
+      ],
+      [
+        'a dead letter in another instance than its run',
+        [{ kind: 'add-dead-letter', entry: sampleDeadLetter(run, { instanceId: OTHER_INSTANCE }) }],
+      ],
+      ['taking a dead letter that is not there', [{ kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: 'no', became: null }]],
+      [
+        'taking a dead letter of another instance',
+        [...failure(other), { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: `dlq_${other.key}`, became: null }],
+      ],
+    ];
+    for (const [fault, writes] of faults) {
+      test(
+        `${fault} is a fault: the whole batch is refused and undone`,
+        withStore(open, async (store) => {
+          await apply(store, [creation(run), creation(other), { kind: 'record-step', runKey, step: sampleStep(0) }]);
+          const before = await store.loadRun({ runKey });
+          const latest = await store.latestTime();
+          const bystander = sampleRun(50, { createdAt: T0 + 99_999, workflowRunId: 'bystander' });
+          await assert.rejects(store.commit([unit([creation(bystander)]), unit(writes), unit([])]));
+
+          assert.deepEqual(await store.loadRun({ runKey }), before);
+          assert.equal(await store.loadRun({ runKey: bystander.key }), null);
+          assert.equal(await store.findRun({ instanceId: INSTANCE, workflowRunId: 'bystander' }), null);
+          assert.equal(await store.latestTime(), latest);
+          const page = {
+            instanceId: INSTANCE,
+            filter: {},
+            order: 'newest-first',
+            after: null,
+            horizon: null,
+            limit: 10,
+          } as const;
+          assert.deepEqual(
+            (await store.listRuns(page)).items.map((item) => item.key),
+            [runKey],
+          );
+          assert.deepEqual((await store.listDeadLetterIds(page)).items, []);
+
+          // And the next batch is as if there had been none.
+          await apply(store, [creation(bystander), { kind: 'record-step', runKey, step: sampleStep(1) }]);
+          assert.deepEqual(
+            (await store.listRuns(page)).items.map((item) => item.key),
+            [bystander.key, runKey],
+          );
+          assert.deepEqual(await steps(store, runKey), [1, 2]);
+        }),
+      );
+    }
+
+    test(
+      'what is committed is there when the store is opened again',
+      withStore(open, async (store, underTest) => {
+        const [kept, failed] = [sampleRun(1), sampleRun(2)];
+        await apply(store, [
+          creation(kept),
+          creation(failed),
+          { kind: 'record-step', runKey: kept.key, step: sampleStep(0) },
+          { kind: 'put-task', runKey: kept.key, task: stepTask(2, T0 + 5) },
+          ...failure(failed),
+        ]);
+        const before = [await store.loadRun({ runKey: kept.key }), await store.runHistory({ runKey: failed.key })];
+        const reopened = await underTest.reopen();
+        assert.deepEqual(
+          [await reopened.loadRun({ runKey: kept.key }), await reopened.runHistory({ runKey: failed.key })],
+          before,
+        );
+        assert.deepEqual(await reopened.loadPayload({ runKey: kept.key }), PAYLOAD);
+        assert.equal(await reopened.latestTime(), failed.createdAt + 1000);
+        await apply(reopened, [creation(sampleRun(3))]);
+      }),
+    );
+
+    test(
+      'the latest time is that of the latest write, whatever it was, and never goes back',
+      withStore(open, async (store) => {
+        const at: readonly (readonly [number, StoreWrite])[] = [
+          [T0 + 10, creation(sampleRun(10))],
+          [T0 + 20, { kind: 'record-step', runKey: sampleRun(10).key, step: sampleStep(0, { completedAt: T0 + 20 }) }],
+          [T0 + 30, { kind: 'put-task', runKey: sampleRun(10).key, task: { ...advanceTask(T0 + 90_000), createdAt: T0 + 30 } }],
+          [T0 + 40, { kind: 'record-attempt', runKey: sampleRun(10).key, attempt: { ...sampleAttempt(1), at: T0 + 40 } }],
+          [T0 + 50, { kind: 'end-run', runKey: sampleRun(10).key, outcome: { status: 'canceled' }, completedAt: T0 + 50 }],
+          [T0 + 50, creation(sampleRun(1))],
+        ];
+        for (const [expected, write] of at) {
+          await apply(store, [write]);
+          assert.equal(await store.latestTime(), expected, write.kind);
+        }
+      }),
+    );
+  });
+}

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { FailureFunctionState } from '../../engine/run.js';
+import { type OpenStore, withStore } from './harness.js';
+import { apply, creation, failure, INSTANCE, OTHER_INSTANCE, PAYLOAD, sampleDeadLetter, sampleRun, unit } from './samples.js';
+
+const page = { instanceId: INSTANCE, filter: {}, order: 'newest-first', after: null, horizon: null, limit: 10 } as const;
+
+export function deadLetterConformance(open: OpenStore): void {
+  describe('dead letters', () => {
+    const states: readonly (FailureFunctionState | null)[] = [
+      null,
+      'CALLBACK_INPROGRESS',
+      'CALLBACK_SUCCESS',
+      'CALLBACK_FAIL',
+      'CALLBACK_CANCELED',
+    ];
+    for (const failureFunctionState of states) {
+      test(
+        `an entry with the state ${failureFunctionState} is read as it was added, with its run and payload`,
+        withStore(open, async (store) => {
+          const run = sampleRun(1, { settings: { labels: ['x'] } });
+          const responseStatus = failureFunctionState === null ? null : 500;
+          const entry = sampleDeadLetter(run, { failureFunctionState, responseStatus });
+          await apply(store, [creation(run), ...failure(run, entry)]);
+          const record = await store.findDeadLetter({ instanceId: INSTANCE, dlqId: entry.dlqId });
+          const runRecord = await store.findRun({ instanceId: INSTANCE, workflowRunId: run.workflowRunId });
+          assert.deepEqual(record, { ...entry, run: runRecord, payload: PAYLOAD });
+          assert.deepEqual((await store.listDeadLetters(page)).items, [record]);
+          assert.deepEqual((await store.listDeadLetterIds(page)).items, [entry.dlqId]);
+        }),
+      );
+    }
+
+    test(
+      'an entry of another instance is not found',
+      withStore(open, async (store) => {
+        const run = sampleRun(1, { instanceId: OTHER_INSTANCE });
+        await apply(store, [creation(run), creation(sampleRun(2)), ...failure(run)]);
+        assert.equal(await store.findDeadLetter({ instanceId: INSTANCE, dlqId: `dlq_${run.key}` }), null);
+        const filter = { dlqIds: [`dlq_${run.key}`] };
+        assert.deepEqual(await store.listDeadLetterIds({ ...page, filter }), { items: [], next: null });
+      }),
+    );
+
+    test(
+      'an entry that was taken is gone from every listing',
+      withStore(open, async (store) => {
+        const settings = { labels: ['a', 'b'], flowControl: { key: 'k' } };
+        const [taken, kept] = [sampleRun(1, { settings }), sampleRun(2, { settings })];
+        await apply(store, [creation(taken), creation(kept), ...failure(taken), ...failure(kept)]);
+        const dlqId = `dlq_${taken.key}`;
+        await apply(
+          store,
+          [{ kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, became: null }],
+          [{ kind: 'dead-letters-present', instanceId: INSTANCE, dlqIds: [dlqId] }],
+        );
+        assert.equal(await store.findDeadLetter({ instanceId: INSTANCE, dlqId }), null);
+        const run = await store.findRun({ instanceId: INSTANCE, workflowRunId: taken.workflowRunId });
+        assert.equal(run?.dlqId, null);
+        assert.equal(run?.became, null);
+        const filters = [
+          {},
+          { labels: ['a', 'b'] },
+          { flowControlKeys: ['k'] },
+          { workflowUrls: [taken.workflowUrl] },
+          { callerIps: [taken.callerIp] },
+          { workflowRunIdPrefix: 'wfr_' },
+          { dlqIds: [dlqId, `dlq_${kept.key}`] },
+        ];
+        for (const filter of filters) {
+          const found = await store.listDeadLetterIds({ ...page, filter });
+          assert.deepEqual(found.items, [`dlq_${kept.key}`], JSON.stringify(filter));
+        }
+        assert.deepEqual((await store.listDeadLetterIds({ ...page, filter: { workflowRunId: taken.workflowRunId } })).items, []);
+      }),
+    );
+
+    test(
+      'of two who take the same entry in one batch, one gets it',
+      withStore(open, async (store) => {
+        const run = sampleRun(1);
+        await apply(store, [creation(run), ...failure(run)]);
+        const dlqId = `dlq_${run.key}`;
+        const take = (n: number) =>
+          unit(
+            [
+              creation(sampleRun(n), { copyOf: run.key }),
+              { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, became: { kind: 'resume', runKey: sampleRun(n).key } },
+            ],
+            [{ kind: 'dead-letters-present', instanceId: INSTANCE, dlqIds: [dlqId] }],
+          );
+        assert.deepEqual(await store.commit([take(2), take(3)]), [
+          { kind: 'applied' },
+          { kind: 'dead-letters-missing', dlqIds: [dlqId] },
+        ]);
+        assert.equal(await store.loadRun({ runKey: sampleRun(3).key }), null);
+      }),
+    );
+
+    test(
+      'a place behind the newest entry leaves out what comes later, also when the newest was taken',
+      withStore(open, async (store, underTest) => {
+        const [first, second, third] = [sampleRun(1), sampleRun(2), sampleRun(3)];
+        assert.deepEqual(await store.listDeadLetterIds({ ...page, horizon: await store.deadLetterHorizon(page) }), {
+          items: [],
+          next: null,
+        });
+        await apply(store, [creation(first), ...failure(first), creation(second), ...failure(second)]);
+        const horizon = await store.deadLetterHorizon({ instanceId: INSTANCE });
+        await apply(store, [{ kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: `dlq_${second.key}`, became: null }]);
+        const reopened = await underTest.reopen();
+        await apply(reopened, [creation(third), ...failure(third)]);
+        assert.deepEqual((await reopened.listDeadLetterIds({ ...page, horizon })).items, [`dlq_${first.key}`]);
+        assert.deepEqual((await reopened.listDeadLetterIds(page)).items, [`dlq_${third.key}`, `dlq_${first.key}`]);
+      }),
+    );
+  });
+}

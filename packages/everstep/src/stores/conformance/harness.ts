@@ -1,0 +1,24 @@
+import type { Store } from '../../ports/store.js';
+
+/** A store made for one test, on data of its own. */
+export interface StoreUnderTest {
+  readonly store: Store;
+  /** Closes the store and opens another on the same data. */
+  reopen(): Promise<Store>;
+  /** Closes what is open and removes the data. */
+  dispose(): Promise<void>;
+}
+
+export type OpenStore = () => Promise<StoreUnderTest>;
+
+/** The body of a test that gets an empty store. */
+export function withStore(open: OpenStore, body: (store: Store, underTest: StoreUnderTest) => Promise<void>) {
+  return async () => {
+    const underTest = await open();
+    try {
+      await body(underTest.store, underTest);
+    } finally {
+      await underTest.dispose();
+    }
+  };
+}

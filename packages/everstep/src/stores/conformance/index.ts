@@ -1,0 +1,24 @@
+/** What every store must do. Run it on each implementation, in a test file of its own. */
+import { describe } from 'node:test';
+import { accountConformance } from './accounts.js';
+import { commitConformance } from './commits.js';
+import { deadLetterConformance } from './dead-letters.js';
+import type { OpenStore } from './harness.js';
+import { listingConformance } from './listings.js';
+import { progressConformance } from './progress.js';
+import { runLogConformance } from './run-log.js';
+import { triggerConformance } from './triggers.js';
+
+export type { OpenStore, StoreUnderTest } from './harness.js';
+
+export function storeConformance(name: string, open: OpenStore): void {
+  describe(`${name} as a store`, () => {
+    commitConformance(open);
+    progressConformance(open);
+    runLogConformance(open);
+    deadLetterConformance(open);
+    listingConformance(open);
+    triggerConformance(open);
+    accountConformance(open);
+  });
+}

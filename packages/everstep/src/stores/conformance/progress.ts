@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Task } from '../../engine/run.js';
+import type { Store, StoreWrite, TaskReference } from '../../ports/store.js';
+import { type OpenStore, withStore } from './harness.js';
+import { advanceTask, apply, creation, PAYLOAD, sampleRun, sampleStep, sleepTask, stepTask, T0 } from './samples.js';
+
+const run = sampleRun(1);
+const runKey = run.key;
+
+const putTasks = (tasks: readonly Task[], key = runKey): readonly StoreWrite[] =>
+  tasks.map((task) => ({ kind: 'put-task', runKey: key, task }));
+
+const all = { before: Number.MAX_SAFE_INTEGER, after: null, limit: 100 } as const;
+const slots = (tasks: readonly TaskReference[]) => tasks.map((task) => task.slot);
+
+async function loaded(store: Store, key = runKey) {
+  const found = await store.loadRun({ runKey: key });
+  assert.ok(found);
+  return found;
+}
+
+export function progressConformance(open: OpenStore): void {
+  describe('progress of runs', () => {
+    test(
+      'a run is loaded as it was created',
+      withStore(open, async (store) => {
+        const special = sampleRun(7, {
+          workflowRunId: "it's / ünusual",
+          origin: { kind: 'resume', runKey: 'K', workflowRunId: 'wfr_0', workflowCreatedAt: T0, dlqId: 'dlq_0' },
+          settings: {
+            maxRetries: 0,
+            retryDelay: 'pow(2, retried)',
+            labels: ['b', 'a', 'b'],
+            flowControl: { key: 'k', parallelism: 2, rate: 3, periodMs: 1000 },
+            failureCallback: { url: 'http://app.example/failed', headers: { a: 'b' } },
+          },
+        });
+        await apply(store, [creation(special), ...putTasks([advanceTask(T0)], special.key)]);
+        const expected = { ...special, quietAt: -1, tasks: new Map([[0, advanceTask(T0)]]) };
+        assert.deepEqual(await loaded(store, special.key), expected);
+        assert.deepEqual(await store.loadPayload({ runKey: special.key }), PAYLOAD);
+      }),
+    );
+
+    test(
+      'what does not exist is null or empty',
+      withStore(open, async (store) => {
+        assert.equal(await store.loadRun({ runKey }), null);
+        assert.equal(await store.loadPayload({ runKey }), null);
+        assert.equal(await store.runHistory({ runKey }), null);
+        assert.deepEqual(await store.loadJournal({ runKey, from: 0 }), []);
+        assert.deepEqual(await store.dueTasks(all), []);
+        assert.equal(await store.nextDueAt({ after: 0 }), null);
+      }),
+    );
+
+    test(
+      'a payload is copied from another run',
+      withStore(open, async (store) => {
+        await apply(store, [creation(run), creation(sampleRun(2), { copyOf: runKey })]);
+        assert.deepEqual(await store.loadPayload({ runKey: sampleRun(2).key }), PAYLOAD);
+      }),
+    );
+
+    test(
+      'known, journal length and bytes follow from what is recorded',
+      withStore(open, async (store) => {
+        await apply(store, [creation(run)]);
+        const { known, journalLength, journalBytes, quietAt } = await loaded(store);
+        assert.deepEqual(
+          { known, journalLength, journalBytes, quietAt },
+          { known: 1, journalLength: 0, journalBytes: 0, quietAt: 0 },
+        );
+        await apply(store, [
+          { kind: 'record-step', runKey, step: sampleStep(0, { stepId: 2, out: '"é"' }) },
+          { kind: 'record-step', runKey, step: sampleStep(1, { stepId: 1, out: null }) },
+        ]);
+        assert.deepEqual({ ...(await loaded(store)) }, { ...run, known: 3, journalLength: 2, journalBytes: 4, quietAt: 2 });
+        await apply(store, putTasks([stepTask(5, T0), stepTask(3, T0)]));
+        assert.equal((await loaded(store)).known, 6);
+        assert.deepEqual([...(await loaded(store)).tasks.keys()], [3, 5]);
+        assert.equal((await loaded(store)).quietAt, 2);
+        await apply(store, putTasks([advanceTask(T0)]));
+        assert.equal((await loaded(store)).quietAt, -1);
+      }),
+    );
+
+    test(
+      'the journal is read in recorded order from any index',
+      withStore(open, async (store) => {
+        const journal = [
+          sampleStep(0, { stepId: 3 }),
+          sampleStep(1, { stepId: 1, type: 'SleepFor', out: null, sleepMs: 10, wakeAt: T0 + 10, concurrent: 3 }),
+          sampleStep(2, { stepId: 2, out: '"\u0000 ☃"' }),
+        ];
+        await apply(store, [creation(run), creation(sampleRun(2))]);
+        // Another run in between: journals do not run into each other.
+        for (const step of journal) {
+          await apply(store, [
+            { kind: 'record-step', runKey: sampleRun(2).key, step: sampleStep(step.index) },
+            { kind: 'record-step', runKey, step },
+          ]);
+        }
+        for (const from of [0, 1, 2, 3]) {
+          assert.deepEqual(await store.loadJournal({ runKey, from }), journal.slice(from));
+        }
+      }),
+    );
+
+    test(
+      'a copied journal is the same, and the original stays',
+      withStore(open, async (store) => {
+        const copy = sampleRun(2);
+        const journal = [sampleStep(0, { stepId: 2 }), sampleStep(1, { stepId: 1, out: null })];
+        await apply(store, [creation(run), ...journal.map((step) => ({ kind: 'record-step', runKey, step }) as const)]);
+        await apply(store, [creation(copy), { kind: 'copy-journal', fromRunKey: runKey, toRunKey: copy.key }]);
+        assert.deepEqual(await store.loadJournal({ runKey: copy.key, from: 0 }), journal);
+        assert.deepEqual(await store.loadJournal({ runKey, from: 0 }), journal);
+        await apply(store, [{ kind: 'record-step', runKey: copy.key, step: sampleStep(2, { stepId: 3 }) }]);
+        assert.equal((await loaded(store)).journalLength, 2);
+      }),
+    );
+
+    test(
+      'tasks of every kind come back as they were put, and one slot holds one task',
+      withStore(open, async (store) => {
+        const tasks = [advanceTask(T0 + 1), stepTask(1, T0 + 2), sleepTask(2, T0 + 3, T0 + 3), sleepTask(3, null, T0 + 9)];
+        await apply(store, [creation(run), ...putTasks([sleepTask(1, T0, T0), ...tasks])]);
+        assert.deepEqual([...(await loaded(store)).tasks.values()], tasks);
+        await apply(store, [
+          { kind: 'delete-task', runKey, slot: 1 },
+          { kind: 'delete-task', runKey, slot: 77 },
+        ]);
+        assert.deepEqual([...(await loaded(store)).tasks.keys()], [0, 2, 3]);
+        await apply(store, [{ kind: 'delete-tasks', runKey }]);
+        assert.deepEqual((await loaded(store)).tasks, new Map());
+      }),
+    );
+
+    test(
+      'parked tasks are kept but not due; the wake time of a sleep stays',
+      withStore(open, async (store) => {
+        const other = sampleRun(2);
+        await apply(store, [
+          creation(run),
+          creation(other),
+          ...putTasks([stepTask(1, T0), sleepTask(2, T0 + 5, T0 + 5)]),
+          ...putTasks([stepTask(1, T0 + 1)], other.key),
+          { kind: 'park-tasks', runKey },
+        ]);
+        assert.deepEqual([...(await loaded(store)).tasks.values()], [stepTask(1, null), sleepTask(2, null, T0 + 5)]);
+        assert.deepEqual(await store.dueTasks(all), [{ runKey: other.key, slot: 1, dueAt: T0 + 1 }]);
+        assert.equal(await store.nextDueAt({ after: 0 }), T0 + 1);
+      }),
+    );
+
+    test(
+      'due tasks come by due time, then by creation of the run, then by slot, page by page',
+      withStore(open, async (store) => {
+        const [first, second] = [sampleRun(1), sampleRun(2)];
+        await apply(store, [
+          creation(first),
+          creation(second),
+          ...putTasks([stepTask(4, T0 + 9), stepTask(3, T0), stepTask(1, T0 + 5)], second.key),
+          ...putTasks([stepTask(2, T0 + 5), stepTask(1, T0 + 5), stepTask(5, T0 + 20)], first.key),
+        ]);
+        const expected = [
+          { runKey: second.key, slot: 3, dueAt: T0 },
+          { runKey: first.key, slot: 1, dueAt: T0 + 5 },
+          { runKey: first.key, slot: 2, dueAt: T0 + 5 },
+          { runKey: second.key, slot: 1, dueAt: T0 + 5 },
+          { runKey: second.key, slot: 4, dueAt: T0 + 9 },
+        ];
+        assert.deepEqual(await store.dueTasks({ before: T0 + 9, after: null, limit: 100 }), expected);
+        for (const limit of [1, 2, 4]) {
+          const found: TaskReference[] = [];
+          for (let page = await store.dueTasks({ before: T0 + 9, after: null, limit }); page.length > 0; ) {
+            found.push(...page);
+            page = await store.dueTasks({ before: T0 + 9, after: page.at(-1) ?? null, limit });
+          }
+          assert.deepEqual(found, expected);
+        }
+        const behindAll = { dueAt: T0 + 5, runKey: '\uffff', slot: Number.MAX_SAFE_INTEGER };
+        assert.deepEqual(slots(await store.dueTasks({ before: T0 + 9, after: behindAll, limit: 9 })), [4]);
+        assert.deepEqual(slots(await store.dueTasks({ before: T0 - 1, after: null, limit: 9 })), []);
+      }),
+    );
+
+    test(
+      'a task is due at its new time once it is put again',
+      withStore(open, async (store) => {
+        await apply(store, [creation(run), ...putTasks([stepTask(1, T0), stepTask(2, T0 + 50)])]);
+        await apply(store, putTasks([stepTask(1, T0 + 100)]));
+        assert.deepEqual(slots(await store.dueTasks(all)), [2, 1]);
+        assert.equal(await store.nextDueAt({ after: T0 + 49 }), T0 + 50);
+        assert.equal(await store.nextDueAt({ after: T0 + 50 }), T0 + 100);
+        assert.equal(await store.nextDueAt({ after: T0 + 100 }), null);
+      }),
+    );
+
+    test(
+      'tasks of a run that has ended are not due',
+      withStore(open, async (store) => {
+        await apply(store, [
+          creation(run),
+          ...putTasks([stepTask(1, T0)]),
+          { kind: 'end-run', runKey, outcome: { status: 'canceled' }, completedAt: T0 },
+        ]);
+        assert.deepEqual(await store.dueTasks(all), []);
+      }),
+    );
+  });
+}

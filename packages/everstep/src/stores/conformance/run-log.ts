@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { RunOutcome } from '../../engine/run.js';
+import { type OpenStore, withStore } from './harness.js';
+import {
+  advanceTask,
+  apply,
+  creation,
+  failure,
+  INSTANCE,
+  OTHER_INSTANCE,
+  sampleAttempt,
+  sampleRun,
+  sampleStep,
+  sleepTask,
+  T0,
+} from './samples.js';
+
+export function runLogConformance(open: OpenStore): void {
+  describe('the log of a run', () => {
+    const outcomes: readonly (readonly [RunOutcome, { readonly result: string | null; readonly error: string | null }])[] = [
+      [
+        { status: 'succeeded', result: '{"total":12.5}' },
+        { result: '{"total":12.5}', error: null },
+      ],
+      [
+        { status: 'succeeded', result: null },
+        { result: null, error: null },
+      ],
+      [
+        { status: 'failed', error: 'no stock' },
+        { result: null, error: 'no stock' },
+      ],
+      [{ status: 'canceled' }, { result: null, error: null }],
+    ];
+    for (const [outcome, { result, error }] of outcomes) {
+      test(
+        `shows that the run ${outcome.status} with result ${result} and error ${error}`,
+        withStore(open, async (store) => {
+          const run = sampleRun(1);
+          await apply(store, [creation(run), { kind: 'end-run', runKey: run.key, outcome, completedAt: T0 + 77 }]);
+          const record = await store.findRun({ instanceId: INSTANCE, workflowRunId: run.workflowRunId });
+          const { known, journalLength, journalBytes, quietAt, tasks, ...identity } = run;
+          assert.deepEqual(record, {
+            ...identity,
+            status: outcome.status,
+            completedAt: T0 + 77,
+            result,
+            error,
+            dlqId: null,
+            became: null,
+          });
+          assert.equal((await store.loadRun({ runKey: run.key }))?.status, outcome.status);
+        }),
+      );
+    }
+
+    test(
+      'has the steps in recorded order, the open tasks and the failed attempts, oldest first',
+      withStore(open, async (store) => {
+        const run = sampleRun(1);
+        const steps = [sampleStep(0, { stepId: 2 }), sampleStep(1, { stepId: 1 })];
+        const attempts = [sampleAttempt(1), sampleAttempt(0)];
+        await apply(store, [
+          creation(run),
+          ...steps.map((step) => ({ kind: 'record-step', runKey: run.key, step }) as const),
+          ...attempts.map((attempt) => ({ kind: 'record-attempt', runKey: run.key, attempt }) as const),
+          { kind: 'put-task', runKey: run.key, task: sleepTask(3, T0 + 9, T0 + 9) },
+          { kind: 'put-task', runKey: run.key, task: advanceTask(T0) },
+        ]);
+        const history = await store.runHistory({ runKey: run.key });
+        assert.deepEqual(history?.steps, steps);
+        assert.deepEqual(history?.attempts, attempts);
+        assert.deepEqual(history?.tasks, [advanceTask(T0), sleepTask(3, T0 + 9, T0 + 9)]);
+        assert.deepEqual(history?.run, await store.findRun({ instanceId: INSTANCE, workflowRunId: run.workflowRunId }));
+      }),
+    );
+
+    test(
+      'an id finds its latest run, or that of a given time, in its own instance',
+      withStore(open, async (store) => {
+        const first = sampleRun(1, { workflowRunId: 'daily', createdAt: T0 });
+        const second = sampleRun(2, { workflowRunId: 'daily', createdAt: T0 + 5 });
+        const foreign = sampleRun(3, { workflowRunId: 'daily', createdAt: T0 + 9, instanceId: OTHER_INSTANCE });
+        for (const run of [first, second, foreign]) await apply(store, [creation(run), ...failure(run)]);
+        const key = async (createdAt?: number) =>
+          (await store.findRun({ instanceId: INSTANCE, workflowRunId: 'daily', ...(createdAt !== undefined && { createdAt }) }))
+            ?.key;
+        assert.equal(await key(), second.key);
+        assert.equal(await key(T0), first.key);
+        assert.equal(await key(T0 + 5), second.key);
+        assert.equal(await key(T0 + 9), undefined);
+        assert.equal(await store.findRun({ instanceId: INSTANCE, workflowRunId: 'dail' }), null);
+        assert.equal(await store.findRun({ instanceId: 'qi_unknown', workflowRunId: 'daily' }), null);
+      }),
+    );
+
+    test(
+      'tells the dead letter that the run has, and what became of it',
+      withStore(open, async (store) => {
+        const [old, next] = [sampleRun(1), sampleRun(2, { workflowRunId: 'again' })];
+        const find = () => store.findRun({ instanceId: INSTANCE, workflowRunId: old.workflowRunId });
+        await apply(store, [creation(old), ...failure(old)]);
+        assert.equal((await find())?.dlqId, `dlq_${old.key}`);
+        const take = { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: `dlq_${old.key}` } as const;
+        await apply(store, [creation(next), { ...take, became: { kind: 'restart', runKey: next.key } }]);
+        const record = await find();
+        assert.equal(record?.dlqId, null);
+        assert.deepEqual(record?.became, {
+          kind: 'restart',
+          runKey: next.key,
+          workflowRunId: 'again',
+          createdAt: next.createdAt,
+        });
+      }),
+    );
+  });
+}

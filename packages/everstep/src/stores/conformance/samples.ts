@@ -1,0 +1,162 @@
+/** Runs, steps and tasks for the conformance tests: ordinary by default, special where a test says so. */
+import assert from 'node:assert/strict';
+import type {
+  DeadLetter,
+  FailedAttempt,
+  RecordedStep,
+  Run,
+  RunIdentity,
+  RunPayload,
+  RunSettings,
+  Task,
+} from '../../engine/run.js';
+import type { CommitUnit, Store, StoreGuard, StoreWrite } from '../../ports/store.js';
+
+export const T0 = 1_800_000_000_000;
+export const INSTANCE = 'qi_one';
+export const OTHER_INSTANCE = 'qi_two';
+
+export const SETTINGS: RunSettings = {
+  maxRetries: 3,
+  retryDelay: null,
+  deliveryTimeoutMs: 60_000,
+  labels: [],
+  flowControl: null,
+  failureCallback: null,
+};
+
+export const PAYLOAD: RunPayload = {
+  body: new Uint8Array([0, 1, 254, 255]),
+  contentType: 'application/octet-stream',
+  forwardHeaders: { 'x-customer': '7' },
+};
+
+/** A run with nothing recorded and no tasks. Keys are in order of `n`. */
+export function sampleRun(n: number, overrides: Partial<RunIdentity> & { readonly settings?: Partial<RunSettings> } = {}): Run {
+  const { settings, ...identity } = overrides;
+  return {
+    key: `KEY${String(n).padStart(10, '0')}`,
+    instanceId: INSTANCE,
+    workflowRunId: `wfr_${n}`,
+    createdAt: T0 + n,
+    dialect: 'native',
+    workflowUrl: 'http://app.example/order',
+    callerIp: '192.0.2.1',
+    origin: null,
+    ...identity,
+    settings: { ...SETTINGS, ...settings },
+    status: 'active',
+    known: 1,
+    journalLength: 0,
+    journalBytes: 0,
+    quietAt: 0,
+    tasks: new Map(),
+  };
+}
+
+export function sampleStep(index: number, overrides: Partial<RecordedStep> = {}): RecordedStep {
+  return {
+    index,
+    stepId: index + 1,
+    name: `step ${index}`,
+    type: 'Run',
+    out: JSON.stringify({ index }),
+    messageId: `msg_${index}`,
+    group: index + 1,
+    concurrent: 1,
+    createdAt: T0 + index,
+    completedAt: T0 + index + 1,
+    sleepMs: null,
+    wakeAt: null,
+    ...overrides,
+  };
+}
+
+export const advanceTask = (dueAt: number | null, slot = 0): Task => ({
+  kind: 'advance',
+  slot,
+  messageId: `msg_advance_${slot}`,
+  dueAt,
+  createdAt: T0,
+  retried: 0,
+});
+
+export const stepTask = (slot: number, dueAt: number | null): Task => ({
+  kind: 'step',
+  slot,
+  messageId: `msg_task_${slot}`,
+  dueAt,
+  createdAt: T0,
+  retried: 1,
+  name: `step ${slot}`,
+  group: 1,
+  concurrent: 2,
+});
+
+export const sleepTask = (slot: number, dueAt: number | null, wakeAt: number): Task => ({
+  kind: 'sleep',
+  slot,
+  messageId: `msg_sleep_${slot}`,
+  dueAt,
+  createdAt: T0,
+  name: `nap ${slot}`,
+  group: slot,
+  concurrent: 1,
+  stepType: 'SleepFor',
+  sleepMs: 5000,
+  wakeAt,
+});
+
+export const sampleAttempt = (retried: number): FailedAttempt => ({
+  slot: 1,
+  name: retried === 0 ? null : 'pay',
+  messageId: 'msg_1',
+  retried,
+  at: T0 + retried,
+  cause: 'http',
+  message: `attempt ${retried} failed`,
+  status: retried === 0 ? null : 503,
+  retryAt: retried === 0 ? T0 + 1000 : null,
+});
+
+export const sampleDeadLetter = (run: RunIdentity, overrides: Partial<DeadLetter> = {}): DeadLetter => ({
+  dlqId: `dlq_${run.key}`,
+  runKey: run.key,
+  instanceId: run.instanceId,
+  createdAt: run.createdAt + 1000,
+  failureFunctionState: null,
+  responseStatus: 500,
+  responseHeaders: { 'content-type': ['text/plain'], 'set-cookie': ['a=1', 'b=2'] },
+  responseBody: new Uint8Array([104, 105, 0, 255]),
+  error: 'the step failed',
+  ...overrides,
+});
+
+export const unit = (writes: readonly StoreWrite[], guards: readonly StoreGuard[] = []): CommitUnit => ({ guards, writes });
+
+export const creation = (run: Run, input: RunPayload | { readonly copyOf: string } = PAYLOAD): StoreWrite => ({
+  kind: 'create-run',
+  run,
+  input,
+});
+
+export const failure = (run: Run, entry: DeadLetter = sampleDeadLetter(run)): readonly StoreWrite[] => [
+  { kind: 'end-run', runKey: run.key, outcome: { status: 'failed', error: entry.error }, completedAt: entry.createdAt },
+  { kind: 'add-dead-letter', entry },
+];
+
+/** Commits one unit that must be applied. */
+export async function apply(store: Store, writes: readonly StoreWrite[], guards: readonly StoreGuard[] = []): Promise<void> {
+  assert.deepEqual(await store.commit([unit(writes, guards)]), [{ kind: 'applied' }]);
+}
+
+/** A repeatable source of numbers from 0 to `below` - 1 (mulberry32). */
+export function seededNumbers(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296) * below);
+  };
+}

@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { DatabaseSync } from 'node:sqlite';
+import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { sampleRun } from '../conformance/samples.js';
+import { migrate, openConnection, StoreOpenError, type StoreOpenErrorCode } from './connection.js';
+import { createSqliteStore, openSqliteStore } from './index.js';
+import { MIGRATIONS } from './migrations/index.js';
+
+let directory = '';
+before(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'everstep-connection-'));
+});
+after(() => rm(directory, { recursive: true }));
+
+const isOpenError = (code: StoreOpenErrorCode, words: RegExp) => (error: unknown) => {
+  assert.ok(error instanceof StoreOpenError);
+  assert.equal(error.code, code);
+  assert.match(error.message, words);
+  return true;
+};
+
+/** Starts a process that commits run after run and says so after each; resolves when it has said `count`. */
+async function startWriter(file: string, count: number) {
+  const script = fileURLToPath(new URL('./killed-writer.fixture.js', import.meta.url));
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', script, file], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let acknowledged = 0;
+  await new Promise<void>((resolve, reject) => {
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      acknowledged = Number(line);
+      if (acknowledged >= count) resolve();
+    });
+    child.on('exit', () => reject(new Error('the writer ended by itself')));
+  });
+  return {
+    /** Returns the number of the last run that was acknowledged. */
+    async kill(): Promise<number> {
+      child.kill('SIGKILL');
+      await once(child, 'close');
+      return acknowledged;
+    },
+  };
+}
+
+describe('a store file', () => {
+  test('is refused in plain words while another process has it, and free when that was killed, with all it acknowledged', async () => {
+    const file = join(directory, 'killed.db');
+    const writer = await startWriter(file, 50);
+    await assert.rejects(openSqliteStore({ file }), isOpenError('in-use', /killed\.db is in use by another process/));
+    const acknowledged = await writer.kill();
+    const store = await openSqliteStore({ file });
+    for (let n = 1; n <= acknowledged; n++) {
+      const run = await store.loadRun({ runKey: sampleRun(n).key });
+      assert.equal(run?.journalLength, 1, `run ${n} of ${acknowledged}`);
+    }
+    assert.ok((await store.latestTime()) >= sampleRun(acknowledged).createdAt);
+    await store.close();
+  });
+
+  test('is refused while this process has it, and free after close, which may be called twice', async () => {
+    const file = join(directory, 'twice.db');
+    const store = await openSqliteStore({ file });
+    await assert.rejects(openSqliteStore({ file }), isOpenError('in-use', /in use/));
+    await store.close();
+    await store.close();
+    await (await openSqliteStore({ file })).close();
+  });
+
+  test('of a newer version is refused and left as it is', async () => {
+    const file = join(directory, 'newer.db');
+    await (await openSqliteStore({ file })).close();
+    const database = new DatabaseSync(file);
+    database.exec('PRAGMA user_version = 9000');
+    database.close();
+    await assert.rejects(openSqliteStore({ file }), isOpenError('newer-schema', /schema 9000; this version knows \d+/));
+    const again = new DatabaseSync(file);
+    assert.equal(again.prepare('PRAGMA user_version').get()?.user_version, 9000);
+    again.close();
+  });
+
+  test('of another program is refused and left as it is', async () => {
+    const file = join(directory, 'foreign.db');
+    const database = new DatabaseSync(file);
+    database.exec('CREATE TABLE notes (text TEXT)');
+    database.close();
+    await assert.rejects(openSqliteStore({ file }), isOpenError('not-a-store', /another program/));
+    const again = new DatabaseSync(file);
+    assert.deepEqual(
+      again
+        .prepare('SELECT name FROM sqlite_schema')
+        .all()
+        .map((row) => row.name),
+      ['notes'],
+    );
+    again.close();
+  });
+
+  test('that is no database is refused', async () => {
+    const file = join(directory, 'garbage.db');
+    await writeFile(file, 'this is not a database, whatever its name says. '.repeat(100));
+    await assert.rejects(openSqliteStore({ file }), isOpenError('not-a-store', /not a database/));
+  });
+
+  test('syncs every commit to the disk and keeps its log from growing without end', () => {
+    const connection = openConnection(join(directory, 'pragmas.db'));
+    const pragma = (name: string) => Object.values(connection.prepare(`PRAGMA ${name}`).get() ?? {})[0];
+    assert.equal(pragma('journal_mode'), 'wal');
+    assert.equal(pragma('synchronous'), 2);
+    assert.equal(pragma('locking_mode'), 'exclusive');
+    assert.ok(Number(pragma('journal_size_limit')) > 0);
+    connection.close();
+  });
+});
+
+describe('migrations', () => {
+  test('continue from the version of the file, each in a transaction of its own', () => {
+    const database = new DatabaseSync(':memory:');
+    const version = () => database.prepare('PRAGMA user_version').get()?.user_version;
+    migrate(database, 'm.db', ['CREATE TABLE one (a TEXT)']);
+    assert.equal(version(), 1);
+    const broken = [
+      'CREATE TABLE one (a TEXT)',
+      'CREATE TABLE two (a TEXT)',
+      'CREATE TABLE three (a TEXT); CREATE TABLE one (a TEXT)',
+    ];
+    assert.throws(() => migrate(database, 'm.db', broken), /one already exists/);
+    assert.equal(version(), 2);
+    assert.throws(() => database.prepare('SELECT * FROM three'), /no such table/);
+    migrate(database, 'm.db', [...broken.slice(0, 2), 'CREATE TABLE three (a TEXT)']);
+    assert.equal(version(), 3);
+    database.close();
+  });
+
+  test('give the schema that every statement expects, and no statement looks at a whole table', () => {
+    const connection = openConnection(':memory:');
+    createSqliteStore(connection);
+    // Of accounts there are few, and these list all of them.
+    const whole = new Set(['SELECT * FROM queue_instance ORDER BY seq', 'SELECT * FROM account_user ORDER BY seq']);
+    assert.ok(connection.statements.length > 50);
+    for (const sql of [...connection.statements]) {
+      if (!/^\s*(SELECT|UPDATE|DELETE|INSERT)/.test(sql) || whole.has(sql)) continue;
+      const steps = connection.prepare(`EXPLAIN QUERY PLAN ${sql}`).all();
+      for (const { detail } of steps) {
+        const isScan = /^SCAN (?!CONSTANT)/.test(String(detail)) && !/ORDER BY seq DESC LIMIT 1/.test(sql);
+        assert.ok(!isScan, `${sql}\n${detail}`);
+        assert.doesNotMatch(String(detail), /TEMP B-TREE/, sql);
+      }
+    }
+    connection.close();
+  });
+
+  test('number as many as there are versions', () => {
+    const connection = openConnection(':memory:');
+    assert.equal(connection.prepare('PRAGMA user_version').get()?.user_version, MIGRATIONS.length);
+    connection.close();
+  });
+});
