@@ -1,0 +1,49 @@
+/**
+ * The shop's web server. Run it beside the service:
+ *   PORT=3000 node --env-file=everstep.env examples/order/dist/main.js
+ *
+ *   POST /order           the workflow: called by Everstep only
+ *   POST /bank/up, /down  switches the bank's payment service
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { toNodeHandler } from '@everstep/sdk/node';
+import { orderWorkflow } from './order-workflow.js';
+import { Shop } from './shop.js';
+
+const shop = new Shop();
+// The signing keys come from the environment: EVERSTEP_CURRENT_SIGNING_KEY and EVERSTEP_NEXT_SIGNING_KEY.
+const handleOrder = toNodeHandler(orderWorkflow(shop));
+
+function switchBank(up: boolean, response: ServerResponse): void {
+  shop.bankIsUp = up;
+  response.writeHead(200, { 'content-type': 'application/json' }).end(`${JSON.stringify({ bank: up ? 'up' : 'down' })}\n`);
+}
+
+function route(request: IncomingMessage, response: ServerResponse): void {
+  const path = request.url?.split('?')[0];
+  if (path === '/order') return void handleOrder(request, response);
+  if (request.method === 'POST' && path === '/bank/up') return switchBank(true, response);
+  if (request.method === 'POST' && path === '/bank/down') return switchBank(false, response);
+  response.writeHead(404, { 'content-type': 'text/plain' }).end('There are POST /order, /bank/up and /bank/down.\n');
+}
+
+const server = createServer(route);
+const stop = () => {
+  server.close();
+  server.closeAllConnections();
+};
+process.once('SIGTERM', stop);
+process.once('SIGINT', stop);
+// Started by another program: tell it the port, and end when it ends.
+process.once('disconnect', stop);
+
+server.once('error', (error) => {
+  console.error(`The shop cannot listen: ${error.message}`);
+  process.exit(1);
+});
+server.listen(Number(process.env.PORT ?? 3000), process.env.HOST ?? '127.0.0.1', () => {
+  const address = server.address();
+  const port = typeof address === 'object' && address ? address.port : 0;
+  if (process.send) process.send({ port });
+  else console.log(`The shop takes orders at http://127.0.0.1:${port}/order`);
+});

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createServiceLog } from './service-log.js';
+import { fileError, listenError, StartError } from './start-error.js';
+
+function logged(format: 'json' | 'text'): string {
+  let written = '';
+  const log = createServiceLog({
+    level: 'info',
+    format,
+    write: (line) => {
+      written += line;
+    },
+  });
+  log.debug({ hidden: 1 }, 'not shown');
+  log.warn({ url: 'http://x', count: 2 }, 'something is slow');
+  return written;
+}
+
+test('for machines, every line is a JSON object with level, time, message and details', () => {
+  const entry = JSON.parse(logged('json'));
+  assert.deepEqual([entry.level, entry.msg, entry.url, entry.count], [40, 'something is slow', 'http://x', 2]);
+  assert.equal(typeof entry.time, 'number');
+});
+
+test('for people, every entry is one readable line', () => {
+  assert.match(logged('text'), /^\d\d:\d\d:\d\d WARN something is slow url=http:\/\/x count=2\n$/);
+});
+
+const failure = (code: string): Error => Object.assign(new Error('raw'), { code });
+
+test('what stops the start is one sentence', () => {
+  assert.match(String(listenError('127.0.0.1', 80, failure('EADDRINUSE'))), /127\.0\.0\.1:80 is in use by another program/);
+  assert.match(String(listenError('::1', 80, failure('EACCES'))), /\[::1\]:80/);
+  assert.match(String(listenError('10.9.9.9', 80, failure('EADDRNOTAVAIL'))), /not an address of this machine/);
+  assert.match(fileError('The data directory /x cannot be used', failure('EROFS')).message, /read-only/);
+  const other = failure('EOTHER');
+  assert.equal(listenError('h', 1, other), other);
+  assert.ok(fileError('x', other) instanceof StartError);
+});

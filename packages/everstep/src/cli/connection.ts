@@ -1,0 +1,44 @@
+/** Which service a command talks to: flags, then the environment, then the credentials in the local data directory. */
+import { join, resolve } from 'node:path';
+import { Client } from '@everstep/sdk';
+import { readCredentials } from '../bootstrap/credentials.js';
+import { UsageError } from './exit-codes.js';
+
+export interface ConnectionOptions {
+  readonly url?: string;
+  readonly token?: string;
+  readonly dataDir?: string;
+}
+
+export interface Address {
+  readonly url: string;
+  readonly token: string;
+}
+
+const DEFAULT_URL = 'http://127.0.0.1:8080';
+
+/** Rejects with UsageError when no token can be found. */
+export async function findService(
+  options: ConnectionOptions,
+  env: Readonly<Record<string, string | undefined>>,
+  cwd: string,
+): Promise<Address> {
+  const url = options.url || env.EVERSTEP_URL;
+  const token = options.token || env.EVERSTEP_TOKEN;
+  if (url && token) return { url, token };
+  const dataDir = resolve(cwd, options.dataDir || env.EVERSTEP_DATA_DIR || '.everstep');
+  const kept = await readCredentials(dataDir);
+  // A token is never sent to an address that was not given together with it, unless it is the one it was made for.
+  if (!token && kept && (!url || url === kept.url)) return { url: url ?? kept.url ?? DEFAULT_URL, token: kept.token };
+  if (token) return { url: url ?? kept?.url ?? DEFAULT_URL, token };
+  throw new UsageError(
+    `No token: give --token or EVERSTEP_TOKEN, or run this where the service keeps its data (looked in ${join(dataDir, 'credentials.json')}).`,
+  );
+}
+
+export async function connect(options: ConnectionOptions): Promise<Client> {
+  const { url, token } = await findService(options, process.env, process.cwd());
+  if (!/^https?:\/\//i.test(url) || !URL.canParse(url))
+    throw new UsageError(`--url must be an http or https URL; it is "${url}"`);
+  return new Client({ baseUrl: url, token });
+}

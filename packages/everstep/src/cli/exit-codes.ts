@@ -1,0 +1,43 @@
+/** How the command line ends, for scripts. */
+import { EverstepError } from '@everstep/sdk';
+
+export const EXIT = Object.freeze({
+  ok: 0,
+  /** The service refused the request, or the command failed. */
+  refused: 1,
+  /** The command line or the configuration is wrong; nothing was done. */
+  usage: 2,
+  notFound: 3,
+  /** No service answered. */
+  unreachable: 4,
+});
+
+export const EXIT_CODES_HELP = `
+Exit codes:
+  0  done
+  1  the service refused, or the command failed; the reason is on stderr
+  2  the command line or the configuration is wrong; nothing was done
+  3  there is no such run or entry
+  4  no service answered`;
+
+/** A command line that cannot be carried out; the message says what to write instead. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+/** What the command looked for is not there. */
+export class NotFoundError extends Error {
+  override readonly name = 'NotFoundError';
+}
+
+/** The exit code and the words for what ended a command. */
+export function describeFailure(error: unknown): { readonly code: number; readonly message: string } {
+  if (error instanceof UsageError) return { code: EXIT.usage, message: error.message };
+  if (error instanceof NotFoundError) return { code: EXIT.notFound, message: error.message };
+  if (error instanceof EverstepError) {
+    if (error.status === 0) return { code: EXIT.unreachable, message: error.message };
+    if (error.status === 404) return { code: EXIT.notFound, message: error.message };
+    return { code: EXIT.refused, message: error.message };
+  }
+  return { code: EXIT.refused, message: error instanceof Error ? error.message : String(error) };
+}

@@ -1,0 +1,66 @@
+/** What commands print: tables for people, JSON for programs. */
+
+/** Where a command prints; a test passes its own. */
+export interface Screen {
+  write(text: string): void;
+  readonly colours: boolean;
+}
+
+export const terminal: Screen = {
+  write: (text) => void process.stdout.write(text),
+  colours: process.stdout.isTTY === true && !process.env.NO_COLOR && process.env.TERM !== 'dumb',
+};
+
+const STYLES = { bold: [1, 22], dim: [2, 22], red: [31, 39], green: [32, 39], yellow: [33, 39], cyan: [36, 39] } as const;
+export type Style = keyof typeof STYLES;
+
+export function styled(screen: Screen, style: Style, text: string): string {
+  const [on, off] = STYLES[style];
+  return screen.colours ? `\u001b[${on}m${text}\u001b[${off}m` : text;
+}
+
+/** Control characters from elsewhere must not move the cursor of whoever looks. */
+export function printable(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, (character) => {
+    if (character === '\n') return '\\n';
+    if (character === '\t') return '\\t';
+    return `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`;
+  });
+}
+
+export function shorten(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length - 3)}...`;
+}
+
+export type Cell = string | number | null | undefined;
+
+/** Columns as wide as their widest cell; nothing is cut off. */
+export function table(screen: Screen, head: readonly string[], rows: readonly (readonly Cell[])[]): string {
+  const cells = rows.map((row) => row.map((cell) => printable(cell === null || cell === undefined ? '-' : String(cell))));
+  const widths = head.map((title, column) => Math.max(title.length, ...cells.map((row) => row[column]?.length ?? 0)));
+  const line = (row: readonly string[]) =>
+    row
+      .map((cell, column) => (column === row.length - 1 ? cell : cell.padEnd(widths[column] ?? 0)))
+      .join('  ')
+      .trimEnd();
+  return [styled(screen, 'dim', line(head)), ...cells.map(line)].map((text) => `${text}\n`).join('');
+}
+
+export function json(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
+
+/** `2026-05-01 12:00:01`, in UTC. */
+export function instant(unixMs: number | null | undefined): string {
+  if (unixMs === null || unixMs === undefined) return '-';
+  return new Date(unixMs).toISOString().slice(0, 19).replace('T', ' ');
+}
+
+/** `37 ms`, `1.2 s`, `3 m 05 s`. */
+export function duration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  const seconds = Math.floor(ms / 1000);
+  return `${Math.floor(seconds / 60)} m ${String(seconds % 60).padStart(2, '0')} s`;
+}
