@@ -1,0 +1,355 @@
+/**
+ * Rules of this repository that a compiler does not check, as tests over the
+ * TypeScript sources: who may import whom, what must not be written where.
+ */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { posix } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+interface Source {
+  /** From `packages/` on, for example `everstep/src/engine/run.ts`. */
+  readonly path: string;
+  readonly text: string;
+}
+
+interface DirectionRule {
+  /** Every source below this path (the longest that fits counts) ... */
+  readonly area: string;
+  /** ... may import, besides its own area: these paths (`types ` in front: types alone), these packages. */
+  readonly may: readonly string[];
+  readonly because: string;
+}
+
+const NODE = 'node:*';
+const PROTOCOL = '@everstep/sdk/protocol';
+const LIMITS_FILE = 'everstep/src/config/limits';
+const ENGINE = 'everstep/src/engine';
+const PORTS = 'everstep/src/ports';
+const inEverstep = (...areas: string[]): string[] => areas.map((area) => `everstep/src/${area}`);
+
+const DIRECTIONS: readonly DirectionRule[] = [
+  { area: ENGINE, may: [LIMITS_FILE, PROTOCOL, 'jsep'], because: 'decisions are a pure function of what is passed in' },
+  { area: PORTS, may: [`types ${ENGINE}`, PROTOCOL], because: 'a port says what is needed, in the terms of the engine' },
+  {
+    area: 'everstep/src/runtime',
+    may: [ENGINE, PORTS, LIMITS_FILE, PROTOCOL],
+    because: 'the runtime drives any store and any way to call a step',
+  },
+  {
+    area: 'everstep/src/stores/sqlite',
+    may: [`types ${ENGINE}`, `${ENGINE}/run`, PORTS, LIMITS_FILE, PROTOCOL, NODE],
+    because: 'a store keeps what it is given: it knows neither those who use it nor other stores',
+  },
+  {
+    area: 'everstep/src/stores/conformance',
+    may: [ENGINE, PORTS, LIMITS_FILE, PROTOCOL, NODE],
+    because: 'the suite is the same for every store, so it knows none',
+  },
+  {
+    area: 'everstep/src/step-calls',
+    may: [`types ${ENGINE}`, PORTS, LIMITS_FILE, 'everstep/src/dialects', PROTOCOL, 'undici', NODE],
+    because: 'a way to call steps is exchangeable, so it knows nothing but its port',
+  },
+  {
+    area: 'everstep/src/http-api',
+    may: [
+      ...inEverstep('runtime/workflow-service', 'contract', 'dialects', 'accounts', 'engine', 'ports', 'config'),
+      ...['@everstep/sdk/protocol', 'fastify', 'typebox', 'pino', 'jose', 'ajv', NODE],
+    ],
+    because: 'the API speaks to the service through its interface, whatever runs or stores behind it',
+  },
+  {
+    area: 'everstep/src/contract',
+    may: [LIMITS_FILE, `types ${ENGINE}`, 'typebox', PROTOCOL],
+    because: 'the contract stands by itself, so that every side can rely on it',
+  },
+  { area: 'everstep/src/dialects', may: [`types ${ENGINE}`, PROTOCOL], because: 'a dialect is a table' },
+  {
+    area: 'everstep/src/accounts',
+    may: [PORTS, ENGINE, LIMITS_FILE, ...inEverstep('contract', 'dialects', 'config'), 'jose', NODE],
+    because: 'tokens and keys are the same for whoever asks',
+  },
+  { area: 'everstep/src/config', may: [NODE], because: 'settings are read before there is anything else' },
+  { area: 'everstep/src/clock', may: [PORTS, NODE], because: 'the real clock and randomness implement ports' },
+  {
+    area: 'everstep/src/bootstrap',
+    may: [PORTS, ENGINE, ...inEverstep('accounts', 'config', 'clock'), 'pino', NODE],
+    because: 'the first start prepares what the service needs, and serves nobody',
+  },
+  {
+    area: 'everstep/src/simulation',
+    may: [PORTS, ENGINE, LIMITS_FILE, ...inEverstep('runtime', 'stores'), '@everstep/sdk', PROTOCOL, NODE],
+    because: 'the simulated world runs the real runtime without a network',
+  },
+  {
+    area: 'everstep/src/cli',
+    may: [...inEverstep('config', 'bootstrap', 'contract', 'step-calls/version'), '@everstep/sdk', 'commander', 'pino', NODE],
+    because: 'the command line is a client of the API like any other',
+  },
+  {
+    area: 'everstep/src/cli/commands/service',
+    may: [...inEverstep('main', 'cli', 'config', 'bootstrap'), '@everstep/sdk', 'commander', 'pino', NODE],
+    because: 'dev and serve start the service, which main alone puts together',
+  },
+  { area: 'everstep/src/end-to-end', may: ['@everstep/sdk', 'undici', NODE], because: 'from end to end means from outside' },
+  { area: 'everstep/src/main', may: ['everstep/src', 'pino', PROTOCOL, NODE], because: 'main is the only file that wires' },
+  { area: 'sdk/src', may: [NODE], because: 'the SDK costs the user no dependency' },
+  { area: 'sdk/src/protocol', may: [], because: 'the protocol stands by itself' },
+];
+
+/** What tests may import besides what the sources of their area may: worlds to run in, and libraries to check against. */
+const TESTS_MAY = [
+  ...inEverstep(
+    'simulation',
+    'stores',
+    'ports',
+    'engine',
+    'config',
+    'clock',
+    'step-calls',
+    'accounts',
+    'runtime',
+    'http-api',
+    'contract',
+  ),
+  ...inEverstep('main', 'bootstrap', 'dialects'),
+  ...[
+    '@everstep/sdk',
+    'jose',
+    'ajv',
+    'ajv-formats',
+    'fast-check',
+    'express',
+    'fastify',
+    'hono',
+    '@hono/node-server',
+    'undici',
+    NODE,
+  ],
+];
+
+const MAX_LINES = 450;
+const BANNED_NAMES = ['utils', 'util', 'common', 'manager', 'helper', 'helpers'];
+/** In code, with what to do instead. Words that would find this file are taken apart. */
+const BANNED_CODE: readonly (readonly [pattern: RegExp, instead: string])[] = [
+  [/[:<]\s*any\b|\bas any\b|\bany\[\]|[,|]\s*any\s*[>,|;)]/, 'no any: say what it is, or unknown'],
+  [/\bas unknown as\b/, 'no cast through unknown: check the value'],
+  [/\b(test|it|describe|suite)\.(only|skip)\b/, 'every test runs'],
+];
+const BANNED_IN_ENGINE: readonly (readonly [pattern: RegExp, instead: string])[] = [
+  [/\bDate\.now\b|\bnew Date\(\)|\bperformance\b/, 'time is passed in'],
+  [/\bMath\.random\b|\bcrypto\b/, 'randomness is passed in'],
+  [/\bset(Timeout|Interval|Immediate)\b|\bqueueMicrotask\b/, 'the engine plans, the runtime waits'],
+  [/\bfetch\(|\bprocess\./, 'the engine touches nothing outside'],
+  [/\basync\b|\bawait\b|\bnew Promise\b/, 'the engine is synchronous'],
+];
+
+/** Fixtures are what tests share, and the programs that they start. */
+const isTest = (path: string): boolean => /\.(test|fixture)\.ts$/.test(path);
+const moduleOf = (path: string): string => path.replace(/(\.test|\.fixture)?\.ts$/, '');
+
+/** A `/` begins a regular expression where a value is expected. */
+const BEFORE_REGEX = /(?:^|[(,=:[!&|?{};+\-*%<>~^]|\b(?:return|typeof|case|in|of))\s*$/;
+const TOKEN =
+  /\/\*[\s\S]*?\*\/|\/\/[^\n]*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`|\}|\{|\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])+\/[a-z]*/g;
+
+/** The code of a source: comments, strings and regular expressions are emptied, also around `${}` in templates. */
+function codeOf(text: string): string {
+  let code = '';
+  let at = 0;
+  /** Open brackets: true for `${`, after which a template goes on. */
+  const brackets: boolean[] = [];
+  const skipTemplate = (): void => {
+    for (; at < text.length; at++) {
+      if (text[at] === '\\') at++;
+      else if (text[at] === '`') {
+        at++;
+        code += "''";
+        return;
+      } else if (text.startsWith('${', at)) {
+        at += 2;
+        code += "'' + (";
+        brackets.push(true);
+        return;
+      }
+    }
+  };
+  while (at < text.length) {
+    TOKEN.lastIndex = at;
+    const found = TOKEN.exec(text);
+    code += text.slice(at, found?.index ?? text.length);
+    if (!found) break;
+    const [token] = found;
+    at = TOKEN.lastIndex;
+    if (token === '{') {
+      brackets.push(false);
+      code += token;
+    } else if (token === '}') {
+      const template = brackets.pop() === true;
+      code += template ? ') + ' : token;
+      if (template) skipTemplate();
+    } else if (token === '`') skipTemplate();
+    else if (token.startsWith('/*') || token.startsWith('//')) code += token.replace(/[^\n]/g, ' ');
+    else if (!token.startsWith('/')) code += "''";
+    else if (BEFORE_REGEX.test(code.slice(-40))) code += '/ /';
+    else {
+      code += '/';
+      at = found.index + 1;
+    }
+  }
+  return code;
+}
+
+interface Import {
+  readonly from: string;
+  readonly typesOnly: boolean;
+}
+
+function importsOf(text: string): Import[] {
+  const found: Import[] = [];
+  for (const [, names = '', from = ''] of text.matchAll(/^(?:import|export)\b([^'"`;]*?)\bfrom\s+['"]([^'"]+)['"]/gm)) {
+    const listed = /^\s*\{([^}]*)\}\s*$/
+      .exec(names)?.[1]
+      ?.split(',')
+      .map((name) => name.trim());
+    const typesOnly = /^\s*type\b/.test(names) || (listed?.every((name) => name === '' || name.startsWith('type ')) ?? false);
+    found.push({ from, typesOnly });
+  }
+  for (const [, from = ''] of text.matchAll(/^import\s+['"]([^'"]+)['"]/gm)) found.push({ from, typesOnly: false });
+  for (const [, from = ''] of text.matchAll(/^[^'"`\n*]*\b(?:import|require)\(\s*['"]([^'"]+)['"]/gm))
+    found.push({ from, typesOnly: false });
+  return found;
+}
+
+/** Path of the imported source without its extension, or the name of the package. */
+function targetOf(importer: string, from: string): string {
+  return from.startsWith('.') ? posix.join(posix.dirname(importer), from).replace(/\.(js|ts)$/, '') : from;
+}
+
+const below = (target: string, path: string): boolean => target === path || target.startsWith(`${path}/`);
+
+function directionProblems({ path, text }: Source): string[] {
+  const module = moduleOf(path);
+  const rule = DIRECTIONS.filter(({ area }) => below(module, area)).sort((a, b) => b.area.length - a.area.length)[0];
+  if (path === 'everstep/src/architecture.test.ts') return [];
+  if (!rule) return [`${path}: no rule says what this area may import; add it to DIRECTIONS`];
+  const allowed = isTest(path) ? [...rule.may, ...TESTS_MAY, ...(path.startsWith('sdk/') ? ['sdk/src'] : [])] : rule.may;
+  return importsOf(text).flatMap(({ from, typesOnly }) => {
+    const target = targetOf(path, from);
+    const ok =
+      below(target, rule.area) ||
+      allowed.some((entry) => {
+        if (entry === NODE) return from.startsWith('node:');
+        if (entry.startsWith('types ')) return typesOnly && below(target, entry.slice('types '.length));
+        return below(target, entry);
+      });
+    return ok ? [] : [`${path}: imports ${typesOnly ? 'types of ' : ''}${target}, but ${rule.because}`];
+  });
+}
+
+function textProblems({ path, text }: Source): string[] {
+  const problems: string[] = [];
+  const lines = text.split('\n').length - 1;
+  if (lines > MAX_LINES) problems.push(`${path}: ${lines} lines; split it by idea, ${MAX_LINES} are the most`);
+  for (const part of moduleOf(path).split(/[/.-]/)) {
+    if (BANNED_NAMES.includes(part.toLowerCase())) problems.push(`${path}: "${part}" says nothing; name it after what it does`);
+  }
+  for (const [mark] of text.matchAll(/\b(?:TO[D]O|FIX[M]E|XX[X])\b/g)) problems.push(`${path}: ${mark}: do it, or open an issue`);
+  const code = codeOf(text);
+  const banned = path.startsWith(`${ENGINE}/`) && !isTest(path) ? [...BANNED_CODE, ...BANNED_IN_ENGINE] : BANNED_CODE;
+  for (const [pattern, instead] of banned) {
+    const match = pattern.exec(code);
+    if (match) problems.push(`${path}:${code.slice(0, match.index).split('\n').length}: "${match[0].trim()}": ${instead}`);
+  }
+  return problems;
+}
+
+const problemsOf = (source: Source): string[] => [...directionProblems(source), ...textProblems(source)];
+
+const PACKAGES = fileURLToPath(new URL('../../', import.meta.url));
+function readSources(): Source[] {
+  return readdirSync(PACKAGES).flatMap((name) =>
+    readdirSync(`${PACKAGES}/${name}/src`, { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts'))
+      .map((file) => ({
+        path: `${name}/src/${file.replaceAll('\\', '/')}`,
+        text: readFileSync(`${PACKAGES}/${name}/src/${file}`, 'utf8'),
+      })),
+  );
+}
+
+test('the sources keep the rules of the repository', () => {
+  const sources = readSources();
+  assert.ok(sources.length > 50, 'the sources were not found');
+  assert.deepEqual(sources.flatMap(problemsOf), []);
+});
+
+test('every area of the table exists', () => {
+  const modules = readSources().map(({ path }) => moduleOf(path));
+  const missing = DIRECTIONS.filter(({ area }) => !modules.some((module) => below(module, area)));
+  assert.deepEqual(missing, []);
+});
+
+test('a source that breaks a rule is found', async (t) => {
+  const engine = 'everstep/src/engine/x.ts';
+  const table: readonly (readonly [path: string, text: string, problem: RegExp | null])[] = [
+    [engine, "import { LIMITS } from '../config/limits.js';\nimport { a } from './a.js';\nimport jsep from 'jsep';", null],
+    [engine, "import type { Store } from '../ports/store.js';", /imports types of everstep\/src\/ports\/store, but decisions/],
+    [engine, "import { createHash } from 'node:crypto';", /imports node:crypto/],
+    [engine, "import {\n  a,\n  b,\n} from '../runtime/runtime.js';", /imports everstep\/src\/runtime\/runtime/],
+    [engine, "import 'undici';", /imports undici/],
+    [engine, "const load = () => import('node:fs');", /imports node:fs/],
+    [engine, "export * from '../config/config.js';", /imports everstep\/src\/config\/config/],
+    ['everstep/src/ports/x.ts', "import type { Run } from '../engine/run.js';\nexport type { A } from '../engine/a.js';", null],
+    [
+      'everstep/src/ports/x.ts',
+      "import { type Run, decide } from '../engine/decide.js';",
+      /imports everstep\/src\/engine\/decide, but a port/,
+    ],
+    [
+      'everstep/src/stores/sqlite/x.ts',
+      "import { a } from '../conformance/a.js';",
+      /imports everstep\/src\/stores\/conformance\/a/,
+    ],
+    ['everstep/src/stores/sqlite/x.test.ts', "import { a } from '../conformance/a.js';", null],
+    ['everstep/src/stores/sqlite/x.ts', "import { a } from '../../http-api/a.js';", /http-api/],
+    ['everstep/src/http-api/x.ts', "import type { W } from '../runtime/workflow-service.js';", null],
+    [
+      'everstep/src/http-api/x.ts',
+      "import { createRuntime } from '../runtime/runtime.js';",
+      /imports everstep\/src\/runtime\/runtime/,
+    ],
+    ['everstep/src/http-api/x.ts', "import { openSqliteStore } from '../stores/sqlite/index.js';", /stores\/sqlite/],
+    ['everstep/src/cli/x.ts', "import { startService } from '../main.js';", /imports everstep\/src\/main, but the command line/],
+    ['everstep/src/runtime/x.ts', "import { a } from '../main.js';", /imports everstep\/src\/main/],
+    ['sdk/src/x.ts', "import { Pool } from 'undici';", /imports undici, but the SDK/],
+    ['everstep/src/new-room/x.ts', '', /no rule says/],
+    ['everstep/src/clock/time-utils.ts', '', /"utils" says nothing/],
+    ['everstep/src/clock/x.ts', '\n'.repeat(451), /451 lines/],
+    ['everstep/src/clock/x.ts', `// ${'TO'}DO later`, /do it, or open an issue/],
+    ['everstep/src/clock/x.ts', 'function f(a: any) {}', /:1: ": any": no any/],
+    ['everstep/src/clock/x.ts', 'const a = b as unknown as string;', /no cast/],
+    ['everstep/src/clock/x.test.ts', 'test.only(() => {});', /every test runs/],
+    ['everstep/src/clock/x.ts', "const a = ': any'; // as any\nconst b = /: any/.test(a) ? `x: any` : 8 / 2; /* <any> */", null],
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the source of a template
+    ['everstep/src/clock/x.ts', "const a = `it's ${f(`${b as any}`)} // `;", /no any/],
+    [engine, 'const now = Date.now();', /:1: "Date.now": time is passed in/],
+    [engine, '\n// Date.now\nconst at = new Date();', /:3: "new Date\(\)"/],
+    [engine, 'const a = new Date(ms);', null],
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the source of a template
+    [engine, 'const a = `${Math.random()}`;', /randomness is passed in/],
+    [engine, 'setTimeout(() => {}, 1);', /the runtime waits/],
+    [engine, "void fetch('x');", /touches nothing outside/],
+    [engine, 'async function f() {}', /synchronous/],
+    ['everstep/src/engine/x.test.ts', 'const now = Date.now();', null],
+  ];
+  for (const [path, text, problem] of table) {
+    await t.test(`${path}: ${text.trim().slice(0, 60)}`, () => {
+      const problems = problemsOf({ path, text });
+      if (problem === null) assert.deepEqual(problems, []);
+      else assert.match(problems.join('\n'), problem);
+    });
+  }
+});

@@ -1,0 +1,113 @@
+/** A real endpoint on a free port, and callers to call it with. One for each test file. */
+import assert from 'node:assert/strict';
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after } from 'node:test';
+import type { StepRequest } from '@everstep/sdk/protocol';
+import type { DeliveryFailure } from '../engine/run.js';
+import type { StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
+import { SeededRandom } from '../simulation/seeded-random.js';
+import { createAddressPolicy } from './address-policy.js';
+import { createHttpStepCaller, type HttpStepCallerOptions } from './http-step-caller.js';
+
+export const NOW = Date.now();
+export const KEYS = { current: 'sig_current', next: 'sig_next' };
+export const SPOKEN = { 'svc-workflow-protocol': '1', 'content-type': 'application/json' };
+export const REPLY = {
+  protocol: 1,
+  kind: 'progress',
+  base: 0,
+  done: [],
+  advanced: false,
+  planned: [{ stepId: 1, name: 'a', type: 'Run' }],
+};
+
+export function callerWith(changes: Partial<HttpStepCallerOptions> = {}): StepCaller {
+  return createHttpStepCaller({
+    signingKeys: () => KEYS,
+    addressPolicy: createAddressPolicy({ allowLoopback: true, allow: [] }),
+    regionOf: () => 'eu-central-1',
+    now: () => NOW,
+    random: new SeededRandom(1),
+    log: { debug() {}, info() {}, warn() {}, error() {} },
+    ...changes,
+  });
+}
+
+export interface Received {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+export type Respond = (response: ServerResponse) => void;
+
+export const answering =
+  (status: number, headers: Record<string, string>, body = ''): Respond =>
+  (response) =>
+    response.writeHead(status, headers).end(body);
+export const agreeing: Respond = answering(200, SPOKEN, JSON.stringify(REPLY));
+
+const server = createServer((request, response) => {
+  const chunks: Buffer[] = [];
+  request.on('data', (chunk: Buffer) => chunks.push(chunk));
+  request.on('end', () => {
+    const { method = '', url = '', headers } = request;
+    endpoint.received.push({ method, url, headers, body: Buffer.concat(chunks) });
+    endpoint.respond(response);
+  });
+});
+server.on('connection', () => endpoint.connections++);
+await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+const { port } = server.address() as AddressInfo;
+
+/** What the endpoint does next, and what it has seen. */
+export const endpoint = {
+  origin: `http://127.0.0.1:${port}`,
+  port,
+  respond: agreeing,
+  received: [] as Received[],
+  connections: 0,
+};
+
+export const caller = callerWith();
+after(async () => {
+  await caller.close();
+  server.closeAllConnections();
+  server.close();
+});
+
+export const REQUEST: StepRequest = {
+  protocol: 1,
+  run: { key: 'k', id: 'order-7', createdAt: NOW - 5, workflowUrl: `${endpoint.origin}/w?x=1`, labels: ['a'] },
+  messageId: 'msg_1',
+  retried: 2,
+  maxRetries: 3,
+  target: null,
+  known: 1,
+  journal: { from: 0, length: 0, entries: [] },
+  input: { body: { encoding: 'utf8', data: 'grüße' }, headers: {} },
+};
+
+export function stepCall(changes: Partial<StepCall> = {}): StepCall {
+  return {
+    instanceId: 'qi_1',
+    dialect: 'native',
+    workflowUrl: `${endpoint.origin}/w?x=1`,
+    request: REQUEST,
+    forwardHeaders: {},
+    timeoutMs: 5_000,
+    ...changes,
+  };
+}
+
+export async function callWith(respond: Respond, changes: Partial<StepCall> = {}): Promise<StepAnswer> {
+  endpoint.respond = respond;
+  endpoint.received = [];
+  return caller.call(stepCall(changes), new AbortController().signal);
+}
+
+export function failureOf(answer: StepAnswer): DeliveryFailure {
+  assert.equal(answer.kind, 'failure');
+  return answer.failure;
+}

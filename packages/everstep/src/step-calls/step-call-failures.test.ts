@@ -1,0 +1,231 @@
+import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
+import net, { type AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import { LIMITS } from '../config/limits.js';
+import type { DeliveryFailure } from '../engine/run.js';
+import { createAddressPolicy } from './address-policy.js';
+import {
+  answering,
+  caller,
+  callerWith,
+  callWith,
+  endpoint,
+  failureOf,
+  NOW,
+  REPLY,
+  type Respond,
+  SPOKEN,
+  stepCall,
+} from './endpoint.fixture.js';
+
+test('every other answer is a failure with its cause, whether to retry, and what to do', async (t) => {
+  const html = { 'content-type': 'text/html' };
+  const inTenSeconds = new Date(Math.floor(NOW / 1000) * 1000 + 10_000).toUTCString();
+  const backoff = { kind: 'backoff' };
+  const never = { kind: 'never' };
+  type Row = readonly [what: string, respond: Respond, cause: DeliveryFailure['cause'], retry: object, message: RegExp];
+  const table: readonly Row[] = [
+    [
+      'a plain 200',
+      answering(200, html, `<p>\n hello ${'x'.repeat(200)}`),
+      'not-protocol',
+      never,
+      /text\/html.*"<p> hello x{90}".*serve the workflow/,
+    ],
+    ['an empty 204', answering(204, {}), 'not-protocol', never, /content-type missing and an empty body/],
+    [
+      'an older version',
+      answering(200, { 'svc-workflow-protocol': '0' }, '{}'),
+      'refused',
+      never,
+      /version 0 .* version 1: upgrade the SDK/,
+    ],
+    [
+      'a newer version',
+      answering(400, { 'svc-workflow-protocol': '2' }, '{}'),
+      'refused',
+      never,
+      /version 2 .* version 1: upgrade the service/,
+    ],
+    ['a reply cut short', answering(200, SPOKEN, '{"protocol":1,'), 'not-protocol', never, /the body is no JSON/],
+    [
+      'a reply with a wrong base',
+      answering(200, SPOKEN, JSON.stringify({ ...REPLY, base: 4 })),
+      'not-protocol',
+      never,
+      /base must be/,
+    ],
+    ['an unreadable reply with 500', answering(500, SPOKEN, 'oops'), 'http', backoff, /answered 500.*the body is no JSON/],
+    ['404', answering(404, html, 'nothing'), 'http', backoff, /404: is the workflow URL right\? .*"nothing"/],
+    ['405', answering(405, {}), 'http', backoff, /does not take POST/],
+    ['410', answering(410, {}), 'http', backoff, /gone/],
+    ['418', answering(418, {}), 'http', backoff, /answered 418 \(an empty body\)/],
+    ['502', answering(502, {}), 'http', backoff, /a gateway/],
+    [
+      'a redirect',
+      answering(308, { location: 'https://elsewhere.example/w' }),
+      'http',
+      backoff,
+      /redirect \(308\) to https:\/\/elsewhere\.example\/w/,
+    ],
+    ['489 non-retryable', answering(489, { 'svc-nonretryable-error': 'true' }, 'no'), 'http', never, /489/],
+    ['489 non-retryable, bare name', answering(489, { 'nonretryable-error': 'True' }, 'no'), 'http', never, /489/],
+    ['489 alone', answering(489, {}), 'http', backoff, /489/],
+    ['429 after seconds', answering(429, { 'retry-after': '7' }), 'http', { kind: 'after', delayMs: 7_000 }, /asked too often/],
+    [
+      '503 after a date',
+      answering(503, { 'retry-after': inTenSeconds }),
+      'http',
+      { kind: 'after', delayMs: Date.parse(inTenSeconds) - NOW },
+      /not available/,
+    ],
+    [
+      '429 after an age',
+      answering(429, { 'retry-after': '99999999999' }),
+      'http',
+      { kind: 'after', delayMs: LIMITS.maxRetryDelayMs },
+      /429/,
+    ],
+    [
+      '503 after the past',
+      answering(503, { 'retry-after': 'Mon, 01 Jan 2001 00:00:00 GMT' }),
+      'http',
+      { kind: 'after', delayMs: 0 },
+      /503/,
+    ],
+    ['429 after nonsense', answering(429, { 'retry-after': '-5' }), 'http', backoff, /429/],
+    ['500 with Retry-After', answering(500, { 'retry-after': '7' }), 'http', backoff, /500/],
+  ];
+  for (const [what, respondWith, cause, retry, message] of table) {
+    await t.test(what, async () => {
+      const failure = failureOf(await callWith(respondWith));
+      assert.equal(failure.cause, cause);
+      assert.deepEqual(failure.retry, retry);
+      assert.match(failure.message, message);
+      assert.equal(typeof failure.status, 'number');
+      assert.equal(endpoint.received.length, 1, 'nothing is followed or repeated');
+    });
+  }
+});
+
+test('of a long answer only the beginning is kept, and headers that repeat keep all values', async () => {
+  const body = 'y'.repeat(LIMITS.maxKeptResponseBytes + 10);
+  const answer = await callWith((response) => response.writeHead(500, { 'set-cookie': ['a=1', 'b=2'] }).end(body));
+  const failure = failureOf(answer);
+  assert.equal(failure.responseBody.byteLength, LIMITS.maxKeptResponseBytes);
+  assert.deepEqual(failure.responseHeaders['set-cookie'], ['a=1', 'b=2']);
+});
+
+test('an answer over the limit is cut off and the limit named', async () => {
+  let closed: Promise<void> = Promise.resolve();
+  const answer = await callWith((response) => {
+    closed = new Promise((resolve) => response.once('close', resolve));
+    const chunk = Buffer.alloc(1024 * 1024, 'z');
+    const more = (): void => {
+      while (!response.destroyed && response.write(chunk));
+      response.once('drain', more);
+    };
+    response.writeHead(200, SPOKEN);
+    more();
+  });
+  const failure = failureOf(answer);
+  assert.match(failure.message, /more than \d+ bytes \(maxReplyBytes\)/);
+  assert.deepEqual(failure.retry, { kind: 'backoff' });
+  assert.equal(failure.responseBody.byteLength, LIMITS.maxKeptResponseBytes);
+  await closed;
+});
+
+test('an endpoint that does not answer in time is a timeout that names the time, before and within the answer', async () => {
+  for (const stall of [() => {}, (response: ServerResponse) => response.writeHead(200, SPOKEN).write('{')]) {
+    const failure = failureOf(await callWith(stall, { timeoutMs: 60 }));
+    assert.equal(failure.cause, 'timeout');
+    assert.match(failure.message, /within 60 ms/);
+    assert.deepEqual(failure.retry, { kind: 'backoff' });
+  }
+});
+
+test('a call that is given up ends at once, and its connection with it', async () => {
+  const control = new AbortController();
+  endpoint.received = [];
+  const closed = new Promise<void>((resolve) => {
+    endpoint.respond = (response) => {
+      response.once('close', resolve);
+      control.abort();
+    };
+  });
+  const failure = failureOf(await caller.call(stepCall(), control.signal));
+  assert.equal(failure.cause, 'network');
+  assert.equal(failure.message, 'given up');
+  await closed;
+  assert.equal(failureOf(await caller.call(stepCall(), control.signal)).message, 'given up');
+  assert.equal(endpoint.received.length, 1, 'a call given up before it began sends nothing');
+});
+
+test('what goes wrong on the way is said in words with its code', async (t) => {
+  const closedPort = await new Promise<number>((resolve) => {
+    const probe = net.createServer().listen(0, '127.0.0.1', () => {
+      const { port: free } = probe.address() as AddressInfo;
+      probe.close(() => resolve(free));
+    });
+  });
+  const garbage = net.createServer((socket) => socket.once('data', () => socket.end('SSH-2.0-OpenSSH\r\n')));
+  const hangUp = net.createServer((socket) => socket.once('data', () => socket.destroy()));
+  for (const each of [garbage, hangUp]) await new Promise<void>((resolve) => each.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    garbage.close();
+    hangUp.close();
+  });
+  const at = (each: net.Server): string => `127.0.0.1:${(each.address() as AddressInfo).port}`;
+  const table: readonly (readonly [url: string, message: RegExp])[] = [
+    [`http://127.0.0.1:${closedPort}/`, /127\.0\.0\.1:\d+: nothing listens there \(ECONNREFUSED\)/],
+    ['http://unknown.example/', /unknown\.example: the host name does not exist \(ENOTFOUND\)/],
+    [`http://${at(garbage)}/`, /no HTTP\/1\.1 \(/],
+    [`http://${at(hangUp)}/`, /connection was (closed|reset).*\((UND_ERR_SOCKET|ECONNRESET)\)/],
+    [`https://127.0.0.1:${endpoint.port}/`, /does not speak TLS/],
+  ];
+  const unresolved = Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUND' });
+  const policy = createAddressPolicy({ allowLoopback: true, allow: [] });
+  const offline = callerWith({
+    addressPolicy: { ...policy, lookup: (_host, _options, callback) => callback(unresolved, '', 0) },
+  });
+  t.after(() => offline.close());
+  for (const [workflowUrl, message] of table) {
+    const failure = failureOf(await offline.call(stepCall({ workflowUrl }), new AbortController().signal));
+    assert.equal(failure.cause, 'network', workflowUrl);
+    assert.match(failure.message, message);
+    assert.equal(failure.status, null);
+    assert.deepEqual(failure.retry, { kind: 'backoff' });
+  }
+});
+
+test('addresses that may not be called are refused for good, seen in the URL or found by resolving', async (t) => {
+  const strict = callerWith({ addressPolicy: createAddressPolicy({ allowLoopback: false, allow: [] }) });
+  t.after(() => strict.close());
+  endpoint.received = [];
+  const table: readonly (readonly [url: string, message: RegExp])[] = [
+    [`${endpoint.origin}/w`, /127\.0\.0\.1 is a loopback address/],
+    [`http://localhost:${endpoint.port}/w`, /name of this machine/],
+    ['http://169.254.169.254/latest/', /metadata/],
+    ['ftp://example.org/', /only http and https/],
+    ['nonsense', /not an absolute URL/],
+  ];
+  for (const [workflowUrl, message] of table) {
+    const failure = failureOf(await strict.call(stepCall({ workflowUrl }), new AbortController().signal));
+    assert.equal(failure.cause, 'blocked-address', workflowUrl);
+    assert.deepEqual(failure.retry, { kind: 'never' });
+    assert.match(failure.message, message);
+  }
+  // A name that the URL does not betray: only resolving it does.
+  const loopback = createAddressPolicy({ allowLoopback: false, allow: [] });
+  const unseen = callerWith({
+    addressPolicy: { ...loopback, check: () => ({ ok: true }) },
+  });
+  t.after(() => unseen.close());
+  for (const workflowUrl of [`http://localhost:${endpoint.port}/w`, `${endpoint.origin}/w`]) {
+    const failure = failureOf(await unseen.call(stepCall({ workflowUrl }), new AbortController().signal));
+    assert.equal(failure.cause, 'blocked-address', workflowUrl);
+    assert.match(failure.message, /loopback/);
+  }
+  assert.equal(endpoint.received.length, 0);
+});
