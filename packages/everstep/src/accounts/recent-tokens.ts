@@ -1,0 +1,34 @@
+/** The tokens that were verified lately, least recently used out first. */
+export class RecentTokens<Value extends { readonly tokenId: string }> {
+  private readonly capacity: number;
+  private readonly entries = new Map<string, Value>();
+
+  constructor(capacity: number) {
+    this.capacity = capacity;
+  }
+
+  get(token: string): Value | undefined {
+    const value = this.entries.get(token);
+    if (value === undefined) return undefined;
+    // A map keeps the order of insertion: put last, what is used stays.
+    this.entries.delete(token);
+    this.entries.set(token, value);
+    return value;
+  }
+
+  set(token: string, value: Value): void {
+    this.entries.delete(token);
+    this.entries.set(token, value);
+    if (this.entries.size <= this.capacity) return;
+    const oldest = this.entries.keys().next();
+    if (!oldest.done) this.entries.delete(oldest.value);
+  }
+
+  forget(tokenId: string): void {
+    for (const [token, value] of this.entries) if (value.tokenId === tokenId) this.entries.delete(token);
+  }
+
+  get size(): number {
+    return this.entries.size;
+  }
+}

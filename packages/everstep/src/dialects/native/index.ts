@@ -1,0 +1,5 @@
+/** The service's own spelling. */
+import { NATIVE_PREFIX } from '@everstep/sdk/protocol';
+import { createDialect } from '../dialect.js';
+
+export const native = createDialect('native', NATIVE_PREFIX, 'svc_token');
