@@ -1,7 +1,6 @@
 /** Steps over HTTP: one signed POST to the workflow URL per step, the outcome in its answer. */
-import { NATIVE_PREFIX } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
-import type { DialectName } from '../engine/run.js';
+import { DIALECTS } from '../dialects/index.js';
 import type { Log } from '../ports/log.js';
 import type { Random } from '../ports/random.js';
 import type { StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
@@ -14,7 +13,6 @@ import { forwardedPairs, requestHeaders } from './request-headers.js';
 import { signRequest } from './signature.js';
 import { SERVICE_VERSION } from './version.js';
 
-const PREFIXES: Readonly<Record<DialectName, string>> = { native: NATIVE_PREFIX };
 const USER_AGENT = `Everstep/${SERVICE_VERSION}`;
 const NEVER = { kind: 'never' } as const;
 /** Workflow URLs whose parts are kept; beyond it they are read again. */
@@ -69,7 +67,7 @@ class HttpStepCaller implements StepCaller {
     const target = this.targetOf(call.workflowUrl);
     if (!target.ok) return this.blocked(call, target.message);
     const { options } = this;
-    const prefix = PREFIXES[call.dialect];
+    const { prefix } = DIALECTS[call.dialect];
     const body = Buffer.from(JSON.stringify(call.request));
     const signature = signRequest({
       key: options.signingKeys(call.instanceId).current,
