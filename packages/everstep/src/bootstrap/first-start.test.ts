@@ -56,7 +56,7 @@ test('the first start makes a user, a queue instance and working tokens, and kee
   assert.equal(instances.length, 1);
   assert.equal(tokens.length, 2);
   assert.deepEqual(
-    access.map((verified) => verified.ok && verified.access),
+    access.map((verdict) => verdict.ok && verdict.caller.access),
     ['read-write', 'read-only'],
   );
   assert.equal(await permissions(credentialsFile(directory)), 0o600);

@@ -1,0 +1,95 @@
+/** `everstep dev` and `everstep serve`: the service itself, until it is told to stop. */
+import { relative } from 'node:path';
+import { Command } from 'commander';
+import type { Credentials } from '../../bootstrap/credentials.js';
+import { type Config, parseConfig } from '../../config/config.js';
+import { type Mode, SETTINGS } from '../../config/settings.js';
+import { EXIT, UsageError } from '../exit-codes.js';
+import { type Screen, styled } from '../output.js';
+import { untilSignal } from '../shutdown.js';
+
+const ABOUT: Readonly<Record<Mode, readonly [string, string]>> = {
+  dev: [
+    'Start the service for work on this machine, with the example order app',
+    'Calls to loopback addresses are allowed; other private addresses are not, unless listed in --allow-addresses.',
+  ],
+  serve: [
+    'Start the service for others',
+    'Calls to private, loopback and link-local addresses are refused unless listed in --allow-addresses. Logs are JSON lines on stderr.',
+  ],
+};
+
+function settingsHelp(): string {
+  const rows = Object.values(SETTINGS).map(({ env, flag }) => `  ${flag.padEnd(26)}${env}`);
+  return `\nEach flag has an environment variable; the flag wins:\n${rows.join('\n')}\n`;
+}
+
+export function serviceCommand(mode: Mode, screen: Screen, finish: (code: number) => void): Command {
+  const [summary, description] = ABOUT[mode];
+  const command = new Command(mode).summary(summary).description(`${summary}.\n${description}`).usage('[options]');
+  for (const { flag, help, defaultText } of Object.values(SETTINGS)) {
+    if (mode === 'serve' && flag === SETTINGS.demo.flag) continue;
+    command.option(flag, flag.startsWith('--no-') ? help : `${help} (default: ${defaultText})`);
+  }
+  command.addHelpText('after', settingsHelp());
+  command.action(async () => {
+    const flags: Record<string, string | boolean | undefined> = {};
+    for (const { option } of Object.values(SETTINGS)) {
+      // commander presets --no-x to true; only what was typed counts as given.
+      if (command.getOptionValueSource(option) === 'cli') flags[option] = command.getOptionValue(option);
+    }
+    const parsed = parseConfig({ mode, flags, env: process.env, cwd: process.cwd() });
+    if (!parsed.ok) throw new UsageError(parsed.problems.join('\n'));
+    finish(await runService(parsed.config, screen));
+  });
+  return command;
+}
+
+function printCredentials(screen: Screen, config: Config, credentials: Credentials, heading: string): void {
+  const rows: readonly (readonly [string, string])[] = [
+    ['queue instance', `${credentials.instanceId} in ${credentials.region}`],
+    ['token', credentials.token],
+    ['read-only token', credentials.readOnlyToken],
+    ['signing keys', `${credentials.currentSigningKey} (current)`],
+    ['', `${credentials.nextSigningKey} (next)`],
+    ['user', credentials.adminEmail],
+    ['API key', credentials.adminApiKey],
+  ];
+  screen.write(`${heading}\n`);
+  for (const [name, value] of rows) screen.write(`  ${styled(screen, 'dim', name.padEnd(16))}${value}\n`);
+  screen.write(
+    `  ${styled(screen, 'dim', `They are kept in ${relative(process.cwd(), config.dataDir) || '.'}/credentials.json.`)}\n\n`,
+  );
+}
+
+/** Resolves with the exit code once the service has stopped. */
+async function runService(config: Config, screen: Screen): Promise<number> {
+  // From here on a signal ends the service in an orderly way, also while it is starting.
+  const signal = untilSignal();
+  const [{ startService }, demoParts] = await Promise.all([import('../../main.js'), import('../demo/demo.js')]);
+  const demo = config.demo ? demoParts.createDemo(config, screen) : null;
+  const service = await startService(config, demo ? { beforeWork: demo.start } : {}).catch(async (error) => {
+    await demo?.stop();
+    throw error;
+  });
+  const { credentials, url } = service;
+  screen.write(`${styled(screen, 'bold', 'Everstep')} listens at ${styled(screen, 'cyan', url)}\n\n`);
+  if (service.start === 'first')
+    printCredentials(screen, config, credentials, 'This is the first start. These were made for you:');
+  if (service.start === 'reissued')
+    printCredentials(screen, config, credentials, 'The kept credentials were lost or revoked. These are new:');
+  if (service.setAside)
+    screen.write(`Credentials of another store lay in the data directory; they are now in ${service.setAside}.\n\n`);
+  const stopShow = new AbortController();
+  const show = demo?.show(service, stopShow.signal).catch((error) => {
+    if (!stopShow.signal.aborted) screen.write(`The demo stopped: ${error instanceof Error ? error.message : error}\n`);
+  });
+  if (!demo && config.mode === 'dev') screen.write(demoParts.nextSteps(config, service, null, screen));
+  await signal;
+  screen.write('\nStopping ...\n');
+  stopShow.abort();
+  await service.stop();
+  await Promise.all([show, demo?.stop()]);
+  screen.write(`Stopped. Everything is kept in ${config.dataDir}.\n`);
+  return EXIT.ok;
+}

@@ -1,0 +1,93 @@
+/** The example order app, as a process of its own: started with the service, ended with it. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Credentials } from '../../bootstrap/credentials.js';
+
+const PROGRAM = fileURLToPath(new URL('../../../../../examples/order/dist/main.js', import.meta.url));
+const START_TIMEOUT_MS = 10_000;
+const STOP_TIMEOUT_MS = 2_000;
+
+export interface ExampleApp {
+  /** `http://127.0.0.1:<port>` */
+  readonly url: string;
+  readonly workflowUrl: string;
+  stop(): Promise<void>;
+}
+
+/** The example is part of the repository, not of the published package. */
+export const hasExampleApp = (): boolean => existsSync(PROGRAM);
+
+/** Runs that are not finished know the app by its port, so a later start takes the same one if it can. */
+const portFile = (dataDir: string): string => join(dataDir, 'example-port');
+
+async function rememberedPort(dataDir: string): Promise<number> {
+  const port = Number(await readFile(portFile(dataDir), 'utf8').catch(() => '0'));
+  return Number.isInteger(port) && port > 0 && port < 65_536 ? port : 0;
+}
+
+function launch(port: number, credentials: Credentials): ChildProcess {
+  return spawn(process.execPath, [PROGRAM], {
+    env: {
+      ...process.env,
+      HOST: '127.0.0.1',
+      PORT: String(port),
+      EVERSTEP_CURRENT_SIGNING_KEY: credentials.currentSigningKey,
+      EVERSTEP_NEXT_SIGNING_KEY: credentials.nextSigningKey,
+    },
+    // A group of its own: Ctrl-C must not end it before the service has let go of it. It ends when its channel closes,
+    // so it does not outlive this process, however that ends.
+    detached: process.platform !== 'win32',
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    windowsHide: true,
+  });
+}
+
+/** Resolves with the port; rejects with what the app said when it could not start. */
+function listening(child: ChildProcess): Promise<number> {
+  return new Promise((resolve, reject) => {
+    let said = '';
+    child.stderr?.on('data', (chunk) => {
+      said += chunk;
+    });
+    const timer = setTimeout(() => reject(new Error('it did not start in time')), START_TIMEOUT_MS);
+    child.once('message', (message) => {
+      clearTimeout(timer);
+      if (typeof message === 'object' && message !== null && 'port' in message) resolve(Number(message.port));
+    });
+    child.once('error', reject);
+    child.once('exit', (code) => {
+      clearTimeout(timer);
+      reject(new Error(said.trim() || `it ended with code ${code}`));
+    });
+  });
+}
+
+async function stopChild(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  child.kill('SIGTERM');
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
+  await ended;
+  clearTimeout(timer);
+}
+
+/** Rejects with an error in plain words when the app does not start. */
+export async function startExampleApp(dataDir: string, credentials: Credentials): Promise<ExampleApp> {
+  const wanted = await rememberedPort(dataDir);
+  for (const port of new Set([wanted, 0])) {
+    const child = launch(port, credentials);
+    try {
+      const taken = await listening(child);
+      await writeFile(portFile(dataDir), String(taken));
+      const url = `http://127.0.0.1:${taken}`;
+      return { url, workflowUrl: `${url}/order`, stop: () => stopChild(child) };
+    } catch (error) {
+      await stopChild(child);
+      if (port === 0) throw new Error(`The example app could not be started: ${error instanceof Error ? error.message : error}`);
+    }
+  }
+  throw new Error('The example app found no port.');
+}

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { duration, instant, printable, shorten, styled, table } from './output.js';
+
+const plain = { write: () => {}, colours: false };
+
+test('a table has columns as wide as their widest cell', () => {
+  assert.equal(
+    table(
+      plain,
+      ['RUN', 'STATE', 'N'],
+      [
+        ['wfr_1', 'RUN_SUCCESS', 1],
+        ['x', null, undefined],
+      ],
+    ),
+    'RUN    STATE        N\nwfr_1  RUN_SUCCESS  1\nx      -            -\n',
+  );
+});
+
+test('what comes from elsewhere cannot move the cursor or break the lines of a table', () => {
+  assert.equal(printable('a\u001b[2Jb\nc\td\u0007\u009b'), 'a\\x1b[2Jb\\nc\\td\\x07\\x9b');
+  assert.equal(table(plain, ['A', 'B'], [['x\ny', 'z']]).split('\n').length, 3);
+});
+
+test('colour is only for terminals', () => {
+  assert.equal(styled(plain, 'red', 'x'), 'x');
+  assert.equal(styled({ ...plain, colours: true }, 'red', 'x'), '\u001b[31mx\u001b[39m');
+});
+
+test('times and lengths are told briefly', () => {
+  assert.deepEqual([0, 999, 1000, 59_940, 65_000].map(duration), ['0 ms', '999 ms', '1.0 s', '59.9 s', '1 m 05 s']);
+  assert.deepEqual([instant(0), instant(null)], ['1970-01-01 00:00:00', '-']);
+  assert.deepEqual([shorten('abcdef', 5), shorten('abcde', 5)], ['ab...', 'abcde']);
+});
