@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import { jwtVerify } from 'jose';
+import { decodeJwt, jwtVerify } from 'jose';
 import { LIMITS } from '../config/limits.js';
 import {
   agreeing,
@@ -111,6 +111,14 @@ test('a run id that no header can carry is sent percent-encoded', async () => {
     request: { ...REQUEST, run: { ...REQUEST.run, id: '注文\ud800' } },
   });
   assert.equal(endpoint.received[0]?.headers['svc-workflow-runid'], encodeURIComponent('注文\ufffd'));
+});
+
+test('a workflow URL that no header can carry is announced and signed in its ASCII form', async () => {
+  await callWith(agreeing, { workflowUrl: `${endpoint.origin}/注文` });
+  const headers = endpoint.received[0]?.headers ?? {};
+  const url = `${endpoint.origin}/${encodeURIComponent('注文')}`;
+  assert.equal(headers['svc-workflow-url'], url);
+  assert.equal(decodeJwt(String(headers['svc-signature'])).sub, url);
 });
 
 test('connections are kept alive', async () => {

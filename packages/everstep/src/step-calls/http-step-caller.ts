@@ -9,7 +9,7 @@ import { answerTooLong, classifyAnswer, failureWithoutAnswer } from './classify.
 import { CONNECT_TIMEOUT_MS, Connections } from './connections.js';
 import { type ExchangeOutcome, exchange } from './exchange.js';
 import { describeNetworkError, networkErrorCode } from './network-errors.js';
-import { forwardedPairs, requestHeaders } from './request-headers.js';
+import { forwardedPairs, headerValueOfUrl, requestHeaders } from './request-headers.js';
 import { signRequest } from './signature.js';
 import { SERVICE_VERSION } from './version.js';
 
@@ -31,7 +31,7 @@ export interface HttpStepCallerOptions {
 }
 
 type Target =
-  | { readonly ok: true; readonly origin: string; readonly host: string; readonly path: string }
+  | { readonly ok: true; readonly url: string; readonly origin: string; readonly host: string; readonly path: string }
   | { readonly ok: false; readonly message: string };
 
 class HttpStepCaller implements StepCaller {
@@ -71,13 +71,14 @@ class HttpStepCaller implements StepCaller {
     const body = Buffer.from(JSON.stringify(call.request));
     const signature = signRequest({
       key: options.signingKeys(call.instanceId).current,
-      url: call.workflowUrl,
+      url: target.url,
       body,
       now: options.now(),
       random: options.random,
     });
     const headers = requestHeaders({
-      call,
+      request: call.request,
+      url: target.url,
       prefix,
       forwarded: this.forwardedOf(call.forwardHeaders, prefix),
       userAgent: USER_AGENT,
@@ -130,7 +131,7 @@ class HttpStepCaller implements StepCaller {
     let target: Target = verdict.ok ? { ok: false, message: 'the workflow URL cannot be read' } : verdict;
     if (verdict.ok) {
       const { origin, host, pathname, search } = new URL(workflowUrl);
-      target = { ok: true, origin, host, path: pathname + search };
+      target = { ok: true, url: headerValueOfUrl(workflowUrl), origin, host, path: pathname + search };
     }
     if (this.targets.size >= MAX_TARGETS) this.targets.clear();
     this.targets.set(workflowUrl, target);

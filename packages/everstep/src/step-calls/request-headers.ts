@@ -1,6 +1,5 @@
 /** The headers of a request to a workflow endpoint. */
-import { PROTOCOL_HEADER, PROTOCOL_VERSION } from '@everstep/sdk/protocol';
-import type { StepCall } from '../ports/step-caller.js';
+import { PROTOCOL_HEADER, PROTOCOL_VERSION, type StepRequest } from '@everstep/sdk/protocol';
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 // What may stand in a header: tab, visible ASCII and Latin-1. Anything else could end the header or the request.
@@ -48,8 +47,15 @@ function headerValue(text: string): string {
   return VALUE.test(text) ? text : encodeURIComponent(text.replace(/[\ud800-\udfff]/gu, '\ufffd'));
 }
 
+/** A URL as it is where a header can carry it, else in its normal form, which is ASCII. */
+export function headerValueOfUrl(url: string): string {
+  return VALUE.test(url) ? url : new URL(url).href;
+}
+
 export interface HeaderInput {
-  readonly call: StepCall;
+  readonly request: StepRequest;
+  /** Workflow URL, as the signature has it. */
+  readonly url: string;
   readonly prefix: string;
   readonly forwarded: readonly string[];
   readonly userAgent: string;
@@ -57,8 +63,7 @@ export interface HeaderInput {
   readonly region: string | undefined;
 }
 
-export function requestHeaders({ call, prefix, forwarded, userAgent, signature, region }: HeaderInput): string[] {
-  const { request } = call;
+export function requestHeaders({ request, url, prefix, forwarded, userAgent, signature, region }: HeaderInput): string[] {
   const headers = [
     ...forwarded,
     'content-type',
@@ -75,7 +80,7 @@ export function requestHeaders({ call, prefix, forwarded, userAgent, signature, 
     `${prefix}Workflow-Created-At`,
     String(request.run.createdAt),
     `${prefix}Workflow-Url`,
-    VALUE.test(call.workflowUrl) ? call.workflowUrl : new URL(call.workflowUrl).href,
+    url,
     `${prefix}Message-Id`,
     headerValue(request.messageId),
     `${prefix}Retried`,
