@@ -1,1 +1,10 @@
+export type { Workflow, WorkflowContext } from './context.js';
+export type { Duration, Instant } from './duration.js';
+export type { Endpoint, EndpointRequest, EndpointResponse, HoldOptions, ServeOptions, SigningKeys } from './endpoint.js';
+export { createEndpoint } from './endpoint.js';
+export { EverstepError, NonRetryableError, PayloadError, RetryAfterError, SignatureError } from './errors.js';
+export type { PayloadSchema, RawPayload } from './payload.js';
 export * from './protocol.js';
+export { serve, type WorkflowHandler } from './serve.js';
+export { type SignatureCheck, type SignatureClaims, type SignatureInput, verifySignature } from './signature.js';
+export type { JsonOf } from './step-result.js';

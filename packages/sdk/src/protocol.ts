@@ -83,6 +83,11 @@ export interface StepRequest {
   readonly journal: {
     /** Index of the first entry sent. Above 0 only when the worker said that it holds the earlier ones. */
     readonly from: number;
+    /**
+     * The `Hold.worker` that said so; present exactly when `from` is above 0. Another worker may hold the run
+     * as well, with a result of its own that was never recorded, so it must not take the request for its own.
+     */
+    readonly worker?: string;
     /** Entries of the journal, all told. */
     readonly length: number;
     /** The entries from index `from` to `length - 1`, in recorded order. */

@@ -1,0 +1,81 @@
+/** Workflows behind Fastify (4 and 5). */
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Endpoint, EndpointRequest } from '../endpoint.js';
+import type { WorkflowHandler } from '../serve.js';
+import { endpointOf, MAX_BODY_BYTES } from './node.js';
+
+/** The parts of a Fastify request that are used. */
+export interface FastifyLikeRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body?: unknown;
+  readonly rawBody?: unknown;
+}
+
+export interface FastifyLikeReply {
+  code(status: number): unknown;
+  headers(values: Record<string, string>): unknown;
+  send(body: string): unknown;
+}
+
+/** The parts of a Fastify instance that the plugin uses. */
+export interface FastifyLikeInstance {
+  removeAllContentTypeParsers(): unknown;
+  addContentTypeParser(
+    contentType: string,
+    options: { parseAs: 'buffer'; bodyLimit: number },
+    parser: (request: never, body: Buffer, done: (error: Error | null, body?: unknown) => void) => void,
+  ): unknown;
+  route(options: {
+    method: ['GET', 'POST'];
+    url: string;
+    handler: (request: FastifyLikeRequest, reply: FastifyLikeReply) => Promise<unknown>;
+  }): unknown;
+}
+
+function bodyOf({ rawBody, body }: FastifyLikeRequest): EndpointRequest['body'] {
+  for (const kept of [rawBody, body]) if (kept instanceof Uint8Array || typeof kept === 'string') return kept;
+  return body === undefined || body === null ? '' : { parsed: body };
+}
+
+/**
+ * A route handler. Fastify has parsed the body by then, so where signatures
+ * are checked use `toFastifyPlugin`, or keep the bytes as `request.rawBody`.
+ *
+ * @example
+ * app.post('/order', toFastifyHandler(serve(async (context) => { ... })));
+ */
+export function toFastifyHandler(
+  handler: WorkflowHandler | Endpoint,
+): (request: FastifyLikeRequest, reply: FastifyLikeReply) => Promise<unknown> {
+  const endpoint = endpointOf(handler);
+  return async (request, reply) => {
+    const { method, url, headers } = request;
+    const answer = await endpoint.handle({ method, url, headers, body: bodyOf(request) });
+    reply.code(answer.status);
+    reply.headers({ ...answer.headers });
+    return reply.send(answer.body);
+  };
+}
+
+/**
+ * A plugin that serves the workflow at `path` and leaves the parsers of the
+ * rest of the app as they are.
+ *
+ * @example
+ * app.register(toFastifyPlugin(serve(async (context) => { ... }), '/order'));
+ */
+export function toFastifyPlugin(
+  handler: WorkflowHandler | Endpoint,
+  path = '/',
+): (instance: FastifyLikeInstance) => Promise<void> {
+  const route = toFastifyHandler(handler);
+  return async (instance) => {
+    instance.removeAllContentTypeParsers();
+    instance.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: MAX_BODY_BYTES }, (_request, body, done) =>
+      done(null, body),
+    );
+    instance.route({ method: ['GET', 'POST'], url: path, handler: route });
+  };
+}

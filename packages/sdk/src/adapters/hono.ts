@@ -1,0 +1,35 @@
+/** Workflows behind Hono, on any runtime. */
+import { ENDPOINT_HEADERS, type Endpoint } from '../endpoint.js';
+import type { WorkflowHandler } from '../serve.js';
+
+/** The parts of a Hono context that are used. */
+export interface HonoLikeContext {
+  readonly req: {
+    readonly method: string;
+    readonly url: string;
+    header(name: string): string | undefined;
+    arrayBuffer(): Promise<ArrayBuffer>;
+  };
+}
+
+/**
+ * A route handler. Reads the body through Hono, so a middleware may have read it before.
+ *
+ * @example
+ * app.all('/order', toHonoHandler(serve(async (context) => { ... })));
+ */
+export function toHonoHandler(handler: WorkflowHandler | Endpoint): (context: HonoLikeContext) => Promise<Response> {
+  const endpoint = 'endpoint' in handler ? handler.endpoint : handler;
+  return async ({ req }) => {
+    const answer = await endpoint.handle({
+      method: req.method,
+      url: req.url,
+      headers: {
+        [ENDPOINT_HEADERS.protocol]: req.header(ENDPOINT_HEADERS.protocol),
+        [ENDPOINT_HEADERS.signature]: req.header(ENDPOINT_HEADERS.signature),
+      },
+      body: new Uint8Array(await req.arrayBuffer()),
+    });
+    return new Response(answer.body, { status: answer.status, headers: answer.headers });
+  };
+}

@@ -1,0 +1,32 @@
+/** Workflows in Next.js, in either router. */
+import type { Endpoint } from '../endpoint.js';
+import type { WorkflowHandler } from '../serve.js';
+import { type NodeHandler, toNodeHandler } from './node.js';
+
+export interface NextRouteHandlers {
+  readonly GET: (request: Request) => Promise<Response>;
+  readonly POST: (request: Request) => Promise<Response>;
+}
+
+/**
+ * The handlers of a route of the app router.
+ *
+ * @example
+ * // app/order/route.ts
+ * export const { GET, POST } = toNextRoute(serve(async (context) => { ... }));
+ */
+export function toNextRoute(handler: WorkflowHandler): NextRouteHandlers {
+  return { GET: handler, POST: handler };
+}
+
+/**
+ * The handler of an API route of the pages router.
+ *
+ * @example
+ * // pages/api/order.ts
+ * export const config = { api: { bodyParser: false } };
+ * export default toNextApiHandler(serve(async (context) => { ... }));
+ */
+export function toNextApiHandler(handler: WorkflowHandler | Endpoint): NodeHandler {
+  return toNodeHandler(handler);
+}

@@ -1,0 +1,83 @@
+/** Workflows behind Node's own http server, and all that builds on it. */
+import { Buffer } from 'node:buffer';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Endpoint, EndpointRequest, EndpointResponse } from '../endpoint.js';
+import type { WorkflowHandler } from '../serve.js';
+
+/** A journal of the greatest size that the service keeps, written as JSON. */
+export const MAX_BODY_BYTES = 512 * 1024 * 1024;
+
+export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+
+export const endpointOf = (handler: WorkflowHandler | Endpoint): Endpoint => ('endpoint' in handler ? handler.endpoint : handler);
+
+/** Reads the whole body. Rejects when the client goes away or the body is over the limit. */
+export function readBody(request: IncomingMessage): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    request.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      if (size <= MAX_BODY_BYTES) chunks.push(chunk);
+      else {
+        chunks.length = 0;
+        reject(new RangeError(`the request body is over ${MAX_BODY_BYTES} bytes`));
+      }
+    });
+    request.on('end', () => {
+      const [first] = chunks;
+      resolve(first && chunks.length === 1 ? first : Buffer.concat(chunks));
+    });
+    request.on('error', reject);
+    request.on('close', () => reject(new Error('the request was aborted')));
+  });
+}
+
+/** A request whose body a framework may have taken already. */
+export interface MaybeParsedRequest extends IncomingMessage {
+  readonly body?: unknown;
+  readonly rawBody?: unknown;
+}
+
+/** The body in the form nearest to what came over the wire. */
+export async function bodyOf(request: MaybeParsedRequest): Promise<EndpointRequest['body']> {
+  const { rawBody, body } = request;
+  for (const kept of [rawBody, body]) if (kept instanceof Uint8Array || typeof kept === 'string') return kept;
+  if (!request.readableDidRead && !request.readableEnded) return readBody(request);
+  return body === undefined ? '' : { parsed: body };
+}
+
+export function send(response: ServerResponse, answer: EndpointResponse): void {
+  if (response.headersSent || response.destroyed) return;
+  response.writeHead(answer.status, { ...answer.headers, 'Content-Length': Buffer.byteLength(answer.body) });
+  response.end(answer.body);
+}
+
+async function handle(endpoint: Endpoint, request: MaybeParsedRequest, response: ServerResponse): Promise<void> {
+  let body: EndpointRequest['body'];
+  try {
+    body = await bodyOf(request);
+  } catch (error) {
+    const tooLarge = error instanceof RangeError;
+    if (tooLarge) response.setHeader('Connection', 'close');
+    send(response, {
+      status: tooLarge ? 413 : 400,
+      headers: {},
+      body: error instanceof Error ? error.message : 'unreadable body',
+    });
+    return;
+  }
+  const { method = 'GET', url = '/', headers } = request;
+  send(response, await endpoint.handle({ method, url, headers, body }));
+}
+
+/**
+ * A listener for `http.createServer`, or for one path of it.
+ *
+ * @example
+ * createServer(toNodeHandler(serve(async (context) => { ... }))).listen(3000);
+ */
+export function toNodeHandler(handler: WorkflowHandler | Endpoint): NodeHandler {
+  const endpoint = endpointOf(handler);
+  return (request, response) => handle(endpoint, request, response);
+}

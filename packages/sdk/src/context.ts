@@ -1,0 +1,46 @@
+/** What a workflow function is given. */
+import type { Duration, Instant } from './duration.js';
+import type { JsonOf } from './step-result.js';
+
+/**
+ * The run, and the steps that it can take.
+ *
+ * The function is run again from the top whenever the run moves on in a
+ * process that does not hold it; steps that were recorded give their recorded
+ * results. So what happens between steps must be deterministic: time,
+ * randomness and I/O belong into steps.
+ */
+export interface WorkflowContext<Payload> {
+  /** What the run was triggered with: parsed JSON when it is JSON, else text, else bytes; or what `parsePayload` or `schema` made of it. */
+  readonly payload: Payload;
+  readonly runId: string;
+  /** Unix ms. */
+  readonly runCreatedAt: number;
+  readonly labels: readonly string[];
+  /** Headers that the trigger forwarded, by lower-case name. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** URL of this workflow. */
+  readonly url: string;
+
+  /**
+   * Runs `action` once and records its result; later it gives the recorded
+   * result. What comes back has travelled as JSON.
+   *
+   * If it throws, the attempt ends there and the service makes another one
+   * later (see RetryAfterError, NonRetryableError), so a failing step cannot
+   * be caught by the code around it: catch inside `action` what you can
+   * handle. Steps cannot be asked for inside a step.
+   */
+  run<T>(name: string, action: () => T | Promise<T>): Promise<JsonOf<Awaited<T>>>;
+
+  /** Pauses the run without holding anything open. A number is seconds. */
+  sleep(name: string, duration: Duration): Promise<void>;
+
+  /** Pauses the run until an instant; one in the past is over at once. A number is Unix milliseconds. */
+  sleepUntil(name: string, instant: Instant): Promise<void>;
+
+  /** Ends the run as canceled. Code behind it does not run. */
+  cancel(): Promise<never>;
+}
+
+export type Workflow<Payload, Result> = (context: WorkflowContext<Payload>) => Result | Promise<Result>;

@@ -1,0 +1,296 @@
+/** A workflow endpoint, blind to the HTTP library in front of it. */
+import type { Workflow, WorkflowContext } from './context.js';
+import { durationMs, instantMs } from './duration.js';
+import { describeError, NonRetryableError } from './errors.js';
+import type { Execution } from './executor/execution.js';
+import { Executor, refusal } from './executor/executor.js';
+import { HeldRuns } from './executor/held-runs.js';
+import { readStepRequest, unsupportedProtocol } from './executor/step-request.js';
+import { type PayloadOptions, withPayload } from './payload.js';
+import {
+  type FailedReply,
+  NATIVE_PREFIX,
+  NON_RETRYABLE_STATUS,
+  PROTOCOL_HEADER,
+  PROTOCOL_VERSION,
+  type StepReply,
+  type StepRequest,
+} from './protocol.js';
+import { checkSignature, type SignatureCheck } from './signature.js';
+
+export interface SigningKeys {
+  readonly current: string;
+  readonly next?: string;
+}
+
+export interface HoldOptions {
+  /** Most runs kept in memory; default 10,000. */
+  readonly max?: number;
+  /** How long a run is kept that nothing asks for; default 60,000. */
+  readonly idleMs?: number;
+}
+
+export interface ServeOptions<Payload> extends PayloadOptions<Payload> {
+  /**
+   * Keys that requests must be signed with. Default: the environment variables
+   * EVERSTEP_CURRENT_SIGNING_KEY and EVERSTEP_NEXT_SIGNING_KEY. Signatures are
+   * checked when there is a current key.
+   */
+  readonly signingKeys?: SigningKeys;
+  /** The URL under which the service calls this endpoint: shown as `context.url`, and signatures must be for it. */
+  readonly url?: string;
+  /** Most retries of a step or of the code between steps. Only lowers what the run was triggered with. */
+  readonly retries?: number;
+  /** True, or a function that takes lines: says what happens with each request. */
+  readonly verbose?: boolean | ((line: string) => void);
+  /**
+   * Keeps runs in memory between their steps, so that a step need not replay
+   * the ones before it. On by default, but for Cloudflare Workers, where the
+   * promises of one request must not be awaited in another.
+   */
+  readonly holdRuns?: boolean | HoldOptions;
+}
+
+export interface EndpointRequest {
+  readonly method: string;
+  readonly url: string;
+  /** By lower-case name. */
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  /** The body as it came; or, where a framework has parsed it and the bytes are gone, what it made of it. */
+  readonly body: Uint8Array | string | { readonly parsed: unknown };
+}
+
+export interface EndpointResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export interface Endpoint {
+  /** Answers a request of the service. Never rejects. */
+  handle(request: EndpointRequest): Promise<EndpointResponse>;
+}
+
+const VERSION_HEADER = `${NATIVE_PREFIX}${PROTOCOL_HEADER}`;
+const BASE_HEADERS: Readonly<Record<string, string>> = Object.freeze({
+  'Content-Type': 'application/json',
+  [VERSION_HEADER]: String(PROTOCOL_VERSION),
+});
+/** Names, in lower case, of all the request headers that an endpoint reads. */
+export const ENDPOINT_HEADERS = Object.freeze({
+  protocol: VERSION_HEADER.toLowerCase(),
+  signature: `${NATIVE_PREFIX}Signature`.toLowerCase(),
+});
+
+const DEFAULT_HOLD = { max: 10_000, idleMs: 60_000 } as const;
+const NEW_STEP_NAME_LIMIT = 1024;
+
+const json = (status: number, body: StepReply, headers?: Readonly<Record<string, string>>): EndpointResponse => ({
+  status,
+  headers: headers ? { ...BASE_HEADERS, ...headers } : BASE_HEADERS,
+  body: JSON.stringify(body),
+});
+
+function respond(reply: StepReply): EndpointResponse {
+  if (reply.kind === 'refused') return json(400, reply);
+  if (reply.kind !== 'failed') return json(200, reply);
+  switch (reply.retry.kind) {
+    case 'never':
+      return json(NON_RETRYABLE_STATUS, reply, { 'NonRetryable-Error': 'true' });
+    case 'after':
+      return json(429, reply, { 'Retry-After': String(Math.ceil(reply.retry.delayMs / 1000)) });
+    case 'backoff':
+      return json(500, reply);
+  }
+}
+
+function failed(name: string, message: string): FailedReply {
+  return { protocol: PROTOCOL_VERSION, kind: 'failed', base: 0, done: [], error: { name, message }, retry: { kind: 'backoff' } };
+}
+
+const one = (header: string | readonly string[] | undefined): string | undefined =>
+  typeof header === 'string' ? header : header?.[0];
+
+function keysFromEnvironment(): SigningKeys | null {
+  const environment = typeof process === 'object' ? process.env : undefined;
+  const current = environment?.EVERSTEP_CURRENT_SIGNING_KEY;
+  if (!current) return null;
+  const next = environment.EVERSTEP_NEXT_SIGNING_KEY;
+  return next ? { current, next } : { current };
+}
+
+function heldRunsFor(option: boolean | HoldOptions | undefined): HeldRuns | null {
+  const isCloudflare = typeof navigator === 'object' && navigator.userAgent === 'Cloudflare-Workers';
+  if (option === false || (option === undefined && isCloudflare)) return null;
+  const { max, idleMs } = { ...DEFAULT_HOLD, ...(typeof option === 'object' ? option : {}) };
+  if (!(Number.isSafeInteger(max) && max >= 1)) throw new RangeError(`holdRuns.max must be a whole number from 1, not ${max}`);
+  if (!(Number.isFinite(idleMs) && idleMs > 0)) throw new RangeError(`holdRuns.idleMs must be a number above 0, not ${idleMs}`);
+  return new HeldRuns({ max, idleMs });
+}
+
+function stepName(name: string): string {
+  if (typeof name === 'string' && name.length > 0 && name.length <= NEW_STEP_NAME_LIMIT) return name;
+  throw new NonRetryableError(
+    `a step has a name of 1 to ${NEW_STEP_NAME_LIMIT} characters, not ${JSON.stringify(name)?.slice(0, 80)}`,
+  );
+}
+
+function contextOf<Payload>(execution: Execution, request: StepRequest, payload: Payload, url: string): WorkflowContext<Payload> {
+  const { id, createdAt, labels } = request.run;
+  return {
+    payload,
+    runId: id,
+    runCreatedAt: createdAt,
+    labels,
+    headers: request.input?.headers ?? {},
+    url,
+    run(name, action) {
+      const checked = stepName(name);
+      if (typeof action !== 'function') throw new NonRetryableError(`step ${JSON.stringify(name)} has no function to run`);
+      return execution.ask((stepId) => ({ stepId, name: checked, type: 'Run' }), action);
+    },
+    sleep(name, duration) {
+      const checked = stepName(name);
+      const sleepMs = asNonRetryable(name, () => durationMs(duration));
+      return execution.ask((stepId) => ({ stepId, name: checked, type: 'SleepFor', sleepMs }));
+    },
+    sleepUntil(name, instant) {
+      const checked = stepName(name);
+      const wakeAt = asNonRetryable(name, () => instantMs(instant));
+      return execution.ask((stepId) => ({ stepId, name: checked, type: 'SleepUntil', wakeAt }));
+    },
+    cancel() {
+      execution.settle({ kind: 'canceled' });
+      return new Promise<never>(() => {});
+    },
+  };
+}
+
+/** A malformed duration stays malformed. */
+function asNonRetryable(name: string, read: () => number): number {
+  try {
+    return read();
+  } catch (error) {
+    throw new NonRetryableError(`step ${JSON.stringify(name)}: ${describeError(error).message}`);
+  }
+}
+
+export function createEndpoint<Payload, Result>(
+  workflow: Workflow<Payload, Result>,
+  options: ServeOptions<Payload> = {},
+): Endpoint {
+  const { retries } = options;
+  if (retries !== undefined && !(Number.isSafeInteger(retries) && retries >= 0)) {
+    throw new RangeError(`retries must be a whole number from 0, not ${retries}`);
+  }
+  const log = options.verbose === true ? console.log : options.verbose === false ? undefined : options.verbose;
+  let worker: string | undefined;
+  const executor = new Executor({
+    body: (execution, request) => {
+      // Present whenever a run begins here: a request without it goes to a held execution only.
+      const { input } = request;
+      if (!input) throw new Error('the request has no input');
+      const url = options.url ?? request.run.workflowUrl;
+      return withPayload(input, options, (payload) => workflow(contextOf(execution, request, payload, url)));
+    },
+    heldRuns: heldRunsFor(options.holdRuns),
+    // Not before the first request: some runtimes have no randomness while a module loads.
+    worker: () => {
+      worker ??= crypto.randomUUID();
+      return worker;
+    },
+    ...(retries === undefined ? {} : { maxRetries: retries }),
+  });
+
+  function checkSigned(request: EndpointRequest): SignatureCheck | Promise<SignatureCheck> | null {
+    const keys = options.signingKeys ?? keysFromEnvironment();
+    if (!keys) return null;
+    if (typeof request.body === 'object' && 'parsed' in request.body) {
+      return {
+        ok: false,
+        message:
+          'the body was parsed before it reached this endpoint, so its signature cannot be checked: mount the endpoint before ' +
+          'the JSON parser (Express: before express.json(), or express.raw({ type: "*/*" }) on this route; Fastify: toFastifyPlugin; ' +
+          'Next.js pages: bodyParser: false), or keep the bytes as request.rawBody',
+      };
+    }
+    return checkSignature({
+      signature: one(request.headers[ENDPOINT_HEADERS.signature]),
+      body: request.body,
+      currentSigningKey: keys.current,
+      ...(keys.next ? { nextSigningKey: keys.next } : {}),
+      ...(options.url ? { url: options.url } : {}),
+    });
+  }
+
+  async function answer(request: EndpointRequest): Promise<EndpointResponse> {
+    if (request.method !== 'POST') {
+      const text = 'This is a workflow endpoint of Everstep. It takes POST requests of the service only.\n';
+      return {
+        status: 405,
+        headers: { ...BASE_HEADERS, 'Content-Type': 'text/plain; charset=utf-8', Allow: 'POST' },
+        body: text,
+      };
+    }
+    const version = one(request.headers[ENDPOINT_HEADERS.protocol]);
+    if (version === undefined) {
+      const message = `this is a workflow endpoint: start a run through the service (POST /v2/trigger/<this URL>) instead of calling it (the request has no ${VERSION_HEADER} header)`;
+      return respond(refusal('bad-request', message));
+    }
+    const pending = checkSigned(request);
+    const check = pending instanceof Promise ? await pending : pending;
+    if (check && !check.ok) {
+      log?.(`refused a request: ${check.message}`);
+      return json(401, failed('SignatureError', check.message));
+    }
+    if (version.trim() !== String(PROTOCOL_VERSION))
+      return respond(refusal('unsupported-protocol', unsupportedProtocol(version).message));
+    let value: unknown;
+    if (typeof request.body === 'object' && 'parsed' in request.body) value = request.body.parsed;
+    else {
+      try {
+        value = JSON.parse(typeof request.body === 'string' ? request.body : decode(request.body));
+      } catch (error) {
+        return respond(refusal('bad-request', `the body is not JSON: ${describeError(error).message}`));
+      }
+    }
+    const read = readStepRequest(value);
+    if (!read.ok) return respond(refusal(read.code, read.message));
+    const reply = await executor.handle(read.request);
+    if (log) log(inWords(read.request, reply));
+    return respond(reply);
+  }
+
+  return {
+    async handle(request) {
+      try {
+        return await answer(request);
+      } catch (error) {
+        const { name, message } = describeError(error);
+        return json(500, failed(name, message));
+      }
+    },
+  };
+}
+
+const decoder = new TextDecoder();
+/** Buffers decode themselves several times faster than a TextDecoder does. */
+function decode(bytes: Uint8Array): string {
+  if (typeof Buffer === 'function') return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+  return decoder.decode(bytes);
+}
+
+function inWords(request: StepRequest, reply: StepReply): string {
+  const asked = request.target === null ? 'go on' : `step ${request.target}`;
+  const said: string[] = [reply.kind];
+  if (reply.kind === 'progress' || reply.kind === 'failed') {
+    for (const step of reply.done) said.push(`did ${step.stepId} ${JSON.stringify(step.name)}`);
+  }
+  if (reply.kind === 'progress') {
+    for (const step of reply.planned) said.push(`plans ${step.stepId} ${step.type} ${JSON.stringify(step.name)}`);
+    if (reply.end) said.push(reply.end.kind);
+  } else if (reply.kind === 'failed') {
+    said.push(`${reply.step ? `${JSON.stringify(reply.step.name)}: ` : ''}${reply.error.name}: ${reply.error.message}`);
+  } else if (reply.kind === 'refused') said.push(reply.message);
+  return `run ${request.run.id}, ${asked}${request.retried > 0 ? `, retry ${request.retried}` : ''}: ${said.join(', ')}`;
+}

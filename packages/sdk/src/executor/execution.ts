@@ -1,0 +1,263 @@
+/**
+ * One live execution of a workflow function: which steps it asked for, which
+ * of them wait for their result, and how far the journal has been applied.
+ *
+ * Invariants
+ * 1. Positions are given in the order of asking, from 1, and never again.
+ * 2. A result is given to the code only when the code is quiet, one at a time,
+ *    in journal order. So what has been asked for is a function of the applied
+ *    entries alone.
+ * 3. At most one applied entry is unconfirmed (`optimistic`), and it is the last.
+ * 4. Only the holder of the turn gives results to the code.
+ *
+ * An execution that nobody refers to any more is garbage: its promises never settle.
+ */
+
+import { JournalMismatchError, NonRetryableError } from '../errors.js';
+import type { JournalEntry, PlannedStep, StepRequest } from '../protocol.js';
+import { microtasksDrained, nextTurn } from './quiet.js';
+
+export interface AskedStep {
+  readonly plan: PlannedStep;
+  /** Present exactly when the step is one to run here. */
+  readonly action?: () => unknown;
+  readonly resolve: (result: unknown) => void;
+  executing: boolean;
+}
+
+export type Settlement =
+  | { readonly kind: 'finished'; readonly result: unknown }
+  | { readonly kind: 'failed'; readonly error: unknown }
+  | { readonly kind: 'canceled' };
+
+/** After so many entries a replay lets others have a turn. */
+const ENTRIES_PER_TURN = 500;
+/**
+ * How long a replay waits for a recorded step that the code has not asked for
+ * while it waits for other steps: it may be about to, behind an await that is no step.
+ */
+const LATE_ASK_MS = 1_000;
+
+const describe = (step: { readonly type: string; readonly name: string }) => `${step.type} ${JSON.stringify(step.name)}`;
+
+const HOW_IT_HAPPENS =
+  'The code before a recorded step must not change while runs are under way, and must do the same on every replay ' +
+  '(no clocks, randomness or other awaits than steps between parallel steps).';
+
+export class Execution {
+  /** Steps asked for and not resolved, by position. */
+  readonly pending = new Map<number, AskedStep>();
+  /** Messages whose exchange is under way on this execution. */
+  readonly exchanges = new Set<string>();
+  /** Positions given so far. */
+  asked = 0;
+  /** Entries of the journal given to the code so far. */
+  applied = 0;
+  /** The last applied entry while the service has not shown that it recorded it. */
+  optimistic: { readonly index: number; readonly stepId: number; readonly out: string | undefined } | null = null;
+  settlement: Settlement | null = null;
+  /** Set when the execution no longer stands for its run; what is under way on it ends without effect on others. */
+  dropped = false;
+  started = false;
+  private taken = false;
+  private readonly queue: (() => void)[] = [];
+  private stirred: (() => void) | null = null;
+  private insideStep: string | null = null;
+
+  /** Takes the turn; false when the execution was dropped before the turn came. */
+  async takeTurn(): Promise<boolean> {
+    while (this.taken && !this.dropped) await new Promise<void>((resolve) => this.queue.push(resolve));
+    if (this.dropped) return false;
+    this.taken = true;
+    return true;
+  }
+
+  passTurn(): void {
+    this.taken = false;
+    this.queue.shift()?.();
+  }
+
+  drop(): void {
+    this.dropped = true;
+    for (const wake of this.queue.splice(0)) wake();
+  }
+
+  /** Starts the workflow function. It is quiet after `untilQuiet`. */
+  start(body: () => unknown): void {
+    this.started = true;
+    void (async () => body())().then(
+      (result) => this.settle({ kind: 'finished', result }),
+      (error: unknown) => this.settle({ kind: 'failed', error }),
+    );
+  }
+
+  settle(settlement: Settlement): void {
+    this.settlement ??= settlement;
+    this.stirred?.();
+  }
+
+  /** Gives the next position to a step that the code asks for. */
+  ask<T>(planAt: (stepId: number) => PlannedStep, action?: () => unknown): Promise<T> {
+    if (this.insideStep !== null) {
+      throw new NonRetryableError(`step ${JSON.stringify(this.insideStep)} asks for another step: steps cannot be nested`);
+    }
+    const plan = planAt(++this.asked);
+    return new Promise<T>((resolve) => {
+      this.pending.set(plan.stepId, {
+        plan,
+        ...(action ? { action } : {}),
+        resolve: resolve as (result: unknown) => void,
+        executing: false,
+      });
+      this.stirred?.();
+    });
+  }
+
+  /** Resolves when the code is quiet and either has ended or waits for steps. An await that is no step is waited for. */
+  async untilQuiet(): Promise<void> {
+    await microtasksDrained();
+    while (this.settlement === null && this.pending.size === 0) {
+      await this.nextStir();
+      await microtasksDrained();
+    }
+  }
+
+  /** Resolves when the code asks for a step or ends; at the latest after `limitMs`, when given. Only the holder of the turn waits. */
+  private nextStir(limitMs?: number): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = () => {
+        clearTimeout(timer);
+        this.stirred = null;
+        resolve();
+      };
+      const timer = limitMs === undefined ? undefined : setTimeout(wake, limitMs);
+      this.stirred = wake;
+    });
+  }
+
+  /** True once the code has asked for the step at this position. Waits a moment for code that may be about to. */
+  async hasAsked(stepId: number): Promise<boolean> {
+    const until = Date.now() + LATE_ASK_MS;
+    while (this.asked < stepId && this.settlement === null) {
+      const leftMs = until - Date.now();
+      if (leftMs <= 0) return false;
+      await this.nextStir(leftMs);
+      await microtasksDrained();
+    }
+    return this.asked >= stepId;
+  }
+
+  /**
+   * How this execution stands to what a request says of the journal.
+   * `behind`: it lacks entries that were not sent. `refuted`: it went on from a result that was not recorded.
+   */
+  compare(journal: StepRequest['journal']): 'fits' | 'behind' | 'refuted' {
+    if (this.applied < journal.from) return 'behind';
+    const { optimistic } = this;
+    if (!optimistic) return 'fits';
+    if (optimistic.index >= journal.length) return 'refuted';
+    if (optimistic.index >= journal.from) {
+      const entry = journal.entries[optimistic.index - journal.from];
+      if (entry?.stepId !== optimistic.stepId || entry.out !== optimistic.out) return 'refuted';
+    }
+    this.optimistic = null;
+    return 'fits';
+  }
+
+  /**
+   * Gives the code what it has not been given of the journal. Throws
+   * JournalMismatchError; stops early, without throwing, when the code fails
+   * before it asks for a recorded step.
+   */
+  async apply(journal: StepRequest['journal']): Promise<void> {
+    while (this.applied < journal.length) {
+      const entry = journal.entries[this.applied - journal.from];
+      if (!entry) throw new JournalMismatchError(`entry ${this.applied} of the journal was not sent`);
+      const step = await this.findAsked(entry);
+      if (!step) return;
+      this.give(step, entry.out);
+      if (this.applied % ENTRIES_PER_TURN === 0) await nextTurn();
+      await this.untilQuiet();
+    }
+  }
+
+  /** Gives a result that the service has not recorded yet, and lets the code run on. */
+  async applyOptimistically(step: AskedStep, out: string | undefined): Promise<void> {
+    this.optimistic = { index: this.applied, stepId: step.plan.stepId, out };
+    this.give(step, out);
+    await this.untilQuiet();
+  }
+
+  private give(step: AskedStep, out: string | undefined): void {
+    this.pending.delete(step.plan.stepId);
+    this.applied++;
+    step.resolve(out === undefined ? undefined : JSON.parse(out));
+  }
+
+  private async findAsked(entry: JournalEntry): Promise<AskedStep | null> {
+    let step = this.pending.get(entry.stepId);
+    if (!step) {
+      if (await this.hasAsked(entry.stepId)) step = this.pending.get(entry.stepId);
+      if (!step) {
+        if (this.settlement?.kind === 'failed') return null;
+        throw new JournalMismatchError(
+          `${this.whyNotAsked(entry.stepId, `is recorded as ${describe(entry)}`)} ${HOW_IT_HAPPENS}`,
+        );
+      }
+    }
+    if (step.plan.name !== entry.name || step.plan.type !== entry.type) {
+      throw new JournalMismatchError(
+        `Step ${entry.stepId} is recorded as ${describe(entry)}, but the workflow now asks for ${describe(step.plan)} there. ${HOW_IT_HAPPENS}`,
+      );
+    }
+    return step;
+  }
+
+  private whyNotAsked(stepId: number, isWhat: string): string {
+    if (stepId <= this.asked) return `Step ${stepId} ${isWhat}, a second time.`;
+    const instead =
+      this.settlement?.kind === 'finished'
+        ? 'the workflow now returns before it asks for it'
+        : this.settlement?.kind === 'canceled'
+          ? 'the workflow now cancels the run before it asks for it'
+          : `the workflow now waits for ${[...this.pending.values()]
+              .slice(0, 3)
+              .map((step) => `${describe(step.plan)} (step ${step.plan.stepId})`)
+              .join(', ')} and does not ask for it`;
+    return `Step ${stepId} ${isWhat}, but ${instead}.`;
+  }
+
+  /** Throws JournalMismatchError unless the code has asked for all that the service knows of. False when the code failed before. */
+  async requireAsked(stepId: number): Promise<boolean> {
+    if (this.asked >= stepId || (await this.hasAsked(stepId))) return true;
+    if (this.settlement?.kind === 'failed') return false;
+    throw new JournalMismatchError(`${this.whyNotAsked(stepId, 'is planned')} ${HOW_IT_HAPPENS}`);
+  }
+
+  /** Runs the action of a step. Rejects with what it throws. */
+  async execute(step: AskedStep): Promise<unknown> {
+    step.executing = true;
+    try {
+      let result: unknown;
+      this.insideStep = step.plan.name;
+      try {
+        result = step.action?.();
+      } finally {
+        this.insideStep = null;
+      }
+      return await result;
+    } finally {
+      step.executing = false;
+    }
+  }
+
+  /** Steps at positions from `known` on that wait for their result. */
+  plannedFrom(known: number): PlannedStep[] {
+    const planned: PlannedStep[] = [];
+    for (let stepId = known; stepId <= this.asked; stepId++) {
+      const step = this.pending.get(stepId);
+      if (step) planned.push(step.plan);
+    }
+    return planned;
+  }
+}

@@ -1,0 +1,240 @@
+/**
+ * Answers step requests: finds or rebuilds the execution of the run, brings it
+ * to the journal of the request, executes at most one step, and says how far
+ * the code got. Knows nothing of how a request travels.
+ */
+import { describeError, JournalMismatchError, retryAdvice } from '../errors.js';
+import {
+  type FailedReply,
+  type Hold,
+  type PlannedStep,
+  PROTOCOL_VERSION,
+  type ProgressReply,
+  type RefusedReply,
+  type RunEnd,
+  type StepReply,
+  type StepRequest,
+  type StepResult,
+} from '../protocol.js';
+import { resultToJson } from '../step-result.js';
+import { type AskedStep, Execution, type Settlement } from './execution.js';
+import type { HeldRuns } from './held-runs.js';
+
+export interface ExecutorOptions {
+  /** Runs the workflow function of a new execution. What it throws or rejects with is a failure of the code. */
+  readonly body: (execution: Execution, request: StepRequest) => unknown;
+  /** Null: nothing is kept between requests. */
+  readonly heldRuns: HeldRuns | null;
+  /** Name of this worker in what it says it holds. */
+  readonly worker: () => string;
+  /** Failed attempts after which the endpoint itself gives up; undefined leaves it to the service. */
+  readonly maxRetries?: number;
+}
+
+const JOURNAL_NEEDED: StepReply = Object.freeze({ protocol: PROTOCOL_VERSION, kind: 'journal-needed' });
+
+export function refusal(code: RefusedReply['code'], message: string): RefusedReply {
+  return { protocol: PROTOCOL_VERSION, kind: 'refused', code, message };
+}
+
+/** What the code revealed when it was quiet on the journal of the request, before anything was executed. */
+interface Standing {
+  /** True when the code stands exactly at the end of the journal of the request, not past it. */
+  readonly atBase: boolean;
+  readonly planned: readonly PlannedStep[];
+  readonly settlement: Settlement | null;
+}
+
+export class Executor {
+  private readonly options: ExecutorOptions;
+
+  constructor(options: ExecutorOptions) {
+    this.options = options;
+  }
+
+  async handle(request: StepRequest): Promise<StepReply> {
+    for (;;) {
+      const execution = this.find(request);
+      if (!execution) return JOURNAL_NEEDED;
+      if (!(await execution.takeTurn())) continue;
+      const comparison = execution.compare(request.journal);
+      if (comparison !== 'fits') {
+        if (comparison === 'refuted') this.release(request, execution);
+        execution.passTurn();
+        if (comparison === 'behind') return JOURNAL_NEEDED;
+        continue;
+      }
+      execution.exchanges.add(request.messageId);
+      try {
+        const reply = await this.exchange(execution, request);
+        if (reply) return reply;
+      } catch (error) {
+        this.release(request, execution);
+        if (error instanceof JournalMismatchError) return refusal('journal-mismatch', error.message);
+        throw error;
+      } finally {
+        execution.exchanges.delete(request.messageId);
+      }
+    }
+  }
+
+  /** The execution to go on with; null when that takes entries which were not sent. */
+  private find(request: StepRequest): Execution | null {
+    const { heldRuns } = this.options;
+    const held = heldRuns?.get(request.run.key);
+    if (held) {
+      // The same message again, while its first delivery is under way here: the service has given that one up.
+      if (held.exchanges.has(request.messageId)) this.release(request, held);
+      else if (request.journal.from === 0 || request.journal.worker === this.options.worker()) return held;
+    }
+    if (request.journal.from > 0) return null;
+    const execution = new Execution();
+    heldRuns?.put(request.run.key, execution);
+    return execution;
+  }
+
+  private release(request: StepRequest, execution: Execution): void {
+    execution.drop();
+    this.options.heldRuns?.release(request.run.key, execution);
+  }
+
+  /** One request on an execution of which we have the turn. Null: the execution was dropped for a fresh one, begin again. */
+  private async exchange(execution: Execution, request: StepRequest): Promise<StepReply | null> {
+    let standing: Standing;
+    let step: AskedStep | null;
+    try {
+      standing = await this.bringTo(execution, request);
+      step = this.stepToExecute(execution, request, standing);
+      if (step?.executing) {
+        this.release(request, execution);
+        return null;
+      }
+      if (step) step.executing = true;
+    } finally {
+      execution.passTurn();
+    }
+    if (!step) return this.answer(execution, request, [], false, standing.planned, standing.settlement);
+    return this.executeStep(execution, request, step, standing);
+  }
+
+  private async bringTo(execution: Execution, request: StepRequest): Promise<Standing> {
+    if (!execution.started) {
+      execution.start(() => this.options.body(execution, request));
+      await execution.untilQuiet();
+    }
+    await execution.apply(request.journal);
+    const atBase = execution.applied === request.journal.length;
+    if (execution.applied >= request.journal.length) {
+      await execution.requireAsked(Math.max(request.known - 1, request.target ?? 0));
+    }
+    return { atBase, planned: execution.plannedFrom(request.known), settlement: execution.settlement };
+  }
+
+  private stepToExecute(execution: Execution, request: StepRequest, standing: Standing): AskedStep | null {
+    const { target, known } = request;
+    if (target !== null) {
+      const step = execution.pending.get(target);
+      if (step && step.plan.type !== 'Run') {
+        throw new JournalMismatchError(
+          `Step ${target} is planned as a step to run, but the workflow now asks for ${step.plan.type} there.`,
+        );
+      }
+      return step ?? null;
+    }
+    if (standing.settlement || !standing.atBase || execution.pending.size !== 1) return null;
+    const [step] = execution.pending.values();
+    return step && step.plan.stepId >= known && step.plan.type === 'Run' ? step : null;
+  }
+
+  private async executeStep(
+    execution: Execution,
+    request: StepRequest,
+    step: AskedStep,
+    standing: Standing,
+  ): Promise<StepReply | null> {
+    const { stepId, name, type } = step.plan;
+    const planned = standing.planned.filter((other) => other.stepId !== stepId);
+    let out: string | undefined;
+    try {
+      out = resultToJson(await execution.execute(step), `step ${JSON.stringify(name)}`);
+    } catch (error) {
+      const reply = this.failure(request, error, [], { stepId, name, type });
+      if (reply.retry.kind === 'never') this.release(request, execution);
+      return this.withHold(execution, request, reply);
+    }
+    const done: StepResult[] = [out === undefined ? { stepId, name, type } : { stepId, name, type, out }];
+    const { pending } = execution;
+    const mayAdvance = () =>
+      !execution.dropped &&
+      execution.settlement === null &&
+      execution.applied === request.journal.length &&
+      pending.size === 1 &&
+      pending.get(stepId) === step;
+    if (mayAdvance() && (await execution.takeTurn())) {
+      try {
+        if (mayAdvance()) {
+          await execution.applyOptimistically(step, out);
+          const revealed = execution.plannedFrom(request.known);
+          return this.answer(execution, request, done, true, revealed, execution.settlement);
+        }
+      } finally {
+        execution.passTurn();
+      }
+    }
+    return this.answer(execution, request, done, false, planned, standing.settlement);
+  }
+
+  private answer(
+    execution: Execution,
+    request: StepRequest,
+    done: readonly StepResult[],
+    advanced: boolean,
+    planned: readonly PlannedStep[],
+    settlement: Settlement | null,
+  ): StepReply {
+    let end: RunEnd | undefined;
+    if (settlement) {
+      this.release(request, execution);
+      if (settlement.kind === 'failed') return this.failure(request, settlement.error, done);
+      if (settlement.kind === 'canceled') end = { kind: 'canceled' };
+      else {
+        try {
+          const result = resultToJson(settlement.result, 'the workflow');
+          end = result === undefined ? { kind: 'finished' } : { kind: 'finished', result };
+        } catch (error) {
+          return this.failure(request, error, done);
+        }
+      }
+    }
+    const reply: ProgressReply = {
+      protocol: PROTOCOL_VERSION,
+      kind: 'progress',
+      base: request.journal.length,
+      done,
+      advanced,
+      planned: end ? [] : planned,
+      ...(end ? { end } : {}),
+    };
+    return this.withHold(execution, request, reply);
+  }
+
+  private failure(request: StepRequest, error: unknown, done: readonly StepResult[], step?: FailedReply['step']): FailedReply {
+    const { maxRetries } = this.options;
+    const exhausted = maxRetries !== undefined && request.retried >= maxRetries;
+    return {
+      protocol: PROTOCOL_VERSION,
+      kind: 'failed',
+      base: request.journal.length,
+      done,
+      ...(step ? { step } : {}),
+      error: describeError(error),
+      retry: exhausted ? { kind: 'never' } : retryAdvice(error),
+    };
+  }
+
+  private withHold<Reply extends ProgressReply | FailedReply>(execution: Execution, request: StepRequest, reply: Reply): Reply {
+    if (!this.options.heldRuns?.has(request.run.key, execution)) return reply;
+    const hold: Hold = { worker: this.options.worker(), through: execution.applied };
+    return { ...reply, hold };
+  }
+}

@@ -1,0 +1,203 @@
+/**
+ * A service in miniature for tests: keeps the journal and the open tasks of
+ * one run, makes requests, and applies replies by the rules of the protocol.
+ * Checks on the way that what the endpoint says is consistent.
+ */
+import assert from 'node:assert/strict';
+import type { Endpoint, EndpointResponse } from '../endpoint.js';
+import type { FailedReply, Hold, JournalEntry, PlannedStep, RunEnd, StepReply, StepRequest } from '../protocol.js';
+
+const ADVANCE = 0;
+
+export interface Task {
+  readonly slot: number;
+  readonly messageId: string;
+  retried: number;
+  /** Absent for the task that moves the code on. */
+  readonly plan?: PlannedStep;
+  inFlight: boolean;
+}
+
+export class FakeService {
+  readonly journal: JournalEntry[] = [];
+  readonly tasks = new Map<number, Task>();
+  /** Every name that a position was ever given. */
+  readonly names = new Map<number, string>();
+  known = 1;
+  quietAt = 0;
+  hold: Hold | null = null;
+  end: RunEnd | null = null;
+  failure: FailedReply | null = null;
+  /** Requests that found nothing held of what they relied on. */
+  misses = 0;
+  requests = 0;
+  private messages = 0;
+  private readonly runKey: string;
+  private readonly payload: unknown;
+
+  constructor(runKey: string, payload: unknown = null) {
+    this.runKey = runKey;
+    this.payload = payload;
+    this.putAdvance();
+  }
+
+  private putAdvance(): void {
+    this.tasks.set(ADVANCE, { slot: ADVANCE, messageId: `m${++this.messages}`, retried: 0, inFlight: false });
+  }
+
+  request(task: Task, from = Math.min(this.hold?.through ?? 0, this.journal.length)): StepRequest {
+    return {
+      protocol: 1,
+      run: { key: this.runKey, id: 'run', createdAt: 1_700_000_000_000, workflowUrl: 'http://app/flow', labels: ['a'] },
+      messageId: task.messageId,
+      retried: task.retried,
+      maxRetries: 3,
+      target: task.slot === ADVANCE ? null : task.slot,
+      known: this.known,
+      journal: {
+        from,
+        ...(from > 0 && this.hold ? { worker: this.hold.worker } : {}),
+        length: this.journal.length,
+        entries: this.journal.slice(from),
+      },
+      ...(from === 0
+        ? {
+            input: {
+              body: { encoding: 'utf8', data: JSON.stringify(this.payload) },
+              contentType: 'application/json',
+              headers: { 'x-one': '1' },
+            },
+          }
+        : {}),
+    };
+  }
+
+  async send(endpoint: Endpoint, request: StepRequest): Promise<StepReply> {
+    this.requests++;
+    return replyOf(await post(endpoint, request));
+  }
+
+  /** Delivers the task until it is answered, with the whole journal if need be. */
+  async deliver(endpoint: Endpoint, task: Task): Promise<StepReply> {
+    let request = this.request(task);
+    let reply = await this.send(endpoint, request);
+    if (reply.kind === 'journal-needed') {
+      assert.ok(request.journal.from > 0, 'the whole journal was sent');
+      this.misses++;
+      this.hold = null;
+      request = this.request(task);
+      reply = await this.send(endpoint, request);
+    }
+    this.apply(task, request, reply);
+    return reply;
+  }
+
+  private record(entry: JournalEntry): void {
+    assert.ok(!this.journal.some(({ stepId }) => stepId === entry.stepId), `step ${entry.stepId} is recorded once`);
+    const { stepId, name, type, out } = entry;
+    this.name(stepId, name);
+    this.journal.push(out === undefined ? { stepId, name, type } : { stepId, name, type, out });
+    this.tasks.delete(stepId);
+    this.known = Math.max(this.known, stepId + 1);
+  }
+
+  private name(stepId: number, name: string): void {
+    assert.equal(this.names.get(stepId) ?? name, name, `position ${stepId} keeps its name`);
+    this.names.set(stepId, name);
+  }
+
+  wake(task: Task): void {
+    assert.ok(task.plan && task.plan.type !== 'Run');
+    this.record({ stepId: task.slot, name: task.plan.name, type: task.plan.type });
+    this.settle();
+  }
+
+  apply(task: Task, request: StepRequest, reply: StepReply): void {
+    if (this.end || this.failure || this.tasks.get(task.slot) !== task) return;
+    assert.ok(reply.kind === 'progress' || reply.kind === 'failed', JSON.stringify(reply));
+    assert.equal(reply.base, request.journal.length);
+    this.hold = reply.hold ?? null;
+    const current = reply.base === this.journal.length;
+    for (const done of reply.done) {
+      assert.ok(done.stepId <= this.known);
+      if (done.stepId === this.known || this.tasks.has(done.stepId)) this.record(done);
+    }
+    if (reply.kind === 'failed') {
+      this.applyFailure(task, reply, current);
+      return;
+    }
+    if (task.slot === ADVANCE) this.tasks.delete(ADVANCE);
+    else assert.ok(!this.tasks.has(task.slot), `step ${task.slot} was asked for and is reported`);
+    const pastDone = reply.done.length > 0 && reply.advanced;
+    this.quietAt = Math.max(this.quietAt, pastDone && current ? reply.base + reply.done.length : reply.base);
+    if (!pastDone || current) {
+      for (const plan of reply.planned) {
+        this.name(plan.stepId, plan.name);
+        if (plan.stepId < this.known) continue;
+        assert.equal(plan.stepId, this.known++, 'planned without gaps');
+        this.tasks.set(plan.stepId, { slot: plan.stepId, messageId: `m${++this.messages}`, retried: 0, plan, inFlight: false });
+      }
+      if (reply.end) this.end = reply.end;
+    }
+    this.settle();
+  }
+
+  private applyFailure(task: Task, reply: FailedReply, current: boolean): void {
+    if (reply.retry.kind === 'never' && (current || reply.done.length === 0)) {
+      this.failure = reply;
+      return;
+    }
+    if (reply.step && reply.step.stepId === this.known) {
+      const { stepId, name } = reply.step;
+      this.tasks.delete(ADVANCE);
+      this.name(stepId, name);
+      this.known++;
+      const { messageId, retried } = task;
+      this.tasks.set(stepId, {
+        slot: stepId,
+        messageId,
+        retried: retried + 1,
+        plan: { stepId, name, type: 'Run' },
+        inFlight: false,
+      });
+      this.quietAt = Math.max(this.quietAt, reply.base);
+    } else if (this.tasks.get(task.slot) === task) task.retried++;
+    this.settle();
+  }
+
+  private settle(): void {
+    if (this.end) return;
+    if (this.journal.length > this.quietAt && !this.tasks.has(ADVANCE)) this.putAdvance();
+    assert.ok(this.tasks.size > 0, 'the run has ended or waits for something');
+  }
+
+  /** Drives the run to its end, one delivery at a time, lowest slot first or as `choose` says. */
+  async drive(endpoint: Endpoint, choose: (tasks: readonly Task[]) => Task | undefined = ([first]) => first): Promise<void> {
+    while (!this.end && !this.failure) {
+      const task = choose([...this.tasks.values()].sort((a, b) => a.slot - b.slot));
+      assert.ok(task);
+      if (task.plan && task.plan.type !== 'Run') this.wake(task);
+      else await this.deliver(endpoint, task);
+    }
+  }
+
+  get result(): unknown {
+    assert.equal(this.end?.kind, 'finished', JSON.stringify(this.failure ?? this.end));
+    return this.end.result === undefined ? undefined : JSON.parse(this.end.result);
+  }
+}
+
+export function post(endpoint: Endpoint, request: StepRequest): Promise<EndpointResponse> {
+  return endpoint.handle({
+    method: 'POST',
+    url: '/flow',
+    headers: { 'svc-workflow-protocol': '1' },
+    body: Buffer.from(JSON.stringify(request)),
+  });
+}
+
+export function replyOf(response: EndpointResponse): StepReply {
+  assert.equal(response.headers['Svc-Workflow-Protocol'], '1');
+  assert.equal(response.headers['Content-Type'], 'application/json');
+  return JSON.parse(response.body);
+}

@@ -1,0 +1,91 @@
+/** Reads a step request from the text that came. Expected errors are values. */
+import { type JournalEntry, PROTOCOL_VERSION, type RunInput, type StepRequest } from '../protocol.js';
+
+export type ReadRequest =
+  | { readonly ok: true; readonly request: StepRequest }
+  | { readonly ok: false; readonly code: 'unsupported-protocol' | 'bad-request'; readonly message: string };
+
+type Shape = Readonly<Record<string, unknown>>;
+
+const isShape = (value: unknown): value is Shape => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isCount = (value: unknown): value is number => typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+
+function isInput(value: unknown): value is RunInput {
+  if (!isShape(value) || !isShape(value.body) || !isShape(value.headers)) return false;
+  const { encoding, data } = value.body;
+  return (
+    (encoding === 'utf8' || encoding === 'base64') &&
+    typeof data === 'string' &&
+    (value.contentType === undefined || typeof value.contentType === 'string') &&
+    Object.values(value.headers).every((header) => typeof header === 'string')
+  );
+}
+
+const isRun = (value: unknown): value is StepRequest['run'] =>
+  isShape(value) &&
+  typeof value.key === 'string' &&
+  typeof value.id === 'string' &&
+  isCount(value.createdAt) &&
+  typeof value.workflowUrl === 'string' &&
+  Array.isArray(value.labels) &&
+  value.labels.every((label) => typeof label === 'string');
+
+const isEntry = (value: unknown): value is JournalEntry =>
+  isShape(value) &&
+  isCount(value.stepId) &&
+  typeof value.name === 'string' &&
+  typeof value.type === 'string' &&
+  (value.out === undefined || typeof value.out === 'string');
+
+function isJournal(value: unknown): value is StepRequest['journal'] {
+  return (
+    isShape(value) &&
+    isCount(value.from) &&
+    isCount(value.length) &&
+    (value.worker === undefined || typeof value.worker === 'string') &&
+    Array.isArray(value.entries) &&
+    value.from + value.entries.length === value.length &&
+    value.entries.every(isEntry)
+  );
+}
+
+export function unsupportedProtocol(theirs: unknown): {
+  readonly ok: false;
+  readonly code: 'unsupported-protocol';
+  readonly message: string;
+} {
+  const newer = Number(theirs) > PROTOCOL_VERSION;
+  return {
+    ok: false,
+    code: 'unsupported-protocol',
+    message:
+      `the service speaks version ${String(theirs)} of the step protocol, this endpoint speaks version ${PROTOCOL_VERSION}: ` +
+      `upgrade ${newer ? '@everstep/sdk in this app' : 'the service'}`,
+  };
+}
+
+/** What is wrong with a request is said by the first part that is wrong. */
+function firstFault(value: Shape): string | null {
+  if (!isRun(value.run)) return 'run';
+  if (typeof value.messageId !== 'string') return 'messageId';
+  if (!isCount(value.retried)) return 'retried';
+  if (!isCount(value.maxRetries)) return 'maxRetries';
+  if (value.target !== null && !(isCount(value.target) && value.target > 0)) return 'target';
+  if (!isCount(value.known) || value.known < 1) return 'known';
+  if (!isJournal(value.journal)) return 'journal';
+  if (value.journal.from === 0 ? !isInput(value.input) : value.input !== undefined) return 'input';
+  return null;
+}
+
+const isStepRequest = (value: Shape): value is Shape & StepRequest => firstFault(value) === null;
+
+export function readStepRequest(value: unknown): ReadRequest {
+  if (!isShape(value)) return { ok: false, code: 'bad-request', message: 'the body is not a step request: it is no JSON object' };
+  if (value.protocol !== PROTOCOL_VERSION) return unsupportedProtocol(value.protocol);
+  if (isStepRequest(value)) return { ok: true, request: value };
+  return {
+    ok: false,
+    code: 'bad-request',
+    message: `the body is not a step request: "${firstFault(value)}" is missing or malformed`,
+  };
+}

@@ -1,0 +1,95 @@
+/** What a run was triggered with, as the workflow sees it. */
+import { describeError, PayloadError } from './errors.js';
+import type { RunInput } from './protocol.js';
+
+/** The body of the trigger, as it came. */
+export interface RawPayload {
+  /** The text, when the body is UTF-8. */
+  readonly text: string | undefined;
+  readonly bytes: () => Uint8Array;
+  readonly contentType: string | undefined;
+}
+
+/** The part of a Standard Schema (zod, valibot, arktype and others) that is needed here. */
+export interface PayloadSchema<Payload> {
+  readonly '~standard': {
+    readonly validate: (value: unknown) => SchemaResult<Payload> | Promise<SchemaResult<Payload>>;
+  };
+}
+
+type SchemaResult<Payload> =
+  | { readonly value: Payload; readonly issues?: undefined }
+  | { readonly issues: readonly SchemaIssue[] };
+
+interface SchemaIssue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+function bytesOf(body: RunInput['body']): Uint8Array {
+  if (body.encoding === 'utf8') return new TextEncoder().encode(body.data);
+  return Uint8Array.from(atob(body.data), (character) => character.charCodeAt(0));
+}
+
+const isJsonType = (contentType: string) => /^application\/(?:[\w.+-]+\+)?json\b/i.test(contentType.trim());
+
+/** Parsed JSON where the type says so or nothing is said; else text; else bytes. Undefined for an empty body. */
+function defaultPayload({ text, bytes, contentType }: RawPayload): unknown {
+  if (text === undefined) return bytes();
+  if (text === '') return undefined;
+  if (contentType !== undefined && !isJsonType(contentType)) return text;
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (contentType === undefined) return text;
+    throw new PayloadError(`the payload is said to be ${contentType} but is not JSON: ${describeError(error).message}`);
+  }
+}
+
+export interface PayloadOptions<Payload> {
+  /** Reads the payload itself. Given the raw body instead of parsed JSON. */
+  readonly parsePayload?: (raw: RawPayload) => Payload | Promise<Payload>;
+  /** Validates the parsed payload (any Standard Schema); one that does not fit fails the run without retries. */
+  readonly schema?: PayloadSchema<Payload>;
+}
+
+function inWords(issues: readonly SchemaIssue[]): string {
+  return issues
+    .slice(0, 5)
+    .map(({ path, message }) => {
+      const where = path?.map((part) => String(typeof part === 'object' ? part.key : part)).join('.');
+      return where ? `${where}: ${message}` : message;
+    })
+    .join('; ');
+}
+
+function checked<Payload>(result: SchemaResult<Payload>): Payload {
+  if (result.issues) throw new PayloadError(`the payload is not what this workflow takes: ${inWords(result.issues)}`);
+  return result.value;
+}
+
+/** Gives `next` the payload, without an extra turn where nothing has to be awaited. Throws PayloadError. */
+export function withPayload<Payload, T>(
+  input: RunInput,
+  options: PayloadOptions<Payload>,
+  next: (payload: Payload) => T | Promise<T>,
+): T | Promise<T> {
+  const raw: RawPayload = {
+    text: input.body.encoding === 'utf8' ? input.body.data : undefined,
+    bytes: () => bytesOf(input.body),
+    contentType: input.contentType,
+  };
+  const { schema } = options;
+  if (schema) {
+    const validate = (value: unknown) => schema['~standard'].validate(value);
+    const parsed = options.parsePayload ? options.parsePayload(raw) : defaultPayload(raw);
+    const result = parsed instanceof Promise ? parsed.then(validate) : validate(parsed);
+    return result instanceof Promise ? result.then((settled) => next(checked(settled))) : next(checked(result));
+  }
+  if (options.parsePayload) {
+    const parsed = options.parsePayload(raw);
+    return parsed instanceof Promise ? parsed.then(next) : next(parsed);
+  }
+  // Without a schema the type is the word of the author of the workflow.
+  return next(defaultPayload(raw) as Payload);
+}

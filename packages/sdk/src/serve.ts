@@ -1,0 +1,39 @@
+/** Workflows behind anything that speaks Request and Response. */
+import type { Workflow } from './context.js';
+import { createEndpoint, ENDPOINT_HEADERS, type Endpoint, type ServeOptions } from './endpoint.js';
+
+/** A fetch-style handler; adapters for other servers take the endpoint from it. */
+export interface WorkflowHandler {
+  (request: Request): Promise<Response>;
+  readonly endpoint: Endpoint;
+}
+
+/**
+ * Serves a workflow: returns a handler for requests of the service.
+ *
+ * @example
+ * export const POST = serve<Order, Receipt>(async (context) => {
+ *   const charge = await context.run('charge', () => chargeCard(context.payload));
+ *   await context.sleep('cool down', '10s');
+ *   return context.run('receipt', () => sendReceipt(charge));
+ * });
+ */
+export function serve<Payload = unknown, Result = unknown>(
+  workflow: Workflow<Payload, Result>,
+  options: ServeOptions<Payload> = {},
+): WorkflowHandler {
+  const endpoint = createEndpoint(workflow, options);
+  const handler = async (request: Request): Promise<Response> => {
+    const answer = await endpoint.handle({
+      method: request.method,
+      url: request.url,
+      headers: {
+        [ENDPOINT_HEADERS.protocol]: request.headers.get(ENDPOINT_HEADERS.protocol) ?? undefined,
+        [ENDPOINT_HEADERS.signature]: request.headers.get(ENDPOINT_HEADERS.signature) ?? undefined,
+      },
+      body: new Uint8Array(await request.arrayBuffer()),
+    });
+    return new Response(answer.body, { status: answer.status, headers: answer.headers });
+  };
+  return Object.assign(handler, { endpoint });
+}
