@@ -25,6 +25,7 @@ export class DueTasks {
   private readonly options: DueTaskOptions;
   /** Everything due up to here has been taken. */
   private scanned: TaskReference | null = null;
+  private fromStart = false;
   private wakeAt = Number.POSITIVE_INFINITY;
   private cancelTimer: () => void = () => {};
   private scanning: Promise<void> | null = null;
@@ -62,7 +63,7 @@ export class DueTasks {
 
   /** Reads everything that is due again, also what was taken before (a batch was lost). */
   restart(): void {
-    this.scanned = null;
+    this.fromStart = true;
     this.wake(this.options.clock.now() + RETRY_AFTER_FAULT_MS);
   }
 
@@ -99,6 +100,9 @@ export class DueTasks {
   private async scanAll(): Promise<void> {
     const { store, clock, take, backlog } = this.options;
     const before = clock.now();
+    // Taken over only here: a scan that is under way meanwhile must not write over it.
+    if (this.fromStart) this.scanned = null;
+    this.fromStart = false;
     for (;;) {
       if (this.stopped) return;
       if (backlog() >= BACKLOG_MAX) {

@@ -232,9 +232,9 @@ export class RunDriver {
       this.drainSoon();
       this.due.resume();
     }
-    if (!entry || !event) return;
-    if (this.cache.peek(entry.run.key) === entry) await this.apply(entry, event);
-    // The state was let go while the endpoint worked, so the answer belongs to nothing: ask again.
-    else if (!this.stopping) this.enqueue(entry.run, reference.slot);
+    if (!entry) return;
+    if (event && this.cache.peek(entry.run.key) === entry) await this.apply(entry, event);
+    // The state was let go while the endpoint worked, so the answer belongs to nothing. If the run goes on, ask again.
+    else if (this.cache.peek(entry.run.key) !== entry && !this.stopping) this.enqueue(entry.run, reference.slot);
   }
 }

@@ -17,7 +17,10 @@ const FAULTS: readonly (readonly [string, WorldFaults])[] = [
   ['no faults', NO_FAULTS],
   [
     'a network that loses, repeats and delays',
-    { ...NO_FAULTS, network: { loseRequest: 0.1, loseResponse: 0.1, duplicate: 0.1, garbage: 0.02, restartApp: 0.05, maxDelayMs: 3000 } },
+    {
+      ...NO_FAULTS,
+      network: { loseRequest: 0.1, loseResponse: 0.1, duplicate: 0.1, garbage: 0.02, restartApp: 0.05, maxDelayMs: 3000 },
+    },
   ],
   ['a service that is killed again and again', { ...NO_FAULTS, crash: 0.02 }],
   ['a store that refuses commits and loses answers', { ...NO_FAULTS, store: { refuse: 0.05, loseAnswer: 0.05 } }],
@@ -42,7 +45,11 @@ function startApp(store: Store): App {
           payload: ctx.payload,
           run: async (stepName, step) => {
             const value = await ctx.run(stepName, async () => {
-              const run = await store.findRun({ instanceId: 'qi_simulated', workflowRunId: ctx.runId, createdAt: ctx.runCreatedAt });
+              const run = await store.findRun({
+                instanceId: 'qi_simulated',
+                workflowRunId: ctx.runId,
+                createdAt: ctx.runCreatedAt,
+              });
               const journal = await store.loadJournal({ runKey: run?.key ?? '', from: 0 });
               assert.ok(journal.length >= recordedBefore, 'a step began before what it builds on was recorded');
               return step();

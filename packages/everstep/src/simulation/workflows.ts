@@ -3,7 +3,7 @@
 /** The part of the SDK's context that they use; a plain implementation gives the expected result. */
 export interface StepContext {
   readonly payload: { readonly seed: number };
-  run<Result>(name: string, step: () => Result | Promise<Result>): Promise<Result>;
+  run(name: string, step: () => number | Promise<number>): Promise<number>;
   sleep(name: string, seconds: number): Promise<void>;
 }
 
