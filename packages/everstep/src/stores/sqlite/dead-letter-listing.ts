@@ -84,8 +84,8 @@ export class DeadLetterListing {
   }
 
   private withRunIdPrefix(selection: Selection, prefix: string): void {
-    if (selection.withPrefix(FACET.deadLetterRunId, prefix)) return;
     const separated = separatedPrefixes(prefix).at(-1);
+    if (separated !== prefix && selection.withPrefix(FACET.deadLetterRunId, prefix)) return;
     if (separated !== undefined) selection.anyOf(FACET.deadLetterRunIdPrefix, [separated]);
     if (separated !== prefix) selection.test((seq) => this.runIdOf(seq).startsWith(prefix));
   }

@@ -4,6 +4,7 @@ import { SqliteAccounts } from './accounts.js';
 import { BatchWriter } from './batch-writer.js';
 import { type Connection, openConnection } from './connection.js';
 import { DeadLetterListing } from './dead-letter-listing.js';
+import type { PrefixLimits } from './facets/members.js';
 import { RunListing } from './run-listing.js';
 import { RunReader } from './run-reader.js';
 import { createStoreParts } from './store-parts.js';
@@ -19,8 +20,9 @@ export async function openSqliteStore({ file }: { readonly file: string }): Prom
   return createSqliteStore(openConnection(file));
 }
 
-export function createSqliteStore(connection: Connection): Store {
-  const parts = createStoreParts(connection);
+/** A store on an open connection, which it closes in the end. */
+export function createSqliteStore(connection: Connection, prefixLimits?: PrefixLimits): Store {
+  const parts = createStoreParts(connection, prefixLimits);
   const triggers = new TriggerRecords(parts);
   const batches = new BatchWriter(parts, triggers);
   const reader = new RunReader(parts);

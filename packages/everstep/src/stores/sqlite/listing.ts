@@ -5,9 +5,6 @@ import type { Facet } from './facets/facets.js';
 import type { Direction, FacetReader, Members } from './facets/members.js';
 import { type SeqRange, walk } from './facets/walk.js';
 
-/** Values with a prefix that are looked up one by one; when there are more, rows are looked at instead. */
-const MAX_PREFIX_VALUES = 500;
-
 /** Whether a row belongs to the listing, for what the sources do not tell. */
 export type RowTest = (seq: number) => boolean;
 
@@ -45,11 +42,11 @@ export class Selection {
     this.tests.push(test);
   }
 
-  /** Rows whose value begins with `prefix`. False when that are too many values: then the caller has to test rows. */
+  /** Rows whose value begins with `prefix`. False when they are too many to know: then the caller has to test rows. */
   withPrefix(facet: Facet, prefix: string): boolean {
-    const values = this.reader.valuesWithPrefix(this.tenant, facet, prefix, MAX_PREFIX_VALUES);
-    if (values) this.anyOf(facet, values);
-    return values !== null;
+    const members = this.reader.withPrefix(this.tenant, facet, prefix, this.direction);
+    if (members) this.sources.push(members);
+    return members !== null;
   }
 
   /** Rows created in this time, both ends inclusive, Unix ms. */

@@ -1,8 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { describe } from 'node:test';
 import { storeConformance } from '../conformance/index.js';
-import { openSqliteStore } from './index.js';
+import { listingConformance } from '../conformance/listings.js';
+import { openConnection } from './connection.js';
+import { createSqliteStore, openSqliteStore } from './index.js';
 
 storeConformance('SQLite in a file', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'everstep-store-'));
@@ -20,4 +23,16 @@ storeConformance('SQLite in a file', async () => {
       await rm(directory, { recursive: true });
     },
   };
+});
+
+/** So that rows are tested one by one for their prefix, as with very many values. */
+describe('SQLite with few values looked up by prefix', () => {
+  listingConformance(async () => {
+    const store = createSqliteStore(openConnection(':memory:'), { values: 3, rows: 10 });
+    return {
+      store,
+      reopen: () => Promise.reject(new Error('what is in memory is gone when it is closed')),
+      dispose: () => store.close(),
+    };
+  });
 });

@@ -3,7 +3,7 @@ import type { Connection } from './connection.js';
 import { Counters } from './counters.js';
 import { CreationOrder } from './creation-order.js';
 import { FacetIndex } from './facets/facet-index.js';
-import { FacetReader } from './facets/members.js';
+import { FacetReader, type PrefixLimits } from './facets/members.js';
 import { RunDirectory } from './run-directory.js';
 import { Tenants } from './tenants.js';
 
@@ -18,7 +18,7 @@ export interface StoreParts {
   readonly facetReader: FacetReader;
 }
 
-export function createStoreParts(connection: Connection): StoreParts {
+export function createStoreParts(connection: Connection, prefixLimits?: PrefixLimits): StoreParts {
   const counters = new Counters(connection);
   return {
     connection,
@@ -28,7 +28,7 @@ export function createStoreParts(connection: Connection): StoreParts {
     runOrder: new CreationOrder(connection, counters, 'run'),
     deadLetterOrder: new CreationOrder(connection, counters, 'dead_letter'),
     facets: new FacetIndex(connection),
-    facetReader: new FacetReader(connection),
+    facetReader: new FacetReader(connection, prefixLimits),
   };
 }
 

@@ -39,6 +39,29 @@ export function orEncoded(encoded: Uint8Array, target: Uint32Array, at: number):
   }
 }
 
+/** The same for an encoded set that stands in `text` from `start` to `end` as upper-case hexadecimal. */
+export function orHexadecimal(text: string, start: number, end: number, target: Uint32Array, at: number): void {
+  if (end - start === BITMAP_BYTES * 2) {
+    for (let word = 0, i = start; word < BLOCK_WORDS; word++, i += 8) {
+      setBits(target, at + word, offsetInHex(text, i) | (offsetInHex(text, i + 4) << 16));
+    }
+    return;
+  }
+  for (let i = start; i < end; i += 4) {
+    const offset = offsetInHex(text, i);
+    setBits(target, at + (offset >> 5), 1 << (offset & 31));
+  }
+}
+
+/** Two bytes, the lower one first. */
+const offsetInHex = (text: string, i: number): number =>
+  (digit(text, i) << 4) | digit(text, i + 1) | (digit(text, i + 2) << 12) | (digit(text, i + 3) << 8);
+
+function digit(text: string, i: number): number {
+  const code = text.charCodeAt(i);
+  return code < 0x41 ? code - 0x30 : code - 0x37;
+}
+
 /** The largest offset of an encoded set, which is not empty. */
 export function largestOffset(encoded: Uint8Array): number {
   if (encoded.length !== BITMAP_BYTES) return offsetAt(encoded, encoded.length - 2);

@@ -3,10 +3,23 @@
  * block by block. A query is the intersection of its sources.
  */
 import type { StatementSync } from 'node:sqlite';
-import { bytes, integer, text } from '../columns.js';
+import { integer, text, textOrNull } from '../columns.js';
 import type { Connection } from '../connection.js';
-import { BLOCK_WORDS, blockOf, offsetOf, orEncoded } from './block-set.js';
+import { BLOCK_WORDS, blockOf, offsetOf, orHexadecimal } from './block-set.js';
 import type { Facet } from './facets.js';
+
+/** How far a search by prefix goes before it leaves the testing of rows to its caller. */
+export interface PrefixLimits {
+  /** Values that are looked up one by one. */
+  readonly values: number;
+  /** Index rows that are read in one go, when the values are more. */
+  readonly rows: number;
+}
+
+export const PREFIX_LIMITS: PrefixLimits = Object.freeze({ values: 500, rows: 50_000 });
+
+/** Behind every character that stands in a value. */
+const LAST_CHARACTER = '\u{10ffff}';
 
 export type Direction = 'up' | 'down';
 
@@ -19,35 +32,72 @@ export interface Members {
   load(window: Uint32Array, first: number, last: number): void;
 }
 
+/** Rows that are held in memory, by block. */
+class HeldMembers implements Members {
+  readonly work = 0;
+  private readonly direction: Direction;
+  private readonly blocks = new Map<number, Uint32Array>();
+  private order: readonly number[] | null = null;
+
+  constructor(direction: Direction) {
+    this.direction = direction;
+  }
+
+  /** The bitmap of the block, to be filled before the walk begins. */
+  block(block: number): Uint32Array {
+    let words = this.blocks.get(block);
+    if (!words) {
+      words = new Uint32Array(BLOCK_WORDS);
+      this.blocks.set(block, words);
+    }
+    return words;
+  }
+
+  seek(from: number): number | null {
+    const up = this.direction === 'up';
+    this.order ??= [...this.blocks.keys()].sort((a, b) => (up ? a - b : b - a));
+    return this.order.find((block) => (up ? block >= from : block <= from)) ?? null;
+  }
+
+  load(window: Uint32Array, first: number, last: number): void {
+    for (const [block, words] of this.blocks) {
+      if (block >= first && block <= last) window.set(words, (block - first) * BLOCK_WORDS);
+    }
+  }
+}
+
 /** Rows that were named one by one. */
 export function namedMembers(seqs: readonly number[], direction: Direction): Members {
-  const blocks = [...new Set(seqs.map(blockOf))].sort((a, b) => (direction === 'up' ? a - b : b - a));
-  return {
-    work: 0,
-    seek: (from) => blocks.find((block) => (direction === 'up' ? block >= from : block <= from)) ?? null,
-    load(window, first, last) {
-      for (const seq of seqs) {
-        const block = blockOf(seq);
-        if (block < first || block > last) continue;
-        const offset = offsetOf(seq);
-        const word = (block - first) * BLOCK_WORDS + (offset >> 5);
-        window[word] = (window[word] ?? 0) | (1 << (offset & 31));
-      }
-    },
-  };
+  const members = new HeldMembers(direction);
+  for (const seq of seqs) {
+    const offset = offsetOf(seq);
+    const words = members.block(blockOf(seq));
+    words[offset >> 5] = (words[offset >> 5] ?? 0) | (1 << (offset & 31));
+  }
+  return members;
 }
 
 export class FacetReader {
+  private readonly prefixLimits: PrefixLimits;
   private readonly selectBlocks: StatementSync;
   private readonly seekUp: StatementSync;
   private readonly seekDown: StatementSync;
+  private readonly selectPrefix: StatementSync;
   private readonly nextValue: StatementSync;
 
-  constructor(connection: Connection) {
+  constructor(connection: Connection, prefixLimits: PrefixLimits = PREFIX_LIMITS) {
+    this.prefixLimits = prefixLimits;
     const value = 'tenant = ? AND facet = ? AND value = ?';
-    this.selectBlocks = connection.prepare(`SELECT block, members FROM facet WHERE ${value} AND block BETWEEN ? AND ?`);
+    // One row instead of one per block: a row costs more to hand over than its members to read.
+    this.selectBlocks = connection.prepare(
+      `SELECT group_concat(block || ':' || hex(members)) AS blocks FROM facet WHERE ${value} AND block BETWEEN ? AND ?`,
+    );
     this.seekUp = connection.prepare(`SELECT block FROM facet WHERE ${value} AND block >= ? ORDER BY block LIMIT 1`);
     this.seekDown = connection.prepare(`SELECT block FROM facet WHERE ${value} AND block <= ? ORDER BY block DESC LIMIT 1`);
+    this.selectPrefix = connection.prepare(
+      `SELECT count(*) AS rows, group_concat(block || ':' || hex(members)) AS blocks FROM
+         (SELECT block, members FROM facet WHERE tenant = ? AND facet = ? AND value >= ? AND value < ? LIMIT ?)`,
+    );
     this.nextValue = connection.prepare(
       'SELECT value FROM facet WHERE tenant = ? AND facet = ? AND value > ? ORDER BY value LIMIT 1',
     );
@@ -74,6 +124,8 @@ export class FacetReader {
             }
             entry.nearest = integer(row, 'block');
           }
+          // Nothing is nearer, so the other values need not be asked.
+          if (entry.nearest === from) return from;
           if (found === null || isBehind(entry.nearest, found)) found = entry.nearest;
         }
         return found;
@@ -82,25 +134,42 @@ export class FacetReader {
         for (const { value, nearest } of open) {
           const isBeyond = direction === 'up' ? nearest !== null && nearest > last : nearest !== null && nearest < first;
           if (isBeyond) continue;
-          for (const row of this.selectBlocks.all(tenant, facet, value, first, last)) {
-            orEncoded(bytes(row, 'members'), window, (integer(row, 'block') - first) * BLOCK_WORDS);
-          }
+          const row = this.selectBlocks.get(tenant, facet, value, first, last);
+          eachBlock((row && textOrNull(row, 'blocks')) ?? '', (block, blocks, start, end) => {
+            orHexadecimal(blocks, start, end, window, (block - first) * BLOCK_WORDS);
+          });
         }
       },
     };
   }
 
-  /** The values that begin with `prefix`, in order; null when they are more than `limit`. */
-  valuesWithPrefix(tenant: number, facet: Facet, prefix: string, limit: number): readonly string[] | null {
+  /** Rows with a value that begins with `prefix`; null when that are too many values in too many blocks to look at each. */
+  withPrefix(tenant: number, facet: Facet, prefix: string, direction: Direction): Members | null {
+    const values = this.valuesWithPrefix(tenant, facet, prefix);
+    return values ? this.anyOf(tenant, facet, values, direction) : this.heldWithPrefix(tenant, facet, prefix, direction);
+  }
+
+  /** Null when they are more than the limit. */
+  private valuesWithPrefix(tenant: number, facet: Facet, prefix: string): readonly string[] | null {
     const values: string[] = [];
-    // The prefix itself is a value too: it is asked for like every other, so start just before it.
-    let row = this.valueAtOrBehind(tenant, facet, prefix);
-    while (row?.startsWith(prefix)) {
-      if (values.length === limit) return null;
-      values.push(row);
-      row = this.valueBehind(tenant, facet, row);
+    let value = this.valueAtOrBehind(tenant, facet, prefix);
+    while (value?.startsWith(prefix)) {
+      if (values.length === this.prefixLimits.values) return null;
+      values.push(value);
+      value = this.valueBehind(tenant, facet, value);
     }
     return values;
+  }
+
+  private heldWithPrefix(tenant: number, facet: Facet, prefix: string, direction: Direction): Members | null {
+    const limit = this.prefixLimits.rows;
+    const row = this.selectPrefix.get(tenant, facet, prefix, prefix + LAST_CHARACTER, limit + 1);
+    if (!row || integer(row, 'rows') > limit) return null;
+    const members = new HeldMembers(direction);
+    eachBlock(textOrNull(row, 'blocks') ?? '', (block, blocks, start, end) => {
+      orHexadecimal(blocks, start, end, members.block(block), 0);
+    });
+    return members;
   }
 
   private valueAtOrBehind(tenant: number, facet: Facet, value: string): string | null {
@@ -110,5 +179,16 @@ export class FacetReader {
   private valueBehind(tenant: number, facet: Facet, value: string): string | null {
     const row = this.nextValue.get(tenant, facet, value);
     return row ? text(row, 'value') : null;
+  }
+}
+
+/** Reads blocks that come as `number:members`, the members in hexadecimal, with commas between. */
+function eachBlock(blocks: string, read: (block: number, blocks: string, start: number, end: number) => void): void {
+  for (let start = 0; start < blocks.length; ) {
+    const colon = blocks.indexOf(':', start);
+    const comma = blocks.indexOf(',', colon);
+    const end = comma < 0 ? blocks.length : comma;
+    read(Number(blocks.slice(start, colon)), blocks, colon + 1, end);
+    start = end + 1;
   }
 }

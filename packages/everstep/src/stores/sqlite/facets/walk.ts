@@ -12,9 +12,10 @@ export interface SeqRange {
   readonly to: number;
 }
 
-/** The first look takes few blocks, because most pages are full by then; each further one twice as many. */
+/** The first look takes few blocks, because most pages are full by then; each further one four times as many. */
 const FIRST_WINDOW_BLOCKS = 2;
-const LAST_WINDOW_BLOCKS = 64;
+const WINDOW_GROWTH = 4;
+const LAST_WINDOW_BLOCKS = 128;
 
 /** Rows that all of `sources` (at least one) have, within `range`, in the order of `direction`. */
 export function* walk(sources: readonly Members[], range: SeqRange, direction: Direction): Generator<number> {
@@ -25,7 +26,7 @@ export function* walk(sources: readonly Members[], range: SeqRange, direction: D
   let block = blockOf(up ? range.from : range.to);
   if (range.from > range.to) return;
 
-  for (let blocks = FIRST_WINDOW_BLOCKS; ; blocks = Math.min(blocks * 2, LAST_WINDOW_BLOCKS)) {
+  for (let blocks = FIRST_WINDOW_BLOCKS; ; blocks = Math.min(blocks * WINDOW_GROWTH, LAST_WINDOW_BLOCKS)) {
     const nearest = seekAll(ordered, block);
     if (nearest === null || (endBlock - nearest) * step < 0) return;
     const reach = Math.min(Math.abs(endBlock - nearest), blocks - 1);
