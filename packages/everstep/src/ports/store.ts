@@ -132,7 +132,10 @@ export interface Store {
   loadPayload(query: { readonly runKey: string }): Promise<RunPayload | null>;
   /** Journal rows from index `from` on, in recorded order. */
   loadJournal(query: { readonly runKey: string; readonly from: number }): Promise<readonly RecordedStep[]>;
-  /** Tasks of active runs due at or before `before`, by (dueAt, runKey, slot), behind `after`. */
+  /**
+   * Tasks of active runs due at or before `before`, behind `after`: by due time, then in the order in which
+   * their runs were created, then by slot. A run key that no run has is behind all smaller ones.
+   */
   dueTasks(query: {
     readonly before: number;
     readonly after: TaskReference | null;
