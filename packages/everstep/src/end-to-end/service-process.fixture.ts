@@ -1,0 +1,98 @@
+/** The service as users start it: a process of its own on a data directory, which may be killed and started again. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const BIN = fileURLToPath(new URL('../cli/bin.js', import.meta.url));
+const START_TIMEOUT_MS = 20_000;
+
+export class ServiceProcess {
+  private readonly directory: string;
+  private readonly envFile: string;
+  private child: ChildProcess | null = null;
+  private output = '';
+  /** What the service wrote into its env file when it last came up. */
+  env: ReadonlyMap<string, string> = new Map();
+
+  private constructor(directory: string) {
+    this.directory = directory;
+    this.envFile = join(directory, 'service.env');
+  }
+
+  /** A service that was never started, on an empty data directory of its own. */
+  static async create(): Promise<ServiceProcess> {
+    return new ServiceProcess(await mkdtemp(join(tmpdir(), 'everstep-e2e-')));
+  }
+
+  /** Starts the process without waiting for it to listen. */
+  async spawn(): Promise<void> {
+    // The file of the last start tells of a port that nobody listens on.
+    await rm(this.envFile, { force: true });
+    const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('EVERSTEP_')));
+    const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', BIN, 'dev'], {
+      env: {
+        ...inherited,
+        EVERSTEP_PORT: '0',
+        EVERSTEP_DEMO: '0',
+        EVERSTEP_DATA_DIR: join(this.directory, 'data'),
+        EVERSTEP_ENV_FILE: this.envFile,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.child = child;
+    this.output = '';
+    for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => (this.output += chunk));
+  }
+
+  /** Resolves when the service listens. Rejects with its output when it ends before. */
+  async ready(): Promise<void> {
+    const { child } = this;
+    if (child === null) throw new Error('the service was not started');
+    const deadline = performance.now() + START_TIMEOUT_MS;
+    for (;;) {
+      const text = await readFile(this.envFile, 'utf8').catch(() => '');
+      if (text !== '') {
+        this.env = new Map(text.split('\n').map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]));
+        return;
+      }
+      if (child.exitCode !== null) throw new Error(`the service ended with ${child.exitCode}:\n${this.output}`);
+      if (performance.now() > deadline) throw new Error(`the service is not up after ${START_TIMEOUT_MS} ms:\n${this.output}`);
+      await pause(5);
+    }
+  }
+
+  async start(): Promise<void> {
+    await this.spawn();
+    await this.ready();
+  }
+
+  /** Ends the process with a signal and resolves when it is gone. */
+  async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    const { child } = this;
+    this.child = null;
+    if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+    const gone = new Promise((resolve) => child.once('exit', resolve));
+    child.kill(signal);
+    await gone;
+  }
+
+  /** Kills the process if it runs, and removes its data. */
+  async dispose(): Promise<void> {
+    await this.end('SIGKILL');
+    await rm(this.directory, { recursive: true, force: true });
+  }
+
+  /** A request with the token of the service. Rejects when there is no answer. */
+  async request(method: string, path: string, headers: Readonly<Record<string, string>> = {}, body?: string) {
+    const response = await fetch(`${this.env.get('EVERSTEP_URL')}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${this.env.get('EVERSTEP_TOKEN')}`, ...headers },
+      ...(body === undefined ? {} : { body }),
+    });
+    const json: unknown = await response.json();
+    return { status: response.status, body: json };
+  }
+}
