@@ -23,11 +23,6 @@ export class RetryAfterError extends Error {
   }
 }
 
-/** The request to the workflow endpoint was not signed by the service with one of the keys. */
-export class SignatureError extends Error {
-  override readonly name: string = 'SignatureError';
-}
-
 /** The run was triggered with something that is no payload of this workflow. */
 export class PayloadError extends NonRetryableError {
   override readonly name: string = 'PayloadError';

@@ -1,8 +1,13 @@
+export { type BatchItem, Client, type ClientOptions, type WaitForResult } from './client/client.js';
+export type { BulkOptions, DeadLetterFilter, DeadLetterListOptions } from './client/dead-letters.js';
+export type { CancelManyOptions, RunLogFilter, RunLogOptions } from './client/runs.js';
+export type { FlowControlSettings, RunOverrides, SingleRecoverOptions, TriggerOptions } from './client/settings.js';
+export type * from './client/types.js';
 export type { Workflow, WorkflowContext } from './context.js';
 export type { Duration, Instant } from './duration.js';
 export type { Endpoint, EndpointRequest, EndpointResponse, HoldOptions, ServeOptions, SigningKeys } from './endpoint.js';
 export { createEndpoint } from './endpoint.js';
-export { EverstepError, NonRetryableError, PayloadError, RetryAfterError, SignatureError } from './errors.js';
+export { EverstepError, NonRetryableError, PayloadError, RetryAfterError } from './errors.js';
 export type { PayloadSchema, RawPayload } from './payload.js';
 export * from './protocol.js';
 export { serve, type WorkflowHandler } from './serve.js';

@@ -1,0 +1,137 @@
+/** Client of the runtime API. */
+import type { Duration } from '../duration.js';
+import { EverstepError } from '../errors.js';
+import { NATIVE_PREFIX } from '../protocol.js';
+import { DeadLetters } from './dead-letters.js';
+import { withRegion } from './region.js';
+import { type RunLogOptions, Runs } from './runs.js';
+import { durationText, type TriggerOptions, triggerBody, triggerHeaders } from './settings.js';
+import { type Call, callApi, type TransportOptions } from './transport.js';
+import type {
+  BatchItemResult,
+  FlowControlEntry,
+  NotifiedWaiter,
+  RunLogEntry,
+  RunResult,
+  RunUnderWay,
+  SigningKeyPair,
+  TriggeredRun,
+} from './types.js';
+
+export interface ClientOptions {
+  /** Default: EVERSTEP_URL. */
+  readonly baseUrl?: string;
+  /** Default: EVERSTEP_TOKEN. */
+  readonly token?: string;
+  /** Put into the host of the base URL as its first label: `https://eu-central-1.example.com`. */
+  readonly region?: string;
+  readonly fetch?: typeof fetch;
+}
+
+/** Ends the wait for a result. `true` waits as long as the service does by default. */
+export interface WaitForResult {
+  readonly waitForResult: true | Duration;
+  readonly signal?: AbortSignal;
+}
+
+export interface BatchItem extends Omit<TriggerOptions, 'body'> {
+  readonly workflowUrl: string;
+  /** Text is sent as it is, everything else as JSON. A batch carries no bytes. */
+  readonly body?: unknown;
+}
+
+function setting(given: string | undefined, option: string, variable: string): string {
+  const value = given ?? (typeof process === 'object' ? process.env[variable] : undefined);
+  if (value) return value;
+  throw new EverstepError(`the client has no ${option}: give the option ${option}, or set ${variable}`, {
+    status: 0,
+    code: 'no-configuration',
+  });
+}
+
+export class Client {
+  readonly runs: Runs;
+  readonly dlq: DeadLetters;
+  readonly flowControl: { readonly list: () => Promise<readonly FlowControlEntry[]> };
+  readonly keys: {
+    /** The keys that the service signs with. */
+    readonly get: () => Promise<SigningKeyPair>;
+    /** The next key becomes the current one, and a new next one is made. */
+    readonly rotate: () => Promise<SigningKeyPair>;
+  };
+  private readonly call: <T>(call: Call) => Promise<T>;
+
+  /** Throws EverstepError without a base URL or token, TypeError for a malformed base URL, RangeError for a region that its host cannot carry. */
+  constructor(options: ClientOptions = {}) {
+    const given = setting(options.baseUrl, 'baseUrl', 'EVERSTEP_URL');
+    const baseUrl = options.region === undefined ? new URL(given).toString() : withRegion(given, options.region);
+    const transport: TransportOptions = {
+      baseUrl: baseUrl.replace(/\/+$/, ''),
+      token: setting(options.token, 'token', 'EVERSTEP_TOKEN'),
+      // Looked up at each call, so that tracing and test doubles that replace the global one see the calls.
+      fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
+    };
+    // The shapes of the answers are the word of the service; a test of the service holds it to them.
+    const call = async <T>(one: Call) => (await callApi(transport, one)) as T;
+    this.call = call;
+    this.runs = new Runs(call);
+    this.dlq = new DeadLetters(call);
+    this.flowControl = {
+      list: async () =>
+        (await call<{ flowControls: FlowControlEntry[] }>({ method: 'GET', path: '/v2/flowControl/' })).flowControls,
+    };
+    this.keys = {
+      get: () => call({ method: 'GET', path: '/v2/keys' }),
+      rotate: () => call({ method: 'POST', path: '/v2/keys/rotate' }),
+    };
+  }
+
+  /** Starts a run; resolves once it is durable. With `waitForResult`, resolves when it has ended or the wait is over. */
+  trigger<Result = unknown>(
+    workflowUrl: string,
+    options: TriggerOptions & WaitForResult,
+  ): Promise<RunResult<Result> | RunUnderWay>;
+  trigger(workflowUrl: string, options?: TriggerOptions): Promise<TriggeredRun>;
+  trigger(workflowUrl: string, options: TriggerOptions & Partial<WaitForResult> = {}): Promise<TriggeredRun> {
+    const { waitForResult, signal } = options;
+    const headers = triggerHeaders(options);
+    if (waitForResult !== undefined) {
+      headers[`${NATIVE_PREFIX}Wait-For-Result`] = waitForResult === true ? 'true' : durationText(waitForResult);
+    }
+    const body = triggerBody(options.body);
+    return this.call({
+      method: 'POST',
+      path: `/v2/trigger/${encodeURIComponent(workflowUrl)}`,
+      headers,
+      ...(body === undefined ? {} : { body }),
+      ...(signal ? { signal } : {}),
+    });
+  }
+
+  /** Starts several runs in one request. Each is answered in its place; one that is refused does not stop the others. */
+  triggerMany(items: readonly BatchItem[]): Promise<readonly BatchItemResult[]> {
+    const batch = items.map(({ workflowUrl, ...options }) => {
+      const body = triggerBody(options.body);
+      if (body instanceof Uint8Array)
+        throw new TypeError('a batch carries text and JSON only; trigger runs with bytes one by one');
+      return { destination: workflowUrl, headers: triggerHeaders(options), ...(body === undefined ? {} : { body }) };
+    });
+    const headers = { 'Content-Type': 'application/json' };
+    return this.call({ method: 'POST', path: '/v2/batch/trigger', headers, body: JSON.stringify(batch) });
+  }
+
+  /** All runs of the log, newest first. The same as `runs.entries`. */
+  logs(filter: RunLogOptions = {}): AsyncGenerator<RunLogEntry, void, undefined> {
+    return this.runs.entries(filter);
+  }
+
+  /** Notifies every run that waits for the event. */
+  notify(eventId: string, data?: string | Uint8Array): Promise<readonly NotifiedWaiter[]> {
+    return this.call({
+      method: 'POST',
+      path: `/v2/notify/${encodeURIComponent(eventId)}`,
+      headers: { 'Content-Type': 'text/plain' },
+      ...(data === undefined ? {} : { body: data }),
+    });
+  }
+}

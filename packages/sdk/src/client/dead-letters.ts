@@ -1,0 +1,134 @@
+/** The dead letter queue, as calls. */
+import { overrideHeaders, type RunOverrides, type SingleRecoverOptions } from './settings.js';
+import type { Call } from './transport.js';
+import type {
+  DeadLetterEntry,
+  DeadLetterPage,
+  DeletedDeadLetters,
+  FailureFunctionState,
+  RecoveredRuns,
+  RunReference,
+} from './types.js';
+
+type OneOrMore<T> = T | readonly T[];
+
+/** Filters are combined with AND; the values of one filter with OR. Dates are Unix ms or Date, inclusive. */
+export interface DeadLetterFilter {
+  readonly fromDate?: number | Date;
+  readonly toDate?: number | Date;
+  readonly workflowUrl?: OneOrMore<string>;
+  readonly workflowRunId?: string;
+  readonly workflowCreatedAt?: number;
+  readonly label?: OneOrMore<string>;
+  readonly failureFunctionState?: OneOrMore<FailureFunctionState>;
+  readonly callerIp?: OneOrMore<string>;
+  readonly flowControlKey?: OneOrMore<string>;
+}
+
+export interface DeadLetterListOptions extends DeadLetterFilter {
+  readonly cursor?: string;
+  /** Entries per page, 1 to 100. */
+  readonly count?: number;
+}
+
+/** Which entries a bulk operation covers. With `dlqIds` (at most 50) the other filters are ignored. */
+export interface BulkOptions extends DeadLetterFilter {
+  readonly dlqIds?: readonly string[];
+  readonly cursor?: string;
+  /** At most so many in all, over all requests. */
+  readonly count?: number;
+}
+
+const DLQ = '/v2/workflows/dlq';
+const entryPath = (dlqId: string, verb = '') => `${DLQ}${verb}/${encodeURIComponent(dlqId)}`;
+
+export class DeadLetters {
+  private readonly call: <T>(call: Call) => Promise<T>;
+
+  constructor(call: <T>(call: Call) => Promise<T>) {
+    this.call = call;
+  }
+
+  /** One page, newest first. */
+  list(options: DeadLetterListOptions = {}): Promise<DeadLetterPage> {
+    return this.call({ method: 'GET', path: DLQ, query: options });
+  }
+
+  /** All entries, newest first, page by page as they are asked for. */
+  async *entries(filter: DeadLetterListOptions = {}): AsyncGenerator<DeadLetterEntry, void, undefined> {
+    let cursor = filter.cursor;
+    do {
+      const page = await this.list({ ...filter, ...(cursor ? { cursor } : {}) });
+      yield* page.messages;
+      cursor = page.cursor;
+    } while (cursor);
+  }
+
+  get(dlqId: string): Promise<DeadLetterEntry> {
+    return this.call({ method: 'GET', path: entryPath(dlqId) });
+  }
+
+  /** A new run that goes on from the failed step, with the results so far. */
+  resume(dlqId: string, options: SingleRecoverOptions = {}): Promise<RunReference> {
+    return this.call({ method: 'POST', path: entryPath(dlqId, '/resume'), headers: overrideHeaders(options) });
+  }
+
+  /** A new run from the first step, with the original payload and settings. */
+  restart(dlqId: string, options: SingleRecoverOptions = {}): Promise<RunReference> {
+    return this.call({ method: 'POST', path: entryPath(dlqId, '/restart'), headers: overrideHeaders(options) });
+  }
+
+  /** Deletes the entry; the run stays in the log. */
+  async delete(dlqId: string): Promise<void> {
+    await this.call({ method: 'DELETE', path: entryPath(dlqId) });
+  }
+
+  /** One request, at most 50 runs; see `cursor` for the rest. */
+  resumeMany(options: BulkOptions = {}, overrides: RunOverrides = {}): Promise<RecoveredRuns> {
+    return this.call({ method: 'POST', path: `${DLQ}/resume`, query: options, headers: overrideHeaders(overrides) });
+  }
+
+  /** One request, at most 50 runs; see `cursor` for the rest. */
+  restartMany(options: BulkOptions = {}, overrides: RunOverrides = {}): Promise<RecoveredRuns> {
+    return this.call({ method: 'POST', path: `${DLQ}/restart`, query: options, headers: overrideHeaders(overrides) });
+  }
+
+  /** One request, at most 50 entries; see `cursor` for the rest. The service refuses a deletion without any filter. */
+  deleteMany(options: BulkOptions): Promise<DeletedDeadLetters> {
+    return this.call({ method: 'DELETE', path: DLQ, query: options });
+  }
+
+  /** Resumes all that match, request after request, and gives the new runs as they come. */
+  resumeAll(options: BulkOptions = {}, overrides: RunOverrides = {}): AsyncGenerator<RunReference, void, undefined> {
+    return followRuns(options, (page) => this.resumeMany(page, overrides));
+  }
+
+  /** Restarts all that match, request after request, and gives the new runs as they come. */
+  restartAll(options: BulkOptions = {}, overrides: RunOverrides = {}): AsyncGenerator<RunReference, void, undefined> {
+    return followRuns(options, (page) => this.restartMany(page, overrides));
+  }
+
+  /** Deletes all that match, request after request. Resolves with how many. */
+  async deleteAll(options: BulkOptions): Promise<number> {
+    let deleted = 0;
+    let cursor = options.cursor;
+    do {
+      const page = await this.deleteMany({ ...options, ...(cursor ? { cursor } : {}) });
+      deleted += page.deleted;
+      cursor = page.cursor;
+    } while (cursor);
+    return deleted;
+  }
+}
+
+async function* followRuns(
+  options: BulkOptions,
+  request: (page: BulkOptions) => Promise<RecoveredRuns>,
+): AsyncGenerator<RunReference, void, undefined> {
+  let cursor = options.cursor;
+  do {
+    const page = await request({ ...options, ...(cursor ? { cursor } : {}) });
+    yield* page.workflowRuns;
+    cursor = page.cursor;
+  } while (cursor);
+}

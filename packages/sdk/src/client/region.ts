@@ -1,0 +1,18 @@
+/** Regions in the host of a base URL. */
+
+const REGION_LABEL = /^(queue-)?[a-z]{2}(?:-[a-z]+)+-\d+$/;
+
+/**
+ * The base URL with `region` as the first label of its host, in place of any
+ * region there. Throws RangeError when the host cannot carry one.
+ */
+export function withRegion(baseUrl: string, region: string): string {
+  const url = new URL(baseUrl);
+  const [first = '', ...rest] = url.hostname.split('.');
+  const isAddress = url.hostname.startsWith('[') || /^[\d.]+$/.test(url.hostname);
+  const present = REGION_LABEL.exec(first);
+  if (present && rest.length > 0) url.hostname = [`${present[1] ?? ''}${region}`, ...rest].join('.');
+  else if (!isAddress) url.hostname = `${region}.${url.hostname}`;
+  else throw new RangeError(`a region is the first label of a host name, and ${url.hostname} is an address`);
+  return url.toString();
+}

@@ -1,0 +1,99 @@
+/** Runs, as calls. */
+import type { Duration } from '../duration.js';
+import { durationText } from './settings.js';
+import type { Call } from './transport.js';
+import type { RunJournal, RunLogEntry, RunLogPage, RunResult, RunState, RunUnderWay } from './types.js';
+
+type OneOrMore<T> = T | readonly T[];
+
+export interface RunLogFilter {
+  readonly workflowRunId?: string;
+  readonly workflowUrl?: OneOrMore<string>;
+  /** Unix ms; tells runs of one id apart. */
+  readonly workflowCreatedAt?: number;
+  readonly state?: OneOrMore<RunState>;
+  /** Unix ms or Date, inclusive. */
+  readonly fromDate?: number | Date;
+  readonly toDate?: number | Date;
+  readonly label?: OneOrMore<string>;
+  readonly flowControlKey?: OneOrMore<string>;
+  readonly callerIp?: OneOrMore<string>;
+  /** True leaves the results of steps away. */
+  readonly trimBody?: boolean;
+}
+
+export interface RunLogOptions extends RunLogFilter {
+  readonly cursor?: string;
+  /** Runs per page, 1 to 10. */
+  readonly count?: number;
+}
+
+/** Which active runs to cancel. */
+export interface CancelManyOptions {
+  readonly workflowRunIds?: readonly string[];
+  /** A prefix, unless `workflowUrlExactMatch`. */
+  readonly workflowUrl?: string;
+  readonly workflowUrlExactMatch?: boolean;
+  readonly label?: OneOrMore<string>;
+  /** Unix ms or Date, inclusive, of the creation of the run. */
+  readonly fromDate?: number | Date;
+  readonly toDate?: number | Date;
+  readonly flowControlKey?: OneOrMore<string>;
+  readonly callerIp?: OneOrMore<string>;
+}
+
+const RUNS = '/v2/workflows/runs';
+const asMs = (date: number | Date | undefined) => (date instanceof Date ? date.getTime() : date);
+
+export class Runs {
+  private readonly call: <T>(call: Call) => Promise<T>;
+
+  constructor(call: <T>(call: Call) => Promise<T>) {
+    this.call = call;
+  }
+
+  /** One page of the run log, newest first. */
+  list(options: RunLogOptions = {}): Promise<RunLogPage> {
+    return this.call({ method: 'GET', path: '/v2/workflows/logs', query: options });
+  }
+
+  /** All runs of the log, newest first, page by page as they are asked for. */
+  async *entries(filter: RunLogOptions = {}): AsyncGenerator<RunLogEntry, void, undefined> {
+    let cursor = filter.cursor;
+    do {
+      const page = await this.list({ ...filter, ...(cursor ? { cursor } : {}) });
+      yield* page.runs;
+      cursor = page.cursor;
+    } while (cursor);
+  }
+
+  /** The run with all its steps and attempts: the latest of this id, or the one created at `workflowCreatedAt`. */
+  get(workflowRunId: string, options: { readonly workflowCreatedAt?: number } = {}): Promise<RunJournal> {
+    return this.call({ method: 'GET', path: `${RUNS}/${encodeURIComponent(workflowRunId)}`, query: options });
+  }
+
+  /** How the run ended. Waits for that at most `timeout`; then it says that the run is under way. */
+  result<Result = unknown>(
+    workflowRunId: string,
+    options: { readonly timeout?: Duration; readonly workflowCreatedAt?: number; readonly signal?: AbortSignal } = {},
+  ): Promise<RunResult<Result> | RunUnderWay> {
+    const { timeout, signal, ...query } = options;
+    return this.call({
+      method: 'GET',
+      path: `${RUNS}/${encodeURIComponent(workflowRunId)}/result`,
+      query: { ...query, ...(timeout === undefined ? {} : { timeout: durationText(timeout) }) },
+      ...(signal ? { signal } : {}),
+    });
+  }
+
+  async cancel(workflowRunId: string): Promise<void> {
+    await this.call({ method: 'DELETE', path: `${RUNS}/${encodeURIComponent(workflowRunId)}` });
+  }
+
+  /** Cancels active runs; says how many. */
+  cancelMany(options: CancelManyOptions): Promise<{ readonly cancelled: number }> {
+    const { fromDate, toDate, ...others } = options;
+    const body = JSON.stringify({ ...others, fromDate: asMs(fromDate), toDate: asMs(toDate) });
+    return this.call({ method: 'DELETE', path: RUNS, headers: { 'Content-Type': 'application/json' }, body });
+  }
+}

@@ -1,0 +1,90 @@
+/** One call of the API: builds the request, and turns everything but success into an EverstepError. */
+import { describeError, EverstepError } from '../errors.js';
+
+export type QueryValue = string | number | boolean | readonly (string | number)[] | undefined;
+export type Query = Readonly<Record<string, QueryValue>>;
+
+export interface Call {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly path: string;
+  readonly query?: object;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array | string;
+  readonly signal?: AbortSignal;
+}
+
+export interface TransportOptions {
+  /** Without a slash at the end. */
+  readonly baseUrl: string;
+  readonly token: string;
+  readonly fetch: typeof fetch;
+}
+
+const MAX_SHOWN = 200;
+
+/** Several values repeat the parameter, so that a comma inside one is told from one between two. */
+export function queryText(query: object | undefined): string {
+  const parts: string[] = [];
+  for (const [name, value] of Object.entries(query ?? {})) {
+    for (const one of Array.isArray(value) ? value : [value]) {
+      if (one === undefined) continue;
+      parts.push(`${encodeURIComponent(name)}=${encodeURIComponent(one instanceof Date ? one.getTime() : String(one))}`);
+    }
+    // An empty list must not turn into no filter at all.
+    if (Array.isArray(value) && value.length === 0) parts.push(`${encodeURIComponent(name)}=`);
+  }
+  return parts.length > 0 ? `?${parts.join('&')}` : '';
+}
+
+/** fetch takes headers as bytes; the service reads them as UTF-8. */
+function headerBytes(value: string): string {
+  let bytes = '';
+  for (const byte of new TextEncoder().encode(value)) bytes += String.fromCharCode(byte);
+  return bytes;
+}
+
+function messageOf(text: string, status: number): string {
+  try {
+    const body: unknown = JSON.parse(text);
+    if (typeof body === 'object' && body !== null && 'error' in body && typeof body.error === 'string') return body.error;
+  } catch {
+    // Not an error of the service: shown as it is.
+  }
+  return `the answer has status ${status}${text.trim() ? `: ${text.trim().slice(0, MAX_SHOWN)}` : ''}`;
+}
+
+/** The JSON value of a successful answer. Rejects with EverstepError, or with the reason of `signal`. */
+export async function callApi(options: TransportOptions, call: Call): Promise<unknown> {
+  const headers: Record<string, string> = { Authorization: `Bearer ${options.token}` };
+  for (const [name, value] of Object.entries(call.headers ?? {})) headers[name] = headerBytes(value);
+  const { body } = call;
+  let response: Response;
+  let text: string;
+  try {
+    response = await options.fetch(`${options.baseUrl}${call.path}${queryText(call.query)}`, {
+      method: call.method,
+      headers,
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? new TextEncoder().encode(body) : new Uint8Array(body) }),
+      ...(call.signal ? { signal: call.signal } : {}),
+    });
+    text = await response.text();
+  } catch (error) {
+    if (call.signal?.aborted) throw call.signal.reason;
+    const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+    throw new EverstepError(`no answer from ${options.baseUrl}: ${describeError(cause).message}`, {
+      status: 0,
+      code: 'unreachable',
+      cause: error,
+    });
+  }
+  const { status } = response;
+  if (!response.ok) {
+    throw new EverstepError(messageOf(text, status), { status, code: response.headers.get('Svc-Error-Code') ?? 'unknown' });
+  }
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    const message = `the answer is not JSON; is ${options.baseUrl} the address of the service? It begins: ${text.slice(0, MAX_SHOWN)}`;
+    throw new EverstepError(message, { status, code: 'unknown', cause });
+  }
+}

@@ -1,0 +1,219 @@
+/** What the API of the service answers. All times are Unix ms unless said otherwise. */
+import type { StepType } from '../protocol.js';
+
+export type RunState = 'RUN_STARTED' | 'RUN_SUCCESS' | 'RUN_FAILED' | 'RUN_CANCELED';
+export type StepState = 'STEP_SUCCESS' | 'STEP_PROGRESS' | 'STEP_RETRY' | 'STEP_FAILED' | 'STEP_CANCELED';
+export type FailureFunctionState = 'CALLBACK_INPROGRESS' | 'CALLBACK_SUCCESS' | 'CALLBACK_FAIL' | 'CALLBACK_CANCELED';
+
+/** Identity of a run: an id may be used again after the run ended. */
+export interface RunReference {
+  readonly workflowRunId: string;
+  readonly workflowCreatedAt: number;
+}
+
+export interface TriggeredRun extends RunReference {
+  /** True when no run was created, because this one has the id or the deduplication id already. */
+  readonly deduplicated?: true;
+}
+
+export interface RunUnderWay extends TriggeredRun {
+  readonly workflowState: 'RUN_STARTED';
+}
+
+export interface RunResult<Result = unknown> extends TriggeredRun {
+  readonly workflowState: Exclude<RunState, 'RUN_STARTED'>;
+  /** What the workflow returned; absent when it returned nothing or did not succeed. */
+  readonly result?: Result;
+  /** Why it failed. */
+  readonly error?: string;
+}
+
+/** One item of a batch: the run, or why there is none. */
+export type BatchItemResult = TriggeredRun | { readonly error: string };
+
+export interface RunLink extends RunReference {
+  readonly kind: 'resume' | 'restart';
+  readonly dlqId?: string;
+}
+
+interface RunFields {
+  readonly workflowRunId: string;
+  readonly workflowUrl: string;
+  readonly workflowState: RunState;
+  readonly workflowRunCreatedAt: number;
+  readonly workflowRunCompletedAt?: number;
+  /** The run that this one resumes or restarts. */
+  readonly workflowRunOrigin?: RunLink;
+  /** The run that this one was resumed or restarted as. */
+  readonly workflowRunBecame?: RunLink;
+  /** The DLQ entry that the run has now. */
+  readonly dlqId?: string;
+  readonly callerIP: string;
+  /** The first of the labels. */
+  readonly label?: string;
+  readonly labels: readonly string[];
+  readonly flowControlKey?: string;
+}
+
+interface SleepFields {
+  /** Length of a SleepFor, ms. */
+  readonly sleepFor?: number;
+  readonly sleepUntil?: number;
+}
+
+export interface LoggedStep extends SleepFields {
+  readonly stepId?: number;
+  readonly stepName?: string;
+  readonly stepType?: 'Initial' | StepType;
+  readonly callType: 'step';
+  readonly messageId: string;
+  /** JSON text. */
+  readonly out?: string;
+  readonly concurrent: number;
+  readonly state: StepState;
+  readonly createdAt: number;
+  readonly errors?: readonly {
+    readonly error: string;
+    readonly status?: number;
+    readonly time: number;
+    readonly retried: number;
+  }[];
+}
+
+export interface StepGroup {
+  /** `next`: what is being attempted now. */
+  readonly type: 'sequential' | 'parallel' | 'next';
+  readonly steps: readonly LoggedStep[];
+}
+
+export interface RunLogEntry extends RunFields {
+  /** JSON text of what the workflow returned. */
+  readonly workflowRunResponse?: string;
+  readonly workflowRunError?: string;
+  readonly steps: readonly StepGroup[];
+}
+
+export interface RunLogPage {
+  /** Absent at the end. */
+  readonly cursor?: string;
+  readonly runs: readonly RunLogEntry[];
+}
+
+export interface JournalStep extends SleepFields {
+  readonly stepId: number;
+  readonly stepName: string;
+  readonly stepType: StepType;
+  readonly messageId: string;
+  /** JSON text. */
+  readonly out?: string;
+  /** Position of the first step that was planned together with this one. */
+  readonly group: number;
+  readonly concurrent: number;
+  readonly createdAt: number;
+  readonly completedAt: number;
+}
+
+export interface OpenTask extends SleepFields {
+  readonly kind: 'advance' | 'step' | 'sleep';
+  readonly stepId?: number;
+  readonly stepName?: string;
+  readonly stepType?: StepType;
+  readonly messageId: string;
+  readonly retried?: number;
+  readonly dueAt?: number;
+  readonly createdAt: number;
+}
+
+export interface FailedAttempt {
+  readonly stepId?: number;
+  readonly stepName?: string;
+  readonly messageId: string;
+  readonly retried: number;
+  readonly time: number;
+  readonly cause: 'network' | 'timeout' | 'http' | 'step' | 'workflow' | 'not-protocol' | 'refused' | 'blocked-address';
+  readonly error: string;
+  readonly status?: number;
+  /** Absent when this was the last attempt. */
+  readonly retryAt?: number;
+}
+
+export interface RunJournal extends RunFields {
+  readonly workflowCreatedAt: number;
+  readonly maxRetries: number;
+  readonly retryDelay?: string;
+  readonly timeoutMs: number;
+  readonly failureCallback?: string;
+  readonly result?: unknown;
+  readonly error?: string;
+  /** In the order in which they were recorded. */
+  readonly steps: readonly JournalStep[];
+  readonly tasks: readonly OpenTask[];
+  /** Oldest first. */
+  readonly attempts: readonly FailedAttempt[];
+}
+
+export type HeaderMap = Readonly<Record<string, readonly string[]>>;
+
+export interface DeadLetterEntry {
+  readonly dlqId: string;
+  readonly workflowUrl: string;
+  readonly workflowRunId: string;
+  readonly workflowCreatedAt: number;
+  readonly url: string;
+  readonly method: string;
+  readonly header: HeaderMap;
+  readonly body?: string;
+  readonly bodyBase64?: string;
+  readonly maxRetries: number;
+  /** When the run failed. */
+  readonly createdAt: number;
+  readonly failureCallback?: string;
+  readonly callerIP: string;
+  readonly label?: string;
+  readonly labels: readonly string[];
+  readonly flowControlKey?: string;
+  readonly failureFunctionState?: FailureFunctionState;
+  readonly responseStatus?: number;
+  readonly responseHeader?: HeaderMap;
+  readonly responseBody?: string;
+  readonly responseBodyBase64?: string;
+  readonly error: string;
+}
+
+export interface DeadLetterPage {
+  /** Empty at the end. */
+  readonly cursor: string;
+  readonly messages: readonly DeadLetterEntry[];
+}
+
+export interface RecoveredRuns {
+  readonly workflowRuns: readonly RunReference[];
+  /** Empty when everything is done. */
+  readonly cursor: string;
+}
+
+export interface DeletedDeadLetters {
+  readonly deleted: number;
+  /** Empty when everything is done. */
+  readonly cursor: string;
+}
+
+export interface NotifiedWaiter {
+  readonly waiter: {
+    readonly url: string;
+    readonly headers: HeaderMap;
+    /** Unix seconds. */
+    readonly deadline: number;
+  };
+  readonly messageId: string;
+}
+
+export interface FlowControlEntry {
+  readonly flowControlKey: string;
+  readonly waitListSize: number;
+}
+
+export interface SigningKeyPair {
+  readonly current: string;
+  readonly next: string;
+}
