@@ -1,4 +1,4 @@
-export { type BatchItem, Client, type ClientOptions, type WaitForResult } from './client/client.js';
+export { type BatchItem, Client, type ClientOptions } from './client/client.js';
 export type { BulkOptions, DeadLetterFilter, DeadLetterListOptions } from './client/dead-letters.js';
 export type { CancelManyOptions, RunLogFilter, RunLogOptions } from './client/runs.js';
 export type { FlowControlSettings, RunOverrides, SingleRecoverOptions, TriggerOptions } from './client/settings.js';

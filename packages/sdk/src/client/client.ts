@@ -28,13 +28,7 @@ export interface ClientOptions {
   readonly fetch?: typeof fetch;
 }
 
-/** Ends the wait for a result. `true` waits as long as the service does by default. */
-export interface WaitForResult {
-  readonly waitForResult: true | Duration;
-  readonly signal?: AbortSignal;
-}
-
-export interface BatchItem extends Omit<TriggerOptions, 'body'> {
+export interface BatchItem extends Omit<TriggerOptions, 'body' | 'waitForResult' | 'signal'> {
   readonly workflowUrl: string;
   /** Text is sent as it is, everything else as JSON. A batch carries no bytes. */
   readonly body?: unknown;
@@ -89,10 +83,11 @@ export class Client {
   /** Starts a run; resolves once it is durable. With `waitForResult`, resolves when it has ended or the wait is over. */
   trigger<Result = unknown>(
     workflowUrl: string,
-    options: TriggerOptions & WaitForResult,
+    options: TriggerOptions & { readonly waitForResult: true | Duration },
   ): Promise<RunResult<Result> | RunUnderWay>;
-  trigger(workflowUrl: string, options?: TriggerOptions): Promise<TriggeredRun>;
-  trigger(workflowUrl: string, options: TriggerOptions & Partial<WaitForResult> = {}): Promise<TriggeredRun> {
+  trigger(workflowUrl: string, options?: TriggerOptions & { readonly waitForResult?: undefined }): Promise<TriggeredRun>;
+  trigger(workflowUrl: string, options?: TriggerOptions): Promise<TriggeredRun | RunResult | RunUnderWay>;
+  trigger(workflowUrl: string, options: TriggerOptions = {}): Promise<TriggeredRun | RunResult | RunUnderWay> {
     const { waitForResult, signal } = options;
     const headers = triggerHeaders(options);
     if (waitForResult !== undefined) {

@@ -37,6 +37,10 @@ export interface TriggerOptions extends RunOverrides {
   readonly timeout?: Duration;
   readonly deduplicationId?: string;
   readonly contentBasedDeduplication?: boolean;
+  /** Answers when the run has ended, or after this time; `true` leaves the time to the service. */
+  readonly waitForResult?: true | Duration;
+  /** Ends the call, not the run. */
+  readonly signal?: AbortSignal;
 }
 
 /** Overrides of a single resume or restart. */
