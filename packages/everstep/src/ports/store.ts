@@ -8,6 +8,9 @@
  * its guards does not hold, none of its writes happen and its result says
  * which guard; other units of the batch are not touched by that. Later units
  * see what earlier ones wrote.
+ *
+ * Texts are well-formed Unicode without U+0000: not every store can keep
+ * others, so they are kept out where they come in. JSON text always is.
  */
 import type {
   DeadLetter,

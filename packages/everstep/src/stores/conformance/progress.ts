@@ -92,7 +92,7 @@ export function progressConformance(open: OpenStore): void {
         const journal = [
           sampleStep(0, { stepId: 3 }),
           sampleStep(1, { stepId: 1, type: 'SleepFor', out: null, sleepMs: 10, wakeAt: T0 + 10, concurrent: 3 }),
-          sampleStep(2, { stepId: 2, out: '"\u0000 ☃"' }),
+          sampleStep(2, { stepId: 2, out: JSON.stringify('\u0000 ☃ \ud800') }),
         ];
         await apply(store, [creation(run), creation(sampleRun(2))]);
         // Another run in between: journals do not run into each other.

@@ -71,6 +71,7 @@ export class SqliteAccounts implements AccountStore {
 
   async secret({ name, value }: { readonly name: string; readonly value: string }): Promise<string> {
     this.insertSecret.run(name, value);
+    await this.connection.durable();
     const row = this.selectSecret.get(name);
     return row ? text(row, 'value') : value;
   }
@@ -78,6 +79,7 @@ export class SqliteAccounts implements AccountStore {
   async createInstance(instance: QueueInstance): Promise<void> {
     const { instanceId, region, name, createdAt, currentSigningKey, nextSigningKey } = instance;
     this.insertInstance.run(instanceId, region, name, createdAt, currentSigningKey, nextSigningKey);
+    await this.connection.durable();
   }
 
   async findInstance({ instanceId }: { readonly instanceId: string }): Promise<QueueInstance | null> {
@@ -92,10 +94,12 @@ export class SqliteAccounts implements AccountStore {
   async setSigningKeys(query: { readonly instanceId: string; readonly current: string; readonly next: string }): Promise<void> {
     const { changes } = this.updateSigningKeys.run(query.current, query.next, query.instanceId);
     if (changes !== 1) throw new Error(`there is no queue instance ${query.instanceId}`);
+    await this.connection.durable();
   }
 
   async createToken(token: TokenRecord): Promise<void> {
     this.insertToken.run(token.tokenId, token.instanceId, token.access, token.createdAt, token.revokedAt);
+    await this.connection.durable();
   }
 
   async findToken({ tokenId }: { readonly tokenId: string }): Promise<TokenRecord | null> {
@@ -110,6 +114,7 @@ export class SqliteAccounts implements AccountStore {
   /** A token that is revoked already keeps its first time. */
   async revokeToken({ tokenId, at }: { readonly tokenId: string; readonly at: number }): Promise<void> {
     this.updateRevoked.run(at, tokenId);
+    await this.connection.durable();
   }
 
   async createUser({ user, apiKey }: { readonly user: UserRecord; readonly apiKey: ApiKeyRecord }): Promise<void> {
@@ -117,6 +122,7 @@ export class SqliteAccounts implements AccountStore {
       this.insertUser.run(user.userId, user.email, user.createdAt);
       this.insertApiKey.run(apiKey.apiKeyId, apiKey.userId, apiKey.name, apiKey.keyHash, apiKey.createdAt);
     });
+    await this.connection.durable();
   }
 
   async listUsers(): Promise<readonly UserRecord[]> {

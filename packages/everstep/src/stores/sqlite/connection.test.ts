@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -108,6 +108,17 @@ describe('a store file', () => {
     const file = join(directory, 'garbage.db');
     await writeFile(file, 'this is not a database, whatever its name says. '.repeat(100));
     await assert.rejects(openSqliteStore({ file }), isOpenError('not-a-store', /not a database/));
+  });
+
+  test('is readable by its owner alone, and so is its log', async () => {
+    const file = join(directory, 'private.db');
+    const store = await openSqliteStore({ file });
+    for (const path of [file, `${file}-wal`]) assert.equal((await stat(path)).mode & 0o777, 0o600, path);
+    await store.close();
+  });
+
+  test('in a directory that does not exist is an error that names it', async () => {
+    await assert.rejects(openSqliteStore({ file: join(directory, 'nowhere', 'x.db') }), /ENOENT.*nowhere/);
   });
 
   test('syncs every commit to the disk and keeps its log from growing without end', () => {

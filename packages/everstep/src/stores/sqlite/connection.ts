@@ -1,5 +1,7 @@
 /** The one connection to the database file: opened exclusively, migrated, with every statement prepared once. */
+import { closeSync, openSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { LogSync } from './log-sync.js';
 import { MIGRATIONS } from './migrations/index.js';
 
 /** Marks the file as ours ("EVST"), so that another program's database is not taken for one. */
@@ -9,6 +11,9 @@ const PAGE_CACHE_KIB = 16 * 1024;
 /** Pages in the write-ahead log at which SQLite moves them into the file: about 16 MiB. */
 const CHECKPOINT_PAGES = 4000;
 const KEPT_LOG_BYTES = 64 * 1024 * 1024;
+
+const IN_MEMORY = ':memory:';
+const OWNER_ONLY = 0o600;
 
 const SQLITE_BUSY = 5;
 const SQLITE_CORRUPT = 11;
@@ -30,9 +35,11 @@ export interface Connection {
   /** Each statement is prepared once and kept by its caller. */
   prepare(sql: string): StatementSync;
   exec(sql: string): void;
+  /** Resolves when everything that was committed before is on the disk. */
+  durable(): Promise<void>;
   /** The SQL of every statement that was prepared. */
   readonly statements: readonly string[];
-  close(): void;
+  close(): Promise<void>;
 }
 
 function pragma(database: DatabaseSync, name: string): number {
@@ -99,17 +106,28 @@ function explained(error: unknown, file: string): unknown {
   }
 }
 
+/** The store keeps signing keys: nobody but the service's own user reads it. Its log gets the same mode from SQLite. */
+function createPrivately(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', OWNER_ONLY));
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  }
+}
+
 /** Throws StoreOpenError when the file is in use, of a newer version, or no store. */
 export function openConnection(file: string): Connection {
+  if (file !== IN_MEMORY) createPrivately(file);
   const database = new DatabaseSync(file);
   try {
+    // NORMAL and not FULL, because the sync at the end of a commit is ours to make: LogSync.
     // Exclusive before the first access: the lock is taken then, kept until the end, and given back by the
     // system when the process dies. It also lets the log's index live in plain memory.
     database.exec(`
       PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS};
       PRAGMA locking_mode = EXCLUSIVE;
       PRAGMA journal_mode = WAL;
-      PRAGMA synchronous = FULL;
+      PRAGMA synchronous = NORMAL;
       PRAGMA cache_size = -${PAGE_CACHE_KIB};
       PRAGMA temp_store = MEMORY;
       PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES};
@@ -121,6 +139,7 @@ export function openConnection(file: string): Connection {
     throw explained(error, file);
   }
   const statements: string[] = [];
+  const log = file === ':memory:' ? null : new LogSync(file);
   let open = true;
   return {
     statements,
@@ -129,9 +148,12 @@ export function openConnection(file: string): Connection {
       return database.prepare(sql);
     },
     exec: (sql) => database.exec(sql),
-    close() {
-      if (open) database.close();
+    durable: () => log?.reached() ?? Promise.resolve(),
+    async close() {
+      if (!open) return;
       open = false;
+      await log?.close();
+      database.close();
     },
   };
 }

@@ -29,7 +29,11 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
   const runs = new RunListing(parts, reader);
   const deadLetters = new DeadLetterListing(parts, reader);
   return {
-    commit: async (units) => batches.commit(units),
+    commit: async (units) => {
+      const results = batches.commit(units);
+      await connection.durable();
+      return results;
+    },
     loadRun: async ({ runKey }) => reader.loadRun(runKey),
     loadPayload: async ({ runKey }) => reader.loadPayload(runKey),
     loadJournal: async ({ runKey, from }) => reader.loadJournal(runKey, from),
