@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, mock, test } from 'node:test';
+import type { Store } from '../../ports/store.js';
+import { openSqliteStore } from './index.js';
+
+type Done = (error: Error | null) => void;
+
+/** Syncs that were asked for and are not answered yet. */
+let asked: Done[] = [];
+let directory: string;
+let store: Store;
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'everstep-log-sync-'));
+  asked = [];
+  store = await openSqliteStore({ file: join(directory, 'store.db') });
+  mock.method(fs, 'fdatasync', (_descriptor: number, done: Done) => asked.push(done));
+  syncBuiltinESMExports();
+});
+
+afterEach(async () => {
+  mock.restoreAll();
+  syncBuiltinESMExports();
+  await store.close();
+  await rm(directory, { recursive: true });
+});
+
+const flowControl = { key: 'k', parallelism: 1 };
+const commit = () =>
+  store.commit([{ guards: [], writes: [{ kind: 'put-flow-control', instanceId: 'qi_1', flowControl, at: 1 }] }]);
+
+function follow(promise: Promise<unknown>): { state: string } {
+  const followed = { state: 'open' };
+  promise.then(
+    () => {
+      followed.state = 'resolved';
+    },
+    () => {
+      followed.state = 'rejected';
+    },
+  );
+  return followed;
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+test('a commit is answered only after the log is on the disk', async () => {
+  const answer = follow(commit());
+  await turn();
+  assert.equal(asked.length, 1);
+  assert.equal(answer.state, 'open');
+  asked[0]?.(null);
+  await turn();
+  assert.equal(answer.state, 'resolved');
+});
+
+test('what is committed while a sync is under way shares the next one', async () => {
+  const first = follow(commit());
+  const others = [follow(commit()), follow(commit()), follow(commit())];
+  await turn();
+  assert.equal(asked.length, 1);
+  asked[0]?.(null);
+  await turn();
+  assert.equal(first.state, 'resolved');
+  assert.deepEqual(
+    others.map(({ state }) => state),
+    ['open', 'open', 'open'],
+  );
+  assert.equal(asked.length, 2);
+  asked[1]?.(null);
+  await turn();
+  assert.ok(others.every(({ state }) => state === 'resolved'));
+});
+
+test('after a sync that failed nothing is acknowledged any more', async () => {
+  const first = follow(commit());
+  await turn();
+  asked[0]?.(new Error('EIO: i/o error'));
+  await turn();
+  assert.equal(first.state, 'rejected');
+  await assert.rejects(commit(), /could not be synced to the disk: EIO/);
+});
+
+test('accounts are durable when they are answered, too', async () => {
+  const answer = follow(
+    store.accounts.createToken({ tokenId: 't', instanceId: 'qi_1', access: 'read-only', createdAt: 1, revokedAt: null }),
+  );
+  await turn();
+  assert.equal(answer.state, 'open');
+  asked[0]?.(null);
+  await turn();
+  assert.equal(answer.state, 'resolved');
+});
