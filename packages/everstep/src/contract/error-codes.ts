@@ -19,6 +19,7 @@ export const ERROR_CODES = Object.freeze({
   'not-found': { status: 404, about: 'There is no such thing, or not for this token.' },
   'unknown-route': { status: 404, about: 'No operation has this path.' },
   'method-not-allowed': { status: 405, about: 'The path exists, but not with this method.' },
+  'request-timeout': { status: 408, about: 'The request did not arrive as a whole in time.' },
   'run-id-taken': { status: 409, about: 'An active run already has this id.' },
   'run-not-active': { status: 409, about: 'The run has ended, so it cannot be canceled.' },
   'body-too-large': { status: 413, about: 'The body is over the limit.' },

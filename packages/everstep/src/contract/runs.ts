@@ -1,0 +1,238 @@
+/** Wire schemas of runs, their logs and their journals. */
+import Type, { type Static } from 'typebox';
+
+const CLOSED = { additionalProperties: false } as const;
+const unixMs = (description: string) => Type.Integer({ format: 'int64', description: `${description}, Unix ms` });
+
+export const RUN_STATES = ['RUN_STARTED', 'RUN_SUCCESS', 'RUN_FAILED', 'RUN_CANCELED'] as const;
+export const STEP_STATES = ['STEP_SUCCESS', 'STEP_PROGRESS', 'STEP_RETRY', 'STEP_FAILED', 'STEP_CANCELED'] as const;
+export const STEP_TYPES = [
+  'Initial',
+  'Run',
+  'SleepFor',
+  'SleepUntil',
+  'Wait',
+  'Notify',
+  'Call',
+  'Invoke',
+  'CreateWebhook',
+  'WaitForWebhook',
+] as const;
+
+export type RunState = (typeof RUN_STATES)[number];
+export type StepState = (typeof STEP_STATES)[number];
+
+export const RunStateSchema = Type.Enum([...RUN_STATES], { type: 'string' });
+const StepStateSchema = Type.Enum([...STEP_STATES], { type: 'string' });
+const StepTypeSchema = Type.Enum([...STEP_TYPES], { type: 'string' });
+
+/** Identity of a run: an id may be used again after the run ended, so the time of creation belongs to it. */
+export const RunReferenceSchema = Type.Object(
+  { workflowRunId: Type.String(), workflowCreatedAt: unixMs('Creation of the run') },
+  { ...CLOSED, description: 'A run: its id, and when it was created.' },
+);
+
+export const TriggeredRun = Type.Object(
+  {
+    workflowRunId: Type.String(),
+    workflowCreatedAt: unixMs('Creation of the run'),
+    deduplicated: Type.Optional(
+      Type.Literal(true, { description: 'No run was created: this one has the id, or the deduplication id, already.' }),
+    ),
+  },
+  CLOSED,
+);
+export type TriggeredRun = Static<typeof TriggeredRun>;
+
+/** The JSON value that the workflow returned. */
+const ResultValue = Type.Unknown({ description: 'What the workflow returned, as JSON; absent when it returned nothing.' });
+
+const whileItRuns = {
+  workflowRunId: Type.String(),
+  workflowCreatedAt: unixMs('Creation of the run'),
+  deduplicated: Type.Optional(Type.Literal(true)),
+};
+export const RunUnderWay = Type.Object(
+  { ...whileItRuns, workflowState: Type.Literal('RUN_STARTED') },
+  { ...CLOSED, description: 'The run has not ended yet.' },
+);
+export const RunResult = Type.Object(
+  {
+    ...whileItRuns,
+    workflowState: Type.Enum(['RUN_SUCCESS', 'RUN_FAILED', 'RUN_CANCELED'], { type: 'string' }),
+    result: Type.Optional(ResultValue),
+    error: Type.Optional(Type.String({ description: 'Why the run failed.' })),
+  },
+  { ...CLOSED, description: 'How the run ended: with a result, an error, or neither when it was canceled.' },
+);
+export type RunResult = Static<typeof RunResult>;
+
+/** A failed attempt as the logs show it. */
+export const AttemptError = Type.Object(
+  {
+    error: Type.String(),
+    status: Type.Optional(Type.Integer({ description: 'HTTP status of the answer, when there was one.' })),
+    time: unixMs('When the attempt failed'),
+    retried: Type.Integer({ description: 'Failed attempts before this one.' }),
+  },
+  CLOSED,
+);
+export type AttemptError = Static<typeof AttemptError>;
+
+const sleepFields = {
+  sleepFor: Type.Optional(Type.Integer({ description: 'Length of a SleepFor, ms.' })),
+  sleepUntil: Type.Optional(unixMs('When a sleep ends')),
+};
+
+export const LoggedStep = Type.Object(
+  {
+    stepId: Type.Optional(
+      Type.Integer({ description: 'Position of the step; absent on the initial step and where it is not known yet.' }),
+    ),
+    stepName: Type.Optional(Type.String({ description: 'Absent where the step that is attempted is not known yet.' })),
+    stepType: Type.Optional(StepTypeSchema),
+    callType: Type.Literal('step'),
+    messageId: Type.String(),
+    out: Type.Optional(Type.String({ description: 'Result of the step as JSON text; absent when it has none.' })),
+    concurrent: Type.Integer({ description: 'How many steps run concurrently in the group.' }),
+    state: StepStateSchema,
+    createdAt: unixMs('When the step was planned'),
+    ...sleepFields,
+    errors: Type.Optional(
+      Type.Array(AttemptError, { description: 'Failed attempts, oldest first; absent when there were none.' }),
+    ),
+  },
+  CLOSED,
+);
+export type LoggedStep = Static<typeof LoggedStep>;
+
+export const StepGroup = Type.Object(
+  {
+    type: Type.Enum(['sequential', 'parallel', 'next'], {
+      type: 'string',
+      description: 'next: what is being attempted now.',
+    }),
+    steps: Type.Array(LoggedStep),
+  },
+  CLOSED,
+);
+export type StepGroup = Static<typeof StepGroup>;
+
+/** Where a run came from, or what became of it. */
+const RunLink = Type.Object(
+  {
+    kind: Type.Enum(['resume', 'restart'], { type: 'string' }),
+    workflowRunId: Type.String(),
+    workflowCreatedAt: unixMs('Creation of the run'),
+    dlqId: Type.Optional(Type.String({ description: 'The DLQ entry that the run was made from.' })),
+  },
+  CLOSED,
+);
+
+const runFields = {
+  workflowRunId: Type.String(),
+  workflowUrl: Type.String(),
+  workflowState: RunStateSchema,
+  workflowRunCreatedAt: unixMs('Creation of the run'),
+  workflowRunCompletedAt: Type.Optional(unixMs('End of the run')),
+  workflowRunOrigin: Type.Optional(RunLink),
+  workflowRunBecame: Type.Optional(RunLink),
+  dlqId: Type.Optional(Type.String({ description: 'The DLQ entry that the run has now.' })),
+  callerIP: Type.String(),
+  label: Type.Optional(Type.String({ description: 'The first of the labels.' })),
+  labels: Type.Array(Type.String()),
+  flowControlKey: Type.Optional(Type.String()),
+};
+
+export const RunLogEntry = Type.Object(
+  {
+    ...runFields,
+    workflowRunResponse: Type.Optional(Type.String({ description: 'What the workflow returned, as JSON text.' })),
+    workflowRunError: Type.Optional(Type.String({ description: 'Why the run failed.' })),
+    steps: Type.Array(StepGroup),
+  },
+  CLOSED,
+);
+export type RunLogEntry = Static<typeof RunLogEntry>;
+
+export const RunLogPage = Type.Object(
+  {
+    cursor: Type.Optional(Type.String({ description: 'Where the next page begins; absent at the end.' })),
+    runs: Type.Array(RunLogEntry),
+  },
+  CLOSED,
+);
+
+const JournalStep = Type.Object(
+  {
+    stepId: Type.Integer(),
+    stepName: Type.String(),
+    stepType: StepTypeSchema,
+    messageId: Type.String(),
+    out: Type.Optional(Type.String({ description: 'Result of the step as JSON text; absent when it has none.' })),
+    group: Type.Integer({ description: 'Position of the first step that was planned together with this one.' }),
+    concurrent: Type.Integer(),
+    createdAt: unixMs('When the step was planned'),
+    completedAt: unixMs('When the result was recorded'),
+    ...sleepFields,
+  },
+  CLOSED,
+);
+
+const OpenTask = Type.Object(
+  {
+    kind: Type.Enum(['advance', 'step', 'sleep'], {
+      type: 'string',
+      description: 'advance: the workflow is asked to go on; step: a planned step is executed; sleep: a time is waited for.',
+    }),
+    stepId: Type.Optional(Type.Integer()),
+    stepName: Type.Optional(Type.String()),
+    stepType: Type.Optional(StepTypeSchema),
+    messageId: Type.String(),
+    retried: Type.Optional(Type.Integer({ description: 'Failed attempts so far.' })),
+    dueAt: Type.Optional(unixMs('When it is acted on next; absent when the run has ended')),
+    createdAt: unixMs('When it was planned'),
+    ...sleepFields,
+  },
+  CLOSED,
+);
+
+const FailedAttemptSchema = Type.Object(
+  {
+    stepId: Type.Optional(Type.Integer({ description: 'Absent when the code between steps failed.' })),
+    stepName: Type.Optional(Type.String()),
+    messageId: Type.String(),
+    retried: Type.Integer({ description: 'Failed attempts of this message before this one.' }),
+    time: unixMs('When it failed'),
+    cause: Type.Enum(['network', 'timeout', 'http', 'step', 'workflow', 'not-protocol', 'refused', 'blocked-address'], {
+      type: 'string',
+    }),
+    error: Type.String(),
+    status: Type.Optional(Type.Integer()),
+    retryAt: Type.Optional(unixMs('When it is tried again; absent when this was the last attempt')),
+  },
+  CLOSED,
+);
+
+export const RunJournal = Type.Object(
+  {
+    workflowCreatedAt: unixMs('Creation of the run'),
+    ...runFields,
+    maxRetries: Type.Integer(),
+    retryDelay: Type.Optional(Type.String()),
+    timeoutMs: Type.Integer({ description: 'How long one delivery may take, ms.' }),
+    failureCallback: Type.Optional(Type.String()),
+    result: Type.Optional(ResultValue),
+    error: Type.Optional(Type.String({ description: 'Why the run failed.' })),
+    steps: Type.Array(JournalStep, { description: 'In the order in which they were recorded.' }),
+    tasks: Type.Array(OpenTask, { description: 'What the service still owes the run.' }),
+    attempts: Type.Array(FailedAttemptSchema, { description: 'Failed attempts, oldest first.' }),
+  },
+  CLOSED,
+);
+export type RunJournal = Static<typeof RunJournal>;
+
+export const Cancelled = Type.Object(
+  { cancelled: Type.Integer({ description: 'How many runs were canceled by this call.' }) },
+  CLOSED,
+);

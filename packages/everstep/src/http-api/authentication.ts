@@ -1,0 +1,52 @@
+/** Who sent a request: the token from the header or the query, verified for the region of the host. */
+import type { Authority, Caller, TokenVerdict } from '../accounts/authority.js';
+import { ApiError } from '../contract/error-codes.js';
+import type { Dialect } from '../dialects/index.js';
+import { shown } from './parameters/unacceptable.js';
+import type { Region } from './region.js';
+import { type Target, takeToken } from './target.js';
+
+const CHALLENGE = { 'www-authenticate': 'Bearer' } as const;
+const BEARER = /^bearer +(\S+) *$/i;
+
+export interface Credential {
+  readonly token: string;
+  /** The target without the parameter that carried the token. */
+  readonly target: Target;
+}
+
+/** The header wins: a token parameter beside it belongs to somebody else and stays where it is. Throws ApiError. */
+export function credentialOf(authorization: string | undefined, target: Target, dialect: Dialect): Credential {
+  if (authorization !== undefined) {
+    const token = BEARER.exec(authorization)?.[1];
+    if (token !== undefined) return { token, target };
+    const scheme = authorization.split(' ', 1)[0] ?? '';
+    throw new ApiError(
+      'bad-token',
+      `the Authorization header must have the form "Bearer <token>", not the scheme ${shown(scheme)}`,
+      CHALLENGE,
+    );
+  }
+  const found = takeToken(target.query, dialect.tokenParameter);
+  if (found && found.token !== '') return { token: found.token, target: { path: target.path, query: found.rest } };
+  throw new ApiError(
+    'missing-token',
+    `no token was sent; send "Authorization: Bearer <token>" or the query parameter ${dialect.tokenParameter}`,
+    CHALLENGE,
+  );
+}
+
+function admit(verdict: TokenVerdict, method: string): Caller {
+  if (!verdict.ok) throw new ApiError('bad-token', verdict.message, CHALLENGE);
+  const { caller } = verdict;
+  if (caller.access === 'read-only' && method !== 'GET' && method !== 'HEAD')
+    throw new ApiError('read-only-token', 'this token may only read; use a read-write token for this operation');
+  return caller;
+}
+
+/** Throws, or rejects with, ApiError. At once where the token is remembered. */
+export function authenticate(authority: Authority, token: string, region: Region, method: string): Caller | Promise<Caller> {
+  const remembered = authority.recall(token, region);
+  if (remembered) return admit(remembered, method);
+  return authority.verify(token, region).then((verdict) => admit(verdict, method));
+}

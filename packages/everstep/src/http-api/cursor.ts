@@ -1,0 +1,84 @@
+/**
+ * Cursors: opaque to clients, sealed with a secret of the installation, and
+ * bound to the operation, the queue instance and the filters, so that one that
+ * was altered or is used elsewhere is refused instead of hitting something else.
+ */
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { ApiError } from '../contract/error-codes.js';
+import type { AccountStore } from '../ports/store.js';
+
+const SECRET_NAME = 'cursor-key';
+const SECRET_BYTES = 32;
+const SEAL_BYTES = 16;
+
+/** What a cursor is good for. `filters` as they were read; their order does not matter. */
+export interface CursorScope {
+  readonly operation: string;
+  readonly instanceId: string;
+  readonly filters: Readonly<Record<string, unknown>>;
+}
+
+export interface CursorState {
+  /** The place in the listing behind which to go on. */
+  readonly after: string;
+  /** Entries that came after this place are left out; null for no bound. */
+  readonly horizon: string | null;
+  /** How many may still be taken; null for all. */
+  readonly left: number | null;
+}
+
+export interface CursorSeal {
+  seal(scope: CursorScope, state: CursorState): Promise<string>;
+  /** Throws ApiError `bad-cursor`. */
+  open(scope: CursorScope, cursor: string): Promise<CursorState>;
+}
+
+function canonical(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(canonical).sort();
+  if (typeof value !== 'object' || value === null) return value;
+  const present = Object.entries(value).filter(([, each]) => each !== undefined);
+  return present.sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, each]) => [name, canonical(each)]);
+}
+
+function stateOf(text: string): CursorState | null {
+  const [after, horizon, left]: readonly unknown[] = JSON.parse(text);
+  if (typeof after !== 'string' || (typeof horizon !== 'string' && horizon !== null)) return null;
+  return typeof left === 'number' || left === null ? { after, horizon, left } : null;
+}
+
+/** The secret is read once, when the first cursor is needed. */
+export function createCursorSeal(accounts: Pick<AccountStore, 'secret'>): CursorSeal {
+  let secret: Promise<string> | null = null;
+
+  async function mac(scope: CursorScope, payload: string): Promise<Buffer> {
+    secret ??= accounts.secret({ name: SECRET_NAME, value: randomBytes(SECRET_BYTES).toString('base64url') });
+    const key = await secret.catch((error) => {
+      secret = null;
+      throw error;
+    });
+    const bound = JSON.stringify([scope.operation, scope.instanceId, canonical(scope.filters), payload]);
+    return createHmac('sha256', key).update(bound).digest().subarray(0, SEAL_BYTES);
+  }
+
+  return {
+    async seal(scope, state) {
+      const payload = Buffer.from(JSON.stringify([state.after, state.horizon, state.left])).toString('base64url');
+      return `${payload}.${(await mac(scope, payload)).toString('base64url')}`;
+    },
+    async open(scope, cursor) {
+      const refused = new ApiError(
+        'bad-cursor',
+        'the cursor is not valid here: give it back exactly as it was returned, to the same operation with the same filters, or leave it out to begin again',
+      );
+      const [payload = '', seal = '', ...more] = cursor.split('.');
+      const given = Buffer.from(seal, 'base64url');
+      const expected = await mac(scope, payload);
+      // Base64url has several spellings of the last bits; only ours is taken.
+      const asWritten = given.toString('base64url') === seal && more.length === 0;
+      if (!asWritten || given.length !== expected.length || !timingSafeEqual(given, expected)) throw refused;
+      const state = stateOf(Buffer.from(payload, 'base64url').toString());
+      if (!state) throw refused;
+      return state;
+    },
+  };
+}

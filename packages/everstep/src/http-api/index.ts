@@ -1,0 +1,74 @@
+/** The runtime API over HTTP. */
+import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
+import type { Authority } from '../accounts/authority.js';
+import type { Log } from '../ports/log.js';
+import type { Store } from '../ports/store.js';
+import type { WorkflowService } from '../runtime/workflow-service.js';
+import { createCursorSeal } from './cursor.js';
+import { openApiDocument } from './openapi.js';
+import type { ApiContext, DestinationPolicy } from './operation.js';
+import { DEFAULT_REGION, type Region } from './region.js';
+import { createServer } from './server.js';
+
+export type { DestinationPolicy } from './operation.js';
+
+export interface HttpApiDependencies {
+  readonly service: WorkflowService;
+  readonly store: Store;
+  readonly authority: Authority;
+  /** Never given a token, a payload or a URL. */
+  readonly log: Log;
+  /** Of the service. */
+  readonly version: string;
+  /** While true, requests are answered with 503. */
+  readonly isStopping?: () => boolean;
+  /** Asked about workflow and callback URLs before a run is accepted. */
+  readonly addressPolicy?: DestinationPolicy;
+  /** Of hosts that name none; eu-central-1 when absent. */
+  readonly defaultRegion?: Region;
+}
+
+export interface HttpApi {
+  /** Port 0 takes a free one. Rejects with the error of the socket. */
+  listen(address: { readonly host: string; readonly port: number }): Promise<{ readonly port: number }>;
+  /** Takes no more requests, answers those that wait for a result, and resolves when all connections are closed. */
+  close(): Promise<void>;
+  /** A request without a socket, for tests. */
+  inject(request: InjectOptions): Promise<LightMyRequestResponse>;
+  openApi(): object;
+}
+
+export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
+  const { service, store, authority, log, version } = dependencies;
+  let document: object | null = null;
+  const openApi = (): object => {
+    document ??= openApiDocument(version);
+    return document;
+  };
+  const context: ApiContext = {
+    service,
+    store,
+    authority,
+    log,
+    version,
+    cursors: createCursorSeal(store.accounts),
+    isStopping: dependencies.isStopping ?? (() => false),
+    addressPolicy: dependencies.addressPolicy ?? null,
+    openApi,
+  };
+  const app: FastifyInstance = createServer({
+    context,
+    defaultRegion: dependencies.defaultRegion ?? DEFAULT_REGION,
+  });
+  return {
+    openApi,
+    async listen({ host, port }) {
+      await app.listen({ host, port });
+      const address = app.server.address();
+      if (address === null || typeof address === 'string') throw new Error('the server listens on no port');
+      return { port: address.port };
+    },
+    close: () => app.close(),
+    inject: (request) => app.inject(request),
+  };
+}

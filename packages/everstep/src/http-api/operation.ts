@@ -1,0 +1,174 @@
+/**
+ * What an operation is: one declaration from which come the route, the
+ * reading and validation of requests, the types of the handler, and the
+ * OpenAPI document.
+ */
+import type { Static, StaticDecode, TObject, TSchema } from 'typebox';
+import type { Authority, Caller } from '../accounts/authority.js';
+import type { ErrorCode } from '../contract/error-codes.js';
+import type { Dialect } from '../dialects/index.js';
+import type { Log } from '../ports/log.js';
+import type { Store } from '../ports/store.js';
+import type { WorkflowService } from '../runtime/workflow-service.js';
+import type { CursorSeal } from './cursor.js';
+import type { ReceivedHeaders } from './parameters/prefixed-headers.js';
+
+export type Method = 'GET' | 'POST' | 'DELETE';
+
+/** Says before a run is accepted whether its URL may be called at all. */
+export interface DestinationPolicy {
+  check(url: string): { readonly ok: true } | { readonly ok: false; readonly message: string };
+}
+
+/** What all operations share. */
+export interface ApiContext {
+  readonly service: WorkflowService;
+  readonly store: Store;
+  readonly authority: Authority;
+  readonly log: Log;
+  readonly version: string;
+  readonly cursors: CursorSeal;
+  readonly isStopping: () => boolean;
+  readonly addressPolicy: DestinationPolicy | null;
+  readonly openApi: () => object;
+}
+
+/** What is known of one request before its operation reads it. */
+export interface RequestContext {
+  readonly dialect: Dialect;
+  readonly callerIp: string;
+  /** Lower-case names. */
+  readonly headers: ReceivedHeaders;
+  /** Path and query as they came, without the parameter that carried the token. */
+  readonly target: { readonly path: string; readonly query: string };
+  /** Aborts when the client is gone or the server closes. */
+  signal(): AbortSignal;
+}
+
+type ParametersOf<Schema> = Schema extends TObject ? StaticDecode<Schema> : Record<string, never>;
+type BodyOf<Body> = Body extends { readonly kind: 'json'; readonly schema: infer Schema extends TSchema }
+  ? Static<Schema> | undefined
+  : Buffer;
+
+export interface Input<Path, Query, Headers, Body> {
+  readonly path: ParametersOf<Path>;
+  readonly query: ParametersOf<Query>;
+  readonly headers: ParametersOf<Headers>;
+  /** Of a JSON body: its value, or undefined when there was no body. Else the bytes. */
+  readonly body: BodyOf<Body>;
+  /** Headers that were carried in a family, such as `Forward-*`, by family; lower-case names without the family's. */
+  readonly carried: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  readonly request: RequestContext;
+}
+
+export type BodySpec =
+  | { readonly kind: 'bytes'; readonly description: string }
+  | { readonly kind: 'json'; readonly schema: TSchema; readonly required: boolean };
+
+export type Answer<Responses> = {
+  readonly [Status in keyof Responses]: Responses[Status] extends TSchema
+    ? { readonly status: Status; readonly body: Static<Responses[Status]> }
+    : never;
+}[keyof Responses];
+
+/** An answer, its status kept as a literal so that the body is checked against that status's schema. */
+export const answer = <const Status extends number, Body>(status: Status, body: Body) => ({ status, body });
+
+interface OperationDescription {
+  /** Unique, stable: clients are generated from it. */
+  readonly operationId: string;
+  readonly tag: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly method: Method;
+  /** As OpenAPI writes it, with parameters in braces. */
+  readonly path: string;
+  /** Other paths of the same operation. */
+  readonly otherPaths?: readonly string[];
+  /** What becomes of query parameters that the operation does not know. `part-of-path`: the query belongs to the path. */
+  readonly unknownQuery: 'ignore' | 'refuse' | 'part-of-path';
+  /** Names with `Svc-` and so on left out. */
+  readonly headerFamilies?: Readonly<Record<string, string>>;
+  /** Answers besides those that every operation may give. */
+  readonly errors: readonly ErrorCode[];
+}
+
+/** With a token: `caller` is who it speaks for. */
+export interface TokenOperation<Path, Query, Headers, Body, Responses> extends OperationDescription {
+  readonly access: 'token';
+  readonly pathParameters?: Path;
+  readonly query?: Query;
+  readonly headers?: Headers;
+  readonly body?: Body;
+  readonly responses: Responses;
+  handle(
+    input: Input<Path, Query, Headers, Body>,
+    context: ApiContext,
+    caller: Caller,
+  ): Promise<Answer<Responses>> | Answer<Responses>;
+}
+
+/** For everybody. */
+export interface OpenOperation<Responses> extends OperationDescription {
+  readonly access: 'open';
+  readonly responses: Responses;
+  handle(context: ApiContext): Promise<Answer<Responses>> | Answer<Responses>;
+}
+
+/** Any operation, as the server and the document see it. */
+export interface Operation extends OperationDescription {
+  readonly access: 'token' | 'open';
+  readonly pathParameters?: TObject;
+  readonly query?: TObject;
+  readonly headers?: TObject;
+  readonly body?: BodySpec;
+  readonly responses: Readonly<Record<number, TSchema>>;
+  /** `caller` is null exactly when `access` is `open`. */
+  run(input: OperationInput, context: ApiContext, caller: Caller | null): Promise<OperationAnswer> | OperationAnswer;
+}
+
+export interface OperationInput {
+  readonly path: Readonly<Record<string, unknown>>;
+  readonly query: Readonly<Record<string, unknown>>;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly body: unknown;
+  readonly carried: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  readonly request: RequestContext;
+}
+
+export interface OperationAnswer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+type Responses = Readonly<Record<number, TSchema>>;
+
+/** Declares an operation for callers with a token. */
+export function operation<
+  R extends Responses,
+  Path extends TObject | undefined = undefined,
+  Query extends TObject | undefined = undefined,
+  Headers extends TObject | undefined = undefined,
+  Body extends BodySpec | undefined = undefined,
+>(declared: Omit<TokenOperation<Path, Query, Headers, Body, R>, 'access'>): Operation {
+  const { handle, pathParameters, query, headers, body, ...rest } = declared;
+  return {
+    ...rest,
+    access: 'token',
+    ...(pathParameters ? { pathParameters } : {}),
+    ...(query ? { query } : {}),
+    ...(headers ? { headers } : {}),
+    ...(body ? { body } : {}),
+    run: (input, context, caller) => {
+      if (!caller) throw new Error(`${declared.operationId} was called without a caller`);
+      // What was read by the schemas has the types of the schemas.
+      return handle.call(declared, input as Input<Path, Query, Headers, Body>, context, caller) as OperationAnswer;
+    },
+  };
+}
+
+/** Declares an operation that needs no token. */
+export function openOperation<R extends Responses>(declared: Omit<OpenOperation<R>, 'access'>): Operation {
+  const { handle, ...rest } = declared;
+  return { ...rest, access: 'open', run: (_input, context) => handle.call(declared, context) as OperationAnswer };
+}

@@ -1,0 +1,109 @@
+/** Starting many runs in one request: each item answered in its place, a bad one alone with its error. */
+import Type, { type Static } from 'typebox';
+import type { Caller } from '../../accounts/authority.js';
+import { LIMITS } from '../../config/limits.js';
+import { ApiError } from '../../contract/error-codes.js';
+import { ErrorBody } from '../../contract/errors.js';
+import { TriggeredRun } from '../../contract/runs.js';
+import { type ApiContext, answer, operation, type RequestContext } from '../operation.js';
+import { validate } from '../parameters/json-body.js';
+import { readPrefixedHeaders } from '../parameters/prefixed-headers.js';
+import { TRIGGER_FAMILIES, TriggerHeaders } from './setting-headers.js';
+import { presentTriggered, triggerCommand } from './trigger-command.js';
+
+const FAMILIES = Object.keys(TRIGGER_FAMILIES);
+
+const BatchItem = Type.Object(
+  {
+    destination: Type.String({ description: 'Absolute http or https URL of the workflow.' }),
+    body: Type.Optional(
+      Type.Unknown({
+        description: 'Payload: a text is sent as it is; any other JSON value as its JSON text, as application/json.',
+      }),
+    ),
+    headers: Type.Optional(
+      Type.Record(Type.String(), Type.String(), { description: 'Headers as of a trigger, by name; also Content-Type.' }),
+    ),
+  },
+  { additionalProperties: false },
+);
+type BatchItem = Static<typeof BatchItem>;
+const Answers = Type.Array(Type.Union([TriggeredRun, ErrorBody]));
+type Answer = Static<typeof Answers>[number];
+
+function payloadOf(body: unknown): { readonly bytes: Uint8Array; readonly contentType: string | null } {
+  if (body === undefined) return { bytes: new Uint8Array(), contentType: null };
+  if (typeof body === 'string') return { bytes: Buffer.from(body), contentType: null };
+  return { bytes: Buffer.from(JSON.stringify(body)), contentType: 'application/json' };
+}
+
+/** What may stand in a header: anything else could not be sent on. */
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\uffff]*$/;
+
+function headersOf(item: BatchItem): Readonly<Record<string, string>> {
+  const entries = Object.entries(item.headers ?? {});
+  if (entries.length > LIMITS.maxHeaderCount)
+    throw new ApiError(
+      'bad-body',
+      `headers must not have more than ${LIMITS.maxHeaderCount} entries, and this has ${entries.length}`,
+    );
+  for (const [name, value] of entries) {
+    if (!HEADER_VALUE.test(value)) throw new ApiError('bad-header', `${name} has characters that no header may have`);
+  }
+  // Names are as good in any case; text beyond ASCII is put as Node would have received it.
+  return Object.fromEntries(entries.map(([name, value]) => [name.toLowerCase(), Buffer.from(value).toString('latin1')]));
+}
+
+async function triggerItem(given: unknown, context: ApiContext, request: RequestContext, caller: Caller): Promise<Answer> {
+  const item = validate(BatchItem, given, 'the item');
+  const received = headersOf(item);
+  const { values, families } = readPrefixedHeaders(TriggerHeaders, FAMILIES, received, request.dialect);
+  if (values['Wait-For-Result'] !== undefined) {
+    const name = request.dialect.spell('Wait-For-Result');
+    throw new ApiError('bad-header', `${name} does not go with a batch; trigger the run alone, or ask for its result later`);
+  }
+  const { bytes, contentType } = payloadOf(item.body);
+  const command = triggerCommand(
+    {
+      destination: item.destination,
+      destinationName: 'destination',
+      headers: values,
+      carried: families,
+      body: bytes,
+      contentType: received['content-type'] ?? contentType,
+    },
+    context,
+    request,
+    caller,
+  );
+  return presentTriggered(await context.service.trigger(command));
+}
+
+export const triggerRuns = operation({
+  operationId: 'triggerRuns',
+  tag: 'Runs',
+  summary: 'Start many workflow runs',
+  description: `At most ${LIMITS.maxBatchItems} items. Each is answered in its place: with its run, or alone with its error.`,
+  method: 'POST',
+  path: '/v2/batch/trigger',
+  unknownQuery: 'refuse',
+  body: {
+    kind: 'json',
+    required: true,
+    schema: Type.Array(Type.Unknown(), { maxItems: LIMITS.maxBatchItems, description: 'Items: { destination, body, headers }.' }),
+  },
+  responses: { 200: Answers },
+  errors: ['bad-parameter', 'bad-body', 'body-too-large', 'unsupported-media-type'],
+  async handle({ body, request }, context, caller) {
+    const answers = (body ?? []).map(async (item, index): Promise<Answer> => {
+      try {
+        return await triggerItem(item, context, request, caller);
+      } catch (error) {
+        if (error instanceof ApiError) return { error: error.message };
+        context.log.error({ item: index, error: String(error) }, 'an item of a batch could not be triggered');
+        return { error: 'something went wrong inside the service; whether the run was started is not known' };
+      }
+    });
+    return answer(200, await Promise.all(answers));
+  },
+});

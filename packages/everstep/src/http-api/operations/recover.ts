@@ -1,0 +1,156 @@
+/** Resume and restart: new runs from dead letters, one by one and in bulk. */
+import Type, { type StaticDecode } from 'typebox';
+import { LIMITS } from '../../config/limits.js';
+import { RecoveredRuns } from '../../contract/dead-letters.js';
+import { ApiError } from '../../contract/error-codes.js';
+import { RunReferenceSchema } from '../../contract/runs.js';
+import type { RunReference } from '../../ports/store.js';
+import type { RecoverCommand, RunOverrides } from '../../runtime/workflow-service.js';
+import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../operation.js';
+import { shown } from '../parameters/unacceptable.js';
+import { Text } from '../parameters/values.js';
+import { presentReference } from '../presenters/run.js';
+import {
+  BulkByRunId,
+  BulkByRunIdPrefix,
+  type BulkQuery,
+  checkedDlqIds,
+  refuseCursorBesideIds,
+  runBulk,
+  type TakeEntries,
+} from './bulk.js';
+import { DlqIdPath, noSuchEntry } from './dead-letters.js';
+import { checkDestination, settingHeaders } from './setting-headers.js';
+
+type Kind = RecoverCommand['kind'];
+
+const overrideHeaders = {
+  Retries: settingHeaders.Retries,
+  Delay: settingHeaders.Delay,
+  'Retry-Delay': settingHeaders['Retry-Delay'],
+  'Flow-Control-Key': settingHeaders['Flow-Control-Key'],
+  'Flow-Control-Value': settingHeaders['Flow-Control-Value'],
+  Label: settingHeaders.Label,
+  'Failure-Callback': settingHeaders['Failure-Callback'],
+};
+const OverrideHeaders = Type.Object(overrideHeaders);
+const SingleOverrideHeaders = Type.Object({
+  ...overrideHeaders,
+  'Workflow-RunId': Type.Optional(Text(LIMITS.maxRunIdLength, { description: 'ID of the new run' })),
+});
+
+const METHODS_OF_KIND = {
+  resume: {
+    single: 'Resume a failed run from the point of failure',
+    bulk: 'Resume failed runs from the point of failure',
+    steps: 'Results of completed steps are kept; only failed or pending steps run again, with the overrides.',
+  },
+  restart: {
+    single: 'Restart a failed run from the beginning',
+    bulk: 'Restart failed runs from the beginning',
+    steps: 'Earlier results are discarded; all steps run from the first, with the original configuration and payload.',
+  },
+} as const;
+
+function overridesOf(headers: StaticDecode<typeof OverrideHeaders>, context: ApiContext, request: RequestContext): RunOverrides {
+  const failureCallback = headers['Failure-Callback'];
+  if (failureCallback !== undefined) checkDestination(failureCallback, 'Failure-Callback', context, request);
+  return {
+    maxRetries: headers.Retries,
+    delayMs: headers.Delay,
+    retryDelay: headers['Retry-Delay'],
+    labels: headers.Label,
+    failureCallback: failureCallback === undefined ? undefined : { url: failureCallback, headers: {} },
+    flowControlKey: headers['Flow-Control-Key'],
+    flowControlLimits: headers['Flow-Control-Value'],
+  };
+}
+
+/** The new runs. Throws ApiError for every other outcome. */
+async function recover(
+  command: RecoverCommand,
+  { service }: ApiContext,
+  request: RequestContext,
+): Promise<readonly RunReference[]> {
+  const outcome = await service.recover(command);
+  switch (outcome.kind) {
+    case 'recovered':
+      return outcome.runs;
+    case 'missing':
+      throw noSuchEntry(outcome.dlqIds);
+    case 'run-id-taken':
+      throw new ApiError(
+        'run-id-taken',
+        `an active run has the ID ${shown(outcome.run.workflowRunId)}; choose another, or wait until it has ended`,
+      );
+    case 'no-flow-control-key': {
+      const [value, key] = [request.dialect.spell('Flow-Control-Value'), request.dialect.spell('Flow-Control-Key')];
+      const message = `${value} needs ${key}: the run of ${outcome.dlqId} has no flow control key of its own; nothing was done`;
+      throw new ApiError('bad-header', message);
+    }
+  }
+}
+
+function single(kind: Kind): Operation {
+  const words = METHODS_OF_KIND[kind];
+  return operation({
+    operationId: kind === 'resume' ? 'resumeDeadLetter' : 'restartDeadLetter',
+    tag: 'Dead letter queue',
+    summary: words.single,
+    description: `Takes the entry out of the queue and creates a new run. ${words.steps}`,
+    method: 'POST',
+    path: `/v2/workflows/dlq/${kind}/{dlqId}`,
+    otherPaths: [`/v2/dlq/${kind}/{dlqId}`],
+    unknownQuery: 'refuse',
+    pathParameters: DlqIdPath,
+    headers: SingleOverrideHeaders,
+    responses: { 200: RunReferenceSchema },
+    errors: ['bad-parameter', 'bad-header', 'bad-expression', 'bad-url', 'blocked-address', 'not-found', 'run-id-taken'],
+    async handle({ path: { dlqId }, headers, request }, context, { instanceId }) {
+      const overrides = overridesOf(headers, context, request);
+      const workflowRunId = headers['Workflow-RunId'];
+      const runs = await recover(
+        { kind, instanceId, dlqIds: [dlqId], whenMissing: 'fail', overrides, workflowRunId },
+        context,
+        request,
+      );
+      const [run] = runs;
+      if (!run) throw new Error(`the ${kind} of ${dlqId} made no run`);
+      return answer(200, presentReference(run));
+    },
+  });
+}
+
+function bulk(kind: Kind): Operation {
+  const words = METHODS_OF_KIND[kind];
+  return operation({
+    operationId: kind === 'resume' ? 'resumeDeadLetters' : 'restartDeadLetters',
+    tag: 'Dead letter queue',
+    summary: words.bulk,
+    description: `At most ${LIMITS.bulkMax} a request, oldest first; follow the cursor, with the same filters, until it is empty. Covers the entries that were there at the first request. ${words.steps} An unknown parameter is refused, because a misspelt filter would hit everything.`,
+    method: 'POST',
+    path: `/v2/workflows/dlq/${kind}`,
+    unknownQuery: 'refuse',
+    query: kind === 'resume' ? BulkByRunIdPrefix : BulkByRunId,
+    headers: OverrideHeaders,
+    responses: { 200: RecoveredRuns },
+    errors: ['bad-parameter', 'bad-cursor', 'bad-header', 'bad-expression', 'bad-url', 'blocked-address', 'not-found'],
+    async handle({ query, headers, request }, context, { instanceId }) {
+      const overrides = overridesOf(headers, context, request);
+      const command = { kind, instanceId, overrides } as const;
+      if (query.dlqIds !== undefined) {
+        refuseCursorBesideIds(query.cursor);
+        const dlqIds = checkedDlqIds(query.dlqIds);
+        const runs = await recover({ ...command, dlqIds, whenMissing: 'fail' }, context, request);
+        return answer(200, { workflowRuns: runs.map(presentReference), cursor: '' });
+      }
+      const take: TakeEntries<RunReference> = (dlqIds) => recover({ ...command, dlqIds, whenMissing: 'skip' }, context, request);
+      const asked: BulkQuery = query;
+      const matchRunId = kind === 'resume' ? 'prefix' : 'exact';
+      const page = await runBulk(context, { operation: `dlq-${kind}`, instanceId, query: asked, matchRunId }, take);
+      return answer(200, { workflowRuns: page.done.map(presentReference), cursor: page.cursor });
+    },
+  });
+}
+
+export const recoverOperations: readonly Operation[] = [bulk('resume'), bulk('restart'), single('resume'), single('restart')];

@@ -1,0 +1,98 @@
+/** One run: its journal, its result, its end. */
+import Type from 'typebox';
+import { LIMITS } from '../../config/limits.js';
+import { ApiError } from '../../contract/error-codes.js';
+import { Cancelled, RunJournal, RunResult, RunUnderWay } from '../../contract/runs.js';
+import type { RunRecord, Store } from '../../ports/store.js';
+import { answer, operation } from '../operation.js';
+import { shown } from '../parameters/unacceptable.js';
+import { Duration, Text, UnixMs } from '../parameters/values.js';
+import { presentJournal, presentReference, presentResult } from '../presenters/run.js';
+
+const RunIdPath = Type.Object({ workflowRunId: Text(LIMITS.maxRunIdLength, { description: 'ID of the run' }) });
+const workflowCreatedAt = Type.Optional(
+  UnixMs('Creation of the run, Unix ms: tells runs apart that had the same ID; the latest when absent'),
+);
+
+async function requireRun(store: Store, query: Parameters<Store['findRun']>[0]): Promise<RunRecord> {
+  const run = await store.findRun(query);
+  if (run) return run;
+  const when = query.createdAt === undefined ? '' : ` that was created at ${query.createdAt}`;
+  throw new ApiError('not-found', `there is no run ${shown(query.workflowRunId)}${when}`);
+}
+
+export const getRun = operation({
+  operationId: 'getRun',
+  tag: 'Runs',
+  summary: 'Get the journal of a run',
+  description: 'The recorded steps in the order in which they were recorded, what is still owed, and every failed attempt.',
+  method: 'GET',
+  path: '/v2/workflows/runs/{workflowRunId}',
+  unknownQuery: 'ignore',
+  pathParameters: RunIdPath,
+  query: Type.Object({ workflowCreatedAt }),
+  responses: { 200: RunJournal },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { workflowRunId }, query }, { store }, { instanceId }) {
+    const run = await requireRun(store, { instanceId, workflowRunId, createdAt: query.workflowCreatedAt });
+    const history = await store.runHistory({ runKey: run.key });
+    if (!history) throw new ApiError('not-found', `the run ${shown(workflowRunId)} was removed`);
+    return answer(200, presentJournal(history));
+  },
+});
+
+export const getRunResult = operation({
+  operationId: 'getRunResult',
+  tag: 'Runs',
+  summary: 'Wait for the end of a run',
+  description: 'Answers once the run has ended, however it ended, or with 202 when the time is up.',
+  method: 'GET',
+  path: '/v2/workflows/runs/{workflowRunId}/result',
+  unknownQuery: 'ignore',
+  pathParameters: RunIdPath,
+  query: Type.Object({
+    timeout: Type.Optional(
+      Duration(
+        { leastMs: 0, mostMs: LIMITS.maxResultWaitMs },
+        { description: 'How long to wait, such as 30s; 0 does not wait.', default: `${LIMITS.defaultResultWaitMs / 1_000}s` },
+      ),
+    ),
+    workflowCreatedAt,
+  }),
+  responses: { 200: RunResult, 202: RunUnderWay },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { workflowRunId }, query, request }, { store, service }, { instanceId }) {
+    const run = await requireRun(store, { instanceId, workflowRunId, createdAt: query.workflowCreatedAt });
+    if (run.status !== 'active') return answer(200, presentResult(run));
+    const timeoutMs = query.timeout ?? LIMITS.defaultResultWaitMs;
+    const reference = { runKey: run.key, workflowRunId, createdAt: run.createdAt };
+    const ended =
+      timeoutMs === 0 ? null : await service.awaitEnd({ instanceId, run: reference, timeoutMs, signal: request.signal() });
+    if (ended) return answer(200, presentResult(ended));
+    return answer(202, { ...presentReference(run), workflowState: 'RUN_STARTED' as const });
+  },
+});
+
+export const cancelRun = operation({
+  operationId: 'cancelRun',
+  tag: 'Runs',
+  summary: 'Cancel a run',
+  description: 'The run becomes RUN_CANCELED; it is not put into the dead letter queue, and its failure callback is not called.',
+  method: 'DELETE',
+  path: '/v2/workflows/runs/{workflowRunId}',
+  unknownQuery: 'refuse',
+  pathParameters: RunIdPath,
+  responses: { 200: Cancelled },
+  errors: ['bad-parameter', 'not-found', 'run-not-active'],
+  async handle({ path: { workflowRunId } }, { service }, { instanceId }) {
+    const outcome = await service.cancel({ instanceId, workflowRunId });
+    switch (outcome.kind) {
+      case 'canceled':
+        return answer(200, { cancelled: 1 });
+      case 'not-found':
+        throw new ApiError('not-found', `there is no run ${shown(workflowRunId)}`);
+      case 'not-active':
+        throw new ApiError('run-not-active', `the run ${shown(workflowRunId)} has ended already, so it cannot be canceled`);
+    }
+  },
+});

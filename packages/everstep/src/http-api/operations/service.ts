@@ -1,0 +1,50 @@
+/** What everybody may ask of the service itself. */
+import Type from 'typebox';
+import { ApiError } from '../../contract/error-codes.js';
+import { Health, Readiness } from '../../contract/service.js';
+import { answer, openOperation } from '../operation.js';
+
+export const getHealth = openOperation({
+  operationId: 'getHealth',
+  tag: 'Service',
+  summary: 'Whether the process is alive',
+  method: 'GET',
+  path: '/health',
+  unknownQuery: 'ignore',
+  responses: { 200: Health },
+  errors: [],
+  handle: ({ version }) => answer(200, { status: 'ok' as const, version }),
+});
+
+export const getReadiness = openOperation({
+  operationId: 'getReadiness',
+  tag: 'Service',
+  summary: 'Whether requests are taken: not while the service stops or its store cannot be read',
+  method: 'GET',
+  path: '/ready',
+  unknownQuery: 'ignore',
+  responses: { 200: Readiness },
+  errors: [],
+  async handle({ store, log, isStopping }) {
+    if (isStopping()) throw new ApiError('unavailable', 'the service is stopping');
+    try {
+      await store.latestTime();
+    } catch (error) {
+      log.error({ error: String(error) }, 'the store cannot be read');
+      throw new ApiError('unavailable', 'the store cannot be read');
+    }
+    return answer(200, { status: 'ready' as const });
+  },
+});
+
+export const getOpenApi = openOperation({
+  operationId: 'getOpenApi',
+  tag: 'Service',
+  summary: 'This document',
+  method: 'GET',
+  path: '/openapi.json',
+  unknownQuery: 'ignore',
+  responses: { 200: Type.Unknown({ description: 'OpenAPI 3.1' }) },
+  errors: [],
+  handle: ({ openApi }) => answer(200, openApi()),
+});

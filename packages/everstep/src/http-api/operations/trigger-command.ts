@@ -1,0 +1,111 @@
+/** From a workflow URL, headers and a body to a run that is to be started: the same for a trigger and for an item of a batch. */
+import { createHash } from 'node:crypto';
+import type { Caller } from '../../accounts/authority.js';
+import { LIMITS } from '../../config/limits.js';
+import { ApiError } from '../../contract/error-codes.js';
+import type { TriggeredRun } from '../../contract/runs.js';
+import type { FlowControl, RunSettings } from '../../engine/run.js';
+import type { TriggerCommand, TriggerOutcome } from '../../runtime/workflow-service.js';
+import type { ApiContext, RequestContext } from '../operation.js';
+import { parseDestination } from '../parameters/destination.js';
+import { formatDuration } from '../parameters/duration.js';
+import { Unacceptable } from '../parameters/unacceptable.js';
+import { presentReference } from '../presenters/run.js';
+import { checkDestination, FAILURE_CALLBACK_FORWARD, FORWARD, type TriggerHeaders } from './setting-headers.js';
+
+export interface TriggerRequest {
+  /** As it was given; checked here. */
+  readonly destination: string;
+  /** What the destination is called in messages. */
+  readonly destinationName: string;
+  readonly headers: TriggerHeaders;
+  readonly carried: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  readonly body: Uint8Array;
+  readonly contentType: string | null;
+}
+
+function workflowUrlOf({ destination, destinationName }: TriggerRequest): string {
+  try {
+    return parseDestination(destination);
+  } catch (error) {
+    if (error instanceof Unacceptable) throw new ApiError(error.code ?? 'bad-url', `${destinationName} ${error.message}`);
+    throw error;
+  }
+}
+
+function flowControlOf(headers: TriggerHeaders, request: RequestContext): FlowControl | null {
+  const key = headers['Flow-Control-Key'];
+  const limits = headers['Flow-Control-Value'];
+  if (key !== undefined) return { key, ...limits };
+  if (limits === undefined) return null;
+  const { dialect } = request;
+  throw new ApiError('bad-header', `${dialect.spell('Flow-Control-Value')} needs ${dialect.spell('Flow-Control-Key')}`);
+}
+
+function settingsOf(trigger: TriggerRequest, context: ApiContext, request: RequestContext): RunSettings {
+  const { headers, carried } = trigger;
+  const callbackUrl = headers['Failure-Callback'];
+  if (callbackUrl !== undefined) checkDestination(callbackUrl, 'Failure-Callback', context, request);
+  return {
+    maxRetries: headers.Retries ?? LIMITS.defaultRetries,
+    retryDelay: headers['Retry-Delay'] ?? null,
+    deliveryTimeoutMs: headers.Timeout ?? LIMITS.defaultDeliveryTimeoutMs,
+    labels: headers.Label ?? [],
+    flowControl: flowControlOf(headers, request),
+    failureCallback: callbackUrl === undefined ? null : { url: callbackUrl, headers: carried[FAILURE_CALLBACK_FORWARD] ?? {} },
+  };
+}
+
+function notBeforeOf(headers: TriggerHeaders, now: number, request: RequestContext): number | null {
+  const notBeforeS = headers['Not-Before'];
+  if (notBeforeS === undefined) return headers.Delay === undefined ? null : now + headers.Delay;
+  const notBefore = notBeforeS * 1000;
+  if (notBefore - now <= LIMITS.maxDelayMs) return notBefore;
+  const most = formatDuration(LIMITS.maxDelayMs);
+  throw new ApiError(
+    'bad-header',
+    `${request.dialect.spell('Not-Before')} must be a time in Unix seconds, at most ${most} ahead`,
+  );
+}
+
+/** The caller's id and one of the content are told apart, so that neither can be mistaken for the other. */
+function deduplicationIdOf(trigger: TriggerRequest, workflowUrl: string): string | null {
+  const given = trigger.headers['Deduplication-Id'];
+  if (given !== undefined) return `id:${given}`;
+  if (trigger.headers['Content-Based-Deduplication'] !== true) return null;
+  const forwarded = Object.entries(trigger.carried[FORWARD] ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
+  const hash = createHash('sha256').update(JSON.stringify([workflowUrl, trigger.contentType, forwarded]));
+  return `content:${hash.update('\n').update(trigger.body).digest('base64url')}`;
+}
+
+/** Throws ApiError when something is not acceptable. */
+export function triggerCommand(
+  trigger: TriggerRequest,
+  context: ApiContext,
+  request: RequestContext,
+  caller: Caller,
+): TriggerCommand {
+  const { headers } = trigger;
+  if (headers['Redact-Fields'] !== undefined) {
+    const name = request.dialect.spell('Redact-Fields');
+    throw new ApiError('bad-header', `${name} is not supported yet; nothing was started, so that nothing is kept unredacted`);
+  }
+  const workflowUrl = workflowUrlOf(trigger);
+  checkDestination(workflowUrl, null, context, request);
+  return {
+    instanceId: caller.instanceId,
+    dialect: request.dialect.name,
+    workflowUrl,
+    payload: { body: trigger.body, contentType: trigger.contentType, forwardHeaders: trigger.carried[FORWARD] ?? {} },
+    settings: settingsOf(trigger, context, request),
+    callerIp: request.callerIp,
+    workflowRunId: headers['Workflow-RunId'] ?? null,
+    notBefore: notBeforeOf(headers, context.service.now(), request),
+    deduplicationId: deduplicationIdOf(trigger, workflowUrl),
+  };
+}
+
+export function presentTriggered({ kind, run }: TriggerOutcome): TriggeredRun {
+  const reference = presentReference(run);
+  return kind === 'deduplicated' ? { ...reference, deduplicated: true } : reference;
+}

@@ -1,0 +1,79 @@
+/** Starting one run. */
+import Type from 'typebox';
+import { ApiError } from '../../contract/error-codes.js';
+import { RunResult, RunUnderWay, TriggeredRun } from '../../contract/runs.js';
+import { answer, operation } from '../operation.js';
+import { shown } from '../parameters/unacceptable.js';
+import { presentResult } from '../presenters/run.js';
+import type { Target } from '../target.js';
+import { TRIGGER_FAMILIES, TriggerHeaders } from './setting-headers.js';
+import { presentTriggered, triggerCommand } from './trigger-command.js';
+
+export const TRIGGER_PATH = '/v2/trigger/';
+const RAW = /^https?:/i;
+
+/**
+ * The workflow URL behind the path. Written raw, it has the query of the request; percent-encoded, it has its own, and
+ * what follows it belongs to it too.
+ */
+export function destinationOf({ path, query }: Target): string {
+  const written = path.slice(TRIGGER_PATH.length);
+  let url = written;
+  if (!RAW.test(written)) {
+    try {
+      url = decodeURIComponent(written);
+    } catch {
+      throw new ApiError('bad-url', `the workflow URL is not correctly percent-encoded: ${shown(written)}`);
+    }
+  }
+  if (query === '') return url;
+  return `${url}${url.includes('?') ? '&' : '?'}${query}`;
+}
+
+const stringOrNull = (value: string | readonly string[] | undefined): string | null =>
+  typeof value === 'string' && value !== '' ? value : null;
+
+export const triggerRun = operation({
+  operationId: 'triggerRun',
+  tag: 'Runs',
+  summary: 'Start a workflow run',
+  description:
+    'Answered when the run is durable. The body is any bytes; its Content-Type travels with it. While an active run has the given ID, or within the time of a deduplication ID, no run is created, and the existing one is answered with deduplicated: true.',
+  method: 'POST',
+  path: `${TRIGGER_PATH}{workflowUrl}`,
+  unknownQuery: 'part-of-path',
+  pathParameters: Type.Object({
+    workflowUrl: Type.String({
+      description: 'Absolute http or https URL of the workflow, raw or percent-encoded. A query of the request belongs to it.',
+    }),
+  }),
+  headers: TriggerHeaders,
+  headerFamilies: TRIGGER_FAMILIES,
+  body: { kind: 'bytes', description: 'Payload of the run: any bytes, of any content type.' },
+  responses: { 200: Type.Union([TriggeredRun, RunResult]), 202: RunUnderWay },
+  errors: ['bad-header', 'bad-url', 'bad-expression', 'blocked-address', 'body-too-large'],
+  async handle({ headers, carried, body, request }, context, caller) {
+    const command = triggerCommand(
+      {
+        destination: destinationOf(request.target),
+        destinationName: 'the workflow URL',
+        headers,
+        carried,
+        body,
+        contentType: stringOrNull(request.headers['content-type']),
+      },
+      context,
+      request,
+      caller,
+    );
+    const outcome = await context.service.trigger(command);
+    const triggered = presentTriggered(outcome);
+    const timeoutMs = headers['Wait-For-Result'] ?? null;
+    if (timeoutMs === null) return answer(200, triggered);
+    const { run } = outcome;
+    const { instanceId } = caller;
+    const ended = await context.service.awaitEnd({ instanceId, run, timeoutMs, signal: request.signal() });
+    if (ended) return answer(200, { ...triggered, ...presentResult(ended) });
+    return answer(202, { ...triggered, workflowState: 'RUN_STARTED' as const });
+  },
+});

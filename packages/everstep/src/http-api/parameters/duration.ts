@@ -1,0 +1,33 @@
+/** Durations as people write them: `30s`, `5m`, `1d10h`; a bare number is seconds. */
+const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const PART = /(\d{1,12})([smhd])/gy;
+
+export const DURATION_WORDS = 'a duration such as 30s, 5m, 12h or 1d10h (a bare number is seconds)';
+
+/** Milliseconds; null when the text is no duration. */
+export function parseDuration(text: string): number | null {
+  if (/^\d{1,12}$/.test(text)) return Number(text) * 1_000;
+  let totalMs = 0;
+  let end = 0;
+  const units = new Set<string>();
+  for (const [part, value, unit = ''] of text.matchAll(PART)) {
+    if (units.has(unit)) return null;
+    units.add(unit);
+    totalMs += Number(value) * (UNIT_MS[unit] ?? 0);
+    end += part.length;
+  }
+  return end > 0 && end === text.length ? totalMs : null;
+}
+
+/** The longest units first, as few as possible: `1d10h`. For messages. */
+export function formatDuration(ms: number): string {
+  let rest = ms;
+  let text = '';
+  for (const unit of ['d', 'h', 'm', 's'] as const) {
+    const size = UNIT_MS[unit] ?? 1;
+    const count = Math.floor(rest / size);
+    if (count > 0) text += `${count}${unit}`;
+    rest -= count * size;
+  }
+  return text === '' ? '0s' : text;
+}

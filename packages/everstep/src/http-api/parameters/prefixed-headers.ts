@@ -1,0 +1,86 @@
+/** The service's own request headers, told apart from all others by the prefix of the dialect. */
+import type { StaticDecode, TObject } from 'typebox';
+import { ApiError } from '../../contract/error-codes.js';
+import type { Dialect } from '../../dialects/index.js';
+import { readValue } from './read-value.js';
+import { shown, Unacceptable } from './unacceptable.js';
+
+export type ReceivedHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+const NON_ASCII = /[\x80-\xff]/;
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** Node reads header bytes as Latin-1; most clients that send more than ASCII mean UTF-8. */
+function asText(value: string): string {
+  if (!NON_ASCII.test(value)) return value;
+  try {
+    return utf8.decode(Buffer.from(value, 'latin1'));
+  } catch {
+    return value;
+  }
+}
+
+/** A family is headers that carry others, such as `Forward-*`, named by its own part with the hyphen. */
+export interface ReadHeaders<Schema extends TObject, Family extends string> {
+  readonly values: StaticDecode<Schema>;
+  /** Lower-case names without the family's name; values as they came. */
+  readonly families: Readonly<Record<Family, Readonly<Record<string, string>>>>;
+}
+
+const lowerCaseNames = new WeakMap<TObject, ReadonlyMap<string, string>>();
+
+function namesOf(schema: TObject): ReadonlyMap<string, string> {
+  let names = lowerCaseNames.get(schema);
+  if (!names) {
+    names = new Map(Object.keys(schema.properties).map((name) => [name.toLowerCase(), name]));
+    lowerCaseNames.set(schema, names);
+  }
+  return names;
+}
+
+/**
+ * Reads every header with the prefix; one that the operation does not know is refused, because a misspelt setting
+ * that is silently ignored does harm. Throws ApiError `bad-header`, or the code that the value's reader gives.
+ */
+export function readPrefixedHeaders<Schema extends TObject, Family extends string>(
+  schema: Schema,
+  families: readonly Family[],
+  headers: ReceivedHeaders,
+  dialect: Dialect,
+): ReadHeaders<Schema, Family> {
+  const names = namesOf(schema);
+  const values: Record<string, unknown> = {};
+  const carried = new Map<Family, [string, string][]>(families.map((family) => [family, []]));
+  const { receivedPrefix } = dialect;
+  for (const received in headers) {
+    if (!received.startsWith(receivedPrefix)) continue;
+    const given = headers[received];
+    if (given === undefined) continue;
+    const text = typeof given === 'string' ? given : given.join(', ');
+    const bare = received.slice(receivedPrefix.length);
+    const name = names.get(bare);
+    const property = name === undefined ? undefined : schema.properties[name];
+    if (name === undefined || property === undefined) {
+      const family = families.find((each) => bare.startsWith(each.toLowerCase()) && bare.length > each.length);
+      if (family === undefined) throw unknownHeader(received, [...names.values()], families, dialect);
+      carried.get(family)?.push([bare.slice(family.length), text]);
+      continue;
+    }
+    try {
+      values[name] = readValue(property, asText(text));
+    } catch (error) {
+      if (error instanceof Unacceptable)
+        throw new ApiError(error.code ?? 'bad-header', `${dialect.spell(name)} ${error.message}`);
+      throw error;
+    }
+  }
+  const read: Record<string, Readonly<Record<string, string>>> = {};
+  for (const [family, pairs] of carried) read[family] = Object.fromEntries(pairs);
+  // Each property was read by its own schema above, and each family has an entry.
+  return { values: values as StaticDecode<Schema>, families: read as ReadHeaders<Schema, Family>['families'] };
+}
+
+function unknownHeader(received: string, names: readonly string[], families: readonly string[], dialect: Dialect): ApiError {
+  const known = [...names, ...families.map((family) => `${family}*`)].map((name) => dialect.spell(name)).join(', ');
+  return new ApiError('bad-header', `this operation has no header ${shown(received)}; it takes ${known}`);
+}

@@ -1,0 +1,85 @@
+/**
+ * Query parameters. The text of the query is kept undecoded until values are
+ * told apart: a comma separates values only where it stands raw, and a comma
+ * inside a value is percent-encoded.
+ */
+import Type, { type StaticDecode, type TObject, type TSchema } from 'typebox';
+import { LIMITS } from '../../config/limits.js';
+import { ApiError } from '../../contract/error-codes.js';
+import { readValue } from './read-value.js';
+import { shown, Unacceptable } from './unacceptable.js';
+
+/** Names decoded, values as they came. */
+export type RawQuery = ReadonlyMap<string, readonly string[]>;
+
+const EMPTY: RawQuery = new Map();
+
+export function decodeText(text: string, what: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    throw new ApiError('bad-parameter', `${what} is not correctly percent-encoded: ${shown(text)}`);
+  }
+}
+
+/** `query` without its question mark. Throws ApiError when a name cannot be decoded. */
+export function splitQuery(query: string): RawQuery {
+  if (query === '') return EMPTY;
+  const parameters = new Map<string, string[]>();
+  for (const part of query.split('&')) {
+    if (part === '') continue;
+    const equals = part.indexOf('=');
+    const name = decodeText(equals === -1 ? part : part.slice(0, equals), 'the name of a query parameter');
+    const value = equals === -1 ? '' : part.slice(equals + 1);
+    const values = parameters.get(name);
+    if (values) values.push(value);
+    else parameters.set(name, [value]);
+  }
+  return parameters;
+}
+
+export interface QueryRules {
+  /** `refuse` where a misspelt filter would hit more than was meant. */
+  readonly unknown: 'ignore' | 'refuse';
+  /** Parameters that are not the operation's, such as the token. */
+  readonly besides: readonly string[];
+}
+
+function readParameter(schema: TSchema, name: string, given: readonly string[]): unknown {
+  const decode = (text: string) => decodeText(text, `the query parameter ${name}`);
+  if (Type.IsArray(schema)) {
+    const values = new Set(given.flatMap((text) => text.split(',')).map((text) => readValue(schema.items, decode(text))));
+    if (values.size > LIMITS.maxFilterValues)
+      throw new Unacceptable(`must not have more than ${LIMITS.maxFilterValues} values, and this has ${values.size}`);
+    return [...values];
+  }
+  const [first = '', second] = given;
+  if (second !== undefined) throw new Unacceptable(`takes one value, and ${given.length} are given`);
+  return readValue(schema, decode(first));
+}
+
+/** Throws ApiError `bad-parameter` that names the parameter, what was given and what is allowed. */
+export function readQuery<Schema extends TObject>(schema: Schema, query: RawQuery, rules: QueryRules): StaticDecode<Schema> {
+  const { properties } = schema;
+  const values: Record<string, unknown> = {};
+  for (const [name, given] of query) {
+    const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    if (property === undefined) {
+      if (rules.unknown === 'ignore' || rules.besides.includes(name)) continue;
+      const known = Object.keys(properties);
+      const takes = known.length === 0 ? 'it takes none' : `it takes ${known.join(', ')}`;
+      throw new ApiError('bad-parameter', `this operation has no query parameter ${shown(name)}; ${takes}`);
+    }
+    try {
+      values[name] = readParameter(property, name, given);
+    } catch (error) {
+      if (error instanceof Unacceptable) throw new ApiError(error.code ?? 'bad-parameter', `${name} ${error.message}`);
+      throw error;
+    }
+  }
+  for (const name of schema.required ?? []) {
+    if (!Object.hasOwn(values, name)) throw new ApiError('bad-parameter', `the query parameter ${name} is missing`);
+  }
+  // Each property was read by its own schema above.
+  return values as StaticDecode<Schema>;
+}

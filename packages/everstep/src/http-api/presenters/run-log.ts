@@ -1,0 +1,188 @@
+/**
+ * The log of a run: its steps in groups, in the order in which the code asked
+ * for them, each with the attempts that failed. A group is what was planned
+ * together. What is being attempted now and belongs to no group yet is the
+ * group `next`.
+ */
+import type { AttemptError, LoggedStep, RunLogEntry, StepGroup, StepState } from '../../contract/runs.js';
+import { ADVANCE_SLOT, type FailedAttempt, type RecordedStep, type RunStatus, type Task } from '../../engine/run.js';
+import type { RunHistory } from '../../ports/store.js';
+import { optional, presentRun } from './run.js';
+
+export interface RunLogOptions {
+  /** Leaves the results of steps and of the run away. */
+  readonly trimBody: boolean;
+}
+
+const presentError = (attempt: FailedAttempt): AttemptError => ({
+  error: attempt.message,
+  ...optional('status', attempt.status),
+  time: attempt.at,
+  retried: attempt.retried,
+});
+
+/** Failed attempts by step. What is never asked for belongs to no step. */
+class Attempts {
+  private readonly bySlot = new Map<number, FailedAttempt[]>();
+  private readonly byMessage = new Map<string, FailedAttempt[]>();
+
+  constructor(attempts: readonly FailedAttempt[]) {
+    for (const attempt of attempts) {
+      // An attempt on the code between steps belongs to the step that its message found in the end, if it found one.
+      if (attempt.slot === ADVANCE_SLOT) add(this.byMessage, attempt.messageId, attempt);
+      else add(this.bySlot, attempt.slot, attempt);
+    }
+  }
+
+  take(slot: number, messageId: string): readonly FailedAttempt[] {
+    const found = [...(this.byMessage.get(messageId) ?? []), ...(this.bySlot.get(slot) ?? [])];
+    this.byMessage.delete(messageId);
+    this.bySlot.delete(slot);
+    return found;
+  }
+
+  rest(): readonly (readonly FailedAttempt[])[] {
+    return [...this.byMessage.values(), ...this.bySlot.values()];
+  }
+}
+
+function add<Key>(map: Map<Key, FailedAttempt[]>, key: Key, attempt: FailedAttempt): void {
+  const list = map.get(key);
+  if (list) list.push(attempt);
+  else map.set(key, [attempt]);
+}
+
+const errorsOf = (attempts: readonly FailedAttempt[]) =>
+  optional('errors', attempts.length > 0 ? attempts.map(presentError) : null);
+
+function presentRecorded(step: RecordedStep, attempts: readonly FailedAttempt[], options: RunLogOptions): LoggedStep {
+  return {
+    stepId: step.stepId,
+    stepName: step.name,
+    stepType: step.type,
+    callType: 'step',
+    messageId: step.messageId,
+    ...optional('out', options.trimBody ? null : step.out),
+    concurrent: step.concurrent,
+    state: 'STEP_SUCCESS',
+    createdAt: step.createdAt,
+    ...optional('sleepFor', step.sleepMs),
+    ...optional('sleepUntil', step.wakeAt),
+    ...errorsOf(attempts),
+  };
+}
+
+/** The state of what has no result. */
+function openState(status: RunStatus, attempts: readonly FailedAttempt[]): StepState {
+  const last = attempts.at(-1);
+  if (status === 'active') return last ? 'STEP_RETRY' : 'STEP_PROGRESS';
+  return status === 'failed' && last?.retryAt === null ? 'STEP_FAILED' : 'STEP_CANCELED';
+}
+
+function presentOpen(task: Task, status: RunStatus, attempts: readonly FailedAttempt[]): LoggedStep {
+  const step =
+    task.kind === 'advance'
+      ? {}
+      : { stepId: task.slot, stepName: task.name, stepType: task.kind === 'sleep' ? task.stepType : ('Run' as const) };
+  return {
+    ...step,
+    callType: 'step',
+    messageId: task.messageId,
+    concurrent: task.kind === 'advance' ? 1 : task.concurrent,
+    state: openState(status, attempts),
+    createdAt: task.createdAt,
+    ...(task.kind === 'sleep' ? { ...optional('sleepFor', task.sleepMs), sleepUntil: task.wakeAt } : {}),
+    ...errorsOf(attempts),
+  };
+}
+
+/** Attempts that led to no step: the code between steps failed and went on at the next try. */
+function presentLoose(attempts: readonly FailedAttempt[], createdAt: number): LoggedStep {
+  const [first] = attempts;
+  return {
+    ...optional('stepName', first?.name),
+    callType: 'step',
+    messageId: first?.messageId ?? '',
+    concurrent: 1,
+    state: attempts.at(-1)?.retryAt === null ? 'STEP_FAILED' : 'STEP_RETRY',
+    createdAt,
+    ...errorsOf(attempts),
+  };
+}
+
+/** A group, and when it began: groups are put in order by it. */
+interface Placed {
+  readonly at: number;
+  readonly group: StepGroup;
+}
+
+const planned = (task: Task): task is Exclude<Task, { kind: 'advance' }> => task.kind !== 'advance';
+
+export function presentRunLog(history: RunHistory, options: RunLogOptions): RunLogEntry {
+  const { run, steps, tasks } = history;
+  const attempts = new Attempts(history.attempts);
+  const groups = new Map<
+    number,
+    { readonly concurrent: number; readonly at: number; readonly members: Map<number, LoggedStep> }
+  >();
+  const groupOf = (first: number, concurrent: number, at: number) => {
+    const known = groups.get(first);
+    if (known) return known.members;
+    const members = new Map<number, LoggedStep>();
+    groups.set(first, { concurrent, at, members });
+    return members;
+  };
+  for (const step of steps) {
+    const logged = presentRecorded(step, attempts.take(step.stepId, step.messageId), options);
+    groupOf(step.group, step.concurrent, step.createdAt).set(step.stepId, logged);
+  }
+  const active = run.status === 'active';
+  const next: LoggedStep[] = [];
+  for (const task of tasks.filter(planned)) {
+    const logged = presentOpen(task, run.status, attempts.take(task.slot, task.messageId));
+    if (task.concurrent === 1 && active) next.push(logged);
+    else groupOf(task.group, task.concurrent, task.createdAt).set(task.slot, logged);
+  }
+  const placed: Placed[] = [...groups].map(([, { concurrent, at, members }]) => ({
+    at,
+    group: {
+      type: concurrent > 1 ? 'parallel' : 'sequential',
+      steps: [...members].sort(([a], [b]) => a - b).map(([, step]) => step),
+    },
+  }));
+  const advance = tasks.find((task) => !planned(task));
+  if (advance) {
+    const failed = attempts.take(ADVANCE_SLOT, advance.messageId);
+    const logged = presentOpen(advance, run.status, failed);
+    // While steps are out, asking the code to go on is no news, unless it fails.
+    const news = failed.length > 0 || tasks.length === 1;
+    if (active && news) next.push(logged);
+    else if (!active && (run.status === 'failed' ? logged.state === 'STEP_FAILED' : news))
+      placed.push({ at: Number.POSITIVE_INFINITY, group: { type: 'sequential', steps: [logged] } });
+  }
+  for (const loose of attempts.rest()) {
+    const at = loose[0]?.at ?? run.createdAt;
+    placed.push({ at, group: { type: 'sequential', steps: [presentLoose(loose, at)] } });
+  }
+  // By time; what began at the same time stays in the order of the steps.
+  placed.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
+  const initial: LoggedStep = {
+    stepName: 'init',
+    stepType: 'Initial',
+    callType: 'step',
+    messageId: `msg_${run.key}`,
+    concurrent: 1,
+    state: 'STEP_SUCCESS',
+    createdAt: run.createdAt,
+  };
+  return {
+    ...presentRun(run),
+    ...optional('workflowRunResponse', options.trimBody ? null : run.result),
+    ...optional('workflowRunError', run.error),
+    steps: [
+      { type: 'sequential', steps: [initial] },
+      ...placed.map(({ group }) => group),
+      ...(next.length > 0 ? [{ type: 'next' as const, steps: next }] : []),
+    ],
+  };
+}

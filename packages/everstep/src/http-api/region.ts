@@ -1,0 +1,23 @@
+/** The region that a request addresses: the first label of its host. */
+import { isIP } from 'node:net';
+import { ApiError } from '../contract/error-codes.js';
+
+export const REGIONS = ['us-east-1', 'eu-central-1'] as const;
+export type Region = (typeof REGIONS)[number];
+export const DEFAULT_REGION: Region = 'eu-central-1';
+
+const REGION_LABEL = /^(?:queue-)?([a-z]{2}(?:-[a-z]+)+-\d+)$/;
+
+const isRegion = (text: string): text is Region => REGIONS.some((region) => region === text);
+
+/** `host` as the header has it, with a port or without. Throws ApiError `unknown-region`. */
+export function regionOf(host: string | undefined, defaultRegion: Region = DEFAULT_REGION): Region {
+  if (host === undefined || host.startsWith('[')) return defaultRegion;
+  const name = host.replace(/:\d*$/, '').toLowerCase();
+  if (isIP(name) !== 0) return defaultRegion;
+  const label = name.split('.', 1)[0] ?? '';
+  const region = REGION_LABEL.exec(label)?.[1];
+  if (region === undefined) return defaultRegion;
+  if (isRegion(region)) return region;
+  throw new ApiError('unknown-region', `there is no region ${region}; the regions are ${REGIONS.join(' and ')}`);
+}

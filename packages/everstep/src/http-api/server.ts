@@ -1,0 +1,247 @@
+/** The operations on Fastify: routes, limits on requests, who is calling, and what becomes of errors. */
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import Type, { type TObject } from 'typebox';
+import type { Caller } from '../accounts/authority.js';
+import { LIMITS } from '../config/limits.js';
+import { ApiError } from '../contract/error-codes.js';
+import { DEFAULT_DIALECT, type Dialect, dialectOf } from '../dialects/index.js';
+import { authenticate, credentialOf } from './authentication.js';
+import { apiErrorOf, clientError, errorReply, JSON_TYPE, replyOnSocket } from './error-replies.js';
+import type { ApiContext, Operation, OperationInput, RequestContext } from './operation.js';
+import { OPERATIONS } from './operations/index.js';
+import { readJson, validate } from './parameters/json-body.js';
+import { readPrefixedHeaders } from './parameters/prefixed-headers.js';
+import { readQuery, splitQuery } from './parameters/query.js';
+import { readValue } from './parameters/read-value.js';
+import { shown, Unacceptable } from './parameters/unacceptable.js';
+import { type Region, regionOf } from './region.js';
+import { PathTable, pathsOf, routedUrl, routerPath } from './routing.js';
+import { splitTarget, type Target } from './target.js';
+
+export interface ServerOptions {
+  readonly context: ApiContext;
+  readonly defaultRegion: Region;
+}
+
+/** What was found out about a request before its operation runs. */
+interface Admission {
+  readonly caller: Caller | null;
+  readonly dialect: Dialect;
+  readonly target: Target;
+}
+
+const NO_QUERY: Readonly<Record<string, never>> = Object.freeze({});
+const NO_BODY = Buffer.alloc(0);
+const NO_PARAMETERS = Type.Object({});
+const paths = new PathTable(OPERATIONS);
+
+function checkLimits(request: FastifyRequest): void {
+  const { rawHeaders } = request.raw;
+  if (rawHeaders.length > 2 * LIMITS.maxHeaderCount) {
+    const count = rawHeaders.length / 2;
+    throw new ApiError(
+      'headers-too-large',
+      `more than ${LIMITS.maxHeaderCount} headers are not taken, and this request has ${count}`,
+    );
+  }
+  const { length } = request.originalUrl;
+  if (length > LIMITS.maxUrlLength)
+    throw new ApiError(
+      'url-too-long',
+      `the URL must not be longer than ${LIMITS.maxUrlLength} characters, and this has ${length}`,
+    );
+}
+
+/** Without the form that maps IPv4 into IPv6: one address has one name. */
+const callerIpOf = (request: FastifyRequest): string => request.ip.replace(/^::ffff:(?=\d+\.)/i, '');
+
+/** Requests that wait for something: they are let go when their client is gone, and all of them when the server closes. */
+class WaitingRequests {
+  private readonly waiting = new Set<AbortController>();
+  private closed = false;
+
+  signalOf(reply: FastifyReply): AbortSignal {
+    const controller = new AbortController();
+    this.waiting.add(controller);
+    reply.raw.once('close', () => {
+      this.waiting.delete(controller);
+      controller.abort();
+    });
+    if (this.closed || reply.raw.destroyed) controller.abort();
+    return controller.signal;
+  }
+
+  close(): void {
+    this.closed = true;
+    for (const controller of this.waiting) controller.abort();
+  }
+}
+
+function readPath(schema: TObject | undefined, given: unknown, isTrigger: boolean): Readonly<Record<string, unknown>> {
+  if (!schema || isTrigger) return {};
+  const texts = new Map(Object.entries(typeof given === 'object' && given !== null ? given : {}));
+  const read: Record<string, unknown> = {};
+  for (const [name, property] of Object.entries(schema.properties)) {
+    try {
+      read[name] = readValue(property, String(texts.get(name) ?? ''));
+    } catch (error) {
+      if (error instanceof Unacceptable) throw new ApiError(error.code ?? 'bad-parameter', `${name} ${error.message}`);
+      throw error;
+    }
+  }
+  return read;
+}
+
+function readBody({ body: spec }: Operation, body: unknown, contentType: string | undefined): unknown {
+  const bytes = Buffer.isBuffer(body) ? body : NO_BODY;
+  if (spec?.kind !== 'json') return bytes;
+  const value = readJson(bytes, contentType);
+  if (value !== undefined) return validate(spec.schema, value, 'the body');
+  if (spec.required) throw new ApiError('bad-body', 'a JSON body is missing');
+  return undefined;
+}
+
+function readInput(operation: Operation, request: FastifyRequest, context: RequestContext): OperationInput {
+  const { headers, query, headerFamilies } = operation;
+  const partOfPath = operation.unknownQuery === 'part-of-path';
+  const families = headerFamilies ? Object.keys(headerFamilies) : [];
+  const read = headers ? readPrefixedHeaders(headers, families, context.headers, context.dialect) : null;
+  return {
+    path: readPath(operation.pathParameters, request.params, partOfPath),
+    query:
+      partOfPath || (!query && operation.unknownQuery === 'ignore')
+        ? NO_QUERY
+        : readQuery(query ?? NO_PARAMETERS, splitQuery(context.target.query), {
+            unknown: operation.unknownQuery === 'refuse' ? 'refuse' : 'ignore',
+            // Beside a header it was not taken out, and it may not be mistaken for a filter.
+            besides: [context.dialect.tokenParameter],
+          }),
+    headers: read?.values ?? {},
+    carried: read?.families ?? {},
+    body: readBody(operation, request.body, request.headers['content-type']),
+    request: context,
+  };
+}
+
+export function createServer({ context, defaultRegion }: ServerOptions): FastifyInstance {
+  const { log, authority } = context;
+  const app = Fastify({
+    logger: false,
+    bodyLimit: LIMITS.maxBodyBytes,
+    requestTimeout: LIMITS.requestTimeoutMs,
+    return503OnClosing: false,
+    rewriteUrl: (request) => routedUrl(request.url ?? '/'),
+    routerOptions: { maxParamLength: LIMITS.maxUrlLength, querystringParser: () => NO_QUERY },
+    http: { maxHeaderSize: LIMITS.maxHeaderBytes },
+    clientErrorHandler: (error, socket) => {
+      if (error.code === 'ECONNRESET' || socket.destroyed) return;
+      if (socket.writable) replyOnSocket(socket, clientError(error.code), DEFAULT_DIALECT);
+      else socket.destroy();
+    },
+    frameworkErrors: (error, request, reply) => sendError(error, request, reply),
+  });
+  // Node leaves out headers beyond a count without a word; all are counted here instead, and their bytes are bounded.
+  app.server.maxHeadersCount = 0;
+  const admissions = new WeakMap<FastifyRequest, Admission>();
+  const waiting = new WaitingRequests();
+  let closing = false;
+  app.addHook('preClose', (done) => {
+    closing = true;
+    waiting.close();
+    done();
+  });
+
+  function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+    const { method, routeOptions } = request;
+    const api = apiErrorOf(error, log, { method, route: routeOptions.url });
+    const { status, headers, body } = errorReply(api, admissions.get(request)?.dialect ?? dialectOf(request.headers));
+    reply.code(status).headers(headers).send(body);
+  }
+
+  app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
+  app.setNotFoundHandler((request, reply) => {
+    const { path } = splitTarget(request.originalUrl);
+    const methods = paths.methodsAt(path);
+    if (methods.length === 0) {
+      sendError(new ApiError('unknown-route', `there is no operation at ${shown(path)}; see /openapi.json`), request, reply);
+      return;
+    }
+    const allow = methods.join(', ');
+    const message = `${shown(path)} does not take ${request.method}; it takes ${allow}`;
+    sendError(new ApiError('method-not-allowed', message, { allow }), request, reply);
+  });
+
+  app.removeAllContentTypeParsers();
+  // Bodies are read as bytes; an operation that takes JSON reads it from them.
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+
+  function admitOpen(request: FastifyRequest): void {
+    checkLimits(request);
+    const dialect = dialectOf(request.headers);
+    admissions.set(request, { caller: null, dialect, target: splitTarget(request.originalUrl) });
+  }
+
+  function admitCaller(request: FastifyRequest, reply: FastifyReply): void | Promise<void> {
+    checkLimits(request);
+    if (context.isStopping() || closing) {
+      reply.header('connection', 'close');
+      throw new ApiError('unavailable', 'the service is stopping; try again in a moment', { 'retry-after': '1' });
+    }
+    const dialect = dialectOf(request.headers);
+    const region = regionOf(request.headers.host, defaultRegion);
+    const { token, target } = credentialOf(request.headers.authorization, splitTarget(request.originalUrl), dialect);
+    const caller = authenticate(authority, token, region, request.method);
+    if (!(caller instanceof Promise)) {
+      admissions.set(request, { caller, dialect, target });
+      return;
+    }
+    return caller.then((verified) => {
+      admissions.set(request, { caller: verified, dialect, target });
+    });
+  }
+
+  function handlerOf(operation: Operation) {
+    return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+      const admission = admissions.get(request);
+      if (!admission) throw new Error('a request was not admitted');
+      const input = readInput(operation, request, {
+        dialect: admission.dialect,
+        callerIp: callerIpOf(request),
+        headers: request.headers,
+        target: admission.target,
+        signal: () => waiting.signalOf(reply),
+      });
+      const { status, body } = await operation.run(input, context, admission.caller);
+      return reply.code(status).header('content-type', JSON_TYPE).send(JSON.stringify(body));
+    };
+  }
+
+  for (const operation of OPERATIONS) {
+    const admit = operation.access === 'open' ? admitOpen : admitCaller;
+    for (const path of pathsOf(operation)) {
+      app.route({
+        method: operation.method,
+        url: routerPath(path),
+        onRequest: (request, reply, done) => {
+          try {
+            const admitted = admit(request, reply);
+            if (admitted) admitted.then(() => done(), done);
+            else done();
+          } catch (error) {
+            done(error instanceof Error ? error : new Error(String(error)));
+          }
+        },
+        // The route and not the URL: a workflow URL or a token in it is nobody's business.
+        onResponse: (request, reply, done) => {
+          log.debug(
+            { method: request.method, route: path, status: reply.statusCode, ms: Math.round(reply.elapsedTime) },
+            'request',
+          );
+          done();
+        },
+        handler: handlerOf(operation),
+      });
+    }
+  }
+  return app;
+}

@@ -1,0 +1,51 @@
+/** The request target: path and query as they came. */
+
+export interface Target {
+  readonly path: string;
+  /** Without the question mark. */
+  readonly query: string;
+}
+
+const ORIGIN = /^https?:\/\/[^/?]*/i;
+
+/** A target may come with the origin in front (as proxies send it). */
+export function splitTarget(url: string): Target {
+  const local = url.startsWith('/') ? url : url.replace(ORIGIN, '');
+  const mark = local.indexOf('?');
+  return mark === -1 ? { path: local, query: '' } : { path: local.slice(0, mark), query: local.slice(mark + 1) };
+}
+
+function nameOf(part: string): string {
+  const name = part.split('=', 1)[0] ?? '';
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}
+
+export interface QueryToken {
+  readonly token: string;
+  /** The query without the parameter that was taken. */
+  readonly rest: string;
+}
+
+/**
+ * Takes the token out of a query; the last one when there are several, because a client puts its own behind what the URL
+ * had. Null when there is none.
+ */
+export function takeToken(query: string, tokenParameter: string): QueryToken | null {
+  if (!query.includes('=')) return null;
+  const parts = query.split('&');
+  const index = parts.findLastIndex((part) => nameOf(part) === tokenParameter);
+  const part = parts[index];
+  if (part === undefined) return null;
+  const value = part.slice(part.indexOf('=') + 1);
+  let token = value;
+  try {
+    token = decodeURIComponent(value);
+  } catch {
+    // What cannot be decoded is no token; verifying it says so.
+  }
+  return { token, rest: parts.filter((_, at) => at !== index).join('&') };
+}
