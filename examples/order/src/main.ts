@@ -6,25 +6,30 @@
  *   POST /bank/up, /down  switches the bank's payment service
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { serve } from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
 import { orderWorkflow } from './order-workflow.js';
 import { Shop } from './shop.js';
 
 const shop = new Shop();
 // The signing keys come from the environment: EVERSTEP_CURRENT_SIGNING_KEY and EVERSTEP_NEXT_SIGNING_KEY.
-const handleOrder = toNodeHandler(orderWorkflow(shop));
+const handleOrder = toNodeHandler(serve(orderWorkflow(shop)));
 
-function switchBank(up: boolean, response: ServerResponse): void {
-  shop.bankIsUp = up;
-  response.writeHead(200, { 'content-type': 'application/json' }).end(`${JSON.stringify({ bank: up ? 'up' : 'down' })}\n`);
+function answer(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(`${JSON.stringify(body)}\n`);
 }
 
 function route(request: IncomingMessage, response: ServerResponse): void {
   const path = request.url?.split('?')[0];
-  if (path === '/order') return void handleOrder(request, response);
-  if (request.method === 'POST' && path === '/bank/up') return switchBank(true, response);
-  if (request.method === 'POST' && path === '/bank/down') return switchBank(false, response);
-  response.writeHead(404, { 'content-type': 'text/plain' }).end('There are POST /order, /bank/up and /bank/down.\n');
+  const bank = request.method === 'POST' ? /^\/bank\/(up|down)$/.exec(path ?? '')?.[1] : undefined;
+  if (path === '/order') {
+    handleOrder(request, response);
+  } else if (bank) {
+    shop.bankIsUp = bank === 'up';
+    answer(response, 200, { bank });
+  } else {
+    answer(response, 404, { error: 'There are POST /order, /bank/up and /bank/down.' });
+  }
 }
 
 const server = createServer(route);

@@ -124,6 +124,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
       version: SERVICE_VERSION,
       isStopping: () => stopping,
       addressPolicy,
+      // A host that names no region means the one that this installation is in.
+      defaultRegion: config.region,
     });
     const { port } = await api.listen({ host: config.host, port: config.port }).catch((error) => {
       throw listenError(config.host, config.port, error);

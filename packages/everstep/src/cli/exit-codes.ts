@@ -32,7 +32,8 @@ export class NotFoundError extends Error {
 
 /** The exit code and the words for what ended a command. */
 export function describeFailure(error: unknown): { readonly code: number; readonly message: string } {
-  if (error instanceof UsageError) return { code: EXIT.usage, message: error.message };
+  // The client throws RangeError for a duration, instant or label that it cannot send.
+  if (error instanceof UsageError || error instanceof RangeError) return { code: EXIT.usage, message: error.message };
   if (error instanceof NotFoundError) return { code: EXIT.notFound, message: error.message };
   if (error instanceof EverstepError) {
     if (error.status === 0) return { code: EXIT.unreachable, message: error.message };

@@ -4,6 +4,7 @@ import { Command } from 'commander';
 import type { Credentials } from '../../bootstrap/credentials.js';
 import { type Config, parseConfig } from '../../config/config.js';
 import { type Mode, SETTINGS } from '../../config/settings.js';
+import { nextStepsText } from '../demo/next-steps.js';
 import { EXIT, UsageError } from '../exit-codes.js';
 import { type Screen, styled } from '../output.js';
 import { untilSignal } from '../shutdown.js';
@@ -66,8 +67,9 @@ function printCredentials(screen: Screen, config: Config, credentials: Credentia
 async function runService(config: Config, screen: Screen): Promise<number> {
   // From here on a signal ends the service in an orderly way, also while it is starting.
   const signal = untilSignal();
-  const [{ startService }, demoParts] = await Promise.all([import('../../main.js'), import('../demo/demo.js')]);
-  const demo = config.demo ? demoParts.createDemo(config, screen) : null;
+  // Loaded only here: the other commands need nothing of the service.
+  const [{ startService }, { createDemo }] = await Promise.all([import('../../main.js'), import('../demo/demo.js')]);
+  const demo = config.demo ? createDemo(config, screen) : null;
   const service = await startService(config, demo ? { beforeWork: demo.start } : {}).catch(async (error) => {
     await demo?.stop();
     throw error;
@@ -84,7 +86,9 @@ async function runService(config: Config, screen: Screen): Promise<number> {
   const show = demo?.show(service, stopShow.signal).catch((error) => {
     if (!stopShow.signal.aborted) screen.write(`The demo stopped: ${error instanceof Error ? error.message : error}\n`);
   });
-  if (!demo && config.mode === 'dev') screen.write(demoParts.nextSteps(config, service, null, screen));
+  if (!demo && config.mode === 'dev') {
+    screen.write(nextStepsText(screen, { url, token: credentials.token, dataDir: config.dataDir, exampleUrl: null }));
+  }
   await signal;
   screen.write('\nStopping ...\n');
   stopShow.abort();

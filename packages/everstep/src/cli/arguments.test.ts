@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { headerPair, isJson, moment, readBody, wholeNumber } from './arguments.js';
+import { UsageError } from './exit-codes.js';
+
+test('a moment is Unix ms or a date', () => {
+  const read = moment('--from');
+  assert.equal(read('1700000000000'), 1_700_000_000_000);
+  assert.equal(read('2026-05-01'), Date.UTC(2026, 4, 1));
+  assert.equal(read('2026-05-01T12:30:00Z'), Date.UTC(2026, 4, 1, 12, 30));
+  assert.equal(read('2026-05-01T12:30:00'), Date.UTC(2026, 4, 1, 12, 30));
+  assert.equal(read('2026-05-01T12:30:00+02:00'), Date.UTC(2026, 4, 1, 10, 30));
+  for (const bad of ['', 'yesterday', '-1', '1e3', '2026-13-01']) assert.throws(() => read(bad), UsageError, bad);
+});
+
+test('a whole number has no sign, point or exponent', () => {
+  assert.equal(wholeNumber('--count', 1)('50'), 50);
+  for (const bad of ['', '0', '-1', '1.5', '1e3', 'ten', '99999999999999999999']) {
+    assert.throws(() => wholeNumber('--count', 1)(bad), UsageError, bad);
+  }
+});
+
+test('headers are gathered', () => {
+  assert.deepEqual(headerPair('X-B: c: d', headerPair('X-A:1', undefined)), { 'X-A': '1', 'X-B': 'c: d' });
+  for (const bad of ['', 'x', ': y', 'a b: c']) assert.throws(() => headerPair(bad, undefined), UsageError, bad);
+});
+
+test('a body is text, or the content of a file', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'everstep-body-'));
+  t.after(() => rm(directory, { recursive: true }));
+  await writeFile(join(directory, 'b'), Uint8Array.of(0xff, 0));
+  assert.equal(await readBody('{"a":1}'), '{"a":1}');
+  assert.deepEqual(new Uint8Array(Buffer.from(await readBody(`@${join(directory, 'b')}`))), Uint8Array.of(0xff, 0));
+  await assert.rejects(readBody(`@${join(directory, 'missing')}`), UsageError);
+  assert.deepEqual(['{"a":1}', 'a', '3', ''].map(isJson), [true, false, true, false]);
+  assert.equal(isJson(Uint8Array.of(0xff)), false);
+});

@@ -1,0 +1,62 @@
+/** Reads what was typed; each throws UsageError with what is allowed. */
+import { readFile } from 'node:fs/promises';
+import { UsageError } from './exit-codes.js';
+
+export const wholeNumber =
+  (name: string, minimum = 0) =>
+  (text: string): number => {
+    const value = Number(text);
+    if (!/^\d+$/.test(text) || !Number.isSafeInteger(value) || value < minimum) {
+      throw new UsageError(`${name} must be a whole number of ${minimum} or more; it is "${text}"`);
+    }
+    return value;
+  };
+
+/** Unix ms, or a date such as 2026-05-01 or 2026-05-01T12:00:00Z (UTC without a zone). */
+export const moment =
+  (name: string) =>
+  (text: string): number => {
+    if (/^\d{1,15}$/.test(text)) return Number(text);
+    const zoned = /^\d{4}-\d\d-\d\dT[\d:.]+$/.test(text) ? `${text}Z` : text;
+    const atMs = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(zoned) : Number.NaN;
+    if (Number.isNaN(atMs))
+      throw new UsageError(`${name} must be Unix milliseconds or a date like 2026-05-01T12:00:00Z; it is "${text}"`);
+    return atMs;
+  };
+
+/** An option that may be given several times. */
+export const collected = (text: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), text];
+
+/** `name: value` pairs; the option may be given several times. */
+export function headerPair(text: string, before: Readonly<Record<string, string>> | undefined): Readonly<Record<string, string>> {
+  const colon = text.indexOf(':');
+  const name = text.slice(0, colon).trim();
+  if (colon < 1 || !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) {
+    throw new UsageError(`--header must be of the form "Name: value"; it is "${text}"`);
+  }
+  return { ...before, [name]: text.slice(colon + 1).trim() };
+}
+
+/** Text as it is, `@file` for the content of a file, `-` for standard input. */
+export async function readBody(text: string): Promise<string | Uint8Array> {
+  if (text === '-') {
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of process.stdin) chunks.push(chunk);
+    return Buffer.concat(chunks);
+  }
+  if (!text.startsWith('@')) return text;
+  try {
+    return await readFile(text.slice(1));
+  } catch (error) {
+    throw new UsageError(`the body cannot be read from ${text.slice(1)}: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+export function isJson(body: string | Uint8Array): boolean {
+  try {
+    JSON.parse(typeof body === 'string' ? body : new TextDecoder('utf-8', { fatal: true }).decode(body));
+    return true;
+  } catch {
+    return false;
+  }
+}

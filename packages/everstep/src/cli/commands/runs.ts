@@ -1,0 +1,142 @@
+/** `everstep runs list|get|cancel` */
+import type { RunJournal, RunLogEntry, RunState } from '@everstep/sdk';
+import { Command } from 'commander';
+import { collected, moment, wholeNumber } from '../arguments.js';
+import { UsageError } from '../exit-codes.js';
+import { pageOf } from '../journal-page.js';
+import { duration, instant, json, type Screen, styled, table } from '../output.js';
+import { RunStory } from '../run-story.js';
+import { type ClientOptions, open, withConnection } from './connection-options.js';
+import { type RunFilterOptions, runFilter, withRunFilters } from './run-filters.js';
+
+const STATES = ['RUN_STARTED', 'RUN_SUCCESS', 'RUN_FAILED', 'RUN_CANCELED'] as const;
+const DEFAULT_SHOWN = 20;
+const PAGE_SIZE = 10;
+
+/** `failed` and `RUN_FAILED` alike. */
+function state(text: string): RunState {
+  const found = STATES.find((name) => name === text.toUpperCase() || name === `RUN_${text.toUpperCase()}`);
+  if (!found) throw new UsageError(`--state must be one of ${STATES.join(', ')}; it is "${text}"`);
+  return found;
+}
+
+/** At most `limit` items of a listing that is asked for page by page. */
+async function first<Item>(listing: AsyncIterable<Item>, limit: number): Promise<readonly Item[]> {
+  const items: Item[] = [];
+  if (limit === 0) return items;
+  for await (const item of listing) {
+    items.push(item);
+    if (items.length >= limit) break;
+  }
+  return items;
+}
+
+const took = (run: { readonly workflowRunCreatedAt: number; readonly workflowRunCompletedAt?: number }): string =>
+  run.workflowRunCompletedAt === undefined ? '-' : duration(run.workflowRunCompletedAt - run.workflowRunCreatedAt);
+
+interface ListOptions extends ClientOptions, RunFilterOptions {
+  readonly state?: RunState;
+  readonly count: number;
+  readonly all?: boolean;
+}
+
+function listCommand(screen: Screen): Command {
+  const command = withRunFilters(withConnection(new Command('list')), 'runs')
+    .description('List runs, newest first.')
+    .option('--state <state>', 'runs in this state: started, success, failed, canceled', state)
+    .option('--count <number>', 'how many at most', wholeNumber('--count', 1), DEFAULT_SHOWN)
+    .option('--all', 'all of them');
+  return command.action(async () => {
+    const { client, options } = await open<ListOptions>(command);
+    const limit = options.all ? Number.POSITIVE_INFINITY : options.count;
+    const filter = { ...runFilter(options), state: options.state, count: Math.min(limit, PAGE_SIZE) };
+    const runs = await first<RunLogEntry>(client.runs.entries(filter), limit);
+    if (options.json) return screen.write(json({ runs }));
+    if (runs.length === 0) return screen.write('There are no such runs.\n');
+    const rows = runs.map((run) => [
+      run.workflowRunId,
+      run.workflowState,
+      instant(run.workflowRunCreatedAt),
+      took(run),
+      run.workflowUrl,
+      run.labels.join(',') || '-',
+    ]);
+    screen.write(table(screen, ['RUN', 'STATE', 'CREATED (UTC)', 'TOOK', 'WORKFLOW', 'LABELS'], rows));
+  });
+}
+
+function showRun(screen: Screen, run: RunJournal): void {
+  const field = (name: string, value: string | undefined) => {
+    if (value !== undefined) screen.write(`${styled(screen, 'dim', name.padEnd(10))}${value}\n`);
+  };
+  const { workflowRunOrigin: origin, workflowRunBecame: became } = run;
+  field('run', run.workflowRunId);
+  field('state', run.workflowState);
+  field('workflow', run.workflowUrl);
+  field('created', `${instant(run.workflowRunCreatedAt)} (${run.workflowRunCreatedAt})`);
+  field('took', run.workflowRunCompletedAt === undefined ? undefined : took(run));
+  field('labels', run.labels.length > 0 ? run.labels.join(', ') : undefined);
+  field('flow key', run.flowControlKey);
+  field('dlq', run.dlqId);
+  field('from', origin && `${origin.kind} of ${origin.workflowRunId}`);
+  field('became', became && `${became.workflowRunId} by ${became.kind}`);
+  field('error', run.error);
+  field('result', run.result === undefined ? undefined : JSON.stringify(run.result));
+  new RunStory(screen).tell(pageOf(run));
+}
+
+function getCommand(screen: Screen): Command {
+  const command = withConnection(new Command('get'))
+    .description('Show a run with its steps and failed attempts.')
+    .argument('<runId>', 'id of the run')
+    .option('--created-at <instant>', 'which one, when runs share an id (Unix ms)', moment('--created-at'));
+  return command.action(async (runId: string) => {
+    const { client, options } = await open<ClientOptions & { readonly createdAt?: number }>(command);
+    const run = await client.runs.get(runId, { workflowCreatedAt: options.createdAt });
+    if (options.json) screen.write(json(run));
+    else showRun(screen, run);
+  });
+}
+
+interface CancelOptions extends ClientOptions {
+  readonly workflowUrl?: string;
+  readonly exact?: boolean;
+  readonly label?: readonly string[];
+  readonly from?: number;
+  readonly to?: number;
+}
+
+function cancelCommand(screen: Screen): Command {
+  const command = withConnection(new Command('cancel'))
+    .description('Cancel active runs: those named, or all that match the filters.')
+    .argument('[runIds...]', 'ids of runs')
+    .option('--workflow-url <url>', 'runs of workflows whose URL begins so')
+    .option('--exact', 'the URL exactly')
+    .option('--label <label>', 'runs with this label; may be repeated', collected)
+    .option('--from <instant>', 'runs created from this time on', moment('--from'))
+    .option('--to <instant>', 'runs created up to this time', moment('--to'));
+  return command.action(async (runIds: readonly string[]) => {
+    const { client, options } = await open<CancelOptions>(command);
+    const { workflowUrl, label, from: fromDate, to: toDate } = options;
+    const filtered = [workflowUrl, label, fromDate, toDate].some((value) => value !== undefined);
+    if (filtered === runIds.length > 0) throw new UsageError('Name runs, or give filters; not both, and not neither.');
+    const [only] = runIds;
+    let cancelled = 1;
+    // One run by name: then it matters whether it exists and is active.
+    if (only !== undefined && runIds.length === 1) await client.runs.cancel(only);
+    else if (runIds.length > 0) cancelled = (await client.runs.cancelMany({ workflowRunIds: runIds })).cancelled;
+    else {
+      const workflowUrlExactMatch = options.exact;
+      cancelled = (await client.runs.cancelMany({ workflowUrl, workflowUrlExactMatch, label, fromDate, toDate })).cancelled;
+    }
+    screen.write(options.json ? json({ cancelled }) : `${cancelled} canceled\n`);
+  });
+}
+
+export function runsCommand(screen: Screen): Command {
+  return new Command('runs')
+    .description('Runs: list, get, cancel.')
+    .addCommand(listCommand(screen))
+    .addCommand(getCommand(screen))
+    .addCommand(cancelCommand(screen));
+}

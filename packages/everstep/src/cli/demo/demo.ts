@@ -1,0 +1,169 @@
+/** What `npm start` shows: an order from trigger to result, and one through the dead letter queue and back. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { Client } from '@everstep/sdk';
+import type { Credentials } from '../../bootstrap/credentials.js';
+import type { Config } from '../../config/config.js';
+import { pageOf } from '../journal-page.js';
+import { duration, type Screen, styled } from '../output.js';
+import { RunStory } from '../run-story.js';
+import { type ExampleApp, hasExampleApp, startExampleApp } from './example-app.js';
+import { nextStepsText } from './next-steps.js';
+
+const LOOK_EVERY_MS = 100;
+const RETRY_DELAY = '400 * (1 + retried)';
+/** Runs from before that are followed one by one; more than that are only counted. */
+const MAX_FOLLOWED = 5;
+const MAX_COUNTED = 500;
+
+export interface DemoService {
+  readonly url: string;
+  readonly credentials: Credentials;
+}
+
+export interface Demo {
+  /** Starts the example app, before the service delivers anything to it. */
+  start(credentials: Credentials): Promise<void>;
+  /** Resolves when all has been shown; rejects when `signal` aborts or something goes wrong. */
+  show(service: DemoService, signal: AbortSignal): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Null when the example is not there: it is part of the repository, not of the published package. */
+export function createDemo(config: Config, screen: Screen): Demo | null {
+  if (!hasExampleApp()) return null;
+  let app: ExampleApp | null = null;
+  return {
+    async start(credentials) {
+      app = await startExampleApp(config.dataDir, credentials);
+    },
+    async show(service, signal) {
+      if (!app) throw new Error('the example app does not run');
+      await new Show({ config, screen, service, app, signal }).play();
+    },
+    async stop() {
+      await app?.stop();
+    },
+  };
+}
+
+interface Stage {
+  readonly config: Config;
+  readonly screen: Screen;
+  readonly service: DemoService;
+  readonly app: ExampleApp;
+  readonly signal: AbortSignal;
+}
+
+class Show {
+  private readonly stage: Stage;
+  private readonly client: Client;
+
+  constructor(stage: Stage) {
+    this.stage = stage;
+    this.client = new Client({ baseUrl: stage.service.url, token: stage.service.credentials.token });
+  }
+
+  async play(): Promise<void> {
+    const { app, config, service, screen } = this.stage;
+    await this.showEarlierRuns();
+    await this.showOrder();
+    await this.showFailureAndResume();
+    const { url, credentials } = service;
+    screen.write(nextStepsText(screen, { url, token: credentials.token, dataDir: config.dataDir, exampleUrl: app.url }));
+  }
+
+  private say(text: string): void {
+    this.stage.screen.write(`${text}\n`);
+  }
+
+  private heading(text: string): void {
+    this.say(styled(this.stage.screen, 'bold', text));
+  }
+
+  /** Tells the run from where it is until it ends. Resolves with its journal. */
+  private async follow(workflowRunId: string) {
+    const story = new RunStory(this.stage.screen);
+    for (;;) {
+      const journal = await this.client.runs.get(workflowRunId);
+      story.tell(pageOf(journal));
+      if (journal.workflowState !== 'RUN_STARTED') return journal;
+      await pause(LOOK_EVERY_MS, undefined, { signal: this.stage.signal });
+    }
+  }
+
+  private async trigger(order: { readonly orderId: string; readonly payWith: 'card' | 'bank' }, retries: number) {
+    return this.client.trigger(this.stage.app.workflowUrl, {
+      body: {
+        ...order,
+        customer: 'ada@example.com',
+        lines: [
+          { product: 'book', quantity: 2 },
+          { product: 'lamp', quantity: 1 },
+        ],
+      },
+      retries,
+      retryDelay: RETRY_DELAY,
+      labels: ['demo'],
+    });
+  }
+
+  private async showEarlierRuns(): Promise<void> {
+    let counted = 0;
+    const unfinished: string[] = [];
+    for await (const run of this.client.logs()) {
+      counted++;
+      if (run.workflowState === 'RUN_STARTED') unfinished.push(run.workflowRunId);
+      if (counted === MAX_COUNTED) break;
+    }
+    if (counted === 0) return;
+    const number = counted === MAX_COUNTED ? `${counted} runs or more` : counted === 1 ? 'One run' : `${counted} runs`;
+    this.say(`${number} from earlier starts ${counted === 1 ? 'is' : 'are'} still here.\n`);
+    if (unfinished.length === 0) return;
+    this.heading(
+      `${unfinished.length} of them had not finished when the service ended; they go on from their last recorded step`,
+    );
+    for (const workflowRunId of unfinished.slice(0, MAX_FOLLOWED)) {
+      this.say(`   ${workflowRunId}`);
+      this.tellEnd(await this.follow(workflowRunId));
+    }
+    this.say('');
+  }
+
+  private tellEnd(journal: Awaited<ReturnType<Show['follow']>>): void {
+    const { screen } = this.stage;
+    const took = duration((journal.workflowRunCompletedAt ?? journal.workflowCreatedAt) - journal.workflowCreatedAt);
+    if (journal.workflowState === 'RUN_SUCCESS') {
+      this.say(`   ${styled(screen, 'green', 'RUN_SUCCESS')} after ${took}: ${JSON.stringify(journal.result)}`);
+    } else {
+      this.say(`   ${styled(screen, 'red', journal.workflowState)} after ${took}${journal.error ? `: ${journal.error}` : ''}`);
+    }
+  }
+
+  private async showOrder(): Promise<void> {
+    this.heading('1. An order paid by card. Steps marked ‖ run in parallel; the card processor fails once and is retried.');
+    const { workflowRunId } = await this.trigger({ orderId: `card-${Date.now().toString(36)}`, payWith: 'card' }, 3);
+    this.say(`   triggered ${this.stage.app.workflowUrl} as ${workflowRunId}`);
+    this.tellEnd(await this.follow(workflowRunId));
+    this.say('');
+  }
+
+  private async showFailureAndResume(): Promise<void> {
+    const { app, signal, screen } = this.stage;
+    this.heading('2. An order paid through the bank, whose payment service is down.');
+    const { workflowRunId } = await this.trigger({ orderId: `bank-${Date.now().toString(36)}`, payWith: 'bank' }, 2);
+    this.say(`   triggered as ${workflowRunId}`);
+    const failed = await this.follow(workflowRunId);
+    this.tellEnd(failed);
+    const { messages } = await this.client.dlq.list({ workflowRunId });
+    const [entry] = messages;
+    if (!entry) throw new Error(`the run ${workflowRunId} ended as ${failed.workflowState} and is not in the dead letter queue`);
+    this.say(`   it is in the dead letter queue as ${styled(screen, 'yellow', entry.dlqId)}\n`);
+
+    this.heading('3. The bank is up again, and the run is resumed: what was done is kept, only the rest runs.');
+    await fetch(`${app.url}/bank/up`, { method: 'POST', signal });
+    const resumed = await this.client.dlq.resume(entry.dlqId);
+    this.say(`   resumed as ${resumed.workflowRunId}`);
+    this.tellEnd(await this.follow(resumed.workflowRunId));
+    this.say('');
+  }
+}

@@ -1,0 +1,57 @@
+/** The command line of Everstep: its commands, and how it ends. */
+import { Command, CommanderError } from 'commander';
+import { SERVICE_VERSION } from '../step-calls/version.js';
+import { deadLetterCommand } from './commands/dead-letters.js';
+import { flowCommand } from './commands/flow.js';
+import { notifyCommand } from './commands/notify.js';
+import { runsCommand } from './commands/runs.js';
+import { serviceCommand } from './commands/service.js';
+import { triggerCommand } from './commands/trigger.js';
+import { describeFailure, EXIT, EXIT_CODES_HELP } from './exit-codes.js';
+import { type Screen, terminal } from './output.js';
+
+const CONNECTION_HELP = `
+The commands that talk to a service find it by --url and --token, then EVERSTEP_URL and EVERSTEP_TOKEN, then the
+credentials that a service keeps in the local data directory (./.everstep or EVERSTEP_DATA_DIR).`;
+
+/** Errors of the command line itself are thrown instead of ending the process; all commands below inherit that. */
+function throwInsteadOfExit(command: Command): void {
+  command.exitOverride();
+  command.showHelpAfterError('(--help shows what is possible)');
+  for (const child of command.commands) throwInsteadOfExit(child);
+}
+
+export function createProgram(screen: Screen, finish: (code: number) => void): Command {
+  const program = new Command('everstep')
+    .description('Durable workflow runs over plain HTTP, with a dead letter queue, in one command and one file')
+    .version(SERVICE_VERSION)
+    .addCommand(serviceCommand('dev', screen, finish))
+    .addCommand(serviceCommand('serve', screen, finish))
+    .addCommand(triggerCommand(screen, finish))
+    .addCommand(runsCommand(screen))
+    .addCommand(deadLetterCommand(screen))
+    .addCommand(notifyCommand(screen))
+    .addCommand(flowCommand(screen))
+    .addHelpText('after', CONNECTION_HELP)
+    .addHelpText('after', EXIT_CODES_HELP);
+  throwInsteadOfExit(program);
+  return program;
+}
+
+/** Resolves with the exit code. `args` are without the program's own name. */
+export async function runCli(args: readonly string[], screen: Screen = terminal): Promise<number> {
+  let code: number = EXIT.ok;
+  const program = createProgram(screen, (result) => {
+    code = result;
+  });
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return code;
+  } catch (error) {
+    // commander has printed the reason (or the help that was asked for) already.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+    const failure = describeFailure(error);
+    process.stderr.write(`${failure.message}\n`);
+    return failure.code;
+  }
+}

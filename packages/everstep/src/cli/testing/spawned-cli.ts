@@ -1,0 +1,94 @@
+/** The command line as a process of its own, for tests: what it prints, how it ends. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const BIN = fileURLToPath(new URL('../bin.js', import.meta.url));
+const LOOK_EVERY_MS = 20;
+const PATIENCE_MS = 30_000;
+
+export interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** The environment without anything of ours, so that a developer's settings do not change a test. */
+export function cleanEnvironment(more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
+  const kept = Object.entries(process.env).filter(([name]) => !name.startsWith('EVERSTEP_') && name !== 'NODE_OPTIONS');
+  return { ...Object.fromEntries(kept), ...more };
+}
+
+export class SpawnedCli {
+  readonly child: ChildProcess;
+  readonly ended: Promise<Ended>;
+  stdout = '';
+  stderr = '';
+  private isOver = false;
+
+  constructor(args: readonly string[], options: { readonly cwd: string; readonly env?: Readonly<Record<string, string>> }) {
+    this.child = spawn(process.execPath, [BIN, ...args], {
+      cwd: options.cwd,
+      env: cleanEnvironment(options.env),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.child.stdout?.on('data', (chunk) => {
+      this.stdout += chunk;
+    });
+    this.child.stderr?.on('data', (chunk) => {
+      this.stderr += chunk;
+    });
+    this.ended = new Promise((resolve) => {
+      this.child.once('close', (code) => {
+        this.isOver = true;
+        resolve({ code, stdout: this.stdout, stderr: this.stderr });
+      });
+    });
+  }
+
+  /** Resolves with the match when standard output has it; rejects when the process ends first or it takes too long. */
+  async printed(pattern: RegExp): Promise<RegExpExecArray> {
+    const giveUpAt = performance.now() + PATIENCE_MS;
+    for (;;) {
+      const match = pattern.exec(this.stdout);
+      if (match) return match;
+      if (this.isOver || performance.now() > giveUpAt) {
+        throw new Error(`${pattern} was not printed.\nstdout:\n${this.stdout}\nstderr:\n${this.stderr}`);
+      }
+      await pause(LOOK_EVERY_MS);
+    }
+  }
+
+  /** Sends the signal and waits for the end. */
+  end(signal: NodeJS.Signals = 'SIGTERM'): Promise<Ended> {
+    this.child.kill(signal);
+    return this.ended;
+  }
+}
+
+/** Runs a command to its end. */
+export function runCommand(
+  args: readonly string[],
+  options: { readonly cwd: string; readonly env?: Readonly<Record<string, string>> },
+): Promise<Ended> {
+  return new SpawnedCli(args, options).ended;
+}
+
+export interface TestDirectory {
+  readonly path: string;
+  remove(): Promise<void>;
+}
+
+export async function testDirectory(): Promise<TestDirectory> {
+  const path = await mkdtemp(join(tmpdir(), 'everstep-cli-'));
+  return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 3 }) };
+}
+
+/** KEY=value lines. */
+export async function readEnvFile(path: string): Promise<Readonly<Record<string, string>>> {
+  const lines = (await readFile(path, 'utf8')).split('\n').filter((line) => line !== '');
+  return Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]));
+}
