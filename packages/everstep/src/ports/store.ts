@@ -153,6 +153,8 @@ export interface Store {
     readonly workflowRunId: string;
     readonly createdAt?: number;
   }): Promise<RunRecord | null>;
+  /** The run with this key, as the logs show it. */
+  runRecord(query: { readonly runKey: string }): Promise<RunRecord | null>;
   runHistory(query: { readonly runKey: string }): Promise<RunHistory | null>;
   listRuns(query: Page<RunFilter>): Promise<Listing<RunRecord>>;
   listDeadLetters(query: Page<DeadLetterFilter>): Promise<Listing<DeadLetterRecord>>;

@@ -112,8 +112,8 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     const ended = driver.ends.watch(run.runKey, query.timeoutMs, signal);
     if (!(await driver.isActive(run.runKey))) watching.abort();
     await ended;
-    const record = await store.findRun({ instanceId, workflowRunId: run.workflowRunId, createdAt: run.createdAt });
-    return record && record.status !== 'active' ? record : null;
+    const record = await store.runRecord({ runKey: run.runKey });
+    return record?.instanceId === instanceId && record.status !== 'active' ? record : null;
   }
 
   return {

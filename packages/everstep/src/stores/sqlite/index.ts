@@ -40,6 +40,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     dueTasks: async ({ before, after, limit }) => reader.dueTasks(before, after, limit),
     nextDueAt: async ({ after }) => reader.nextDueAt(after),
     findRun: async ({ instanceId, workflowRunId, createdAt }) => runs.find(instanceId, workflowRunId, createdAt),
+    runRecord: async ({ runKey }) => reader.recordOf(runKey),
     runHistory: async ({ runKey }) => reader.history(runKey),
     listRuns: async (page) => runs.list(page),
     listDeadLetters: async (page) => deadLetters.list(page),

@@ -85,6 +85,11 @@ export class RunReader {
     return row ? runRecordOf(row) : null;
   }
 
+  recordOf(runKey: string): RunRecord | null {
+    const seq = this.parts.runs.find(runKey)?.seq;
+    return seq === undefined ? null : this.record(seq);
+  }
+
   history(runKey: string): RunHistory | null {
     const seq = this.parts.runs.find(runKey)?.seq;
     const run = seq === undefined ? null : this.record(seq);
