@@ -168,13 +168,16 @@ function runEnd(value: unknown): RunEnd | undefined {
   return result === undefined ? { kind: 'finished' } : { kind: 'finished', result };
 }
 
-function holdOf(value: unknown, most: number): Hold | undefined {
+/**
+ * A held run may have applied more than this exchange knows of: other exchanges of parallel steps move it on meanwhile.
+ */
+function holdOf(value: unknown): Hold | undefined {
   if (value === undefined) return undefined;
   const hold = fields(value, 'hold');
   const worker = text(hold.worker, 'hold.worker');
   if (worker.length === 0 || worker.length > MAX_WORKER_LENGTH)
     throw new Problem(`hold.worker must have 1 to ${MAX_WORKER_LENGTH} characters`);
-  return { worker, through: integer(hold.through, 'hold.through', 0, most) };
+  return { worker, through: integer(hold.through, 'hold.through', 0, LIMITS.maxJournalSteps) };
 }
 
 function progress(frame: Fields, request: StepRequest, now: number): ProgressReply {
@@ -183,7 +186,7 @@ function progress(frame: Fields, request: StepRequest, now: number): ProgressRep
   if (typeof frame.advanced !== 'boolean') throw new Problem(`advanced must be true or false, and is ${shown(frame.advanced)}`);
   const planned = list(frame.planned, 'planned').map((item, index) => plannedStep(item, index, next + index, now));
   const end = runEnd(frame.end);
-  const hold = holdOf(frame.hold, base + done.length);
+  const hold = holdOf(frame.hold);
   return {
     protocol: PROTOCOL_VERSION,
     kind: 'progress',
@@ -221,7 +224,7 @@ function failed(frame: Fields, request: StepRequest): FailedReply {
   const base = integer(frame.base, 'base', bound ? length : 0, bound ? length : Number.MAX_SAFE_INTEGER);
   const error = fields(frame.error, 'error');
   const stack = error.stack === undefined ? undefined : text(error.stack, 'error.stack').slice(0, LIMITS.maxKeptErrorLength);
-  const hold = holdOf(frame.hold, length + done.length);
+  const hold = holdOf(frame.hold);
   return {
     protocol: PROTOCOL_VERSION,
     kind: 'failed',
