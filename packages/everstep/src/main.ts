@@ -28,6 +28,8 @@ export interface RunningService {
   readonly url: string;
   readonly managementUrl: string;
   readonly credentials: Credentials;
+  /** Unix ms on the service's clock, before it took up what it owed. */
+  readonly startedAt: number;
   /** Whether the credentials were made now. */
   readonly start: Started['kind'];
   /** Where credentials of another store were put that lay in the data directory. */
@@ -135,6 +137,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       await runtime.stop({ graceMs: GRACE_MS });
       await within(CLOSE_MS, closing);
     });
+    const startedAt = clock.now();
     await runtime.start();
 
     const url = localUrl(config.host, port);
@@ -153,7 +156,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       stopped ??= closeAll();
       return stopped;
     };
-    return { ...addresses, credentials, start: account.kind, setAside: account.setAside, stop };
+    return { ...addresses, credentials, startedAt, start: account.kind, setAside: account.setAside, stop };
   } catch (error) {
     await closeAll();
     throw error;

@@ -1,10 +1,15 @@
 /** A run's journal, as the API shows it, as a page of its story. */
 import type { RunJournal } from '@everstep/sdk';
-import type { StoryPage } from './run-story.js';
+import type { StoryPage, StoryPast } from './run-story.js';
 
-export function pageOf(journal: RunJournal): StoryPage {
+/** A resumed run has steps from before it was made. */
+function pastOf({ workflowRunOrigin, workflowCreatedAt }: RunJournal): StoryPast | null {
+  return workflowRunOrigin?.kind === 'resume' ? { until: workflowCreatedAt, words: 'kept from the failed run' } : null;
+}
+
+export function pageOf(journal: RunJournal, past: StoryPast | null = pastOf(journal)): StoryPage {
   return {
-    createdAt: journal.workflowCreatedAt,
+    past,
     steps: journal.steps.map(({ stepId, stepName, stepType, messageId, concurrent, createdAt, completedAt }) => ({
       stepId,
       name: stepName,

@@ -16,7 +16,7 @@ function storyOf(...pages: readonly StoryPage[]): string {
 
 const STEP = { stepId: 1, name: 'charge', type: 'Run', messageId: 'msg_1', concurrent: 1, createdAt: 1000, completedAt: 1040 };
 const FAILED = { name: 'charge', messageId: 'msg_1', retried: 0, at: 1010, message: 'no\nanswer', retryAt: 1030 };
-const PAGE: StoryPage = { createdAt: 900, steps: [], attempts: [], sleeps: [] };
+const PAGE: StoryPage = { past: null, steps: [], attempts: [], sleeps: [] };
 
 test('a step is told once, with the time that it took', () => {
   const page = { ...PAGE, steps: [STEP] };
@@ -48,8 +48,17 @@ test('what happened between two looks is told in the order in which it happened'
   );
 });
 
-test('steps that came from the failed run are told as kept', () => {
-  assert.match(storyOf({ ...PAGE, createdAt: 5000, steps: [STEP] }), /= {3}charge +kept from the failed run/);
+test('steps that were recorded before the telling began are told as such, and attempts of that time are not told', () => {
+  const past = { until: 5000, words: 'kept from the failed run' };
+  assert.equal(
+    storyOf({ ...PAGE, past, steps: [STEP], attempts: [FAILED] }),
+    '   =   charge                kept from the failed run\n',
+  );
+});
+
+test('the time that a step took does not count what was before the telling began', () => {
+  const past = { until: 1020, words: '' };
+  assert.match(storyOf({ ...PAGE, past, steps: [STEP] }), /done in 20 ms/);
 });
 
 test('a sleep is told when it begins and when it ends; parallel steps are marked', () => {

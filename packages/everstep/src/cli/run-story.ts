@@ -33,9 +33,16 @@ export interface StorySleep {
   readonly wakeAt: number;
 }
 
+/** What happened earlier than what is being told. */
+export interface StoryPast {
+  /** Unix ms at which the telling begins. */
+  readonly until: number;
+  /** What is said of steps that were recorded before that. */
+  readonly words: string;
+}
+
 export interface StoryPage {
-  /** Unix ms. Steps that were recorded before came from the run that this one resumes. */
-  readonly createdAt: number;
+  readonly past: StoryPast | null;
   readonly steps: readonly StoryStep[];
   readonly attempts: readonly StoryAttempt[];
   readonly sleeps: readonly StorySleep[];
@@ -65,8 +72,10 @@ export class RunStory {
       this.told.add(key);
       lines.push({ at, text: text() });
     };
+    const since = page.past?.until ?? 0;
     for (const step of page.steps) once(`step ${step.stepId}`, step.completedAt, () => this.stepLine(step, page));
     for (const attempt of page.attempts) {
+      if (attempt.at < since) continue;
       once(`attempt ${attempt.messageId} ${attempt.retried}`, attempt.at, () => this.attemptLine(attempt));
     }
     for (const sleep of page.sleeps) once(`sleep ${sleep.stepId}`, sleep.createdAt, () => this.sleepLine(sleep));
@@ -74,11 +83,12 @@ export class RunStory {
   }
 
   private stepLine(step: StoryStep, page: StoryPage): string {
-    if (step.completedAt < page.createdAt) {
-      return styled(this.screen, 'dim', `= ${this.subject(step.name, step.concurrent)}  kept from the failed run`);
+    const { past } = page;
+    if (past && step.completedAt < past.until) {
+      return styled(this.screen, 'dim', `= ${this.subject(step.name, step.concurrent)}  ${past.words}`);
     }
     const failed = page.attempts.filter(({ messageId }) => messageId === step.messageId);
-    const startedAt = failed.at(-1)?.retryAt ?? Math.max(step.createdAt, page.createdAt);
+    const startedAt = Math.max(failed.at(-1)?.retryAt ?? step.createdAt, past?.until ?? 0);
     const attempt = failed.length === 0 ? '' : `, attempt ${failed.length + 1}`;
     const took = duration(Math.max(0, step.completedAt - startedAt));
     const text = step.type.startsWith('Sleep') ? `slept ${took}` : `done in ${took}${attempt}`;

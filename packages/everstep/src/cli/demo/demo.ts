@@ -5,7 +5,7 @@ import type { Credentials } from '../../bootstrap/credentials.js';
 import type { Config } from '../../config/config.js';
 import { pageOf } from '../journal-page.js';
 import { duration, type Screen, styled } from '../output.js';
-import { RunStory } from '../run-story.js';
+import { RunStory, type StoryPast } from '../run-story.js';
 import { type ExampleApp, hasExampleApp, startExampleApp } from './example-app.js';
 import { nextStepsText } from './next-steps.js';
 
@@ -18,6 +18,8 @@ const MAX_COUNTED = 500;
 export interface DemoService {
   readonly url: string;
   readonly credentials: Credentials;
+  /** Unix ms on the service's clock, before it took up its work. */
+  readonly startedAt: number;
 }
 
 export interface Demo {
@@ -81,11 +83,11 @@ class Show {
   }
 
   /** Tells the run from where it is until it ends. Resolves with its journal. */
-  private async follow(workflowRunId: string) {
+  private async follow(workflowRunId: string, past?: StoryPast) {
     const story = new RunStory(this.stage.screen);
     for (;;) {
       const journal = await this.client.runs.get(workflowRunId);
-      story.tell(pageOf(journal));
+      story.tell(pageOf(journal, past));
       if (journal.workflowState !== 'RUN_STARTED') return journal;
       await pause(LOOK_EVERY_MS, undefined, { signal: this.stage.signal });
     }
@@ -108,23 +110,27 @@ class Show {
   }
 
   private async showEarlierRuns(): Promise<void> {
+    const { startedAt } = this.stage.service;
     let counted = 0;
     const unfinished: string[] = [];
     for await (const run of this.client.logs()) {
       counted++;
-      if (run.workflowState === 'RUN_STARTED') unfinished.push(run.workflowRunId);
+      // One that had little left may have finished before we look.
+      if ((run.workflowRunCompletedAt ?? startedAt) >= startedAt) unfinished.push(run.workflowRunId);
       if (counted === MAX_COUNTED) break;
     }
     if (counted === 0) return;
     const number = counted === MAX_COUNTED ? `${counted} runs or more` : counted === 1 ? 'One run' : `${counted} runs`;
     this.say(`${number} from earlier starts ${counted === 1 ? 'is' : 'are'} still here.\n`);
     if (unfinished.length === 0) return;
+    const them = counted === 1 ? 'It' : unfinished.length === 1 ? 'One of them' : `${unfinished.length} of them`;
     this.heading(
-      `${unfinished.length} of them had not finished when the service ended; they go on from their last recorded step`,
+      `${them} had not finished when the service ended, and ${unfinished.length === 1 ? 'goes' : 'go'} on after the last recorded step.`,
     );
+    const past = { until: startedAt, words: 'recorded before the service ended' };
     for (const workflowRunId of unfinished.slice(0, MAX_FOLLOWED)) {
       this.say(`   ${workflowRunId}`);
-      this.tellEnd(await this.follow(workflowRunId));
+      this.tellEnd(await this.follow(workflowRunId, past));
     }
     this.say('');
   }
