@@ -101,21 +101,20 @@ function readBody({ body: spec }: Operation, body: unknown, contentType: string 
   return undefined;
 }
 
+function readQueryOf({ query, unknownQuery }: Operation, context: RequestContext): Readonly<Record<string, unknown>> {
+  if (unknownQuery === 'part-of-path' || (!query && unknownQuery === 'ignore')) return NO_QUERY;
+  // A token beside the header was not taken out, and it may not be mistaken for a filter.
+  const rules = { unknown: unknownQuery, besides: [context.dialect.tokenParameter] };
+  return { ...readQuery(query ?? NO_PARAMETERS, splitQuery(context.target.query), rules) };
+}
+
 function readInput(operation: Operation, request: FastifyRequest, context: RequestContext): OperationInput {
-  const { headers, query, headerFamilies } = operation;
-  const partOfPath = operation.unknownQuery === 'part-of-path';
+  const { headers, headerFamilies, unknownQuery } = operation;
   const families = headerFamilies ? Object.keys(headerFamilies) : [];
   const read = headers ? readPrefixedHeaders(headers, families, context.headers, context.dialect) : null;
   return {
-    path: readPath(operation.pathParameters, request.params, partOfPath),
-    query:
-      partOfPath || (!query && operation.unknownQuery === 'ignore')
-        ? NO_QUERY
-        : readQuery(query ?? NO_PARAMETERS, splitQuery(context.target.query), {
-            unknown: operation.unknownQuery === 'refuse' ? 'refuse' : 'ignore',
-            // Beside a header it was not taken out, and it may not be mistaken for a filter.
-            besides: [context.dialect.tokenParameter],
-          }),
+    path: readPath(operation.pathParameters, request.params, unknownQuery === 'part-of-path'),
+    query: readQueryOf(operation, context),
     headers: read?.values ?? {},
     carried: read?.families ?? {},
     body: readBody(operation, request.body, request.headers['content-type']),

@@ -1,0 +1,202 @@
+/**
+ * The API on a real runtime and a real store in memory; only the workflow
+ * endpoints are played. What an endpoint does is in the path of its URL:
+ * `/ok` ends at once, `/fail` fails for good, `/hang` never answers, `/steps`
+ * does two steps, `/fan` plans three at once of which the first fails.
+ */
+import assert from 'node:assert/strict';
+import type { ProgressReply } from '@everstep/sdk/protocol';
+import type { InjectOptions, LightMyRequestResponse } from 'fastify';
+import { type Authority, createAuthority } from '../../accounts/authority.js';
+import { createSystemClock } from '../../clock/system-clock.js';
+import { createSystemRandom } from '../../clock/system-random.js';
+import type { RunJournal, TriggeredRun } from '../../contract/runs.js';
+import type { Log } from '../../ports/log.js';
+import type { StepAnswer, StepCall, StepCaller } from '../../ports/step-caller.js';
+import type { Store } from '../../ports/store.js';
+import { createRuntime, type Runtime } from '../../runtime/runtime.js';
+import { openSqliteStore } from '../../stores/sqlite/index.js';
+import { createHttpApi, type HttpApi, type HttpApiDependencies } from '../index.js';
+import { checkResponse } from '../openapi-check.js';
+
+const FAILURE_BODY = Buffer.from('out of stock');
+
+export interface LoggedLine {
+  readonly level: string;
+  readonly details: Readonly<Record<string, unknown>>;
+  readonly message: string;
+}
+
+function recordingLog(lines: LoggedLine[]): Log {
+  const at = (level: string) => (details: Readonly<Record<string, unknown>>, message: string) => {
+    lines.push({ level, details, message });
+  };
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+const failure = (retry: 'backoff' | 'never', message: string): StepAnswer => ({
+  kind: 'failure',
+  failure: {
+    cause: 'http',
+    message,
+    status: 500,
+    responseHeaders: { 'x-reason': ['stock'], 'set-cookie': ['a=1', 'b=2'] },
+    responseBody: FAILURE_BODY,
+    retry: { kind: retry },
+  },
+});
+
+function reply(call: StepCall, part: Partial<ProgressReply>): StepAnswer {
+  const base = call.request.journal.length;
+  const progress: ProgressReply = { protocol: 1, kind: 'progress', base, done: [], advanced: true, planned: [], ...part };
+  return { kind: 'reply', reply: progress, status: 200, responseHeaders: {}, responseBody: new Uint8Array() };
+}
+
+/** Plays the endpoints; keeps what it was called with. */
+export class PlayedEndpoints implements StepCaller {
+  readonly calls: StepCall[] = [];
+
+  async call(call: StepCall, signal: AbortSignal): Promise<StepAnswer> {
+    this.calls.push(call);
+    const { pathname } = new URL(call.workflowUrl);
+    const { target, journal } = call.request;
+    switch (pathname) {
+      case '/ok':
+        return reply(call, { end: { kind: 'finished', result: JSON.stringify({ got: call.request.input?.body.data ?? null }) } });
+      case '/fail':
+        return failure('never', 'the endpoint answered 500');
+      case '/retry':
+        return call.request.retried === 0 ? failure('backoff', 'not yet') : reply(call, { end: { kind: 'finished' } });
+      case '/steps': {
+        const stepId = journal.length + 1;
+        if (stepId === 3) return reply(call, { end: { kind: 'finished', result: '"done"' } });
+        return reply(call, { done: [{ stepId, name: `step ${stepId}`, type: 'Run', out: String(stepId) }] });
+      }
+      case '/fan': {
+        if (target === null && journal.length === 0) {
+          const planned = [1, 2].map((stepId) => ({ stepId, name: `branch ${stepId}`, type: 'Run' as const }));
+          return reply(call, { planned: [...planned, { stepId: 3, name: 'nap', type: 'SleepFor', sleepMs: 3_600_000 }] });
+        }
+        if (target === 1) return failure('backoff', 'branch 1 is not ready');
+        if (target === 2) return reply(call, { done: [{ stepId: 2, name: 'branch 2', type: 'Run' }], advanced: false });
+        return reply(call, {});
+      }
+      default:
+        return new Promise<StepAnswer>((resolve) =>
+          signal.addEventListener('abort', () => resolve(failure('backoff', 'given up'))),
+        );
+    }
+  }
+
+  async close(): Promise<void> {}
+}
+
+export interface Answered<Body> {
+  readonly status: number;
+  readonly headers: LightMyRequestResponse['headers'];
+  /** Its form was checked against the document. */
+  readonly body: Body;
+}
+
+export interface SentRequest extends InjectOptions {
+  readonly method: NonNullable<InjectOptions['method']>;
+  readonly url: string;
+}
+
+export interface CallOptions {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Buffer;
+}
+
+export interface ErrorAnswer {
+  readonly error: string;
+}
+
+export class ApiWorld {
+  readonly store: Store;
+  readonly authority: Authority;
+  readonly runtime: Runtime;
+  readonly api: HttpApi;
+  readonly endpoints: PlayedEndpoints;
+  readonly logged: readonly LoggedLine[];
+  readonly token: string;
+  readonly readOnlyToken: string;
+
+  private constructor(parts: Omit<ApiWorld, 'call' | 'send' | 'trigger' | 'fail' | 'close'>) {
+    this.store = parts.store;
+    this.authority = parts.authority;
+    this.runtime = parts.runtime;
+    this.api = parts.api;
+    this.endpoints = parts.endpoints;
+    this.logged = parts.logged;
+    this.token = parts.token;
+    this.readOnlyToken = parts.readOnlyToken;
+  }
+
+  static async open(overrides: Partial<HttpApiDependencies> = {}): Promise<ApiWorld> {
+    const store = await openSqliteStore({ file: ':memory:' });
+    const clock = createSystemClock({ notBefore: 0 });
+    const random = createSystemRandom();
+    const lines: LoggedLine[] = [];
+    const log = recordingLog(lines);
+    const endpoints = new PlayedEndpoints();
+    for (const [instanceId, region] of [
+      ['qi_1', 'eu-central-1'],
+      ['qi_2', 'eu-central-1'],
+      ['qi_us', 'us-east-1'],
+    ] as const) {
+      const keys = { currentSigningKey: `sig_current_${instanceId}`, nextSigningKey: `sig_next_${instanceId}` };
+      await store.accounts.createInstance({ instanceId, region, name: 'test', createdAt: clock.now(), ...keys });
+    }
+    const authority = await createAuthority({ store, now: () => clock.now() });
+    const runtime = createRuntime({ store, clock, random, stepCaller: endpoints, log });
+    await runtime.start();
+    const api = createHttpApi({ service: runtime, store, authority, log, version: '1.2.3', ...overrides });
+    const token = await authority.issueToken({ instanceId: 'qi_1', access: 'read-write' });
+    const readOnlyToken = await authority.issueToken({ instanceId: 'qi_1', access: 'read-only' });
+    return new ApiWorld({ store, authority, runtime, api, endpoints, logged: lines, token, readOnlyToken });
+  }
+
+  /** Sends a request as it is, and holds the answer against the OpenAPI document where the path and method exist. */
+  async send<Body = ErrorAnswer>(request: SentRequest): Promise<Answered<Body>> {
+    const answer = await this.api.inject(request);
+    const body: Body = answer.payload === '' ? undefined : JSON.parse(answer.payload);
+    if (answer.statusCode !== 405 && answer.headers['svc-error-code'] !== 'unknown-route') {
+      checkResponse(request.method, request.url, answer.statusCode, body);
+    }
+    return { status: answer.statusCode, headers: answer.headers, body };
+  }
+
+  /** With the read-write token. */
+  call<Body = ErrorAnswer>(method: 'GET' | 'POST' | 'DELETE', url: string, options: CallOptions = {}): Promise<Answered<Body>> {
+    const headers = { authorization: `Bearer ${this.token}`, ...options.headers };
+    return this.send({ method, url, headers, ...(options.body === undefined ? {} : { payload: options.body }) });
+  }
+
+  /** Triggers an endpoint of the world, and gives the run. */
+  async trigger(endpoint: string, headers: Readonly<Record<string, string>> = {}, body = ''): Promise<TriggeredRun> {
+    const url = `/v2/trigger/http://w.test/${endpoint}`;
+    const answer = await this.call<TriggeredRun>('POST', url, { headers, body });
+    assert.equal(answer.status, 200, JSON.stringify(answer.body));
+    return answer.body;
+  }
+
+  /** Makes dead letters, one after the other, and gives their ids in that order. */
+  async fail(count: number, headers: Readonly<Record<string, string>> = {}, endpoint = 'fail'): Promise<string[]> {
+    const ids: string[] = [];
+    for (let i = 0; i < count; i++) {
+      const run = await this.trigger(endpoint, { 'svc-wait-for-result': 'true', ...headers });
+      const { body } = await this.call<RunJournal>('GET', `/v2/workflows/runs/${run.workflowRunId}`);
+      assert.ok(body.dlqId);
+      ids.push(body.dlqId);
+    }
+    return ids;
+  }
+
+  async close(): Promise<void> {
+    const closing = this.api.close();
+    await this.runtime.stop({ graceMs: 0 });
+    await closing;
+    await this.store.close();
+  }
+}
