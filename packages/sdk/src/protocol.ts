@@ -84,8 +84,8 @@ export interface StepRequest {
     /** Index of the first entry sent. Above 0 only when the worker said that it holds the earlier ones. */
     readonly from: number;
     /**
-     * The `Hold.worker` that said so; present exactly when `from` is above 0. Another worker may hold the run
-     * as well, with a result of its own that was never recorded, so it must not take the request for its own.
+     * The `Hold.worker` that said so; present exactly when `from` is above 0. Another may hold the run as well,
+     * with a result of its own that was never recorded, so it must not take the request for its own.
      */
     readonly worker?: string;
     /** Entries of the journal, all told. */
@@ -111,8 +111,12 @@ export interface StepResult {
   readonly out?: string;
 }
 
-/** A worker process that keeps the run in memory, and how much of the journal it has applied. */
+/** Who keeps the run in memory, and how much of the journal it has applied. */
 export interface Hold {
+  /**
+   * Names one live execution of the run in one process. A worker that begins anew with a run takes a new name:
+   * a late duplicate of a request may have made it do so, and go on from a result that is never recorded.
+   */
   readonly worker: string;
   readonly through: number;
 }

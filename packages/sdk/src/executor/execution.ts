@@ -22,6 +22,7 @@ export interface AskedStep {
   /** Present exactly when the step is one to run here. */
   readonly action?: () => unknown;
   readonly resolve: (result: unknown) => void;
+  /** True from the decision to run the action until its outcome has been dealt with. */
   executing: boolean;
 }
 
@@ -45,6 +46,8 @@ const HOW_IT_HAPPENS =
   '(no clocks, randomness or other awaits than steps between parallel steps).';
 
 export class Execution {
+  /** No other execution anywhere has it. */
+  readonly name: string;
   /** Steps asked for and not resolved, by position. */
   readonly pending = new Map<number, AskedStep>();
   /** Messages whose exchange is under way on this execution. */
@@ -63,6 +66,10 @@ export class Execution {
   private readonly queue: (() => void)[] = [];
   private stirred: (() => void) | null = null;
   private insideStep: string | null = null;
+
+  constructor(name: string) {
+    this.name = name;
+  }
 
   /** Takes the turn; false when the execution was dropped before the turn came. */
   async takeTurn(): Promise<boolean> {
@@ -236,19 +243,14 @@ export class Execution {
 
   /** Runs the action of a step. Rejects with what it throws. */
   async execute(step: AskedStep): Promise<unknown> {
-    step.executing = true;
+    let result: unknown;
+    this.insideStep = step.plan.name;
     try {
-      let result: unknown;
-      this.insideStep = step.plan.name;
-      try {
-        result = step.action?.();
-      } finally {
-        this.insideStep = null;
-      }
-      return await result;
+      result = step.action?.();
     } finally {
-      step.executing = false;
+      this.insideStep = null;
     }
+    return result;
   }
 
   /** Steps at positions from `known` on that wait for their result. */

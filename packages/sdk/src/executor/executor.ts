@@ -25,7 +25,7 @@ export interface ExecutorOptions {
   readonly body: (execution: Execution, request: StepRequest) => unknown;
   /** Null: nothing is kept between requests. */
   readonly heldRuns: HeldRuns | null;
-  /** Name of this worker in what it says it holds. */
+  /** A name that no other worker has, for its life. */
   readonly worker: () => string;
   /** Failed attempts after which the endpoint itself gives up; undefined leaves it to the service. */
   readonly maxRetries?: number;
@@ -47,6 +47,7 @@ interface Standing {
 
 export class Executor {
   private readonly options: ExecutorOptions;
+  private executions = 0;
 
   constructor(options: ExecutorOptions) {
     this.options = options;
@@ -64,14 +65,16 @@ export class Executor {
         if (comparison === 'behind') return JOURNAL_NEEDED;
         continue;
       }
+      const isFresh = !execution.started;
       execution.exchanges.add(request.messageId);
       try {
         const reply = await this.exchange(execution, request);
         if (reply) return reply;
       } catch (error) {
         this.release(request, execution);
-        if (error instanceof JournalMismatchError) return refusal('journal-mismatch', error.message);
-        throw error;
+        if (!(error instanceof JournalMismatchError)) throw error;
+        // Only a replay of the whole journal is proof.
+        if (isFresh) return refusal('journal-mismatch', error.message);
       } finally {
         execution.exchanges.delete(request.messageId);
       }
@@ -85,10 +88,10 @@ export class Executor {
     if (held) {
       // The same message again, while its first delivery is under way here: the service has given that one up.
       if (held.exchanges.has(request.messageId)) this.release(request, held);
-      else if (request.journal.from === 0 || request.journal.worker === this.options.worker()) return held;
+      else if (request.journal.from === 0 || request.journal.worker === held.name) return held;
     }
     if (request.journal.from > 0) return null;
-    const execution = new Execution();
+    const execution = new Execution(`${this.options.worker()}.${++this.executions}`);
     heldRuns?.put(request.run.key, execution);
     return execution;
   }
@@ -114,7 +117,11 @@ export class Executor {
       execution.passTurn();
     }
     if (!step) return this.answer(execution, request, [], false, standing.planned, standing.settlement);
-    return this.executeStep(execution, request, step, standing);
+    try {
+      return await this.executeStep(execution, request, step, standing);
+    } finally {
+      step.executing = false;
+    }
   }
 
   private async bringTo(execution: Execution, request: StepRequest): Promise<Standing> {
@@ -234,7 +241,7 @@ export class Executor {
 
   private withHold<Reply extends ProgressReply | FailedReply>(execution: Execution, request: StepRequest, reply: Reply): Reply {
     if (!this.options.heldRuns?.has(request.run.key, execution)) return reply;
-    const hold: Hold = { worker: this.options.worker(), through: execution.applied };
+    const hold: Hold = { worker: execution.name, through: execution.applied };
     return { ...reply, hold };
   }
 }

@@ -112,11 +112,24 @@ export class FakeService {
     this.settle();
   }
 
+  /** Replies of parallel steps arrive in any order; what one worker holds at most counts. */
+  noteHold(reply: StepReply): void {
+    const hold = reply.kind === 'progress' || reply.kind === 'failed' ? (reply.hold ?? null) : null;
+    const further = hold !== null && this.hold?.worker === hold.worker && this.hold.through > hold.through;
+    if (!further) this.hold = hold;
+  }
+
+  /** The attempt failed on the way: nothing is known of what the endpoint did. */
+  loseAttempt(task: Task): void {
+    this.hold = null;
+    task.retried++;
+  }
+
   apply(task: Task, request: StepRequest, reply: StepReply): void {
+    this.noteHold(reply);
     if (this.end || this.failure || this.tasks.get(task.slot) !== task) return;
     assert.ok(reply.kind === 'progress' || reply.kind === 'failed', JSON.stringify(reply));
     assert.equal(reply.base, request.journal.length);
-    this.hold = reply.hold ?? null;
     const current = reply.base === this.journal.length;
     for (const done of reply.done) {
       assert.ok(done.stepId <= this.known);
