@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import Type from 'typebox';
+import { ApiError } from '../../contract/error-codes.js';
+import { DIALECTS } from '../../dialects/index.js';
+import { parseDestination } from './destination.js';
+import { formatDuration, parseDuration } from './duration.js';
+import { parseFlowControlValue } from './flow-control-value.js';
+import { readPrefixedHeaders } from './prefixed-headers.js';
+import { readQuery, splitQuery } from './query.js';
+import { shown } from './unacceptable.js';
+import { Labels, RetryDelay, UnixMs } from './values.js';
+
+const refused = (code: string, message: RegExp) => (error: unknown) => {
+  assert.ok(error instanceof ApiError, String(error));
+  assert.equal(error.code, code);
+  assert.match(error.message, message);
+  return true;
+};
+
+test('durations are read in every form, and nothing else is', () => {
+  const good: Readonly<Record<string, number>> = {
+    '0': 0,
+    '30': 30_000,
+    '30s': 30_000,
+    '5m': 300_000,
+    '12h': 43_200_000,
+    '1d10h': 122_400_000,
+    '1d2h3m4s': 93_784_000,
+    '10h1d': 122_400_000,
+  };
+  for (const [text, ms] of Object.entries(good)) assert.equal(parseDuration(text), ms, text);
+  for (const text of ['', ' ', 's', '1.5s', '-1s', '1w', '1s1s', '5 m', '1e3', '1s!', 'x1s', '99999999999999s', '1S'])
+    assert.equal(parseDuration(text), null, text);
+  assert.equal(formatDuration(122_400_000), '1d10h');
+  assert.equal(formatDuration(0), '0s');
+});
+
+test('flow control values are read in any order, with or without blanks', () => {
+  assert.deepEqual(parseFlowControlValue('parallelism=3'), { parallelism: 3 });
+  assert.deepEqual(parseFlowControlValue('rate=10'), { rate: 10, periodMs: 1_000 });
+  assert.deepEqual(parseFlowControlValue('period=1m,rate=10, parallelism = 2'), { parallelism: 2, rate: 10, periodMs: 60_000 });
+  const bad: Readonly<Record<string, RegExp>> = {
+    'parallelism=0': /parallelism that is a whole number from 1 to \d+, not "0"/,
+    'parallelism=1.5': /not "1.5"/,
+    'rate=-1': /rate that is/,
+    'period=1m': /must have a rate/,
+    'rate=1, period=8d': /period from 1s to 7d/,
+    'rate=1, period=soon': /not "soon"/,
+    'rate=1, rate=2': /rate is given twice/,
+    'speed=1': /"speed=1" is no part of it/,
+    rate: /no part/,
+    'rate=1=2': /no part/,
+    'rate=1,': /no part/,
+  };
+  for (const [text, words] of Object.entries(bad)) assert.throws(() => parseFlowControlValue(text), { message: words }, text);
+});
+
+test('destinations are kept as they were given, and refused when nothing can be called there', () => {
+  for (const url of ['http://a.test', 'https://a.test/b?c=d%20e', 'HTTP://A.test:8080/', 'http://[::1]:3000/x'])
+    assert.equal(parseDestination(url), url);
+  assert.equal(parseDestination('https://a.test/b#part'), 'https://a.test/b');
+  assert.equal(parseDestination('https:/a.test/b'), 'https://a.test/b', 'a proxy made one slash of two');
+  const bad: Readonly<Record<string, RegExp>> = {
+    '': /absolute http or https URL/,
+    'a.test/b': /absolute http or https URL, not "a\.test/,
+    'ftp://a.test': /absolute http or https URL/,
+    'javascript:alert(1)': /absolute http or https URL/,
+    'http://': /absolute http or https URL/,
+    'http://a b.test': /blanks/,
+    'http://a.test/\nx': /blanks or control characters/,
+    'http://u:p@a.test/': /user name or password/,
+    'http://a.test:99999/': /can be read/,
+    [`http://a.test/${'x'.repeat(3_000)}`]: /longer than 2048 characters/,
+  };
+  for (const [url, words] of Object.entries(bad))
+    assert.throws(() => parseDestination(url), { message: words, code: 'bad-url' }, url);
+});
+
+test('what is shown of a value is short and harmless', () => {
+  assert.equal(shown('a"b\n'), '"a\\"b\\n"');
+  assert.ok(shown('x'.repeat(1_000)).length < 100);
+  assert.equal(shown('\u009b31m'), '"?31m"');
+});
+
+const Query = Type.Object({
+  label: Type.Optional(Type.Array(Type.String({ minLength: 1 }))),
+  state: Type.Optional(Type.Array(Type.Enum(['A', 'B'], { type: 'string' }))),
+  count: Type.Optional(Type.Integer({ minimum: 1, maximum: 10 })),
+  fromDate: Type.Optional(UnixMs('')),
+  trimBody: Type.Optional(Type.Boolean()),
+  workflowRunId: Type.Optional(Type.String({ minLength: 1, maxLength: 5 })),
+  cursor: Type.Optional(Type.String()),
+});
+const read = (query: string, unknown: 'ignore' | 'refuse' = 'ignore') =>
+  readQuery(Query, splitQuery(query), { unknown, besides: ['svc_token'] });
+
+test('several values come by repetition, by commas, or both, each once; an encoded comma is part of a value', () => {
+  assert.deepEqual(read('label=a&label=b').label, ['a', 'b']);
+  assert.deepEqual(read('label=a,b&label=c,a').label, ['a', 'b', 'c']);
+  assert.deepEqual(read('label=a%2Cb,c').label, ['a,b', 'c']);
+  assert.deepEqual(read('label=a%2Cb&label=c%252Cd').label, ['a,b', 'c%2Cd']);
+  assert.deepEqual(read('label=gr%C3%BCn+1').label, ['grün 1']);
+  assert.deepEqual(read('state=A,B').state, ['A', 'B']);
+});
+
+test('numbers, booleans and texts are read strictly', () => {
+  assert.deepEqual(read('count=10&fromDate=0&trimBody=true&workflowRunId=a%2Fb'), {
+    count: 10,
+    fromDate: 0,
+    trimBody: true,
+    workflowRunId: 'a/b',
+  });
+  assert.equal(read('fromDate=9223372036854775807').fromDate, Number.MAX_SAFE_INTEGER, 'an int64 is held at the largest number');
+  assert.equal(read('cursor=').cursor, '');
+  assert.deepEqual(read(''), {});
+  assert.deepEqual(read('&&'), {});
+  for (const text of ['0', '11', '-1', '1.5', '1e1', '0x5', '', '%20', 'ten', '99999999999999999999', '１']) {
+    const query = `count=${encodeURIComponent(text)}`;
+    assert.throws(() => read(query), refused('bad-parameter', /^count must /), query);
+  }
+});
+
+test('a refusal names the parameter, what was given, and what is allowed', () => {
+  const table: readonly (readonly [query: string, words: RegExp])[] = [
+    ['count=11', /^count must be a whole number from 1 to 10, not "11"$/],
+    ['fromDate=-1', /^fromDate must be a whole number, 0 or more, not "-1"$/],
+    ['state=A,C', /^state must be one of A, B, not "C"$/],
+    ['trimBody=yes', /^trimBody must be true or false, not "yes"$/],
+    ['workflowRunId=abcdef', /^workflowRunId must be a text of 1 to 5 characters, not "abcdef"$/],
+    ['workflowRunId=', /^workflowRunId must not be empty/],
+    ['label=', /^label must not be empty/],
+    ['label=a,,b', /^label must not be empty/],
+    ['count=1&count=2', /^count takes one value, and 2 are given$/],
+    ['label=%ZZ', /label is not correctly percent-encoded/],
+    ['%ZZ=1', /percent-encoded/],
+    [
+      `label=${Array.from({ length: 101 }, (_, i) => i).join(',')}`,
+      /^label must not have more than 100 values, and this has 101$/,
+    ],
+  ];
+  for (const [query, words] of table) assert.throws(() => read(query), refused('bad-parameter', words), query);
+});
+
+test('an unknown parameter is ignored or refused, and the token is neither', () => {
+  assert.deepEqual(read('lable=a&constructor=b'), {});
+  assert.throws(() => read('lable=a', 'refuse'), refused('bad-parameter', /no query parameter "lable"; it takes label, /));
+  assert.throws(() => read('toString=a', 'refuse'), refused('bad-parameter', /no query parameter "toString"/));
+  assert.deepEqual(read('svc_token=x', 'refuse'), {});
+});
+
+const Headers = Type.Object({
+  Retries: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
+  'Retry-Delay': Type.Optional(RetryDelay({})),
+  Label: Type.Optional(Labels({})),
+});
+const families = ['Failure-Callback-Forward-', 'Forward-'] as const;
+const readHeaders = (headers: Record<string, string | string[]>) =>
+  readPrefixedHeaders(Headers, families, headers, DIALECTS.native);
+
+test('prefixed headers are read, families carried, and all others left alone', () => {
+  const { values, families: carried } = readHeaders({
+    host: 'x',
+    retries: '9',
+    'svc-retries': '3',
+    'svc-label': 'a, b',
+    'svc-forward-x-a': '1',
+    'svc-forward-retries': '2',
+    'svc-failure-callback-forward-x-b': '3',
+  });
+  assert.deepEqual(values, { Retries: 3, Label: ['a', 'b'] });
+  assert.deepEqual(carried, { 'Forward-': { 'x-a': '1', retries: '2' }, 'Failure-Callback-Forward-': { 'x-b': '3' } });
+});
+
+test('header text beyond ASCII is read as UTF-8, and as Latin-1 when it is none', () => {
+  assert.deepEqual(readHeaders({ 'svc-label': Buffer.from('grün').toString('latin1') }).values.Label, ['grün']);
+  assert.deepEqual(readHeaders({ 'svc-label': 'gr\xfcn' }).values.Label, ['grün']);
+});
+
+test('a refused header is named as the dialect spells it', () => {
+  const table: readonly (readonly [headers: Record<string, string | string[]>, code: string, words: RegExp])[] = [
+    [{ 'svc-retries': '-1' }, 'bad-header', /^Svc-Retries must be a whole number from 0 to 100, not "-1"$/],
+    [{ 'svc-retries': ['1', '2'] }, 'bad-header', /^Svc-Retries must be .* not "1, 2"$/],
+    [{ 'svc-retries': '' }, 'bad-header', /^Svc-Retries must not be empty/],
+    [{ 'svc-label': 'a,,b' }, 'bad-header', /^Svc-Label must be labels/],
+    [{ 'svc-label': Array.from({ length: 21 }, (_, i) => String(i)) }, 'bad-header', /more than 20 labels/],
+    [{ 'svc-retry-delay': 'process.exit()' }, 'bad-expression', /^Svc-Retry-Delay is no usable expression/],
+    [{ 'svc-retry-delay': 'x'.repeat(600) }, 'bad-expression', /longer than 512/],
+    [{ 'svc-retrys': '1' }, 'bad-header', /no header "svc-retrys"; it takes Svc-Retries, .*Svc-Forward-\*/],
+    [{ 'svc-forward-': '1' }, 'bad-header', /no header "svc-forward-"/],
+  ];
+  for (const [headers, code, words] of table)
+    assert.throws(() => readHeaders(headers), refused(code, words), JSON.stringify(headers).slice(0, 80));
+});

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ApiError } from '../contract/error-codes.js';
+import { DIALECTS } from '../dialects/index.js';
+import { credentialOf } from './authentication.js';
+import { OPERATIONS } from './operations/index.js';
+import { DEFAULT_REGION, regionOf } from './region.js';
+import { PathTable, routedUrl } from './routing.js';
+import { splitTarget, takeToken } from './target.js';
+
+test('the first label of the host picks the region', () => {
+  const table: Readonly<Record<string, string>> = {
+    'us-east-1.example.com': 'us-east-1',
+    'queue-us-east-1.example.com:8080': 'us-east-1',
+    'US-East-1.localhost': 'us-east-1',
+    'eu-central-1.localhost:1': 'eu-central-1',
+    'us-east-1': 'us-east-1',
+    localhost: DEFAULT_REGION,
+    '127.0.0.1:8080': DEFAULT_REGION,
+    '[::1]:8080': DEFAULT_REGION,
+    'example.com': DEFAULT_REGION,
+    'queue.example.com': DEFAULT_REGION,
+    'myapp-1.example.com': DEFAULT_REGION,
+    'us-east-1x.example.com': DEFAULT_REGION,
+    '': DEFAULT_REGION,
+  };
+  for (const [host, region] of Object.entries(table)) assert.equal(regionOf(host), region, host);
+  assert.equal(regionOf(undefined), DEFAULT_REGION);
+  assert.equal(regionOf('localhost', 'us-east-1'), 'us-east-1');
+});
+
+test('a host of a region that does not exist is refused with those that do', () => {
+  for (const host of ['ap-south-1.example.com', 'queue-eu-west-2.localhost', 'us-gov-west-1.localhost'])
+    assert.throws(
+      () => regionOf(host),
+      (error) => error instanceof ApiError && error.code === 'unknown-region' && /us-east-1 and eu-central-1/.test(error.message),
+      host,
+    );
+});
+
+test('a target is split at its first question mark, with or without an origin', () => {
+  assert.deepEqual(splitTarget('/a/b?c=d?e'), { path: '/a/b', query: 'c=d?e' });
+  assert.deepEqual(splitTarget('/a'), { path: '/a', query: '' });
+  assert.deepEqual(splitTarget('http://host:1/a?b'), { path: '/a', query: 'b' });
+  assert.equal(routedUrl('/v2/trigger/http://w/%zz?a=1'), '/v2/trigger/-');
+  assert.equal(routedUrl('http://host/v2/keys?a=1'), '/v2/keys?a=1');
+  assert.equal(routedUrl('/v2/keys'), '/v2/keys');
+});
+
+test('the last token of a query is taken out, and nothing else is touched', () => {
+  const take = (query: string) => takeToken(query, 'svc_token');
+  assert.deepEqual(take('svc_token=t'), { token: 't', rest: '' });
+  assert.deepEqual(take('a=%2C&svc_token=t%2Bu&b'), { token: 't+u', rest: 'a=%2C&b' });
+  assert.deepEqual(take('svc_token=a&svc_token=b'), { token: 'b', rest: 'svc_token=a' });
+  assert.equal(take('a=svc_token'), null);
+  assert.equal(take(''), null);
+});
+
+test('a credential comes from the header, else from the query', () => {
+  const target = { path: '/p', query: 'a=1&svc_token=q' };
+  assert.deepEqual(credentialOf('Bearer h', target, DIALECTS.native), { token: 'h', target });
+  assert.deepEqual(credentialOf('bearer   h ', target, DIALECTS.native), { token: 'h', target });
+  assert.deepEqual(credentialOf(undefined, target, DIALECTS.native), { token: 'q', target: { path: '/p', query: 'a=1' } });
+  const code = (authorization: string | undefined, query: string) => {
+    try {
+      credentialOf(authorization, { path: '/p', query }, DIALECTS.native);
+    } catch (error) {
+      if (error instanceof ApiError) return error.code;
+    }
+    return null;
+  };
+  assert.equal(code(undefined, ''), 'missing-token');
+  assert.equal(code(undefined, 'svc_token='), 'missing-token');
+  assert.equal(code('Basic dTpw', 'svc_token=q'), 'bad-token');
+  assert.equal(code('Bearer', ''), 'bad-token');
+  assert.equal(code('Bearer a b', ''), 'bad-token');
+});
+
+test('the methods of a path are those of every operation that it fits', () => {
+  const table = new PathTable(OPERATIONS);
+  assert.deepEqual(table.methodsAt('/v2/workflows/dlq'), ['DELETE', 'GET', 'HEAD']);
+  assert.deepEqual(table.methodsAt('/v2/trigger/http://w.test/a/b'), ['POST']);
+  assert.deepEqual(table.methodsAt('/v2/dlq/resume/dlq_1'), ['POST']);
+  assert.deepEqual(table.methodsAt('/v2/flowControl'), ['GET', 'HEAD']);
+  assert.deepEqual(table.methodsAt('/v2/flowControl/'), ['GET', 'HEAD']);
+  assert.deepEqual(table.methodsAt('/v2/nothing'), []);
+  assert.deepEqual(table.methodsAt('/v2/workflows/runs/a/b/c'), []);
+});
