@@ -1,7 +1,11 @@
 /** Counts what a test stream reports: leaves only, by file. */
 
-/** One failed test fails every suite around it; only the test itself is counted. */
-const isSuite = ({ details }) => details?.type === 'suite' || details?.error?.failureType === 'subtestsFailed';
+/**
+ * One failed test fails every suite around it; only the test itself is counted. A suite that fails by itself (a hook
+ * threw) counts like a test.
+ */
+const onlyContains = (type, { details }) =>
+  type === 'test:pass' ? details?.type === 'suite' : details?.error?.failureType === 'subtestsFailed';
 
 export class Tally {
   passed = 0;
@@ -31,7 +35,7 @@ export class Tally {
     const counts = this.files.get(source) ?? { passed: 0, failed: 0, skipped: 0, durationMs: 0 };
     this.files.set(source, counts);
     if (event.nesting === 0) counts.durationMs += event.details.duration_ms;
-    if (isSuite(event)) return;
+    if (onlyContains(type, event)) return;
     let outcome = type === 'test:pass' ? 'passed' : 'failed';
     if (event.skip !== undefined || event.todo !== undefined) outcome = 'skipped';
     counts[outcome]++;

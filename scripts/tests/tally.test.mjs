@@ -15,7 +15,14 @@ test('a failed test counts once, however many suites around it fail with it', ()
   const counts = tally();
   counts.add('test:fail', event('inner', { nesting: 2, details: { error: new Error('no') } }));
   counts.add('test:fail', event('outer', { nesting: 1, details: { error: { failureType: 'subtestsFailed' } } }));
-  counts.add('test:fail', event('suite', { details: { type: 'suite' } }));
+  counts.add('test:fail', event('suite', { details: { type: 'suite', error: { failureType: 'subtestsFailed' } } }));
+  assert.deepEqual([counts.passed, counts.failed], [0, 1]);
+});
+
+test('a suite counts only when it fails by itself', () => {
+  const counts = tally();
+  counts.add('test:pass', event('suite', { details: { type: 'suite' } }));
+  counts.add('test:fail', event('suite', { details: { type: 'suite', error: { failureType: 'hookFailed' } } }));
   assert.deepEqual([counts.passed, counts.failed], [0, 1]);
 });
 

@@ -136,8 +136,9 @@ export const SETTINGS = Object.freeze({
   }),
   envFile: setting<string | null>({
     env: 'EVERSTEP_ENV_FILE',
-    flag: '--env-file <path>',
-    option: 'envFile',
+    // Not --env-file: node takes that one for itself, wherever it stands on the command line.
+    flag: '--write-env-file <path>',
+    option: 'writeEnvFile',
     help: 'write the URL, tokens and keys there as KEY=value lines once the service listens',
     defaultText: 'none',
     fallback: () => null,

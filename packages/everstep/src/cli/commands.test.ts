@@ -1,0 +1,227 @@
+import assert from 'node:assert/strict';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { NonRetryableError, serve } from '@everstep/sdk';
+import { toNodeHandler } from '@everstep/sdk/node';
+import { type Ended, readEnvFile, runCommand, SpawnedCli, type TestDirectory, testDirectory } from './testing/spawned-cli.js';
+
+/** What the workflow is told to do. */
+interface Task {
+  readonly fail?: boolean;
+  readonly sleep?: number;
+  readonly value?: number;
+}
+
+describe('the commands that talk to a service', () => {
+  let directory: TestDirectory;
+  let service: SpawnedCli;
+  let app: Server;
+  let workflowUrl: string;
+  let env: Readonly<Record<string, string>>;
+  let isBroken = true;
+
+  before(async () => {
+    directory = await testDirectory();
+    const envFile = join(directory.path, 'service.env');
+    service = new SpawnedCli(['dev', '--no-demo', '--port', '0', '--write-env-file', envFile], { cwd: directory.path });
+    await service.printed(/listens at/);
+    const written = await readEnvFile(envFile);
+    env = { EVERSTEP_URL: written.EVERSTEP_URL ?? '', EVERSTEP_TOKEN: written.EVERSTEP_TOKEN ?? '' };
+    const signingKeys = { current: written.EVERSTEP_CURRENT_SIGNING_KEY ?? '', next: written.EVERSTEP_NEXT_SIGNING_KEY ?? '' };
+    const workflow = serve<Task>(
+      async (ctx) => {
+        const first = await ctx.run('first', () => ctx.payload.value ?? 1);
+        if (ctx.payload.sleep) await ctx.sleep('nap', ctx.payload.sleep);
+        await ctx.run('second', () => {
+          if (ctx.payload.fail && isBroken) throw new NonRetryableError('told to fail');
+          return first + 1;
+        });
+        return { sum: first + 1 };
+      },
+      { signingKeys },
+    );
+    app = createServer(toNodeHandler(workflow));
+    await new Promise<void>((resolve) => app.listen(0, '127.0.0.1', resolve));
+    workflowUrl = `http://127.0.0.1:${(app.address() as AddressInfo).port}/job`;
+  });
+
+  after(async () => {
+    await service.end();
+    app.closeAllConnections();
+    app.close();
+    await directory.remove();
+  });
+
+  const everstep = (...args: readonly string[]): Promise<Ended> => runCommand(args, { cwd: directory.path, env });
+
+  async function jsonOf(...args: readonly string[]) {
+    const { code, stdout, stderr } = await everstep(...args, '--json');
+    assert.equal(code, 0, stderr);
+    return JSON.parse(stdout);
+  }
+
+  const trigger = (task: Task, ...more: readonly string[]) =>
+    jsonOf('trigger', workflowUrl, '--body', JSON.stringify(task), '--wait', ...more);
+
+  const failingRun = async (label: string): Promise<string> => {
+    isBroken = true;
+    const { code, stdout } = await everstep(
+      ...['trigger', workflowUrl, '-d', '{"fail":true}', '--wait', '--label', label, '--json'],
+    );
+    assert.equal(code, 1);
+    return JSON.parse(stdout).workflowRunId;
+  };
+
+  test('trigger starts a run, and with --wait prints its result', async () => {
+    const started = await everstep('trigger', workflowUrl, '--run-id', 'first-run');
+    assert.deepEqual([started.code, started.stdout, started.stderr], [0, 'first-run\n', '']);
+    const waited = await everstep('trigger', workflowUrl, '--body', '{"value":41}', '--wait', '10s');
+    assert.equal(waited.code, 0, waited.stderr);
+    assert.match(waited.stdout, /^wfr_\w+ RUN_SUCCESS\n\{\n {2}"sum": 42\n\}\n$/);
+  });
+
+  test('trigger ends with 1 when the run that it waits for fails', async () => {
+    const { code, stdout } = await everstep('trigger', workflowUrl, '-d', '{"fail":true}', '--wait', '--label', 'exit-code');
+    assert.equal(code, 1);
+    assert.match(stdout, /RUN_FAILED: .*told to fail/);
+  });
+
+  test('runs list shows a table, or JSON, of the runs that match', async () => {
+    await trigger({}, '--label', 'listed');
+    await trigger({}, '--label', 'listed');
+    const { stdout } = await everstep('runs', 'list', '--label', 'listed');
+    const [head = '', ...rows] = stdout.trimEnd().split('\n');
+    assert.match(head, /^RUN +STATE +CREATED \(UTC\) +TOOK +WORKFLOW +LABELS$/);
+    assert.equal(rows.length, 2);
+    for (const row of rows) assert.match(row, /^wfr_\w+ +RUN_SUCCESS +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +\d.* listed$/);
+    const { runs } = await jsonOf('runs', 'list', '--label', 'listed', '--state', 'success', '--count', '1');
+    assert.equal(runs.length, 1);
+    assert.match((await everstep('runs', 'list', '--label', 'nobody')).stdout, /^There are no such runs/);
+  });
+
+  test('runs list --all follows the pages', async () => {
+    for (let i = 0; i < 12; i++) await everstep('trigger', workflowUrl, '--label', 'paged');
+    const { runs } = await jsonOf('runs', 'list', '--label', 'paged', '--all');
+    assert.equal(new Set(runs.map((run: { workflowRunId: string }) => run.workflowRunId)).size, 12);
+  });
+
+  test('runs get shows the steps', async () => {
+    const { workflowRunId } = await trigger({ value: 7 });
+    const { stdout } = await everstep('runs', 'get', workflowRunId);
+    assert.match(stdout, /state +RUN_SUCCESS/);
+    assert.match(stdout, /result +\{"sum":8\}/);
+    assert.match(stdout, /✓ +first +done in/);
+    assert.equal((await jsonOf('runs', 'get', workflowRunId)).steps.length, 2);
+  });
+
+  test('runs cancel cancels one by name, or several by filter', async () => {
+    for (const id of ['nap-1', 'nap-2', 'nap-3']) {
+      await everstep('trigger', workflowUrl, '-d', '{"sleep":600}', '--run-id', id, '--label', 'napping');
+    }
+    assert.deepEqual(await jsonOf('runs', 'cancel', 'nap-1'), { cancelled: 1 });
+    assert.deepEqual(await jsonOf('runs', 'cancel', '--label', 'napping'), { cancelled: 2 });
+    const again = await everstep('runs', 'cancel', 'nap-1');
+    assert.equal(again.code, 1);
+    assert.notEqual(again.stderr, '');
+    assert.equal((await jsonOf('runs', 'get', 'nap-2')).workflowState, 'RUN_CANCELED');
+  });
+
+  test('a run in the dead letter queue is listed, shown and resumed', async () => {
+    const workflowRunId = await failingRun('one');
+    const { stdout } = await everstep('dlq', 'list', '--run-id', workflowRunId);
+    const dlqId = /dlq_\w+/.exec(stdout)?.[0] ?? '';
+    assert.match(stdout, /told to fail/);
+    assert.match((await everstep('dlq', 'get', dlqId)).stdout, /error +.*told to fail/);
+    isBroken = false;
+    const { workflowRuns } = await jsonOf('dlq', 'resume', dlqId, '--new-run-id', 'resumed-run');
+    assert.equal(workflowRuns[0].workflowRunId, 'resumed-run');
+    const gone = await everstep('dlq', 'resume', dlqId);
+    assert.equal(gone.code, 3);
+    assert.match(gone.stderr, new RegExp(dlqId));
+  });
+
+  test('bulk restart, resume and delete follow the filters, and need --all', async () => {
+    for (let i = 0; i < 3; i++) await failingRun('bulk');
+    const unsaid = await everstep('dlq', 'delete', '--label', 'bulk');
+    assert.equal(unsaid.code, 2);
+    assert.match(unsaid.stderr, /--all/);
+    isBroken = false;
+    assert.equal((await jsonOf('dlq', 'restart', '--all', '--label', 'bulk', '--count', '1')).workflowRuns.length, 1);
+    assert.equal((await jsonOf('dlq', 'resume', '--all', '--label', 'bulk', '--count', '1')).workflowRuns.length, 1);
+    assert.deepEqual(await jsonOf('dlq', 'delete', '--all', '--label', 'bulk'), { deleted: 1 });
+    assert.deepEqual((await jsonOf('dlq', 'list', '--label', 'bulk')).messages, []);
+  });
+
+  test('dlq delete --all without a filter deletes everything', async () => {
+    await failingRun('rest');
+    assert.ok((await jsonOf('dlq', 'delete', '--all')).deleted >= 1);
+    assert.match((await everstep('dlq', 'list')).stdout, /^There are no such entries/);
+  });
+
+  test('notify says that nobody waits; flow list shows the keys that were used', async () => {
+    const notified = await everstep('notify', 'paid', '--data', 'now');
+    assert.deepEqual([notified.code, notified.stdout], [0, 'No run waits for paid.\n']);
+    assert.deepEqual(await jsonOf('notify', 'paid'), []);
+    await trigger({}, '--flow-control-key', 'shop', '--flow-control', 'parallelism=5, rate=10, period=1m');
+    assert.match((await everstep('flow', 'list')).stdout, /^KEY +WAITING\nshop +0\n$/);
+  });
+
+  test('without URL and token, the credentials of the local data directory are used', async () => {
+    const { code, stderr } = await runCommand(['runs', 'list'], { cwd: directory.path });
+    assert.equal(code, 0, stderr);
+  });
+
+  const REFUSED: readonly (readonly [string, readonly string[], number, RegExp])[] = [
+    ['a run that does not exist', ['runs', 'get', 'nobody'], 3, /nobody/],
+    ['an entry that does not exist', ['dlq', 'get', 'dlq_nobody'], 3, /dlq_nobody/],
+    ['a bad token', ['runs', 'list', '--token', 'x'], 1, /token/],
+    ['a service that is not there', ['runs', 'list', '--url', 'http://127.0.0.1:9'], 4, /no answer from http:\/\/127\.0\.0\.1:9/],
+    ['a workflow URL that is none', ['trigger', 'nowhere'], 2, /absolute URL/],
+    ['a workflow URL of another scheme', ['trigger', 'ftp://x/y'], 1, /http/],
+    ['a bad retry expression', ['trigger', 'http://127.0.0.1:1/', '--retry-delay', 'retried +'], 1, /retr/i],
+    ['retries that are no number', ['trigger', 'http://127.0.0.1:1/', '--retries', '-1'], 2, /--retries/],
+    ['a duration that is none', ['trigger', 'http://127.0.0.1:1/', '--delay', 'soon'], 2, /duration/],
+    [
+      'flow control limits without a key',
+      ['trigger', 'http://127.0.0.1:1/', '--flow-control', 'rate=1'],
+      2,
+      /--flow-control-key/,
+    ],
+    ['flow control limits that are none', ['dlq', 'resume', 'dlq_1', '--set-flow-control', 'speed=1'], 2, /parallelism=<n>/],
+    ['an unknown state', ['runs', 'list', '--state', 'lost'], 2, /RUN_STARTED/],
+    ['a date that is none', ['runs', 'list', '--from', 'yesterday'], 2, /--from/],
+    ['a count of nothing', ['dlq', 'list', '--count', '0'], 2, /--count/],
+    ['cancel of nothing in particular', ['runs', 'cancel'], 2, /Name runs, or give filters/],
+    ['resume of nothing in particular', ['dlq', 'resume'], 2, /Name an entry, or give --all/],
+    ['resume of one and of all', ['dlq', 'resume', 'dlq_1', '--all'], 2, /not both/],
+    ['a new run id for many', ['dlq', 'resume', '--all', '--new-run-id', 'x'], 2, /single entry/],
+    ['an unknown command', ['rnus'], 2, /unknown command/],
+    ['an unknown option', ['runs', 'list', '--nope'], 2, /unknown option/],
+    ['a URL that is none', ['runs', 'list', '--url', 'localhost:8080'], 2, /--url must be/],
+  ];
+  for (const [name, args, expected, words] of REFUSED) {
+    test(`${name}: exit code ${expected}, and the reason on stderr`, async () => {
+      const { code, stdout, stderr } = await everstep(...args);
+      assert.match(stderr, words);
+      assert.deepEqual([code, stdout], [expected, '']);
+    });
+  }
+
+  test('a token is not sent to another address than the one that it was made for', async () => {
+    const { code, stderr } = await runCommand(['runs', 'list', '--url', 'http://127.0.0.1:9'], { cwd: directory.path });
+    assert.equal(code, 2);
+    assert.match(stderr, /No token/);
+  });
+
+  test('the help of every command documents it, and --help lists the exit codes', async () => {
+    const { code, stdout } = await everstep('--help');
+    assert.equal(code, 0);
+    for (const word of ['dev', 'serve', 'trigger', 'runs', 'dlq', 'notify', 'flow', 'Exit codes:', 'EVERSTEP_TOKEN']) {
+      assert.ok(stdout.includes(word), word);
+    }
+    assert.match((await everstep('dev', '--help')).stdout, /--data-dir <path>.*\n[\s\S]*EVERSTEP_DATA_DIR/);
+    assert.match((await everstep('--version')).stdout, /^\d+\.\d+\.\d+\n$/);
+  });
+});
