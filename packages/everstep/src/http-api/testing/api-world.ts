@@ -70,7 +70,7 @@ export class PlayedEndpoints implements StepCaller {
       case '/steps': {
         const stepId = journal.length + 1;
         if (stepId === 3) return reply(call, { end: { kind: 'finished', result: '"done"' } });
-        return reply(call, { done: [{ stepId, name: `step ${stepId}`, type: 'Run', out: String(stepId) }] });
+        return reply(call, { done: [{ stepId, name: `step ${stepId}`, type: 'Run', out: String(stepId) }], advanced: false });
       }
       case '/fan': {
         if (target === null && journal.length === 0) {
