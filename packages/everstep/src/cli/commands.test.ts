@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { NonRetryableError, serve } from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
-import { type Ended, readEnvFile, runCommand, SpawnedCli, type TestDirectory, testDirectory } from './testing/spawned-cli.js';
+import { runCli } from './program.js';
+import { type Ended, readEnvFile, SpawnedCli, type TestDirectory, testDirectory } from './testing/spawned-cli.js';
 
 /** What the workflow is told to do. */
 interface Task {
@@ -54,7 +55,27 @@ describe('the commands that talk to a service', () => {
     await directory.remove();
   });
 
-  const everstep = (...args: readonly string[]): Promise<Ended> => runCommand(args, { cwd: directory.path, env });
+  /** In this process: what a command does does not depend on being one of its own. */
+  async function runIn(surroundings: Readonly<Record<string, string>>, args: readonly string[]): Promise<Ended> {
+    let stdout = '';
+    let stderr = '';
+    const code = await runCli(args, {
+      screen: {
+        write: (text) => {
+          stdout += text;
+        },
+        colours: false,
+      },
+      complain: (text) => {
+        stderr += text;
+      },
+      env: surroundings,
+      cwd: directory.path,
+    });
+    return { code, stdout, stderr };
+  }
+
+  const everstep = (...args: readonly string[]): Promise<Ended> => runIn(env, args);
 
   async function jsonOf(...args: readonly string[]) {
     const { code, stdout, stderr } = await everstep(...args, '--json');
@@ -169,7 +190,7 @@ describe('the commands that talk to a service', () => {
   });
 
   test('without URL and token, the credentials of the local data directory are used', async () => {
-    const { code, stderr } = await runCommand(['runs', 'list'], { cwd: directory.path });
+    const { code, stderr } = await runIn({}, ['runs', 'list']);
     assert.equal(code, 0, stderr);
   });
 
@@ -210,7 +231,7 @@ describe('the commands that talk to a service', () => {
   }
 
   test('a token is not sent to another address than the one that it was made for', async () => {
-    const { code, stderr } = await runCommand(['runs', 'list', '--url', 'http://127.0.0.1:9'], { cwd: directory.path });
+    const { code, stderr } = await runIn({}, ['runs', 'list', '--url', 'http://127.0.0.1:9']);
     assert.equal(code, 2);
     assert.match(stderr, /No token/);
   });

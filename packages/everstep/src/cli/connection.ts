@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { Client } from '@everstep/sdk';
 import { readCredentials } from '../bootstrap/credentials.js';
 import { UsageError } from './exit-codes.js';
+import type { Shell } from './output.js';
 
 export interface ConnectionOptions {
   readonly url?: string;
@@ -18,11 +19,7 @@ export interface Address {
 const DEFAULT_URL = 'http://127.0.0.1:8080';
 
 /** Rejects with UsageError when no token can be found. */
-export async function findService(
-  options: ConnectionOptions,
-  env: Readonly<Record<string, string | undefined>>,
-  cwd: string,
-): Promise<Address> {
+export async function findService(options: ConnectionOptions, { env, cwd }: Pick<Shell, 'env' | 'cwd'>): Promise<Address> {
   const url = options.url || env.EVERSTEP_URL;
   const token = options.token || env.EVERSTEP_TOKEN;
   if (url && token) return { url, token };
@@ -36,8 +33,8 @@ export async function findService(
   );
 }
 
-export async function connect(options: ConnectionOptions): Promise<Client> {
-  const { url, token } = await findService(options, process.env, process.cwd());
+export async function connect(options: ConnectionOptions, shell: Pick<Shell, 'env' | 'cwd'>): Promise<Client> {
+  const { url, token } = await findService(options, shell);
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url))
     throw new UsageError(`--url must be an http or https URL; it is "${url}"`);
   return new Client({ baseUrl: url, token });

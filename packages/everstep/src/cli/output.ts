@@ -1,15 +1,30 @@
 /** What commands print: tables for people, JSON for programs. */
 
-/** Where a command prints; a test passes its own. */
+/** Where a command prints. */
 export interface Screen {
   write(text: string): void;
   readonly colours: boolean;
 }
 
-export const terminal: Screen = {
-  write: (text) => void process.stdout.write(text),
-  colours: process.stdout.isTTY === true && !process.env.NO_COLOR && process.env.TERM !== 'dumb',
-};
+/** All that a command has around it; a test passes its own. */
+export interface Shell {
+  /** Standard output: what was asked for. */
+  readonly screen: Screen;
+  /** Standard error: why it failed. */
+  complain(text: string): void;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+}
+
+export const terminal = (): Shell => ({
+  screen: {
+    write: (text) => void process.stdout.write(text),
+    colours: process.stdout.isTTY === true && !process.env.NO_COLOR && process.env.TERM !== 'dumb',
+  },
+  complain: (text) => void process.stderr.write(text),
+  env: process.env,
+  cwd: process.cwd(),
+});
 
 const STYLES = { bold: [1, 22], dim: [2, 22], red: [31, 39], green: [32, 39], yellow: [33, 39], cyan: [36, 39] } as const;
 export type Style = keyof typeof STYLES;

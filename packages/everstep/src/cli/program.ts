@@ -8,40 +8,41 @@ import { runsCommand } from './commands/runs.js';
 import { serviceCommand } from './commands/service.js';
 import { triggerCommand } from './commands/trigger.js';
 import { describeFailure, EXIT, EXIT_CODES_HELP } from './exit-codes.js';
-import { type Screen, terminal } from './output.js';
+import { type Shell, terminal } from './output.js';
 
 const CONNECTION_HELP = `
 The commands that talk to a service find it by --url and --token, then EVERSTEP_URL and EVERSTEP_TOKEN, then the
 credentials that a service keeps in the local data directory (./.everstep or EVERSTEP_DATA_DIR).`;
 
 /** Errors of the command line itself are thrown instead of ending the process; all commands below inherit that. */
-function throwInsteadOfExit(command: Command): void {
+function throwInsteadOfExit(command: Command, shell: Shell): void {
   command.exitOverride();
+  command.configureOutput({ writeOut: (text) => shell.screen.write(text), writeErr: (text) => shell.complain(text) });
   command.showHelpAfterError('(--help shows what is possible)');
-  for (const child of command.commands) throwInsteadOfExit(child);
+  for (const child of command.commands) throwInsteadOfExit(child, shell);
 }
 
-export function createProgram(screen: Screen, finish: (code: number) => void): Command {
+export function createProgram(shell: Shell, finish: (code: number) => void): Command {
   const program = new Command('everstep')
     .description('Durable workflow runs over plain HTTP, with a dead letter queue, in one command and one file')
     .version(SERVICE_VERSION)
-    .addCommand(serviceCommand('dev', screen, finish))
-    .addCommand(serviceCommand('serve', screen, finish))
-    .addCommand(triggerCommand(screen, finish))
-    .addCommand(runsCommand(screen))
-    .addCommand(deadLetterCommand(screen))
-    .addCommand(notifyCommand(screen))
-    .addCommand(flowCommand(screen))
+    .addCommand(serviceCommand('dev', shell, finish))
+    .addCommand(serviceCommand('serve', shell, finish))
+    .addCommand(triggerCommand(shell, finish))
+    .addCommand(runsCommand(shell))
+    .addCommand(deadLetterCommand(shell))
+    .addCommand(notifyCommand(shell))
+    .addCommand(flowCommand(shell))
     .addHelpText('after', CONNECTION_HELP)
     .addHelpText('after', EXIT_CODES_HELP);
-  throwInsteadOfExit(program);
+  throwInsteadOfExit(program, shell);
   return program;
 }
 
 /** Resolves with the exit code. `args` are without the program's own name. */
-export async function runCli(args: readonly string[], screen: Screen = terminal): Promise<number> {
+export async function runCli(args: readonly string[], shell: Shell = terminal()): Promise<number> {
   let code: number = EXIT.ok;
-  const program = createProgram(screen, (result) => {
+  const program = createProgram(shell, (result) => {
     code = result;
   });
   try {
@@ -51,7 +52,7 @@ export async function runCli(args: readonly string[], screen: Screen = terminal)
     // commander has printed the reason (or the help that was asked for) already.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
     const failure = describeFailure(error);
-    process.stderr.write(`${failure.message}\n`);
+    shell.complain(`${failure.message}\n`);
     return failure.code;
   }
 }

@@ -2,6 +2,7 @@
 import type { Client } from '@everstep/sdk';
 import type { Command } from 'commander';
 import { type ConnectionOptions, connect } from '../connection.js';
+import type { Shell } from '../output.js';
 
 export interface ClientOptions extends ConnectionOptions {
   readonly json?: boolean;
@@ -18,7 +19,8 @@ export function withConnection(command: Command): Command {
 /** The options of a command as they were typed, and a client for the service they name. */
 export async function open<Options extends ClientOptions>(
   command: Command,
+  shell: Shell,
 ): Promise<{ readonly client: Client; readonly options: Options }> {
   const options = command.opts<Options>();
-  return { client: await connect(options), options };
+  return { client: await connect(options, shell), options };
 }

@@ -3,7 +3,7 @@ import type { Client, DeadLetterEntry, FailureFunctionState, RunOverrides, RunRe
 import { Command } from 'commander';
 import { collected, wholeNumber } from '../arguments.js';
 import { UsageError } from '../exit-codes.js';
-import { instant, json, printable, type Screen, shorten, styled, table } from '../output.js';
+import { instant, json, printable, type Shell, shorten, styled, table } from '../output.js';
 import { type ClientOptions, open, withConnection } from './connection-options.js';
 import { flowControlLimits } from './flow-control-limits.js';
 import { hasFilter, type RunFilterOptions, runFilter, withRunFilters } from './run-filters.js';
@@ -40,13 +40,14 @@ interface ListOptions extends ClientOptions, FilterOptions {
   readonly all?: boolean;
 }
 
-function listCommand(screen: Screen): Command {
+function listCommand(shell: Shell): Command {
+  const { screen } = shell;
   const command = withFilters(withConnection(new Command('list')))
     .description('List the runs that failed after all retries, newest first.')
     .option('--count <number>', 'how many at most', wholeNumber('--count', 1), DEFAULT_SHOWN)
     .option('--all', 'all of them');
   return command.action(async () => {
-    const { client, options } = await open<ListOptions>(command);
+    const { client, options } = await open<ListOptions>(command, shell);
     const limit = options.all ? Number.POSITIVE_INFINITY : options.count;
     const messages: DeadLetterEntry[] = [];
     for await (const entry of client.dlq.entries({ ...filterOf(options), count: Math.min(limit, PAGE_SIZE) })) {
@@ -66,10 +67,11 @@ function listCommand(screen: Screen): Command {
   });
 }
 
-function getCommand(screen: Screen): Command {
+function getCommand(shell: Shell): Command {
+  const { screen } = shell;
   const command = withConnection(new Command('get')).description('Show an entry.').argument('<dlqId>', 'id of the entry');
   return command.action(async (dlqId: string) => {
-    const { client, options } = await open(command);
+    const { client, options } = await open(command, shell);
     const entry = await client.dlq.get(dlqId);
     if (options.json) return screen.write(json(entry));
     for (const [name, value] of Object.entries(entry)) {
@@ -157,13 +159,14 @@ async function recover(client: Client, verb: 'resume' | 'restart', choice: Chose
   return runs;
 }
 
-function recoverCommand(screen: Screen, verb: 'resume' | 'restart', description: string): Command {
+function recoverCommand(shell: Shell, verb: 'resume' | 'restart', description: string): Command {
+  const { screen } = shell;
   const command = withOverrides(withChoice(new Command(verb), `${verb}${verb === 'resume' ? 'd' : 'ed'}`)).description(
     description,
   );
   return command.action(async (dlqId: string | undefined) => {
     const choice = chosen(dlqId, command.opts<BulkChoice>());
-    const { client, options } = await open<BulkChoice & OverrideOptions>(command);
+    const { client, options } = await open<BulkChoice & OverrideOptions>(command, shell);
     const workflowRuns = await recover(client, verb, choice, options);
     if (options.json) return screen.write(json({ workflowRuns }));
     if (workflowRuns.length === 0) return screen.write('There are no such entries.\n');
@@ -172,11 +175,12 @@ function recoverCommand(screen: Screen, verb: 'resume' | 'restart', description:
   });
 }
 
-function deleteCommand(screen: Screen): Command {
+function deleteCommand(shell: Shell): Command {
+  const { screen } = shell;
   const command = withChoice(new Command('delete'), 'deleted').description('Delete entries; their runs stay in the log.');
   return command.action(async (dlqId: string | undefined) => {
     const choice = chosen(dlqId, command.opts<BulkChoice>());
-    const { client, options } = await open(command);
+    const { client, options } = await open(command, shell);
     let deleted = 1;
     if ('dlqId' in choice) await client.dlq.delete(choice.dlqId);
     else {
@@ -188,14 +192,14 @@ function deleteCommand(screen: Screen): Command {
   });
 }
 
-export function deadLetterCommand(screen: Screen): Command {
+export function deadLetterCommand(shell: Shell): Command {
   const resume = 'Make new runs that go on from the failed step, keeping the results so far.';
   const restart = 'Make new runs that begin at the first step, with the original payload and settings.';
   return new Command('dlq')
     .description('The dead letter queue: list, get, resume, restart, delete.')
-    .addCommand(listCommand(screen))
-    .addCommand(getCommand(screen))
-    .addCommand(recoverCommand(screen, 'resume', resume))
-    .addCommand(recoverCommand(screen, 'restart', restart))
-    .addCommand(deleteCommand(screen));
+    .addCommand(listCommand(shell))
+    .addCommand(getCommand(shell))
+    .addCommand(recoverCommand(shell, 'resume', resume))
+    .addCommand(recoverCommand(shell, 'restart', restart))
+    .addCommand(deleteCommand(shell));
 }

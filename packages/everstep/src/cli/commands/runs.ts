@@ -4,7 +4,7 @@ import { Command } from 'commander';
 import { collected, moment, wholeNumber } from '../arguments.js';
 import { UsageError } from '../exit-codes.js';
 import { pageOf } from '../journal-page.js';
-import { duration, instant, json, type Screen, styled, table } from '../output.js';
+import { duration, instant, json, type Screen, type Shell, styled, table } from '../output.js';
 import { RunStory } from '../run-story.js';
 import { type ClientOptions, open, withConnection } from './connection-options.js';
 import { type RunFilterOptions, runFilter, withRunFilters } from './run-filters.js';
@@ -40,14 +40,15 @@ interface ListOptions extends ClientOptions, RunFilterOptions {
   readonly all?: boolean;
 }
 
-function listCommand(screen: Screen): Command {
+function listCommand(shell: Shell): Command {
+  const { screen } = shell;
   const command = withRunFilters(withConnection(new Command('list')), 'runs')
     .description('List runs, newest first.')
     .option('--state <state>', 'runs in this state: started, success, failed, canceled', state)
     .option('--count <number>', 'how many at most', wholeNumber('--count', 1), DEFAULT_SHOWN)
     .option('--all', 'all of them');
   return command.action(async () => {
-    const { client, options } = await open<ListOptions>(command);
+    const { client, options } = await open<ListOptions>(command, shell);
     const limit = options.all ? Number.POSITIVE_INFINITY : options.count;
     const filter = { ...runFilter(options), state: options.state, count: Math.min(limit, PAGE_SIZE) };
     const runs = await first<RunLogEntry>(client.runs.entries(filter), limit);
@@ -85,13 +86,14 @@ function showRun(screen: Screen, run: RunJournal): void {
   new RunStory(screen).tell(pageOf(run));
 }
 
-function getCommand(screen: Screen): Command {
+function getCommand(shell: Shell): Command {
+  const { screen } = shell;
   const command = withConnection(new Command('get'))
     .description('Show a run with its steps and failed attempts.')
     .argument('<runId>', 'id of the run')
     .option('--created-at <instant>', 'which one, when runs share an id (Unix ms)', moment('--created-at'));
   return command.action(async (runId: string) => {
-    const { client, options } = await open<ClientOptions & { readonly createdAt?: number }>(command);
+    const { client, options } = await open<ClientOptions & { readonly createdAt?: number }>(command, shell);
     const run = await client.runs.get(runId, { workflowCreatedAt: options.createdAt });
     if (options.json) screen.write(json(run));
     else showRun(screen, run);
@@ -106,7 +108,8 @@ interface CancelOptions extends ClientOptions {
   readonly to?: number;
 }
 
-function cancelCommand(screen: Screen): Command {
+function cancelCommand(shell: Shell): Command {
+  const { screen } = shell;
   const command = withConnection(new Command('cancel'))
     .description('Cancel active runs: those named, or all that match the filters.')
     .argument('[runIds...]', 'ids of runs')
@@ -116,7 +119,7 @@ function cancelCommand(screen: Screen): Command {
     .option('--from <instant>', 'runs created from this time on', moment('--from'))
     .option('--to <instant>', 'runs created up to this time', moment('--to'));
   return command.action(async (runIds: readonly string[]) => {
-    const { client, options } = await open<CancelOptions>(command);
+    const { client, options } = await open<CancelOptions>(command, shell);
     const { workflowUrl, label, from: fromDate, to: toDate } = options;
     const filtered = [workflowUrl, label, fromDate, toDate].some((value) => value !== undefined);
     if (filtered === runIds.length > 0) throw new UsageError('Name runs, or give filters; not both, and not neither.');
@@ -133,10 +136,10 @@ function cancelCommand(screen: Screen): Command {
   });
 }
 
-export function runsCommand(screen: Screen): Command {
+export function runsCommand(shell: Shell): Command {
   return new Command('runs')
     .description('Runs: list, get, cancel.')
-    .addCommand(listCommand(screen))
-    .addCommand(getCommand(screen))
-    .addCommand(cancelCommand(screen));
+    .addCommand(listCommand(shell))
+    .addCommand(getCommand(shell))
+    .addCommand(cancelCommand(shell));
 }

@@ -6,7 +6,7 @@ import { type Config, parseConfig } from '../../config/config.js';
 import { type Mode, SETTINGS } from '../../config/settings.js';
 import { nextStepsText } from '../demo/next-steps.js';
 import { EXIT, UsageError } from '../exit-codes.js';
-import { type Screen, styled } from '../output.js';
+import { type Screen, type Shell, styled } from '../output.js';
 import { untilSignal } from '../shutdown.js';
 
 const ABOUT: Readonly<Record<Mode, readonly [string, string]>> = {
@@ -25,7 +25,7 @@ function settingsHelp(): string {
   return `\nEach flag has an environment variable; the flag wins:\n${rows.join('\n')}\n`;
 }
 
-export function serviceCommand(mode: Mode, screen: Screen, finish: (code: number) => void): Command {
+export function serviceCommand(mode: Mode, shell: Shell, finish: (code: number) => void): Command {
   const [summary, description] = ABOUT[mode];
   const command = new Command(mode).summary(summary).description(`${summary}.\n${description}`).usage('[options]');
   for (const { flag, help, defaultText } of Object.values(SETTINGS)) {
@@ -39,9 +39,9 @@ export function serviceCommand(mode: Mode, screen: Screen, finish: (code: number
       // commander presets --no-x to true; only what was typed counts as given.
       if (command.getOptionValueSource(option) === 'cli') flags[option] = command.getOptionValue(option);
     }
-    const parsed = parseConfig({ mode, flags, env: process.env, cwd: process.cwd() });
+    const parsed = parseConfig({ mode, flags, env: shell.env, cwd: shell.cwd });
     if (!parsed.ok) throw new UsageError(parsed.problems.join('\n'));
-    finish(await runService(parsed.config, screen));
+    finish(await runService(parsed.config, shell.screen));
   });
   return command;
 }

@@ -3,7 +3,7 @@ import type { TriggerOptions } from '@everstep/sdk';
 import { Command } from 'commander';
 import { collected, headerPair, isJson, moment, readBody, wholeNumber } from '../arguments.js';
 import { EXIT, UsageError } from '../exit-codes.js';
-import { json, type Screen } from '../output.js';
+import { json, type Shell } from '../output.js';
 import { type ClientOptions, open, withConnection } from './connection-options.js';
 import { flowControlLimits } from './flow-control-limits.js';
 
@@ -28,7 +28,8 @@ interface CommandOptions extends ClientOptions {
 
 const DEFAULT_WAIT = '30s';
 
-export function triggerCommand(screen: Screen, finish: (code: number) => void): Command {
+export function triggerCommand(shell: Shell, finish: (code: number) => void): Command {
+  const { screen } = shell;
   const command = withConnection(new Command('trigger'))
     .summary('start a run')
     .description('Start a run of the workflow at a URL.')
@@ -51,7 +52,7 @@ export function triggerCommand(screen: Screen, finish: (code: number) => void): 
     .option('--wait [duration]', `wait for the end, by default ${DEFAULT_WAIT}; exit code 1 when the run failed or was canceled`);
   return command.action(async (workflowUrl: string) => {
     if (!URL.canParse(workflowUrl)) throw new UsageError(`<url> must be an absolute URL; it is "${workflowUrl}"`);
-    const { client, options } = await open<CommandOptions>(command);
+    const { client, options } = await open<CommandOptions>(command, shell);
     const body = options.body === undefined ? undefined : await readBody(options.body);
     const { flowControlKey: key, wait } = options;
     if (options.flowControl !== undefined && key === undefined) throw new UsageError('--flow-control needs --flow-control-key');
