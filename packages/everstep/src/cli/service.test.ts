@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { Client } from '@everstep/sdk';
+import { readEnvFile, runCommand, SpawnedCli, type TestDirectory, testDirectory } from './testing/spawned-cli.js';
+
+describe('the service as a process', () => {
+  let directory: TestDirectory;
+  before(async () => {
+    directory = await testDirectory();
+  });
+  after(() => directory.remove());
+
+  async function start(name: string, mode: 'dev' | 'serve' = 'dev', env: Readonly<Record<string, string>> = {}) {
+    const envFile = join(directory.path, `${name}.env`);
+    const settings = { EVERSTEP_PORT: '0', EVERSTEP_DATA_DIR: name, EVERSTEP_ENV_FILE: envFile, EVERSTEP_DEMO: '0', ...env };
+    const service = new SpawnedCli([mode], { cwd: directory.path, env: settings });
+    await service.printed(/listens at/);
+    const written = await readEnvFile(envFile);
+    const baseUrl = written.EVERSTEP_URL ?? '';
+    return { service, written, client: new Client({ baseUrl, token: written.EVERSTEP_TOKEN ?? '' }) };
+  }
+
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    test(`${signal} ends it with 0, and without a warning or an error`, async () => {
+      const { service } = await start(`end-${signal}`);
+      const { code, stdout, stderr } = await service.end(signal);
+      assert.equal(code, 0);
+      assert.match(stdout, /Stopped\. Everything is kept in/);
+      assert.equal(stderr, '');
+    });
+  }
+
+  test('the env file has all that a client or an app needs, and what it has works', async () => {
+    const { service, written, client } = await start('env');
+    assert.deepEqual(Object.keys(written), [
+      'EVERSTEP_URL',
+      'EVERSTEP_MANAGEMENT_URL',
+      'EVERSTEP_TOKEN',
+      'EVERSTEP_READONLY_TOKEN',
+      'EVERSTEP_CURRENT_SIGNING_KEY',
+      'EVERSTEP_NEXT_SIGNING_KEY',
+      'EVERSTEP_ADMIN_EMAIL',
+      'EVERSTEP_ADMIN_API_KEY',
+    ]);
+    assert.deepEqual(await client.keys.get(), {
+      current: written.EVERSTEP_CURRENT_SIGNING_KEY,
+      next: written.EVERSTEP_NEXT_SIGNING_KEY,
+    });
+    const reader = new Client({ baseUrl: written.EVERSTEP_URL ?? '', token: written.EVERSTEP_READONLY_TOKEN ?? '' });
+    assert.deepEqual((await reader.runs.list()).runs, []);
+    await assert.rejects(reader.trigger('http://127.0.0.1:9/'), { status: 403 });
+    await service.end();
+  });
+
+  test('the credentials are told once; the next start keeps them, and the runs', async () => {
+    const first = await start('again');
+    assert.match(first.service.stdout, /This is the first start/);
+    assert.ok(first.service.stdout.includes(first.written.EVERSTEP_ADMIN_API_KEY ?? '?'));
+    await first.client.trigger('http://127.0.0.1:9/', { runId: 'kept', delay: '1h' });
+    await first.service.end();
+    const second = await start('again');
+    assert.doesNotMatch(second.service.stdout, /first start/);
+    assert.ok(!second.service.stdout.includes(first.written.EVERSTEP_ADMIN_API_KEY ?? '?'));
+    const { EVERSTEP_URL: _url, EVERSTEP_MANAGEMENT_URL: _managementUrl, ...kept } = first.written;
+    for (const [name, value] of Object.entries(kept)) assert.equal(second.written[name], value, name);
+    assert.equal((await second.client.runs.get('kept')).workflowState, 'RUN_STARTED');
+    await second.service.end();
+  });
+
+  test('after a kill, the next start goes on', async () => {
+    const first = await start('killed');
+    await first.client.trigger('http://127.0.0.1:9/', { runId: 'durable', delay: '1h' });
+    await first.service.end('SIGKILL');
+    const second = await start('killed');
+    assert.equal((await second.client.runs.get('durable')).workflowState, 'RUN_STARTED');
+    await second.service.end();
+  });
+
+  test('serve logs JSON lines and refuses loopback destinations, unless they are allowed', async () => {
+    const { service, client } = await start('serve', 'serve');
+    await assert.rejects(client.trigger('http://127.0.0.1:9/'), { status: 400, code: 'blocked-address' });
+    const { stderr } = await service.end();
+    for (const line of stderr.trimEnd().split('\n')) assert.equal(typeof JSON.parse(line).msg, 'string');
+    const allowing = await start('serve', 'serve', { EVERSTEP_ALLOW_ADDRESSES: '127.0.0.1' });
+    await allowing.client.trigger('http://127.0.0.1:9/', { delay: '1h' });
+    await allowing.service.end();
+  });
+
+  test('an installation of another region answers on an address without a region', async () => {
+    const { service, client } = await start('region', 'dev', { EVERSTEP_REGION: 'us-east-1' });
+    assert.deepEqual((await client.runs.list()).runs, []);
+    await service.end();
+  });
+
+  test('a client that waits for a result does not keep the service from ending', async () => {
+    const { service, client } = await start('waiting');
+    await client.trigger('http://127.0.0.1:9/', { runId: 'long', delay: '1h' });
+    const waiting = client.runs.result('long', { timeout: '60s' }).then(
+      (result) => result.workflowState,
+      (error) => error.status,
+    );
+    // The request is on its way before the signal: an answer to a later one says so.
+    await client.runs.get('long');
+    const begun = performance.now();
+    assert.equal((await service.end()).code, 0);
+    assert.ok(performance.now() - begun < 5_000);
+    assert.ok(['RUN_STARTED', 503, 0].includes(await waiting));
+  });
+
+  describe('what stops the start is told in one sentence', () => {
+    let taken: Server;
+    before(async () => {
+      taken = createServer();
+      await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
+      await writeFile(join(directory.path, 'a-file'), '');
+      await mkdir(join(directory.path, 'no-store'));
+      await writeFile(join(directory.path, 'no-store', 'everstep.db'), 'this is no database, but some other file '.repeat(50));
+    });
+    after(() => taken.close());
+
+    const refused = (env: Readonly<Record<string, string>>) =>
+      runCommand(['dev', '--no-demo'], { cwd: directory.path, env: { EVERSTEP_PORT: '0', ...env } });
+
+    const CASES: readonly (readonly [string, () => Readonly<Record<string, string>>, number, RegExp])[] = [
+      [
+        'a port that is in use',
+        () => ({ EVERSTEP_PORT: String((taken.address() as AddressInfo).port), EVERSTEP_DATA_DIR: 'port' }),
+        1,
+        /^127\.0\.0\.1:\d+ is in use by another program\. .*EVERSTEP_PORT.*\n$/,
+      ],
+      [
+        'a data directory that is a file',
+        () => ({ EVERSTEP_DATA_DIR: 'a-file' }),
+        1,
+        /^The data directory .*a-file cannot be used: .*\.\n$/,
+      ],
+      [
+        'a data directory below a file',
+        () => ({ EVERSTEP_DATA_DIR: 'a-file/x' }),
+        1,
+        /^The data directory .* cannot be used: .*\.\n$/,
+      ],
+      [
+        'a store that is another file',
+        () => ({ EVERSTEP_DATA_DIR: 'no-store' }),
+        1,
+        /everstep\.db is not a database, or it is damaged\.\n$/,
+      ],
+      [
+        'an address of another machine',
+        () => ({ EVERSTEP_HOST: '192.0.2.1', EVERSTEP_DATA_DIR: 'host' }),
+        1,
+        /^192\.0\.2\.1 is not an address of this machine/,
+      ],
+      [
+        'an env file that cannot be written',
+        () => ({ EVERSTEP_ENV_FILE: 'a-file/x.env', EVERSTEP_DATA_DIR: 'env-fails' }),
+        1,
+        /^The env file .* cannot be written: .*\n$/,
+      ],
+      ['a bad value', () => ({ EVERSTEP_PORT: 'http' }), 2, /^EVERSTEP_PORT must be a whole number.*it is "http"\n$/],
+      [
+        'a misspelt variable',
+        () => ({ EVERSTEP_DATADIR: 'x' }),
+        2,
+        /^EVERSTEP_DATADIR is not a setting of Everstep; did you mean EVERSTEP_DATA_DIR\?\n$/,
+      ],
+    ];
+    for (const [name, env, expected, words] of CASES) {
+      test(`${name}: exit code ${expected}`, async () => {
+        const { code, stdout, stderr } = await refused(env());
+        assert.match(stderr, words);
+        assert.deepEqual([code, stdout], [expected, '']);
+      });
+    }
+
+    test('a data directory that a running service uses: exit code 1', async () => {
+      const { service } = await start('shared');
+      const { code, stderr } = await refused({ EVERSTEP_DATA_DIR: 'shared' });
+      assert.equal(code, 1);
+      assert.match(stderr, /^.*everstep\.db is in use by another process.*\n$/);
+      await service.end();
+    });
+  });
+});
