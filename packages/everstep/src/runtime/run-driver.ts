@@ -224,7 +224,10 @@ export class RunDriver {
     try {
       entry = await this.cache.load(reference.runKey);
       const task = entry?.durable.tasks.get(reference.slot);
-      if (entry && task && task.kind !== 'sleep' && task.dueAt !== null && task.dueAt <= this.options.clock.now()) {
+      // A decision that is being written has something else in mind for the slot: whatever that is, it is scheduled
+      // once it is durable. To deliver the old task now would also keep the new one out of the queue.
+      const settled = task === entry?.run.tasks.get(reference.slot);
+      if (entry && task && settled && task.kind !== 'sleep' && task.dueAt !== null && task.dueAt <= this.options.clock.now()) {
         event = await deliver(this.options.store, this.options.stepCaller, entry, task);
       }
     } finally {
