@@ -349,3 +349,72 @@ test('a batch that cannot be written leaves the run as it was, and it goes on la
     breaking,
   );
 });
+
+/** Holds something up from `close` to `open`. */
+class Gate {
+  private waiting: Promise<void> | null = null;
+  open: () => void = () => {};
+  close(): void {
+    this.waiting = new Promise((resolve) => {
+      this.open = resolve;
+    });
+  }
+  async pass(): Promise<void> {
+    await this.waiting;
+  }
+}
+
+test('a task found due while its successor is being written is not delivered again, and the successor is', async () => {
+  const written = new Gate();
+  const slow = (store: Store): Store =>
+    new Proxy(store, {
+      get(target, property, receiver) {
+        if (property !== 'commit') return Reflect.get(target, property, receiver);
+        return async (units: readonly CommitUnit[]) => {
+          const results = await target.commit(units);
+          await written.pass();
+          return results;
+        };
+      },
+    });
+  const [second, advance] = [new Gate(), new Gate()];
+  const caller = new ScriptedCaller(async ({ request }) => {
+    const { target, journal } = request;
+    const step = (stepId: number) => ({ stepId, name: `s${stepId}`, type: 'Run' as const });
+    if (target !== null) {
+      if (target === 2) await second.pass();
+      return progress(request, { done: [step(target)], advanced: false });
+    }
+    if (journal.length === 0) return progress(request, { planned: [step(1), step(2)] });
+    if (journal.length === 2) return progress(request, { end: { kind: 'finished' } });
+    await advance.pass();
+    return progress(request, {});
+  });
+  await withRuntime(
+    caller,
+    async (bench) => {
+      second.close();
+      advance.close();
+      const { run } = await bench.trigger();
+      // Another run is due a little later, so that due tasks are read then.
+      await bench.trigger({ workflowUrl: 'http://other/flow', notBefore: bench.clock.now() + 30 });
+      await settle();
+      bench.clock.move(20);
+      await settle();
+      second.open();
+      await settle();
+      bench.clock.move(1);
+      written.close();
+      advance.open();
+      await settle();
+      bench.clock.move(9);
+      await settle();
+      written.open();
+      await settle();
+      assert.equal((await endOf(bench, run))?.status, 'succeeded');
+      const messages = caller.calls.filter((call) => call.request.run.key === run.runKey).map((call) => call.request.messageId);
+      assert.equal(new Set(messages).size, messages.length, 'each message was delivered once');
+    },
+    slow,
+  );
+});
