@@ -142,7 +142,6 @@ test('200 runs finish, each step recorded once, though the service is killed 20 
   await service.start();
   await Promise.all(open.map(trigger));
   assert.equal(acknowledged.size, RUNS);
-  t.diagnostic(`${unanswered} triggers were cut off and sent again; ${worker.executions()} steps were executed`);
 
   const problems: string[] = [];
   const executionsSeen = new Set<number>();
@@ -176,6 +175,7 @@ test('200 runs finish, each step recorded once, though the service is killed 20 
       problems.push(`${id}: ${problem instanceof Error ? problem.message : problem}`);
     }
   }
+  t.diagnostic(`${unanswered} triggers were cut off and sent again; ${worker.executions()} times a step was executed`);
   assert.deepEqual(problems, [], `seed ${seed}`);
   assert.equal(executionsSeen.size, RUNS * (STEPS.length - 1), 'no execution counts for two steps');
   await service.end('SIGTERM');
