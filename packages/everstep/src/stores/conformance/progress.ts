@@ -183,7 +183,7 @@ export function progressConformance(open: OpenStore): void {
         }
         const behindAll = { dueAt: T0 + 5, runKey: '\uffff', slot: Number.MAX_SAFE_INTEGER };
         assert.deepEqual(slots(await store.dueTasks({ before: T0 + 9, after: behindAll, limit: 9 })), [4]);
-        const between = { dueAt: T0 + 5, runKey: `${first.key}-and-no-run`, slot: 0 };
+        const between = { dueAt: T0 + 5, runKey: `${first.key}-and-no-run`, slot: 9 };
         assert.deepEqual(await store.dueTasks({ before: T0 + 9, after: between, limit: 9 }), expected.slice(3));
         assert.deepEqual(slots(await store.dueTasks({ before: T0 - 1, after: null, limit: 9 })), []);
       }),

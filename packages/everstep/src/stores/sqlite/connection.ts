@@ -139,7 +139,7 @@ export function openConnection(file: string): Connection {
     throw explained(error, file);
   }
   const statements: string[] = [];
-  const log = file === ':memory:' ? null : new LogSync(file);
+  const log = file === IN_MEMORY ? null : new LogSync(file);
   let open = true;
   return {
     statements,
