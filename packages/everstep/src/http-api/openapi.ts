@@ -51,6 +51,8 @@ const NAMES = new Map<unknown, string>(Object.entries(NAMED).map(([name, schema]
 
 /** Errors that any operation may give, and those of operations that want a token. */
 const COMMON_ERRORS: readonly ErrorCode[] = ['bad-request', 'url-too-long', 'headers-too-large', 'internal-error', 'unavailable'];
+/** A body is read before the operation looks at it, even where it wants none. */
+const BODY_ERRORS: readonly ErrorCode[] = ['request-timeout', 'body-too-large', 'unsupported-media-type'];
 const TOKEN_ERRORS: readonly ErrorCode[] = ['unknown-region', 'missing-token', 'bad-token'];
 
 /** A copy with every named schema in it replaced by a reference; `top` itself is shown in full. */
@@ -110,7 +112,7 @@ function bodyOf({ body }: Operation) {
 
 function errorsOf(operation: Operation): readonly ErrorCode[] {
   const token = operation.access === 'token' ? TOKEN_ERRORS : [];
-  const writing: readonly ErrorCode[] = operation.access === 'token' && operation.method !== 'GET' ? ['read-only-token'] : [];
+  const writing: readonly ErrorCode[] = operation.method === 'GET' ? [] : ['read-only-token', ...BODY_ERRORS];
   return [...new Set<ErrorCode>([...operation.errors, ...token, ...writing, ...COMMON_ERRORS])];
 }
 

@@ -19,7 +19,7 @@ export function routedUrl(url: string): string {
 
 function expressionOf(path: string): RegExp {
   const escaped = path.replace(/[.*+?^$()|[\]\\]/g, '\\$&');
-  return new RegExp(`^${escaped.replace(/\{\w+\}/g, path.startsWith(TRIGGER_PATH) ? '.+' : '[^/]+')}$`);
+  return new RegExp(`^${escaped.replace(/\{\w+\}/g, path.startsWith(TRIGGER_PATH) ? '.*' : '[^/]*')}$`);
 }
 
 /** Finds operations by path, whatever the method. */

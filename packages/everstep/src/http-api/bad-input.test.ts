@@ -1,0 +1,355 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { InjectOptions } from 'fastify';
+import { LIMITS } from '../config/limits.js';
+import { ERROR_CODES, type ErrorCode } from '../contract/error-codes.js';
+import { openApiDocument } from './openapi.js';
+import { OPERATIONS } from './operations/index.js';
+import { pathsOf } from './routing.js';
+import { ApiWorld } from './testing/api-world.js';
+
+let world: ApiWorld;
+before(async () => {
+  world = await ApiWorld.open({
+    addressPolicy: {
+      check: (url) =>
+        new URL(url).hostname === '10.0.0.1' ? { ok: false, message: '10.0.0.1 is a private address' } : { ok: true },
+    },
+  });
+});
+after(() => world.close());
+
+type Case = readonly [
+  what: string,
+  request: string,
+  expected: ErrorCode,
+  words: RegExp,
+  options?: { readonly headers?: Record<string, string>; readonly body?: string | Buffer },
+];
+
+const json = { 'content-type': 'application/json' };
+const TRIGGER = 'POST /v2/trigger/http://w.test/ok';
+const trigger = (name: string, value: string, expected: ErrorCode, words: RegExp): Case => [
+  `${name}: ${value.slice(0, 40)}`,
+  TRIGGER,
+  expected,
+  words,
+  { headers: { [name]: value } },
+];
+const parameter = (path: string, words: RegExp, code: ErrorCode = 'bad-parameter'): Case => [path, path, code, words];
+
+const CASES: readonly Case[] = [
+  // workflow URLs
+  ...['ftp://w.test/', 'file:///etc/passwd', 'javascript:alert(1)', 'w.test/ok', 'data:,x', '%2F%2Fw.test'].map(
+    (url): Case => [
+      `workflow URL ${url}`,
+      `POST /v2/trigger/${url}`,
+      'bad-url',
+      /the workflow URL must be an absolute http or https URL/,
+    ],
+  ),
+  ['workflow URL without a host', 'POST /v2/trigger/http://', 'bad-url', /absolute http or https/],
+  ['workflow URL that is badly encoded', 'POST /v2/trigger/http%3A%2F%2Fw.test%ZZ', 'bad-url', /percent-encoded/],
+  ['workflow URL with blanks', 'POST /v2/trigger/http%3A%2F%2Fw.test%2Fa%20b', 'bad-url', /blanks/],
+  ['workflow URL with a password', 'POST /v2/trigger/http://u:p@w.test/', 'bad-url', /user name or password/],
+  ['workflow URL that is too long', `POST /v2/trigger/http://w.test/${'x'.repeat(2_100)}`, 'bad-url', /2048 characters/],
+  ['workflow URL that may not be called', 'POST /v2/trigger/http://10.0.0.1/', 'blocked-address', /private address/],
+  ['no workflow URL', 'POST /v2/trigger/', 'bad-url', /the workflow URL must be an absolute http or https URL, not ""/],
+  // headers of a trigger
+  trigger('svc-retries', '-1', 'bad-header', /Svc-Retries must be a whole number from 0 to 100, not "-1"/),
+  trigger('svc-retries', '1.5', 'bad-header', /Svc-Retries/),
+  trigger('svc-retries', '101', 'bad-header', /Svc-Retries/),
+  trigger('svc-retries', '1e1', 'bad-header', /Svc-Retries/),
+  trigger('svc-retries', '', 'bad-header', /Svc-Retries must not be empty/),
+  trigger('svc-delay', 'soon', 'bad-header', /Svc-Delay must be a duration such as 30s/),
+  trigger('svc-delay', '367d', 'bad-header', /Svc-Delay must be from 0s to 366d/),
+  trigger('svc-delay', '-5s', 'bad-header', /Svc-Delay/),
+  trigger('svc-not-before', '2026-01-01', 'bad-header', /Svc-Not-Before must be a whole number/),
+  trigger('svc-not-before', '99999999999', 'bad-header', /Svc-Not-Before must be a time in Unix seconds/),
+  trigger('svc-timeout', '0', 'bad-header', /Svc-Timeout must be from 1s to 12h/),
+  trigger('svc-timeout', '13h', 'bad-header', /Svc-Timeout/),
+  trigger('svc-retry-delay', 'retried +', 'bad-expression', /Svc-Retry-Delay/),
+  trigger('svc-retry-delay', 'process.exit()', 'bad-expression', /Svc-Retry-Delay/),
+  trigger('svc-retry-delay', 'attempt * 2', 'bad-expression', /unknown name "attempt"/),
+  trigger('svc-retry-delay', '1/0', 'bad-expression', /finite/),
+  trigger('svc-retry-delay', `1${'+1'.repeat(400)}`, 'bad-expression', /longer than 512/),
+  trigger('svc-label', 'a,,b', 'bad-header', /Svc-Label/),
+  trigger('svc-label', Array.from({ length: 21 }, (_, i) => i).join(), 'bad-header', /more than 20 labels/),
+  trigger('svc-label', 'x'.repeat(257), 'bad-header', /more than 256 characters/),
+  trigger('svc-workflow-runid', 'x'.repeat(257), 'bad-header', /Svc-Workflow-RunId must be a text of 1 to 256 characters/),
+  trigger('svc-deduplication-id', 'x'.repeat(257), 'bad-header', /Svc-Deduplication-Id/),
+  trigger('svc-content-based-deduplication', 'yes', 'bad-header', /true or false/),
+  trigger('svc-flow-control-value', 'parallelism=1', 'bad-header', /Svc-Flow-Control-Value needs Svc-Flow-Control-Key/),
+  trigger('svc-flow-control-value', 'parallelism=0', 'bad-header', /parallelism/),
+  trigger('svc-flow-control-value', 'nonsense', 'bad-header', /"nonsense" is no part of it/),
+  trigger('svc-failure-callback', 'mailto:a@b', 'bad-url', /Svc-Failure-Callback must be an absolute http/),
+  trigger('svc-failure-callback', 'http://10.0.0.1/', 'blocked-address', /Svc-Failure-Callback may not be called/),
+  trigger('svc-wait-for-result', 'maybe', 'bad-header', /Svc-Wait-For-Result must be a duration/),
+  trigger('svc-wait-for-result', '1d', 'bad-header', /Svc-Wait-For-Result must be from 0s to 10m/),
+  trigger('svc-redact-fields', 'body', 'bad-header', /not supported yet/),
+  trigger('svc-retry', '3', 'bad-header', /no header "svc-retry"; it takes .*Svc-Retries/),
+  trigger('svc-forward-', '3', 'bad-header', /no header/),
+  [
+    'too many headers',
+    TRIGGER,
+    'headers-too-large',
+    /more than 200 headers/,
+    { headers: Object.fromEntries(Array.from({ length: 201 }, (_, i) => [`x-${i}`, '1'])) },
+  ],
+  ['a URL that is too long', `GET /v2/workflows/logs?workflowRunId=${'x'.repeat(LIMITS.maxUrlLength)}`, 'url-too-long', /8192/],
+  [
+    'a body that is too large',
+    TRIGGER,
+    'body-too-large',
+    /limit of 10485760 bytes/,
+    { body: Buffer.alloc(LIMITS.maxBodyBytes + 1) },
+  ],
+  [
+    'a Content-Type that is none',
+    TRIGGER,
+    'unsupported-media-type',
+    /no media type/,
+    { headers: { 'content-type': 'nonsense' }, body: 'x' },
+  ],
+  // batches
+  ['a batch without a body', 'POST /v2/batch/trigger', 'bad-body', /a JSON body is missing/],
+  ['a batch that is no JSON', 'POST /v2/batch/trigger', 'bad-body', /no JSON: its syntax/, { headers: json, body: '[{' }],
+  [
+    'a batch that is no UTF-8',
+    'POST /v2/batch/trigger',
+    'bad-body',
+    /not UTF-8/,
+    { headers: json, body: Buffer.from([0x5b, 0xff]) },
+  ],
+  ['a batch that is no array', 'POST /v2/batch/trigger', 'bad-body', /the body must be array/, { headers: json, body: '{}' }],
+  [
+    'a batch of another type',
+    'POST /v2/batch/trigger',
+    'unsupported-media-type',
+    /must be application\/json, not "text\/csv"/,
+    { headers: { 'content-type': 'text/csv' }, body: '[]' },
+  ],
+  [
+    'a batch with too many items',
+    'POST /v2/batch/trigger',
+    'bad-body',
+    /more than 100/,
+    { headers: json, body: JSON.stringify(Array.from({ length: 101 }, () => 1)) },
+  ],
+  ['a batch with a parameter', 'POST /v2/batch/trigger?x=1', 'bad-parameter', /it takes none/, { headers: json, body: '[]' }],
+  // listings
+  ...['0', '11', '-1', '1.5', '1e1', '', 'ten', '0x1'].map((count) =>
+    parameter(`GET /v2/workflows/logs?count=${count}`, /^count must /),
+  ),
+  ...['0', '101', '-1', '1.5', ''].map((count) => parameter(`GET /v2/workflows/dlq?count=${count}`, /^count must /)),
+  ...['fromDate', 'toDate', 'workflowCreatedAt'].flatMap((name) => [
+    parameter(`GET /v2/workflows/logs?${name}=yesterday`, /must be a whole number, 0 or more, not "yesterday"/),
+    parameter(`GET /v2/workflows/dlq?${name}=-1`, /must be a whole number/),
+    parameter(`POST /v2/workflows/dlq/resume?${name}=1.5`, /must be a whole number/),
+  ]),
+  parameter(
+    'GET /v2/workflows/logs?state=RUN_DONE',
+    /^state must be one of RUN_STARTED, RUN_SUCCESS, RUN_FAILED, RUN_CANCELED, not "RUN_DONE"$/,
+  ),
+  parameter('GET /v2/workflows/logs?state=RUN_FAILED&state=RUN_SUCCESS', /one value/),
+  parameter('GET /v2/workflows/logs?trimBody=1', /true or false/),
+  parameter('GET /v2/workflows/logs?label=%E0%A4%A', /percent-encoded/),
+  parameter(
+    'GET /v2/workflows/dlq?failureFunctionState=CALLBACK_FAIL,DONE',
+    /must be one of CALLBACK_INPROGRESS, .*, not "DONE"/,
+  ),
+  parameter('GET /v2/workflows/events?groupBy=messageId', /^groupBy must be one of workflowRunId/),
+  parameter('GET /v2/workflows/events', /groupBy is missing/),
+  ...['logs', 'dlq'].flatMap((path) =>
+    ['nonsense', 'W10.AAAA', '17', '%00'].map((cursor) =>
+      parameter(`GET /v2/workflows/${path}?cursor=${cursor}`, /cursor is not valid here/, 'bad-cursor'),
+    ),
+  ),
+  // bulk
+  ...['resume', 'restart'].flatMap((kind): readonly Case[] => [
+    parameter(`POST /v2/workflows/dlq/${kind}?dlqIds=`, /^dlqIds must not be empty/),
+    parameter(`POST /v2/workflows/dlq/${kind}?dlqIds=a,,b`, /^dlqIds must not be empty/),
+    parameter(
+      `POST /v2/workflows/dlq/${kind}?dlqIds=${Array.from({ length: 51 }, (_, i) => `dlq_${i}`).join()}`,
+      /more than 50 different IDs/,
+    ),
+    parameter(`POST /v2/workflows/dlq/${kind}?dlqIds=dlq_none`, /dlq_none/, 'not-found'),
+    parameter(`POST /v2/workflows/dlq/${kind}?dlqIds=dlq_1&cursor=x`, /cursor/, 'bad-cursor'),
+    parameter(`POST /v2/workflows/dlq/${kind}?cursor=x`, /cursor/, 'bad-cursor'),
+    parameter(`POST /v2/workflows/dlq/${kind}?count=0`, /^count must be a whole number, 1 or more/),
+    parameter(`POST /v2/workflows/dlq/${kind}?lable=x`, /no query parameter "lable"; it takes dlqIds/),
+    parameter(`POST /v2/workflows/dlq/${kind}?label=`, /^label must not be empty/),
+    parameter(`POST /v2/workflows/dlq/${kind}/dlq_none`, /not in the dead letter queue: "dlq_none"/, 'not-found'),
+    parameter(`POST /v2/workflows/dlq/${kind}/dlq_none?label=x`, /no query parameter "label"/),
+    parameter(`POST /v2/dlq/${kind}/${'x'.repeat(300)}`, /dlqId must be a text of 1 to 256/),
+    [
+      'an override that is wrong',
+      `POST /v2/workflows/dlq/${kind}`,
+      'bad-header',
+      /Svc-Retries/,
+      { headers: { 'svc-retries': 'x' } },
+    ],
+    [
+      'a header that is no override',
+      `POST /v2/workflows/dlq/${kind}`,
+      'bad-header',
+      /no header "svc-timeout"/,
+      { headers: { 'svc-timeout': '1m' } },
+    ],
+    [
+      'an id for many runs',
+      `POST /v2/workflows/dlq/${kind}`,
+      'bad-header',
+      /no header "svc-workflow-runid"/,
+      { headers: { 'svc-workflow-runid': 'a' } },
+    ],
+  ]),
+  parameter('DELETE /v2/workflows/dlq', /deleting needs dlqIds or a filter/),
+  parameter('GET /v2/workflows/dlq/dlq_none', /not in the dead letter queue/, 'not-found'),
+  // runs
+  parameter('GET /v2/workflows/runs/none', /no run "none"/, 'not-found'),
+  parameter('GET /v2/workflows/runs/none/result', /no run "none"/, 'not-found'),
+  parameter('GET /v2/workflows/runs/none/result?timeout=11m', /^timeout must be from 0s to 10m/),
+  parameter('GET /v2/workflows/runs/none/result?timeout=x', /^timeout must be a duration/),
+  parameter('DELETE /v2/workflows/runs/none', /no run "none"/, 'not-found'),
+  [`an event id that is too long`, `POST /v2/notify/${'e'.repeat(600)}`, 'bad-parameter', /eventId must be a text of 1 to 512/],
+  // routes
+  parameter('GET /v2/nothing', /no operation at "\/v2\/nothing"; see \/openapi.json/, 'unknown-route'),
+  parameter('GET /', /no operation/, 'unknown-route'),
+  parameter('GET /v2/workflows/runs/%ZZ', /percent-encoded/, 'bad-request'),
+  parameter('GET /v2/trigger/http://w.test/ok', /does not take GET; it takes POST/, 'method-not-allowed'),
+  parameter('POST /v2/workflows/logs', /it takes GET, HEAD/, 'method-not-allowed'),
+];
+
+test('bad input is answered with a 4xx of one form that says what was wrong', async () => {
+  for (const [what, request, code, words, options = {}] of CASES) {
+    const [method = '', url = ''] = request.split(/ (.*)/s);
+    const headers = { authorization: `Bearer ${world.token}`, ...options.headers };
+    const answer = await world.send({
+      method: method as NonNullable<InjectOptions['method']>,
+      url,
+      headers,
+      ...(options.body === undefined ? {} : { payload: options.body }),
+    });
+    assert.equal(answer.headers['svc-error-code'], code, `${what}: ${JSON.stringify(answer.body)}`);
+    assert.equal(answer.status, ERROR_CODES[code].status, what);
+    assert.match(answer.body.error, words, what);
+    assert.deepEqual(Object.keys(answer.body), ['error'], what);
+    assert.equal(answer.headers['content-type'], 'application/json; charset=utf-8', what);
+  }
+  assert.equal(world.endpoints.calls.length, 0, 'nothing was started');
+});
+
+test('every operation that wants a token refuses whoever has none, a bad one, or one of elsewhere', async () => {
+  const [header = '', payload = ''] = world.token.split('.');
+  const revoked = await world.authority.issueToken({ instanceId: 'qi_1', access: 'read-write' });
+  await world.authority.revoke(JSON.parse(Buffer.from(revoked.split('.')[1] ?? '', 'base64url').toString()).jti);
+  const american = await world.authority.issueToken({ instanceId: 'qi_us', access: 'read-write' });
+  const elsewhere = await ApiWorld.open();
+  const table: readonly (readonly [what: string, headers: Record<string, string>, query: string, code: ErrorCode])[] = [
+    ['no token', {}, '', 'missing-token'],
+    ['an empty token', {}, 'svc_token=', 'missing-token'],
+    ['another scheme', { authorization: 'Basic dTpw' }, '', 'bad-token'],
+    ['no JWT', { authorization: 'Bearer nonsense' }, '', 'bad-token'],
+    ['no signature', { authorization: `Bearer ${header}.${payload}.` }, '', 'bad-token'],
+    ['a bad token in the query', {}, 'svc_token=nonsense', 'bad-token'],
+    ['a revoked token', { authorization: `Bearer ${revoked}` }, '', 'bad-token'],
+    ['a token of another installation', { authorization: `Bearer ${elsewhere.token}` }, '', 'bad-token'],
+    ['a token of another region', { authorization: `Bearer ${american}` }, '', 'bad-token'],
+    ['a host of another region', { authorization: `Bearer ${world.token}`, host: 'us-east-1.everstep.test' }, '', 'bad-token'],
+    ['a host of no region', { authorization: `Bearer ${world.token}`, host: 'ap-south-1.everstep.test' }, '', 'unknown-region'],
+  ];
+  for (const { method, access, path } of OPERATIONS.filter((operation) => operation.access === 'token')) {
+    assert.equal(access, 'token');
+    const url = path.replace('{workflowUrl}', 'http://w.test/ok').replace(/\{\w+\}/g, 'x');
+    for (const [what, headers, query, code] of table) {
+      const answer = await world.send({ method, url: query === '' ? url : `${url}?${query}`, headers });
+      assert.equal(answer.headers['svc-error-code'], code, `${method} ${path}, ${what}`);
+      assert.equal(answer.status, ERROR_CODES[code].status);
+      if (answer.status === 401) assert.equal(answer.headers['www-authenticate'], 'Bearer');
+    }
+  }
+  await elsewhere.close();
+});
+
+test('a read-only token reads and does nothing else', async () => {
+  const headers = { authorization: `Bearer ${world.readOnlyToken}` };
+  for (const { method, path } of OPERATIONS.filter(({ access }) => access === 'token')) {
+    const url = path.replace('{workflowUrl}', 'http://w.test/ok').replace(/\{\w+\}/g, 'x');
+    const answer = await world.send({ method, url, headers });
+    const refused = answer.headers['svc-error-code'] === 'read-only-token';
+    assert.equal(refused, method !== 'GET', `${method} ${path}`);
+    if (refused) assert.equal(answer.status, 403);
+  }
+});
+
+test('a token of another region is good at its own host, by header and by query', async () => {
+  const token = await world.authority.issueToken({ instanceId: 'qi_us', access: 'read-only' });
+  for (const host of ['us-east-1.everstep.test', 'queue-us-east-1.everstep.test:8080']) {
+    const byHeader = await world.send({ method: 'GET', url: '/v2/keys', headers: { authorization: `Bearer ${token}`, host } });
+    const byQuery = await world.send({ method: 'GET', url: `/v2/keys?svc_token=${token}`, headers: { host } });
+    assert.deepEqual([byHeader.status, byQuery.status], [200, 200]);
+  }
+});
+
+test('a path with another method is 405 with the methods that it takes, whatever the method', async () => {
+  const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
+  const document: { paths?: Record<string, Record<string, unknown>> } = openApiDocument('1.0.0');
+  for (const operation of OPERATIONS) {
+    for (const path of pathsOf(operation)) {
+      const url = path.replace('{workflowUrl}', 'http://w.test/ok').replace(/\{\w+\}/g, 'x');
+      const own = new Set(Object.keys(document.paths?.[path] ?? {}).map((method) => method.toUpperCase()));
+      for (const method of methods.filter((each) => !own.has(each) && !(each === 'HEAD' && own.has('GET')))) {
+        const answer = await world.api.inject({ method, url });
+        // A more general path may take it: GET /v2/workflows/dlq/resume is an entry with the id "resume".
+        if (answer.statusCode === 401) continue;
+        assert.equal(answer.statusCode, 405, `${method} ${url}`);
+        for (const allowed of own) assert.ok(String(answer.headers.allow).split(', ').includes(allowed), `${method} ${url}`);
+      }
+    }
+  }
+});
+
+test('tokens, payloads and URLs do not reach the log', async () => {
+  const secret = 'a-payload-nobody-should-see';
+  await world.send({
+    method: 'POST',
+    url: `/v2/trigger/http://w.test/ok?key=url-secret&svc_token=${world.token}`,
+    payload: secret,
+  });
+  await world.send({ method: 'GET', url: `/v2/workflows/logs?svc_token=${world.token}` });
+  await world.send({ method: 'GET', url: '/v2/keys?svc_token=wrong-token-text' });
+  const text = JSON.stringify(world.logged);
+  assert.match(text, /"route":"\/v2\/trigger\/\{workflowUrl\}"/, 'requests are logged at all');
+  for (const word of [world.token, secret, 'url-secret', 'wrong-token-text']) assert.ok(!text.includes(word), word);
+  assert.ok(
+    world.logged.every(({ level }) => level === 'debug'),
+    'at debug only',
+  );
+});
+
+test('an error inside is a 500 that says nothing of the inside, and the log has it', async () => {
+  const broken = await ApiWorld.open();
+  broken.store.listFlowControls = async () => {
+    throw new Error('SQLITE_CORRUPT: secret detail');
+  };
+  const answer = await broken.call('GET', '/v2/flowControl/');
+  assert.deepEqual([answer.status, answer.headers['svc-error-code']], [500, 'internal-error']);
+  assert.ok(!answer.body.error.includes('SQLITE'));
+  const line = broken.logged.find(({ level }) => level === 'error');
+  assert.match(JSON.stringify(line), /secret detail.*/);
+  await broken.close();
+});
+
+test('while the service stops, requests are answered with 503, and only health with 200', async () => {
+  let stopping = false;
+  const closing = await ApiWorld.open({ isStopping: () => stopping });
+  const statuses = async () => {
+    const paths = ['/health', '/ready', '/v2/flowControl/'];
+    return Promise.all(paths.map(async (url) => (await closing.call('GET', url)).status));
+  };
+  assert.deepEqual(await statuses(), [200, 200, 200]);
+  stopping = true;
+  assert.deepEqual(await statuses(), [200, 503, 503]);
+  await closing.close();
+});
