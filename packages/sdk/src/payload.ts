@@ -17,7 +17,7 @@ export interface PayloadSchema<Payload> {
   };
 }
 
-type SchemaResult<Payload> =
+export type SchemaResult<Payload> =
   | { readonly value: Payload; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] };
 

@@ -87,7 +87,7 @@ export class Client {
   ): Promise<RunResult<Result> | RunUnderWay>;
   trigger(workflowUrl: string, options?: TriggerOptions & { readonly waitForResult?: undefined }): Promise<TriggeredRun>;
   trigger(workflowUrl: string, options?: TriggerOptions): Promise<TriggeredRun | RunResult | RunUnderWay>;
-  trigger(workflowUrl: string, options: TriggerOptions = {}): Promise<TriggeredRun | RunResult | RunUnderWay> {
+  async trigger(workflowUrl: string, options: TriggerOptions = {}): Promise<TriggeredRun | RunResult | RunUnderWay> {
     const { waitForResult, signal } = options;
     const headers = triggerHeaders(options);
     if (waitForResult !== undefined) {
@@ -104,7 +104,7 @@ export class Client {
   }
 
   /** Starts several runs in one request. Each is answered in its place; one that is refused does not stop the others. */
-  triggerMany(items: readonly BatchItem[]): Promise<readonly BatchItemResult[]> {
+  async triggerMany(items: readonly BatchItem[]): Promise<readonly BatchItemResult[]> {
     const batch = items.map(({ workflowUrl, ...options }) => {
       const body = triggerBody(options.body);
       if (body instanceof Uint8Array)

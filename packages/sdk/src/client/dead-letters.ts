@@ -69,12 +69,12 @@ export class DeadLetters {
   }
 
   /** A new run that goes on from the failed step, with the results so far. */
-  resume(dlqId: string, options: SingleRecoverOptions = {}): Promise<RunReference> {
+  async resume(dlqId: string, options: SingleRecoverOptions = {}): Promise<RunReference> {
     return this.call({ method: 'POST', path: entryPath(dlqId, '/resume'), headers: overrideHeaders(options) });
   }
 
   /** A new run from the first step, with the original payload and settings. */
-  restart(dlqId: string, options: SingleRecoverOptions = {}): Promise<RunReference> {
+  async restart(dlqId: string, options: SingleRecoverOptions = {}): Promise<RunReference> {
     return this.call({ method: 'POST', path: entryPath(dlqId, '/restart'), headers: overrideHeaders(options) });
   }
 
@@ -84,12 +84,12 @@ export class DeadLetters {
   }
 
   /** One request, at most 50 runs; see `cursor` for the rest. */
-  resumeMany(options: BulkOptions = {}, overrides: RunOverrides = {}): Promise<RecoveredRuns> {
+  async resumeMany(options: BulkOptions = {}, overrides: RunOverrides = {}): Promise<RecoveredRuns> {
     return this.call({ method: 'POST', path: `${DLQ}/resume`, query: options, headers: overrideHeaders(overrides) });
   }
 
   /** One request, at most 50 runs; see `cursor` for the rest. */
-  restartMany(options: BulkOptions = {}, overrides: RunOverrides = {}): Promise<RecoveredRuns> {
+  async restartMany(options: BulkOptions = {}, overrides: RunOverrides = {}): Promise<RecoveredRuns> {
     return this.call({ method: 'POST', path: `${DLQ}/restart`, query: options, headers: overrideHeaders(overrides) });
   }
 

@@ -73,7 +73,7 @@ export class Runs {
   }
 
   /** How the run ended. Waits for that at most `timeout`; then it says that the run is under way. */
-  result<Result = unknown>(
+  async result<Result = unknown>(
     workflowRunId: string,
     options: { readonly timeout?: Duration; readonly workflowCreatedAt?: number; readonly signal?: AbortSignal } = {},
   ): Promise<RunResult<Result> | RunUnderWay> {
@@ -91,7 +91,7 @@ export class Runs {
   }
 
   /** Cancels active runs; says how many. */
-  cancelMany(options: CancelManyOptions): Promise<{ readonly cancelled: number }> {
+  async cancelMany(options: CancelManyOptions): Promise<{ readonly cancelled: number }> {
     const { fromDate, toDate, ...others } = options;
     const body = JSON.stringify({ ...others, fromDate: asMs(fromDate), toDate: asMs(toDate) });
     return this.call({ method: 'DELETE', path: RUNS, headers: { 'Content-Type': 'application/json' }, body });

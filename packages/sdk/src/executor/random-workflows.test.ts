@@ -9,7 +9,7 @@ import type { WorkflowContext } from '../context.js';
 import { createEndpoint, type Endpoint } from '../endpoint.js';
 import { FakeService, type Task } from './fake-service.fixture.js';
 
-const SEEDS = 400;
+const SEEDS = 800;
 const MAX_FAULTS = 25;
 
 type Random = () => number;

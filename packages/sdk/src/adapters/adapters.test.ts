@@ -1,0 +1,213 @@
+/** Each adapter in front of the same workflow, with the servers it is for, over real connections where they have any. */
+import assert from 'node:assert/strict';
+import { createHash, createHmac } from 'node:crypto';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { createRequire } from 'node:module';
+import { describe, it, type TestContext } from 'node:test';
+import { type FastifyInstance, fastify } from 'fastify';
+import { Hono } from 'hono';
+import { FakeService } from '../executor/fake-service.fixture.js';
+import { serve } from '../serve.js';
+import { toExpressHandler } from './express.js';
+import { toFastifyHandler, toFastifyPlugin } from './fastify.js';
+import { toHonoHandler } from './hono.js';
+import { toNextApiHandler, toNextRoute } from './nextjs.js';
+import { toNodeHandler } from './node.js';
+
+interface ExpressApp extends RequestListener {
+  use(middleware: unknown): void;
+  all(path: string, handler: unknown): void;
+  post(path: string, ...handlers: unknown[]): void;
+}
+/** Express brings no types of its own. */
+interface Express {
+  (): ExpressApp;
+  json(options?: object): unknown;
+  raw(options?: object): unknown;
+  text(options?: object): unknown;
+}
+const express: Express = createRequire(import.meta.url)('express');
+
+const KEY = 'sig_key';
+/** Over the body limits that frameworks have by default, and with characters that parsers could change. */
+const PAYLOAD = { text: 'ü\u2028 "quoted" 1e3', number: 1.0, filler: 'x'.repeat(2_000_000) };
+
+const handler = serve<typeof PAYLOAD>((context) => context.run('length', () => context.payload.filler.length));
+const signedHandler = serve<typeof PAYLOAD>((context) => context.run('length', () => context.payload.filler.length), {
+  signingKeys: { current: KEY },
+});
+
+function signedRequest(payload: object): { body: string; headers: Record<string, string> } {
+  const service = new FakeService('k', payload);
+  const [open] = service.tasks.values();
+  assert.ok(open);
+  // Spaces as no JSON printer would leave them: whoever parses and prints again breaks the signature.
+  const body = JSON.stringify(service.request(open), null, 1);
+  const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const iat = Math.floor(Date.now() / 1000);
+  const hash = createHash('sha256').update(body).digest('base64url');
+  const claims = { iss: 'Everstep', sub: 'http://app/flow', iat, nbf: iat, exp: iat + 300, jti: 'j', body: hash };
+  const signed = `${encode({ alg: 'HS256' })}.${encode(claims)}`;
+  const signature = `${signed}.${createHmac('sha256', KEY).update(signed).digest('base64url')}`;
+  return { body, headers: { 'Content-Type': 'application/json', 'Svc-Workflow-Protocol': '1', 'Svc-Signature': signature } };
+}
+
+type Send = (init: RequestInit) => Promise<Response>;
+
+async function listening(test: TestContext, server: Server): Promise<Send> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  test.after(() => server.closeAllConnections());
+  test.after(() => server.close());
+  const address = server.address();
+  assert.ok(typeof address === 'object' && address);
+  return (init) => fetch(`http://127.0.0.1:${address.port}/flow`, init);
+}
+
+const withExpress = (test: TestContext, set: (app: ExpressApp) => void) => {
+  const app = express();
+  set(app);
+  return listening(test, createServer(app));
+};
+
+async function withFastify(test: TestContext, set: (app: FastifyInstance) => void): Promise<Send> {
+  const app = fastify();
+  set(app);
+  const address = await app.listen({ host: '127.0.0.1', port: 0 });
+  test.after(() => app.close());
+  return (init) => fetch(`${address}/flow`, init);
+}
+
+const big = { limit: '10mb' };
+const keepRaw = (request: { rawBody?: Buffer }, _response: unknown, bytes: Buffer) => {
+  request.rawBody = bytes;
+};
+
+const signedSetups: readonly (readonly [string, (test: TestContext) => Promise<Send>])[] = [
+  ['Node http', (test) => listening(test, createServer(toNodeHandler(signedHandler)))],
+  ['Node http, given the endpoint', (test) => listening(test, createServer(toNodeHandler(signedHandler.endpoint)))],
+  ['Express without a parser', (test) => withExpress(test, (app) => app.all('/flow', toExpressHandler(signedHandler)))],
+  [
+    'Express with express.raw',
+    (test) =>
+      withExpress(test, (app) => app.post('/flow', express.raw({ type: '*/*', ...big }), toExpressHandler(signedHandler))),
+  ],
+  [
+    'Express with express.text',
+    (test) =>
+      withExpress(test, (app) => app.post('/flow', express.text({ type: '*/*', ...big }), toExpressHandler(signedHandler))),
+  ],
+  [
+    'Express with express.json that keeps the bytes',
+    (test) =>
+      withExpress(test, (app) => {
+        app.use(express.json({ ...big, verify: keepRaw }));
+        app.all('/flow', toExpressHandler(signedHandler));
+      }),
+  ],
+  ['Fastify with the plugin', (test) => withFastify(test, (app) => void app.register(toFastifyPlugin(signedHandler, '/flow')))],
+  [
+    'Fastify with the plugin beside a parser of the app',
+    (test) =>
+      withFastify(test, (app) => {
+        app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) =>
+          done(null, JSON.parse(String(body))),
+        );
+        void app.register(toFastifyPlugin(signedHandler, '/flow'));
+      }),
+  ],
+  [
+    'Hono',
+    async () => {
+      const app = new Hono();
+      app.all('/flow', toHonoHandler(signedHandler));
+      return async (init) => app.request('/flow', init);
+    },
+  ],
+  [
+    'Hono after a middleware that reads the body',
+    async () => {
+      const app = new Hono();
+      app.use(async (context, next) => {
+        await context.req.text();
+        await next();
+      });
+      app.all('/flow', toHonoHandler(signedHandler));
+      return async (init) => app.request('/flow', init);
+    },
+  ],
+  ['Next.js, app router', async () => (init) => toNextRoute(signedHandler).POST(new Request('http://app/flow', init))],
+  ['Next.js, pages router', (test) => listening(test, createServer(toNextApiHandler(signedHandler)))],
+];
+
+describe('a signed request of 2 MB', () => {
+  for (const [name, setUp] of signedSetups) {
+    it(`is answered by ${name}`, async (test) => {
+      const send = await setUp(test);
+      const response = await send({ method: 'POST', ...signedRequest(PAYLOAD) });
+      assert.equal(response.status, 200, await response.clone().text());
+      assert.equal(response.headers.get('Svc-Workflow-Protocol'), '1');
+      assert.match(response.headers.get('Content-Type') ?? '', /^application\/json/);
+      assert.deepEqual((await response.json()).end, { kind: 'finished', result: '2000000' });
+    });
+  }
+});
+
+const parsedSetups: readonly (readonly [string, (test: TestContext, served: typeof handler) => Promise<Send>])[] = [
+  [
+    'Express with express.json',
+    (test, served) =>
+      withExpress(test, (app) => {
+        app.use(express.json(big));
+        app.all('/flow', toExpressHandler(served));
+      }),
+  ],
+  [
+    'Fastify with its own parser',
+    (test, served) => withFastify(test, (app) => void app.post('/flow', { bodyLimit: 1e7 }, toFastifyHandler(served))),
+  ],
+];
+
+describe('a body that was parsed before', () => {
+  for (const [name, setUp] of parsedSetups) {
+    it(`is enough where signatures are not checked: ${name}`, async (test) => {
+      const send = await setUp(test, handler);
+      const response = await send({ method: 'POST', ...signedRequest(PAYLOAD) });
+      assert.deepEqual((await response.json()).end, { kind: 'finished', result: '2000000' });
+    });
+
+    it(`is refused where they are, with what to configure: ${name}`, async (test) => {
+      const send = await setUp(test, signedHandler);
+      const response = await send({ method: 'POST', ...signedRequest(PAYLOAD) });
+      assert.equal(response.status, 401);
+      assert.match((await response.json()).error.message, /parsed before it reached this endpoint/);
+    });
+  }
+});
+
+describe('other requests', () => {
+  it('a GET is answered with 405 by each adapter', async (test) => {
+    for (const [name, setUp] of signedSetups) {
+      // Express routes made for POST only answer for themselves.
+      if (/express\.(raw|text)/.test(name)) continue;
+      const send = name.includes('app router')
+        ? () => toNextRoute(handler).GET(new Request('http://app/flow'))
+        : await setUp(test);
+      assert.equal((await send({ method: 'GET' })).status, 405, name);
+    }
+  });
+
+  it('a request that is broken off leaves the server working', async (test) => {
+    const send = await listening(test, createServer(toNodeHandler(handler)));
+    const control = new AbortController();
+    const body = new ReadableStream({
+      pull(stream) {
+        stream.enqueue(new TextEncoder().encode('{'));
+        control.abort();
+      },
+    });
+    const init = { method: 'POST', body, duplex: 'half', signal: control.signal } as RequestInit;
+    await assert.rejects(send(init));
+    const response = await send({ method: 'POST', ...signedRequest(PAYLOAD) });
+    assert.equal(response.status, 200);
+  });
+});

@@ -1,0 +1,333 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import type { WorkflowContext } from '../context.js';
+import { createEndpoint } from '../endpoint.js';
+import type { StepReply } from '../protocol.js';
+import { Execution } from './execution.js';
+import { FakeService, type Task } from './fake-service.fixture.js';
+import { HeldRuns } from './held-runs.js';
+
+type Context = WorkflowContext<unknown>;
+
+const task = (service: FakeService, slot: number): Task => {
+  const found = service.tasks.get(slot);
+  assert.ok(found, `there is a task in slot ${slot}`);
+  return found;
+};
+
+function progress(reply: StepReply) {
+  assert.ok(reply.kind === 'progress', JSON.stringify(reply));
+  return reply;
+}
+
+/** An action that ends when it is told to. */
+function gate<T>() {
+  const waiting: ((value: T) => void)[] = [];
+  let calls = 0;
+  return {
+    action: () => {
+      calls++;
+      return new Promise<T>((resolve) => waiting.push(resolve));
+    },
+    open: (value: T) => waiting.shift()?.(value),
+    get calls() {
+      return calls;
+    },
+  };
+}
+
+const aTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+describe('a held run', () => {
+  it('is not replayed: the code runs once over all its steps', async () => {
+    let starts = 0;
+    const service = new FakeService('k');
+    const endpoint = createEndpoint(async (context: Context) => {
+      starts++;
+      for (let i = 0; i < 50; i++) await context.run(`s${i}`, () => i);
+    });
+    await service.drive(endpoint);
+    assert.equal(starts, 1);
+    assert.equal(service.misses, 0);
+  });
+
+  it('serves a hundred parallel steps asked for at once from one execution', async () => {
+    let starts = 0;
+    const service = new FakeService('k');
+    const endpoint = createEndpoint(async (context: Context) => {
+      starts++;
+      const all = await Promise.all(Array.from({ length: 100 }, (_, i) => context.run(`p${i}`, () => aTurn().then(() => i))));
+      return all.length;
+    });
+    await service.deliver(endpoint, task(service, 0));
+    await Promise.all([...service.tasks.values()].map((open) => service.deliver(endpoint, open)));
+    await service.drive(endpoint);
+    assert.equal(service.result, 100);
+    assert.equal(starts, 1);
+  });
+
+  it('is rebuilt once for parallel steps that all arrive with the whole journal', async () => {
+    let starts = 0;
+    const workflow = async (context: Context) => {
+      starts++;
+      const first = await context.run('first', () => 1);
+      return Promise.all(Array.from({ length: 20 }, (_, i) => context.run(`p${i}`, () => first + i)));
+    };
+    const service = new FakeService('k');
+    await service.deliver(createEndpoint(workflow), task(service, 0));
+    service.hold = null;
+    starts = 0;
+    const restarted = createEndpoint(workflow);
+    const requests = [...service.tasks.values()].map((open) => ({ open, request: service.request(open) }));
+    const replies = await Promise.all(requests.map(({ request }) => service.send(restarted, request)));
+    for (const [i, { open, request }] of requests.entries()) service.apply(open, request, replies[i] as StepReply);
+    await service.drive(restarted);
+    assert.equal(starts, 1);
+  });
+
+  it('keeps its execution when a step fails', async () => {
+    let starts = 0;
+    let attempts = 0;
+    const service = new FakeService('k');
+    const endpoint = createEndpoint(async (context: Context) => {
+      starts++;
+      await context.run('a', () => 1);
+      await context.run('flaky', () => {
+        if (++attempts < 3) throw new Error('no');
+        return attempts;
+      });
+    });
+    await service.drive(endpoint);
+    assert.deepEqual([starts, attempts, service.misses], [1, 3, 0]);
+  });
+
+  it('asks for the journal when its worker has been replaced', async () => {
+    const workflow = async (context: Context) => {
+      await context.run('a', () => 1);
+      return context.run('b', () => 2);
+    };
+    const service = new FakeService('k');
+    await service.deliver(createEndpoint(workflow), task(service, 0));
+    const request = service.request(task(service, 2));
+    assert.equal(request.journal.entries.length, 0);
+    const other = createEndpoint(workflow);
+    assert.equal((await service.send(other, request)).kind, 'journal-needed');
+    await service.drive(other);
+    assert.equal(service.result, 2);
+  });
+
+  it('does not go on from a result that the service did not record', async () => {
+    let calls = 0;
+    const seen: number[] = [];
+    const service = new FakeService('k');
+    const endpoint = createEndpoint(async (context: Context) => {
+      await context.run('a', () => 0);
+      seen.push(await context.run('b', () => ++calls));
+      return context.run('c', () => calls);
+    });
+    await service.deliver(endpoint, task(service, 0));
+    const lost = service.request(task(service, 2));
+    assert.equal(progress(await service.send(endpoint, lost)).done[0]?.out, '1');
+    // The reply was lost; the service tries again, still relying on what was held before.
+    assert.equal((await service.send(endpoint, lost)).kind, 'journal-needed');
+    service.loseAttempt(task(service, 2));
+    await service.deliver(endpoint, task(service, 2));
+    assert.equal(service.journal[1]?.out, '2');
+    await service.drive(endpoint);
+    assert.deepEqual(seen, [1, 2]);
+  });
+
+  it('does not go on from its result when another worker has recorded another', async () => {
+    let calls = 0;
+    const workflow = async (context: Context) => {
+      const b = await context.run('b', () => ++calls);
+      return context.run('c', () => b);
+    };
+    const [one, two] = [createEndpoint(workflow), createEndpoint(workflow)];
+    const service = new FakeService('k');
+    const open = task(service, 0);
+    await service.send(one, service.request(open));
+    service.loseAttempt(open);
+    await service.deliver(two, open);
+    assert.equal(service.journal[0]?.out, '2');
+    // The first worker still holds the run with 1 as the result of b.
+    const request = service.request(task(service, 2));
+    assert.equal((await service.send(one, request)).kind, 'journal-needed');
+    await service.deliver(one, task(service, 2));
+    assert.equal(service.result, 2);
+  });
+
+  it('does not go on from what a late duplicate made it do', async () => {
+    let calls = 0;
+    const service = new FakeService('k');
+    const endpoint = createEndpoint(async (context: Context) => {
+      const a = await context.run('a', () => ++calls);
+      return context.run('b', () => a);
+    });
+    const duplicated = service.request(task(service, 0));
+    await service.deliver(endpoint, task(service, 0));
+    assert.equal(progress(await service.send(endpoint, duplicated)).done[0]?.out, '2');
+    await service.drive(endpoint);
+    assert.equal(service.result, 1);
+  });
+
+  it('is begun anew when a request comes again while its step runs, and the first still gets its result', async () => {
+    const { action, open } = gate<string>();
+    const service = new FakeService('k');
+    const endpoint = createEndpoint((context: Context) => context.run('slow', action));
+    const request = service.request(task(service, 0));
+    const first = service.send(endpoint, request);
+    await aTurn();
+    const second = service.send(endpoint, request);
+    await aTurn();
+    open('one');
+    const early = progress(await first);
+    assert.deepEqual([early.done[0]?.out, early.advanced, early.hold], ['"one"', false, undefined]);
+    open('two');
+    const late = progress(await second);
+    assert.deepEqual([late.done[0]?.out, late.advanced, late.end], ['"two"', true, { kind: 'finished', result: '"two"' }]);
+  });
+
+  it('does not stay stuck behind an await that never ends', async () => {
+    let hangs = true;
+    const service = new FakeService('k');
+    const endpoint = createEndpoint(async (context: Context) => {
+      if (hangs) await new Promise(() => {});
+      return context.run('a', () => 1);
+    });
+    const request = service.request(task(service, 0));
+    void service.send(endpoint, request);
+    await aTurn();
+    hangs = false;
+    assert.equal(progress(await service.send(endpoint, request)).end?.kind, 'finished');
+  });
+
+  it('does not run on past a step when another was recorded while it ran', async () => {
+    const slow = gate<string>();
+    const service = new FakeService('k');
+    const endpoint = createEndpoint((context: Context) =>
+      Promise.all([context.run('slow', slow.action), context.sleep('nap', 1)]),
+    );
+    await service.deliver(endpoint, task(service, 0));
+    const open = task(service, 1);
+    const request = service.request(open);
+    const reply = service.send(endpoint, request);
+    await aTurn();
+    service.wake(task(service, 2));
+    const moved = progress(await service.deliver(endpoint, task(service, 0)));
+    assert.equal(moved.hold?.through, 1);
+    slow.open('done');
+    const answered = progress(await reply);
+    assert.deepEqual([answered.base, answered.advanced, answered.end], [0, false, undefined]);
+    service.apply(open, request, answered);
+    await service.drive(endpoint);
+    assert.deepEqual(service.result, ['done', null]);
+  });
+
+  it('executes nothing for a request that comes after a later one', async () => {
+    const b = gate<string>();
+    const service = new FakeService('k');
+    const endpoint = createEndpoint(async (context: Context) => {
+      await Promise.all([context.sleep('one', 1), context.sleep('two', 1)]);
+      return context.run('b', b.action);
+    });
+    await service.deliver(endpoint, task(service, 0));
+    service.wake(task(service, 1));
+    const early = service.request(task(service, 0));
+    service.wake(task(service, 2));
+    void service.send(endpoint, service.request({ ...task(service, 0), messageId: 'later' }));
+    await aTurn();
+    const reply = progress(await service.send(endpoint, early));
+    assert.deepEqual([reply.base, reply.done, reply.planned.map((step) => step.name), reply.hold?.through], [1, [], ['b'], 2]);
+    assert.equal(b.calls, 1);
+  });
+
+  it('is let go when the run ends', async () => {
+    const service = new FakeService('k');
+    const endpoint = createEndpoint((context: Context) => context.run('a', () => 1));
+    const reply = progress(await service.send(endpoint, service.request(task(service, 0))));
+    assert.equal(reply.hold, undefined);
+  });
+
+  it('can be garbage once it has been let go', async () => {
+    setFlagsFromString('--expose-gc');
+    const collect: () => void = runInNewContext('gc');
+    const refs: WeakRef<object>[] = [];
+    const endpoint = createEndpoint(
+      async (context: Context) => {
+        const big = { bytes: new Uint8Array(1024) };
+        refs.push(new WeakRef(big));
+        await context.run('a', () => 1);
+        await context.run('b', () => big.bytes.length);
+      },
+      { holdRuns: { max: 1 } },
+    );
+    for (const key of ['one', 'two']) {
+      const service = new FakeService(key);
+      await service.deliver(endpoint, task(service, 0));
+    }
+    for (let i = 0; i < 10 && refs[0]?.deref(); i++) {
+      await aTurn();
+      collect();
+    }
+    assert.equal(refs[0]?.deref(), undefined);
+    assert.ok(refs[1]?.deref(), 'the one that is held is not garbage');
+  });
+});
+
+describe('what is held', () => {
+  const filled = (options: { max: number; idleMs: number }, keys: readonly string[]) => {
+    let nowMs = 0;
+    const held = new HeldRuns({ ...options, now: () => nowMs });
+    for (const key of keys) held.put(key, new Execution(key));
+    return { held, pass: (ms: number) => (nowMs += ms) };
+  };
+
+  it('is at most so many, and the longest unused goes first', () => {
+    const { held } = filled({ max: 2, idleMs: 1000 }, ['a', 'b']);
+    assert.ok(held.get('a'));
+    held.put('c', new Execution('c'));
+    assert.deepEqual([held.get('a')?.name, held.get('b'), held.get('c')?.name], ['a', null, 'c']);
+  });
+
+  it('goes when nothing asks for it for a while', () => {
+    const { held, pass } = filled({ max: 10, idleMs: 1000 }, ['a', 'b']);
+    pass(800);
+    assert.ok(held.get('a'));
+    pass(800);
+    assert.equal(held.get('b'), null);
+    assert.equal(held.size, 1);
+  });
+
+  it('does not go while a step of it runs', () => {
+    const { held, pass } = filled({ max: 10, idleMs: 1000 }, ['a']);
+    held.get('a')?.exchanges.add('m1');
+    pass(5000);
+    assert.ok(held.get('a'));
+  });
+
+  it('drops the execution that another takes the place of', () => {
+    const { held } = filled({ max: 10, idleMs: 1000 }, ['a']);
+    const first = held.get('a');
+    held.put('a', new Execution('a2'));
+    assert.equal(first?.dropped, true);
+  });
+});
+
+it('a journal of 10,000 steps is replayed in well under a second', async () => {
+  const workflow = async (context: Context) => {
+    let sum = 0;
+    for (let i = 0; i < 10_000; i++) sum += (await context.run('step', () => ({ i }))).i;
+    return sum;
+  };
+  const service = new FakeService('k');
+  for (let i = 0; i < 10_000; i++) service.journal.push({ stepId: i + 1, name: 'step', type: 'Run', out: JSON.stringify({ i }) });
+  service.known = 10_001;
+  const startedAt = performance.now();
+  const reply = progress(await service.send(createEndpoint(workflow), service.request(task(service, 0))));
+  const tookMs = performance.now() - startedAt;
+  assert.deepEqual(reply.end, { kind: 'finished', result: '49995000' });
+  assert.ok(tookMs < 800, `it took ${tookMs} ms`);
+});
