@@ -9,25 +9,31 @@ export class EndWatch {
     this.clock = clock;
   }
 
-  /** Resolves with true when the run ends, with false when the time is up, `signal` aborts, or all are released. */
-  watch(runKey: string, timeoutMs: number, signal?: AbortSignal): Promise<boolean> {
-    return new Promise((resolve) => {
-      const settle = (ended: boolean) => {
+  /** `ended` resolves with true when the run ends, with false when the time is up, `signal` aborts, or it is given up. */
+  watch(
+    runKey: string,
+    timeoutMs: number,
+    signal?: AbortSignal,
+  ): { readonly ended: Promise<boolean>; readonly giveUp: () => void } {
+    let giveUp = (): void => {};
+    const ended = new Promise<boolean>((resolve) => {
+      const settle = (hasEnded: boolean) => {
         cancelTimer();
         signal?.removeEventListener('abort', giveUp);
         const set = this.watchers.get(runKey);
         set?.delete(settle);
         if (set?.size === 0) this.watchers.delete(runKey);
-        resolve(ended);
+        resolve(hasEnded);
       };
-      const giveUp = () => settle(false);
+      giveUp = () => settle(false);
       const cancelTimer = this.clock.setTimer(this.clock.now() + timeoutMs, giveUp);
       signal?.addEventListener('abort', giveUp);
       const set = this.watchers.get(runKey);
       if (set) set.add(settle);
       else this.watchers.set(runKey, new Set([settle]));
-      if (signal?.aborted) giveUp();
     });
+    if (signal?.aborted) giveUp();
+    return { ended, giveUp };
   }
 
   ended(runKey: string): void {

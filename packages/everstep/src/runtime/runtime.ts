@@ -106,12 +106,10 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     readonly signal?: AbortSignal;
   }): Promise<RunRecord | null> {
     const { run, instanceId } = query;
-    const watching = new AbortController();
-    const signal = query.signal ? AbortSignal.any([query.signal, watching.signal]) : watching.signal;
     // Watch first, then look: an end between the two is not missed.
-    const ended = driver.ends.watch(run.runKey, query.timeoutMs, signal);
-    if (!(await driver.isActive(run.runKey))) watching.abort();
-    await ended;
+    const watch = driver.ends.watch(run.runKey, query.timeoutMs, query.signal);
+    if (!(await driver.isActive(run.runKey))) watch.giveUp();
+    await watch.ended;
     const record = await store.runRecord({ runKey: run.runKey });
     return record?.instanceId === instanceId && record.status !== 'active' ? record : null;
   }
