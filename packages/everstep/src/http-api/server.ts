@@ -1,4 +1,5 @@
 /** The operations on Fastify: routes, limits on requests, who is calling, and what becomes of errors. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import Type, { type TObject } from 'typebox';
 import type { Caller } from '../accounts/authority.js';
@@ -36,7 +37,9 @@ const NO_PARAMETERS = Type.Object({});
 const paths = new PathTable(OPERATIONS);
 
 function checkLimits(request: FastifyRequest): void {
-  const { rawHeaders } = request.raw;
+  const { rawHeaders, httpVersion } = request.raw;
+  if (request.headers.host === undefined && httpVersion === '1.1')
+    throw new ApiError('bad-request', 'the Host header is missing, which HTTP/1.1 demands');
   if (rawHeaders.length > 2 * LIMITS.maxHeaderCount) {
     const count = rawHeaders.length / 2;
     throw new ApiError(
@@ -54,6 +57,18 @@ function checkLimits(request: FastifyRequest): void {
 
 /** Without the form that maps IPv4 into IPv6: one address has one name. */
 const callerIpOf = (request: FastifyRequest): string => request.ip.replace(/^::ffff:(?=\d+\.)/i, '');
+
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+/** Whether an error on a connection may be answered there: not in the midst of another answer, nor behind the own one. */
+function mayAnswer(latest: Exchange | undefined): boolean {
+  if (!latest) return true;
+  const { request, response } = latest;
+  return request.complete ? response.writableFinished : !response.headersSent;
+}
 
 /** Requests that wait for something: they are let go when their client is gone, and all of them when the server closes. */
 class WaitingRequests {
@@ -124,6 +139,7 @@ function readInput(operation: Operation, request: FastifyRequest, context: Reque
 
 export function createServer({ context, defaultRegion }: ServerOptions): FastifyInstance {
   const { log, authority } = context;
+  const latest = new WeakMap<object, Exchange>();
   const app = Fastify({
     logger: false,
     bodyLimit: LIMITS.maxBodyBytes,
@@ -131,16 +147,19 @@ export function createServer({ context, defaultRegion }: ServerOptions): Fastify
     return503OnClosing: false,
     rewriteUrl: (request) => routedUrl(request.url ?? '/'),
     routerOptions: { maxParamLength: LIMITS.maxUrlLength, querystringParser: () => NO_QUERY },
-    http: { maxHeaderSize: LIMITS.maxHeaderBytes },
+    // Without a host Node would answer in a form of its own; it is refused below.
+    http: { maxHeaderSize: LIMITS.maxHeaderBytes, requireHostHeader: false },
     clientErrorHandler: (error, socket) => {
       if (error.code === 'ECONNRESET' || socket.destroyed) return;
-      if (socket.writable) replyOnSocket(socket, clientError(error.code), DEFAULT_DIALECT);
-      else socket.destroy();
+      if (!socket.writable) socket.destroy();
+      else if (mayAnswer(latest.get(socket))) replyOnSocket(socket, clientError(error.code), DEFAULT_DIALECT);
+      else socket.end();
     },
     frameworkErrors: (error, request, reply) => sendError(error, request, reply),
   });
   // Node leaves out headers beyond a count without a word; all are counted here instead, and their bytes are bounded.
   app.server.maxHeadersCount = 0;
+  app.server.on('request', (request, response) => latest.set(request.socket, { request, response }));
   const admissions = new WeakMap<FastifyRequest, Admission>();
   const waiting = new WaitingRequests();
   let closing = false;
@@ -150,10 +169,16 @@ export function createServer({ context, defaultRegion }: ServerOptions): Fastify
     done();
   });
 
+  /** A connection that stays open would hold up the close. */
+  function endConnection(reply: FastifyReply): void {
+    if (closing || context.isStopping()) reply.header('connection', 'close');
+  }
+
   function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
     const { method, routeOptions } = request;
     const api = apiErrorOf(error, log, { method, route: routeOptions.url });
     const { status, headers, body } = errorReply(api, admissions.get(request)?.dialect ?? dialectOf(request.headers));
+    endConnection(reply);
     reply.code(status).headers(headers).send(body);
   }
 
@@ -174,18 +199,17 @@ export function createServer({ context, defaultRegion }: ServerOptions): Fastify
   // Bodies are read as bytes; an operation that takes JSON reads it from them.
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
 
-  function admitOpen(request: FastifyRequest): void {
+  function admitOpen(request: FastifyRequest): undefined {
     checkLimits(request);
     const dialect = dialectOf(request.headers);
     admissions.set(request, { caller: null, dialect, target: splitTarget(request.originalUrl) });
   }
 
-  function admitCaller(request: FastifyRequest, reply: FastifyReply): void | Promise<void> {
+  /** At once where the token is remembered. */
+  function admitCaller(request: FastifyRequest): undefined | Promise<void> {
     checkLimits(request);
-    if (context.isStopping() || closing) {
-      reply.header('connection', 'close');
+    if (context.isStopping() || closing)
       throw new ApiError('unavailable', 'the service is stopping; try again in a moment', { 'retry-after': '1' });
-    }
     const dialect = dialectOf(request.headers);
     const region = regionOf(request.headers.host, defaultRegion);
     const { token, target } = credentialOf(request.headers.authorization, splitTarget(request.originalUrl), dialect);
@@ -211,6 +235,7 @@ export function createServer({ context, defaultRegion }: ServerOptions): Fastify
         signal: () => waiting.signalOf(reply),
       });
       const { status, body } = await operation.run(input, context, admission.caller);
+      endConnection(reply);
       return reply.code(status).header('content-type', JSON_TYPE).send(JSON.stringify(body));
     };
   }
@@ -221,9 +246,9 @@ export function createServer({ context, defaultRegion }: ServerOptions): Fastify
       app.route({
         method: operation.method,
         url: routerPath(path),
-        onRequest: (request, reply, done) => {
+        onRequest: (request, _reply, done) => {
           try {
-            const admitted = admit(request, reply);
+            const admitted = admit(request);
             if (admitted) admitted.then(() => done(), done);
             else done();
           } catch (error) {

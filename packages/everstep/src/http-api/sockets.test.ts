@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { connect, type Socket } from 'node:net';
+import { after, before, test } from 'node:test';
+import type { TriggeredRun } from '../contract/runs.js';
+import { ApiWorld } from './testing/api-world.js';
+
+let world: ApiWorld;
+let port: number;
+before(async () => {
+  world = await ApiWorld.open();
+  ({ port } = await world.api.listen({ host: '127.0.0.1', port: 0 }));
+});
+after(() => world.close());
+
+interface RawAnswer {
+  readonly status: number;
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: string;
+}
+
+function open(): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => resolve(socket));
+    socket.once('error', reject);
+  });
+}
+
+function parse(text: string): RawAnswer {
+  const [head = '', body = ''] = text.split('\r\n\r\n', 2);
+  const [line = '', ...lines] = head.split('\r\n');
+  const headers = new Map(
+    lines.map((each) => [each.split(':', 1)[0]?.toLowerCase() ?? '', each.slice(each.indexOf(':') + 1).trim()]),
+  );
+  return { status: Number(line.split(' ')[1]), headers, body };
+}
+
+/** Sends texts, each when the one before was answered, and reads until the server closes. */
+async function exchangeText(...texts: readonly string[]): Promise<string> {
+  const socket = await open();
+  const chunks: Buffer[] = [];
+  const rest = [...texts];
+  socket.on('error', () => {});
+  socket.on('data', (chunk) => {
+    chunks.push(chunk);
+    const next = rest.shift();
+    if (next !== undefined) socket.write(next, 'latin1');
+  });
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  socket.write(rest.shift() ?? '', 'latin1');
+  await closed;
+  return Buffer.concat(chunks).toString('latin1');
+}
+
+const exchange = async (text: string): Promise<RawAnswer> => parse(await exchangeText(text));
+
+const HOST = 'Host: localhost\r\nConnection: close\r\n';
+
+test('what is hardly HTTP is answered in the form of every error', async () => {
+  const table: readonly (readonly [what: string, text: string, status: number, code: string])[] = [
+    ['garbage', 'hello there\r\n\r\n', 400, 'bad-request'],
+    ['bytes', '\u0000\u0001\u0002\r\n\r\n', 400, 'bad-request'],
+    ['an unknown method', `BREW /v2/keys HTTP/1.1\r\n${HOST}\r\n`, 400, 'bad-request'],
+    ['a header without a colon', `GET /v2/keys HTTP/1.1\r\n${HOST}nonsense\r\n\r\n`, 400, 'bad-request'],
+    ['no host', 'GET /v2/keys HTTP/1.1\r\nConnection: close\r\n\r\n', 400, 'bad-request'],
+    ['two lengths', `POST /v2/keys HTTP/1.1\r\n${HOST}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`, 400, 'bad-request'],
+    ['a bad chunk', `POST /v2/notify/e HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\nzz\r\n`, 401, 'missing-token'],
+    ['large headers', `GET /v2/keys HTTP/1.1\r\n${HOST}X: ${'x'.repeat(70_000)}\r\n\r\n`, 431, 'headers-too-large'],
+    ['many headers', `GET /v2/keys HTTP/1.1\r\n${HOST}${'X: 1\r\n'.repeat(3_000)}\r\n`, 431, 'headers-too-large'],
+  ];
+  for (const [what, text, status, code] of table) {
+    const answer = await exchange(text);
+    assert.equal(answer.status, status, what);
+    assert.equal(answer.headers.get('svc-error-code'), code, what);
+    assert.deepEqual(Object.keys(JSON.parse(answer.body)), ['error'], what);
+    assert.match(answer.headers.get('content-type') ?? '', /^application\/json/, what);
+    assert.equal(Number(answer.headers.get('content-length')), answer.body.length, what);
+  }
+});
+
+test('garbage behind an answered request is answered on its own, and behind an unfinished one not at all', async () => {
+  const answers = async (...texts: readonly string[]) => (await exchangeText(...texts)).match(/HTTP\/1\.1 \d+/g);
+  const kept = 'GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n';
+  assert.deepEqual(await answers(kept, 'garbage\r\n\r\n'), ['HTTP/1.1 200', 'HTTP/1.1 400']);
+  const unread = 'POST /v2/notify/e HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n';
+  assert.deepEqual(await answers(unread), ['HTTP/1.1 401']);
+  const token = `Authorization: Bearer ${world.token}\r\n`;
+  const broken = `POST /v2/notify/e HTTP/1.1\r\n${HOST}${token}Transfer-Encoding: chunked\r\n\r\nzz\r\n`;
+  assert.deepEqual(await answers(broken), ['HTTP/1.1 400']);
+});
+
+test('a method that HTTP knows and the API does not is 405 or 404, never something else', async () => {
+  for (const method of ['PROPFIND', 'PURGE', 'LINK', 'TRACE', 'M-SEARCH', 'PUT', 'OPTIONS']) {
+    const known = await exchange(`${method} /v2/keys HTTP/1.1\r\n${HOST}\r\n`);
+    assert.deepEqual([known.status, known.headers.get('svc-error-code')], [405, 'method-not-allowed'], method);
+    assert.equal(known.headers.get('allow'), 'GET, HEAD');
+    const unknown = await exchange(`${method} /nothing HTTP/1.1\r\n${HOST}\r\n`);
+    assert.deepEqual([unknown.status, unknown.headers.get('svc-error-code')], [404, 'unknown-route'], method);
+  }
+});
+
+test('a body over the limit is refused before it was sent', async () => {
+  const head = `POST /v2/trigger/http://w.test/ok HTTP/1.1\r\n${HOST}Authorization: Bearer ${world.token}\r\n`;
+  const answer = await exchange(`${head}Content-Length: 99999999\r\n\r\n`);
+  assert.deepEqual([answer.status, answer.headers.get('svc-error-code')], [413, 'body-too-large']);
+});
+
+test('a raw workflow URL with odd characters reaches its run as it was written', async () => {
+  const url = "http://w.test/ok/100%/a//b;c=1?q=%zz&x=[1]&y='";
+  const answer = await exchange(
+    `POST /v2/trigger/${url} HTTP/1.1\r\n${HOST}Authorization: Bearer ${world.token}\r\nContent-Length: 0\r\n\r\n`,
+  );
+  assert.equal(answer.status, 200, answer.body);
+  const { workflowRunId }: TriggeredRun = JSON.parse(answer.body);
+  const run = await world.store.findRun({ instanceId: 'qi_1', workflowRunId });
+  assert.equal(run?.workflowUrl, url);
+});
+
+test('a client that goes away while it waits for a result is let go', async () => {
+  const { workflowRunId } = await world.trigger('hang');
+  const awaited: AbortSignal[] = [];
+  const { awaitEnd } = world.runtime;
+  world.runtime.awaitEnd = (query) => {
+    if (query.signal) awaited.push(query.signal);
+    return awaitEnd(query);
+  };
+  const socket = await open();
+  socket.write(`GET /v2/workflows/runs/${workflowRunId}/result?timeout=10m&svc_token=${world.token} HTTP/1.1\r\n${HOST}\r\n`);
+  while (awaited.length === 0) await new Promise((resolve) => setTimeout(resolve, 2));
+  const [signal] = awaited;
+  assert.ok(signal && !signal.aborted);
+  const aborted = new Promise((resolve) => signal.addEventListener('abort', resolve));
+  socket.destroy();
+  await aborted;
+  world.runtime.awaitEnd = awaitEnd;
+});
+
+test('closing answers those that wait for a result, and takes no more', async () => {
+  const closing = await ApiWorld.open();
+  const listening = await closing.api.listen({ host: '127.0.0.1', port: 0 });
+  const { workflowRunId } = await closing.trigger('hang');
+  const url = `http://127.0.0.1:${listening.port}/v2/workflows/runs/${workflowRunId}/result?timeout=10m`;
+  const headers = { authorization: `Bearer ${closing.token}` };
+  const waiting = fetch(url, { headers });
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  await closing.close();
+  const answer = await waiting;
+  assert.equal(answer.status, 202);
+  await answer.arrayBuffer();
+  await assert.rejects(fetch(url, { headers }));
+});
