@@ -62,11 +62,18 @@ function toBase64Url(bytes: Uint8Array): string {
   return btoa(binary).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
 }
 
-function parseSegment(segment: string): Readonly<Record<string, unknown>> | null {
+/** The text of a segment; null when it is none. Buffers decode several times faster than what every platform has. */
+function segmentText(segment: string): string | null {
+  if (typeof Buffer === 'function') return Buffer.from(segment, 'base64url').toString('utf8');
   const bytes = fromBase64Url(segment);
-  if (!bytes) return null;
+  return bytes && new TextDecoder().decode(bytes);
+}
+
+function parseSegment(segment: string): Readonly<Record<string, unknown>> | null {
+  const text = segmentText(segment);
+  if (text === null) return null;
   try {
-    const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
+    const value: unknown = JSON.parse(text);
     return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : null;
   } catch {
     return null;
@@ -86,6 +93,9 @@ function isClaims(value: Readonly<Record<string, unknown>> | null): value is Rea
   );
 }
 
+/** `http://app` and `http://app/` are the same. */
+const normalized = (url: string): string => (URL.canParse(url) ? new URL(url).href : url);
+
 const fault = (message: string): SignatureCheck => ({ ok: false, message });
 
 /** Everything but the two that take cryptography: the seal and the hash of the body. */
@@ -101,7 +111,7 @@ function checkClaims(input: SignatureInput, header: string, payload: string): Si
   if (!(nowS + toleranceS >= claims.nbf)) {
     return fault('the signature is not valid yet: check the clocks of the service and of this machine');
   }
-  if (input.url !== undefined && claims.sub !== input.url) {
+  if (input.url !== undefined && normalized(claims.sub) !== normalized(input.url)) {
     return fault(
       `the signature is for ${JSON.stringify(claims.sub)}, not for ${JSON.stringify(input.url)}: check the url option`,
     );
