@@ -146,32 +146,30 @@ const BANNED_IN_ENGINE: readonly (readonly [pattern: RegExp, instead: string])[]
   [/\basync\b|\bawait\b|\bnew Promise\b/, 'the engine is synchronous'],
 ];
 
-/** Fixtures are what tests share, and the programs that they start. */
-const isTest = (path: string): boolean => /\.(test|fixture)\.ts$/.test(path);
-const moduleOf = (path: string): string => path.replace(/(\.test|\.fixture)?\.ts$/, '');
+const moduleOf = (path: string): string => path.replace(/\.ts$/, '');
+/** Tests, what they share or start, and the measurements beside them: none of it is part of the service. */
+const isTest = (path: string): boolean => /\.(test|fixture|bench)$|\/testing\/|-check$/.test(moduleOf(path));
 
 /** A `/` begins a regular expression where a value is expected. */
 const BEFORE_REGEX = /(?:^|[(,=:[!&|?{};+\-*%<>~^]|\b(?:return|typeof|case|in|of))\s*$/;
 const TOKEN =
   /\/\*[\s\S]*?\*\/|\/\/[^\n]*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`|\}|\{|\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])+\/[a-z]*/g;
 
-/** The code of a source: comments, strings and regular expressions are emptied, also around `${}` in templates. */
-function codeOf(text: string): string {
+/** The code of a source: comments, regular expressions and, unless they are kept, strings are emptied, also around `${}`. */
+function codeOf(text: string, strings: 'emptied' | 'kept' = 'emptied'): string {
   let code = '';
   let at = 0;
   /** Open brackets: true for `${`, after which a template goes on. */
   const brackets: boolean[] = [];
   const skipTemplate = (): void => {
+    const begun = at;
     for (; at < text.length; at++) {
       if (text[at] === '\\') at++;
-      else if (text[at] === '`') {
-        at++;
-        code += "''";
-        return;
-      } else if (text.startsWith('${', at)) {
-        at += 2;
-        code += "'' + (";
-        brackets.push(true);
+      else if (text[at] === '`' || text.startsWith('${', at)) {
+        const goesOn = text[at] === '$';
+        code += `'${strings === 'kept' ? text.slice(begun, at) : ''}'${goesOn ? ' + (' : ''}`;
+        at += goesOn ? 2 : 1;
+        if (goesOn) brackets.push(true);
         return;
       }
     }
@@ -192,7 +190,7 @@ function codeOf(text: string): string {
       if (template) skipTemplate();
     } else if (token === '`') skipTemplate();
     else if (token.startsWith('/*') || token.startsWith('//')) code += token.replace(/[^\n]/g, ' ');
-    else if (!token.startsWith('/')) code += "''";
+    else if (!token.startsWith('/')) code += strings === 'kept' ? token : "''";
     else if (BEFORE_REGEX.test(code.slice(-40))) code += '/ /';
     else {
       code += '/';
@@ -231,7 +229,7 @@ function targetOf(importer: string, from: string): string {
 const below = (target: string, path: string): boolean => target === path || target.startsWith(`${path}/`);
 
 function directionProblems({ path, text }: Source): string[] {
-  const module = moduleOf(path);
+  const module = moduleOf(path).replace(/\.(test|fixture|bench)$/, '');
   const rule = DIRECTIONS.filter(({ area }) => below(module, area)).sort((a, b) => b.area.length - a.area.length)[0];
   if (path === 'everstep/src/architecture.test.ts') return [];
   if (!rule) return [`${path}: no rule says what this area may import; add it to DIRECTIONS`];
@@ -245,6 +243,7 @@ function directionProblems({ path, text }: Source): string[] {
         if (entry.startsWith('types ')) return typesOnly && below(target, entry.slice('types '.length));
         return below(target, entry);
       });
+    if (isTest(target) && !isTest(path)) return [`${path}: imports ${target}, which is there for tests`];
     return ok ? [] : [`${path}: imports ${typesOnly ? 'types of ' : ''}${target}, but ${rule.because}`];
   });
 }
@@ -263,6 +262,10 @@ function textProblems({ path, text }: Source): string[] {
     const match = pattern.exec(code);
     if (match) problems.push(`${path}:${code.slice(0, match.index).split('\n').length}: "${match[0].trim()}": ${instead}`);
   }
+  const speaks = ['dialects', 'cli', 'simulation'].some((area) => path.startsWith(`everstep/src/${area}/`));
+  const spelled =
+    path.startsWith('everstep/') && !speaks && !isTest(path) ? /['"`][^'"`\n]*\bsvc[-_]/i.exec(codeOf(text, 'kept')) : null;
+  if (spelled) problems.push(`${path}: ${spelled[0]}: only a dialect knows how a header is spelled`);
   return problems;
 }
 
@@ -325,6 +328,13 @@ test('a source that breaks a rule is found', async (t) => {
     ['everstep/src/cli/x.ts', "import { startService } from '../main.js';", /imports everstep\/src\/main, but the command line/],
     ['everstep/src/runtime/x.ts', "import { a } from '../main.js';", /imports everstep\/src\/main/],
     ['sdk/src/x.ts', "import { Pool } from 'undici';", /imports undici, but the SDK/],
+    ['everstep/src/runtime/x.ts', "import { a } from './a.fixture.js';", /a\.fixture, which is there for tests/],
+    ['everstep/src/http-api/x.ts', "import { a } from './testing/a.js';", /testing\/a, which is there for tests/],
+    [
+      'everstep/src/http-api/testing/x.ts',
+      "import { a } from '../../stores/sqlite/index.js';\nimport { b } from './b.js';",
+      null,
+    ],
     ['everstep/src/new-room/x.ts', '', /no rule says/],
     ['everstep/src/clock/time-utils.ts', '', /"utils" says nothing/],
     ['everstep/src/clock/x.ts', '\n'.repeat(451), /451 lines/],
@@ -335,6 +345,11 @@ test('a source that breaks a rule is found', async (t) => {
     ['everstep/src/clock/x.ts', "const a = ': any'; // as any\nconst b = /: any/.test(a) ? `x: any` : 8 / 2; /* <any> */", null],
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the source of a template
     ['everstep/src/clock/x.ts', "const a = `it's ${f(`${b as any}`)} // `;", /no any/],
+    ['everstep/src/http-api/x.ts', "reply.header('Svc-Error-Code', code);", /'Svc-: only a dialect knows/],
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the source of a template
+    ['everstep/src/http-api/x.ts', 'const name = `the svc-${x}`;', /only a dialect knows/],
+    ['everstep/src/http-api/x.ts', "// 'Svc-Delay'\nconst a = b.spell('Delay');", null],
+    ['everstep/src/http-api/x.test.ts', "const a = 'Svc-Delay';", null],
     [engine, 'const now = Date.now();', /:1: "Date.now": time is passed in/],
     [engine, '\n// Date.now\nconst at = new Date();', /:3: "new Date\(\)"/],
     [engine, 'const a = new Date(ms);', null],
