@@ -131,6 +131,8 @@ describe('the context of a workflow', () => {
       headers: { 'x-one': '1' },
       url: 'http://app/flow',
     });
+    const raw = { 'x-a': Buffer.from('ü').toString('latin1'), 'x-b': '\xfc' };
+    assert.deepEqual(await ended(({ headers }) => headers, {}, { headers: raw }), { 'x-a': 'ü', 'x-b': 'ü' });
     assert.equal(await ended(({ url }) => url, { url: 'https://public/flow' }), 'https://public/flow');
   });
 
@@ -138,6 +140,8 @@ describe('the context of a workflow', () => {
     ['JSON', utf8('{"a":1}', 'application/json; charset=utf-8'), { a: 1 }],
     ['JSON of a kind', utf8('[1]', 'application/vnd.order+json'), [1]],
     ['JSON that nobody said to be', utf8('{"a":1}'), { a: 1 }],
+    ['JSON that curl called a form', utf8('{"a":1}', 'application/x-www-form-urlencoded'), { a: 1 }],
+    ['a form', utf8('a=1&b=2', 'application/x-www-form-urlencoded'), 'a=1&b=2'],
     ['text', utf8('{"a":1}', 'text/plain'), '{"a":1}'],
     ['text that nobody said to be', utf8('hello'), 'hello'],
     ['nothing', utf8('', 'application/json'), 'undefined'],

@@ -26,6 +26,24 @@ interface SchemaIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
+const BEYOND_ASCII = /[\x80-\xff]/;
+const strictUtf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** Headers travel as bytes, one character each; what is beyond ASCII was mostly meant as UTF-8. */
+function headerText(value: string): string {
+  if (!BEYOND_ASCII.test(value)) return value;
+  try {
+    return strictUtf8.decode(Uint8Array.from(value, (character) => character.charCodeAt(0)));
+  } catch {
+    return value;
+  }
+}
+
+/** The forwarded headers, by lower-case name. */
+export function headersOf(input: RunInput): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(input.headers).map(([name, value]) => [name, headerText(value)]));
+}
+
 function bytesOf(body: RunInput['body']): Uint8Array {
   if (body.encoding === 'utf8') return new TextEncoder().encode(body.data);
   return Uint8Array.from(atob(body.data), (character) => character.charCodeAt(0));
@@ -33,8 +51,12 @@ function bytesOf(body: RunInput['body']): Uint8Array {
 
 const isJsonType = (contentType: string) => /^application\/(?:[\w.+-]+\+)?json\b/i.test(contentType.trim());
 
+/** What curl says of any `-d` when it is not told otherwise: no statement about the body. */
+const FORM_TYPE = /^application\/x-www-form-urlencoded\b/i;
+
 /** Parsed JSON where the type says so or nothing is said; else text; else bytes. Undefined for an empty body. */
-function defaultPayload({ text, bytes, contentType }: RawPayload): unknown {
+function defaultPayload({ text, bytes, contentType: given }: RawPayload): unknown {
+  const contentType = given !== undefined && FORM_TYPE.test(given) ? undefined : given;
   if (text === undefined) return bytes();
   if (text === '') return undefined;
   if (contentType !== undefined && !isJsonType(contentType)) return text;
