@@ -197,6 +197,13 @@ const CASES: readonly Case[] = [
       { headers: { 'svc-timeout': '1m' } },
     ],
     [
+      'headers for a failure callback that is not given',
+      `POST /v2/workflows/dlq/${kind}`,
+      'bad-header',
+      /Svc-Failure-Callback-Forward-\* goes with Svc-Failure-Callback/,
+      { headers: { 'svc-failure-callback-forward-x': '1' } },
+    ],
+    [
       'an id for many runs',
       `POST /v2/workflows/dlq/${kind}`,
       'bad-header',

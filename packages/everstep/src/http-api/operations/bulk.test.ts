@@ -146,6 +146,7 @@ test('overrides set the new runs, and what is absent stays as it was', async () 
       'svc-flow-control-key': 'other',
       'svc-flow-control-value': 'rate=3, period=2s',
       'svc-failure-callback': 'http://w.test/callback',
+      'svc-failure-callback-forward-x-a': '1',
     }),
   );
   assert.deepEqual(set, {
@@ -154,7 +155,7 @@ test('overrides set the new runs, and what is absent stays as it was', async () 
     deliveryTimeoutMs: set.deliveryTimeoutMs,
     labels: ['new'],
     flowControl: { key: 'other', rate: 3, periodMs: 2_000 },
-    failureCallback: { url: 'http://w.test/callback', headers: {} },
+    failureCallback: { url: 'http://w.test/callback', headers: { 'x-a': '1' } },
   });
   await world.fail(1, original);
   const kept = await settingsOf(await bulk('restart', 'label=overridden', { 'svc-flow-control-value': 'parallelism=9' }));

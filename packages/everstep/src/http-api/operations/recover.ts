@@ -20,7 +20,7 @@ import {
   type TakeEntries,
 } from './bulk.js';
 import { DlqIdPath, noSuchEntry } from './dead-letters.js';
-import { checkDestination, settingHeaders } from './setting-headers.js';
+import { checkDestination, FAILURE_CALLBACK_FORWARD, settingHeaders } from './setting-headers.js';
 
 type Kind = RecoverCommand['kind'];
 
@@ -52,15 +52,31 @@ const METHODS_OF_KIND = {
   },
 } as const;
 
-function overridesOf(headers: StaticDecode<typeof OverrideHeaders>, context: ApiContext, request: RequestContext): RunOverrides {
+const OVERRIDE_FAMILIES = Object.freeze({
+  [FAILURE_CALLBACK_FORWARD]: 'Sent with the failure callback that is given beside it, without the prefix.',
+});
+
+interface OverrideInput {
+  readonly headers: StaticDecode<typeof OverrideHeaders>;
+  readonly carried: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  readonly request: RequestContext;
+}
+
+function overridesOf({ headers, carried, request }: OverrideInput, context: ApiContext): RunOverrides {
   const failureCallback = headers['Failure-Callback'];
+  const forwarded = carried[FAILURE_CALLBACK_FORWARD] ?? {};
   if (failureCallback !== undefined) checkDestination(failureCallback, 'Failure-Callback', context, request);
+  else if (Object.keys(forwarded).length > 0) {
+    const { dialect } = request;
+    const [family, callback] = [dialect.spell(FAILURE_CALLBACK_FORWARD), dialect.spell('Failure-Callback')];
+    throw new ApiError('bad-header', `${family}* goes with ${callback}, which is missing`);
+  }
   return {
     maxRetries: headers.Retries,
     delayMs: headers.Delay,
     retryDelay: headers['Retry-Delay'],
     labels: headers.Label,
-    failureCallback: failureCallback === undefined ? undefined : { url: failureCallback, headers: {} },
+    failureCallback: failureCallback === undefined ? undefined : { url: failureCallback, headers: forwarded },
     flowControlKey: headers['Flow-Control-Key'],
     flowControlLimits: headers['Flow-Control-Value'],
   };
@@ -104,10 +120,11 @@ function single(kind: Kind): Operation {
     unknownQuery: 'refuse',
     pathParameters: DlqIdPath,
     headers: SingleOverrideHeaders,
+    headerFamilies: OVERRIDE_FAMILIES,
     responses: { 200: RunReferenceSchema },
     errors: ['bad-parameter', 'bad-header', 'bad-expression', 'bad-url', 'blocked-address', 'not-found', 'run-id-taken'],
-    async handle({ path: { dlqId }, headers, request }, context, { instanceId }) {
-      const overrides = overridesOf(headers, context, request);
+    async handle({ path: { dlqId }, headers, carried, request }, context, { instanceId }) {
+      const overrides = overridesOf({ headers, carried, request }, context);
       const workflowRunId = headers['Workflow-RunId'];
       const runs = await recover(
         { kind, instanceId, dlqIds: [dlqId], whenMissing: 'fail', overrides, workflowRunId },
@@ -133,10 +150,11 @@ function bulk(kind: Kind): Operation {
     unknownQuery: 'refuse',
     query: kind === 'resume' ? BulkByRunIdPrefix : BulkByRunId,
     headers: OverrideHeaders,
+    headerFamilies: OVERRIDE_FAMILIES,
     responses: { 200: RecoveredRuns },
     errors: ['bad-parameter', 'bad-cursor', 'bad-header', 'bad-expression', 'bad-url', 'blocked-address', 'not-found'],
-    async handle({ query, headers, request }, context, { instanceId }) {
-      const overrides = overridesOf(headers, context, request);
+    async handle({ query, headers, carried, request }, context, { instanceId }) {
+      const overrides = overridesOf({ headers, carried, request }, context);
       const command = { kind, instanceId, overrides } as const;
       if (query.dlqIds !== undefined) {
         refuseCursorBesideIds(query.cursor);
