@@ -220,6 +220,18 @@ test('the journal of a run shows steps, what is owed, and failed attempts', asyn
   assert.equal((await world.call('GET', '/v2/workflows/runs/none')).status, 404);
 });
 
+test('a run id is kept exactly as it was given, whatever is in it', async () => {
+  for (const id of ['a/b', 'a%2Fb', '100%', 'a?b#c', 'a+b c', '"quoted"', 'grün', 'logs', '__proto__', 'x'.repeat(256)]) {
+    const header = Buffer.from(id).toString('latin1');
+    const made = await world.trigger('ok', { 'svc-workflow-runid': header, ...ended });
+    assert.equal(made.workflowRunId, id);
+    const { body } = await world.call<RunJournal>('GET', `/v2/workflows/runs/${encodeURIComponent(id)}`);
+    assert.equal(body.workflowRunId, id);
+    assert.deepEqual(idsOf(await logs(`workflowRunId=${encodeURIComponent(id)}`)), [id]);
+    assert.equal((await world.call('GET', `/v2/workflows/runs/${encodeURIComponent(id)}/result`)).status, 200, id);
+  }
+});
+
 test('the result of a run is waited for, however it ends', async () => {
   const result = (id: string, query = '') => world.call<RunResult>('GET', `/v2/workflows/runs/${id}/result${query}`);
   await world.trigger('ok', { 'svc-workflow-runid': 'r-ok', ...ended }, 'in');
