@@ -6,13 +6,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { launch, processId, stop, untilReady } from './child-process.js';
 import { JsonClient } from './json-client.js';
+import type { Options } from './options.js';
 import type { WorkerReady } from './worker.js';
 
 const SERVICE_BIN = fileURLToPath(new URL('../../packages/everstep/dist/cli/bin.js', import.meta.url));
 const WORKER = fileURLToPath(new URL('./worker.js', import.meta.url));
 const QUIET_NODE = '--disable-warning=ExperimentalWarning';
 const CLIENT_CONNECTIONS = 128;
-const RESULT_WAIT = '10m';
+const MAX_SHOWN_LOG_LENGTH = 1_500;
 
 export type WorkflowName = 'seq' | 'fan';
 
@@ -58,7 +59,7 @@ function fieldOf(body: unknown, name: string): unknown {
   return typeof body === 'object' && body !== null ? Object.entries(body).find(([key]) => key === name)?.[1] : undefined;
 }
 
-export async function startEngine({ verify }: { readonly verify: boolean }): Promise<Engine> {
+export async function startEngine({ verify, limitS }: Pick<Options, 'verify' | 'limitS'>): Promise<Engine> {
   const directory = mkdtempSync(join(tmpdir(), 'everstep-bench-'));
   const children: ChildProcess[] = [];
   const clients: JsonClient[] = [];
@@ -100,7 +101,7 @@ export async function startEngine({ verify }: { readonly verify: boolean }): Pro
     const control = new JsonClient(controlUrl, 1);
     clients.push(api, control);
     const headers = { authorization: `Bearer ${required(env, 'EVERSTEP_TOKEN')}`, 'content-type': 'application/json' };
-    const waiting = { ...headers, 'svc-wait-for-result': RESULT_WAIT };
+    const waiting = { ...headers, 'svc-wait-for-result': `${limitS}s` };
     const pathOf = (workflow: WorkflowName): string => `/v2/trigger/${encodeURIComponent(`${url}/${workflow}`)}`;
     const paths = { seq: pathOf('seq'), fan: pathOf('fan') };
 
@@ -110,9 +111,11 @@ export async function startEngine({ verify }: { readonly verify: boolean }): Pro
       async run(workflow, steps) {
         const { status, body } = await api.send('POST', paths[workflow], waiting, JSON.stringify({ n: steps }));
         const succeeded = status === 200 && fieldOf(body, 'workflowState') === 'RUN_SUCCESS';
-        if (!succeeded || fieldOf(fieldOf(body, 'result'), 'steps') !== steps) {
-          throw new Error(`a run of ${steps} steps did not succeed: ${status} ${JSON.stringify(body).slice(0, 300)}`);
-        }
+        if (succeeded && fieldOf(fieldOf(body, 'result'), 'steps') === steps) return;
+        const id = encodeURIComponent(String(fieldOf(body, 'workflowRunId')));
+        const { body: log } = await api.send('GET', `/v2/workflows/logs?workflowRunId=${id}`, headers);
+        const shown = JSON.stringify(log).slice(0, MAX_SHOWN_LOG_LENGTH);
+        throw new Error(`a run of ${steps} steps did not succeed within ${limitS} s: ${shown}`);
       },
       async trigger(workflow, steps) {
         await api.send('POST', paths[workflow], headers, JSON.stringify({ n: steps }));

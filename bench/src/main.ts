@@ -13,16 +13,22 @@ function memoryOfBoth(engine: Engine): Report {
 async function bench(options: Options): Promise<number> {
   let report: Report = { engine: 'everstep', w: options.workload, node: process.version, verify: options.verify };
   let engine: Engine | undefined;
-  const interrupted = (): void => void engine?.stop().finally(() => process.exit(130));
-  process.once('SIGINT', interrupted);
-  process.once('SIGTERM', interrupted);
+  let interrupted = false;
+  // What is being measured fails when its processes end, and the report says why.
+  const interrupt = (): void => {
+    interrupted = true;
+    void engine?.stop();
+  };
+  process.once('SIGINT', interrupt);
+  process.once('SIGTERM', interrupt);
   try {
     engine = await startEngine(options);
     report.idle = memoryOfBoth(engine);
     report = { ...report, ...(await WORK[options.workload](engine, options)) };
     report.end = memoryOfBoth(engine);
   } catch (error) {
-    report.error = (error instanceof Error ? (error.stack ?? error.message) : String(error)).slice(0, MAX_ERROR_LENGTH);
+    const words = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    report.error = interrupted ? 'interrupted' : words.slice(0, MAX_ERROR_LENGTH);
   }
   console.log(JSON.stringify(report));
   await engine?.stop();
