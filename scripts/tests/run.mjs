@@ -8,6 +8,7 @@ import { Tally } from './tally.mjs';
 
 /** Some test files start services of their own; with more at once they only slow each other down. */
 const CONCURRENCY = 2;
+const TEST_TIMEOUT_MS = 300_000;
 
 const [root = '.', failedBefore = '0', ...filters] = process.argv.slice(2);
 // Children inherit this: the warning about node:sqlite would drown what matters.
@@ -17,7 +18,7 @@ const print = (text) => process.stdout.write(`${text}\n`);
 
 async function runTests(tests) {
   const tally = new Tally(tests);
-  const stream = run({ files: tests.map(({ file }) => file), concurrency: CONCURRENCY });
+  const stream = run({ files: tests.map(({ file }) => file), concurrency: CONCURRENCY, timeout: TEST_TIMEOUT_MS });
   stream.on('test:pass', (event) => tally.add('test:pass', event));
   stream.on('test:fail', (event) => tally.add('test:fail', event));
   stream.on('test:stderr', ({ message }) => process.stderr.write(message));

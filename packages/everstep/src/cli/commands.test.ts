@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { NonRetryableError, serve } from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
 import { runCli } from './program.js';
-import { type Ended, readEnvFile, SpawnedCli, type TestDirectory, testDirectory } from './testing/spawned-cli.js';
+import { type Ended, endAll, readEnvFile, SpawnedCli, type TestDirectory, testDirectory } from './testing/spawned-cli.js';
 
 /** What the workflow is told to do. */
 interface Task {
@@ -49,7 +49,7 @@ describe('the commands that talk to a service', () => {
   });
 
   after(async () => {
-    await service.end();
+    await endAll();
     app.closeAllConnections();
     app.close();
     await directory.remove();

@@ -5,14 +5,17 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Client } from '@everstep/sdk';
-import { readEnvFile, runCommand, SpawnedCli, type TestDirectory, testDirectory } from './testing/spawned-cli.js';
+import { endAll, readEnvFile, runCommand, SpawnedCli, type TestDirectory, testDirectory } from './testing/spawned-cli.js';
 
 describe('the service as a process', () => {
   let directory: TestDirectory;
   before(async () => {
     directory = await testDirectory();
   });
-  after(() => directory.remove());
+  after(async () => {
+    await endAll();
+    await directory.remove();
+  });
 
   async function start(name: string, mode: 'dev' | 'serve' = 'dev', env: Readonly<Record<string, string>> = {}) {
     const envFile = join(directory.path, `${name}.env`);

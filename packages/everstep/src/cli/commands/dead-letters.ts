@@ -14,6 +14,7 @@ const PAGE_SIZE = 100;
 const MAX_ERROR_LENGTH = 80;
 
 interface FilterOptions extends RunFilterOptions {
+  readonly workflowUrl?: readonly string[];
   readonly failureFunctionState?: readonly FailureFunctionState[];
 }
 
@@ -24,14 +25,17 @@ function callbackState(text: string, before: readonly FailureFunctionState[] | u
 }
 
 const withFilters = (command: Command): Command =>
-  withRunFilters(command, 'entries').option(
-    '--failure-function-state <state>',
-    'entries whose failure function is in this state; may be repeated',
-    callbackState,
-  );
+  withRunFilters(command, 'entries')
+    .option('--workflow-url <url>', 'entries of this workflow; may be repeated', collected)
+    .option(
+      '--failure-function-state <state>',
+      'entries whose failure function is in this state; may be repeated',
+      callbackState,
+    );
 
 const filterOf = (options: FilterOptions) => ({
   ...runFilter(options),
+  workflowUrl: options.workflowUrl,
   failureFunctionState: options.failureFunctionState,
 });
 

@@ -1,10 +1,9 @@
-/** Options that choose among runs, or among the dead letters of runs. */
+/** Options that choose among runs, and among the dead letters of runs, alike. */
 import type { Command } from 'commander';
 import { collected, moment } from '../arguments.js';
 
 export interface RunFilterOptions {
   readonly runId?: string;
-  readonly workflowUrl?: readonly string[];
   readonly createdAt?: number;
   readonly from?: number;
   readonly to?: number;
@@ -17,7 +16,6 @@ export interface RunFilterOptions {
 export function withRunFilters(command: Command, what: string): Command {
   return command
     .option('--run-id <id>', `${what} of this run`)
-    .option('--workflow-url <url>', `${what} of this workflow; may be repeated`, collected)
     .option('--created-at <instant>', `${what} of the run created at this time`, moment('--created-at'))
     .option('--from <instant>', `${what} from this time on: Unix ms or a date`, moment('--from'))
     .option('--to <instant>', `${what} up to this time`, moment('--to'))
@@ -30,7 +28,6 @@ export function withRunFilters(command: Command, what: string): Command {
 export function runFilter(options: RunFilterOptions) {
   const filter = {
     workflowRunId: options.runId,
-    workflowUrl: options.workflowUrl,
     workflowCreatedAt: options.createdAt,
     fromDate: options.from,
     toDate: options.to,

@@ -35,6 +35,7 @@ const took = (run: { readonly workflowRunCreatedAt: number; readonly workflowRun
   run.workflowRunCompletedAt === undefined ? '-' : duration(run.workflowRunCompletedAt - run.workflowRunCreatedAt);
 
 interface ListOptions extends ClientOptions, RunFilterOptions {
+  readonly workflowUrl?: string;
   readonly state?: RunState;
   readonly count: number;
   readonly all?: boolean;
@@ -44,13 +45,15 @@ function listCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withRunFilters(withConnection(new Command('list')), 'runs')
     .description('List runs, newest first.')
+    .option('--workflow-url <url>', 'runs of this workflow')
     .option('--state <state>', 'runs in this state: started, success, failed, canceled', state)
     .option('--count <number>', 'how many at most', wholeNumber('--count', 1), DEFAULT_SHOWN)
     .option('--all', 'all of them');
   return command.action(async () => {
     const { client, options } = await open<ListOptions>(command, shell);
     const limit = options.all ? Number.POSITIVE_INFINITY : options.count;
-    const filter = { ...runFilter(options), state: options.state, count: Math.min(limit, PAGE_SIZE) };
+    const { workflowUrl, state: workflowState } = options;
+    const filter = { ...runFilter(options), workflowUrl, state: workflowState, count: Math.min(limit, PAGE_SIZE) };
     const runs = await first<RunLogEntry>(client.runs.entries(filter), limit);
     if (options.json) return screen.write(json({ runs }));
     if (runs.length === 0) return screen.write('There are no such runs.\n');

@@ -22,6 +22,13 @@ export function cleanEnvironment(more: Readonly<Record<string, string>> = {}): N
   return { ...Object.fromEntries(kept), ...more };
 }
 
+const running = new Set<SpawnedCli>();
+
+/** Ends what failed tests have left running; they would keep the test process alive. */
+export async function endAll(): Promise<void> {
+  await Promise.all([...running].map((cli) => cli.end('SIGKILL')));
+}
+
 export class SpawnedCli {
   readonly child: ChildProcess;
   readonly ended: Promise<Ended>;
@@ -41,9 +48,11 @@ export class SpawnedCli {
     this.child.stderr?.on('data', (chunk) => {
       this.stderr += chunk;
     });
+    running.add(this);
     this.ended = new Promise((resolve) => {
       this.child.once('close', (code) => {
         this.isOver = true;
+        running.delete(this);
         resolve({ code, stdout: this.stdout, stderr: this.stderr });
       });
     });

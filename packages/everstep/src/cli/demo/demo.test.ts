@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Client } from '@everstep/sdk';
+import { endAll, readEnvFile, SpawnedCli, type TestDirectory, testDirectory } from '../testing/spawned-cli.js';
+
+const hasCurl = spawnSync('curl', ['--version']).status === 0;
+
+/** Runs a command as if it had been pasted into a shell. */
+function pasted(...lines: readonly string[]): string {
+  const { status, stdout, stderr } = spawnSync('sh', ['-c', lines.join('\n')], { encoding: 'utf8' });
+  assert.equal(status, 0, stderr);
+  return stdout;
+}
+
+describe('the demo, as npm start shows it', () => {
+  let directory: TestDirectory;
+  let first: SpawnedCli;
+  const start = () => new SpawnedCli(['dev', '--port', '0', '--write-env-file', 'dev.env'], { cwd: directory.path });
+
+  before(async () => {
+    directory = await testDirectory();
+    first = start();
+    await first.printed(/Ctrl-C stops everything/);
+  });
+  after(async () => {
+    await endAll();
+    await directory.remove();
+  });
+
+  test('an order goes from trigger to result: steps in parallel, a retried one, a sleep', () => {
+    const [, order = ''] = /\n(1\. [\s\S]*?)\n\n/.exec(first.stdout) ?? [];
+    for (const [name, told] of [
+      ['triggered', /triggered http:\/\/127\.0\.0\.1:\d+\/order as wfr_\w+/],
+      ['sequential step', /✓ {3}reserve stock +done in \d+ ms\n/],
+      ['failure', /✗ {3}charge payment +attempt 1 failed: PaymentError: .*; again in 400 ms\n/],
+      ['retry', /✓ ‖ charge payment +done in \d+ ms, attempt 2\n/],
+      ['parallel step', /✓ ‖ check fraud +done in \d+ ms\n/],
+      ['sleep', /… {3}packing time +sleeps 1\.0 s/],
+      ['awake', /✓ {3}packing time +slept 1\.\d s\n/],
+      ['result', /RUN_SUCCESS after \d\.\d s: \{"orderId":"card-.*"totalCents":8480,/],
+    ] as const) {
+      assert.match(order, told, name);
+    }
+  });
+
+  test('an order that fails ends in the dead letter queue, and its resumption runs only what is left', () => {
+    const [, failed = '', resumed = ''] = /\n(2\. [\s\S]*?)\n\n(3\. [\s\S]*?)\n\n/.exec(first.stdout) ?? [];
+    assert.match(failed, /attempt 3 failed: .*; no attempt is left/);
+    assert.match(failed, /RUN_FAILED after .*charge payment.*\n.*dead letter queue as dlq_\w+/);
+    const kept = [...resumed.matchAll(/= .. ?(\w+ \w+) +kept from the failed run/g)].map(([, name]) => name);
+    assert.deepEqual(kept.sort(), ['check fraud', 'notify warehouse', 'reserve stock', 'validate order']);
+    const done = [...resumed.matchAll(/✓ .. ?(\w+(?: \w+)?) +(?:done|slept)/g)].map(([, name]) => name);
+    assert.deepEqual(done, ['charge payment', 'packing time', 'ship', 'send receipt']);
+    assert.match(resumed, /RUN_SUCCESS after/);
+  });
+
+  test('the commands to try next work when they are pasted', { skip: !hasCurl }, () => {
+    const [exported = ''] = /export EVERSTEP_URL=\S+ EVERSTEP_TOKEN=\S+/.exec(first.stdout) ?? [];
+    const commands = first.stdout.split('\n').filter((line) => line.startsWith('  curl '));
+    const [order = '', failing = '', queue = '', resume = '', logs = ''] = commands;
+    assert.equal(commands.length, 5);
+    assert.equal(JSON.parse(pasted(exported, order)).workflowState, 'RUN_SUCCESS');
+    // The bank says that it is down, then the run answers.
+    assert.match(pasted(exported, failing), /"bank":"down"[\s\S]*"workflowState":"RUN_FAILED"/);
+    assert.equal(JSON.parse(pasted(exported, queue)).messages.length, 1);
+    assert.match(pasted(exported, resume), /"bank":"up"[\s\S]*"workflowRuns":\[\{"workflowRunId":"wfr_/);
+    assert.equal(JSON.parse(pasted(exported, logs)).runs.length, 2);
+  });
+
+  test('after a kill, the next start takes up the run that was under way, shows it to its end, and ends on Ctrl-C', async () => {
+    const written = await readEnvFile(join(directory.path, 'dev.env'));
+    const client = new Client({ baseUrl: written.EVERSTEP_URL ?? '', token: written.EVERSTEP_TOKEN ?? '' });
+    const [, workflowUrl = ''] = /triggered (\S+\/order)/.exec(first.stdout) ?? [];
+    const order = { orderId: 'killed', customer: 'me@example.com', payWith: 'card', lines: [{ product: 'chair', quantity: 1 }] };
+    const { workflowRunId } = await client.trigger(workflowUrl, { body: order, retryDelay: '200' });
+    while ((await client.runs.get(workflowRunId)).steps.length < 4) await pause(20);
+    await first.end('SIGKILL');
+
+    const second = start();
+    await second.printed(new RegExp(`${workflowRunId}\\n[\\s\\S]*RUN_SUCCESS after .*"orderId":"killed"`));
+    assert.match(second.stdout, /\d+ runs from earlier starts are still here/);
+    assert.match(second.stdout, /had not finished .* (goes|go) on after the last recorded step/);
+    assert.match(second.stdout, /= {3}validate order +recorded before the service ended/);
+    const { code, stderr } = await second.end('SIGINT');
+    assert.deepEqual([code, stderr], [0, '']);
+    await assert.rejects(fetch(workflowUrl), 'the example app has ended with the service');
+  });
+});
