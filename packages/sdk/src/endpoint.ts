@@ -6,13 +6,14 @@ import type { Execution } from './executor/execution.js';
 import { Executor, refusal } from './executor/executor.js';
 import { HeldRuns } from './executor/held-runs.js';
 import { readStepRequest, unsupportedProtocol } from './executor/step-request.js';
-import { type PayloadOptions, withPayload } from './payload.js';
+import { headersOf, type PayloadOptions, withPayload } from './payload.js';
 import {
   type FailedReply,
   NATIVE_PREFIX,
   NON_RETRYABLE_STATUS,
   PROTOCOL_HEADER,
   PROTOCOL_VERSION,
+  type RunInput,
   type StepReply,
   type StepRequest,
 } from './protocol.js';
@@ -135,14 +136,20 @@ function stepName(name: string): string {
   );
 }
 
-function contextOf<Payload>(execution: Execution, request: StepRequest, payload: Payload, url: string): WorkflowContext<Payload> {
-  const { id, createdAt, labels } = request.run;
+function contextOf<Payload>(
+  execution: Execution,
+  run: StepRequest['run'],
+  input: RunInput,
+  payload: Payload,
+  url: string,
+): WorkflowContext<Payload> {
+  const { id, createdAt, labels } = run;
   return {
     payload,
     runId: id,
     runCreatedAt: createdAt,
     labels,
-    headers: request.input?.headers ?? {},
+    headers: headersOf(input),
     url,
     run(name, action) {
       const checked = stepName(name);
@@ -191,7 +198,7 @@ export function createEndpoint<Payload, Result>(
       const { input } = request;
       if (!input) throw new Error('the request has no input');
       const url = options.url ?? request.run.workflowUrl;
-      return withPayload(input, options, (payload) => workflow(contextOf(execution, request, payload, url)));
+      return withPayload(input, options, (payload) => workflow(contextOf(execution, request.run, input, payload, url)));
     },
     heldRuns: heldRunsFor(options.holdRuns),
     // Not before the first request: some runtimes have no randomness while a module loads.

@@ -164,8 +164,18 @@ const calls: readonly (readonly [
   [
     'runs.list',
     (client) =>
-      client.runs.list({ state: ['RUN_FAILED', 'RUN_CANCELED'], toDate: new Date(9), count: 3, trimBody: true, cursor: 'c=' }),
-    { method: 'GET', url: '/v2/workflows/logs?state=RUN_FAILED&state=RUN_CANCELED&toDate=9&count=3&trimBody=true&cursor=c%3D' },
+      client.runs.list({
+        state: 'RUN_FAILED',
+        callerIp: ['a', 'b'],
+        toDate: new Date(9),
+        count: 3,
+        trimBody: true,
+        cursor: 'c=',
+      }),
+    {
+      method: 'GET',
+      url: '/v2/workflows/logs?state=RUN_FAILED&callerIp=a&callerIp=b&toDate=9&count=3&trimBody=true&cursor=c%3D',
+    },
   ],
   [
     'dlq.list',

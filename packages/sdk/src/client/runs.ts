@@ -8,17 +8,17 @@ type OneOrMore<T> = T | readonly T[];
 
 export interface RunLogFilter {
   readonly workflowRunId?: string;
-  readonly workflowUrl?: OneOrMore<string>;
+  readonly workflowUrl?: string;
   /** Unix ms; tells runs of one id apart. */
   readonly workflowCreatedAt?: number;
-  readonly state?: OneOrMore<RunState>;
+  readonly state?: RunState;
   /** Unix ms or Date, inclusive. */
   readonly fromDate?: number | Date;
   readonly toDate?: number | Date;
   readonly label?: OneOrMore<string>;
   readonly flowControlKey?: OneOrMore<string>;
   readonly callerIp?: OneOrMore<string>;
-  /** True leaves the results of steps away. */
+  /** True leaves the results of steps and runs away. */
   readonly trimBody?: boolean;
 }
 
@@ -34,6 +34,8 @@ export interface CancelManyOptions {
   /** A prefix, unless `workflowUrlExactMatch`. */
   readonly workflowUrl?: string;
   readonly workflowUrlExactMatch?: boolean;
+  /** Unix ms. */
+  readonly workflowCreatedAt?: number;
   readonly label?: OneOrMore<string>;
   /** Unix ms or Date, inclusive, of the creation of the run. */
   readonly fromDate?: number | Date;
