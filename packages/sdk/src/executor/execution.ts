@@ -89,10 +89,19 @@ export class Execution {
     for (const wake of this.queue.splice(0)) wake();
   }
 
-  /** Starts the workflow function. It is quiet after `untilQuiet`. */
+  /**
+   * Starts the workflow function. It is quiet after `untilQuiet`. No closure here may capture `body`: it leads
+   * to the request with the whole journal, and would be kept as long as the execution.
+   */
   start(body: () => unknown): void {
     this.started = true;
-    void (async () => body())().then(
+    let running: Promise<unknown>;
+    try {
+      running = Promise.resolve(body());
+    } catch (error) {
+      running = Promise.reject(error);
+    }
+    running.then(
       (result) => this.settle({ kind: 'finished', result }),
       (error: unknown) => this.settle({ kind: 'failed', error }),
     );

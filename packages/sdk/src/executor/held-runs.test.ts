@@ -277,6 +277,29 @@ describe('a held run', () => {
   });
 });
 
+it('a held run does not keep the journal that it was rebuilt from', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect: () => void = runInNewContext('gc');
+  const endpoint = createEndpoint(async (context: Context) => {
+    for (let i = 0; ; i++) await context.run('step', () => i);
+  });
+  const out = JSON.stringify('x'.repeat(100_000));
+  const heapUsed = async () => {
+    await aTurn();
+    collect();
+    return process.memoryUsage().heapUsed;
+  };
+  const before = await heapUsed();
+  for (let i = 0; i < 100; i++) {
+    const service = new FakeService(`k${i}`);
+    service.journal.push({ stepId: 1, name: 'step', type: 'Run', out });
+    service.known = 2;
+    assert.ok(progress(await service.send(endpoint, service.request(task(service, 0)))).hold);
+  }
+  const perRun = ((await heapUsed()) - before) / 100;
+  assert.ok(perRun < 50_000, `${perRun} bytes are kept per run`);
+});
+
 describe('what is held', () => {
   const filled = (options: { max: number; idleMs: number }, keys: readonly string[]) => {
     let nowMs = 0;
