@@ -80,7 +80,8 @@ class WaitingRequests {
     this.waiting.add(controller);
     reply.raw.once('close', () => {
       this.waiting.delete(controller);
-      controller.abort();
+      // After its answer nobody listens any more, and an abort makes an error object with a stack.
+      if (!reply.raw.writableFinished) controller.abort();
     });
     if (this.closed || reply.raw.destroyed) controller.abort();
     return controller.signal;

@@ -15,6 +15,9 @@ class Fifo<Item> {
   get length(): number {
     return this.items.length - this.head;
   }
+  get first(): Item | undefined {
+    return this.items[this.head];
+  }
   push(item: Item): void {
     this.items.push(item);
   }
@@ -31,7 +34,7 @@ class Fifo<Item> {
 
 interface Lane {
   readonly begun: Fifo<Ready>;
-  readonly fresh: Fifo<Ready>;
+  readonly fresh: Fifo<Ready & { readonly since: number }>;
   inFlight: number;
   turn: number;
 }
@@ -59,8 +62,8 @@ export class ReadyQueue {
     return this.known.size;
   }
 
-  /** False when the task is queued or in flight already. */
-  add(host: string, task: Ready, begun: boolean): boolean {
+  /** False when the task is queued or in flight already. `since`: Unix ms at which it began to wait. */
+  add(host: string, task: Ready, begun: boolean, since: number): boolean {
     const id = `${task.runKey}/${task.slot}`;
     if (this.known.has(id)) return false;
     this.known.add(id);
@@ -69,7 +72,8 @@ export class ReadyQueue {
       lane = { begun: new Fifo(), fresh: new Fifo(), inFlight: 0, turn: 0 };
       this.lanes.set(host, lane);
     }
-    (begun ? lane.begun : lane.fresh).push(task);
+    if (begun) lane.begun.push(task);
+    else lane.fresh.push({ ...task, since });
     return true;
   }
 
@@ -92,10 +96,15 @@ export class ReadyQueue {
     }
   }
 
-  /** True when a first delivery waits only because of what `drain` was allowed. */
-  get hasFresh(): boolean {
-    for (const lane of this.lanes.values()) if (lane.fresh.length > 0) return true;
-    return false;
+  /** First deliveries that wait: how many, and since when the first of them does (Unix ms). */
+  get fresh(): { readonly count: number; readonly oldestSince: number } {
+    let count = 0;
+    let oldestSince = Number.POSITIVE_INFINITY;
+    for (const { fresh } of this.lanes.values()) {
+      count += fresh.length;
+      oldestSince = Math.min(oldestSince, fresh.first?.since ?? Number.POSITIVE_INFINITY);
+    }
+    return { count, oldestSince };
   }
 
   /** The task is no longer in flight. */

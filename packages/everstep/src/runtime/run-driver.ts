@@ -14,6 +14,7 @@ import type { Log } from '../ports/log.js';
 import type { Random } from '../ports/random.js';
 import type { StepCaller } from '../ports/step-caller.js';
 import type { Store, TaskReference } from '../ports/store.js';
+import { BurstGate } from './burst-gate.js';
 import { Committer } from './committer.js';
 import { deliver } from './deliverer.js';
 import { DueTasks } from './due-tasks.js';
@@ -22,9 +23,6 @@ import { type Ready, ReadyQueue } from './ready-queue.js';
 import { type CachedRun, RunCache } from './run-cache.js';
 
 const CACHE_CAPACITY = 5_000;
-/** When more runs than this are triggered in one turn, acknowledging goes before starting. */
-const BURST = 8;
-const STARTS_PER_TRIGGER = 1 / 4;
 
 export interface RunDriverOptions {
   readonly store: Store;
@@ -50,7 +48,8 @@ export class RunDriver {
   });
   private readonly due: DueTasks;
   private readonly underWay = new Set<Promise<void>>();
-  private triggeredThisTurn = 0;
+  private readonly burst = new BurstGate();
+  private recheck: (() => void) | null = null;
   private drainScheduled = false;
   private stopping = false;
 
@@ -80,6 +79,7 @@ export class RunDriver {
   async stop(graceMs: number): Promise<void> {
     this.stopping = true;
     await this.due.stop();
+    this.recheck?.();
     const { clock } = this.options;
     await new Promise<void>((resolve) => {
       const cancel = clock.setTimer(clock.now() + graceMs, resolve);
@@ -106,7 +106,7 @@ export class RunDriver {
 
   /** A run that was just made durable: keeps it in memory and acts on its first tasks. */
   begin(run: Run, payload: RunPayload): void {
-    this.triggeredThisTurn++;
+    this.burst.triggered(this.options.clock.now());
     const entry = this.cache.add(run, payload);
     for (const task of run.tasks.values()) this.schedule(entry, task.slot, task.dueAt);
   }
@@ -175,7 +175,8 @@ export class RunDriver {
 
   private enqueue(run: Run, slot: number): void {
     const begun = slot !== ADVANCE_SLOT || run.journalLength > 0;
-    if (this.ready.add(hostOf(run.workflowUrl), { runKey: run.key, slot }, begun)) this.drainSoon();
+    const { clock } = this.options;
+    if (this.ready.add(hostOf(run.workflowUrl), { runKey: run.key, slot }, begun, clock.now())) this.drainSoon();
   }
 
   /** A due task as the store tells of it: the run may have moved on since. */
@@ -196,11 +197,15 @@ export class RunDriver {
 
   private drain(): void {
     if (this.stopping) return;
-    const triggered = this.triggeredThisTurn;
-    this.triggeredThisTurn = 0;
-    const freshAllowed = triggered > BURST ? Math.ceil(triggered * STARTS_PER_TRIGGER) : Number.POSITIVE_INFINITY;
-    this.ready.drain(freshAllowed, (host, task) => this.track(this.act(host, task)));
-    if (triggered > BURST && this.ready.hasFresh) this.drainSoon();
+    const { clock } = this.options;
+    const fresh = this.ready.fresh;
+    const allowed = this.burst.allowance(clock.now(), fresh);
+    this.ready.drain(allowed, (host, task) => this.track(this.act(host, task)));
+    if (fresh.count <= allowed || this.recheck) return;
+    this.recheck = clock.setTimer(clock.now() + this.burst.recheckMs, () => {
+      this.recheck = null;
+      this.drainSoon();
+    });
   }
 
   private track(work: Promise<unknown>): void {
