@@ -4,6 +4,21 @@ import { constants } from 'node:os';
 
 const FORWARDED_SIGNALS = process.platform === 'win32' ? ['SIGINT', 'SIGTERM'] : ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
+const ORPHAN_CHECK_MS = 500;
+
+/**
+ * npm starts scripts through a shell that does not pass SIGTERM on: `kill` on npm ends npm and the shell, and would leave
+ * us running. Being left alone counts as being told to end.
+ */
+function whenOrphaned(end) {
+  if (process.env.npm_lifecycle_event === undefined) return () => {};
+  const parent = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid !== parent) end();
+  }, ORPHAN_CHECK_MS);
+  return () => clearInterval(timer);
+}
+
 /**
  * Runs a command to its end. `output: 'kept'` shows nothing and returns what was printed; 'shown' prints as it comes.
  * Signals that reach this process meanwhile go to the child, which decides how to end.
@@ -27,8 +42,13 @@ export function runToEnd(command, args, { cwd, env = process.env, output = 'show
       process.on(signal, listener);
       return () => process.off(signal, listener);
     });
+    const stopWatching = whenOrphaned(() => {
+      interrupted = true;
+      child.kill('SIGTERM');
+    });
     const stopForwarding = () => {
       for (const stop of forward) stop();
+      stopWatching();
     };
     child.stdout?.on('data', (chunk) => {
       printed += chunk;

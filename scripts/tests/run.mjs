@@ -16,8 +16,8 @@ process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --disable-warning=
 
 const print = (text) => process.stdout.write(`${text}\n`);
 
-async function runTests(tests) {
-  const tally = new Tally(tests);
+async function runTests(tests, directory) {
+  const tally = new Tally(tests, directory);
   const stream = run({ files: tests.map(({ file }) => file), concurrency: CONCURRENCY, timeout: TEST_TIMEOUT_MS });
   stream.on('test:pass', (event) => tally.add('test:pass', event));
   stream.on('test:fail', (event) => tally.add('test:fail', event));
@@ -30,6 +30,8 @@ async function runTests(tests) {
 function report(tally) {
   const width = Math.max(0, ...[...tally.files.keys()].map((name) => name.length));
   for (const [source, counts] of [...tally.files].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    // What only holds suites of other files together has nothing of its own to tell.
+    if (counts.passed + counts.failed + counts.skipped === 0) continue;
     const outcomes = [`${counts.passed} passed`];
     if (counts.failed > 0) outcomes.push(`${counts.failed} FAILED`);
     if (counts.skipped > 0) outcomes.push(`${counts.skipped} skipped`);
@@ -50,7 +52,7 @@ try {
   const tests = findTests(resolve(root), filters);
   if (tests.length === 0) throw new Error('No test files were found.');
   const startedMs = performance.now();
-  const tally = await runTests(tests);
+  const tally = await runTests(tests, resolve(root));
   report(tally);
   print(`\n${tests.length} files in ${((performance.now() - startedMs) / 1000).toFixed(1)} s, ${tally.skipped} tests skipped`);
   passed = tally.passed;

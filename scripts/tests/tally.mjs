@@ -1,4 +1,5 @@
 /** Counts what a test stream reports: leaves only, by file. */
+import { isAbsolute, relative, sep } from 'node:path';
 
 /**
  * One failed test fails every suite around it; only the test itself is counted. A suite that fails by itself (a hook
@@ -16,8 +17,12 @@ export class Tally {
   /** @type {{ source: string, line: number | undefined, name: string, error: unknown }[]} */
   failures = [];
 
-  /** @param {{ file: string, source: string }[]} tests */
-  constructor(tests) {
+  /**
+   * @param {{ file: string, source: string }[]} tests
+   * @param {string} root of the repository, absolute
+   */
+  constructor(tests, root) {
+    this.root = root;
     this.sources = new Map(
       tests.flatMap(({ file, source }) => [
         [file, source],
@@ -26,9 +31,15 @@ export class Tally {
     );
   }
 
+  /** Suites that several test files run are in files of their own. */
+  sourceOf(file) {
+    const path = relative(this.root, file).replace(`${sep}dist${sep}`, `${sep}src${sep}`);
+    return this.sources.get(file) ?? (isAbsolute(file) ? path.replace(/\.js$/, '.ts') : file);
+  }
+
   /** @param {'test:pass' | 'test:fail'} type */
   add(type, event) {
-    const source = this.sources.get(event.file) ?? event.file ?? 'unknown file';
+    const source = this.sourceOf(event.file ?? 'unknown file');
     // A file without tests, or one that broke before its first, is reported as a test named like the file.
     const isFile = event.nesting === 0 && this.sources.get(event.name) === source;
     if (isFile && type === 'test:pass') return;

@@ -9,7 +9,7 @@ import { Tally } from './tally.mjs';
 const FILE = '/r/packages/a/dist/x.test.js';
 const SOURCE = 'packages/a/src/x.test.ts';
 const event = (name, rest = {}) => ({ name, file: FILE, nesting: 0, ...rest, details: { duration_ms: 1, ...rest.details } });
-const tally = () => new Tally([{ file: FILE, source: SOURCE }]);
+const tally = () => new Tally([{ file: FILE, source: SOURCE }], '/r');
 
 test('a failed test counts once, however many suites around it fail with it', () => {
   const counts = tally();
@@ -43,6 +43,12 @@ test('a file that breaks before its first test fails', () => {
   const counts = tally();
   counts.add('test:fail', event(FILE, { details: { error: new Error('boom') } }));
   assert.deepEqual([counts.failed, counts.silent()], [1, []]);
+});
+
+test('tests of a suite that lies in another file count under that file', () => {
+  const counts = tally();
+  counts.add('test:pass', event('shared', { file: '/r/packages/a/dist/suites/shared.js' }));
+  assert.deepEqual([...counts.files.keys()], [join('packages', 'a', 'src', 'suites', 'shared.ts')]);
 });
 
 test('only files that have a source are run, and a source that was not compiled is an error', async (t) => {

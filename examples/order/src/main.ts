@@ -36,6 +36,7 @@ const server = createServer(route);
 const stop = () => {
   server.close();
   server.closeAllConnections();
+  if (process.connected) process.disconnect();
 };
 process.once('SIGTERM', stop);
 process.once('SIGINT', stop);
