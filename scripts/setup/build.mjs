@@ -1,5 +1,4 @@
 /** Compiles all packages; incremental, so that nothing changed means nothing done. */
-import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runToEnd } from './child.mjs';
 import { Interrupted, SetupError, tail, timed } from './report.mjs';
@@ -15,7 +14,5 @@ export async function build(root, node, env) {
     const { code, output, interrupted } = await runToEnd(node, [tsc, '-b'], { cwd: root, env, output: 'kept' });
     if (interrupted) throw new Interrupted();
     if (code !== 0) throw new SetupError(`The build failed:\n${tail(output, 80)}`);
-    // npm links the command before it exists, so it cannot make it executable.
-    await chmod(join(root, 'packages', 'everstep', 'dist', 'cli', 'bin.js'), 0o755);
   });
 }
