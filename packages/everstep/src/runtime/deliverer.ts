@@ -27,8 +27,9 @@ function noteHold(entry: CachedRun, answer: StepAnswer): void {
  * gets the whole journal, at once and without counting as an attempt.
  */
 export async function deliver(store: Store, caller: StepCaller, entry: CachedRun, task: Callable): Promise<RunEvent | null> {
-  const control = new AbortController();
-  entry.deliveries.set(task.slot, control);
+  entry.control ??= new AbortController();
+  const { signal } = entry.control;
+  entry.deliveries++;
   try {
     let from = journalStart(entry, entry.durable);
     for (;;) {
@@ -42,9 +43,9 @@ export async function deliver(store: Store, caller: StepCaller, entry: CachedRun
           forwardHeaders: entry.forwardHeaders,
           timeoutMs: run.settings.deliveryTimeoutMs,
         },
-        control.signal,
+        signal,
       );
-      if (control.signal.aborted) return null;
+      if (signal.aborted) return null;
       noteHold(entry, answer);
       if (answer.kind === 'reply' && answer.reply.kind === 'journal-needed' && from > 0) {
         entry.misses++;
@@ -58,6 +59,6 @@ export async function deliver(store: Store, caller: StepCaller, entry: CachedRun
       return { kind: 'replied', attempt, reply, envelope: { status, responseHeaders, responseBody } };
     }
   } finally {
-    if (entry.deliveries.get(task.slot) === control) entry.deliveries.delete(task.slot);
+    entry.deliveries--;
   }
 }

@@ -21,8 +21,10 @@ export interface CachedRun {
   misses: number;
   /** Decisions that are not durable yet. */
   uncommitted: number;
-  /** Deliveries under way: by slot, how to give them up. */
-  readonly deliveries: Map<number, AbortController>;
+  /** Deliveries under way. */
+  deliveries: number;
+  /** Gives up every delivery of the run; made for the first of them. */
+  control: AbortController | null;
 }
 
 export class RunCache {
@@ -53,7 +55,8 @@ export class RunCache {
       hold: null,
       misses: 0,
       uncommitted: 0,
-      deliveries: new Map(),
+      deliveries: 0,
+      control: null,
     };
     this.entries.set(run.key, entry);
     this.shrink();
@@ -61,7 +64,7 @@ export class RunCache {
   }
 
   giveUpDeliveries(): void {
-    for (const entry of this.entries.values()) for (const control of entry.deliveries.values()) control.abort();
+    for (const entry of this.entries.values()) if (entry.deliveries > 0) entry.control?.abort();
   }
 
   drop(runKey: string): void {
@@ -97,7 +100,7 @@ export class RunCache {
     let looked = 0;
     for (const [key, entry] of this.entries) {
       if (this.entries.size <= this.capacity || ++looked > 64) return;
-      if (entry.uncommitted === 0 && entry.deliveries.size === 0) this.entries.delete(key);
+      if (entry.uncommitted === 0 && entry.deliveries === 0) this.entries.delete(key);
     }
   }
 }

@@ -152,7 +152,7 @@ export class RunDriver {
 
   private forget(entry: CachedRun): void {
     if (this.cache.peek(entry.run.key) === entry) this.cache.drop(entry.run.key);
-    for (const control of entry.deliveries.values()) control.abort();
+    if (entry.deliveries > 0) entry.control?.abort();
   }
 
   private actOn(entry: CachedRun, decision: Decision): void {
@@ -186,10 +186,11 @@ export class RunDriver {
     if (entry && task) this.schedule(entry, task.slot, task.dueAt);
   }
 
+  /** What becomes due together is handed out together. */
   private drainSoon(): void {
     if (this.drainScheduled || this.stopping) return;
     this.drainScheduled = true;
-    this.options.clock.endOfTurn(() => {
+    queueMicrotask(() => {
       this.drainScheduled = false;
       this.drain();
     });

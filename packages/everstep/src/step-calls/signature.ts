@@ -6,7 +6,7 @@
  * signature, which at several thousand deliveries a second costs more than
  * the deliveries. Tests verify what is made here with such a library.
  */
-import { createHash, createHmac } from 'node:crypto';
+import { createHmac, createSecretKey, hash, type KeyObject } from 'node:crypto';
 import { LIMITS } from '../config/limits.js';
 import type { Random } from '../ports/random.js';
 
@@ -24,6 +24,19 @@ export interface SignatureInput {
   readonly random: Random;
 }
 
+const MAX_KEYS = 1000;
+/** Signing keys as the cryptography takes them: made once, not for each signature. */
+const keyObjects = new Map<string, KeyObject>();
+
+function keyObjectOf(key: string): KeyObject {
+  const known = keyObjects.get(key);
+  if (known) return known;
+  if (keyObjects.size >= MAX_KEYS) keyObjects.clear();
+  const made = createSecretKey(key, 'utf8');
+  keyObjects.set(key, made);
+  return made;
+}
+
 export function signRequest(input: SignatureInput): string {
   const issuedAt = Math.floor(input.now / 1000);
   const id = input.random.bytes(ID_BYTES);
@@ -34,8 +47,8 @@ export function signRequest(input: SignatureInput): string {
     nbf: issuedAt,
     exp: issuedAt + LIMITS.signatureLifetimeS,
     jti: Buffer.from(id.buffer, id.byteOffset, id.byteLength).toString('base64url'),
-    body: createHash('sha256').update(input.body).digest('base64url'),
+    body: hash('sha256', input.body, 'base64url'),
   };
   const signed = `${HEADER_SEGMENT}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}`;
-  return `${signed}.${createHmac('sha256', input.key).update(signed).digest('base64url')}`;
+  return `${signed}.${createHmac('sha256', keyObjectOf(input.key)).update(signed).digest('base64url')}`;
 }
