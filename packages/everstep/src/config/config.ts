@@ -1,6 +1,7 @@
 /** Configuration, parsed once from flags and environment, whole or not at all, and frozen. A flag wins over its variable. */
 import { join } from 'node:path';
-import { CLIENT_VARIABLES, type LogLevel, type Mode, type Region, SETTINGS, type Setting } from './settings.js';
+import type { Region } from './regions.js';
+import { CLIENT_VARIABLES, type LogLevel, type Mode, SETTINGS, type Setting } from './settings.js';
 
 export interface Config {
   readonly mode: Mode;

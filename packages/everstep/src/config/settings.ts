@@ -3,13 +3,12 @@
  * read, and what it is for. `everstep dev --help` and `everstep serve --help`
  * are made from this table.
  */
+
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
+import { DEFAULT_REGION, REGIONS, type Region } from './regions.js';
 
 export type Mode = 'dev' | 'serve';
-
-export const REGIONS = ['us-east-1', 'eu-central-1'] as const;
-export type Region = (typeof REGIONS)[number];
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -176,8 +175,8 @@ export const SETTINGS = Object.freeze({
     flag: '--region <region>',
     option: 'region',
     help: `region of the queue instance made at the first start: ${REGIONS.join(', ')}`,
-    defaultText: 'eu-central-1',
-    fallback: () => 'eu-central-1',
+    defaultText: DEFAULT_REGION,
+    fallback: () => DEFAULT_REGION,
     parse: oneOf(REGIONS),
   }),
   adminEmail: setting({

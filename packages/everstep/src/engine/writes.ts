@@ -44,7 +44,7 @@ export type StoreWrite =
       readonly runKey: string;
       readonly expiresAt: number;
     }
-  /** Registers the key, or replaces its limits (the latest configuration seen wins). */
+  /** Registers the key, or replaces its limits (the latest configuration seen wins; a key without limits changes none). */
   | {
       readonly kind: 'put-flow-control';
       readonly instanceId: string;

@@ -1,9 +1,9 @@
 /** Who sent a request: the token from the header or the query, verified for the region of the host. */
 import type { Authority, Caller, TokenVerdict } from '../accounts/authority.js';
+import type { Region } from '../config/regions.js';
 import { ApiError } from '../contract/error-codes.js';
 import type { Dialect } from '../dialects/index.js';
 import { shown } from './parameters/unacceptable.js';
-import type { Region } from './region.js';
 import { type Target, takeToken } from './target.js';
 
 const CHALLENGE = { 'www-authenticate': 'Bearer' } as const;

@@ -1,13 +1,13 @@
 /** The runtime API over HTTP. */
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
 import type { Authority } from '../accounts/authority.js';
+import { DEFAULT_REGION, type Region } from '../config/regions.js';
 import type { Log } from '../ports/log.js';
 import type { Store } from '../ports/store.js';
 import type { WorkflowService } from '../runtime/workflow-service.js';
 import { createCursorSeal } from './cursor.js';
 import { openApiDocument } from './openapi.js';
 import type { ApiContext, DestinationPolicy } from './operation.js';
-import { DEFAULT_REGION, type Region } from './region.js';
 import { createServer } from './server.js';
 
 export type { DestinationPolicy } from './operation.js';

@@ -1,6 +1,7 @@
 /** The OpenAPI 3.1 document, made of the same declarations that the routes are made of. */
 import type { TObject, TSchema } from 'typebox';
 import Type from 'typebox';
+import { DEFAULT_REGION, REGIONS } from '../config/regions.js';
 import { DeadLetterEntry, DeadLetterPage, DeletedDeadLetters, RecoveredRuns } from '../contract/dead-letters.js';
 import { ERROR_CODES, type ErrorCode } from '../contract/error-codes.js';
 import { ErrorBody } from '../contract/errors.js';
@@ -21,7 +22,6 @@ import { FlowControlEntry, FlowControls, SigningKeysSchema } from '../contract/s
 import { DEFAULT_DIALECT } from '../dialects/index.js';
 import type { Operation } from './operation.js';
 import { OPERATIONS } from './operations/index.js';
-import { DEFAULT_REGION, REGIONS } from './region.js';
 import { pathsOf } from './routing.js';
 
 /** Schemas that are shown under a name. */

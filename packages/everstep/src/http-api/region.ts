@@ -1,10 +1,7 @@
 /** The region that a request addresses: the first label of its host. */
 import { isIP } from 'node:net';
+import { DEFAULT_REGION, REGIONS, type Region } from '../config/regions.js';
 import { ApiError } from '../contract/error-codes.js';
-
-export const REGIONS = ['us-east-1', 'eu-central-1'] as const;
-export type Region = (typeof REGIONS)[number];
-export const DEFAULT_REGION: Region = 'eu-central-1';
 
 const REGION_LABEL = /^(?:queue-)?([a-z]{2}(?:-[a-z]+)+-\d+)$/;
 

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { DEFAULT_REGION } from '../config/regions.js';
 import { ApiError } from '../contract/error-codes.js';
 import { DIALECTS } from '../dialects/index.js';
 import { credentialOf } from './authentication.js';
 import { OPERATIONS } from './operations/index.js';
-import { DEFAULT_REGION, regionOf } from './region.js';
+import { regionOf } from './region.js';
 import { PathTable, routedUrl } from './routing.js';
 import { splitTarget, takeToken } from './target.js';
 

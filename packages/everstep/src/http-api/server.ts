@@ -4,6 +4,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import Type, { type TObject } from 'typebox';
 import type { Caller } from '../accounts/authority.js';
 import { LIMITS } from '../config/limits.js';
+import type { Region } from '../config/regions.js';
 import { ApiError } from '../contract/error-codes.js';
 import { DEFAULT_DIALECT, type Dialect, dialectOf } from '../dialects/index.js';
 import { authenticate, credentialOf } from './authentication.js';
@@ -15,7 +16,7 @@ import { readPrefixedHeaders } from './parameters/prefixed-headers.js';
 import { readQuery, splitQuery } from './parameters/query.js';
 import { readValue } from './parameters/read-value.js';
 import { shown, Unacceptable } from './parameters/unacceptable.js';
-import { type Region, regionOf } from './region.js';
+import { regionOf } from './region.js';
 import { PathTable, pathsOf, routedUrl, routerPath } from './routing.js';
 import { splitTarget, type Target } from './target.js';
 

@@ -26,7 +26,6 @@ export function callerWith(changes: Partial<HttpStepCallerOptions> = {}): StepCa
   return createHttpStepCaller({
     signingKeys: () => KEYS,
     addressPolicy: createAddressPolicy({ allowLoopback: true, allow: [] }),
-    regionOf: () => 'eu-central-1',
     now: () => NOW,
     random: new SeededRandom(1),
     log: { debug() {}, info() {}, warn() {}, error() {} },

@@ -22,8 +22,6 @@ export interface HttpStepCallerOptions {
   /** Signing keys of an instance: they always exist. Throws when it does not know the instance. */
   readonly signingKeys: (instanceId: string) => { readonly current: string; readonly next: string };
   readonly addressPolicy: AddressPolicy;
-  /** Sent along as a header when given. */
-  readonly regionOf?: (instanceId: string) => string;
   /** Unix ms. */
   readonly now: () => number;
   readonly random: Random;
@@ -83,7 +81,6 @@ class HttpStepCaller implements StepCaller {
       forwarded: this.forwardedOf(call.forwardHeaders, prefix),
       userAgent: USER_AGENT,
       signature,
-      region: options.regionOf?.(call.instanceId),
     });
     const { pool, release } = this.connections.acquire(target.origin);
     let outcome: ExchangeOutcome;

@@ -60,10 +60,9 @@ export interface HeaderInput {
   readonly forwarded: readonly string[];
   readonly userAgent: string;
   readonly signature: string;
-  readonly region: string | undefined;
 }
 
-export function requestHeaders({ request, url, prefix, forwarded, userAgent, signature, region }: HeaderInput): string[] {
+export function requestHeaders({ request, url, prefix, forwarded, userAgent, signature }: HeaderInput): string[] {
   const headers = [
     ...forwarded,
     'content-type',
@@ -88,6 +87,5 @@ export function requestHeaders({ request, url, prefix, forwarded, userAgent, sig
     `${prefix}Signature`,
     signature,
   ];
-  if (region !== undefined) headers.push(`${prefix}Region`, region);
   return headers;
 }

@@ -34,7 +34,8 @@ export class TriggerRecords {
     this.replaceFlowControl = connection.prepare(
       `INSERT INTO flow_control (tenant, key, parallelism, rate, period_ms, updated_at) VALUES (?, ?, ?, ?, ?, ?)
        ON CONFLICT (tenant, key) DO UPDATE SET parallelism = excluded.parallelism, rate = excluded.rate,
-         period_ms = excluded.period_ms, updated_at = excluded.updated_at`,
+         period_ms = excluded.period_ms, updated_at = excluded.updated_at
+       WHERE excluded.parallelism IS NOT NULL OR excluded.rate IS NOT NULL`,
     );
     this.selectFlowControls = connection.prepare('SELECT key FROM flow_control WHERE tenant = ? ORDER BY key');
   }
