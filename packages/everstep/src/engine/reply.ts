@@ -30,14 +30,18 @@ function failureOf(
   return { cause, message, retry, ...envelope };
 }
 
-function recordDone(draft: Draft, task: Attempted, done: readonly StepResult[]): void {
+/** Records what is reported. `trusted`: what the reply says of the code behind `done` will be believed, so all of it must be new. */
+function recordDone(draft: Draft, task: Attempted, done: readonly StepResult[], trusted: boolean): void {
   for (const result of done) {
     const open = draft.task(result.stepId);
     if (result.stepId > draft.known)
       throw new Violation(`it reports step ${result.stepId}, but the next new step is ${draft.known}`);
     if (result.stepId < draft.known) {
-      // Recorded before (a duplicate of an attempt that was given up): exactly-once recording is ours to keep.
-      if (open === undefined || open.kind === 'advance') continue;
+      if (open === undefined || open.kind === 'advance') {
+        if (trusted) throw new Violation(`it went on from step ${result.stepId}, which was recorded before`);
+        // Recorded before (a duplicate of an attempt that was given up): exactly-once recording is ours to keep.
+        continue;
+      }
       if (open.kind !== 'step')
         throw new Violation(`it reports step ${result.stepId} as executed, but that is a ${open.kind} of the service`);
       if (open.name !== result.name) {
@@ -84,7 +88,7 @@ function plan(draft: Draft, planned: readonly PlannedStep[]): void {
 
 function onProgress(draft: Draft, task: Attempted, reply: ProgressReply, envelope: ReplyEnvelope): void {
   const current = reply.base === draft.journalLength;
-  recordDone(draft, task, reply.done);
+  recordDone(draft, task, reply.done, current && reply.advanced);
   if (task.kind === 'step' && draft.task(task.slot) !== undefined) {
     throw new Violation(`it was asked for step ${task.slot} ("${task.name}") and did not report it`);
   }
@@ -112,37 +116,44 @@ function onProgress(draft: Draft, task: Attempted, reply: ProgressReply, envelop
 
 function onFailed(draft: Draft, task: Attempted, reply: FailedReply, envelope: ReplyEnvelope): void {
   const current = reply.base === draft.journalLength;
-  recordDone(draft, task, reply.done);
+  recordDone(draft, task, reply.done, current);
   const { step, error } = reply;
   const failure = failureOf(envelope, step ? 'step' : 'workflow', `${error.name}: ${error.message}`, reply.retry);
-  if (step && step.stepId === draft.known) {
+  if (step && task.kind === 'advance' && step.stepId === draft.known) {
     // The attempt found the step and failed in it: from now on the step is a task of its own.
-    if (task.kind === 'advance') draft.deleteTask(ADVANCE_SLOT);
+    draft.deleteTask(ADVANCE_SLOT);
     const found: Attempted = { ...task, kind: 'step', slot: step.stepId, name: step.name, group: step.stepId, concurrent: 1 };
     draft.markQuietAt(reply.base);
     draft.putTask(found);
+    // Before the failure, which may end the run: a resume then finds the advance among what is parked.
+    draft.owe(LIMITS.advanceCoalesceMs);
     failAttempt(draft, found, failure);
   } else if (step) {
     const own = draft.task(step.stepId);
     if (own?.kind === 'step' && own.slot === task.slot) failAttempt(draft, own, failure);
     else throw new Violation(`it reports a failure of step ${step.stepId}, which it was not asked for`);
+  } else if (task.kind === 'step' && draft.task(task.slot) !== undefined) {
+    // The code failed before it came to the step, so that is the attempt that failed: nobody else would make another.
+    failAttempt(draft, task, failure);
   } else if (reply.done.length > 0 && !current) {
     // The code failed on an order of results that did not come to be: ask again on the real one.
-    draft.owe(LIMITS.advanceCoalesceMs);
-  } else {
-    const advance: Attempted =
-      task.kind === 'advance'
-        ? task
-        : {
-            kind: 'advance',
-            slot: ADVANCE_SLOT,
-            messageId: draft.newMessageId(),
-            dueAt: draft.now,
-            createdAt: draft.now,
-            retried: 0,
-          };
-    failAttempt(draft, advance, failure);
+    if (task.kind === 'advance') draft.putTask({ ...task, messageId: draft.newMessageId(), dueAt: draft.now, retried: 0 });
+  } else if (task.kind === 'advance') failAttempt(draft, task, failure);
+  else if (draft.task(ADVANCE_SLOT) === undefined) {
+    failAttempt(
+      draft,
+      {
+        kind: 'advance',
+        slot: ADVANCE_SLOT,
+        messageId: draft.newMessageId(),
+        dueAt: draft.now,
+        createdAt: draft.now,
+        retried: 0,
+      },
+      failure,
+    );
   }
+  // Else an advance is owed, and perhaps out already: it comes to the same failure and counts its own attempts.
   draft.owe(LIMITS.advanceCoalesceMs);
 }
 
@@ -153,16 +164,19 @@ export function applyReply(base: () => Draft, task: Attempted, reply: StepReply,
     switch (reply.kind) {
       case 'progress':
         onProgress(draft, task, reply, envelope);
-        return draft;
+        break;
       case 'failed':
         onFailed(draft, task, reply, envelope);
-        return draft;
+        break;
       case 'refused':
         failAttempt(draft, task, failureOf(envelope, 'refused', reply.message, { kind: 'never' }));
         return draft;
       case 'journal-needed':
         throw new Violation('it asks for the journal although the whole of it was sent');
     }
+    // Nobody would deliver it again.
+    if (!draft.ended && draft.task(task.slot) === task) throw new Violation('it leaves open what it was asked for');
+    return draft;
   } catch (violation) {
     if (!(violation instanceof Violation)) throw violation;
     // Nothing of a reply that breaks the protocol is kept.

@@ -1,0 +1,119 @@
+/** What is left owed after answers that are rare or wrong: a run must never be left with a task that nobody delivers. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { FailedReply, PlannedStep, StepReply, StepResult } from '@everstep/sdk/protocol';
+import { decide } from './decide.js';
+import type { Decision } from './decision.js';
+import { ADVANCE_SLOT, type Run } from './run.js';
+import { recoverRun, startRun } from './start.js';
+
+const T0 = 1_800_000_000_000;
+const at = (ms: number) => ({ now: T0 + ms, random: { bytes: (count: number) => new Uint8Array(count) } });
+const step = (stepId: number): PlannedStep & StepResult => ({ stepId, name: `s${stepId}`, type: 'Run' });
+const nap = (stepId: number): PlannedStep => ({ stepId, name: `s${stepId}`, type: 'SleepFor', sleepMs: 1000 });
+
+function answered(run: Run, slot: number, reply: StepReply, ms: number): Decision {
+  const task = run.tasks.get(slot);
+  assert.ok(task && task.kind !== 'sleep');
+  const attempt = { slot, messageId: task.messageId, retried: task.retried };
+  const envelope = { status: 200, responseHeaders: {}, responseBody: new Uint8Array() };
+  return decide(run, { kind: 'replied', attempt, reply, envelope }, at(ms));
+}
+
+const progress = (base: number, done: readonly StepResult[], planned: readonly PlannedStep[], advanced = true): StepReply => ({
+  protocol: 1,
+  kind: 'progress',
+  base,
+  done,
+  advanced,
+  planned,
+});
+
+const failed = (base: number, more: Partial<FailedReply> = {}): StepReply => ({
+  protocol: 1,
+  kind: 'failed',
+  base,
+  done: [],
+  error: { name: 'Error', message: 'flaky' },
+  retry: { kind: 'backoff' },
+  ...more,
+});
+
+/** A run whose code waits for the given steps. */
+function waitingFor(...planned: readonly PlannedStep[]): Run {
+  const { run } = startRun(
+    {
+      instanceId: 'qi_1',
+      dialect: 'native',
+      workflowUrl: 'http://app/flow',
+      payload: { body: new Uint8Array(), contentType: null, forwardHeaders: {} },
+      settings: {
+        maxRetries: 2,
+        retryDelay: '1000',
+        deliveryTimeoutMs: 1000,
+        labels: [],
+        flowControl: null,
+        failureCallback: null,
+      },
+      callerIp: '127.0.0.1',
+      workflowRunId: null,
+      notBefore: null,
+      deduplicationId: null,
+    },
+    at(0),
+  );
+  return answered(run, ADVANCE_SLOT, progress(0, [], planned), 1).run;
+}
+
+test('a step is attempted again when the code failed before it came to the step', () => {
+  const { run, writes } = answered(waitingFor(step(1), step(2)), 2, failed(0), 10);
+  const task = run.tasks.get(2);
+  assert.ok(task?.kind === 'step');
+  assert.deepEqual([task.retried, task.dueAt], [1, T0 + 1010]);
+  assert.ok(writes.some((write) => write.kind === 'record-attempt' && write.attempt.cause === 'workflow'));
+  assert.equal(run.tasks.has(ADVANCE_SLOT), false);
+});
+
+test('code that fails behind a step leaves an advance alone that is out already', () => {
+  const before = answered(waitingFor(step(1), step(2)), 1, progress(0, [step(1)], [], false), 2).run;
+  const waiting = before.tasks.get(ADVANCE_SLOT);
+  assert.ok(waiting);
+  const { run } = answered(before, 2, failed(1, { done: [step(2)] }), 3);
+  assert.equal(run.journalLength, 2);
+  assert.equal(run.tasks.get(ADVANCE_SLOT)?.messageId, waiting.messageId);
+});
+
+test('code that failed on results in another order than recorded is asked again on the real one', () => {
+  const before = answered(waitingFor(step(1), step(2)), 1, progress(0, [step(1)], [], false), 2).run;
+  const seen = answered(before, 2, progress(0, [step(2)], [], false), 3).run;
+  const was = seen.tasks.get(ADVANCE_SLOT);
+  const { run, writes } = answered(seen, ADVANCE_SLOT, failed(1, { done: [step(3)] }), 4);
+  const advance = run.tasks.get(ADVANCE_SLOT);
+  assert.ok(advance && advance.messageId !== undefined && advance !== was);
+  assert.deepEqual([run.journalLength, advance.dueAt], [3, T0 + 4]);
+  assert.ok(writes.some((write) => write.kind === 'put-task' && write.task === advance));
+});
+
+test('an answer that goes on from a step of its own journal again breaks the protocol', () => {
+  const before = answered(waitingFor(step(1), nap(2)), 1, progress(0, [step(1)], [], false), 2).run;
+  const again = answered(before, ADVANCE_SLOT, progress(1, [step(1)], []), 3);
+  assert.match(again.deadLetter?.error ?? '', /went on from step 1, which was recorded before/);
+});
+
+test('a failure of another step than the one that was asked for breaks the protocol', () => {
+  const decision = answered(waitingFor(step(1), step(2)), 1, failed(0, { step: { ...step(3) } }), 2);
+  assert.match(decision.deadLetter?.error ?? '', /failure of step 3, which it was not asked for/);
+});
+
+test('a run that fails in a step behind entries that its code has not seen owes the advance after a resume', () => {
+  const before = answered(waitingFor(step(1), step(2)), 1, progress(0, [step(1)], [], false), 2).run;
+  const seen = answered(before, 2, progress(0, [step(2)], [], false), 3).run;
+  const ended = answered(seen, ADVANCE_SLOT, failed(1, { step: step(3), retry: { kind: 'never' } }), 4);
+  assert.ok(ended.deadLetter);
+  const resumed = recoverRun(
+    ended.run,
+    { kind: 'resume', dlqId: ended.deadLetter.dlqId, overrides: {}, workflowRunId: null },
+    at(9),
+  );
+  assert.ok(resumed !== 'no-flow-control-key' && resumed.run.tasks.has(ADVANCE_SLOT) && resumed.run.tasks.has(3));
+});
