@@ -209,8 +209,11 @@ export function createEndpoint<Payload, Result>(
     ...(retries === undefined ? {} : { maxRetries: retries }),
   });
 
+  /** Looked up until there are some: reading the environment costs more than checking a signature does. */
+  let keys: SigningKeys | null = options.signingKeys ?? null;
+
   function checkSigned(request: EndpointRequest): SignatureCheck | Promise<SignatureCheck> | null {
-    const keys = options.signingKeys ?? keysFromEnvironment();
+    keys ??= keysFromEnvironment();
     if (!keys) return null;
     if (typeof request.body === 'object' && 'parsed' in request.body) {
       return {

@@ -133,6 +133,19 @@ function split(signature: string | null | undefined): readonly [string, string, 
   return [header, payload, seal];
 }
 
+/** Keys as the cryptography takes them: made once, not for each request. */
+const keyObjects = new Map<string, import('node:crypto').KeyObject>();
+const MAX_KEY_OBJECTS = 16;
+
+function keyObjectOf(crypto: NodeCrypto, key: string) {
+  const known = keyObjects.get(key);
+  if (known) return known;
+  if (keyObjects.size >= MAX_KEY_OBJECTS) keyObjects.clear();
+  const made = crypto.createSecretKey(key, 'utf8');
+  keyObjects.set(key, made);
+  return made;
+}
+
 function checkWithNode(crypto: NodeCrypto, input: SignatureInput): SignatureCheck {
   const parts = split(input.signature);
   if ('ok' in parts) return parts;
@@ -140,7 +153,7 @@ function checkWithNode(crypto: NodeCrypto, input: SignatureInput): SignatureChec
   const given = Buffer.from(seal, 'base64url');
   const keys = [input.currentSigningKey, ...(input.nextSigningKey ? [input.nextSigningKey] : [])];
   const sealed = keys.some((key) => {
-    const expected = crypto.createHmac('sha256', key).update(`${header}.${payload}`).digest();
+    const expected = crypto.createHmac('sha256', keyObjectOf(crypto, key)).update(`${header}.${payload}`).digest();
     return given.length === expected.length && crypto.timingSafeEqual(given, expected);
   });
   if (!sealed) return fault(WRONG_KEY);
