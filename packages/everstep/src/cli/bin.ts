@@ -1,10 +1,4 @@
-/** The process of the command line: checks the runtime, then runs the program. */
-const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-if (major < 22 || (major === 22 && minor < 13)) {
-  process.stderr.write(`Everstep needs Node 22.13 or newer; this is ${process.version}.\n`);
-  process.exit(1);
-}
-
+/** The process of the command line. */
 // node:sqlite works without a flag on every Node that we claim, but some of them warn about it once; that warning is not
 // for our users. Others are shown as they are.
 const emitWarning = process.emitWarning.bind(process);

@@ -1,0 +1,12 @@
+// The `everstep` command of a clone on a machine whose Node is too old: runs it with the Node that npm start brings.
+import { join } from 'node:path';
+import { runToEnd } from './setup/child.mjs';
+import { main, ROOT } from './setup/index.mjs';
+import { alone } from './setup/lock.mjs';
+import { findRuntime } from './setup/runtime.mjs';
+
+await main(async () => {
+  const { node } = await alone(ROOT, () => findRuntime(ROOT));
+  const command = join(ROOT, 'packages', 'everstep', 'bin', 'everstep.js');
+  return (await runToEnd(node, [command, ...process.argv.slice(2)])).code;
+});
