@@ -13,6 +13,7 @@ import {
 } from './run.js';
 import type { CommitUnit, StoreGuard, StoreWrite } from './writes.js';
 
+/** A validated request for a run. */
 export interface StartCommand {
   readonly instanceId: string;
   readonly dialect: DialectName;
@@ -20,8 +21,9 @@ export interface StartCommand {
   readonly payload: RunPayload;
   readonly settings: RunSettings;
   readonly callerIp: string;
+  /** The caller's run id; null lets the engine make one. */
   readonly workflowRunId: string | null;
-  /** Unix ms; null starts now. */
+  /** Unix ms before which nothing is delivered; null starts now. */
   readonly notBefore: number | null;
   readonly deduplicationId: string | null;
 }
@@ -98,6 +100,7 @@ export interface Overrides {
   readonly labels?: readonly string[];
   readonly failureCallback?: FailureCallback;
   readonly flowControlKey?: string;
+  /** Limits without the key; they go with the run's own key when `flowControlKey` is absent. */
   readonly flowControlLimits?: Omit<FlowControl, 'key'>;
 }
 

@@ -4,38 +4,18 @@
  * are already validated; expected outcomes are values, not exceptions. Every
  * promise that resolves with a change does so after the change is durable.
  */
-import type { DialectName, FailureCallback, RunPayload, RunSettings } from '../engine/run.js';
-import type { DeadLetterFilter, RunRecord, RunReference } from '../ports/store.js';
+import type { Overrides, StartCommand } from '../engine/start.js';
+import type { RunRecord, RunReference } from '../ports/store.js';
 
-export interface TriggerCommand {
-  readonly instanceId: string;
-  readonly dialect: DialectName;
-  readonly workflowUrl: string;
-  readonly payload: RunPayload;
-  readonly settings: RunSettings;
-  readonly callerIp: string;
-  /** The caller's run id; null lets the service make one. */
-  readonly workflowRunId: string | null;
-  /** Unix ms before which nothing is delivered; null starts now. */
-  readonly notBefore: number | null;
-  readonly deduplicationId: string | null;
-}
+/** What a trigger asks for: what the engine starts a run with. */
+export type TriggerCommand = StartCommand;
 
 export type TriggerOutcome =
   | { readonly kind: 'started'; readonly run: RunReference }
   | { readonly kind: 'deduplicated'; readonly run: RunReference };
 
 /** Overrides of a resume or restart; what is undefined stays as it was. */
-export interface RunOverrides {
-  readonly maxRetries?: number;
-  readonly delayMs?: number;
-  readonly retryDelay?: string;
-  readonly labels?: readonly string[];
-  readonly failureCallback?: FailureCallback;
-  readonly flowControlKey?: string;
-  /** Limits without the key; merged over the run's key when `flowControlKey` is absent. */
-  readonly flowControlLimits?: { readonly parallelism?: number; readonly rate?: number; readonly periodMs?: number };
-}
+export type RunOverrides = Overrides;
 
 export interface RecoverCommand {
   readonly kind: 'resume' | 'restart';
@@ -82,5 +62,3 @@ export interface WorkflowService {
   now(): number;
   newId(prefix: 'wfr' | 'msg' | 'dlq'): string;
 }
-
-export type { DeadLetterFilter };
