@@ -125,7 +125,9 @@ export class Draft {
   end(outcome: RunOutcome): void {
     this.outcome = outcome;
     this.run = { ...this.run, status: outcome.status };
-    this.writes.push({ kind: outcome.status === 'succeeded' ? 'delete-tasks' : 'park-tasks', runKey: this.run.key });
+    if (this.tasks.size > 0) {
+      this.writes.push({ kind: outcome.status === 'succeeded' ? 'delete-tasks' : 'park-tasks', runKey: this.run.key });
+    }
     this.writes.push({ kind: 'end-run', runKey: this.run.key, outcome, completedAt: this.now });
     if (outcome.status === 'succeeded') this.tasks.clear();
     else for (const task of this.tasks.values()) this.tasks.set(task.slot, { ...task, dueAt: null });
