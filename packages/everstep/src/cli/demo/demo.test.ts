@@ -76,6 +76,7 @@ describe('the demo, as npm start shows it', () => {
     const [, workflowUrl = ''] = /triggered (\S+\/order)/.exec(first.stdout) ?? [];
     const order = { orderId: 'killed', customer: 'me@example.com', payWith: 'card', lines: [{ product: 'chair', quantity: 1 }] };
     const { workflowRunId } = await client.trigger(workflowUrl, { body: order, retryDelay: '200' });
+    await client.trigger(workflowUrl, { body: order, delay: '1h', runId: 'in an hour' });
     while ((await client.runs.get(workflowRunId)).steps.length < 4) await pause(20);
     await first.end('SIGKILL');
 
@@ -84,6 +85,8 @@ describe('the demo, as npm start shows it', () => {
     assert.match(second.stdout, /\d+ runs from earlier starts are still here/);
     assert.match(second.stdout, /had not finished .* (goes|go) on after the last recorded step/);
     assert.match(second.stdout, /= {3}validate order +recorded before the service ended/);
+    // One that has long to wait is not waited for.
+    await second.printed(/ {3}in an hour\n {3}goes on in (59|60) m[^\n]*\n[\s\S]*\n1\. An order/);
     const { code, stderr } = await second.end('SIGINT');
     assert.deepEqual([code, stderr], [0, '']);
     await assert.rejects(fetch(workflowUrl), 'the example app has ended with the service');

@@ -1,6 +1,6 @@
 /** What `npm start` shows: an order from trigger to result, and one through the dead letter queue and back. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { Client } from '@everstep/sdk';
+import { Client, type RunJournal } from '@everstep/sdk';
 import type { Credentials } from '../../bootstrap/credentials.js';
 import type { Config } from '../../config/config.js';
 import { pageOf } from '../journal-page.js';
@@ -14,6 +14,9 @@ const RETRY_DELAY = '400 * (1 + retried)';
 /** Runs from before that are followed one by one; more than that are only counted. */
 const MAX_FOLLOWED = 5;
 const MAX_COUNTED = 500;
+/** For how long they are followed, all together, and how long a wait of one may be to be waited for. */
+const FOLLOW_EARLIER_MS = 20_000;
+const MAX_WAIT_MS = 5_000;
 
 export interface DemoService {
   readonly url: string;
@@ -56,6 +59,12 @@ interface Stage {
   readonly signal: AbortSignal;
 }
 
+/** How long nothing will happen in the run; 0 when something is under way. */
+function waitMs({ tasks }: RunJournal): number {
+  const dueAt = tasks.flatMap((task) => task.dueAt ?? []);
+  return dueAt.length === 0 ? 0 : Math.max(0, Math.min(...dueAt) - Date.now());
+}
+
 class Show {
   private readonly stage: Stage;
   private readonly client: Client;
@@ -82,13 +91,13 @@ class Show {
     this.say(styled(this.stage.screen, 'bold', text));
   }
 
-  /** Tells the run from where it is until it ends. Resolves with its journal. */
-  private async follow(workflowRunId: string, past?: StoryPast) {
+  /** Tells the run from where it is until it ends, or until it `isEnough`. Resolves with its journal. */
+  private async follow(workflowRunId: string, past?: StoryPast, isEnough: (journal: RunJournal) => boolean = () => false) {
     const story = new RunStory(this.stage.screen);
     for (;;) {
       const journal = await this.client.runs.get(workflowRunId);
       story.tell(pageOf(journal, past));
-      if (journal.workflowState !== 'RUN_STARTED') return journal;
+      if (journal.workflowState !== 'RUN_STARTED' || isEnough(journal)) return journal;
       await pause(LOOK_EVERY_MS, undefined, { signal: this.stage.signal });
     }
   }
@@ -128,15 +137,22 @@ class Show {
       `${them} had not finished when the service ended, and ${unfinished.length === 1 ? 'goes' : 'go'} on after the last recorded step.`,
     );
     const past = { until: startedAt, words: 'recorded before the service ended' };
+    const until = Date.now() + FOLLOW_EARLIER_MS;
+    const isEnough = (journal: RunJournal) => Date.now() > until || waitMs(journal) > MAX_WAIT_MS;
     for (const workflowRunId of unfinished.slice(0, MAX_FOLLOWED)) {
       this.say(`   ${workflowRunId}`);
-      this.tellEnd(await this.follow(workflowRunId, past));
+      this.tellEnd(await this.follow(workflowRunId, past, isEnough));
     }
     this.say('');
   }
 
-  private tellEnd(journal: Awaited<ReturnType<Show['follow']>>): void {
+  private tellEnd(journal: RunJournal): void {
     const { screen } = this.stage;
+    if (journal.workflowState === 'RUN_STARTED') {
+      const wait = waitMs(journal);
+      this.say(`   ${wait > 0 ? `goes on in ${duration(wait)}` : 'is still under way'}; npx everstep runs get shows it`);
+      return;
+    }
     const took = duration((journal.workflowRunCompletedAt ?? journal.workflowCreatedAt) - journal.workflowCreatedAt);
     if (journal.workflowState === 'RUN_SUCCESS') {
       this.say(`   ${styled(screen, 'green', 'RUN_SUCCESS')} after ${took}: ${JSON.stringify(journal.result)}`);
