@@ -10,6 +10,8 @@ export const EXIT = Object.freeze({
   notFound: 3,
   /** No service answered. */
   unreachable: 4,
+  /** A run that was waited for has not ended in that time; it goes on. */
+  underWay: 5,
 });
 
 export const EXIT_CODES_HELP = `
@@ -18,7 +20,8 @@ Exit codes:
   1  the service refused, or the command failed; the reason is on stderr
   2  the command line or the configuration is wrong; nothing was done
   3  there is no such run or entry
-  4  no service answered`;
+  4  no service answered
+  5  the run has not ended in the time that it was waited for; it goes on`;
 
 /** A command line that cannot be carried out; the message says what to write instead. */
 export class UsageError extends Error {

@@ -49,7 +49,10 @@ export function triggerCommand(shell: Shell, finish: (code: number) => void): Co
     .option('--failure-callback <url>', 'called when the run fails')
     .option('--deduplication-id <id>', 'a second trigger with the same id starts nothing')
     .option('--content-based-deduplication', 'the body and the URL are the deduplication id')
-    .option('--wait [duration]', `wait for the end, by default ${DEFAULT_WAIT}; exit code 1 when the run failed or was canceled`);
+    .option(
+      '--wait [duration]',
+      `wait for the end, by default ${DEFAULT_WAIT}; exit code 1 when the run failed or was canceled, 5 when it goes on`,
+    );
   return command.action(async (workflowUrl: string) => {
     if (!URL.canParse(workflowUrl)) throw new UsageError(`<url> must be an absolute URL; it is "${workflowUrl}"`);
     const { client, options } = await open<CommandOptions>(command, shell);
@@ -79,9 +82,9 @@ export function triggerCommand(shell: Shell, finish: (code: number) => void): Co
         : await client.trigger(workflowUrl, { ...settings, waitForResult: wait === true ? DEFAULT_WAIT : wait });
     if (options.json) screen.write(json(started));
     else screen.write(describe(started));
-    if (started.workflowState === 'RUN_FAILED' || started.workflowState === 'RUN_CANCELED') {
-      finish(EXIT.refused);
-    }
+    const { workflowState } = started;
+    if (workflowState === 'RUN_FAILED' || workflowState === 'RUN_CANCELED') finish(EXIT.refused);
+    if (workflowState === 'RUN_STARTED') finish(EXIT.underWay);
   });
 }
 
