@@ -11,7 +11,7 @@ interface NotifyOptions extends ClientOptions {
 export function notifyCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('notify'))
-    .summary('notify the runs that wait for an event')
+    .summary('Notify the runs that wait for an event')
     .description('Notify every run that waits for an event.')
     .argument('<event>', 'id of the event')
     .option('-d, --data <text>', 'event data: text, @file, or - for standard input')

@@ -31,7 +31,7 @@ const DEFAULT_WAIT = '30s';
 export function triggerCommand(shell: Shell, finish: (code: number) => void): Command {
   const { screen } = shell;
   const command = withConnection(new Command('trigger'))
-    .summary('start a run')
+    .summary('Start a run')
     .description('Start a run of the workflow at a URL.')
     .argument('<url>', 'URL of the workflow')
     .option('-d, --body <text>', 'what the workflow is given: text, @file, or - for standard input')
