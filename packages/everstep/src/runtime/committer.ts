@@ -10,6 +10,7 @@ interface Pending {
   readonly unit: CommitUnit;
   readonly resolve: (result: CommitResult) => void;
   readonly reject: (error: unknown) => void;
+  readonly onLost: (() => void) | undefined;
 }
 
 export class Committer {
@@ -24,10 +25,13 @@ export class Committer {
     this.clock = clock;
   }
 
-  /** Resolves when the unit is durable, or was refused by a guard; rejects when nothing of its batch happened. */
-  submit(unit: CommitUnit): Promise<CommitResult> {
+  /**
+   * Resolves when the unit is durable, or was refused by a guard; rejects when nothing of its batch happened, or
+   * nothing of one before it: what was decided meanwhile may build on that. `onLost` is called at that very moment.
+   */
+  submit(unit: CommitUnit, onLost?: () => void): Promise<CommitResult> {
     return new Promise((resolve, reject) => {
-      this.pending.push({ unit, resolve, reject });
+      this.pending.push({ unit, resolve, reject, onLost });
       if (this.scheduled) return;
       this.scheduled = true;
       this.clock.endOfTurn(() => {
@@ -59,7 +63,12 @@ export class Committer {
         else item.reject(new Error('the store gave no result for a unit'));
       }
     } catch (error) {
-      for (const item of batch) item.reject(error);
+      const lost = [...batch, ...this.pending];
+      this.pending = [];
+      for (const item of lost) {
+        item.onLost?.();
+        item.reject(error);
+      }
     }
   }
 }

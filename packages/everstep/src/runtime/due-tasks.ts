@@ -64,7 +64,8 @@ export class DueTasks {
   /** Reads everything that is due again, also what was taken before (a batch was lost). */
   restart(): void {
     this.fromStart = true;
-    this.wake(this.options.clock.now() + RETRY_AFTER_FAULT_MS);
+    // Never later than planned: faults that follow on one another must not put it off for ever.
+    this.expect(this.options.clock.now() + RETRY_AFTER_FAULT_MS);
   }
 
   private wake(at: number): void {

@@ -77,22 +77,28 @@ export class ReadyQueue {
     return true;
   }
 
-  /** Takes tasks that have a place, at most `freshAllowed` of them first deliveries, and hands each to `start`. */
+  /**
+   * Takes tasks that have a place, at most `freshAllowed` of them first deliveries, and hands each to `start`.
+   * Destinations take turns: one that was served goes behind the others, also from one call to the next.
+   */
   drain(freshAllowed: number, start: (host: string, task: Ready) => void): void {
     let freshLeft = freshAllowed;
+    // A lane that is put behind the others comes up again in this very loop.
     for (const [host, lane] of this.lanes) {
-      while (this.inFlightTotal < this.limits.maxInFlight && lane.inFlight < this.limits.maxInFlightPerHost) {
-        const freshTurn = lane.turn % 4 === 3 && lane.fresh.length > 0 && freshLeft > 0;
-        const fresh = freshTurn || lane.begun.length === 0;
-        if (fresh && freshLeft <= 0) break;
-        const task = fresh ? lane.fresh.shift() : lane.begun.shift();
-        if (!task) break;
-        if (fresh) freshLeft--;
-        lane.turn++;
-        lane.inFlight++;
-        this.inFlightTotal++;
-        start(host, task);
-      }
+      if (this.inFlightTotal >= this.limits.maxInFlight) return;
+      if (lane.inFlight >= this.limits.maxInFlightPerHost) continue;
+      const freshTurn = lane.turn % 4 === 3 && lane.fresh.length > 0 && freshLeft > 0;
+      const fresh = freshTurn || lane.begun.length === 0;
+      if (fresh && freshLeft <= 0) continue;
+      const task = fresh ? lane.fresh.shift() : lane.begun.shift();
+      if (!task) continue;
+      if (fresh) freshLeft--;
+      lane.turn++;
+      lane.inFlight++;
+      this.inFlightTotal++;
+      this.lanes.delete(host);
+      this.lanes.set(host, lane);
+      start(host, task);
     }
   }
 

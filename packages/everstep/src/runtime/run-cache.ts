@@ -94,13 +94,14 @@ export class RunCache {
     return this.entries.get(runKey) ?? this.add(run, payload);
   }
 
-  /** Lets the least recently used runs go, but none with something under way. */
+  /** Lets the least recently used runs go. One with something under way is in use: it moves behind the others. */
   private shrink(): void {
     if (this.entries.size <= this.capacity) return;
     let looked = 0;
     for (const [key, entry] of this.entries) {
       if (this.entries.size <= this.capacity || ++looked > 64) return;
-      if (entry.uncommitted === 0 && entry.deliveries === 0) this.entries.delete(key);
+      this.entries.delete(key);
+      if (entry.uncommitted > 0 || entry.deliveries > 0) this.entries.set(key, entry);
     }
   }
 }

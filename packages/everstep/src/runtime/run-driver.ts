@@ -113,17 +113,25 @@ export class RunDriver {
 
   /** Cancels an active run. False when it is not active (any more). */
   async cancel(runKey: string): Promise<boolean> {
-    const entry = await this.cache.load(runKey);
-    if (!entry) return false;
-    return this.apply(entry, { kind: 'cancel' });
+    for (;;) {
+      const entry = await this.cache.load(runKey);
+      if (!entry) return false;
+      if (this.isCurrent(entry)) return this.apply(entry, { kind: 'cancel' });
+    }
   }
 
   async isActive(runKey: string): Promise<boolean> {
     return (await this.cache.load(runKey)) !== null;
   }
 
+  /** False once the state was let go, after a lost batch for instance: nothing may be decided on it any more. */
+  private isCurrent(entry: CachedRun): boolean {
+    return this.cache.peek(entry.run.key) === entry;
+  }
+
   /** Decides, makes durable, acts. True when the event had an effect. */
   private async apply(entry: CachedRun, event: RunEvent): Promise<boolean> {
+    if (!this.isCurrent(entry)) return false;
     const decision = decide(entry.run, event, this.context);
     if (decision.writes.length === 0) return false;
     const runKey = entry.run.key;
@@ -131,11 +139,11 @@ export class RunDriver {
     entry.uncommitted++;
     let result: CommitResult;
     try {
-      result = await this.committer.submit({ guards: [{ kind: 'run-active', runKey }], writes: decision.writes });
+      const unit = { guards: [{ kind: 'run-active' as const, runKey }], writes: decision.writes };
+      // The state in memory is ahead of the disk: forget it before anything else is decided on it.
+      result = await this.committer.submit(unit, () => this.forget(entry));
     } catch (error) {
-      // The state in memory is ahead of the disk: forget it, and read again what is owed.
       this.options.log.error({ runKey, error: String(error) }, 'a batch could not be written; its runs are read again');
-      this.forget(entry);
       this.due.restart();
       return false;
     } finally {
@@ -151,7 +159,7 @@ export class RunDriver {
   }
 
   private forget(entry: CachedRun): void {
-    if (this.cache.peek(entry.run.key) === entry) this.cache.drop(entry.run.key);
+    if (this.isCurrent(entry)) this.cache.drop(entry.run.key);
     if (entry.deliveries > 0) entry.control?.abort();
   }
 
@@ -242,8 +250,8 @@ export class RunDriver {
       this.due.resume();
     }
     if (!entry) return;
-    if (event && this.cache.peek(entry.run.key) === entry) await this.apply(entry, event);
+    if (event && this.isCurrent(entry)) await this.apply(entry, event);
     // The state was let go while the endpoint worked, so the answer belongs to nothing. If the run goes on, ask again.
-    else if (this.cache.peek(entry.run.key) !== entry && !this.stopping) this.enqueue(entry.run, reference.slot);
+    else if (!this.isCurrent(entry) && !this.stopping) this.enqueue(entry.run, reference.slot);
   }
 }
