@@ -9,7 +9,7 @@ import { Committer } from './committer.js';
 const UNIT: CommitUnit = { guards: [], writes: [] };
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-test('what was submitted while a batch was being written is lost with it: it may build on that', async () => {
+test('what was submitted while a batch was being written is lost with it: it may build on that', { timeout: 5_000 }, async () => {
   const store = await openSqliteStore({ file: ':memory:' });
   const batches: { units: number; fail: () => void; pass: () => void }[] = [];
   const slow: Store = {
