@@ -107,7 +107,8 @@ export class RunDriver {
   /** A run that was just made durable: keeps it in memory and acts on its first tasks. */
   begin(run: Run, payload: RunPayload): void {
     this.burst.triggered(this.options.clock.now());
-    const entry = this.cache.add(run, payload);
+    // A scan may have found it already: what is visible in the store is not always answered yet. Then that state counts.
+    const entry = this.cache.peek(run.key) ?? this.cache.add(run, payload);
     for (const task of run.tasks.values()) this.schedule(entry, task.slot, task.dueAt);
   }
 

@@ -423,3 +423,46 @@ test('a task found due while its successor is being written is not delivered aga
     slow,
   );
 });
+
+test('a run that a scan finds before its trigger is answered is driven once', async () => {
+  let open = (): void => {};
+  let gate: Promise<void> = Promise.resolve();
+  // Commits are to be seen in the store before they are answered, as they are while the disk is being synced.
+  const slow = (store: Store): Store =>
+    new Proxy(store, {
+      get(target, property, receiver) {
+        if (property !== 'commit') return Reflect.get(target, property, receiver);
+        return async (units: readonly CommitUnit[]) => {
+          const results = await target.commit(units);
+          await gate;
+          return results;
+        };
+      },
+    });
+  const caller = new ScriptedCaller(inARow(3));
+  await withRuntime(
+    caller,
+    async (bench) => {
+      const waiting = await bench.trigger({ notBefore: bench.clock.now() + 10 });
+      gate = new Promise((resolve) => {
+        open = resolve;
+      });
+      bench.clock.move(1);
+      const triggered = bench.trigger();
+      await settle();
+      bench.clock.move(9);
+      await settle();
+      open();
+      for (const { run } of [waiting, await triggered]) {
+        assert.equal((await endOf(bench, run))?.status, 'succeeded');
+        const history = await bench.store.runHistory({ runKey: run.runKey });
+        assert.deepEqual(
+          history?.steps.map((step) => step.stepId),
+          [1, 2, 3],
+        );
+      }
+      assert.equal(caller.calls.length, 6, 'each step is delivered once');
+    },
+    slow,
+  );
+});

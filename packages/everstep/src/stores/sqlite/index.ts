@@ -37,7 +37,12 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     loadRun: async ({ runKey }) => reader.loadRun(runKey),
     loadPayload: async ({ runKey }) => reader.loadPayload(runKey),
     loadJournal: async ({ runKey, from }) => reader.loadJournal(runKey, from),
-    dueTasks: async ({ before, after, limit }) => reader.dueTasks(before, after, limit),
+    dueTasks: async ({ before, after, limit }) => {
+      const due = reader.dueTasks(before, after, limit);
+      // Tasks are acted on, so what is shown here has to be on the disk.
+      if (due.length > 0) await connection.durable();
+      return due;
+    },
     nextDueAt: async ({ after }) => reader.nextDueAt(after),
     findRun: async ({ instanceId, workflowRunId, createdAt }) => runs.find(instanceId, workflowRunId, createdAt),
     runRecord: async ({ runKey }) => reader.recordOf(runKey),
