@@ -129,8 +129,16 @@ function heldRunsFor(option: boolean | HoldOptions | undefined): HeldRuns | null
   return new HeldRuns({ max, idleMs });
 }
 
+/** U+0000 and halves of surrogate pairs do not come back from every store as they went in, so a name with one would not match. */
+const keepable = (text: string): boolean => !text.includes('\u0000') && !/\p{Surrogate}/u.test(text);
+
 function stepName(name: string): string {
-  if (typeof name === 'string' && name.length > 0 && name.length <= NEW_STEP_NAME_LIMIT) return name;
+  if (typeof name === 'string' && name.length > 0 && name.length <= NEW_STEP_NAME_LIMIT) {
+    if (keepable(name)) return name;
+    throw new NonRetryableError(
+      `the name of a step must not have U+0000 or half a surrogate pair, as ${JSON.stringify(name)} has`,
+    );
+  }
   throw new NonRetryableError(
     `a step has a name of 1 to ${NEW_STEP_NAME_LIMIT} characters, not ${JSON.stringify(name)?.slice(0, 80)}`,
   );

@@ -23,6 +23,7 @@ import { type Ready, ReadyQueue } from './ready-queue.js';
 import { type CachedRun, RunCache } from './run-cache.js';
 
 const CACHE_CAPACITY = 5_000;
+const KEPT_PAYLOAD_BYTES = 64 * 1024;
 
 export interface RunDriverOptions {
   readonly store: Store;
@@ -109,6 +110,11 @@ export class RunDriver {
     this.burst.triggered(this.options.clock.now());
     // A scan may have found it already: what is visible in the store is not always answered yet. Then that state counts.
     const entry = this.cache.peek(run.key) ?? this.cache.add(run, payload);
+    const now = this.options.clock.now();
+    // Kept in memory only until it is sent, and only when that is soon and it is small.
+    if (payload.body.length > KEPT_PAYLOAD_BYTES || [...run.tasks.values()].every(({ dueAt }) => dueAt === null || dueAt > now)) {
+      entry.payload = null;
+    }
     for (const task of run.tasks.values()) this.schedule(entry, task.slot, task.dueAt);
   }
 

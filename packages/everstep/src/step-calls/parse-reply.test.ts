@@ -93,6 +93,8 @@ test('a reply with anything wrong in it is refused with words that name the fiel
     ['no name', { ...PROGRESS, done: [{ stepId: 2, type: 'Run' }] }, /done\[0\]\.name must be a string, and is missing/],
     ['an empty name', { ...PROGRESS, planned: [run(3, { name: '' })] }, /planned\[0\]\.name must have 1 to/],
     ['a long name', { ...PROGRESS, planned: [run(3, { name: 'n'.repeat(maxStepNameLength + 1) })] }, /maxStepNameLength/],
+    ['a name with U+0000', { ...PROGRESS, planned: [run(3, { name: 'a\u0000b' })] }, /name must not have U\+0000/],
+    ['a name with half a pair', { ...PROGRESS, planned: [run(3, { name: 'a\ud800' })] }, /half a surrogate pair/],
     ['an unknown type', { ...PROGRESS, planned: [run(3, { type: 'Jump' })] }, /type must be a step type .* is "Jump"/],
     ['a type not offered', { ...PROGRESS, planned: [run(3, { type: 'Wait' })] }, /type Wait, which this version .* upgrade/],
     ['out that is no text', { ...PROGRESS, done: [run(2, { out: 1 })] }, /done\[0\]\.out must be a string/],

@@ -100,6 +100,10 @@ function stepType(value: unknown, where: string): StepType {
 
 function stepName(value: unknown, where: string): string {
   const name = text(value, where);
+  // Neither comes back from every store as it went in, so the journal would not match.
+  if (name.includes('\u0000') || /\p{Surrogate}/u.test(name)) {
+    throw new Problem(`${where} must not have U+0000 or half a surrogate pair, and is ${shown(name)}`);
+  }
   if (name.length > 0 && name.length <= LIMITS.maxStepNameLength) return name;
   throw new Problem(`${where} must have 1 to ${LIMITS.maxStepNameLength} characters (maxStepNameLength), and has ${name.length}`);
 }

@@ -18,6 +18,9 @@ interface Held {
   lastUsedAt: number;
 }
 
+/** A longer time would wrap round to none. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 export class HeldRuns {
   private readonly options: HeldRunsOptions;
   private readonly now: () => number;
@@ -79,11 +82,14 @@ export class HeldRuns {
   /** Lets idle runs go when no request comes any more; only where a timer can be left out of what keeps the process alive. */
   private sweepLater(): void {
     if (this.sweepTimer !== null) return;
-    const timer = setTimeout(() => {
-      this.sweepTimer = null;
-      this.evict();
-      if (this.held.size > 0) this.sweepLater();
-    }, this.options.idleMs);
+    const timer = setTimeout(
+      () => {
+        this.sweepTimer = null;
+        this.evict();
+        if (this.held.size > 0) this.sweepLater();
+      },
+      Math.min(this.options.idleMs, LONGEST_TIMER_MS),
+    );
     if (typeof timer === 'object' && typeof timer.unref === 'function') {
       timer.unref();
       this.sweepTimer = timer;

@@ -155,6 +155,8 @@ test('an item of a batch is answered in its place, a bad one alone with its erro
     { destination: 'http://w.test/ok', headers: { 'Svc-Wait-For-Result': 'true' } },
     { destination: 'http://w.test/ok', extra: 1 },
     'no item',
+    { destination: 'http://w.test/ok', headers: { 'Svc-Label': 'a\u0000b' } },
+    { destination: 'http://w.test/ok', headers: { 'Svc-Workflow-RunId': 'half \ud800' } },
   ];
   const { status, body } = await world.call<readonly (Partial<TriggeredRun> & { error?: string })[]>(
     'POST',
@@ -173,6 +175,8 @@ test('an item of a batch is answered in its place, a bad one alone with its erro
   assert.match(body[6]?.error ?? '', /Svc-Wait-For-Result/);
   assert.match(body[7]?.error ?? '', /"extra"/);
   assert.ok(body[8]?.error);
+  assert.match(body[9]?.error ?? '', /^Svc-Label has characters that no header may have/);
+  assert.match(body[10]?.error ?? '', /must not have half a surrogate pair/);
   const first = await world.store.findRun({ instanceId: 'qi_1', workflowRunId: body[0]?.workflowRunId ?? '' });
   assert.deepEqual(first?.settings.labels, ['a']);
   const payload = await world.store.loadPayload({ runKey: first?.key ?? '' });

@@ -1,0 +1,142 @@
+/** The runtime on a real store in memory, with a clock and endpoints that a test plays. */
+import { randomBytes } from 'node:crypto';
+import type { ProgressReply, StepReply, StepRequest } from '@everstep/sdk/protocol';
+import type { RunSettings } from '../engine/run.js';
+import type { Clock } from '../ports/clock.js';
+import type { Log } from '../ports/log.js';
+import type { StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
+import type { Store } from '../ports/store.js';
+import { openSqliteStore } from '../stores/sqlite/index.js';
+import { createRuntime, type Runtime } from './runtime.js';
+import type { TriggerCommand } from './workflow-service.js';
+
+export const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} };
+export const random = { bytes: (count: number) => randomBytes(count) };
+export const SETTINGS: RunSettings = {
+  maxRetries: 0,
+  retryDelay: null,
+  deliveryTimeoutMs: 60_000,
+  labels: [],
+  flowControl: null,
+  failureCallback: null,
+};
+
+/** A clock that stands still until a test moves it; turns of the event loop are the real ones. */
+export class StandingClock implements Clock {
+  private time = 1_800_000_000_000;
+  private timers: { at: number; fire: () => void }[] = [];
+  now(): number {
+    return this.time;
+  }
+  setTimer(at: number, fire: () => void): () => void {
+    const timer = { at, fire };
+    this.timers.push(timer);
+    return () => {
+      this.timers = this.timers.filter((other) => other !== timer);
+    };
+  }
+  endOfTurn(fire: () => void): void {
+    setImmediate(fire);
+  }
+  move(ms: number): void {
+    this.time += ms;
+    const due = this.timers.filter((timer) => timer.at <= this.time);
+    this.timers = this.timers.filter((timer) => timer.at > this.time);
+    for (const timer of due) timer.fire();
+  }
+}
+
+export const settle = async (): Promise<void> => {
+  for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
+};
+
+const GIVEN_UP: StepReply = { protocol: 1, kind: 'journal-needed' };
+
+/** An endpoint written by the test; counts what is out and may be held open. */
+export class ScriptedCaller implements StepCaller {
+  readonly calls: StepCall[] = [];
+  out = 0;
+  mostOut = 0;
+  private readonly answer: (call: StepCall, signal: AbortSignal) => Promise<StepReply> | StepReply;
+  constructor(answer: (call: StepCall, signal: AbortSignal) => Promise<StepReply> | StepReply) {
+    this.answer = answer;
+  }
+  async call(call: StepCall, signal: AbortSignal): Promise<StepAnswer> {
+    this.calls.push(call);
+    this.out++;
+    this.mostOut = Math.max(this.mostOut, this.out);
+    try {
+      const givenUp = new Promise<StepReply>((resolve) => signal.addEventListener('abort', () => resolve(GIVEN_UP)));
+      const reply = await Promise.race([this.answer(call, signal), givenUp]);
+      return { kind: 'reply', reply, status: 200, responseHeaders: {}, responseBody: new Uint8Array() };
+    } finally {
+      this.out--;
+    }
+  }
+  async close(): Promise<void> {}
+}
+
+export const progress = (request: StepRequest, more: Partial<ProgressReply>): ProgressReply => ({
+  protocol: 1,
+  kind: 'progress',
+  base: request.journal.length,
+  done: [],
+  advanced: true,
+  planned: [],
+  ...more,
+});
+
+/** A workflow of `length` steps in a row, whose worker may hold the run. */
+export const inARow =
+  (length: number, hold: string | null = null) =>
+  ({ request }: StepCall): StepReply => {
+    const stepId = request.journal.length + 1;
+    const through = hold === null ? {} : { hold: { worker: hold, through: stepId } };
+    const done = [{ stepId, name: `s${stepId}`, type: 'Run' as const, out: String(stepId) }];
+    if (stepId === length) return progress(request, { done, end: { kind: 'finished', result: String(length) } });
+    return progress(request, { done, planned: [{ stepId: stepId + 1, name: `s${stepId + 1}`, type: 'Run' }], ...through });
+  };
+
+export interface Bench {
+  readonly store: Store;
+  readonly clock: StandingClock;
+  readonly runtime: Runtime;
+  trigger(more?: Partial<TriggerCommand>): ReturnType<Runtime['trigger']>;
+}
+
+export async function withRuntime(
+  caller: StepCaller,
+  work: (bench: Bench) => Promise<void>,
+  wrap = (store: Store) => store,
+): Promise<void> {
+  const store = await openSqliteStore({ file: ':memory:' });
+  const clock = new StandingClock();
+  const runtime = createRuntime({ store: wrap(store), clock, random, stepCaller: caller, log: quiet });
+  await runtime.start();
+  const trigger: Bench['trigger'] = (more = {}) =>
+    runtime.trigger({
+      instanceId: 'qi_1',
+      dialect: 'native',
+      workflowUrl: 'http://app/flow',
+      payload: { body: new TextEncoder().encode('{"n":1}'), contentType: 'application/json', forwardHeaders: { 'x-a': 'b' } },
+      settings: SETTINGS,
+      callerIp: '127.0.0.1',
+      workflowRunId: null,
+      notBefore: null,
+      deduplicationId: null,
+      ...more,
+    });
+  try {
+    await work({ store, clock, runtime, trigger });
+  } finally {
+    const stopping = runtime.stop({ graceMs: 10 });
+    await settle();
+    clock.move(1000);
+    await stopping;
+    await store.close();
+  }
+}
+
+export async function endOf(bench: Bench, run: { runKey: string; workflowRunId: string; createdAt: number }) {
+  return bench.runtime.awaitEnd({ instanceId: 'qi_1', run, timeoutMs: 1000 });
+}
