@@ -38,7 +38,7 @@ function payloadOf(body: unknown): { readonly bytes: Uint8Array; readonly conten
 }
 
 /** What may stand in a header: anything else could not be sent on. */
-const HEADER_VALUE = /^[\t\x20-\x7e\x80-\uffff]*$/;
+const HEADER_VALUE = /^(?:[\t\x20-\x7e\x80-\u{10ffff}](?<!\p{Surrogate}))*$/u;
 
 function headersOf(item: BatchItem): Readonly<Record<string, string>> {
   const entries = Object.entries(item.headers ?? {});

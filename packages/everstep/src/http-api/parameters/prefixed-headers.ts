@@ -57,8 +57,6 @@ export function readPrefixedHeaders<Schema extends TObject, Family extends strin
     const given = headers[received];
     if (given === undefined) continue;
     const text = typeof given === 'string' ? given : given.join(', ');
-    // No header on the wire has one; the JSON of a batch can, and not every store gives it back as it went in.
-    if (/\p{Surrogate}/u.test(text)) throw new ApiError('bad-header', `${shown(received)} must not have half a surrogate pair`);
     const bare = received.slice(receivedPrefix.length);
     const name = names.get(bare);
     const property = name === undefined ? undefined : schema.properties[name];
