@@ -57,7 +57,7 @@ async function openDataDir(dataDir: string): Promise<void> {
   }
 }
 
-async function openStore(file: string): Promise<Store> {
+async function openStore(file: string, onDiskFailure: (error: Error) => void): Promise<Store> {
   try {
     await mkdir(dirname(file), { recursive: true });
     await access(dirname(file), constants.W_OK);
@@ -65,7 +65,7 @@ async function openStore(file: string): Promise<Store> {
     throw fileError(`The store ${file} cannot be used`, error);
   }
   try {
-    return await openSqliteStore({ file });
+    return await openSqliteStore({ file, onDiskFailure });
   } catch (error) {
     if (error instanceof StoreOpenError) throw new StartError(error.message, { cause: error });
     throw fileError(`The store ${file} cannot be opened`, error);
@@ -96,7 +96,10 @@ export async function startService(config: Config, options: StartOptions = {}): 
   assertLimits();
   const log = options.log ?? createServiceLog({ level: config.logLevel, format: config.mode === 'serve' ? 'json' : 'text' });
   await openDataDir(config.dataDir);
-  const store = await openStore(config.storeFile);
+  const store = await openStore(config.storeFile, (error) => {
+    log.error({ error: error.message }, 'the disk failed; the service ends, so that nothing is acted on that may be lost');
+    process.exit(1);
+  });
   /** What has to be closed again, the latest first. */
   const opened: (() => Promise<void>)[] = [() => store.close()];
   const closeAll = async () => {

@@ -116,7 +116,7 @@ function createPrivately(file: string): void {
 }
 
 /** Throws StoreOpenError when the file is in use, of a newer version, or no store. */
-export function openConnection(file: string): Connection {
+export function openConnection(file: string, onDiskFailure?: (error: Error) => void): Connection {
   if (file !== IN_MEMORY) createPrivately(file);
   const database = new DatabaseSync(file);
   try {
@@ -139,7 +139,7 @@ export function openConnection(file: string): Connection {
     throw explained(error, file);
   }
   const statements: string[] = [];
-  const log = file === IN_MEMORY ? null : new LogSync(file);
+  const log = file === IN_MEMORY ? null : new LogSync(file, onDiskFailure);
   let open = true;
   return {
     statements,

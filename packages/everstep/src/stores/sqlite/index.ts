@@ -12,12 +12,19 @@ import { TriggerRecords } from './trigger-records.js';
 
 export { StoreOpenError, type StoreOpenErrorCode } from './connection.js';
 
-/**
- * Opens the store in `file`, creating it if it does not exist (its directory must); `:memory:` keeps nothing.
- * Rejects with StoreOpenError when the file is in use, was written by a newer version, or is no store.
- */
-export async function openSqliteStore({ file }: { readonly file: string }): Promise<Store> {
-  return createSqliteStore(openConnection(file));
+export interface SqliteStoreOptions {
+  /** Created if it does not exist (its directory must); `:memory:` keeps nothing. */
+  readonly file: string;
+  /**
+   * Told once when the disk failed to take what was committed. Nothing is acknowledged from then on, but reads may show
+   * what the disk does not hold: the process should end at once and start again from what the disk has.
+   */
+  readonly onDiskFailure?: (error: Error) => void;
+}
+
+/** Rejects with StoreOpenError when the file is in use, was written by a newer version, or is no store. */
+export async function openSqliteStore({ file, onDiskFailure }: SqliteStoreOptions): Promise<Store> {
+  return createSqliteStore(openConnection(file, onDiskFailure));
 }
 
 /** A store on an open connection, which it closes in the end. */

@@ -14,11 +14,13 @@ type Done = (error: Error | null) => void;
 let asked: Done[] = [];
 let directory: string;
 let store: Store;
+let failures: string[] = [];
 
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'everstep-log-sync-'));
   asked = [];
-  store = await openSqliteStore({ file: join(directory, 'store.db') });
+  failures = [];
+  store = await openSqliteStore({ file: join(directory, 'store.db'), onDiskFailure: ({ message }) => failures.push(message) });
   mock.method(fs, 'fdatasync', (_descriptor: number, done: Done) => asked.push(done));
   syncBuiltinESMExports();
 });
@@ -84,6 +86,7 @@ test('after a sync that failed nothing is acknowledged any more', async () => {
   await turn();
   assert.equal(first.state, 'rejected');
   await assert.rejects(commit(), /could not be synced to the disk: EIO/);
+  assert.equal(failures.length, 1, 'the owner is told once, so that the process can end');
 });
 
 test('accounts are durable when they are answered, too', async () => {

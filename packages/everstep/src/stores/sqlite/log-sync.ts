@@ -18,6 +18,7 @@ interface Waiter {
 
 export class LogSync {
   private readonly file: string;
+  private readonly onFailure: (error: Error) => void;
   private descriptor: number | null = null;
   private waiting: Waiter[] = [];
   private syncing = false;
@@ -25,9 +26,10 @@ export class LogSync {
   private broken: Error | null = null;
   private whenIdle: (() => void) | null = null;
 
-  /** `databaseFile` names the database; its log lies beside it. */
-  constructor(databaseFile: string) {
+  /** `databaseFile` names the database; its log lies beside it. `onFailure` is told once, when a sync failed. */
+  constructor(databaseFile: string, onFailure: (error: Error) => void = () => {}) {
     this.file = databaseFile;
+    this.onFailure = onFailure;
   }
 
   /** Resolves when everything that was committed before this call is on the disk. */
@@ -54,7 +56,10 @@ export class LogSync {
     this.waiting = [];
     this.syncing = true;
     const done = (error: Error | null): void => {
-      if (error) this.broken = new Error(`the store's log could not be synced to the disk: ${error.message}`, { cause: error });
+      if (error && !this.broken) {
+        this.broken = new Error(`the store's log could not be synced to the disk: ${error.message}`, { cause: error });
+        this.onFailure(this.broken);
+      }
       for (const waiter of waiters) {
         if (this.broken) waiter.reject(this.broken);
         else waiter.resolve();
