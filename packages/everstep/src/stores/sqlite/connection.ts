@@ -35,8 +35,8 @@ export interface Connection {
   /** Each statement is prepared once and kept by its caller. */
   prepare(sql: string): StatementSync;
   exec(sql: string): void;
-  /** Resolves when everything that was committed before is on the disk. */
-  durable(): Promise<void>;
+  /** Resolves when everything that was committed before is on the disk. `alone`: nothing else goes on. */
+  durable(alone?: boolean): Promise<void>;
   /** The SQL of every statement that was prepared. */
   readonly statements: readonly string[];
   close(): Promise<void>;
@@ -148,7 +148,7 @@ export function openConnection(file: string, onDiskFailure?: (error: Error) => v
       return database.prepare(sql);
     },
     exec: (sql) => database.exec(sql),
-    durable: () => log?.reached() ?? Promise.resolve(),
+    durable: (alone) => log?.reached(alone) ?? Promise.resolve(),
     async close() {
       if (!open) return;
       open = false;

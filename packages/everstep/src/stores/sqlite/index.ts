@@ -38,7 +38,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
   return {
     commit: async (units) => {
       const results = batches.commit(units);
-      await connection.durable();
+      await connection.durable(units.length === 1);
       return results;
     },
     loadRun: async ({ runKey }) => reader.loadRun(runKey),

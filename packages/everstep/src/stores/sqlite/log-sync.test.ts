@@ -5,6 +5,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, mock, test } from 'node:test';
+import type { CommitUnit } from '../../engine/writes.js';
 import type { Store } from '../../ports/store.js';
 import { openSqliteStore } from './index.js';
 
@@ -33,8 +34,9 @@ afterEach(async () => {
 });
 
 const flowControl = { key: 'k', parallelism: 1 };
-const commit = () =>
-  store.commit([{ guards: [], writes: [{ kind: 'put-flow-control', instanceId: 'qi_1', flowControl, at: 1 }] }]);
+const unit: CommitUnit = { guards: [], writes: [{ kind: 'put-flow-control', instanceId: 'qi_1', flowControl, at: 1 }] };
+/** Two units: what more than one run waits for. */
+const commit = () => store.commit([unit, unit]);
 
 function follow(promise: Promise<unknown>): { state: string } {
   const followed = { state: 'open' };
@@ -98,4 +100,29 @@ test('accounts are durable when they are answered, too', async () => {
   asked[0]?.(null);
   await turn();
   assert.equal(answer.state, 'resolved');
+});
+
+test('what one run alone waits for is synced on the spot, once the disk has proved quick', async () => {
+  const syncs: string[] = [];
+  mock.method(fs, 'fdatasync', (_descriptor: number, done: Done) => {
+    syncs.push('beside');
+    setImmediate(done, null);
+  });
+  mock.method(fs, 'fdatasyncSync', () => syncs.push('here'));
+  const clock = mock.method(performance, 'now', () => 0);
+  syncBuiltinESMExports();
+  await store.commit([unit]);
+  await store.commit([unit]);
+  await store.commit([unit, unit]);
+  assert.deepEqual(syncs, ['beside', 'here', 'beside']);
+  // From now on each sync takes 10 ms.
+  let now = 0;
+  clock.mock.mockImplementation(() => {
+    now += 10;
+    return now;
+  });
+  await store.commit([unit, unit]);
+  syncs.length = 0;
+  await store.commit([unit]);
+  assert.deepEqual(syncs, ['beside'], 'a slow disk holds nobody up');
 });
