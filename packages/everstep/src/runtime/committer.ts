@@ -19,6 +19,7 @@ export class Committer {
   private pending: Pending[] = [];
   private scheduled = false;
   private writing: Promise<void> = Promise.resolve();
+  private underWay = false;
 
   constructor(store: Store, clock: Clock) {
     this.store = store;
@@ -36,7 +37,7 @@ export class Committer {
       this.scheduled = true;
       this.clock.endOfTurn(() => {
         // Batches go to the store one after the other: order is part of what they mean.
-        this.writing = this.writing.then(() => this.flush());
+        this.writing = this.underWay ? this.writing.then(() => this.joined()).then(() => this.flush()) : this.flush();
       });
     });
   }
@@ -50,7 +51,18 @@ export class Committer {
     await this.writing;
   }
 
+  /** A batch that had to wait waits one turn more: what came in meanwhile, and has not been read yet, shares its commit. */
+  private joined(): Promise<void> {
+    return new Promise((resolve) => this.clock.endOfTurn(resolve));
+  }
+
   private async flush(): Promise<void> {
+    this.underWay = true;
+    await this.write();
+    this.underWay = false;
+  }
+
+  private async write(): Promise<void> {
     const batch = this.pending;
     this.pending = [];
     this.scheduled = false;
