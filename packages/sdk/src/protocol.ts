@@ -24,16 +24,18 @@ export const NATIVE_PREFIX = 'Svc-';
 /** Status with which an endpoint says that retrying cannot help (with `NonRetryable-Error: true`). */
 export const NON_RETRYABLE_STATUS = 489;
 
-export type StepType =
-  | 'Run'
-  | 'SleepFor'
-  | 'SleepUntil'
-  | 'Wait'
-  | 'Notify'
-  | 'Call'
-  | 'Invoke'
-  | 'CreateWebhook'
-  | 'WaitForWebhook';
+export const STEP_TYPES = [
+  'Run',
+  'SleepFor',
+  'SleepUntil',
+  'Wait',
+  'Notify',
+  'Call',
+  'Invoke',
+  'CreateWebhook',
+  'WaitForWebhook',
+] as const;
+export type StepType = (typeof STEP_TYPES)[number];
 
 /** One recorded step. `out` is the result as JSON text; absent when the step has none (undefined). */
 export interface JournalEntry {

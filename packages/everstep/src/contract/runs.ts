@@ -1,4 +1,5 @@
 /** Wire schemas of runs, their logs and their journals. */
+import { STEP_TYPES } from '@everstep/sdk/protocol';
 import Type, { type Static } from 'typebox';
 
 const CLOSED = { additionalProperties: false } as const;
@@ -6,25 +7,15 @@ const unixMs = (description: string) => Type.Integer({ format: 'int64', descript
 
 export const RUN_STATES = ['RUN_STARTED', 'RUN_SUCCESS', 'RUN_FAILED', 'RUN_CANCELED'] as const;
 export const STEP_STATES = ['STEP_SUCCESS', 'STEP_PROGRESS', 'STEP_RETRY', 'STEP_FAILED', 'STEP_CANCELED'] as const;
-export const STEP_TYPES = [
-  'Initial',
-  'Run',
-  'SleepFor',
-  'SleepUntil',
-  'Wait',
-  'Notify',
-  'Call',
-  'Invoke',
-  'CreateWebhook',
-  'WaitForWebhook',
-] as const;
+/** The initial step is the run's own; all others come of the step protocol. */
+const SHOWN_STEP_TYPES = ['Initial', ...STEP_TYPES] as const;
 
 export type RunState = (typeof RUN_STATES)[number];
 export type StepState = (typeof STEP_STATES)[number];
 
 export const RunStateSchema = Type.Enum([...RUN_STATES], { type: 'string' });
 const StepStateSchema = Type.Enum([...STEP_STATES], { type: 'string' });
-const StepTypeSchema = Type.Enum([...STEP_TYPES], { type: 'string' });
+const StepTypeSchema = Type.Enum([...SHOWN_STEP_TYPES], { type: 'string' });
 
 /** Identity of a run: an id may be used again after the run ended, so the time of creation belongs to it. */
 export const RunReferenceSchema = Type.Object(

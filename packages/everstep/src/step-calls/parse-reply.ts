@@ -12,6 +12,7 @@ import {
   type ProgressReply,
   type RefusedReply,
   type RunEnd,
+  STEP_TYPES,
   type StepReply,
   type StepRequest,
   type StepResult,
@@ -21,11 +22,7 @@ import { LIMITS } from '../config/limits.js';
 
 export type ParsedReply = { readonly ok: true; readonly reply: StepReply } | { readonly ok: false; readonly problem: string };
 
-const STEP_TYPES: ReadonlyMap<unknown, StepType> = new Map(
-  (
-    ['Run', 'SleepFor', 'SleepUntil', 'Wait', 'Notify', 'Call', 'Invoke', 'CreateWebhook', 'WaitForWebhook'] satisfies StepType[]
-  ).map((type) => [type, type]),
-);
+const KNOWN_STEP_TYPES: ReadonlyMap<unknown, StepType> = new Map(STEP_TYPES.map((type) => [type, type]));
 const REFUSALS: ReadonlyMap<unknown, RefusedReply['code']> = new Map(
   (['unsupported-protocol', 'journal-mismatch', 'bad-request'] satisfies RefusedReply['code'][]).map((code) => [code, code]),
 );
@@ -92,9 +89,8 @@ function jsonText(value: unknown, where: string): string | undefined {
 }
 
 function stepType(value: unknown, where: string): StepType {
-  const type = STEP_TYPES.get(value);
-  if (type === undefined)
-    throw new Problem(`${where} must be a step type (${[...STEP_TYPES.values()].join(', ')}), and is ${shown(value)}`);
+  const type = KNOWN_STEP_TYPES.get(value);
+  if (type === undefined) throw new Problem(`${where} must be a step type (${STEP_TYPES.join(', ')}), and is ${shown(value)}`);
   return type;
 }
 

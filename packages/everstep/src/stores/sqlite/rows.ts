@@ -1,4 +1,5 @@
 /** Rows as the types of the engine and the ports: the one place that knows both. */
+import { STEP_TYPES } from '@everstep/sdk/protocol';
 import type {
   DialectName,
   FailedAttempt,
@@ -20,17 +21,6 @@ const FAILURE_FUNCTION_STATES: readonly FailureFunctionState[] = [
   'CALLBACK_SUCCESS',
   'CALLBACK_FAIL',
   'CALLBACK_CANCELED',
-];
-const STEP_TYPES: readonly RecordedStep['type'][] = [
-  'Run',
-  'SleepFor',
-  'SleepUntil',
-  'Wait',
-  'Notify',
-  'Call',
-  'Invoke',
-  'CreateWebhook',
-  'WaitForWebhook',
 ];
 const CAUSES: readonly FailedAttempt['cause'][] = [
   'network',
