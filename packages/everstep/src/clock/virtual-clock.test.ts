@@ -1,0 +1,278 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import fc from 'fast-check';
+import { SimulatedClock } from '../simulation/simulated-clock.js';
+import { createVirtualClock, type VirtualClockOptions } from './virtual-clock.js';
+
+const START_MS = 1_000_000;
+const DAY_MS = 86_400_000;
+
+function world(options: Partial<VirtualClockOptions> = {}) {
+  const base = new SimulatedClock(START_MS);
+  const quiet = async () => {};
+  const clock = createVirtualClock({ base, quiet, maxInstants: 1_000, quietTimeoutMs: 5_000, ...options });
+  /** Lets turns of the event loop pass until the promise is settled. The base clock stands still. */
+  async function drive<Value>(promise: Promise<Value>): Promise<Value> {
+    let open = true;
+    const settled = promise.finally(() => {
+      open = false;
+    });
+    settled.catch(() => {});
+    while (open) {
+      base.runTurn();
+      await nextTurn();
+    }
+    return settled;
+  }
+  /** What happened, with the time at which it did, counted from the start. */
+  const events: (readonly [what: string, atMs: number])[] = [];
+  const note = (what: string) => events.push([what, clock.now() - START_MS]);
+  return { base, clock, drive, events, note };
+}
+
+/** Work that a test begins and ends by hand. */
+function handwork() {
+  let open = 0;
+  let waiting: (() => void)[] = [];
+  return {
+    begin: () => {
+      open++;
+      return () => {
+        open--;
+        if (open > 0) return;
+        for (const resolve of waiting) resolve();
+        waiting = [];
+      };
+    },
+    quiet: () => (open === 0 ? Promise.resolve() : new Promise<void>((resolve) => waiting.push(resolve))),
+  };
+}
+
+test('time runs with the base clock', () => {
+  const { base, clock, events, note } = world();
+  clock.setTimer(START_MS + 20, () => note('second'));
+  clock.setTimer(START_MS + 10, () => note('first'));
+  assert.ok(base.advance());
+  assert.ok(base.advance());
+  assert.deepEqual(events, [
+    ['first', 10],
+    ['second', 20],
+  ]);
+  assert.equal(base.advance(), false, 'nothing is left to wait for');
+});
+
+test('a move ends where it was asked to, by a length or at a point in time', async () => {
+  const { clock, drive } = world();
+  assert.deepEqual(await drive(clock.move({ byMs: 7 * DAY_MS })), { kind: 'moved', now: START_MS + 7 * DAY_MS, fired: 0 });
+  const atMs = START_MS + 30 * DAY_MS;
+  assert.deepEqual(await drive(clock.move({ atMs })), { kind: 'moved', now: atMs, fired: 0 });
+  assert.equal(clock.now(), atMs);
+});
+
+test('what falls due on the way happens in order, each at its own time, and so does what it leads to', async () => {
+  const { clock, drive, events, note } = world();
+  const naps = (name: string, everyMs: number, count: number) => {
+    if (count === 0) return;
+    clock.setTimer(clock.now() + everyMs, () => {
+      note(name);
+      naps(name, everyMs, count - 1);
+    });
+  };
+  naps('three', 3 * DAY_MS, 2);
+  naps('two', 2 * DAY_MS, 3);
+  clock.setTimer(START_MS + 8 * DAY_MS, () => note('late'));
+  const moved = await drive(clock.move({ byMs: 7 * DAY_MS }));
+  assert.deepEqual(
+    events.map(([what, atMs]) => [what, atMs / DAY_MS]),
+    [
+      ['two', 2],
+      ['three', 3],
+      ['two', 4],
+      ['three', 6],
+      ['two', 6],
+    ],
+  );
+  assert.deepEqual(moved, { kind: 'moved', now: START_MS + 7 * DAY_MS, fired: 5 });
+});
+
+test('timers in any order fire by their times', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.integer({ min: -5, max: 50 }), { maxLength: 30 }), async (times) => {
+      const { clock, drive } = world();
+      const fired: number[] = [];
+      times.forEach((time, index) => {
+        const takeBack = clock.setTimer(START_MS + time, () => fired.push(time));
+        if (index % 5 === 4) takeBack();
+      });
+      const expected = times.filter((_, index) => index % 5 !== 4).sort((a, b) => a - b);
+      await drive(clock.move({ byMs: 40 }));
+      assert.deepEqual(
+        fired,
+        expected.filter((time) => time <= 40),
+      );
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test('time does not move on before the service is quiet', async () => {
+  const work = handwork();
+  const { clock, drive, events, note } = world({ quiet: work.quiet });
+  let end = () => {};
+  clock.setTimer(START_MS + DAY_MS, () => {
+    note('delivered');
+    end = work.begin();
+  });
+  clock.setTimer(START_MS + 2 * DAY_MS, () => note('later'));
+  const move = clock.move({ byMs: 3 * DAY_MS });
+  for (let turn = 0; turn < 10; turn++) await drive(nextTurn());
+  assert.deepEqual(events, [['delivered', DAY_MS]]);
+  // What the delivery leads to is set at the time of the delivery, and comes before what was due later.
+  clock.setTimer(clock.now() + 1_000, () => note('next'));
+  end();
+  await drive(move);
+  assert.deepEqual(events, [
+    ['delivered', DAY_MS],
+    ['next', DAY_MS + 1_000],
+    ['later', 2 * DAY_MS],
+  ]);
+});
+
+test('what is under way is worked off before the first move of time', async () => {
+  const work = handwork();
+  const { clock, drive } = world({ quiet: work.quiet });
+  const end = work.begin();
+  const move = clock.move({ byMs: DAY_MS });
+  for (let turn = 0; turn < 10; turn++) await drive(nextTurn());
+  assert.equal(clock.now(), START_MS);
+  end();
+  await drive(move);
+  assert.equal(clock.now(), START_MS + DAY_MS);
+});
+
+test('while the service works, time goes on as the base clock does', async () => {
+  const work = handwork();
+  const { base, clock, drive, events, note } = world({ quiet: work.quiet });
+  let end = () => {};
+  clock.setTimer(START_MS + DAY_MS, () => {
+    end = work.begin();
+    clock.setTimer(clock.now() + 10, () => {
+      note('asked again');
+      end();
+    });
+  });
+  const move = clock.move({ byMs: DAY_MS });
+  for (let turn = 0; turn < 10; turn++) await drive(nextTurn());
+  assert.deepEqual(events, []);
+  assert.ok(base.advance());
+  assert.deepEqual(await drive(move), { kind: 'moved', now: START_MS + DAY_MS + 10, fired: 2 });
+  assert.deepEqual(events, [['asked again', DAY_MS + 10]]);
+});
+
+test('a service that does not become quiet ends the move in words, and the next one goes on from there', async () => {
+  const work = handwork();
+  const { base, clock, drive } = world({ quiet: work.quiet });
+  let end = () => {};
+  clock.setTimer(START_MS + DAY_MS, () => {
+    end = work.begin();
+  });
+  const move = clock.move({ byMs: 2 * DAY_MS });
+  for (let turn = 0; turn < 10; turn++) await drive(nextTurn());
+  assert.ok(base.advance(), 'the patience is over');
+  assert.deepEqual(await drive(move), { kind: 'not-quiet', now: START_MS + DAY_MS + 5_000, fired: 1, waitedMs: 5_000 });
+  end();
+  const again = await drive(clock.move({ atMs: START_MS + 2 * DAY_MS }));
+  assert.deepEqual(again, { kind: 'moved', now: START_MS + 2 * DAY_MS, fired: 0 });
+});
+
+test('moves that are asked for at once follow one after the other', async () => {
+  const { clock, drive, events, note } = world();
+  clock.setTimer(START_MS + DAY_MS, () => note('first day'));
+  clock.setTimer(START_MS + 2 * DAY_MS, () => note('second day'));
+  const [first, second] = await drive(Promise.all([clock.move({ byMs: DAY_MS }), clock.move({ byMs: DAY_MS })]));
+  assert.deepEqual(first, { kind: 'moved', now: START_MS + DAY_MS, fired: 1 });
+  assert.deepEqual(second, { kind: 'moved', now: START_MS + 2 * DAY_MS, fired: 1 });
+  assert.deepEqual(
+    events.map(([what]) => what),
+    ['first day', 'second day'],
+  );
+});
+
+test('time does not go back', async () => {
+  const { clock, drive } = world();
+  assert.deepEqual(await drive(clock.move({ atMs: START_MS - 1 })), { kind: 'in-the-past', now: START_MS });
+  assert.equal(clock.now(), START_MS);
+});
+
+test('a move by nothing works off what is due', async () => {
+  const { clock, drive, events, note } = world();
+  clock.setTimer(START_MS, () => note('due'));
+  clock.setTimer(START_MS + 1, () => note('not due'));
+  assert.deepEqual(await drive(clock.move({ byMs: 0 })), { kind: 'moved', now: START_MS, fired: 1 });
+  assert.deepEqual(events, [['due', 0]]);
+});
+
+test('a move over more instants than are allowed stops at the last of them', async () => {
+  const { clock, drive, events, note } = world({ maxInstants: 3 });
+  for (let day = 1; day <= 5; day++) clock.setTimer(START_MS + day * DAY_MS, () => note(`day ${day}`));
+  const stopped = await drive(clock.move({ byMs: 10 * DAY_MS }));
+  assert.deepEqual(stopped, { kind: 'too-many-instants', now: START_MS + 3 * DAY_MS, fired: 3, instants: 3 });
+  const rest = await drive(clock.move({ byMs: 7 * DAY_MS }));
+  assert.deepEqual(rest, { kind: 'moved', now: START_MS + 10 * DAY_MS, fired: 2 });
+  assert.equal(events.length, 5);
+});
+
+test('a move is given up when whoever asked for it is gone', async () => {
+  const work = handwork();
+  const { clock, drive } = world({ quiet: work.quiet });
+  const end = work.begin();
+  const control = new AbortController();
+  const move = clock.move({ byMs: DAY_MS }, control.signal);
+  await drive(nextTurn());
+  control.abort();
+  assert.deepEqual(await drive(move), { kind: 'given-up', now: START_MS, fired: 0 });
+  end();
+});
+
+test('a move that fails does not stop the next one', async () => {
+  let fails = true;
+  const quiet = async () => {
+    if (fails) throw new Error('the store is gone');
+  };
+  const { clock, drive } = world({ quiet });
+  await assert.rejects(drive(clock.move({ byMs: DAY_MS })), /the store is gone/);
+  fails = false;
+  assert.equal((await drive(clock.move({ byMs: DAY_MS }))).kind, 'moved');
+});
+
+test('upkeep that comes round every few minutes happens once in a move, and as usual otherwise', async () => {
+  const { base, clock, drive, events, note } = world();
+  const sweep = () => {
+    clock.upkeep.setTimer(clock.upkeep.now() + 300_000, () => {
+      note('sweep');
+      sweep();
+    });
+  };
+  sweep();
+  clock.setTimer(START_MS + DAY_MS, () => note('task'));
+  const moved = await drive(clock.move({ byMs: 2 * DAY_MS }));
+  assert.deepEqual(moved, { kind: 'moved', now: START_MS + 2 * DAY_MS, fired: 1 });
+  assert.ok(base.advance());
+  assert.deepEqual(events, [
+    ['task', DAY_MS],
+    ['sweep', 2 * DAY_MS],
+    ['sweep', 2 * DAY_MS + 300_000],
+  ]);
+});
+
+test('a timer that another one takes back at the same instant does not fire', async () => {
+  const { clock, drive, events, note } = world();
+  clock.setTimer(START_MS + 5, () => {
+    note('one');
+    takeBack();
+  });
+  const takeBack = clock.setTimer(START_MS + 5, () => note('other'));
+  assert.deepEqual(await drive(clock.move({ byMs: 10 })), { kind: 'moved', now: START_MS + 10, fired: 1 });
+  assert.deepEqual(events, [['one', 5]]);
+});
