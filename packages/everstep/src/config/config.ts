@@ -15,6 +15,8 @@ export interface Config {
   /** Absolute, or null for none. */
   readonly envFile: string | null;
   readonly demo: boolean;
+  /** Time can be moved on through the API. */
+  readonly virtualClock: boolean;
   readonly logLevel: LogLevel;
   /** Hosts, addresses and CIDRs that may be called though they are private. */
   readonly allowAddresses: readonly string[];
@@ -112,6 +114,7 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
     storeFile: read(SETTINGS.storeFile) ?? join(dataDir, 'everstep.db'),
     envFile: read(SETTINGS.envFile),
     demo: read(SETTINGS.demo) && mode === 'dev',
+    virtualClock: read(SETTINGS.virtualClock),
     logLevel: read(SETTINGS.logLevel),
     allowAddresses: read(SETTINGS.allowAddresses),
     allowLoopback: mode === 'dev',

@@ -49,6 +49,27 @@ export const LIMITS = Object.freeze({
   deduplicationWindowMs: 10 * MINUTE_MS,
   maxBatchItems: 100,
 
+  // waits and calls
+  maxWaitMs: 10 * 366 * DAY_MS,
+  defaultWaitMs: 7 * DAY_MS,
+  maxEventsPerWait: 100,
+  /** Events that a run has kept before it waits for them. */
+  maxKeptEvents: 1_000,
+  maxEventBytes: MiB,
+  maxCallUrlLength: 8 * KiB,
+  maxCallBodyBytes: 10 * MiB,
+  maxCallAnswerBytes: 10 * MiB,
+  maxInvokeDepth: 100,
+
+  // schedules
+  maxCronLength: 256,
+  maxSchedules: 10_000,
+
+  // what stands beside the runs
+  maxRedactedFields: 50,
+  maxHoldReasonLength: 512,
+  waitersPageMax: 1_000,
+
   // flow control
   maxParallelism: 10_000,
   maxRate: 1_000_000,
@@ -60,6 +81,15 @@ export const LIMITS = Object.freeze({
   deadLettersPageDefault: 100,
   deadLettersPageMax: 100,
   bulkMax: 50,
+
+  // a virtual clock
+  maxClockMoveMs: 10 * 366 * DAY_MS,
+  /** Up to here times have their usual forms: the end of the year 9999. */
+  maxClockTime: 253_402_300_799_999,
+  /** A schedule that ticks each minute falls due so often in ten weeks. */
+  maxClockInstants: 100_000,
+  /** How long the service may work on what fell due at one instant. */
+  clockQuietTimeoutMs: 2 * MINUTE_MS,
 
   // waiting for results
   defaultResultWaitMs: 30 * SECOND_MS,

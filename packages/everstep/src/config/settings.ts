@@ -67,6 +67,12 @@ function parseSwitch(text: string): boolean {
   throw new Error('must be 1 or 0');
 }
 
+function parseVirtualClock(text: string, { mode }: Surroundings): boolean {
+  const wanted = parseSwitch(text);
+  if (wanted && mode === 'serve') throw new Error('is for tests, and only `everstep dev` takes it: others rely on the time');
+  return wanted;
+}
+
 function isCidr(text: string): boolean {
   const [address = '', bits = '', ...rest] = text.split('/');
   const version = isIP(address);
@@ -151,6 +157,15 @@ export const SETTINGS = Object.freeze({
     defaultText: 'with it',
     fallback: ({ mode }) => mode === 'dev',
     parse: parseSwitch,
+  }),
+  virtualClock: setting({
+    env: 'EVERSTEP_VIRTUAL_CLOCK',
+    flag: '--virtual-clock',
+    option: 'virtualClock',
+    help: 'dev only: for tests, a clock that POST /v2/clock/advance moves on',
+    defaultText: 'the real time',
+    fallback: () => false,
+    parse: parseVirtualClock,
   }),
   logLevel: setting<LogLevel>({
     env: 'EVERSTEP_LOG_LEVEL',

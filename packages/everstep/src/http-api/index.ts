@@ -4,6 +4,7 @@ import type { Authority } from '../accounts/authority.js';
 import { DEFAULT_REGION, type Region } from '../config/regions.js';
 import type { Log } from '../ports/log.js';
 import type { Store } from '../ports/store.js';
+import type { VirtualTime } from '../ports/virtual-time.js';
 import type { WorkflowService } from '../runtime/workflow-service.js';
 import { createCursorSeal } from './cursor.js';
 import { openApiDocument } from './openapi.js';
@@ -24,6 +25,8 @@ export interface HttpApiDependencies {
   readonly isStopping?: () => boolean;
   /** Asked about workflow and callback URLs before a run is accepted. */
   readonly addressPolicy?: DestinationPolicy;
+  /** When the clock is virtual: moves it. */
+  readonly virtualTime?: VirtualTime;
   /** Of hosts that name none; eu-central-1 when absent. */
   readonly defaultRegion?: Region;
 }
@@ -54,6 +57,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     cursors: createCursorSeal(store.accounts),
     isStopping: dependencies.isStopping ?? (() => false),
     addressPolicy: dependencies.addressPolicy ?? null,
+    virtualTime: dependencies.virtualTime ?? null,
     openApi,
   };
   const app: FastifyInstance = createServer({

@@ -9,6 +9,7 @@ import type { ErrorCode } from '../contract/error-codes.js';
 import type { Dialect } from '../dialects/index.js';
 import type { Log } from '../ports/log.js';
 import type { Store } from '../ports/store.js';
+import type { VirtualTime } from '../ports/virtual-time.js';
 import type { WorkflowService } from '../runtime/workflow-service.js';
 import type { CursorSeal } from './cursor.js';
 import type { ReceivedHeaders } from './parameters/prefixed-headers.js';
@@ -30,6 +31,8 @@ export interface ApiContext {
   readonly cursors: CursorSeal;
   readonly isStopping: () => boolean;
   readonly addressPolicy: DestinationPolicy | null;
+  /** Null when the clock is the real one. */
+  readonly virtualTime: VirtualTime | null;
   readonly openApi: () => object;
 }
 

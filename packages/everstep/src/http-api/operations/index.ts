@@ -2,6 +2,7 @@
 import type { Operation } from '../operation.js';
 import { triggerRuns } from './batch-trigger.js';
 import { cancelRuns } from './cancel-runs.js';
+import { advanceClock, getClock, settleClock } from './clock.js';
 import { getDeadLetter, listDeadLetters } from './dead-letters.js';
 import { deleteDeadLetter, deleteDeadLetters } from './delete-dead-letters.js';
 import { getSigningKeys, listFlowControls, rotateSigningKeys } from './instance.js';
@@ -30,6 +31,9 @@ export const OPERATIONS: readonly Operation[] = Object.freeze([
   listFlowControls,
   getSigningKeys,
   rotateSigningKeys,
+  getClock,
+  advanceClock,
+  settleClock,
   getHealth,
   getReadiness,
   getOpenApi,
