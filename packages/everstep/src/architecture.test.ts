@@ -27,6 +27,7 @@ const PROTOCOL = '@everstep/sdk/protocol';
 const LIMITS_FILE = 'everstep/src/config/limits';
 const ENGINE = 'everstep/src/engine';
 const PORTS = 'everstep/src/ports';
+const ANSWERS = 'everstep/src/answers';
 const inEverstep = (...areas: string[]): string[] => areas.map((area) => `everstep/src/${area}`);
 
 const DIRECTIONS: readonly DirectionRule[] = [
@@ -34,8 +35,13 @@ const DIRECTIONS: readonly DirectionRule[] = [
   { area: PORTS, may: [`types ${ENGINE}`, PROTOCOL], because: 'a port says what is needed, in the terms of the engine' },
   {
     area: 'everstep/src/runtime',
-    may: [ENGINE, PORTS, LIMITS_FILE, PROTOCOL],
+    may: [ENGINE, PORTS, ANSWERS, LIMITS_FILE, PROTOCOL],
     because: 'the runtime drives any store and any way to call a step',
+  },
+  {
+    area: ANSWERS,
+    may: [`types ${ENGINE}`, LIMITS_FILE, PROTOCOL],
+    because: 'what an HTTP answer says is the same for a step, a call and a callback, whoever reads it',
   },
   {
     area: 'everstep/src/stores/sqlite',
@@ -49,7 +55,7 @@ const DIRECTIONS: readonly DirectionRule[] = [
   },
   {
     area: 'everstep/src/step-calls',
-    may: [`types ${ENGINE}`, PORTS, LIMITS_FILE, 'everstep/src/dialects', PROTOCOL, 'undici', NODE],
+    may: [`types ${ENGINE}`, PORTS, ANSWERS, LIMITS_FILE, 'everstep/src/dialects', PROTOCOL, 'undici', NODE],
     because: 'a way to call steps is exchangeable, so it knows nothing but its port',
   },
   {

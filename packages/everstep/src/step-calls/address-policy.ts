@@ -142,7 +142,7 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
     if (username !== '' || password !== '') {
       return {
         ok: false,
-        message: 'a URL with a user name or password in it is not called; send credentials in a forwarded header',
+        message: 'a URL with a user name or password in it is not called; send credentials in a header',
       };
     }
     const host = bareHost(hostname);

@@ -1,7 +1,7 @@
 /** What an endpoint's answer means: a reply, or a failed attempt and whether trying again can help. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { NON_RETRYABLE_STATUS, PROTOCOL_HEADER, PROTOCOL_VERSION } from '@everstep/sdk/protocol';
-import { LIMITS } from '../config/limits.js';
+import { describeRedirect, headerOf, keptOf, retryAdviceOf, snippetOf } from '../answers/http-advice.js';
 import type { DeliveryFailure } from '../engine/run.js';
 import type { StepAnswer, StepCall } from '../ports/step-caller.js';
 import type { HttpAnswer } from './exchange.js';
@@ -9,8 +9,6 @@ import { parseReply } from './parse-reply.js';
 
 const BACKOFF = { kind: 'backoff' } as const;
 const NEVER = { kind: 'never' } as const;
-const SNIPPET_LENGTH = 100;
-const MAX_SHOWN_HEADER_LENGTH = 300;
 
 const STATUS_WORDS: Readonly<Record<number, string>> = {
   400: 'the request was refused as malformed by something other than a workflow endpoint; is the workflow URL right?',
@@ -28,49 +26,22 @@ const STATUS_WORDS: Readonly<Record<number, string>> = {
   504: 'a gateway in front of the endpoint gave up waiting for it',
 };
 
-function valuesOf(headers: IncomingHttpHeaders): Record<string, readonly string[]> {
+/** An answer that could not be taken, or none at all. The same for a step call and for a message. */
+export type FailedAnswer = Extract<StepAnswer, { readonly kind: 'failure' }>;
+
+/** Every header with all its values. One named `__proto__` is left out: it would be no property, but change the object. */
+export function valuesOf(headers: IncomingHttpHeaders): Record<string, readonly string[]> {
   const values: Record<string, readonly string[]> = {};
   for (const [name, value] of Object.entries(headers)) {
-    if (value !== undefined) values[name] = typeof value === 'string' ? [value] : value;
+    if (value !== undefined && name !== '__proto__') values[name] = typeof value === 'string' ? [value] : value;
   }
   return values;
-}
-
-function headerOf(headers: IncomingHttpHeaders, name: string): string | undefined {
-  const value = headers[name.toLowerCase()];
-  const first = typeof value === 'string' ? value : value?.[0];
-  return first?.slice(0, MAX_SHOWN_HEADER_LENGTH);
-}
-
-/** The part of a body that is kept; a copy when it would keep a longer one alive. */
-function keptOf(body: Buffer): Buffer {
-  return body.length <= LIMITS.maxKeptResponseBytes ? body : Buffer.from(body.subarray(0, LIMITS.maxKeptResponseBytes));
-}
-
-/** The first characters of a body on one line. */
-function snippet(body: Buffer): string {
-  // Four bytes are the most that a character takes.
-  const text = body
-    .toString('utf8', 0, SNIPPET_LENGTH * 4)
-    .replace(/[\s\p{Cc}]+/gu, ' ')
-    .trim();
-  if (text === '') return 'an empty body';
-  const characters = [...text];
-  return `a body that begins with "${characters.slice(0, SNIPPET_LENGTH).join('')}"`;
 }
 
 function describeBody({ headers, body }: HttpAnswer): string {
   const encoding = headerOf(headers, 'content-encoding');
   const encoded = encoding && encoding !== 'identity' ? `, content-encoding ${encoding} (which was not asked for)` : '';
-  return `content-type ${headerOf(headers, 'content-type') ?? 'missing'}${encoded} and ${snippet(body)}`;
-}
-
-/** Delay that a Retry-After header asks for (seconds, or an HTTP date), bounded; undefined when it is absent or unreadable. */
-export function retryAfterMs(value: string | undefined, now: number): number | undefined {
-  const text = value?.trim();
-  if (text === undefined || text === '') return undefined;
-  const ms = /^\d+$/.test(text) ? Number(text) * 1000 : /^[A-Za-z]{3,9},? /.test(text) ? Date.parse(text) - now : Number.NaN;
-  return Number.isNaN(ms) ? undefined : Math.min(LIMITS.maxRetryDelayMs, Math.max(0, ms));
+  return `content-type ${headerOf(headers, 'content-type') ?? 'missing'}${encoded} and ${snippetOf(body)}`;
 }
 
 export interface ClassifyContext {
@@ -80,24 +51,19 @@ export interface ClassifyContext {
   readonly now: number;
 }
 
-function httpFailure(answer: HttpAnswer, { prefix, now }: ClassifyContext): Pick<DeliveryFailure, 'message' | 'retry'> {
+function httpFailure(answer: HttpAnswer, { now }: ClassifyContext): Pick<DeliveryFailure, 'message' | 'retry'> {
   const { status, headers, body } = answer;
   if (status >= 300 && status < 400) {
-    const location = headerOf(headers, 'location');
-    const where = location === undefined ? 'without a Location' : `to ${location}`;
     return {
-      message: `the endpoint answered with a redirect (${status}) ${where}; redirects are not followed: trigger the run with the final URL`,
+      message: `the endpoint answered ${describeRedirect(status, headers)}; redirects are not followed: trigger the run with the final URL`,
       retry: BACKOFF,
     };
   }
   const words = STATUS_WORDS[status];
-  const message = `the endpoint answered ${status}${words ? `: ${words}` : ''} (${snippet(body)})`;
-  if (status === NON_RETRYABLE_STATUS) {
-    const flag = headerOf(headers, `${prefix}NonRetryable-Error`) ?? headerOf(headers, 'NonRetryable-Error');
-    return { message, retry: flag?.toLowerCase() === 'true' ? NEVER : BACKOFF };
-  }
-  const delayMs = status === 429 || status === 503 ? retryAfterMs(headerOf(headers, 'retry-after'), now) : undefined;
-  return { message, retry: delayMs === undefined ? BACKOFF : { kind: 'after', delayMs } };
+  return {
+    message: `the endpoint answered ${status}${words ? `: ${words}` : ''} (${snippetOf(body)})`,
+    retry: retryAdviceOf(status, headers, now),
+  };
 }
 
 /** The meaning of a complete answer. */
@@ -149,18 +115,22 @@ export function failureWithoutAnswer(
   cause: DeliveryFailure['cause'],
   message: string,
   retry: DeliveryFailure['retry'] = BACKOFF,
-): StepAnswer {
+): FailedAnswer {
   return {
     kind: 'failure',
     failure: { cause, message, retry, status: null, responseHeaders: {}, responseBody: new Uint8Array(0) },
   };
 }
 
-/** An answer that was cut off at the limit. */
-export function answerTooLong({ status, headers, body }: HttpAnswer): StepAnswer {
-  const message = `the endpoint answered ${status} with more than ${LIMITS.maxReplyBytes} bytes (maxReplyBytes)`;
+/** An answer that came, but cannot be taken: too long, or not to be decoded. Another may be. */
+export function untakenAnswer({ status, headers, body }: HttpAnswer, message: string): FailedAnswer {
   return {
     kind: 'failure',
     failure: { cause: 'http', message, retry: BACKOFF, status, responseHeaders: valuesOf(headers), responseBody: keptOf(body) },
   };
+}
+
+/** An answer that was cut off at the limit, with the name of that. */
+export function answerTooLong(answer: HttpAnswer, maxBytes: number, limit: string): FailedAnswer {
+  return untakenAnswer(answer, `the endpoint answered ${answer.status} with more than ${maxBytes} bytes (${limit})`);
 }

@@ -1,14 +1,16 @@
-/** A real endpoint on a free port, and callers to call it with. One for each test file. */
+/** A real endpoint on a free port, and what calls it. One for each test file. */
 import assert from 'node:assert/strict';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after } from 'node:test';
 import type { StepRequest } from '@everstep/sdk/protocol';
 import type { DeliveryFailure } from '../engine/run.js';
+import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
 import type { StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
 import { SeededRandom } from '../simulation/seeded-random.js';
 import { createAddressPolicy } from './address-policy.js';
-import { createHttpStepCaller, type HttpStepCallerOptions } from './http-step-caller.js';
+import { createHttpMessageSender } from './http-message-sender.js';
+import { createHttpStepCaller, type OutboundOptions } from './http-step-caller.js';
 
 export const NOW = Date.now();
 export const KEYS = { current: 'sig_current', next: 'sig_next' };
@@ -22,16 +24,20 @@ export const REPLY = {
   planned: [{ stepId: 1, name: 'a', type: 'Run' }],
 };
 
-export function callerWith(changes: Partial<HttpStepCallerOptions> = {}): StepCaller {
-  return createHttpStepCaller({
+export function outboundOptions(changes: Partial<OutboundOptions> = {}): OutboundOptions {
+  return {
     signingKeys: () => KEYS,
     addressPolicy: createAddressPolicy({ allowLoopback: true, allow: [] }),
     now: () => NOW,
     random: new SeededRandom(1),
     log: { debug() {}, info() {}, warn() {}, error() {} },
     ...changes,
-  });
+  };
 }
+
+export const callerWith = (changes: Partial<OutboundOptions> = {}): StepCaller => createHttpStepCaller(outboundOptions(changes));
+export const senderWith = (changes: Partial<OutboundOptions> = {}): MessageSender & { close(): Promise<void> } =>
+  createHttpMessageSender(outboundOptions(changes));
 
 export interface Received {
   readonly method: string;
@@ -70,8 +76,10 @@ export const endpoint = {
 };
 
 export const caller = callerWith();
+export const sender = senderWith();
 after(async () => {
   await caller.close();
+  await sender.close();
   server.closeAllConnections();
   server.close();
 });
@@ -100,13 +108,28 @@ export function stepCall(changes: Partial<StepCall> = {}): StepCall {
   };
 }
 
+export function message(changes: Partial<Message> = {}): Message {
+  return {
+    instanceId: 'qi_1',
+    dialect: 'native',
+    method: 'POST',
+    url: `${endpoint.origin}/hook?x=1`,
+    headers: {},
+    body: null,
+    timeoutMs: 5_000,
+    maxAnswerBytes: 64 * 1024,
+    signed: false,
+    ...changes,
+  };
+}
+
 export async function callWith(respond: Respond, changes: Partial<StepCall> = {}): Promise<StepAnswer> {
   endpoint.respond = respond;
   endpoint.received = [];
   return caller.call(stepCall(changes), new AbortController().signal);
 }
 
-export function failureOf(answer: StepAnswer): DeliveryFailure {
+export function failureOf(answer: StepAnswer | MessageAnswer): DeliveryFailure {
   assert.equal(answer.kind, 'failure');
   return answer.failure;
 }

@@ -1,5 +1,5 @@
 /**
- * One HTTP exchange: a request with a body, an answer read up to a limit.
+ * One HTTP exchange: a request, an answer read up to a limit.
  *
  * Through `dispatch`, the layer under undici's `request`: the answer is
  * collected chunk by chunk without a stream object around it, which at this
@@ -8,11 +8,15 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher, Pool } from 'undici';
 
+export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
+export type Method = (typeof METHODS)[number];
+
 export interface ExchangeRequest {
+  readonly method: Method;
   readonly path: string;
   /** Names and values in turns. */
   readonly headers: string[];
-  readonly body: Uint8Array;
+  readonly body: Uint8Array | null;
   /** For the whole exchange, from waiting for a connection to the last byte. */
   readonly timeoutMs: number;
   readonly maxAnswerBytes: number;
@@ -106,10 +110,8 @@ class Exchange implements Dispatcher.DispatchHandler {
 export function exchange(pool: Pool, request: ExchangeRequest, signal: AbortSignal): Promise<ExchangeOutcome> {
   if (signal.aborted) return Promise.resolve({ kind: 'given-up' });
   return new Promise((resolve) => {
-    const { path, headers, body } = request;
-    pool.dispatch(
-      { path, method: 'POST', headers, body: Buffer.from(body.buffer, body.byteOffset, body.byteLength) },
-      new Exchange(request, signal, resolve),
-    );
+    const { method, path, headers, body } = request;
+    const bytes = body && Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+    pool.dispatch({ path, method, headers, body: bytes }, new Exchange(request, signal, resolve));
   });
 }

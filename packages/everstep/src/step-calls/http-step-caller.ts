@@ -4,21 +4,18 @@ import { DIALECTS } from '../dialects/index.js';
 import type { Log } from '../ports/log.js';
 import type { Random } from '../ports/random.js';
 import type { StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
-import { type AddressPolicy, BlockedAddressError } from './address-policy.js';
+import type { AddressPolicy } from './address-policy.js';
 import { answerTooLong, classifyAnswer, failureWithoutAnswer } from './classify.js';
-import { CONNECT_TIMEOUT_MS, Connections } from './connections.js';
-import { type ExchangeOutcome, exchange } from './exchange.js';
-import { describeNetworkError, networkErrorCode } from './network-errors.js';
-import { forwardedPairs, headerValueOfUrl, requestHeaders } from './request-headers.js';
+import { Destinations, type TargetVerdict } from './destinations.js';
+import { forwardedPairs, requestHeaders } from './request-headers.js';
 import { signRequest } from './signature.js';
-import { SERVICE_VERSION } from './version.js';
+import { USER_AGENT } from './version.js';
 
-const USER_AGENT = `Everstep/${SERVICE_VERSION}`;
-const NEVER = { kind: 'never' } as const;
 /** Workflow URLs whose parts are kept; beyond it they are read again. */
 const MAX_TARGETS = 1_000;
 
-export interface HttpStepCallerOptions {
+/** What everything that sends requests needs. */
+export interface OutboundOptions {
   /** Signing keys of an instance: they always exist. Throws when it does not know the instance. */
   readonly signingKeys: (instanceId: string) => { readonly current: string; readonly next: string };
   readonly addressPolicy: AddressPolicy;
@@ -28,21 +25,16 @@ export interface HttpStepCallerOptions {
   readonly log: Log;
 }
 
-type Target =
-  | { readonly ok: true; readonly url: string; readonly origin: string; readonly host: string; readonly path: string }
-  | { readonly ok: false; readonly message: string };
-
-class HttpStepCaller implements StepCaller {
-  private readonly options: HttpStepCallerOptions;
-  private readonly connections: Connections;
-  private readonly targets = new Map<string, Target>();
+export class HttpStepCaller implements StepCaller {
+  private readonly options: OutboundOptions;
+  private readonly destinations: Destinations;
+  private readonly targets = new Map<string, TargetVerdict>();
   /** A run's headers are one object for all its calls, so they are sifted once. */
   private readonly forwarded = new WeakMap<Readonly<Record<string, string>>, readonly string[]>();
-  private closed = false;
 
-  constructor(options: HttpStepCallerOptions) {
+  constructor(options: OutboundOptions, destinations: Destinations) {
     this.options = options;
-    this.connections = new Connections(options.addressPolicy);
+    this.destinations = destinations;
   }
 
   async call(call: StepCall, signal: AbortSignal): Promise<StepAnswer> {
@@ -55,16 +47,15 @@ class HttpStepCaller implements StepCaller {
     }
   }
 
-  async close(): Promise<void> {
-    this.closed = true;
-    await this.connections.close();
+  close(): Promise<void> {
+    return this.destinations.close();
   }
 
   private async deliver(call: StepCall, signal: AbortSignal): Promise<StepAnswer> {
-    if (this.closed) return failureWithoutAnswer('network', 'the service is stopping');
-    const target = this.targetOf(call.workflowUrl);
-    if (!target.ok) return this.blocked(call, target.message);
-    const { options } = this;
+    const { options, destinations } = this;
+    const verdict = this.targetOf(call.workflowUrl);
+    if (!verdict.ok) return destinations.blocked(call.instanceId, verdict.message);
+    const { target } = verdict;
     const { prefix } = DIALECTS[call.dialect];
     const body = Buffer.from(JSON.stringify(call.request));
     const signature = signRequest({
@@ -82,57 +73,29 @@ class HttpStepCaller implements StepCaller {
       userAgent: USER_AGENT,
       signature,
     });
-    const { pool, release } = this.connections.acquire(target.origin);
-    let outcome: ExchangeOutcome;
-    try {
-      const { timeoutMs } = call;
-      outcome = await exchange(
-        pool,
-        { path: target.path, headers, body, timeoutMs, maxAnswerBytes: LIMITS.maxReplyBytes },
-        signal,
-      );
-    } finally {
-      release();
-    }
+    const outcome = await destinations.ask(
+      call.instanceId,
+      target,
+      { method: 'POST', path: target.path, headers, body, timeoutMs: call.timeoutMs, maxAnswerBytes: LIMITS.maxReplyBytes },
+      signal,
+    );
     switch (outcome.kind) {
       case 'answered':
         return classifyAnswer(outcome.answer, { call, prefix, now: options.now() });
       case 'too-long':
-        return answerTooLong(outcome.answer);
-      case 'timed-out':
-        return failureWithoutAnswer('timeout', `the endpoint did not answer within ${call.timeoutMs} ms`);
-      case 'given-up':
-        return failureWithoutAnswer('network', 'given up');
-      case 'broken':
-        return this.broken(call, outcome.error, target.host);
+        return answerTooLong(outcome.answer, LIMITS.maxReplyBytes, 'maxReplyBytes');
+      case 'failure':
+        return outcome;
     }
   }
 
-  private broken(call: StepCall, error: Error, host: string): StepAnswer {
-    if (error instanceof BlockedAddressError) return this.blocked(call, error.message);
-    if (networkErrorCode(error) === 'UND_ERR_CONNECT_TIMEOUT') {
-      return failureWithoutAnswer('timeout', `could not reach ${host}: no connection within ${CONNECT_TIMEOUT_MS} ms`);
-    }
-    return failureWithoutAnswer('network', describeNetworkError(error, host));
-  }
-
-  private blocked(call: StepCall, message: string): StepAnswer {
-    this.options.log.warn({ instanceId: call.instanceId, reason: message }, 'a delivery to a blocked address was refused');
-    return failureWithoutAnswer('blocked-address', message, NEVER);
-  }
-
-  private targetOf(workflowUrl: string): Target {
+  private targetOf(workflowUrl: string): TargetVerdict {
     const known = this.targets.get(workflowUrl);
     if (known) return known;
-    const verdict = this.options.addressPolicy.check(workflowUrl);
-    let target: Target = verdict.ok ? { ok: false, message: 'the workflow URL cannot be read' } : verdict;
-    if (verdict.ok) {
-      const { origin, host, pathname, search } = new URL(workflowUrl);
-      target = { ok: true, url: headerValueOfUrl(workflowUrl), origin, host, path: pathname + search };
-    }
+    const verdict = this.destinations.targetOf(workflowUrl);
     if (this.targets.size >= MAX_TARGETS) this.targets.clear();
-    this.targets.set(workflowUrl, target);
-    return target;
+    this.targets.set(workflowUrl, verdict);
+    return verdict;
   }
 
   private forwardedOf(headers: Readonly<Record<string, string>>, prefix: string): readonly string[] {
@@ -144,7 +107,7 @@ class HttpStepCaller implements StepCaller {
   }
 }
 
-/** The caller keeps connections open until `close`. */
-export function createHttpStepCaller(options: HttpStepCallerOptions): StepCaller {
-  return new HttpStepCaller(options);
+/** A caller with connections of its own, which it keeps open until `close`. */
+export function createHttpStepCaller(options: OutboundOptions): StepCaller {
+  return new HttpStepCaller(options, new Destinations(options));
 }

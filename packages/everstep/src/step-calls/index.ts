@@ -1,2 +1,4 @@
 export { type AddressPolicy, type AddressPolicyOptions, type AddressVerdict, createAddressPolicy } from './address-policy.js';
-export { createHttpStepCaller, type HttpStepCallerOptions } from './http-step-caller.js';
+export { createHttpMessageSender } from './http-message-sender.js';
+export { createHttpStepCaller, type OutboundOptions } from './http-step-caller.js';
+export { createOutbound, type Outbound } from './outbound.js';

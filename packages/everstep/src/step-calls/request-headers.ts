@@ -28,6 +28,12 @@ const RESERVED: ReadonlySet<string> = new Set([
   'user-agent',
 ]);
 
+/** Why no request can carry a header; null when one can. */
+export function whyNoHeader(name: string, value: string): string | null {
+  if (!TOKEN.test(name)) return 'that is no name of a header';
+  return VALUE.test(value) ? null : 'its value has characters that no header can carry';
+}
+
 /** Whether a user's header may be sent along. `name` in lower case. */
 export function mayForward(name: string, value: string, prefix: string): boolean {
   return TOKEN.test(name) && VALUE.test(value) && !RESERVED.has(name) && !name.startsWith(prefix.toLowerCase());
@@ -43,7 +49,7 @@ export function forwardedPairs(headers: Readonly<Record<string, string>>, prefix
 }
 
 /** A value as it is where a header can carry it, else percent-encoded. */
-function headerValue(text: string): string {
+export function headerValue(text: string): string {
   return VALUE.test(text) ? text : encodeURIComponent(text.replace(/[\ud800-\udfff]/gu, '\ufffd'));
 }
 

@@ -10,3 +10,6 @@ function readVersion(): string {
 }
 
 export const SERVICE_VERSION = readVersion();
+
+/** What requests call themselves. */
+export const USER_AGENT = `Everstep/${SERVICE_VERSION}`;

@@ -1,0 +1,65 @@
+/** What an HTTP answer that is no success says: whether trying again can help, and its body in few words. Whoever asked. */
+import { NON_RETRYABLE_STATUS } from '@everstep/sdk/protocol';
+import { LIMITS } from '../config/limits.js';
+import type { DeliveryFailure } from '../engine/run.js';
+
+const BACKOFF = { kind: 'backoff' } as const;
+const NEVER = { kind: 'never' } as const;
+const NON_RETRYABLE_HEADER = /^(?:[a-z0-9]+-)?nonretryable-error$/;
+const SNIPPET_LENGTH = 100;
+const MAX_SHOWN_HEADER_LENGTH = 300;
+
+/** Header values as an answer may carry them, by lower-case name. */
+export type AnswerHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/** The first value of a header, shortened to what may be shown. */
+export function headerOf(headers: AnswerHeaders, name: string): string | undefined {
+  const value = headers[name.toLowerCase()];
+  const first = typeof value === 'string' ? value : value?.[0];
+  return first?.slice(0, MAX_SHOWN_HEADER_LENGTH);
+}
+
+/** Delay that a Retry-After header asks for (seconds, or an HTTP date), bounded; undefined when it is absent or unreadable. */
+function retryAfterMs(value: string | undefined, now: number): number | undefined {
+  const text = value?.trim();
+  if (text === undefined || text === '') return undefined;
+  const ms = /^\d+$/.test(text) ? Number(text) * 1000 : /^[A-Za-z]{3,9},? /.test(text) ? Date.parse(text) - now : Number.NaN;
+  return Number.isNaN(ms) ? undefined : Math.min(LIMITS.maxRetryDelayMs, Math.max(0, ms));
+}
+
+/** NonRetryable-Error: true, bare or with the prefix of any dialect. */
+function saysNever(headers: AnswerHeaders): boolean {
+  return Object.keys(headers).some(
+    (name) => NON_RETRYABLE_HEADER.test(name) && headerOf(headers, name)?.trim().toLowerCase() === 'true',
+  );
+}
+
+/** Whether and when to try again after an answer that is neither a success nor a redirect. `now` in Unix ms. */
+export function retryAdviceOf(status: number, headers: AnswerHeaders, now: number): DeliveryFailure['retry'] {
+  if (status === NON_RETRYABLE_STATUS) return saysNever(headers) ? NEVER : BACKOFF;
+  const delayMs = status === 429 || status === 503 ? retryAfterMs(headerOf(headers, 'retry-after'), now) : undefined;
+  return delayMs === undefined ? BACKOFF : { kind: 'after', delayMs };
+}
+
+/** `with a redirect (302) to https://...`, as it follows on "answered". */
+export function describeRedirect(status: number, headers: AnswerHeaders): string {
+  const location = headerOf(headers, 'location');
+  return `with a redirect (${status}) ${location === undefined ? 'without a Location' : `to ${location}`}`;
+}
+
+/** The first characters of a body on one line. */
+export function snippetOf(body: Uint8Array): string {
+  // Four bytes are the most that a character takes.
+  const text = Buffer.from(body.buffer, body.byteOffset, Math.min(body.byteLength, SNIPPET_LENGTH * 4))
+    .toString('utf8')
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .trim();
+  if (text === '') return 'an empty body';
+  const characters = [...text];
+  return `a body that begins with "${characters.slice(0, SNIPPET_LENGTH).join('')}"`;
+}
+
+/** The part of a body that is kept; a copy when it would keep a longer one alive. */
+export function keptOf(body: Uint8Array): Uint8Array {
+  return body.byteLength <= LIMITS.maxKeptResponseBytes ? body : new Uint8Array(body.subarray(0, LIMITS.maxKeptResponseBytes));
+}

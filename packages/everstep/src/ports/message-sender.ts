@@ -1,0 +1,39 @@
+/**
+ * How a plain HTTP message leaves the service: the request of a `call` step, a
+ * failure callback. Unlike a step call its answer is no protocol: whatever
+ * status comes back is an answer.
+ */
+import type { DeliveryFailure, DialectName } from '../engine/run.js';
+
+export interface Message {
+  readonly instanceId: string;
+  readonly dialect: DialectName;
+  readonly method: string;
+  readonly url: string;
+  /** Names and values as the sender should send them; those of the hop are left out. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Headers of the service's own: names without the prefix, which is the dialect's. They win over `headers`. */
+  readonly serviceHeaders?: Readonly<Record<string, string>>;
+  readonly body: Uint8Array | null;
+  readonly timeoutMs: number;
+  /** An answer with a longer body is a failure. */
+  readonly maxAnswerBytes: number;
+  /** Sign it with the instance's key (what goes to the user's own endpoints); never for third parties. */
+  readonly signed: boolean;
+}
+
+export type MessageAnswer =
+  | {
+      readonly kind: 'answered';
+      readonly status: number;
+      /** Lower-case names. */
+      readonly headers: Readonly<Record<string, readonly string[]>>;
+      readonly body: Uint8Array;
+    }
+  /** No answer, or none that could be taken: network, timeout, too long, an address that may not be called. */
+  | { readonly kind: 'failure'; readonly failure: DeliveryFailure };
+
+export interface MessageSender {
+  /** Never rejects. `signal` gives the message up. */
+  send(message: Message, signal: AbortSignal): Promise<MessageAnswer>;
+}

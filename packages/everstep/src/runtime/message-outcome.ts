@@ -1,0 +1,26 @@
+/** What came of a message, in the terms of the engine: the answer of a call or of a failure callback as an attempt. */
+import { describeRedirect, keptOf, retryAdviceOf, snippetOf } from '../answers/http-advice.js';
+import type { DeliveryFailure } from '../engine/run.js';
+import type { MessageAnswer } from '../ports/message-sender.js';
+
+/**
+ * Why the attempt failed; null when it succeeded, that is with any 2xx. A
+ * redirect is not followed, and would be the same the next time. `now` in
+ * Unix ms.
+ */
+export function messageFailureOf(answer: MessageAnswer, now: number): DeliveryFailure | null {
+  if (answer.kind === 'failure') return answer.failure;
+  const { status, headers, body } = answer;
+  if (status >= 200 && status < 300) return null;
+  const redirected = status >= 300 && status < 400;
+  return {
+    cause: 'http',
+    message: redirected
+      ? `the endpoint answered ${describeRedirect(status, headers)}; redirects are not followed: use the final URL`
+      : `the endpoint answered ${status} (${snippetOf(body)})`,
+    status,
+    responseHeaders: headers,
+    responseBody: keptOf(body),
+    retry: redirected ? { kind: 'never' } : retryAdviceOf(status, headers, now),
+  };
+}

@@ -1,0 +1,65 @@
+/** Bodies of answers that came encoded, although identity was asked for or because the request asked for it. */
+import { promisify } from 'node:util';
+import zlib from 'node:zlib';
+import type { HttpAnswer } from './exchange.js';
+
+const gunzip = promisify(zlib.gunzip);
+const brotliDecompress = promisify(zlib.brotliDecompress);
+const inflate = promisify(zlib.inflate);
+const inflateRaw = promisify(zlib.inflateRaw);
+
+type Decoder = (body: Buffer, options: { readonly maxOutputLength: number }) => Promise<Buffer>;
+
+const ZLIB_METHOD = 8;
+const DECODERS: Readonly<Record<string, Decoder>> = {
+  gzip: gunzip,
+  'x-gzip': gunzip,
+  br: brotliDecompress,
+  // Some servers mean deflate without the frame of zlib, whose first byte names the method.
+  deflate: (body, options) => (((body[0] ?? 0) & 0x0f) === ZLIB_METHOD ? inflate(body, options) : inflateRaw(body, options)),
+};
+/** Each takes up to the whole limit of memory and time. */
+const MAX_ENCODINGS = 3;
+
+export type Decoded =
+  | { readonly kind: 'decoded'; readonly answer: HttpAnswer }
+  /** It decodes to more than the limit. */
+  | { readonly kind: 'too-long' }
+  | { readonly kind: 'undecodable'; readonly encoding: string; readonly why: string };
+
+function encodingsOf(answer: HttpAnswer): readonly string[] {
+  const headers: NodeJS.Dict<string | string[]> = answer.headers;
+  return [headers['content-encoding'] ?? '']
+    .flat()
+    .join(',')
+    .split(',')
+    .map((encoding) => encoding.trim().toLowerCase())
+    .filter((encoding) => encoding !== '' && encoding !== 'identity');
+}
+
+function codeOf(error: unknown): string {
+  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code;
+  return error instanceof Error ? error.message : String(error);
+}
+
+/**
+ * The answer as if it had not been encoded, without the headers that spoke of
+ * the encoded body. What is encoded in a way that is not known here stays as
+ * it is, headers and all. Never more than `maxBytes` are decoded.
+ */
+export async function decodeAnswer(answer: HttpAnswer, maxBytes: number): Promise<Decoded> {
+  const encodings = encodingsOf(answer);
+  if (encodings.length === 0 || encodings.length > MAX_ENCODINGS || answer.body.length === 0) return { kind: 'decoded', answer };
+  if (!encodings.every((encoding) => Object.hasOwn(DECODERS, encoding))) return { kind: 'decoded', answer };
+  let { body } = answer;
+  for (const encoding of encodings.toReversed()) {
+    try {
+      body = (await DECODERS[encoding]?.(body, { maxOutputLength: maxBytes })) ?? body;
+    } catch (error) {
+      const code = codeOf(error);
+      return code === 'ERR_BUFFER_TOO_LARGE' ? { kind: 'too-long' } : { kind: 'undecodable', encoding, why: code };
+    }
+  }
+  const { 'content-encoding': _encoding, 'content-length': _length, ...headers } = answer.headers;
+  return { kind: 'decoded', answer: { ...answer, headers, body } };
+}

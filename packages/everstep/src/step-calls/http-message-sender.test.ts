@@ -1,0 +1,302 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import net, { type AddressInfo } from 'node:net';
+import { after, test } from 'node:test';
+import { jwtVerify } from 'jose';
+import type { Message, MessageAnswer } from '../ports/message-sender.js';
+import { answering, endpoint, KEYS, message, NOW, type Respond, sender } from './endpoint.fixture.js';
+
+type Answered = Extract<MessageAnswer, { readonly kind: 'answered' }>;
+
+async function sendTo(respond: Respond, changes: Partial<Message> = {}): Promise<Answered> {
+  endpoint.respond = respond;
+  endpoint.received = [];
+  const answer = await sender.send(message(changes), new AbortController().signal);
+  assert.equal(answer.kind, 'answered', answer.kind === 'failure' ? answer.failure.message : '');
+  return answer;
+}
+
+const textOf = (answer: Answered): string => Buffer.from(answer.body).toString();
+/** Every byte value, over and over. */
+const anyBytes = (length: number): Buffer => Buffer.from(Uint8Array.from({ length }, (_, i) => (i * 7 + (i >> 8)) & 0xff));
+
+/** A server that sends these bytes on every connection, once it has been asked. */
+async function rawServer(parts: readonly string[]): Promise<string> {
+  const server = net.createServer((socket) => {
+    socket.once('data', () => {
+      for (const part of parts) socket.write(part, 'latin1');
+    });
+    socket.on('error', () => {});
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  after(() => server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+}
+
+test('a message goes out with its method, its URL and its body, and every status is an answer', async () => {
+  const bodies: readonly (readonly [method: string, sent: string | null])[] = [
+    ['GET', null],
+    ['POST', 'a=1'],
+    ['PUT', '{}'],
+    ['PATCH', 'x'],
+    ['DELETE', null],
+    ['DELETE', 'which'],
+    ['OPTIONS', null],
+    ['GET', 'a body all the same'],
+    ['post', ''],
+  ];
+  let status = 200;
+  for (const [method, sent] of bodies) {
+    status += 33;
+    const body = sent === null ? null : Buffer.from(sent);
+    const answer = await sendTo(answering(status, { 'x-a': 'b' }, 'fine'), { method, body });
+    assert.equal(answer.status, status);
+    assert.deepEqual(answer.headers['x-a'], ['b']);
+    assert.equal(textOf(answer), 'fine');
+    assert.equal(endpoint.received.length, 1);
+    assert.equal(endpoint.received[0]?.method, method.toUpperCase());
+    assert.equal(endpoint.received[0]?.url, '/hook?x=1');
+    assert.equal(endpoint.received[0]?.body.toString(), sent ?? '');
+  }
+});
+
+test('an answer to HEAD has its headers and no body, even where it says that it is encoded', async () => {
+  const headers = { 'content-length': '1234', 'content-encoding': 'gzip', etag: '"1"' };
+  const answer = await sendTo(answering(200, headers), { method: 'HEAD' });
+  assert.equal(endpoint.received[0]?.method, 'HEAD');
+  assert.equal(answer.body.byteLength, 0);
+  assert.deepEqual(answer.headers['content-length'], ['1234']);
+  assert.deepEqual(answer.headers['content-encoding'], ['gzip']);
+  assert.deepEqual(answer.headers.etag, ['"1"']);
+});
+
+test('204 and 304 have no body', async () => {
+  for (const status of [204, 304]) {
+    const answer = await sendTo(answering(status, {}));
+    assert.equal(answer.status, status);
+    assert.equal(answer.body.byteLength, 0);
+  }
+});
+
+test('a redirect is an answer and is not followed', async () => {
+  for (const status of [301, 302, 303, 307, 308]) {
+    const answer = await sendTo(answering(status, { location: `${endpoint.origin}/elsewhere` }));
+    assert.equal(answer.status, status);
+    assert.deepEqual(answer.headers.location, [`${endpoint.origin}/elsewhere`]);
+    assert.equal(endpoint.received.length, 1);
+  }
+});
+
+test('headers of an answer come with lower-case names and all their values', async () => {
+  const answer = await sendTo((response) => {
+    response.writeHead(200, { 'X-Mixed-Case': 'Yes', 'Set-Cookie': ['a=1; Path=/', 'b=2'] }).end();
+  });
+  assert.deepEqual(answer.headers['x-mixed-case'], ['Yes']);
+  assert.deepEqual(answer.headers['set-cookie'], ['a=1; Path=/', 'b=2']);
+});
+
+test('a header named like a part of every object is a header like any other, or left out', async () => {
+  const url = await rawServer(['HTTP/1.1 200 OK\r\n__proto__: x\r\nconstructor: y\r\nx-a: z\r\ncontent-length: 2\r\n\r\nok']);
+  const { headers } = await sendTo(answering(200, {}), { url });
+  assert.deepEqual(Object.entries(headers), [
+    ['constructor', ['y']],
+    ['x-a', ['z']],
+    ['content-length', ['2']],
+  ]);
+  assert.equal(Object.getPrototypeOf(headers), Object.prototype);
+});
+
+test('the headers of the message are sent; those of the connection and of framing are left out', async () => {
+  await sendTo(answering(200, {}), {
+    body: Buffer.from('hello'),
+    headers: {
+      Host: 'evil.example',
+      'Content-Length': '1',
+      'Transfer-Encoding': 'chunked',
+      Connection: 'close',
+      'Keep-Alive': 'timeout=1',
+      'Proxy-Authorization': 'Basic x',
+      'Proxy-Connection': 'close',
+      TE: 'trailers',
+      Trailer: 'x-t',
+      Upgrade: 'h2c',
+      Expect: '100-continue',
+      'Content-Type': 'text/csv',
+      'content-encoding': 'aws-chunked',
+      Authorization: 'Bearer x',
+      'X-Latin': 'café',
+      'Svc-Retries': '3',
+      cookie: 'a=1; b=2',
+      'x-empty': '',
+    },
+  });
+  const [request] = endpoint.received;
+  const headers = request?.headers ?? {};
+  assert.equal(request?.body.toString(), 'hello');
+  assert.equal(headers.host, `127.0.0.1:${endpoint.port}`);
+  assert.equal(headers['content-length'], '5');
+  assert.notEqual(headers.connection, 'close');
+  const leftOut = [
+    'transfer-encoding',
+    'keep-alive',
+    'proxy-authorization',
+    'proxy-connection',
+    'te',
+    'trailer',
+    'upgrade',
+    'expect',
+  ];
+  for (const name of leftOut) assert.equal(headers[name], undefined, name);
+  assert.equal(headers['content-type'], 'text/csv');
+  assert.equal(headers['content-encoding'], 'aws-chunked');
+  assert.equal(headers.authorization, 'Bearer x');
+  assert.equal(headers['x-latin'], 'café');
+  assert.equal(headers['svc-retries'], '3');
+  assert.equal(headers.cookie, 'a=1; b=2');
+  assert.equal(headers['x-empty'], '');
+});
+
+test('the service names itself and asks for an answer that is not encoded, unless the message says otherwise', async () => {
+  await sendTo(answering(200, {}));
+  const own = endpoint.received[0]?.headers ?? {};
+  assert.match(own['user-agent'] ?? '', /^Everstep\/\d+\.\d+\.\d+/);
+  assert.equal(own['accept-encoding'], 'identity');
+  assert.equal(own['content-type'], undefined);
+  await sendTo(answering(200, {}), { headers: { 'User-Agent': 'mine/1', 'Accept-Encoding': 'gzip' } });
+  const given = endpoint.received[0]?.headers ?? {};
+  assert.equal(given['user-agent'], 'mine/1');
+  assert.equal(given['accept-encoding'], 'gzip');
+});
+
+test('of two headers whose names differ only in case the later one is sent', async () => {
+  await sendTo(answering(200, {}), { headers: { 'X-Key': 'first', 'x-key': 'second' } });
+  assert.equal(endpoint.received[0]?.headers['x-key'], 'second');
+});
+
+test('only a message that says so is signed, over its body, and no header of it stands in for the signature', async () => {
+  await sendTo(answering(200, {}), { body: Buffer.from('secret') });
+  assert.equal(endpoint.received[0]?.headers['svc-signature'], undefined);
+
+  for (const body of [Buffer.from([0, 255, 1]), null]) {
+    await sendTo(answering(200, {}), { body, signed: true, headers: { 'svc-signature': 'forged' } });
+    const [request] = endpoint.received;
+    const token = String(request?.headers['svc-signature']);
+    const { payload } = await jwtVerify(token, new TextEncoder().encode(KEYS.current), {
+      issuer: 'Everstep',
+      subject: `${endpoint.origin}/hook?x=1`,
+      currentDate: new Date(NOW),
+    });
+    assert.equal(
+      payload.body,
+      createHash('sha256')
+        .update(body ?? '')
+        .digest('base64url'),
+    );
+  }
+});
+
+test('headers of the service are spelled in the dialect, win over those of the message and carry any text', async () => {
+  await sendTo(answering(200, {}), {
+    headers: { 'svc-retried': '9', 'x-a': 'b' },
+    serviceHeaders: { Retried: '2', 'Workflow-RunId': '注文\ud800', 'Workflow-Url': 'http://example.org/注文' },
+  });
+  const headers = endpoint.received[0]?.headers ?? {};
+  assert.equal(headers['svc-retried'], '2');
+  assert.equal(headers['svc-workflow-runid'], encodeURIComponent('注文\ufffd'));
+  assert.equal(headers['svc-workflow-url'], `http://example.org/${encodeURIComponent('注文')}`);
+  assert.equal(headers['x-a'], 'b');
+});
+
+test('a signed message takes along what a step call would, and what its sender says of its body', async () => {
+  await sendTo(answering(200, {}), {
+    signed: true,
+    serviceHeaders: { Retried: '2' },
+    headers: {
+      authorization: 'Bearer x',
+      'content-type': 'application/json',
+      'user-agent': 'mine/1',
+      'content-encoding': 'gzip',
+      'accept-encoding': 'gzip',
+      'content-length': '1',
+      'svc-workflow-runid': 'forged',
+      'x-wide': '日本',
+      'bad name': 'x',
+    },
+    body: Buffer.from('{}'),
+  });
+  const headers = endpoint.received[0]?.headers ?? {};
+  assert.equal(headers.authorization, 'Bearer x');
+  assert.equal(headers['content-type'], 'application/json');
+  assert.equal(headers['user-agent'], 'mine/1');
+  assert.equal(headers['accept-encoding'], 'identity');
+  assert.equal(headers['content-length'], '2');
+  assert.equal(headers['svc-retried'], '2');
+  for (const name of ['content-encoding', 'svc-workflow-runid', 'x-wide', 'bad name'])
+    assert.equal(headers[name], undefined, name);
+});
+
+test('ten megabytes of any bytes go out and come back as they are', async () => {
+  const bytes = anyBytes(10 * 1024 * 1024);
+  const answer = await sendTo((response) => response.end(bytes), { body: bytes, maxAnswerBytes: bytes.length });
+  assert.equal(endpoint.received[0]?.body.equals(bytes), true);
+  assert.equal(bytes.equals(answer.body), true);
+});
+
+test('a part of a larger buffer is sent as that part', async () => {
+  await sendTo(answering(200, {}), { body: new Uint8Array(Buffer.from('before[part]after')).subarray(6, 12) });
+  assert.equal(endpoint.received[0]?.body.toString(), '[part]');
+});
+
+test('a chunked answer is put together, and what comes after it as trailers is left out', async () => {
+  const url = await rawServer([
+    'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: x-late\r\n\r\n',
+    '3\r\nabc\r\n',
+    '2\r\nde\r\n0\r\nx-late: 1\r\n\r\n',
+  ]);
+  const answer = await sendTo(answering(200, {}), { url });
+  assert.equal(textOf(answer), 'abcde');
+  assert.equal(answer.headers['x-late'], undefined);
+});
+
+test('an answer whose end is the end of its connection is whole', async () => {
+  const answer = await sendTo((response) => {
+    response.socket?.end('HTTP/1.0 200 OK\r\nx-a: b\r\n\r\nto the end');
+  });
+  assert.equal(textOf(answer), 'to the end');
+});
+
+test('informational answers are not the answer', async () => {
+  const url = await rawServer([
+    'HTTP/1.1 102 Processing\r\n\r\n',
+    'HTTP/1.1 103 Early Hints\r\nlink: </a.css>\r\n\r\n',
+    'HTTP/1.1 201 Created\r\ncontent-length: 4\r\n\r\nmade',
+  ]);
+  const answer = await sendTo(answering(200, {}), { url });
+  assert.equal(answer.status, 201);
+  assert.equal(answer.headers.link, undefined);
+  assert.equal(textOf(answer), 'made');
+});
+
+test('a server that offers another protocol is answered as any other', async () => {
+  const offer = { connection: 'Upgrade', upgrade: 'h2c' };
+  assert.equal(textOf(await sendTo(answering(200, offer, 'as ever'))), 'as ever');
+});
+
+test('an answer that comes slowly is taken as long as its time is not up', async () => {
+  const answer = await sendTo((response) => {
+    response.writeHead(200);
+    let left = 5;
+    const drip = (): void => {
+      response.write('.');
+      if (--left === 0) response.end();
+      else setImmediate(drip);
+    };
+    drip();
+  });
+  assert.equal(textOf(answer), '.....');
+});
+
+test('an empty answer is an answer', async () => {
+  const answer = await sendTo(answering(200, { 'content-length': '0', 'content-encoding': 'gzip' }));
+  assert.equal(answer.body.byteLength, 0);
+});

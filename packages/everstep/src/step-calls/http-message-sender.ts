@@ -1,0 +1,114 @@
+/** Plain messages over HTTP: whatever status comes back is an answer. Nothing is followed, repeated or kept. */
+import { DIALECTS } from '../dialects/index.js';
+import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
+import { answerTooLong, type FailedAnswer, failureWithoutAnswer, untakenAnswer, valuesOf } from './classify.js';
+import { decodeAnswer } from './content-decoding.js';
+import { Destinations } from './destinations.js';
+import { type HttpAnswer, METHODS, type Method } from './exchange.js';
+import type { OutboundOptions } from './http-step-caller.js';
+import { messageHeaders } from './message-headers.js';
+import { signRequest } from './signature.js';
+import { USER_AGENT } from './version.js';
+
+const NEVER = { kind: 'never' } as const;
+const SIGNATURE_HEADER = 'Signature';
+const NO_BODY = new Uint8Array(0);
+const MAX_SHOWN_METHOD_LENGTH = 40;
+
+const methodOf = (text: string): Method | undefined => METHODS.find((method) => method === text.toUpperCase());
+
+/** A message that cannot be sent as it is: no other attempt can. */
+const refused = (message: string): FailedAnswer => failureWithoutAnswer('refused', message, NEVER);
+
+const tooLong = (answer: HttpAnswer, maxBytes: number): FailedAnswer => answerTooLong(answer, maxBytes, 'maxAnswerBytes');
+
+export class HttpMessageSender implements MessageSender {
+  private readonly options: OutboundOptions;
+  private readonly destinations: Destinations;
+
+  constructor(options: OutboundOptions, destinations: Destinations) {
+    this.options = options;
+    this.destinations = destinations;
+  }
+
+  async send(message: Message, signal: AbortSignal): Promise<MessageAnswer> {
+    try {
+      return await this.deliver(message, signal);
+    } catch (error) {
+      const words = error instanceof Error ? error.message : String(error);
+      // Its URL may carry a secret of a third party.
+      this.options.log.error({ instanceId: message.instanceId, error: words }, 'a message could not be sent');
+      return failureWithoutAnswer('network', `the request could not be made: ${words}`);
+    }
+  }
+
+  private async deliver(message: Message, signal: AbortSignal): Promise<MessageAnswer> {
+    const { instanceId, timeoutMs, maxAnswerBytes, body } = message;
+    const method = methodOf(message.method);
+    if (method === undefined) {
+      const shown = JSON.stringify(message.method.slice(0, MAX_SHOWN_METHOD_LENGTH));
+      return refused(`requests are made with ${METHODS.join(', ')}, not with ${shown}`);
+    }
+    const verdict = this.destinations.targetOf(message.url);
+    if (!verdict.ok) return this.destinations.blocked(instanceId, verdict.message);
+    const { target } = verdict;
+    const headers = messageHeaders({
+      headers: message.headers,
+      serviceHeaders: {
+        ...message.serviceHeaders,
+        ...(message.signed ? { [SIGNATURE_HEADER]: this.signatureOf(message, target.url) } : {}),
+      },
+      prefix: DIALECTS[message.dialect].prefix,
+      userAgent: USER_AGENT,
+      // What is signed is of the service's own making, with the headers that a trigger has left for it.
+      take: message.signed ? 'forwarded' : 'exact',
+    });
+    if (!headers.ok) return refused(headers.message);
+    const outcome = await this.destinations.ask(
+      instanceId,
+      target,
+      { method, path: target.path, headers: headers.pairs, body, timeoutMs, maxAnswerBytes },
+      signal,
+    );
+    switch (outcome.kind) {
+      case 'answered':
+        return answered(outcome.answer, maxAnswerBytes);
+      case 'too-long':
+        return tooLong(outcome.answer, maxAnswerBytes);
+      case 'failure':
+        return outcome;
+    }
+  }
+
+  private signatureOf(message: Message, url: string): string {
+    const { signingKeys, now, random } = this.options;
+    const key = signingKeys(message.instanceId).current;
+    return signRequest({ key, url, body: message.body ?? NO_BODY, now: now(), random });
+  }
+}
+
+async function answered(answer: HttpAnswer, maxAnswerBytes: number): Promise<MessageAnswer> {
+  const decoded = await decodeAnswer(answer, maxAnswerBytes);
+  switch (decoded.kind) {
+    case 'decoded': {
+      const { status, headers, body } = decoded.answer;
+      return { kind: 'answered', status, headers: valuesOf(headers), body };
+    }
+    case 'too-long':
+      return tooLong(answer, maxAnswerBytes);
+    case 'undecodable': {
+      const { encoding, why } = decoded;
+      return untakenAnswer(
+        answer,
+        `the endpoint answered ${answer.status} with a body that is not the ${encoding} it claims (${why})`,
+      );
+    }
+  }
+}
+
+/** A sender with connections of its own, which it keeps open until `close`. */
+export function createHttpMessageSender(options: OutboundOptions): MessageSender & { close(): Promise<void> } {
+  const destinations = new Destinations(options);
+  const sender = new HttpMessageSender(options, destinations);
+  return { send: (message, signal) => sender.send(message, signal), close: () => destinations.close() };
+}

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { agreeing, answering, endpoint, failureOf, message, outboundOptions, stepCall } from './endpoint.fixture.js';
+import { createOutbound } from './outbound.js';
+
+test('steps and messages to one host go over the same connections', async (t) => {
+  const { stepCaller, messageSender, close } = createOutbound(outboundOptions());
+  t.after(close);
+  const { signal } = new AbortController();
+  endpoint.respond = agreeing;
+  // The first call after the one that connects may find it not quite free, and connect again.
+  for (let i = 0; i < 3; i++) assert.equal((await stepCaller.call(stepCall(), signal)).kind, 'reply');
+  const before = endpoint.connections;
+  for (let i = 0; i < 3; i++) {
+    endpoint.respond = answering(202, {}, 'ok');
+    assert.equal((await messageSender.send(message(), signal)).kind, 'answered');
+    endpoint.respond = agreeing;
+    assert.equal((await stepCaller.call(stepCall(), signal)).kind, 'reply');
+  }
+  assert.equal(endpoint.connections, before);
+});
+
+test('what is closed sends neither steps nor messages', async () => {
+  const { signal } = new AbortController();
+  for (const way of ['outbound', 'step caller'] as const) {
+    const outbound = createOutbound(outboundOptions());
+    await (way === 'outbound' ? outbound.close() : outbound.stepCaller.close());
+    endpoint.received = [];
+    assert.match(failureOf(await outbound.stepCaller.call(stepCall(), signal)).message, /service is stopping/);
+    assert.match(failureOf(await outbound.messageSender.send(message(), signal)).message, /service is stopping/);
+    assert.equal(endpoint.received.length, 0);
+  }
+});
