@@ -76,6 +76,7 @@ async function runService(config: Config, screen: Screen): Promise<number> {
   });
   const { credentials, url } = service;
   screen.write(`${styled(screen, 'bold', 'Everstep')} listens at ${styled(screen, 'cyan', url)}\n\n`);
+  if (config.virtualClock) screen.write('Its clock is virtual: POST /v2/clock/advance with {"by": "7d"} moves it on.\n\n');
   if (service.start === 'first')
     printCredentials(screen, config, credentials, 'This is the first start. These were made for you:');
   if (service.start === 'reissued')
