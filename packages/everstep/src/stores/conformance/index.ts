@@ -3,10 +3,13 @@ import { describe } from 'node:test';
 import { accountConformance } from './accounts.js';
 import { commitConformance } from './commits.js';
 import { deadLetterConformance } from './dead-letters.js';
+import { flowControlConformance } from './flow-control.js';
 import type { OpenStore } from './harness.js';
+import { instanceConformance } from './instances.js';
 import { listingConformance } from './listings.js';
 import { progressConformance } from './progress.js';
 import { runLogConformance } from './run-log.js';
+import { scheduleConformance } from './schedules.js';
 import { triggerConformance } from './triggers.js';
 
 export type { OpenStore, StoreUnderTest } from './harness.js';
@@ -19,6 +22,9 @@ export function storeConformance(name: string, open: OpenStore): void {
     deadLetterConformance(open);
     listingConformance(open);
     triggerConformance(open);
+    flowControlConformance(open);
+    scheduleConformance(open);
+    instanceConformance(open);
     accountConformance(open);
   });
 }

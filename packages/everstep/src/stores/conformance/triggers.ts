@@ -58,20 +58,5 @@ export function triggerConformance(open: OpenStore): void {
         assert.equal(again?.kind, 'duplicate');
       }),
     );
-
-    test(
-      'flow control keys are listed in order, once each, by instance',
-      withStore(open, async (store) => {
-        const put = (key: string, at: number, instanceId = INSTANCE) =>
-          ({ kind: 'put-flow-control', instanceId, flowControl: { key, parallelism: 1 }, at }) as const;
-        assert.deepEqual(await store.listFlowControls({ instanceId: INSTANCE }), []);
-        await apply(store, [put('b', T0), put('a', T0), put('c', T0, OTHER_INSTANCE)]);
-        await apply(store, [{ ...put('b', T0 + 1), flowControl: { key: 'b', rate: 5, periodMs: 1000 } }]);
-        assert.deepEqual(await store.listFlowControls({ instanceId: INSTANCE }), [
-          { flowControlKey: 'a', waitListSize: 0 },
-          { flowControlKey: 'b', waitListSize: 0 },
-        ]);
-      }),
-    );
   });
 }

@@ -1,70 +1,61 @@
-/**
- * Applies batches of units: one transaction each, synchronous from the first
- * statement to the last, so that nothing else happens in between.
- */
+/** Applies batches of units: one transaction each. */
 import type { StatementSync } from 'node:sqlite';
 import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../ports/store.js';
 import { integer, text } from './columns.js';
 import { DeadLetterWriter } from './dead-letter-writer.js';
 import { FACET } from './facets/facets.js';
+import type { FlowControlRecords } from './flow-control-records.js';
+import type { InstanceRecords } from './instance-records.js';
 import { ProgressWriter } from './progress-writer.js';
 import { RunWriter } from './run-writer.js';
-import { forgetUnwritten, type StoreParts } from './store-parts.js';
+import type { ScheduleRecords } from './schedule-records.js';
+import type { StoreParts } from './store-parts.js';
+import type { Transaction } from './transaction.js';
 import type { TriggerRecords } from './trigger-records.js';
 
 const APPLIED: CommitResult = Object.freeze({ kind: 'applied' });
 const NOT_ACTIVE: CommitResult = Object.freeze({ kind: 'run-not-active' });
+const TASK_GONE: CommitResult = Object.freeze({ kind: 'task-gone' });
+const SCHEDULE_MOVED: CommitResult = Object.freeze({ kind: 'schedule-moved' });
+
+/** What stands beside the runs. */
+export interface Records {
+  readonly triggers: TriggerRecords;
+  readonly flowControls: FlowControlRecords;
+  readonly schedules: ScheduleRecords;
+  readonly instances: InstanceRecords;
+}
 
 export class BatchWriter {
   private readonly parts: StoreParts;
-  private readonly begin: StatementSync;
-  private readonly commitBatch: StatementSync;
+  private readonly transaction: Transaction;
   private readonly selectRun: StatementSync;
+  private readonly selectOpenTask: StatementSync;
   private readonly runWriter: RunWriter;
   private readonly progress: ProgressWriter;
   private readonly deadLetters: DeadLetterWriter;
-  private readonly triggers: TriggerRecords;
+  private readonly records: Records;
   /** Runs of this batch, by instance and id: the facet index does not show them before it is flushed. */
   private readonly begun = new Map<string, string>();
 
-  constructor(parts: StoreParts, triggers: TriggerRecords) {
+  constructor(parts: StoreParts, transaction: Transaction, records: Records) {
     this.parts = parts;
-    this.begin = parts.connection.prepare('BEGIN IMMEDIATE');
-    this.commitBatch = parts.connection.prepare('COMMIT');
+    this.transaction = transaction;
     this.selectRun = parts.connection.prepare('SELECT key, status, workflow_run_id, created_at FROM run WHERE seq = ?');
+    this.selectOpenTask = parts.connection.prepare('SELECT message_id FROM task WHERE run_seq = ? AND slot = ?');
     this.runWriter = new RunWriter(parts);
     this.progress = new ProgressWriter(parts);
     this.deadLetters = new DeadLetterWriter(parts);
-    this.triggers = triggers;
+    this.records = records;
   }
 
   /** Throws when a write is faulty or the file cannot be written; then nothing of the batch has happened. */
   commit(units: readonly CommitUnit[]): readonly CommitResult[] {
     if (units.length === 0) return [];
-    this.begin.run();
     try {
-      const results = units.map((unit) => this.apply(unit));
-      this.parts.facets.flush();
-      this.parts.counters.flush();
-      this.commitBatch.run();
-      return results;
-    } catch (error) {
-      forgetUnwritten(this.parts);
-      this.rollBack(error);
-      throw error;
+      return this.transaction.run(() => units.map((unit) => this.apply(unit)));
     } finally {
       this.begun.clear();
-    }
-  }
-
-  private rollBack(cause: unknown): void {
-    try {
-      this.parts.connection.exec('ROLLBACK');
-    } catch (error) {
-      // SQLite undoes a transaction itself after some faults (disk full, I/O): then there is none to undo.
-      if (!(error instanceof Error) || !error.message.includes('no transaction is active')) {
-        throw new AggregateError([cause, error], 'a batch failed and could not be rolled back');
-      }
     }
   }
 
@@ -89,10 +80,20 @@ export class BatchWriter {
         return dlqIds.length === 0 ? null : { kind: 'dead-letters-missing', dlqIds };
       }
       case 'not-duplicate': {
-        const run = this.triggers.findDuplicate(guard.instanceId, guard.deduplicationId, guard.now);
+        const run = this.records.triggers.findDuplicate(guard.instanceId, guard.deduplicationId, guard.now);
         return run && { kind: 'duplicate', run };
       }
+      case 'task-open':
+        return this.isOpen(guard.runKey, guard.slot, guard.messageId) ? null : TASK_GONE;
+      case 'schedule-due':
+        return this.records.schedules.isDueAt(guard.instanceId, guard.scheduleId, guard.nextAt) ? null : SCHEDULE_MOVED;
     }
+  }
+
+  private isOpen(runKey: string, slot: number, messageId: string): boolean {
+    const run = this.parts.runs.find(runKey);
+    const row = run ? this.selectOpenTask.get(run.seq, slot) : undefined;
+    return row !== undefined && text(row, 'message_id') === messageId;
   }
 
   /** Only the latest run of an id can be active: a new one begins when none is. */
@@ -110,7 +111,7 @@ export class BatchWriter {
   }
 
   private write(write: StoreWrite): void {
-    const { progress, runWriter, deadLetters, triggers } = this;
+    const { progress, runWriter, deadLetters, records } = this;
     this.parts.counters.raise('latest_time', timeOf(write));
     switch (write.kind) {
       case 'record-step':
@@ -148,10 +149,28 @@ export class BatchWriter {
         deadLetters.take(write.instanceId, write.dlqId, write.became);
         break;
       case 'remember-deduplication':
-        triggers.rememberDeduplication(write.instanceId, write.deduplicationId, write.runKey, write.expiresAt);
+        records.triggers.rememberDeduplication(write.instanceId, write.deduplicationId, write.runKey, write.expiresAt);
         break;
       case 'put-flow-control':
-        triggers.putFlowControl(write.instanceId, write.flowControl, write.at);
+        records.flowControls.put(write.instanceId, write.flowControl, write.at);
+        break;
+      case 'set-flow-control':
+        records.flowControls.set(write.instanceId, write.state, write.at);
+        break;
+      case 'set-flow-window':
+        records.flowControls.setWindow(write.instanceId, write.key, write.window);
+        break;
+      case 'put-schedule':
+        records.schedules.put(write.schedule);
+        break;
+      case 'delete-schedule':
+        records.schedules.delete(write.instanceId, write.scheduleId);
+        break;
+      case 'set-hold':
+        records.instances.setHold(write.instanceId, write.origin, write.hold);
+        break;
+      case 'set-instance-settings':
+        records.instances.setSettings(write.instanceId, write.settings);
         break;
       default:
         write satisfies never;
@@ -175,7 +194,14 @@ function timeOf(write: StoreWrite): number {
     case 'add-dead-letter':
       return write.entry.createdAt;
     case 'put-flow-control':
+    case 'set-flow-control':
       return write.at;
+    case 'set-flow-window':
+      return write.window?.startedAt ?? 0;
+    case 'put-schedule':
+      return Math.max(write.schedule.createdAt, write.schedule.lastFiredAt ?? 0);
+    case 'set-hold':
+      return write.hold?.since ?? 0;
     default:
       return 0;
   }

@@ -5,9 +5,13 @@ import { BatchWriter } from './batch-writer.js';
 import { type Connection, openConnection } from './connection.js';
 import { DeadLetterListing } from './dead-letter-listing.js';
 import type { PrefixLimits } from './facets/members.js';
+import { FlowControlRecords } from './flow-control-records.js';
+import { InstanceRecords } from './instance-records.js';
 import { RunListing } from './run-listing.js';
 import { RunReader } from './run-reader.js';
+import { ScheduleRecords } from './schedule-records.js';
 import { createStoreParts } from './store-parts.js';
+import { Transaction } from './transaction.js';
 import { TriggerRecords } from './trigger-records.js';
 
 export { StoreOpenError, type StoreOpenErrorCode } from './connection.js';
@@ -30,8 +34,18 @@ export async function openSqliteStore({ file, onDiskFailure }: SqliteStoreOption
 /** A store on an open connection, which it closes in the end. */
 export function createSqliteStore(connection: Connection, prefixLimits?: PrefixLimits): Store {
   const parts = createStoreParts(connection, prefixLimits);
-  const triggers = new TriggerRecords(parts);
-  const batches = new BatchWriter(parts, triggers);
+  const transaction = new Transaction(parts);
+  const [flowControls, schedules, instances] = [
+    new FlowControlRecords(parts),
+    new ScheduleRecords(parts),
+    new InstanceRecords(parts),
+  ];
+  const batches = new BatchWriter(parts, transaction, {
+    triggers: new TriggerRecords(parts),
+    flowControls,
+    schedules,
+    instances,
+  });
   const reader = new RunReader(parts);
   const runs = new RunListing(parts, reader);
   const deadLetters = new DeadLetterListing(parts, reader);
@@ -60,7 +74,18 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     deadLetterHorizon: async () => deadLetters.horizon(),
     runHorizon: async () => runs.horizon(),
     findDeadLetter: async ({ instanceId, dlqId }) => deadLetters.find(instanceId, dlqId),
-    listFlowControls: async ({ instanceId }) => triggers.listFlowControls(instanceId),
+    listFlowControls: async ({ instanceId }) => flowControls.list(instanceId),
+    findFlowControl: async ({ instanceId, key }) => flowControls.find(instanceId, key),
+    listSchedules: async ({ instanceId }) => schedules.list(instanceId),
+    findSchedule: async ({ instanceId, scheduleId }) => schedules.find(instanceId, scheduleId),
+    dueSchedules: async ({ before, limit }) => {
+      const due = schedules.due(before, limit);
+      if (due.length > 0) await connection.durable();
+      return due;
+    },
+    nextScheduleAt: async () => schedules.nextAt(),
+    listHolds: async ({ instanceId }) => instances.holds(instanceId),
+    instanceSettings: async ({ instanceId }) => instances.settings(instanceId),
     accounts: new SqliteAccounts(connection),
     latestTime: async () => parts.counters.get('latest_time'),
     close: async () => connection.close(),

@@ -1,7 +1,6 @@
-/** What triggers leave behind beside the run: deduplication ids and flow control keys. */
+/** What triggers leave behind beside the run: deduplication ids. */
 import type { StatementSync } from 'node:sqlite';
-import type { FlowControl } from '../../engine/run.js';
-import type { FlowControlRecord, RunReference } from '../../ports/store.js';
+import type { RunReference } from '../../ports/store.js';
 import { integer, text } from './columns.js';
 import type { StoreParts } from './store-parts.js';
 
@@ -13,8 +12,6 @@ export class TriggerRecords {
   private readonly selectUnexpired: StatementSync;
   private readonly replaceDeduplication: StatementSync;
   private readonly deleteExpired: StatementSync;
-  private readonly replaceFlowControl: StatementSync;
-  private readonly selectFlowControls: StatementSync;
 
   constructor(parts: StoreParts) {
     const { connection } = parts;
@@ -31,13 +28,6 @@ export class TriggerRecords {
       `DELETE FROM deduplication WHERE seq IN
          (SELECT seq FROM deduplication WHERE expires_at <= ? ORDER BY expires_at LIMIT ${EXPIRED_PER_NEW})`,
     );
-    this.replaceFlowControl = connection.prepare(
-      `INSERT INTO flow_control (tenant, key, parallelism, rate, period_ms, updated_at) VALUES (?, ?, ?, ?, ?, ?)
-       ON CONFLICT (tenant, key) DO UPDATE SET parallelism = excluded.parallelism, rate = excluded.rate,
-         period_ms = excluded.period_ms, updated_at = excluded.updated_at
-       WHERE excluded.parallelism IS NOT NULL OR excluded.rate IS NOT NULL`,
-    );
-    this.selectFlowControls = connection.prepare('SELECT key FROM flow_control WHERE tenant = ? ORDER BY key');
   }
 
   /** The run that took the id and still holds it at `now`. */
@@ -55,19 +45,4 @@ export class TriggerRecords {
     const tenant = this.parts.tenants.findOrCreate(instanceId);
     this.replaceDeduplication.run(tenant, deduplicationId, runKey, expiresAt);
   }
-
-  putFlowControl(instanceId: string, flowControl: FlowControl, at: number): void {
-    const tenant = this.parts.tenants.findOrCreate(instanceId);
-    const { key, parallelism, rate, periodMs } = flowControl;
-    this.replaceFlowControl.run(tenant, key, parallelism ?? null, rate ?? null, periodMs ?? null, at);
-  }
-
-  listFlowControls(instanceId: string): readonly FlowControlRecord[] {
-    const tenant = this.parts.tenants.find(instanceId);
-    if (tenant === null) return [];
-    return this.selectFlowControls.all(tenant).map((row) => ({ flowControlKey: text(row, 'key'), waitListSize: WAIT_LIST_SIZE }));
-  }
 }
-
-/** Deliveries do not wait for a key yet: each goes out when it is due, so every wait list is empty. */
-const WAIT_LIST_SIZE = 0;

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { FlowControl, FlowControlState } from '../../engine/run.js';
+import type { Store, StoreWrite } from '../../ports/store.js';
+import { type OpenStore, withStore } from './harness.js';
+import { apply, INSTANCE, OTHER_INSTANCE, T0 } from './samples.js';
+
+const put = (flowControl: FlowControl, at = T0, instanceId = INSTANCE): StoreWrite => ({
+  kind: 'put-flow-control',
+  instanceId,
+  flowControl,
+  at,
+});
+
+const set = (state: FlowControlState, at = T0): StoreWrite => ({ kind: 'set-flow-control', instanceId: INSTANCE, state, at });
+
+const setWindow = (key: string, window: FlowControlState['window']): StoreWrite => ({
+  kind: 'set-flow-window',
+  instanceId: INSTANCE,
+  key,
+  window,
+});
+
+/** A key as it is when a trigger has named it and nothing more. */
+const untouched = (key: string, overrides: Partial<FlowControlState> = {}): FlowControlState => ({
+  key,
+  parallelism: null,
+  rate: null,
+  periodMs: null,
+  paused: false,
+  pinned: false,
+  window: null,
+  ...overrides,
+});
+
+const find = (store: Store, key: string) => store.findFlowControl({ instanceId: INSTANCE, key });
+
+export function flowControlConformance(open: OpenStore): void {
+  describe('flow control keys', () => {
+    test(
+      'are listed in order, once each, by instance, with the latest limits seen',
+      withStore(open, async (store) => {
+        assert.deepEqual(await store.listFlowControls({ instanceId: INSTANCE }), []);
+        assert.equal(await find(store, 'a'), null);
+        await apply(store, [
+          put({ key: 'b', parallelism: 1 }),
+          put({ key: 'a' }),
+          put({ key: 'c', parallelism: 1 }, T0, OTHER_INSTANCE),
+        ]);
+        await apply(store, [put({ key: 'b', rate: 5, periodMs: 1000 }, T0 + 1)]);
+        const b = untouched('b', { rate: 5, periodMs: 1000 });
+        assert.deepEqual(await store.listFlowControls({ instanceId: INSTANCE }), [untouched('a'), b]);
+        assert.deepEqual(await find(store, 'b'), b);
+        assert.equal(await find(store, 'c'), null);
+        assert.equal(await store.findFlowControl({ instanceId: 'qi_nobody', key: 'a' }), null);
+        assert.deepEqual(await store.listFlowControls({ instanceId: 'qi_nobody' }), []);
+      }),
+    );
+
+    test(
+      'keep their limits when a trigger brings none',
+      withStore(open, async (store) => {
+        await apply(store, [put({ key: 'a', parallelism: 3 }), put({ key: 'a' }, T0 + 1)]);
+        assert.deepEqual(await find(store, 'a'), untouched('a', { parallelism: 3 }));
+      }),
+    );
+
+    test(
+      'that are pinned keep their limits whatever a trigger brings, but not what a person sets',
+      withStore(open, async (store) => {
+        const pinned = untouched('a', { parallelism: 2, pinned: true });
+        await apply(store, [put({ key: 'a', parallelism: 1 }), set(pinned), put({ key: 'a', parallelism: 9 }, T0 + 1)]);
+        assert.deepEqual(await find(store, 'a'), pinned);
+
+        await apply(store, [set({ ...pinned, parallelism: 4, rate: 7, periodMs: 60_000 })]);
+        assert.deepEqual(await find(store, 'a'), { ...pinned, parallelism: 4, rate: 7, periodMs: 60_000 });
+
+        await apply(store, [set(untouched('a', { parallelism: 4 })), put({ key: 'a', parallelism: 9 }, T0 + 2)]);
+        assert.deepEqual(await find(store, 'a'), untouched('a', { parallelism: 9 }));
+      }),
+    );
+
+    test(
+      'that a person sets are registered when they are new, and stay paused when a trigger names them',
+      withStore(open, async (store) => {
+        const paused = untouched('a', { paused: true });
+        await apply(store, [set(paused)]);
+        assert.deepEqual(await store.listFlowControls({ instanceId: INSTANCE }), [paused]);
+        await apply(store, [put({ key: 'a', parallelism: 1 })]);
+        assert.deepEqual(await find(store, 'a'), { ...paused, parallelism: 1 });
+      }),
+    );
+
+    test(
+      'keep what was granted in their window until another window replaces it, also when the store is opened again',
+      withStore(open, async (store, underTest) => {
+        const limits = { key: 'a', rate: 5, periodMs: 1000 };
+        await apply(store, [put(limits), setWindow('a', { startedAt: T0 + 5, granted: 2 })]);
+        await apply(store, [setWindow('a', { startedAt: T0 + 5, granted: 4 }), put({ ...limits, rate: 6 }, T0 + 6)]);
+        const expected = untouched('a', { rate: 6, periodMs: 1000, window: { startedAt: T0 + 5, granted: 4 } });
+        const reopened = await underTest.reopen();
+        assert.deepEqual(await find(reopened, 'a'), expected);
+        assert.equal(await reopened.latestTime(), T0 + 6);
+
+        await apply(reopened, [setWindow('a', null)]);
+        assert.deepEqual(await find(reopened, 'a'), { ...expected, window: null });
+        await apply(reopened, [setWindow('new', { startedAt: T0 + 9, granted: 1 })]);
+        assert.deepEqual(await find(reopened, 'new'), untouched('new', { window: { startedAt: T0 + 9, granted: 1 } }));
+      }),
+    );
+  });
+}

@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Schedule } from '../../engine/run.js';
+import type { Store, StoreGuard, StoreWrite } from '../../ports/store.js';
+import { type OpenStore, withStore } from './harness.js';
+import { apply, creation, INSTANCE, OTHER_INSTANCE, PAYLOAD, SETTINGS, sampleRun, T0, unit } from './samples.js';
+
+const sampleSchedule = (n: number, overrides: Partial<Schedule> = {}): Schedule => ({
+  scheduleId: `sch_${n}`,
+  instanceId: INSTANCE,
+  dialect: 'native',
+  cron: '*/5 * * * *',
+  timeZone: 'Europe/Berlin',
+  workflowUrl: 'http://app.example/report',
+  payload: PAYLOAD,
+  settings: { ...SETTINGS, labels: ['nightly'], flowControl: { key: 'k', rate: 1, periodMs: 1000 } },
+  delayMs: 250,
+  callerIp: '192.0.2.1',
+  paused: false,
+  createdAt: T0 + n,
+  nextAt: T0 + 300_000,
+  lastFiredAt: null,
+  lastRunId: null,
+  ...overrides,
+});
+
+const put = (schedule: Schedule): StoreWrite => ({ kind: 'put-schedule', schedule });
+const remove = (scheduleId: string, instanceId = INSTANCE): StoreWrite => ({ kind: 'delete-schedule', instanceId, scheduleId });
+const due = ({ instanceId, scheduleId }: Schedule, nextAt: number): StoreGuard => ({
+  kind: 'schedule-due',
+  instanceId,
+  scheduleId,
+  nextAt,
+});
+
+async function ids(store: Store, before: number, limit = 10): Promise<readonly string[]> {
+  return (await store.dueSchedules({ before, limit })).map(({ scheduleId }) => scheduleId);
+}
+
+export function scheduleConformance(open: OpenStore): void {
+  describe('schedules', () => {
+    test(
+      'are read as they were put, also when the store is opened again',
+      withStore(open, async (store, underTest) => {
+        const schedules = [
+          sampleSchedule(1),
+          sampleSchedule(2, {
+            payload: { body: new Uint8Array(), contentType: null, forwardHeaders: {} },
+            paused: true,
+            nextAt: null,
+            lastFiredAt: T0 + 77,
+            lastRunId: 'wfr_7',
+          }),
+        ];
+        await apply(store, schedules.map(put));
+        const reopened = await underTest.reopen();
+        for (const schedule of schedules) {
+          assert.deepEqual(await reopened.findSchedule(schedule), schedule);
+        }
+        assert.equal(await reopened.latestTime(), T0 + 77);
+        assert.equal(await reopened.findSchedule({ instanceId: OTHER_INSTANCE, scheduleId: 'sch_1' }), null);
+        assert.equal(await reopened.findSchedule({ instanceId: INSTANCE, scheduleId: 'sch_9' }), null);
+      }),
+    );
+
+    test(
+      'are listed by creation, oldest first, by instance; one that is put again keeps its place',
+      withStore(open, async (store) => {
+        const foreign = sampleSchedule(1, { instanceId: OTHER_INSTANCE });
+        const [first, second, third] = [sampleSchedule(7), sampleSchedule(3, { createdAt: T0 + 8 }), sampleSchedule(9)];
+        await apply(store, [put(third), put(first), put(foreign), put(second)]);
+        const again = { ...first, cron: '0 0 * * *', nextAt: T0 + 86_400_000 };
+        await apply(store, [put(again)]);
+        assert.deepEqual(await store.listSchedules({ instanceId: INSTANCE }), [again, second, third]);
+        assert.deepEqual(await store.listSchedules({ instanceId: OTHER_INSTANCE }), [foreign]);
+        assert.deepEqual(await store.listSchedules({ instanceId: 'qi_nobody' }), []);
+      }),
+    );
+
+    test(
+      'of the same id in two instances are two',
+      withStore(open, async (store) => {
+        const [mine, theirs] = [sampleSchedule(1), sampleSchedule(1, { instanceId: OTHER_INSTANCE, nextAt: T0 + 9 })];
+        await apply(store, [put(mine), put(theirs)]);
+        const results = await store.commit([unit([], [due(mine, T0 + 9)]), unit([remove('sch_1', OTHER_INSTANCE)])]);
+        assert.deepEqual(results, [{ kind: 'schedule-moved' }, { kind: 'applied' }]);
+        assert.deepEqual(await store.findSchedule(mine), mine);
+        assert.equal(await store.findSchedule(theirs), null);
+      }),
+    );
+
+    test(
+      'are due from their next tick on, earliest first, whatever their instance; paused ones never are',
+      withStore(open, async (store) => {
+        assert.equal(await store.nextScheduleAt(), null);
+        await apply(store, [
+          put(sampleSchedule(1, { nextAt: T0 + 300 })),
+          put(sampleSchedule(2, { nextAt: T0 + 100, instanceId: OTHER_INSTANCE })),
+          put(sampleSchedule(3, { nextAt: null, paused: true })),
+          put(sampleSchedule(4, { nextAt: T0 + 200 })),
+          put(sampleSchedule(5, { nextAt: T0 + 100 })),
+        ]);
+        assert.equal(await store.nextScheduleAt(), T0 + 100);
+        assert.deepEqual(await ids(store, T0 + 99), []);
+        assert.deepEqual(await ids(store, T0 + 299), ['sch_2', 'sch_5', 'sch_4']);
+        assert.deepEqual(await ids(store, T0 + 300, 3), ['sch_2', 'sch_5', 'sch_4']);
+        await apply(store, [remove('sch_5'), put(sampleSchedule(2, { nextAt: T0 + 900, instanceId: OTHER_INSTANCE }))]);
+        assert.equal(await store.nextScheduleAt(), T0 + 200);
+        assert.deepEqual(await ids(store, T0 + 1000), ['sch_4', 'sch_1', 'sch_2']);
+      }),
+    );
+
+    test(
+      'fire a tick once: of two who found it due, one starts a run',
+      withStore(open, async (store) => {
+        const schedule = sampleSchedule(1);
+        const tick = T0 + 300_000;
+        await apply(store, [put(schedule)]);
+        const fire = (n: number) => {
+          const fired = { ...schedule, nextAt: tick + 300_000, lastFiredAt: tick, lastRunId: `wfr_${n}` };
+          return unit([creation(sampleRun(n)), put(fired)], [due(schedule, tick)]);
+        };
+        assert.deepEqual(await store.commit([fire(1), fire(2)]), [{ kind: 'applied' }, { kind: 'schedule-moved' }]);
+        assert.equal(await store.loadRun({ runKey: sampleRun(2).key }), null);
+        assert.equal((await store.findSchedule(schedule))?.lastRunId, 'wfr_1');
+      }),
+    );
+
+    test(
+      'that were deleted, paused or never there are not due',
+      withStore(open, async (store) => {
+        const [deleted, paused, unknown] = [sampleSchedule(1), sampleSchedule(2), sampleSchedule(3)];
+        await apply(store, [
+          put(deleted),
+          put(paused),
+          remove(deleted.scheduleId),
+          put({ ...paused, paused: true, nextAt: null }),
+        ]);
+        for (const schedule of [deleted, paused, unknown]) {
+          const guarded = unit([put(schedule)], [due(schedule, T0 + 300_000)]);
+          assert.deepEqual(await store.commit([guarded]), [{ kind: 'schedule-moved' }], schedule.scheduleId);
+        }
+        await apply(store, [remove(deleted.scheduleId)]);
+        assert.deepEqual(
+          (await store.listSchedules({ instanceId: INSTANCE })).map(({ scheduleId }) => scheduleId),
+          [paused.scheduleId],
+        );
+      }),
+    );
+  });
+}

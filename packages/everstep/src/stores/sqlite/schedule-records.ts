@@ -1,0 +1,111 @@
+/** Schedules, and which of them is due. */
+import type { StatementSync } from 'node:sqlite';
+import type { Schedule } from '../../engine/run.js';
+import { integer, integerOrNull, json, type Row, text, textOrNull, word } from './columns.js';
+import { DIALECTS, payloadOf } from './rows.js';
+import type { StoreParts } from './store-parts.js';
+
+const scheduleOf = (row: Row): Schedule => ({
+  scheduleId: text(row, 'schedule_id'),
+  instanceId: text(row, 'instance_id'),
+  dialect: word(row, 'dialect', DIALECTS),
+  cron: text(row, 'cron'),
+  timeZone: text(row, 'time_zone'),
+  workflowUrl: text(row, 'workflow_url'),
+  payload: payloadOf(row),
+  settings: json<Schedule['settings']>(row, 'settings'),
+  delayMs: integer(row, 'delay_ms'),
+  callerIp: text(row, 'caller_ip'),
+  paused: integer(row, 'paused') === 1,
+  createdAt: integer(row, 'created_at'),
+  nextAt: integerOrNull(row, 'next_at'),
+  lastFiredAt: integerOrNull(row, 'last_fired_at'),
+  lastRunId: textOrNull(row, 'last_run_id'),
+});
+
+export class ScheduleRecords {
+  private readonly parts: StoreParts;
+  private readonly replace: StatementSync;
+  private readonly deleteOne: StatementSync;
+  private readonly selectTick: StatementSync;
+  private readonly selectAll: StatementSync;
+  private readonly selectOne: StatementSync;
+  private readonly selectDue: StatementSync;
+  private readonly selectNext: StatementSync;
+
+  constructor(parts: StoreParts) {
+    const { connection } = parts;
+    this.parts = parts;
+    const columns = [
+      ...['created_at', 'next_at', 'paused', 'last_fired_at', 'last_run_id', 'cron', 'time_zone', 'delay_ms', 'dialect'],
+      ...['workflow_url', 'caller_ip', 'settings', 'content_type', 'forward_headers', 'body'],
+    ];
+    this.replace = connection.prepare(
+      `INSERT INTO schedule (tenant, schedule_id, ${columns.join(', ')}) VALUES (?, ?${', ?'.repeat(columns.length)})
+       ON CONFLICT (tenant, schedule_id) DO UPDATE SET ${columns.map((column) => `${column} = excluded.${column}`).join(', ')}`,
+    );
+    this.deleteOne = connection.prepare('DELETE FROM schedule WHERE tenant = ? AND schedule_id = ?');
+    this.selectTick = connection.prepare('SELECT next_at FROM schedule WHERE tenant = ? AND schedule_id = ?');
+    const select = 'SELECT s.*, t.instance_id FROM schedule s JOIN tenant t ON t.seq = s.tenant';
+    this.selectAll = connection.prepare(`${select} WHERE s.tenant = ? ORDER BY s.created_at, s.seq`);
+    this.selectOne = connection.prepare(`${select} WHERE s.tenant = ? AND s.schedule_id = ?`);
+    this.selectDue = connection.prepare(`${select} WHERE s.next_at <= ? ORDER BY s.next_at, s.seq LIMIT ?`);
+    this.selectNext = connection.prepare('SELECT next_at FROM schedule WHERE next_at IS NOT NULL ORDER BY next_at LIMIT 1');
+  }
+
+  put(schedule: Schedule): void {
+    const { payload } = schedule;
+    this.replace.run(
+      this.parts.tenants.findOrCreate(schedule.instanceId),
+      schedule.scheduleId,
+      schedule.createdAt,
+      schedule.nextAt,
+      schedule.paused ? 1 : 0,
+      schedule.lastFiredAt,
+      schedule.lastRunId,
+      schedule.cron,
+      schedule.timeZone,
+      schedule.delayMs,
+      schedule.dialect,
+      schedule.workflowUrl,
+      schedule.callerIp,
+      JSON.stringify(schedule.settings),
+      payload.contentType,
+      JSON.stringify(payload.forwardHeaders),
+      payload.body,
+    );
+  }
+
+  /** Nothing happens when there is no such schedule. */
+  delete(instanceId: string, scheduleId: string): void {
+    const tenant = this.parts.tenants.find(instanceId);
+    if (tenant !== null) this.deleteOne.run(tenant, scheduleId);
+  }
+
+  /** Whether the schedule exists and its next tick is `nextAt`. */
+  isDueAt(instanceId: string, scheduleId: string, nextAt: number): boolean {
+    const tenant = this.parts.tenants.find(instanceId);
+    const row = tenant === null ? undefined : this.selectTick.get(tenant, scheduleId);
+    return row !== undefined && integerOrNull(row, 'next_at') === nextAt;
+  }
+
+  list(instanceId: string): readonly Schedule[] {
+    const tenant = this.parts.tenants.find(instanceId);
+    return tenant === null ? [] : this.selectAll.all(tenant).map(scheduleOf);
+  }
+
+  find(instanceId: string, scheduleId: string): Schedule | null {
+    const tenant = this.parts.tenants.find(instanceId);
+    const row = tenant === null ? undefined : this.selectOne.get(tenant, scheduleId);
+    return row ? scheduleOf(row) : null;
+  }
+
+  due(before: number, limit: number): readonly Schedule[] {
+    return this.selectDue.all(before, limit).map(scheduleOf);
+  }
+
+  nextAt(): number | null {
+    const row = this.selectNext.get();
+    return row ? integer(row, 'next_at') : null;
+  }
+}
