@@ -1,0 +1,224 @@
+/**
+ * Every delivery passes here before it may go to the ready queue: its
+ * destination must not be held, and its flow control key must allow it. A
+ * delivery that nothing holds passes at once.
+ */
+import type { FlowControl, InstanceSettings } from '../../engine/run.js';
+import type { CommitResult, CommitUnit, ControlWrite } from '../../engine/writes.js';
+import type { Clock } from '../../ports/clock.js';
+import type { Log } from '../../ports/log.js';
+import type { Store } from '../../ports/store.js';
+import type { DestinationStatus, FlowControlChange, FlowControlStatus, WaitReason } from '../workflow-service.js';
+import type { FlowKey } from './flow-key.js';
+import { InstanceGates } from './instance-gates.js';
+import type { DeliveryResult, Passage, Ticket } from './passage.js';
+import { Delivery } from './wait-list.js';
+
+export type { DeliveryResult, Passage, Ticket } from './passage.js';
+
+const RETRY_AFTER_FAULT_MS = 1_000;
+
+export interface DeliveryGatesOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  commit(unit: CommitUnit): Promise<CommitResult>;
+  /** The ticket may go to the ready queue now. */
+  pass(ticket: Ticket, passage: Passage): void;
+  /** How many deliveries to this origin could start at once. */
+  room(origin: string): number;
+}
+
+const idOf = ({ runKey, slot }: Ticket): string => `${runKey}/${slot}`;
+
+export class DeliveryGates {
+  private readonly options: DeliveryGatesOptions;
+  private readonly instances = new Map<string, InstanceGates>();
+  /** Those that wait, and those that have passed and are not done. */
+  private readonly known = new Map<string, Delivery>();
+  /** Keys with a rate that wait for room, by origin; who waits longest is first. */
+  private readonly roomAwaited = new Map<string, Set<FlowKey>>();
+  private readonly writing = new Set<Promise<unknown>>();
+  private readonly retries = new Set<() => void>();
+  private arrivals = 0;
+  private lastPassage: Passage | null = null;
+  private stopped = false;
+
+  constructor(options: DeliveryGatesOptions) {
+    this.options = options;
+  }
+
+  /** Nothing is under way here that would go on without time passing, but what is being committed. */
+  get idle(): boolean {
+    for (const instance of this.instances.values()) if (instance.busy) return false;
+    return true;
+  }
+
+  /** False when the ticket is known: it waits here, or has passed and is not done. It may pass before this returns. */
+  offer(ticket: Ticket, passage: Passage): boolean {
+    const id = idOf(ticket);
+    if (this.stopped || this.known.has(id)) return false;
+    const delivery = new Delivery(ticket, this.shared(passage), this.arrivals++);
+    this.known.set(id, delivery);
+    this.instance(passage.instanceId).offer(delivery);
+    return true;
+  }
+
+  /** A delivery that had passed is done: its place is free for the next. */
+  done(ticket: Ticket, { instanceId }: Passage, result: DeliveryResult): void {
+    const id = idOf(ticket);
+    const delivery = this.known.get(id);
+    if (!delivery || delivery.list) return;
+    this.known.delete(id);
+    this.instance(instanceId).done(delivery, result);
+  }
+
+  /** The task is gone; what has passed already stays until it is done. */
+  withdraw(ticket: Ticket): void {
+    const id = idOf(ticket);
+    const delivery = this.known.get(id);
+    if (!delivery?.list) return;
+    this.known.delete(id);
+    this.instance(delivery.passage.instanceId).withdrawn(delivery);
+  }
+
+  /**
+   * Asked right before a delivery starts that had to wait for its place after it had passed. False when its destination
+   * was held meanwhile: then it is not to be started, waits here again, and passes once more when it may.
+   */
+  mayStart(ticket: Ticket): boolean {
+    const delivery = this.known.get(idOf(ticket));
+    if (!delivery || delivery.list) return true;
+    return this.instance(delivery.passage.instanceId).mayStart(delivery);
+  }
+
+  /** Deliveries ended: rate starts that waited for room may be granted. */
+  roomFreed(): void {
+    if (this.roomAwaited.size === 0) return;
+    for (const [origin, keys] of [...this.roomAwaited]) {
+      // A key that needs still more room joins at the end.
+      for (let turns = keys.size; turns > 0 && this.options.room(origin) > 0; turns--) {
+        const [key] = keys;
+        if (!key) break;
+        keys.delete(key);
+        key.pump();
+      }
+      if (keys.size === 0) this.roomAwaited.delete(origin);
+    }
+  }
+
+  /** Limits that a trigger or a step brought, durable by now. */
+  noteLimits(instanceId: string, flowControl: FlowControl): void {
+    this.instances.get(instanceId)?.noteLimits(flowControl);
+  }
+
+  /** Why the ticket waits here; empty when it does not. */
+  reasons(ticket: Ticket): readonly WaitReason[] {
+    const delivery = this.known.get(idOf(ticket));
+    return delivery?.list ? this.instance(delivery.passage.instanceId).reasons(delivery) : [];
+  }
+
+  /** In the order of the keys. */
+  flowControls({ instanceId }: { readonly instanceId: string }): Promise<readonly FlowControlStatus[]> {
+    return this.instance(instanceId).flowControls();
+  }
+
+  flowControl(query: { readonly instanceId: string; readonly key: string }): Promise<FlowControlStatus | null> {
+    return this.instance(query.instanceId).flowControl(query.key);
+  }
+
+  changeFlowControl(command: {
+    readonly instanceId: string;
+    readonly key: string;
+    readonly change: FlowControlChange;
+  }): Promise<FlowControlStatus | null> {
+    return this.instance(command.instanceId).changeFlowControl(command.key, command.change);
+  }
+
+  /** Those that are held, or failed last, in the order of their origins. */
+  destinations({ instanceId }: { readonly instanceId: string }): Promise<readonly DestinationStatus[]> {
+    return this.instance(instanceId).destinations();
+  }
+
+  holdDestination(command: { readonly instanceId: string; readonly origin: string; readonly reason: string }): Promise<void> {
+    return this.instance(command.instanceId).holdDestination(command.origin, command.reason);
+  }
+
+  releaseDestination(command: { readonly instanceId: string; readonly origin: string }): Promise<boolean> {
+    return this.instance(command.instanceId).releaseDestination(command.origin);
+  }
+
+  instanceSettings({ instanceId }: { readonly instanceId: string }): Promise<InstanceSettings> {
+    return this.instance(instanceId).settings();
+  }
+
+  changeInstanceSettings(command: { readonly instanceId: string; readonly settings: InstanceSettings }): Promise<void> {
+    return this.instance(command.instanceId).changeSettings(command.settings);
+  }
+
+  /** Nothing passes any more. Resolves when nothing is being written. */
+  async stop(): Promise<void> {
+    this.stopped = true;
+    for (const instance of this.instances.values()) instance.stop();
+    for (const cancel of this.retries) cancel();
+    this.retries.clear();
+    await Promise.allSettled([...this.writing]);
+  }
+
+  private instance(instanceId: string): InstanceGates {
+    let instance = this.instances.get(instanceId);
+    if (!instance) {
+      const { store, clock, log, room } = this.options;
+      instance = new InstanceGates(instanceId, {
+        store,
+        clock,
+        log,
+        room: (origin) => room(origin),
+        awaitRoom: (origin, key) => this.awaitRoom(origin, key),
+        pass: ({ ticket, passage }) => {
+          if (!this.stopped) this.options.pass(ticket, passage);
+        },
+        write: (write) => this.write(write),
+        tryLater: (again) => this.tryLater(again),
+      });
+      this.instances.set(instanceId, instance);
+    }
+    return instance;
+  }
+
+  /** A hundred thousand that wait for the same share one passage. */
+  private shared(passage: Passage): Passage {
+    const last = this.lastPassage;
+    const same =
+      last?.origin === passage.origin && last.flowControlKey === passage.flowControlKey && last.instanceId === passage.instanceId;
+    if (last && same) return last;
+    this.lastPassage = passage;
+    return passage;
+  }
+
+  private awaitRoom(origin: string, key: FlowKey): void {
+    const keys = this.roomAwaited.get(origin);
+    if (keys) keys.add(key);
+    else this.roomAwaited.set(origin, new Set([key]));
+  }
+
+  private async write(write: ControlWrite): Promise<void> {
+    const written = this.options.commit({ guards: [], writes: [write] });
+    this.writing.add(written);
+    try {
+      await written;
+    } finally {
+      this.writing.delete(written);
+    }
+  }
+
+  private tryLater(again: () => void): void {
+    if (this.stopped) return;
+    const { clock } = this.options;
+    const cancel = clock.setTimer(clock.now() + RETRY_AFTER_FAULT_MS, () => {
+      this.retries.delete(cancel);
+      again();
+    });
+    this.retries.add(cancel);
+  }
+}

@@ -1,0 +1,328 @@
+/**
+ * One flow control key: what it allows, what waits for it in the order of
+ * arrival, and what is in flight. It lets through by itself whatever may go:
+ * nothing polls, and one timer stands at the end of a full rate window.
+ */
+import type { FlowControl, FlowControlState } from '../../engine/run.js';
+import type { FlowControlStatus, WaitReason } from '../workflow-service.js';
+import { endOf, type Rate, type RateWindow, restoredWindow, runningWindow, startsLeft, startsReady } from './rate-window.js';
+import { type Delivery, WaitList } from './wait-list.js';
+
+/** So many are let through in one go; then it is the turn of others. */
+const AT_ONCE = 1_000;
+/** So far behind the first one that waits it looks for one whose destination has room. */
+const LOOK_AHEAD = 128;
+
+type KeptWindow = FlowControlState['window'];
+type Limits = Omit<FlowControlState, 'key' | 'window'>;
+
+const NO_LIMITS: Limits = { parallelism: null, rate: null, periodMs: null, paused: false, pinned: false };
+
+/** It holds nothing. */
+const isOpen = ({ paused, parallelism, rate }: Limits): boolean => !paused && parallelism === null && rate === null;
+
+/** What a key needs from around it. */
+export interface FlowKeySurroundings {
+  now(): number;
+  setTimer(atMs: number, fire: () => void): () => void;
+  endOfTurn(fire: () => void): void;
+  /** Something that failed is to be tried again soon. */
+  tryLater(again: () => void): void;
+  /** Resolves when it is durable. */
+  writeWindow(key: string, window: KeptWindow): Promise<void>;
+  /** The destination of the delivery is held, and it is no probe. */
+  isHeld(delivery: Delivery): boolean;
+  /** It waits for its destination from now on. */
+  stepAside(delivery: Delivery): void;
+  /** How many deliveries to this origin could start at once. */
+  room(origin: string): number;
+  /** Calls `pump` when there may be room at this origin again. */
+  awaitRoom(origin: string, key: FlowKey): void;
+  pass(delivery: Delivery): void;
+}
+
+export class FlowKey {
+  readonly key: string;
+  private readonly surroundings: FlowKeySurroundings;
+  private readonly list = new WaitList();
+  /** Null until it is known. */
+  private limits: Limits | null = null;
+  private window: RateWindow | null = null;
+  /** Starts that are being written down; whatever ends the window meanwhile makes them void. */
+  private grant: { readonly base: RateWindow | null; readonly window: NonNullable<KeptWindow> } | null = null;
+  /** The latest limits that came while its state was read. */
+  private early: FlowControl | null = null;
+  private known = false;
+  private flying = 0;
+  private pumping = false;
+  private pumpsLater = false;
+  private stopped = false;
+  private cancelTimer: (() => void) | null = null;
+
+  constructor(key: string, surroundings: FlowKeySurroundings) {
+    this.key = key;
+    this.surroundings = surroundings;
+  }
+
+  get loaded(): boolean {
+    return this.limits !== null;
+  }
+  /** Somebody has set limits for it, or paused it, at some time. */
+  get registered(): boolean {
+    return this.known;
+  }
+  /** It can be let go: the store knows all that it knows. */
+  get idle(): boolean {
+    if (!this.limits || this.list.size > 0 || this.flying > 0 || this.grant || this.pumpsLater) return false;
+    const { rate } = this;
+    return !rate || !runningWindow(this.window, rate, this.surroundings.now());
+  }
+  /** It works on what does not depend on time. */
+  get busy(): boolean {
+    return !this.limits || this.pumpsLater;
+  }
+
+  /** Its state was read; `null` when nobody has set anything. */
+  load(state: FlowControlState | null): void {
+    if (this.limits) return;
+    this.limits = state ?? NO_LIMITS;
+    this.known = state !== null;
+    this.window = restoredWindow(state?.window ?? null);
+    if (this.early) this.note(this.early);
+    this.early = null;
+    this.pump();
+  }
+
+  /** Limits that a trigger brought, durable by now: the latest count, unless others are pinned. */
+  note(flowControl: FlowControl): void {
+    const { parallelism = null, rate = null, periodMs = null } = flowControl;
+    const hasLimits = parallelism !== null || rate !== null;
+    const now = this.limits;
+    if (!now) {
+      if (hasLimits || !this.early) this.early = flowControl;
+      return;
+    }
+    this.known = true;
+    if (now.pinned || !hasLimits) return;
+    if (now.parallelism === parallelism && now.rate === rate && now.periodMs === periodMs) return;
+    this.set({ ...now, parallelism, rate, periodMs });
+  }
+
+  /** What a person set. It takes effect on what waits, too. */
+  set(limits: Limits): void {
+    const { parallelism, rate, periodMs, paused, pinned } = limits;
+    this.limits = { parallelism, rate, periodMs, paused, pinned };
+    this.known = true;
+    if (rate === null) this.endWindow();
+    this.clearTimer();
+    this.pump();
+  }
+
+  /** The rate window ends now. */
+  resetRate(): void {
+    this.endWindow();
+    this.clearTimer();
+    this.pump();
+  }
+
+  /** It waits, or passes at once. */
+  offer(delivery: Delivery): void {
+    const { limits } = this;
+    if (limits && isOpen(limits) && this.list.size === 0) this.letPass(delivery);
+    else {
+      this.list.add(delivery);
+      this.pump();
+    }
+  }
+
+  /** A delivery that had passed is done, or did not start (`made` false). */
+  release(delivery: Delivery, made: boolean): void {
+    this.flying--;
+    if (!made && delivery.window !== null && delivery.window === this.window) this.window.made--;
+    delivery.window = null;
+    this.pump();
+  }
+
+  /** Whether a delivery that came now would start now; as far as is known. */
+  get couldStart(): boolean {
+    const { limits, rate } = this;
+    if (!limits) return true;
+    if (limits.paused || (limits.parallelism !== null && this.flying >= limits.parallelism)) return false;
+    if (!rate) return true;
+    const window = runningWindow(this.window, rate, this.surroundings.now());
+    return startsReady(window, rate) > 0 || startsLeft(window, rate) > 0;
+  }
+
+  /** Lets through what may go. */
+  pump(): void {
+    // What is let through may be done at once and call this again: the loop below goes on with it.
+    if (this.pumping || this.stopped) return;
+    this.pumping = true;
+    try {
+      for (let moved = 0; this.moveOne(); moved++) {
+        if (moved < AT_ONCE) continue;
+        this.pumpLater();
+        return;
+      }
+    } finally {
+      this.pumping = false;
+    }
+  }
+
+  /** What the store is to know. */
+  get state(): FlowControlState {
+    const { window, grant } = this;
+    const kept = window && { startedAt: window.startedAt, granted: window.granted };
+    return { key: this.key, ...(this.limits ?? NO_LIMITS), window: grant?.window ?? kept };
+  }
+
+  get status(): FlowControlStatus {
+    const { window } = this;
+    const shown = window && { startedAt: window.startedAt, granted: window.made };
+    return { ...this.state, window: shown, waiting: this.list.size, inFlight: this.flying };
+  }
+
+  /** Why a delivery waits in its list; null when it does not. */
+  reasonFor(delivery: Delivery): WaitReason | null {
+    const { limits, rate, list } = this;
+    if (delivery.list !== list || !limits) return null;
+    const window = rate && runningWindow(this.window, rate, this.surroundings.now());
+    const full = rate && window && startsReady(window, rate) <= 0 && startsLeft(window, rate) <= 0;
+    const place = list.placeOf(delivery);
+    const reason = { kind: 'flow-control', key: this.key, place, waiting: list.size, until: null } as const;
+    if (limits.paused) return { ...reason, because: 'paused' };
+    if (full) return { ...reason, because: 'rate', until: endOf(window, rate) };
+    const placesTaken = limits.parallelism !== null && this.flying >= limits.parallelism;
+    return { ...reason, because: rate && !placesTaken ? 'rate' : 'parallelism' };
+  }
+
+  stop(): void {
+    this.stopped = true;
+    this.clearTimer();
+  }
+
+  private get rate(): Rate | null {
+    const { limits } = this;
+    return limits && limits.rate !== null && limits.periodMs !== null ? { starts: limits.rate, periodMs: limits.periodMs } : null;
+  }
+
+  /** Lets one through, or moves one out of the way; false when nothing can move. */
+  private moveOne(): boolean {
+    const { limits, rate, list, surroundings } = this;
+    const first = list.first;
+    if (!first || !limits || limits.paused) return false;
+    if (limits.parallelism !== null && this.flying >= limits.parallelism) return false;
+    if (surroundings.isHeld(first)) {
+      list.remove(first);
+      surroundings.stepAside(first);
+      return true;
+    }
+    if (!rate) {
+      list.remove(first);
+      this.letPass(first);
+      return true;
+    }
+    this.window = runningWindow(this.window, rate, surroundings.now());
+    if (startsReady(this.window, rate) <= 0) {
+      this.askForStarts(rate, limits);
+      return false;
+    }
+    const [next] = this.startable(1);
+    if (!next || !this.window) return false;
+    list.remove(next);
+    this.window.made++;
+    next.window = this.window;
+    this.letPass(next);
+    return true;
+  }
+
+  private letPass(delivery: Delivery): void {
+    this.flying++;
+    this.surroundings.pass(delivery);
+  }
+
+  /**
+   * The first ones that could start at once, `most` of them at the most. One whose destination has no room does not
+   * hold up others to elsewhere.
+   */
+  private startable(most: number): Delivery[] {
+    const found: Delivery[] = [];
+    const rooms = new Map<string, number>();
+    let passedOver = 0;
+    for (const delivery of this.list.inOrder()) {
+      const { origin } = delivery.passage;
+      const room = rooms.get(origin) ?? this.surroundings.room(origin);
+      const held = this.surroundings.isHeld(delivery);
+      if (room > 0 && !held) found.push(delivery);
+      else if (!held) this.surroundings.awaitRoom(origin, this);
+      if (found.length === most) break;
+      if (room > 0 && !held) rooms.set(origin, room - 1);
+      else if (++passedOver === LOOK_AHEAD) break;
+      else rooms.set(origin, room);
+    }
+    return found;
+  }
+
+  /** Writes down as many starts as can be made now; at the end of the window when this one has no more. */
+  private askForStarts(rate: Rate, limits: Limits): void {
+    if (this.grant) return;
+    const { surroundings, window: base } = this;
+    const left = startsLeft(base, rate);
+    if (left <= 0) {
+      if (base) this.setTimer(endOf(base, rate));
+      return;
+    }
+    const places = limits.parallelism === null ? left : Math.min(left, limits.parallelism - this.flying);
+    const starts = this.startable(places).length;
+    if (starts === 0) return;
+    const granted = { startedAt: base?.startedAt ?? surroundings.now(), granted: (base?.granted ?? 0) + starts };
+    const grant = { base, window: granted };
+    this.grant = grant;
+    surroundings.writeWindow(this.key, granted).then(
+      () => {
+        if (this.grant !== grant) return;
+        this.grant = null;
+        // The starts are made from now on: a new window begins now.
+        if (!base) this.window = { startedAt: surroundings.now(), granted: starts, made: 0 };
+        else if (this.window === base) base.granted = granted.granted;
+        this.pump();
+      },
+      () => {
+        if (this.grant !== grant) return;
+        // Nothing was granted. It counts as being written until the next try.
+        surroundings.tryLater(() => {
+          if (this.grant !== grant) return;
+          this.grant = null;
+          this.pump();
+        });
+      },
+    );
+  }
+
+  private endWindow(): void {
+    this.window = null;
+    this.grant = null;
+  }
+
+  private setTimer(at: number): void {
+    if (this.cancelTimer) return;
+    this.cancelTimer = this.surroundings.setTimer(at, () => {
+      this.cancelTimer = null;
+      this.pump();
+    });
+  }
+
+  private clearTimer(): void {
+    this.cancelTimer?.();
+    this.cancelTimer = null;
+  }
+
+  private pumpLater(): void {
+    if (this.pumpsLater) return;
+    this.pumpsLater = true;
+    this.surroundings.endOfTurn(() => {
+      this.pumpsLater = false;
+      this.pump();
+    });
+  }
+}
