@@ -7,11 +7,10 @@ import type { FlowControl, InstanceSettings } from '../../engine/run.js';
 import type { CommitResult, CommitUnit, ControlWrite } from '../../engine/writes.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
-import type { Store } from '../../ports/store.js';
 import type { DestinationStatus, FlowControlChange, FlowControlStatus, WaitReason } from '../workflow-service.js';
-import type { FlowKey } from './flow-key.js';
-import { InstanceGates } from './instance-gates.js';
+import { type GateStore, InstanceGates } from './instance-gates.js';
 import type { DeliveryResult, Passage, Ticket } from './passage.js';
+import { RoomTurns } from './room.js';
 import { Delivery } from './wait-list.js';
 
 export type { DeliveryResult, Passage, Ticket } from './passage.js';
@@ -19,7 +18,7 @@ export type { DeliveryResult, Passage, Ticket } from './passage.js';
 const RETRY_AFTER_FAULT_MS = 1_000;
 
 export interface DeliveryGatesOptions {
-  readonly store: Store;
+  readonly store: GateStore;
   readonly clock: Clock;
   readonly log: Log;
   commit(unit: CommitUnit): Promise<CommitResult>;
@@ -36,8 +35,7 @@ export class DeliveryGates {
   private readonly instances = new Map<string, InstanceGates>();
   /** Those that wait, and those that have passed and are not done. */
   private readonly known = new Map<string, Delivery>();
-  /** Keys with a rate that wait for room, by origin; who waits longest is first. */
-  private readonly roomAwaited = new Map<string, Set<FlowKey>>();
+  private readonly rooms: RoomTurns;
   private readonly writing = new Set<Promise<unknown>>();
   private readonly retries = new Set<() => void>();
   private arrivals = 0;
@@ -46,6 +44,7 @@ export class DeliveryGates {
 
   constructor(options: DeliveryGatesOptions) {
     this.options = options;
+    this.rooms = new RoomTurns((origin) => options.room(origin));
   }
 
   /** Nothing is under way here that would go on without time passing, but what is being committed. */
@@ -94,17 +93,7 @@ export class DeliveryGates {
 
   /** Deliveries ended: rate starts that waited for room may be granted. */
   roomFreed(): void {
-    if (this.roomAwaited.size === 0) return;
-    for (const [origin, keys] of [...this.roomAwaited]) {
-      // A key that needs still more room joins at the end.
-      for (let turns = keys.size; turns > 0 && this.options.room(origin) > 0; turns--) {
-        const [key] = keys;
-        if (!key) break;
-        keys.delete(key);
-        key.pump();
-      }
-      if (keys.size === 0) this.roomAwaited.delete(origin);
-    }
+    this.rooms.freed();
   }
 
   /** Limits that a trigger or a step brought, durable by now. */
@@ -168,13 +157,13 @@ export class DeliveryGates {
   private instance(instanceId: string): InstanceGates {
     let instance = this.instances.get(instanceId);
     if (!instance) {
-      const { store, clock, log, room } = this.options;
+      const { store, clock, log } = this.options;
+      const { rooms } = this;
       instance = new InstanceGates(instanceId, {
         store,
         clock,
         log,
-        room: (origin) => room(origin),
-        awaitRoom: (origin, key) => this.awaitRoom(origin, key),
+        rooms,
         pass: ({ ticket, passage }) => {
           if (!this.stopped) this.options.pass(ticket, passage);
         },
@@ -194,12 +183,6 @@ export class DeliveryGates {
     if (last && same) return last;
     this.lastPassage = passage;
     return passage;
-  }
-
-  private awaitRoom(origin: string, key: FlowKey): void {
-    const keys = this.roomAwaited.get(origin);
-    if (keys) keys.add(key);
-    else this.roomAwaited.set(origin, new Set([key]));
   }
 
   private async write(write: ControlWrite): Promise<void> {

@@ -6,6 +6,7 @@
 import type { FlowControl, FlowControlState } from '../../engine/run.js';
 import type { FlowControlStatus, WaitReason } from '../workflow-service.js';
 import { endOf, type Rate, type RateWindow, restoredWindow, runningWindow, startsLeft, startsReady } from './rate-window.js';
+import type { RoomTurns } from './room.js';
 import { type Delivery, WaitList } from './wait-list.js';
 
 /** So many are let through in one go; then it is the turn of others. */
@@ -34,10 +35,7 @@ export interface FlowKeySurroundings {
   isHeld(delivery: Delivery): boolean;
   /** It waits for its destination from now on. */
   stepAside(delivery: Delivery): void;
-  /** How many deliveries to this origin could start at once. */
-  room(origin: string): number;
-  /** Calls `pump` when there may be room at this origin again. */
-  awaitRoom(origin: string, key: FlowKey): void;
+  readonly rooms: RoomTurns;
   pass(delivery: Delivery): void;
 }
 
@@ -227,7 +225,7 @@ export class FlowKey {
       this.askForStarts(rate, limits);
       return false;
     }
-    const [next] = this.startable(1);
+    const [next] = this.startable(1, (origin) => surroundings.rooms.room(origin));
     if (!next || !this.window) return false;
     list.remove(next);
     this.window.made++;
@@ -245,20 +243,22 @@ export class FlowKey {
    * The first ones that could start at once, `most` of them at the most. One whose destination has no room does not
    * hold up others to elsewhere.
    */
-  private startable(most: number): Delivery[] {
+  private startable(most: number, roomAt: (origin: string) => number): Delivery[] {
     const found: Delivery[] = [];
     const rooms = new Map<string, number>();
     let passedOver = 0;
     for (const delivery of this.list.inOrder()) {
       const { origin } = delivery.passage;
-      const room = rooms.get(origin) ?? this.surroundings.room(origin);
-      const held = this.surroundings.isHeld(delivery);
-      if (room > 0 && !held) found.push(delivery);
-      else if (!held) this.surroundings.awaitRoom(origin, this);
-      if (found.length === most) break;
-      if (room > 0 && !held) rooms.set(origin, room - 1);
-      else if (++passedOver === LOOK_AHEAD) break;
-      else rooms.set(origin, room);
+      let room = rooms.get(origin);
+      if (room === undefined) {
+        room = roomAt(origin);
+        if (room <= 0) this.surroundings.rooms.await(origin, this);
+      }
+      const starts = room > 0 && !this.surroundings.isHeld(delivery);
+      rooms.set(origin, starts ? room - 1 : room);
+      if (starts) found.push(delivery);
+      else passedOver++;
+      if (found.length === most || passedOver === LOOK_AHEAD) break;
     }
     return found;
   }
@@ -273,22 +273,26 @@ export class FlowKey {
       return;
     }
     const places = limits.parallelism === null ? left : Math.min(left, limits.parallelism - this.flying);
-    const starts = this.startable(places).length;
+    const chosen = this.startable(places, (origin) => surroundings.rooms.roomInTurn(origin, this));
+    const starts = chosen.length;
     if (starts === 0) return;
     const granted = { startedAt: base?.startedAt ?? surroundings.now(), granted: (base?.granted ?? 0) + starts };
     const grant = { base, window: granted };
     this.grant = grant;
+    const giveRoomBack = surroundings.rooms.keep(chosen);
     surroundings.writeWindow(this.key, granted).then(
       () => {
-        if (this.grant !== grant) return;
-        this.grant = null;
-        // The starts are made from now on: a new window begins now.
-        if (!base) this.window = { startedAt: surroundings.now(), granted: starts, made: 0 };
-        else if (this.window === base) base.granted = granted.granted;
-        this.pump();
+        giveRoomBack(() => {
+          if (this.grant !== grant) return;
+          this.grant = null;
+          // The starts are made from now on: a new window begins now.
+          if (!base) this.window = { startedAt: surroundings.now(), granted: starts, made: 0 };
+          else if (this.window === base) base.granted = granted.granted;
+          this.pump();
+        });
       },
       () => {
-        if (this.grant !== grant) return;
+        giveRoomBack(() => {});
         // Nothing was granted. It counts as being written until the next try.
         surroundings.tryLater(() => {
           if (this.grant !== grant) return;

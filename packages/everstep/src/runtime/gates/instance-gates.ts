@@ -15,6 +15,7 @@ import { Destination } from './destination.js';
 import { FlowKey } from './flow-key.js';
 import { changedLimits, sameLimits } from './limit-changes.js';
 import type { DeliveryResult } from './passage.js';
+import type { RoomTurns } from './room.js';
 import { type Delivery, WaitList } from './wait-list.js';
 
 /** Keys and destinations beyond this are let go when nothing goes on at them. */
@@ -22,12 +23,14 @@ const KEPT = 5_000;
 /** So many are looked at for each one that is added. */
 const LOOKED_AT = 8;
 
+/** What the gates read of the store. */
+export type GateStore = Pick<Store, 'findFlowControl' | 'listFlowControls' | 'listHolds' | 'instanceSettings'>;
+
 export interface InstanceSurroundings {
-  readonly store: Store;
+  readonly store: GateStore;
   readonly clock: Clock;
   readonly log: Log;
-  room(origin: string): number;
-  awaitRoom(origin: string, key: FlowKey): void;
+  readonly rooms: RoomTurns;
   pass(delivery: Delivery): void;
   /** Resolves when it is durable. */
   write(write: ControlWrite): Promise<void>;
@@ -220,8 +223,7 @@ export class InstanceGates {
       writeWindow: (name, window) => surroundings.write({ kind: 'set-flow-window', instanceId, key: name, window }),
       isHeld: (delivery) => this.places.get(delivery.passage.origin)?.holds(delivery) ?? false,
       stepAside: (delivery) => this.placeOf(delivery.passage.origin).wait(delivery),
-      room: surroundings.room,
-      awaitRoom: surroundings.awaitRoom,
+      rooms: surroundings.rooms,
       pass: surroundings.pass,
     });
   }

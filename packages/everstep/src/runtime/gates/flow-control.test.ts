@@ -1,0 +1,400 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { answersIn, GateWorld, INSTANCE, ORIGIN } from './gates.fixture.js';
+
+const status = (world: GateWorld, key = 'k') => world.get(world.gates.flowControl({ instanceId: INSTANCE, key }), 0);
+const change = (world: GateWorld, change: Parameters<GateWorld['gates']['changeFlowControl']>[0]['change'], key = 'k') =>
+  world.get(world.gates.changeFlowControl({ instanceId: INSTANCE, key, change }), 0);
+const reasons = (world: GateWorld, runKey: string) => world.gates.reasons({ runKey, slot: 0 });
+
+test('what nothing holds passes at once, with no write', async () => {
+  const world = new GateWorld();
+  world.offer('free');
+  world.offer(null);
+  await world.pass(0);
+  world.offer('free');
+  world.offer(null);
+  assert.deepEqual(world.startedRuns, ['r1', 'r0', 'r2', 'r3']);
+  assert.equal(world.store.commits, 0);
+});
+
+test('a ticket that waits, or has passed and is not done, is not taken again', async () => {
+  const world = new GateWorld();
+  await world.trigger({ key: 'k', parallelism: 1 });
+  const offer = (runKey: string) =>
+    world.gates.offer({ runKey, slot: 1 }, { instanceId: INSTANCE, flowControlKey: 'k', origin: ORIGIN });
+  assert.deepEqual([offer('a'), offer('b')], [true, true]);
+  await world.pass(0);
+  assert.deepEqual([offer('a'), offer('b')], [false, false]);
+  world.endRun('a');
+  assert.deepEqual(world.startedRuns, ['a', 'b']);
+  assert.equal(offer('a'), true);
+});
+
+test('never more than its parallelism are in flight, in the order of arrival', async () => {
+  const world = new GateWorld();
+  await world.trigger({ key: 'k', parallelism: 2 });
+  world.offerMany(5, 'k');
+  world.offer('other');
+  await world.pass(0);
+  assert.deepEqual(
+    world.startedRuns,
+    ['r5', 'r0', 'r1'].sort((a, b) => world.startedRuns.indexOf(a) - world.startedRuns.indexOf(b)),
+  );
+  world.endRun('r1');
+  world.endRun('r0');
+  assert.deepEqual(world.startedRuns.slice(3), ['r2', 'r3']);
+  assert.deepEqual([(await status(world))?.waiting, (await status(world))?.inFlight], [1, 2]);
+});
+
+test('a window begins with the first start after the last one ended, and takes so many starts', async () => {
+  const world = new GateWorld();
+  world.endpoint = answersIn(() => 1);
+  await world.trigger({ key: 'k', rate: 2, periodMs: 1_000 });
+  const begin = world.now;
+  await world.pass(300);
+  world.offerMany(5, 'k');
+  await world.pass(5_000);
+  assert.deepEqual(
+    world.starts.map(({ at }) => at - begin),
+    [300, 300, 1_300, 1_300, 2_300],
+  );
+  world.offer('k');
+  await world.pass(0);
+  assert.deepEqual(world.starts.at(-1)?.at, begin + 5_300);
+});
+
+test('all starts that a window has left are granted in one write', async () => {
+  const world = new GateWorld();
+  await world.trigger({ key: 'k', rate: 100, periodMs: 1_000 });
+  world.offerMany(60, 'k');
+  await world.pass(0);
+  assert.deepEqual([world.starts.length, world.store.commits], [60, 2]);
+  assert.equal(world.store.keys.get('k')?.window?.granted, 60);
+});
+
+test('parallelism and rate count both', async () => {
+  const world = new GateWorld();
+  await world.trigger({ key: 'k', parallelism: 2, rate: 3, periodMs: 1_000 });
+  world.offerMany(6, 'k');
+  await world.pass(10);
+  assert.deepEqual(world.startedRuns, ['r0', 'r1']);
+  assert.equal(world.store.keys.get('k')?.window?.granted, 2, 'what cannot start yet is not granted');
+  world.endRun('r0');
+  world.endRun('r1');
+  await world.pass(10);
+  assert.deepEqual(world.startedRuns, ['r0', 'r1', 'r2']);
+  await world.pass(1_000);
+  assert.deepEqual(world.startedRuns, ['r0', 'r1', 'r2', 'r3']);
+});
+
+test('a delivery that was not made gives back its place and its start', async () => {
+  const world = new GateWorld();
+  await world.trigger({ key: 'k', parallelism: 1, rate: 2, periodMs: 1_000 });
+  world.offerMany(4, 'k');
+  await world.pass(0);
+  world.endRun('r0', { kind: 'not-made' });
+  await world.pass(0);
+  world.endRun('r1');
+  await world.pass(0);
+  assert.deepEqual(world.startedRuns, ['r0', 'r1', 'r2']);
+  world.endRun('r2');
+  await world.pass(0);
+  assert.deepEqual(world.startedRuns, ['r0', 'r1', 'r2']);
+});
+
+test('a start is granted when there is room for it, and one that has none does not hold up others to elsewhere', async () => {
+  const world = new GateWorld();
+  world.placesPerOrigin = 1;
+  await world.trigger({ key: 'k', rate: 10, periodMs: 1_000 });
+  world.offerMany(3, 'k', { origin: 'http://a:80' });
+  world.offerMany(1, 'k', { origin: 'http://b:80' });
+  await world.pass(0);
+  assert.deepEqual(world.startedRuns, ['r0', 'r3']);
+  assert.equal(world.store.keys.get('k')?.window?.granted, 2);
+  world.endRun('r0');
+  await world.pass(0);
+  assert.deepEqual(world.startedRuns, ['r0', 'r3', 'r1']);
+});
+
+test('keys that wait for room at one destination take turns', async () => {
+  const world = new GateWorld();
+  world.placesPerOrigin = 1;
+  for (const key of ['a', 'b', 'c']) {
+    await world.trigger({ key, rate: 10, periodMs: 100_000 });
+    world.offerMany(3, key);
+  }
+  world.endpoint = answersIn(() => 10);
+  await world.pass(200);
+  const keys = world.starts.map(({ passage }) => passage.flowControlKey);
+  assert.equal(keys.length, 9);
+  for (const at of [0, 3, 6]) assert.deepEqual(keys.slice(at, at + 3).sort(), ['a', 'b', 'c']);
+});
+
+test('limits that a trigger brings take effect on what waits: more, fewer, other ones', async () => {
+  const world = new GateWorld();
+  await world.trigger({ key: 'k', parallelism: 1 });
+  world.offerMany(8, 'k');
+  await world.pass(0);
+  await world.trigger({ key: 'k', parallelism: 3 });
+  assert.equal(world.starts.length, 3);
+  await world.trigger({ key: 'k', parallelism: 1 });
+  world.endRun('r0');
+  world.endRun('r1');
+  assert.equal(world.starts.length, 3);
+  await world.trigger({ key: 'k', rate: 2, periodMs: 1_000 });
+  await world.pass(0);
+  assert.equal(world.starts.length, 5);
+  await world.trigger({ key: 'k' });
+  await world.pass(0);
+  assert.equal(world.starts.length, 5, 'a key without limits keeps what it has');
+  await world.pass(1_000);
+  assert.equal(world.starts.length, 7);
+});
+
+test('limits that became durable while the key was read count, and so does a pin', async () => {
+  const world = new GateWorld();
+  world.offerMany(4, 'k');
+  world.gates.noteLimits(INSTANCE, { key: 'k', parallelism: 2 });
+  await world.pass(0);
+  // The note came before the key was asked for: the store had nothing to tell.
+  assert.equal(world.starts.length, 4);
+  const pinned = new GateWorld();
+  await change(pinned, { kind: 'pin', limits: { parallelism: 1 } });
+  pinned.offerMany(4, 'k');
+  await pinned.trigger({ key: 'k', parallelism: 3 });
+  await pinned.pass(0);
+  assert.equal(pinned.starts.length, 1);
+});
+
+test('pinned limits count until they are unpinned; then the latest seen do', async () => {
+  const world = new GateWorld();
+  await world.trigger({ key: 'k', parallelism: 1, rate: 100, periodMs: 500 });
+  const pinned = await change(world, { kind: 'pin', limits: { parallelism: 2 } });
+  assert.deepEqual([pinned?.parallelism, pinned?.rate, pinned?.periodMs, pinned?.pinned], [2, 100, 500, true]);
+  world.offerMany(9, 'k');
+  await world.trigger({ key: 'k', parallelism: 5 });
+  await world.pass(0);
+  assert.equal(world.starts.length, 2);
+  await change(world, { kind: 'unpin' });
+  assert.equal(world.starts.length, 2);
+  await world.trigger({ key: 'k', parallelism: 5 });
+  await world.pass(0);
+  assert.equal(world.starts.length, 5);
+  assert.deepEqual(
+    { ...world.store.keys.get('k'), window: null },
+    { key: 'k', parallelism: 5, rate: null, periodMs: null, paused: false, pinned: false, window: null },
+  );
+});
+
+test('a paused key lets nothing through until it is resumed, over a restart too', async () => {
+  const world = new GateWorld();
+  await world.trigger({ key: 'k' });
+  assert.equal((await change(world, { kind: 'pause' }))?.paused, true);
+  const waiting = world.offer('k');
+  await world.pass(10_000);
+  assert.deepEqual(reasons(world, waiting), [
+    { kind: 'flow-control', key: 'k', place: 1, waiting: 1, because: 'paused', until: null },
+  ]);
+  world.crash();
+  world.offer('k', { runKey: waiting });
+  await world.pass(10_000);
+  assert.equal(world.starts.length, 0);
+  await change(world, { kind: 'resume' });
+  assert.deepEqual(world.startedRuns, [waiting]);
+});
+
+test('a change is answered when it is durable, and for a key that nobody knows with nothing', async () => {
+  const world = new GateWorld();
+  for (const kind of ['pause', 'resume', 'unpin', 'reset-rate'] as const) assert.equal(await change(world, { kind }), null);
+  assert.equal(await status(world), null);
+  assert.equal(world.store.commits, 0);
+  world.store.latencyMs = () => 5;
+  const pinned = world.gates.changeFlowControl({ instanceId: INSTANCE, key: 'k', change: { kind: 'pin', limits: { rate: 2 } } });
+  await world.pass(4);
+  assert.equal(world.store.keys.size, 0);
+  assert.equal((await world.get(pinned, 1))?.periodMs, 1_000);
+  assert.equal(world.store.keys.get('k')?.pinned, true);
+});
+
+test('changes that are made at once are all made', async () => {
+  const world = new GateWorld();
+  world.store.latencyMs = () => 3;
+  await world.get(world.trigger({ key: 'k', parallelism: 1 }));
+  const changes = [{ kind: 'pause' }, { kind: 'pin', limits: { parallelism: 7 } }] as const;
+  const done = Promise.all(changes.map((change) => world.gates.changeFlowControl({ instanceId: INSTANCE, key: 'k', change })));
+  await world.get(Promise.all([done, world.trigger({ key: 'k', parallelism: 2 })]));
+  const { window, ...kept } = world.store.keys.get('k') ?? { window: null };
+  assert.deepEqual(kept, { key: 'k', parallelism: 7, rate: null, periodMs: null, paused: true, pinned: true });
+  const now = await status(world);
+  assert.deepEqual([now?.parallelism, now?.paused, now?.pinned], [7, true, true]);
+});
+
+test('a limit that a trigger brought while the key was paused is in the store, too', async () => {
+  const world = new GateWorld();
+  world.store.latencyMs = () => 3;
+  await world.get(world.trigger({ key: 'k', parallelism: 1 }));
+  await status(world);
+  const both = [
+    world.trigger({ key: 'k', parallelism: 2 }),
+    world.gates.changeFlowControl({ instanceId: INSTANCE, key: 'k', change: { kind: 'pause' } }),
+  ];
+  await world.get(Promise.all(both));
+  assert.equal((await status(world))?.parallelism, 2);
+  assert.deepEqual([world.store.keys.get('k')?.parallelism, world.store.keys.get('k')?.paused], [2, true]);
+});
+
+test('a window that is reset ends at once', async () => {
+  const world = new GateWorld();
+  await world.trigger({ key: 'k', rate: 1, periodMs: 60_000 });
+  world.offerMany(2, 'k');
+  await world.pass(10);
+  assert.equal(world.starts.length, 1);
+  await change(world, { kind: 'reset-rate' });
+  await world.pass(0);
+  assert.equal(world.starts.length, 2);
+  assert.equal(world.store.keys.get('k')?.window?.startedAt, world.now);
+});
+
+test('starts that were granted before a crash count after it', async () => {
+  const world = new GateWorld();
+  await world.trigger({ key: 'k', rate: 2, periodMs: 1_000 });
+  world.offerMany(2, 'k');
+  await world.pass(400);
+  world.crash();
+  const waiting = world.offer('k');
+  await world.pass(599);
+  assert.equal(world.starts.length, 2);
+  assert.deepEqual(reasons(world, waiting), [
+    { kind: 'flow-control', key: 'k', place: 1, waiting: 1, because: 'rate', until: world.now + 1 },
+  ]);
+  await world.pass(1);
+  assert.equal(world.starts.length, 3);
+});
+
+test('a start whose window could not be written is not made, and tried again a second later', async () => {
+  const world = new GateWorld();
+  await world.trigger({ key: 'k', rate: 5, periodMs: 10_000 });
+  await status(world);
+  await world.pass(0);
+  world.gates.offer({ runKey: 'early', slot: 0 }, { instanceId: INSTANCE, flowControlKey: null, origin: ORIGIN });
+  await world.pass(0);
+  world.store.broken = true;
+  world.offerMany(2, 'k');
+  await world.pass(500);
+  world.store.broken = false;
+  await world.pass(499);
+  assert.deepEqual(world.startedRuns, ['early']);
+  await world.pass(1);
+  assert.equal(world.starts.length, 3);
+});
+
+test('what could not be read is read again a second later, and who waits for it keeps the order', async () => {
+  const world = new GateWorld();
+  world.store.broken = true;
+  world.offerMany(3, 'k');
+  await world.pass(500);
+  assert.equal(world.gates.idle, true);
+  world.store.broken = false;
+  await world.pass(500);
+  assert.deepEqual(world.startedRuns, ['r0', 'r1', 'r2']);
+});
+
+test('what is withdrawn while it waits does not pass and takes no place', async () => {
+  const world = new GateWorld();
+  await world.trigger({ key: 'k', parallelism: 1 });
+  world.offerMany(4, 'k');
+  await world.pass(0);
+  for (const runKey of ['r0', 'r1', 'r3', 'nobody']) world.gates.withdraw({ runKey, slot: 0 });
+  assert.equal((await status(world))?.waiting, 1);
+  world.endRun('r0');
+  assert.deepEqual(world.startedRuns, ['r0', 'r2']);
+  world.endRun('r2');
+  assert.deepEqual([(await status(world))?.waiting, (await status(world))?.inFlight], [0, 0]);
+});
+
+test('a ticket tells its place, why it waits and until when', async () => {
+  const world = new GateWorld();
+  await world.trigger({ key: 'k', parallelism: 1 });
+  world.offerMany(3, 'k');
+  await world.pass(0);
+  assert.deepEqual(reasons(world, 'r0'), []);
+  assert.deepEqual(reasons(world, 'r2'), [
+    { kind: 'flow-control', key: 'k', place: 2, waiting: 2, because: 'parallelism', until: null },
+  ]);
+});
+
+test('the list of keys shows those of the store, with what goes on at them now', async () => {
+  const world = new GateWorld();
+  await world.trigger({ key: 'b', parallelism: 1 });
+  await world.trigger({ key: 'a', rate: 5, periodMs: 100 });
+  world.offerMany(3, 'b');
+  await world.pass(0);
+  const all = await world.get(world.gates.flowControls({ instanceId: INSTANCE }), 0);
+  assert.deepEqual(
+    all.map(({ key, waiting, inFlight }) => [key, waiting, inFlight]),
+    [
+      ['a', 0, 0],
+      ['b', 2, 1],
+    ],
+  );
+});
+
+test('nothing passes after the gates have stopped', async () => {
+  const world = new GateWorld();
+  await world.trigger({ key: 'k', parallelism: 1, rate: 10, periodMs: 1_000 });
+  world.offerMany(3, 'k');
+  await world.pass(0);
+  await world.get(world.gates.stop(), 0);
+  world.endRun('r0');
+  world.offer(null);
+  await world.pass(5_000);
+  assert.deepEqual(world.startedRuns, ['r0']);
+  assert.equal(world.store.keys.get('k')?.window?.granted, 1);
+});
+
+test('a hundred thousand that wait cost neither timers nor writes, go in any order, and pass in turn', async () => {
+  const world = new GateWorld();
+  await world.trigger({ key: 'k', parallelism: 1 });
+  await world.trigger({ key: 'r', rate: 1, periodMs: 60_000 });
+  let timers = 0;
+  const { clock } = world;
+  const setTimer = clock.setTimer.bind(clock);
+  clock.setTimer = (at, fire) => {
+    timers++;
+    return setTimer(at, fire);
+  };
+  world.offerMany(50_000, 'k');
+  world.offerMany(50_000, 'r');
+  await world.pass(0);
+  assert.equal(world.starts.length, 2);
+  assert.deepEqual([timers, world.store.commits], [2, 3], 'one timer is the end of the window, one lets the test pass');
+  // All but a few go, the later ones first.
+  for (let n = 49_999; n > 0; n--) if (n % 1_000 !== 0) world.gates.withdraw({ runKey: `r${n}`, slot: 0 });
+  const started = ['r0'];
+  for (let n = 0; n < 49; n++) {
+    world.endRun(started.at(-1) ?? '');
+    started.push(world.startedRuns.at(-1) ?? '');
+  }
+  assert.deepEqual(
+    started,
+    Array.from({ length: 50 }, (_, n) => `r${n * 1_000}`),
+  );
+});
+
+test('keys at which nothing goes on are let go, and known again when they are needed', async () => {
+  const world = new GateWorld();
+  await world.trigger({ key: 'k', parallelism: 1 });
+  world.offer('k');
+  await world.pass(0);
+  for (let n = 0; n < 6_000; n++) {
+    const runKey = world.offer(`key${n}`);
+    await new Promise<void>((resolve) => queueMicrotask(resolve));
+    if (world.flying.has(runKey)) world.endRun(runKey);
+  }
+  await world.pass(0);
+  const held = world.offer('k');
+  assert.equal(world.flying.has(held), false, 'its limit was not forgotten');
+  world.endRun('r0');
+  assert.equal(world.flying.has(held), true);
+});
