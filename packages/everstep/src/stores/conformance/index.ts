@@ -8,6 +8,7 @@ import type { OpenStore } from './harness.js';
 import { instanceConformance } from './instances.js';
 import { listingConformance } from './listings.js';
 import { progressConformance } from './progress.js';
+import { retentionConformance } from './retention.js';
 import { runLogConformance } from './run-log.js';
 import { scheduleConformance } from './schedules.js';
 import { triggerConformance } from './triggers.js';
@@ -25,6 +26,7 @@ export function storeConformance(name: string, open: OpenStore): void {
     flowControlConformance(open);
     scheduleConformance(open);
     instanceConformance(open);
+    retentionConformance(open);
     accountConformance(open);
   });
 }

@@ -2,7 +2,7 @@
 import type { StatementSync } from 'node:sqlite';
 import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../ports/store.js';
 import { integer, text } from './columns.js';
-import { DeadLetterWriter } from './dead-letter-writer.js';
+import type { DeadLetterWriter } from './dead-letter-writer.js';
 import { FACET } from './facets/facets.js';
 import type { FlowControlRecords } from './flow-control-records.js';
 import type { InstanceRecords } from './instance-records.js';
@@ -38,14 +38,14 @@ export class BatchWriter {
   /** Runs of this batch, by instance and id: the facet index does not show them before it is flushed. */
   private readonly begun = new Map<string, string>();
 
-  constructor(parts: StoreParts, transaction: Transaction, records: Records) {
+  constructor(parts: StoreParts, transaction: Transaction, deadLetters: DeadLetterWriter, records: Records) {
     this.parts = parts;
     this.transaction = transaction;
     this.selectRun = parts.connection.prepare('SELECT key, status, workflow_run_id, created_at FROM run WHERE seq = ?');
     this.selectOpenTask = parts.connection.prepare('SELECT message_id FROM task WHERE run_seq = ? AND slot = ?');
     this.runWriter = new RunWriter(parts);
     this.progress = new ProgressWriter(parts);
-    this.deadLetters = new DeadLetterWriter(parts);
+    this.deadLetters = deadLetters;
     this.records = records;
   }
 

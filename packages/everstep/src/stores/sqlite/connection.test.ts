@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { sampleRun } from '../conformance/samples.js';
+import { creation, INSTANCE, sampleRun, T0, unit } from '../conformance/samples.js';
 import { migrate, openConnection, StoreOpenError, type StoreOpenErrorCode } from './connection.js';
 import { createSqliteStore, openSqliteStore } from './index.js';
 import { MIGRATIONS } from './migrations/index.js';
@@ -128,6 +128,7 @@ describe('a store file', () => {
     assert.equal(pragma('synchronous'), 1, 'NORMAL: the sync at the end of a commit is LogSync');
     assert.equal(pragma('locking_mode'), 'exclusive');
     assert.ok(Number(pragma('journal_size_limit')) > 0);
+    assert.equal(pragma('auto_vacuum'), 2, 'INCREMENTAL: free pages are given back by releaseSpace');
     connection.close();
   });
 });
@@ -173,5 +174,67 @@ describe('migrations', () => {
     const connection = openConnection(':memory:');
     assert.equal(connection.prepare('PRAGMA user_version').get()?.user_version, MIGRATIONS.length);
     connection.close();
+  });
+});
+
+describe('free space', () => {
+  const bodies = 5000;
+
+  /** Fills a file with runs that have ended and removes them; returns its size in bytes before and after. */
+  async function fillAndRemove(file: string): Promise<{ readonly full: number; readonly released: number }> {
+    const store = await openSqliteStore({ file });
+    const payload = { body: new Uint8Array(4096).fill(97), contentType: null, forwardHeaders: {} };
+    for (let n = 0; n < bodies; n += 500) {
+      const units = Array.from({ length: 500 }, (_, i) => {
+        const run = sampleRun(n + i);
+        const end = { kind: 'end-run', runKey: run.key, outcome: { status: 'canceled' }, completedAt: run.createdAt } as const;
+        return unit([creation(run, payload), end]);
+      });
+      await store.commit(units);
+    }
+    await store.close();
+    const full = (await stat(file)).size;
+
+    const again = await openSqliteStore({ file });
+    const query = { instanceId: INSTANCE, state: 'canceled', endedBefore: T0 * 2, keepNewest: null, limit: 200 } as const;
+    let removed = 0;
+    for (let count = -1; count !== 0; removed += count) count = await again.removeEndedRuns(query);
+    assert.equal(removed, bodies);
+    let steps = 1;
+    while (await again.releaseSpace()) steps++;
+    assert.ok(steps > 10, `in ${steps} steps`);
+    assert.equal(await again.releaseSpace(), false);
+    await again.close();
+    return { full, released: (await stat(file)).size };
+  }
+
+  function integrityOf(file: string): unknown {
+    const database = new DatabaseSync(file);
+    const row = database.prepare('PRAGMA integrity_check').get();
+    database.close();
+    return row?.integrity_check;
+  }
+
+  test('is given back step by step, and the file is smaller by most of what was removed', async () => {
+    const file = join(directory, 'released.db');
+    const { full, released } = await fillAndRemove(file);
+    assert.ok(full > bodies * 4096, `${full} bytes`);
+    assert.ok(released < full / 20, `${released} of ${full} bytes`);
+    assert.equal(integrityOf(file), 'ok');
+  });
+
+  test('is given back by a file of an early version too, which is written anew when it is opened', async () => {
+    const file = join(directory, 'early.db');
+    const early = new DatabaseSync(file);
+    migrate(early, file, MIGRATIONS.slice(0, 1));
+    early.exec("INSERT INTO secret (name, value) VALUES ('cursor', 'kept')");
+    assert.equal(early.prepare('PRAGMA auto_vacuum').get()?.auto_vacuum, 0);
+    early.close();
+    const { full, released } = await fillAndRemove(file);
+    assert.ok(released < full / 20, `${released} of ${full} bytes`);
+    assert.equal(integrityOf(file), 'ok');
+    const store = await openSqliteStore({ file });
+    assert.equal(await store.accounts.secret({ name: 'cursor', value: 'new' }), 'kept');
+    await store.close();
   });
 });

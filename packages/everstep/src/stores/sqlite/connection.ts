@@ -10,13 +10,18 @@ const BUSY_TIMEOUT_MS = 1000;
 const PAGE_CACHE_KIB = 16 * 1024;
 /** Pages in the write-ahead log at which SQLite moves them into the file: about 16 MiB. */
 const CHECKPOINT_PAGES = 4000;
+/** Free pages given back at a time: 1 MiB. */
+const PAGES_RELEASED = 256;
 const KEPT_LOG_BYTES = 64 * 1024 * 1024;
+
+const AUTO_VACUUM_INCREMENTAL = 2;
 
 const IN_MEMORY = ':memory:';
 const OWNER_ONLY = 0o600;
 
 const SQLITE_BUSY = 5;
 const SQLITE_CORRUPT = 11;
+const SQLITE_FULL = 13;
 const SQLITE_NOTADB = 26;
 
 export type StoreOpenErrorCode = 'in-use' | 'newer-schema' | 'not-a-store';
@@ -37,15 +42,19 @@ export interface Connection {
   exec(sql: string): void;
   /** Resolves when everything that was committed before is on the disk. `alone`: nothing else goes on. */
   durable(alone?: boolean): Promise<void>;
+  /** Gives back some of the pages that hold nothing any more; false when none are left. The file is cut at a checkpoint. */
+  releaseSpace(): boolean;
   /** The SQL of every statement that was prepared. */
   readonly statements: readonly string[];
   close(): Promise<void>;
 }
 
-function pragma(database: DatabaseSync, name: string): number {
-  const value = Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0];
+function countOf(statement: StatementSync): number {
+  const value = Object.values(statement.get() ?? {})[0];
   return typeof value === 'number' ? value : 0;
 }
+
+const pragma = (database: DatabaseSync, name: string): number => countOf(database.prepare(`PRAGMA ${name}`));
 
 /** Runs `work` in one transaction; what it throws undoes it. */
 export function transact<Result>(connection: Pick<Connection, 'exec'>, work: () => Result): Result {
@@ -115,6 +124,19 @@ function createPrivately(file: string): void {
   }
 }
 
+/**
+ * A file of an early version does not know where its pages belong, so that free ones cannot be given back: it is
+ * written anew, once. That takes as much space again for a while; without it the file stays as it is until the next start.
+ */
+function trackFreePages(database: DatabaseSync): void {
+  if (pragma(database, 'auto_vacuum') === AUTO_VACUUM_INCREMENTAL) return;
+  try {
+    database.exec(`PRAGMA auto_vacuum = INCREMENTAL; VACUUM`);
+  } catch (error) {
+    if (resultCode(error) !== SQLITE_FULL) throw error;
+  }
+}
+
 /** Throws StoreOpenError when the file is in use, of a newer version, or no store. */
 export function openConnection(file: string, onDiskFailure?: (error: Error) => void): Connection {
   if (file !== IN_MEMORY) createPrivately(file);
@@ -126,19 +148,22 @@ export function openConnection(file: string, onDiskFailure?: (error: Error) => v
     database.exec(`
       PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS};
       PRAGMA locking_mode = EXCLUSIVE;
+      PRAGMA auto_vacuum = INCREMENTAL;
       PRAGMA journal_mode = WAL;
       PRAGMA synchronous = NORMAL;
       PRAGMA cache_size = -${PAGE_CACHE_KIB};
-      PRAGMA temp_store = MEMORY;
       PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES};
       PRAGMA journal_size_limit = ${KEPT_LOG_BYTES};
     `);
     migrate(database, file);
+    trackFreePages(database);
+    database.exec('PRAGMA temp_store = MEMORY');
   } catch (error) {
     database.close();
     throw explained(error, file);
   }
   const statements: string[] = [];
+  const freePages = database.prepare('PRAGMA freelist_count');
   const log = file === IN_MEMORY ? null : new LogSync(file, onDiskFailure);
   let open = true;
   return {
@@ -148,6 +173,14 @@ export function openConnection(file: string, onDiskFailure?: (error: Error) => v
       return database.prepare(sql);
     },
     exec: (sql) => database.exec(sql),
+    releaseSpace() {
+      const before = countOf(freePages);
+      if (before === 0) return false;
+      database.exec(`PRAGMA incremental_vacuum(${PAGES_RELEASED})`);
+      const left = countOf(freePages);
+      // A file that does not know where its pages belong keeps them.
+      return left > 0 && left < before;
+    },
     durable: (alone) => log?.reached(alone) ?? Promise.resolve(),
     async close() {
       if (!open) return;

@@ -11,7 +11,7 @@ import type { RunReader } from './run-reader.js';
 import type { StoreParts } from './store-parts.js';
 
 /** Every entry has one of them, so together they are all. */
-const STATES: readonly (FailureFunctionState | typeof NO_STATE)[] = [
+export const STATES: readonly (FailureFunctionState | typeof NO_STATE)[] = [
   NO_STATE,
   'CALLBACK_INPROGRESS',
   'CALLBACK_SUCCESS',

@@ -89,16 +89,25 @@ export class DeadLetterWriter {
     const seq = this.find(instanceId, dlqId);
     const tenant = this.parts.tenants.find(instanceId);
     if (seq === null || tenant === null) throw new Error(`there is no dead letter ${dlqId}`);
+    const runSeq = this.remove(tenant, seq);
+    this.unlinkRun.run(became?.kind ?? null, became?.runKey ?? null, runSeq);
+  }
+
+  /** Removes the entry alone, and returns the row number of its run, which still names it. */
+  remove(tenant: number, seq: number): number {
     const runSeq = this.index(tenant, seq, 'remove');
     this.deleteEntry.run(seq);
-    this.unlinkRun.run(became?.kind ?? null, became?.runKey ?? null, runSeq);
+    return runSeq;
   }
 
   /** Adds the entry to the facet index, or removes it; returns the row number of its run. */
   private index(tenant: number, seq: number, change: 'add' | 'remove'): number {
     const row = this.selectIndexed.get(seq);
     if (!row) throw new Error(`the dead letter in row ${seq} has no run`);
+    const runSeq = integer(row, 'run_seq');
     for (const value of facetsOf(row)) this.parts.facets[change](tenant, value, seq);
-    return integer(row, 'run_seq');
+    this.parts.ended.changed(tenant, 'deadLetter', seq);
+    this.parts.ended.changed(tenant, 'failed', runSeq);
+    return runSeq;
   }
 }

@@ -4,9 +4,11 @@ import { SqliteAccounts } from './accounts.js';
 import { BatchWriter } from './batch-writer.js';
 import { type Connection, openConnection } from './connection.js';
 import { DeadLetterListing } from './dead-letter-listing.js';
+import { DeadLetterWriter } from './dead-letter-writer.js';
 import type { PrefixLimits } from './facets/members.js';
 import { FlowControlRecords } from './flow-control-records.js';
 import { InstanceRecords } from './instance-records.js';
+import { Retention } from './retention.js';
 import { RunListing } from './run-listing.js';
 import { RunReader } from './run-reader.js';
 import { ScheduleRecords } from './schedule-records.js';
@@ -40,7 +42,9 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     new ScheduleRecords(parts),
     new InstanceRecords(parts),
   ];
-  const batches = new BatchWriter(parts, transaction, {
+  const deadLetterWriter = new DeadLetterWriter(parts);
+  const retention = new Retention(parts, transaction, deadLetterWriter);
+  const batches = new BatchWriter(parts, transaction, deadLetterWriter, {
     triggers: new TriggerRecords(parts),
     flowControls,
     schedules,
@@ -86,6 +90,8 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     nextScheduleAt: async () => schedules.nextAt(),
     listHolds: async ({ instanceId }) => instances.holds(instanceId),
     instanceSettings: async ({ instanceId }) => instances.settings(instanceId),
+    removeEndedRuns: (query) => retention.remove(query),
+    releaseSpace: async () => connection.releaseSpace(),
     accounts: new SqliteAccounts(connection),
     latestTime: async () => parts.counters.get('latest_time'),
     close: async () => connection.close(),

@@ -15,7 +15,7 @@ import type { DeadLetterRecord, RunRecord } from '../../ports/store.js';
 import { bytes, integer, integerOrNull, json, type Row, text, textOrNull, word } from './columns.js';
 
 export const DIALECTS: readonly DialectName[] = ['native'];
-const STATUSES: readonly RunStatus[] = ['active', 'succeeded', 'failed', 'canceled'];
+export const STATUSES: readonly RunStatus[] = ['active', 'succeeded', 'failed', 'canceled'];
 const FAILURE_FUNCTION_STATES: readonly FailureFunctionState[] = [
   'CALLBACK_INPROGRESS',
   'CALLBACK_SUCCESS',

@@ -54,6 +54,12 @@ export class RunDirectory {
     return row ? integer(row, 'seq') - 0.5 : Number.MAX_SAFE_INTEGER;
   }
 
+  /** The run is removed. */
+  drop(runKey: string): void {
+    this.young.delete(runKey);
+    this.old.delete(runKey);
+  }
+
   /** Drops what a rollback may have undone. */
   forget(): void {
     this.young.clear();

@@ -4,7 +4,10 @@ import type { Run, RunOutcome, RunPayload, RunStatus } from '../../engine/run.js
 import { FACET, type FacetValue } from './facets/facets.js';
 import type { StoreParts } from './store-parts.js';
 
-function facetsOf(run: Run): readonly FacetValue[] {
+/** Under which a run is found. */
+export function runFacetsOf(
+  run: Pick<Run, 'status' | 'workflowUrl' | 'callerIp' | 'workflowRunId' | 'settings'>,
+): readonly FacetValue[] {
   const { settings } = run;
   const values: FacetValue[] = [
     statusFacet(run.status),
@@ -66,7 +69,7 @@ export class RunWriter {
     runOrder.added(seq, listedAt);
     runs.remember(run.key, { seq, tenant, active: run.status === 'active' });
     this.insertInput(seq, input);
-    for (const value of facetsOf(run)) facets.add(tenant, value, seq);
+    for (const value of runFacetsOf(run)) facets.add(tenant, value, seq);
   }
 
   private insertInput(seq: number, input: RunPayload | { readonly copyOf: string }): void {
@@ -79,7 +82,7 @@ export class RunWriter {
   }
 
   end(runKey: string, outcome: RunOutcome, completedAt: number): void {
-    const { runs, facets } = this.parts;
+    const { runs, facets, ended } = this.parts;
     const { seq, tenant } = runs.require(runKey);
     const result = outcome.status === 'succeeded' ? outcome.result : null;
     const error = outcome.status === 'failed' ? outcome.error : null;
@@ -89,5 +92,6 @@ export class RunWriter {
     runs.remember(runKey, { seq, tenant, active: false });
     facets.remove(tenant, statusFacet('active'), seq);
     facets.add(tenant, statusFacet(outcome.status), seq);
+    ended.changed(tenant, outcome.status, seq);
   }
 }

@@ -2,6 +2,7 @@
 import type { Connection } from './connection.js';
 import { Counters } from './counters.js';
 import { CreationOrder } from './creation-order.js';
+import { EndedBlocks } from './ended-blocks.js';
 import { FacetIndex } from './facets/facet-index.js';
 import { FacetReader, type PrefixLimits } from './facets/members.js';
 import { RunDirectory } from './run-directory.js';
@@ -16,6 +17,7 @@ export interface StoreParts {
   readonly deadLetterOrder: CreationOrder;
   readonly facets: FacetIndex;
   readonly facetReader: FacetReader;
+  readonly ended: EndedBlocks;
 }
 
 export function createStoreParts(connection: Connection, prefixLimits?: PrefixLimits): StoreParts {
@@ -29,6 +31,7 @@ export function createStoreParts(connection: Connection, prefixLimits?: PrefixLi
     deadLetterOrder: new CreationOrder(connection, counters, 'dead_letter'),
     facets: new FacetIndex(connection),
     facetReader: new FacetReader(connection, prefixLimits),
+    ended: new EndedBlocks(),
   };
 }
 

@@ -1,0 +1,334 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { RetentionState, Run, RunIdentity, RunOutcome } from '../../engine/run.js';
+import type { DeadLetterFilter, RemovalQuery, RunFilter, Store, StoreWrite } from '../../ports/store.js';
+import { type OpenStore, withStore } from './harness.js';
+import {
+  advanceTask,
+  apply,
+  creation,
+  failure,
+  INSTANCE,
+  OTHER_INSTANCE,
+  sampleAttempt,
+  sampleDeadLetter,
+  sampleRun,
+  sampleStep,
+  seededNumbers,
+  stepTask,
+  T0,
+  unit,
+} from './samples.js';
+
+const OUTCOMES: Readonly<Record<'succeeded' | 'canceled', RunOutcome>> = {
+  succeeded: { status: 'succeeded', result: '"done"' },
+  canceled: { status: 'canceled' },
+};
+
+const ended = (
+  run: Run,
+  status: keyof typeof OUTCOMES = 'succeeded',
+  completedAt = run.createdAt + 1000,
+): readonly StoreWrite[] => [creation(run), { kind: 'end-run', runKey: run.key, outcome: OUTCOMES[status], completedAt }];
+
+const failed = (run: Run): readonly StoreWrite[] => [creation(run), ...failure(run)];
+
+const takeEntry = (run: RunIdentity, became: string | null = null): StoreWrite => ({
+  kind: 'take-dead-letter',
+  instanceId: run.instanceId,
+  dlqId: `dlq_${run.key}`,
+  became: became === null ? null : { kind: 'restart', runKey: became },
+});
+
+const removal = (state: RetentionState, bounds: Partial<RemovalQuery> = {}): RemovalQuery => ({
+  instanceId: INSTANCE,
+  state,
+  endedBefore: null,
+  keepNewest: null,
+  limit: 100,
+  ...bounds,
+});
+
+const ALL_OF_TIME = { endedBefore: T0 * 2 };
+const page = { instanceId: INSTANCE, order: 'oldest-first', after: null, horizon: null, limit: 1000 } as const;
+
+async function runIds(store: Store, filter: RunFilter = {}): Promise<readonly string[]> {
+  return (await store.listRuns({ ...page, filter })).items.map(({ workflowRunId }) => workflowRunId);
+}
+
+async function entryIds(store: Store, filter: DeadLetterFilter = {}): Promise<readonly string[]> {
+  return (await store.listDeadLetterIds({ ...page, filter })).items;
+}
+
+export function retentionConformance(open: OpenStore): void {
+  describe('retention', () => {
+    test(
+      'removes what ended before the time and leaves what ended at it or goes on',
+      withStore(open, async (store) => {
+        await apply(store, [
+          ...ended(sampleRun(1), 'succeeded', T0 + 5000),
+          ...ended(sampleRun(2), 'succeeded', T0 + 100),
+          creation(sampleRun(3)),
+          ...ended(sampleRun(4), 'succeeded', T0 + 4999),
+          ...ended(sampleRun(5), 'canceled', T0 + 100),
+          ...ended(sampleRun(6, { instanceId: OTHER_INSTANCE }), 'succeeded', T0 + 100),
+        ]);
+        assert.equal(await store.removeEndedRuns(removal('succeeded', { endedBefore: T0 + 5000 })), 2);
+        assert.deepEqual(await runIds(store), ['wfr_1', 'wfr_3', 'wfr_5']);
+        assert.equal(await store.removeEndedRuns(removal('succeeded', { endedBefore: T0 + 5000 })), 0);
+        assert.equal(await store.removeEndedRuns(removal('canceled', { endedBefore: T0 + 5000 })), 1);
+        assert.deepEqual(await runIds(store), ['wfr_1', 'wfr_3']);
+        assert.ok(await store.loadRun({ runKey: sampleRun(6).key }));
+      }),
+    );
+
+    test(
+      'removes what is beyond the newest so many of its own state and instance',
+      withStore(open, async (store) => {
+        for (let n = 1; n <= 9; n++) {
+          const foreign = sampleRun(100 + n, { instanceId: OTHER_INSTANCE });
+          await apply(store, [...ended(sampleRun(n), n % 3 === 0 ? 'canceled' : 'succeeded'), ...ended(foreign)]);
+        }
+        assert.equal(await store.removeEndedRuns(removal('succeeded', { keepNewest: 6 })), 0);
+        assert.equal(await store.removeEndedRuns(removal('succeeded', { keepNewest: 4 })), 2);
+        assert.deepEqual(await runIds(store, { statuses: ['succeeded'] }), ['wfr_4', 'wfr_5', 'wfr_7', 'wfr_8']);
+        assert.equal(await store.removeEndedRuns(removal('canceled', { keepNewest: 0 })), 3);
+        assert.deepEqual(await runIds(store), ['wfr_4', 'wfr_5', 'wfr_7', 'wfr_8']);
+        assert.equal((await store.listRuns({ ...page, instanceId: OTHER_INSTANCE, filter: {} })).items.length, 9);
+      }),
+    );
+
+    test(
+      'removes what either bound lets go, oldest first and at most so many at a time, and nothing without a bound',
+      withStore(open, async (store) => {
+        for (let n = 1; n <= 8; n++) await apply(store, ended(sampleRun(n)));
+        const both = { endedBefore: T0 + 1006, keepNewest: 6 };
+        assert.equal(await store.removeEndedRuns(removal('succeeded')), 0);
+        assert.equal(await store.removeEndedRuns(removal('succeeded', { ...both, limit: 1 })), 1);
+        assert.deepEqual((await runIds(store))[0], 'wfr_2');
+        assert.equal(await store.removeEndedRuns(removal('succeeded', { ...both, limit: 3 })), 3);
+        assert.equal(await store.removeEndedRuns(removal('succeeded', { ...both, limit: 3 })), 1);
+        assert.deepEqual(await runIds(store), ['wfr_6', 'wfr_7', 'wfr_8']);
+        assert.equal(await store.removeEndedRuns(removal('succeeded', { endedBefore: T0, keepNewest: 1 })), 2);
+        assert.deepEqual(await runIds(store), ['wfr_8']);
+      }),
+    );
+
+    test(
+      'leaves nothing of a run that it removed',
+      withStore(open, async (store, underTest) => {
+        const settings = { labels: ['gone'], flowControl: { key: 'gone' } };
+        const identity = { workflowUrl: 'http://gone.example', callerIp: '192.0.2.99', settings };
+        const [run, other] = [sampleRun(1, identity), sampleRun(2)];
+        const runKey = run.key;
+        await apply(store, [
+          creation(run),
+          creation(other),
+          { kind: 'record-step', runKey, step: sampleStep(0) },
+          { kind: 'record-attempt', runKey, attempt: sampleAttempt(0) },
+          { kind: 'put-task', runKey, task: stepTask(2, T0) },
+          { kind: 'put-task', runKey: other.key, task: advanceTask(T0 + 7) },
+          {
+            kind: 'remember-deduplication',
+            instanceId: INSTANCE,
+            deduplicationId: 'd',
+            runKey,
+            expiresAt: T0 + 1_000_000,
+          },
+          { kind: 'park-tasks', runKey },
+          { kind: 'end-run', runKey, outcome: OUTCOMES.canceled, completedAt: T0 + 5 },
+        ]);
+        assert.equal(await store.removeEndedRuns(removal('canceled', ALL_OF_TIME)), 1);
+
+        for (const open of [async () => store, () => underTest.reopen()]) {
+          const opened = await open();
+          assert.equal(await opened.loadRun({ runKey }), null);
+          assert.equal(await opened.loadPayload({ runKey }), null);
+          assert.deepEqual(await opened.loadJournal({ runKey, from: 0 }), []);
+          assert.equal(await opened.runRecord({ runKey }), null);
+          assert.equal(await opened.runHistory({ runKey }), null);
+          assert.equal(await opened.findRun({ instanceId: INSTANCE, workflowRunId: run.workflowRunId }), null);
+          const filters: readonly RunFilter[] = [
+            { workflowRunId: run.workflowRunId },
+            { workflowUrls: [run.workflowUrl] },
+            { workflowUrlPrefix: run.workflowUrl },
+            { createdAt: run.createdAt },
+            { statuses: ['canceled'] },
+            { labels: ['gone'] },
+            { flowControlKeys: ['gone'] },
+            { callerIps: [run.callerIp] },
+          ];
+          for (const filter of filters) assert.deepEqual(await runIds(opened, filter), [], JSON.stringify(filter));
+          assert.deepEqual(await runIds(opened), [other.workflowRunId]);
+          assert.equal(await opened.nextDueAt({ after: T0 }), T0 + 7);
+        }
+      }),
+    );
+
+    test(
+      'frees the ids of what it removed: that of the run, and the deduplication id',
+      withStore(open, async (store) => {
+        const run = sampleRun(1, { workflowRunId: 'daily' });
+        const remember = (runKey: string): StoreWrite => ({
+          kind: 'remember-deduplication',
+          instanceId: INSTANCE,
+          deduplicationId: 'd',
+          runKey,
+          expiresAt: T0 + 1_000_000,
+        });
+        await apply(store, [...ended(run), remember(run.key)]);
+        assert.equal(await store.removeEndedRuns(removal('succeeded', ALL_OF_TIME)), 1);
+        const next = sampleRun(2, { workflowRunId: 'daily' });
+        await apply(
+          store,
+          [creation(next), remember(next.key)],
+          [
+            { kind: 'run-id-free', instanceId: INSTANCE, workflowRunId: 'daily' },
+            { kind: 'not-duplicate', instanceId: INSTANCE, deduplicationId: 'd', now: T0 + 2 },
+          ],
+        );
+        assert.deepEqual(await runIds(store, { workflowRunId: 'daily' }), ['daily']);
+        await assert.rejects(store.commit([unit([{ kind: 'record-step', runKey: run.key, step: sampleStep(0) }])]));
+      }),
+    );
+
+    test(
+      'of failed runs lets go those without an entry in the DLQ alone, and counts no others',
+      withStore(open, async (store) => {
+        for (let n = 1; n <= 6; n++) await apply(store, failed(sampleRun(n)));
+        assert.equal(await store.removeEndedRuns(removal('failed', ALL_OF_TIME)), 0);
+        for (const n of [2, 3, 5]) await apply(store, [takeEntry(sampleRun(n))]);
+        assert.equal(await store.removeEndedRuns(removal('failed', { keepNewest: 3 })), 0);
+        assert.equal(await store.removeEndedRuns(removal('failed', { keepNewest: 2 })), 1);
+        assert.deepEqual(await runIds(store), ['wfr_1', 'wfr_3', 'wfr_4', 'wfr_5', 'wfr_6']);
+        assert.equal(await store.removeEndedRuns(removal('failed', ALL_OF_TIME)), 2);
+        assert.deepEqual(await runIds(store), ['wfr_1', 'wfr_4', 'wfr_6']);
+        assert.equal((await entryIds(store)).length, 3);
+      }),
+    );
+
+    test(
+      'of the DLQ removes entries with their runs, by the time at which they failed and by number',
+      withStore(open, async (store, underTest) => {
+        const settings = { labels: ['x'], flowControl: { key: 'k' } };
+        const run = (n: number) => sampleRun(n, { workflowRunId: `order-${n}`, settings });
+        for (let n = 1; n <= 6; n++) {
+          const failureFunctionState = n % 2 === 0 ? 'CALLBACK_SUCCESS' : null;
+          const foreign = sampleRun(100 + n, { instanceId: OTHER_INSTANCE });
+          await apply(store, [
+            creation(run(n)),
+            ...failure(run(n), sampleDeadLetter(run(n), { failureFunctionState })),
+            ...failed(foreign),
+          ]);
+        }
+        await apply(store, ended(run(7)));
+        assert.equal(await store.removeEndedRuns(removal('deadLetter', { endedBefore: T0 + 1002 })), 1);
+        assert.deepEqual((await entryIds(store))[0], `dlq_${run(2).key}`);
+        assert.equal(await store.removeEndedRuns(removal('deadLetter', { keepNewest: 2 })), 3);
+        const left = [`dlq_${run(5).key}`, `dlq_${run(6).key}`];
+        for (const open of [async () => store, () => underTest.reopen()]) {
+          const opened = await open();
+          const filters: readonly DeadLetterFilter[] = [
+            {},
+            { labels: ['x'] },
+            { flowControlKeys: ['k'] },
+            { workflowUrls: [run(1).workflowUrl] },
+            { callerIps: [run(1).callerIp] },
+            { workflowRunIdPrefix: 'order-' },
+            { failureFunctionStates: ['CALLBACK_SUCCESS'] },
+          ];
+          for (const filter of filters) {
+            const expected = filter.failureFunctionStates ? left.slice(1) : left;
+            assert.deepEqual(await entryIds(opened, filter), expected, JSON.stringify(filter));
+          }
+          for (let n = 1; n <= 4; n++) {
+            assert.equal(await opened.loadRun({ runKey: run(n).key }), null);
+            assert.equal(await opened.findDeadLetter({ instanceId: INSTANCE, dlqId: `dlq_${run(n).key}` }), null);
+            assert.deepEqual(await entryIds(opened, { workflowRunId: `order-${n}` }), []);
+            assert.deepEqual(await entryIds(opened, { workflowCreatedAt: run(n).createdAt }), []);
+          }
+          assert.deepEqual(await runIds(opened), ['order-5', 'order-6', 'order-7']);
+          assert.equal((await opened.listDeadLetterIds({ ...page, instanceId: OTHER_INSTANCE, filter: {} })).items.length, 6);
+        }
+      }),
+    );
+
+    test(
+      'leaves the run that an active one was made from, until that has ended; then the link leads nowhere',
+      withStore(open, async (store) => {
+        const [first, second] = [sampleRun(1), sampleRun(2)];
+        await apply(store, [...failed(first), creation(second, { copyOf: first.key }), takeEntry(first, second.key)]);
+        assert.equal(await store.removeEndedRuns(removal('failed', ALL_OF_TIME)), 0);
+        await apply(store, [{ kind: 'end-run', runKey: second.key, outcome: OUTCOMES.succeeded, completedAt: T0 + 9 }]);
+        assert.equal(await store.removeEndedRuns(removal('succeeded', ALL_OF_TIME)), 1);
+        const record = await store.runRecord({ runKey: first.key });
+        assert.equal(record?.became, null);
+        assert.equal(await store.removeEndedRuns(removal('failed', ALL_OF_TIME)), 1);
+        assert.deepEqual(await runIds(store), []);
+      }),
+    );
+
+    test(
+      'agrees with a model through many runs that end in any order',
+      withStore(open, async (store) => {
+        const numbers = seededNumbers(11);
+        const model = new Map<number, { readonly state: RetentionState; readonly endedAt: number }>();
+        const states = ['succeeded', 'canceled', 'failed', 'deadLetter'] as const;
+        const active: number[] = [];
+        let next = 1;
+        for (let round = 0; round < 60; round++) {
+          const writes: StoreWrite[] = [];
+          for (let i = 0; i < 20; i++) {
+            active.push(next);
+            writes.push(creation(sampleRun(next++)));
+          }
+          for (let i = numbers(25); i > 0 && active.length > 0; i--) {
+            const [n] = active.splice(numbers(active.length), 1);
+            const state = states[numbers(states.length)];
+            if (n === undefined || state === undefined) continue;
+            const run = sampleRun(n);
+            const endedAt = T0 + next + numbers(50);
+            if (state === 'succeeded' || state === 'canceled') {
+              writes.push({ kind: 'end-run', runKey: run.key, outcome: OUTCOMES[state], completedAt: endedAt });
+            } else {
+              writes.push(...failure(run, sampleDeadLetter(run, { createdAt: endedAt })));
+              if (state === 'failed') writes.push(takeEntry(run));
+            }
+            model.set(n, { state, endedAt });
+          }
+          await apply(store, writes);
+          const state = states[numbers(states.length)] ?? 'failed';
+          const endedBefore = numbers(3) === 0 ? null : T0 + next - numbers(300);
+          const keepNewest = numbers(3) === 0 ? null : numbers(60);
+          await expectRemoval(store, model, removal(state, { endedBefore, keepNewest, limit: 1 + numbers(15) }));
+        }
+        const left = [...active, ...model.keys()].sort((a, b) => a - b);
+        assert.deepEqual(
+          await runIds(store),
+          left.slice(0, page.limit).map((n) => `wfr_${n}`),
+        );
+      }),
+    );
+  });
+}
+
+/** The newest of DLQ entries are those that failed last written; of runs, those created last. */
+async function expectRemoval(
+  store: Store,
+  model: Map<number, { readonly state: RetentionState; readonly endedAt: number }>,
+  query: RemovalQuery,
+): Promise<void> {
+  // The model keeps the order of ending, which is that of the entries.
+  const of = [...model].filter(([, { state }]) => state === query.state).map(([n, { endedAt }]) => ({ n, endedAt }));
+  if (query.state !== 'deadLetter') of.sort((a, b) => a.n - b.n);
+  const kept = query.keepNewest ?? of.length;
+  const expected = of
+    .filter(({ endedAt }, i) => i < of.length - kept || endedAt < (query.endedBefore ?? 0))
+    .slice(0, query.limit)
+    .map(({ n }) => n);
+  assert.equal(await store.removeEndedRuns(query), expected.length);
+  for (const n of expected) {
+    assert.equal(await store.runRecord({ runKey: sampleRun(n).key }), null, `run ${n}`);
+    model.delete(n);
+  }
+}

@@ -1,0 +1,210 @@
+/**
+ * Finds what retention lets go, and removes it.
+ *
+ * The search walks in the order of creation, block by block, over the blocks
+ * that the facet index names for the state; what ended before some time was
+ * created before it, so it goes no further than that. It lets others go on in
+ * between, and what it found is looked at again in the transaction.
+ */
+import type { StatementSync } from 'node:sqlite';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { CALLBACK_SLOT, type RetentionState } from '../../engine/run.js';
+import type { RemovalQuery } from '../../ports/store.js';
+import { integer, integerOrNull } from './columns.js';
+import type { CreationOrder } from './creation-order.js';
+import { STATES } from './dead-letter-listing.js';
+import type { DeadLetterWriter } from './dead-letter-writer.js';
+import type { BlockFacts } from './ended-blocks.js';
+import { BLOCK_SIZE, blockOf } from './facets/block-set.js';
+import { FACET, type Facet } from './facets/facets.js';
+import type { Direction } from './facets/members.js';
+import { RunRemover } from './run-remover.js';
+import type { StoreParts } from './store-parts.js';
+import type { Transaction } from './transaction.js';
+
+/** Blocks read before others may go on: a few ms. */
+const BLOCKS_PER_TURN = 2;
+/** Rows after which a transaction takes no further run: some ten ms. */
+const ROWS_PER_REMOVAL = 4000;
+
+/** A parked task counts while its run may be resumed. */
+const ASKED_FOR = `SELECT 1 FROM task t JOIN run w ON w.seq = t.run_seq
+  WHERE t.child_run_key = r.key AND (w.status = 'active' OR w.dead_letter_seq IS NOT NULL)`;
+
+/** The rows of one state: runs, or entries of the DLQ. */
+interface Rows {
+  readonly state: RetentionState;
+  readonly tenant: number;
+  readonly statements: RowStatements;
+  /** What the statements need to know of the state, behind the range of rows. */
+  readonly named: readonly (number | string)[];
+  readonly order: CreationOrder;
+  readonly facet: Facet;
+  readonly values: readonly string[];
+}
+
+interface RowStatements {
+  readonly facts: StatementSync;
+  /** The row with so many newer ones in the range. */
+  readonly behindNewest: StatementSync;
+  /** What may go: ended before a time, or not behind a row. */
+  readonly removable: StatementSync;
+}
+
+/** Rows that may go: those that ended before (Unix ms), and those up to a row number. */
+interface Bounds {
+  readonly endedBefore: number;
+  readonly upTo: number;
+}
+
+/** Counts down what may be read before others go on. */
+class Turns {
+  private left = BLOCKS_PER_TURN;
+
+  async read(): Promise<void> {
+    this.left--;
+    if (this.left > 0) return;
+    this.left = BLOCKS_PER_TURN;
+    await nextTurn();
+  }
+}
+
+export class Retention {
+  private readonly parts: StoreParts;
+  private readonly transaction: Transaction;
+  private readonly deadLetters: DeadLetterWriter;
+  private readonly runs: RunRemover;
+  private readonly runStatements: RowStatements;
+  private readonly entryStatements: RowStatements;
+
+  constructor(parts: StoreParts, transaction: Transaction, deadLetters: DeadLetterWriter) {
+    const { connection } = parts;
+    this.parts = parts;
+    this.transaction = transaction;
+    this.deadLetters = deadLetters;
+    this.runs = new RunRemover(parts);
+    const ofRuns = 'FROM run r WHERE r.seq BETWEEN ? AND ? AND r.tenant = ? AND r.status = ? AND r.dead_letter_seq IS NULL';
+    this.runStatements = {
+      facts: connection.prepare(`SELECT count(*) AS row_count, min(r.completed_at) AS earliest ${ofRuns}`),
+      behindNewest: connection.prepare(`SELECT r.seq ${ofRuns} ORDER BY r.seq DESC LIMIT 1 OFFSET ?`),
+      removable: connection.prepare(
+        `SELECT r.seq ${ofRuns} AND (r.completed_at < ? OR r.seq <= ?)
+         AND NOT EXISTS (SELECT 1 FROM run b WHERE b.key = r.became_run_key AND b.status = 'active')
+         AND NOT EXISTS (${ASKED_FOR}) ORDER BY r.seq LIMIT ?`,
+      ),
+    };
+    const ofEntries = 'd.seq BETWEEN ? AND ? AND d.tenant = ?';
+    this.entryStatements = {
+      facts: connection.prepare(
+        `SELECT count(*) AS row_count, min(d.created_at) AS earliest FROM dead_letter d WHERE ${ofEntries}`,
+      ),
+      behindNewest: connection.prepare(`SELECT d.seq FROM dead_letter d WHERE ${ofEntries} ORDER BY d.seq DESC LIMIT 1 OFFSET ?`),
+      removable: connection.prepare(
+        `SELECT d.seq FROM dead_letter d JOIN run r ON r.seq = d.run_seq
+         WHERE ${ofEntries} AND (d.created_at < ? OR d.seq <= ?)
+         AND NOT EXISTS (SELECT 1 FROM task c WHERE c.run_seq = d.run_seq AND c.slot = ${CALLBACK_SLOT})
+         AND NOT EXISTS (${ASKED_FOR}) ORDER BY d.seq LIMIT ?`,
+      ),
+    };
+  }
+
+  /** Removes what may go, as far as one short transaction does; returns how many runs that were. */
+  async remove(query: RemovalQuery): Promise<number> {
+    const { instanceId, state, endedBefore, keepNewest, limit } = query;
+    if (!Number.isSafeInteger(limit) || limit < 1) throw new RangeError(`at least one run is removed at a time, not ${limit}`);
+    const tenant = this.parts.tenants.find(instanceId);
+    if (tenant === null || (endedBefore === null && keepNewest === null)) return 0;
+    const rows = this.rowsOf(tenant, state);
+    const turns = new Turns();
+    const upTo = keepNewest === null ? 0 : await this.behindNewest(rows, keepNewest, turns);
+    const bounds = { endedBefore: endedBefore ?? 0, upTo };
+    const found = await this.removable(rows, bounds, limit, turns);
+    if (found.length === 0) return 0;
+    const removed = this.transaction.run(() => this.removeFound(rows, bounds, found));
+    await this.parts.connection.durable();
+    return removed;
+  }
+
+  private removeFound(rows: Rows, bounds: Bounds, found: readonly number[]): number {
+    let removed = 0;
+    let deleted = 0;
+    for (const seq of found) {
+      // A little time has passed since it was found.
+      if (this.within(rows, bounds, seq, seq, 1).length === 0) continue;
+      const runSeq = rows.state === 'deadLetter' ? this.deadLetters.remove(rows.tenant, seq) : seq;
+      deleted += this.runs.remove(rows.tenant, runSeq);
+      removed++;
+      if (deleted >= ROWS_PER_REMOVAL) break;
+    }
+    return removed;
+  }
+
+  /** The newest row that has `keepNewest` newer ones; 0 when there is none. */
+  private async behindNewest(rows: Rows, keepNewest: number, turns: Turns): Promise<number> {
+    let newer = 0;
+    for (const block of this.blocks(rows, 'down', rows.order.lastSeq())) {
+      const facts = await this.factsOf(rows, block, turns);
+      if (newer + facts.rows <= keepNewest) {
+        newer += facts.rows;
+        continue;
+      }
+      const row = rows.statements.behindNewest.get(...rangeOf(block), ...rows.named, keepNewest - newer);
+      return row ? integer(row, 'seq') : 0;
+    }
+    return 0;
+  }
+
+  private async removable(rows: Rows, bounds: Bounds, limit: number, turns: Turns): Promise<readonly number[]> {
+    const createdTo = rows.order.range(0, bounds.endedBefore - 1).to;
+    const found: number[] = [];
+    for (const block of this.blocks(rows, 'up', Math.max(createdTo, bounds.upTo))) {
+      const [from, to] = rangeOf(block);
+      const facts = await this.factsOf(rows, block, turns);
+      if (facts.rows === 0 || (facts.earliest >= bounds.endedBefore && from > bounds.upTo)) continue;
+      found.push(...this.within(rows, bounds, from, to, limit - found.length));
+      if (found.length === limit) break;
+      await turns.read();
+    }
+    return found;
+  }
+
+  private within(rows: Rows, { endedBefore, upTo }: Bounds, from: number, to: number, limit: number): readonly number[] {
+    const removable = rows.statements.removable.all(from, to, ...rows.named, endedBefore, upTo, limit);
+    return removable.map((row) => integer(row, 'seq'));
+  }
+
+  private async factsOf({ tenant, state, statements, named }: Rows, block: number, turns: Turns): Promise<BlockFacts> {
+    const { ended } = this.parts;
+    const known = ended.find(tenant, state, block);
+    if (known) return known;
+    const row = statements.facts.get(...rangeOf(block), ...named) ?? {};
+    const facts = { rows: integer(row, 'row_count'), earliest: integerOrNull(row, 'earliest') ?? Number.POSITIVE_INFINITY };
+    ended.remember(tenant, state, block, facts);
+    await turns.read();
+    return facts;
+  }
+
+  /** Blocks that may have such rows, between the first row and `last`. */
+  private *blocks({ tenant, facet, values }: Rows, direction: Direction, last: number): Generator<number> {
+    const members = this.parts.facetReader.anyOf(tenant, facet, values, direction);
+    const up = direction === 'up';
+    let block = members.seek(up ? 0 : blockOf(last));
+    while (block !== null && block <= blockOf(last)) {
+      yield block;
+      if (!up && block === 0) return;
+      block = members.seek(up ? block + 1 : block - 1);
+    }
+  }
+
+  private rowsOf(tenant: number, state: RetentionState): Rows {
+    const { runOrder, deadLetterOrder } = this.parts;
+    if (state === 'deadLetter') {
+      const source = { order: deadLetterOrder, facet: FACET.deadLetterState, values: STATES };
+      return { state, tenant, statements: this.entryStatements, named: [tenant], ...source };
+    }
+    const source = { order: runOrder, facet: FACET.runStatus, values: [state] };
+    return { state, tenant, statements: this.runStatements, named: [tenant, state], ...source };
+  }
+}
+
+const rangeOf = (block: number): readonly [from: number, to: number] => [block * BLOCK_SIZE, (block + 1) * BLOCK_SIZE - 1];

@@ -1,0 +1,54 @@
+/** Removes runs that have ended, with all that belongs to them. Only inside a transaction. */
+import type { StatementSync } from 'node:sqlite';
+import type { RunSettings } from '../../engine/run.js';
+import { json, text, word } from './columns.js';
+import { STATUSES } from './rows.js';
+import { runFacetsOf } from './run-writer.js';
+import type { StoreParts } from './store-parts.js';
+
+/** Tables whose rows name their run by `run_seq`. */
+const TABLES_OF_RUN = ['payload', 'step', 'task', 'attempt', 'waiter', 'kept_event'] as const;
+
+export class RunRemover {
+  private readonly parts: StoreParts;
+  private readonly selectIndexed: StatementSync;
+  private readonly deleteBelongings: readonly StatementSync[];
+  private readonly deleteDeduplication: StatementSync;
+  private readonly deleteRun: StatementSync;
+
+  constructor(parts: StoreParts) {
+    const { connection } = parts;
+    this.parts = parts;
+    this.selectIndexed = connection.prepare(
+      'SELECT key, status, workflow_url, caller_ip, workflow_run_id, settings FROM run WHERE seq = ?',
+    );
+    this.deleteBelongings = TABLES_OF_RUN.map((table) => connection.prepare(`DELETE FROM ${table} WHERE run_seq = ?`));
+    this.deleteDeduplication = connection.prepare('DELETE FROM deduplication WHERE run_key = ?');
+    this.deleteRun = connection.prepare('DELETE FROM run WHERE seq = ?');
+  }
+
+  /** Returns how many rows that were. An entry in the DLQ has to be gone before. */
+  remove(tenant: number, seq: number): number {
+    const { runs, facets, ended } = this.parts;
+    const row = this.selectIndexed.get(seq);
+    if (!row) throw new Error(`there is no run in row ${seq}`);
+    const key = text(row, 'key');
+    const status = word(row, 'status', STATUSES);
+    if (status === 'active') throw new Error(`the run ${key} has not ended`);
+    const indexed = {
+      status,
+      workflowUrl: text(row, 'workflow_url'),
+      callerIp: text(row, 'caller_ip'),
+      workflowRunId: text(row, 'workflow_run_id'),
+      settings: json<RunSettings>(row, 'settings'),
+    };
+    for (const value of runFacetsOf(indexed)) facets.remove(tenant, value, seq);
+    let rows = 1;
+    for (const statement of this.deleteBelongings) rows += Number(statement.run(seq).changes);
+    this.deleteDeduplication.run(key);
+    this.deleteRun.run(seq);
+    runs.drop(key);
+    ended.changed(tenant, status, seq);
+    return rows;
+  }
+}
