@@ -141,12 +141,13 @@ export class FlowKey {
     this.pump();
   }
 
-  /** Whether a delivery that came now would start now; as far as is known. */
-  get couldStart(): boolean {
+  /** Whether a delivery to this origin that came now would start now; as far as is known. */
+  couldStart(origin: string): boolean {
     const { limits, rate } = this;
     if (!limits) return true;
     if (limits.paused || (limits.parallelism !== null && this.flying >= limits.parallelism)) return false;
     if (!rate) return true;
+    if (this.surroundings.rooms.room(origin) <= 0) return false;
     const window = runningWindow(this.window, rate, this.surroundings.now());
     return startsReady(window, rate) > 0 || startsLeft(window, rate) > 0;
   }

@@ -254,7 +254,7 @@ export class InstanceGates {
         setTimer: (atMs: number, fire: () => void) => clock.setTimer(atMs, fire),
         endOfTurn: (fire: () => void) => clock.endOfTurn(fire),
         settings: () => (this.known ?? DEFAULT_INSTANCE_SETTINGS).breaker,
-        couldStart: ({ passage }: Delivery) => this.keys.get(passage.flowControlKey ?? '')?.couldStart ?? true,
+        couldStart: ({ passage }: Delivery) => this.keys.get(passage.flowControlKey ?? '')?.couldStart(passage.origin) ?? true,
         goOn: (delivery: Delivery) => this.goOn(delivery),
         holdChanged: () => this.keepHold(origin),
       };
