@@ -69,6 +69,11 @@ export const LIMITS = Object.freeze({
   maxRedactedFields: 50,
   maxHoldReasonLength: 512,
   waitersPageMax: 1_000,
+  maxBreakerFailures: 10_000,
+  minProbeEveryMs: SECOND_MS,
+  maxProbeEveryMs: DAY_MS,
+  maxRetentionAgeMs: 100 * 366 * DAY_MS,
+  maxRetentionCount: 1_000_000_000,
 
   // flow control
   maxParallelism: 10_000,

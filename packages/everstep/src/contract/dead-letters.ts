@@ -1,10 +1,9 @@
 /** Wire schemas of the dead letter queue. */
 import Type, { type Static } from 'typebox';
-import { RunReferenceSchema } from './runs.js';
+import { FAILURE_FUNCTION_STATES, FailureFunctionInfo, RunReferenceSchema } from './runs.js';
 
 const CLOSED = { additionalProperties: false } as const;
 
-export const FAILURE_FUNCTION_STATES = ['CALLBACK_INPROGRESS', 'CALLBACK_SUCCESS', 'CALLBACK_FAIL', 'CALLBACK_CANCELED'] as const;
 export const FailureFunctionStateSchema = Type.Enum([...FAILURE_FUNCTION_STATES], { type: 'string' });
 
 const HeaderMap = Type.Record(Type.String(), Type.Array(Type.String()), {
@@ -30,6 +29,7 @@ export const DeadLetterEntry = Type.Object(
     labels: Type.Array(Type.String()),
     flowControlKey: Type.Optional(Type.String()),
     failureFunctionState: Type.Optional(FailureFunctionStateSchema),
+    failureFunctionInfo: Type.Optional(FailureFunctionInfo),
     responseStatus: Type.Optional(Type.Integer({ description: 'Status of the last answer; absent when there was none.' })),
     responseHeader: Type.Optional(HeaderMap),
     responseBody: Type.Optional(Type.String()),
@@ -65,3 +65,6 @@ export const DeletedDeadLetters = Type.Object(
 );
 
 export const DeletedDeadLetter = Type.Object({ deleted: Type.Literal(1) }, CLOSED);
+
+/** The state that a failure callback has now. */
+export const FailureFunctionChanged = Type.Object({ failureFunctionState: FailureFunctionStateSchema }, CLOSED);

@@ -8,7 +8,10 @@ const unixMs = (description: string) => Type.Integer({ format: 'int64', descript
 export const RUN_STATES = ['RUN_STARTED', 'RUN_SUCCESS', 'RUN_FAILED', 'RUN_CANCELED'] as const;
 export const STEP_STATES = ['STEP_SUCCESS', 'STEP_PROGRESS', 'STEP_RETRY', 'STEP_FAILED', 'STEP_CANCELED'] as const;
 /** The initial step is the run's own; all others come of the step protocol. */
-const SHOWN_STEP_TYPES = ['Initial', ...STEP_TYPES] as const;
+export const SHOWN_STEP_TYPES = ['Initial', ...STEP_TYPES] as const;
+
+/** States of what tells of a failed run. */
+export const FAILURE_FUNCTION_STATES = ['CALLBACK_INPROGRESS', 'CALLBACK_SUCCESS', 'CALLBACK_FAIL', 'CALLBACK_CANCELED'] as const;
 
 export type RunState = (typeof RUN_STATES)[number];
 export type StepState = (typeof STEP_STATES)[number];
@@ -70,9 +73,23 @@ export const AttemptError = Type.Object(
 );
 export type AttemptError = Static<typeof AttemptError>;
 
-const sleepFields = {
+/** What belongs to one type of step each. */
+const fieldsOfTypes = {
   sleepFor: Type.Optional(Type.Integer({ description: 'Length of a SleepFor, ms.' })),
   sleepUntil: Type.Optional(unixMs('When a sleep ends')),
+  waitEventId: Type.Optional(
+    Type.String({ description: 'The event that is waited for: the first of several, or the one that came.' }),
+  ),
+  waitEventIds: Type.Optional(Type.Array(Type.String(), { description: 'All of them, when several are waited for.' })),
+  waitDeadline: Type.Optional(unixMs('When an open wait times out')),
+  waitTimeout: Type.Optional(Type.Boolean({ description: 'Whether the wait timed out, once it has ended.' })),
+  notifyEventId: Type.Optional(Type.String({ description: 'The event that an open Notify step is for.' })),
+  callUrl: Type.Optional(Type.String({ description: 'Where an open Call step sends its request.' })),
+  callMethod: Type.Optional(Type.String()),
+  callResponseStatus: Type.Optional(Type.Integer({ description: 'Status of the answer to a Call; 0 when none came.' })),
+  invokedWorkflowRunId: Type.Optional(Type.String({ description: 'The run that an Invoke step started.' })),
+  invokedWorkflowCreatedAt: Type.Optional(unixMs('Creation of that run')),
+  invokedWorkflowUrl: Type.Optional(Type.String({ description: 'What an Invoke step is about to start.' })),
 };
 
 export const LoggedStep = Type.Object(
@@ -88,7 +105,7 @@ export const LoggedStep = Type.Object(
     concurrent: Type.Integer({ description: 'How many steps run concurrently in the group.' }),
     state: StepStateSchema,
     createdAt: unixMs('When the step was planned'),
-    ...sleepFields,
+    ...fieldsOfTypes,
     errors: Type.Optional(
       Type.Array(AttemptError, { description: 'Failed attempts, oldest first; absent when there were none.' }),
     ),
@@ -109,16 +126,56 @@ export const StepGroup = Type.Object(
 );
 export type StepGroup = Static<typeof StepGroup>;
 
-/** Where a run came from, or what became of it. */
-const RunLink = Type.Object(
+/** What became of the run's DLQ entry. */
+const RunSuccessor = Type.Object(
   {
     kind: Type.Enum(['resume', 'restart'], { type: 'string' }),
     workflowRunId: Type.String(),
     workflowCreatedAt: unixMs('Creation of the run'),
-    dlqId: Type.Optional(Type.String({ description: 'The DLQ entry that the run was made from.' })),
   },
   CLOSED,
 );
+
+/** Where a run came from that nobody triggered. */
+const RunOriginLink = Type.Object(
+  {
+    kind: Type.Enum(['resume', 'restart', 'invoke', 'schedule'], { type: 'string' }),
+    workflowRunId: Type.Optional(Type.String({ description: 'The failed run, or the one that invoked this.' })),
+    workflowCreatedAt: Type.Optional(unixMs('Creation of that run')),
+    dlqId: Type.Optional(Type.String({ description: 'The DLQ entry that the run was made from.' })),
+    stepId: Type.Optional(Type.Integer({ description: 'The step that invoked the run.' })),
+    stepName: Type.Optional(Type.String()),
+    scheduleId: Type.Optional(Type.String({ description: 'The schedule that started the run.' })),
+  },
+  CLOSED,
+);
+export type RunOriginLink = Static<typeof RunOriginLink>;
+
+const InvokedRun = Type.Object(
+  {
+    stepId: Type.Integer(),
+    workflowRunId: Type.String(),
+    workflowCreatedAt: unixMs('Creation of the run'),
+    workflowState: RunStateSchema,
+  },
+  CLOSED,
+);
+
+/** Attempts to tell of a run's failure. */
+export const FailureFunctionInfo = Type.Object(
+  {
+    state: Type.Optional(
+      Type.Enum([...FAILURE_FUNCTION_STATES], { type: 'string', description: 'Absent where only the attempts are known.' }),
+    ),
+    url: Type.String({ description: 'What is called: the failure callback, or the workflow for its failure function.' }),
+    responseStatus: Type.Optional(Type.Integer({ description: 'Status of the last answer that was a failure.' })),
+    retried: Type.Integer({ description: 'Failed attempts so far.' }),
+    nextAttemptAt: Type.Optional(unixMs('When it is called next')),
+    errors: Type.Array(AttemptError, { description: 'Failed attempts, oldest first.' }),
+  },
+  CLOSED,
+);
+export type FailureFunctionInfo = Static<typeof FailureFunctionInfo>;
 
 const runFields = {
   workflowRunId: Type.String(),
@@ -126,13 +183,19 @@ const runFields = {
   workflowState: RunStateSchema,
   workflowRunCreatedAt: unixMs('Creation of the run'),
   workflowRunCompletedAt: Type.Optional(unixMs('End of the run')),
-  workflowRunOrigin: Type.Optional(RunLink),
-  workflowRunBecame: Type.Optional(RunLink),
+  workflowRunOrigin: Type.Optional(RunOriginLink),
+  workflowRunBecame: Type.Optional(RunSuccessor),
   dlqId: Type.Optional(Type.String({ description: 'The DLQ entry that the run has now.' })),
   callerIP: Type.String(),
   label: Type.Optional(Type.String({ description: 'The first of the labels.' })),
   labels: Type.Array(Type.String()),
   flowControlKey: Type.Optional(Type.String()),
+};
+const historyFields = {
+  invokedRuns: Type.Optional(
+    Type.Array(InvokedRun, { description: 'Runs that steps of this one invoked; absent when there are none.' }),
+  ),
+  failureFunctionInfo: Type.Optional(FailureFunctionInfo),
 };
 
 export const RunLogEntry = Type.Object(
@@ -140,6 +203,7 @@ export const RunLogEntry = Type.Object(
     ...runFields,
     workflowRunResponse: Type.Optional(Type.String({ description: 'What the workflow returned, as JSON text.' })),
     workflowRunError: Type.Optional(Type.String({ description: 'Why the run failed.' })),
+    ...historyFields,
     steps: Type.Array(StepGroup),
   },
   CLOSED,
@@ -165,16 +229,17 @@ const JournalStep = Type.Object(
     concurrent: Type.Integer(),
     createdAt: unixMs('When the step was planned'),
     completedAt: unixMs('When the result was recorded'),
-    ...sleepFields,
+    ...fieldsOfTypes,
   },
   CLOSED,
 );
 
 const OpenTask = Type.Object(
   {
-    kind: Type.Enum(['advance', 'step', 'sleep'], {
+    kind: Type.Enum(['advance', 'step', 'sleep', 'wait', 'call', 'notify', 'invoke', 'callback'], {
       type: 'string',
-      description: 'advance: the workflow is asked to go on; step: a planned step is executed; sleep: a time is waited for.',
+      description:
+        'advance: the workflow is asked to go on; step: a planned step is executed; sleep: a time is waited for; wait: an event is waited for; call: an HTTP request is made; notify: those who wait are notified; invoke: the end of another run is waited for; callback: the failure is told.',
     }),
     stepId: Type.Optional(Type.Integer()),
     stepName: Type.Optional(Type.String()),
@@ -183,14 +248,14 @@ const OpenTask = Type.Object(
     retried: Type.Optional(Type.Integer({ description: 'Failed attempts so far.' })),
     dueAt: Type.Optional(unixMs('When it is acted on next; absent when the run has ended')),
     createdAt: unixMs('When it was planned'),
-    ...sleepFields,
+    ...fieldsOfTypes,
   },
   CLOSED,
 );
 
 const FailedAttemptSchema = Type.Object(
   {
-    stepId: Type.Optional(Type.Integer({ description: 'Absent when the code between steps failed.' })),
+    stepId: Type.Optional(Type.Integer({ description: 'Absent when the code between steps failed, or telling of the failure.' })),
     stepName: Type.Optional(Type.String()),
     messageId: Type.String(),
     retried: Type.Integer({ description: 'Failed attempts of this message before this one.' }),
@@ -218,6 +283,12 @@ export const RunJournal = Type.Object(
     steps: Type.Array(JournalStep, { description: 'In the order in which they were recorded.' }),
     tasks: Type.Array(OpenTask, { description: 'What the service still owes the run.' }),
     attempts: Type.Array(FailedAttemptSchema, { description: 'Failed attempts, oldest first.' }),
+    keptEvents: Type.Optional(
+      Type.Array(Type.Object({ eventId: Type.String(), receivedAt: unixMs('When it came') }, CLOSED), {
+        description: 'Events that came before the run waited for them; absent when there are none.',
+      }),
+    ),
+    ...historyFields,
   },
   CLOSED,
 );

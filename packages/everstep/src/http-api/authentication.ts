@@ -36,17 +36,20 @@ export function credentialOf(authorization: string | undefined, target: Target, 
   );
 }
 
-function admit(verdict: TokenVerdict, method: string): Caller {
+/** What an operation asks of a token. */
+export type Need = 'read' | 'read-write';
+
+function admit(verdict: TokenVerdict, need: Need): Caller {
   if (!verdict.ok) throw new ApiError('bad-token', verdict.message, CHALLENGE);
   const { caller } = verdict;
-  if (caller.access === 'read-only' && method !== 'GET' && method !== 'HEAD')
+  if (caller.access === 'read-only' && need === 'read-write')
     throw new ApiError('read-only-token', 'this token may only read; use a read-write token for this operation');
   return caller;
 }
 
 /** Throws, or rejects with, ApiError. At once where the token is remembered. */
-export function authenticate(authority: Authority, token: string, region: Region, method: string): Caller | Promise<Caller> {
+export function authenticate(authority: Authority, token: string, region: Region, need: Need): Caller | Promise<Caller> {
   const remembered = authority.recall(token, region);
-  if (remembered) return admit(remembered, method);
-  return authority.verify(token, region).then((verdict) => admit(verdict, method));
+  if (remembered) return admit(remembered, need);
+  return authority.verify(token, region).then((verdict) => admit(verdict, need));
 }

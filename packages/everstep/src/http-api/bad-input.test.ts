@@ -7,6 +7,8 @@ import { openApiDocument } from './openapi.js';
 import { OPERATIONS } from './operations/index.js';
 import { pathsOf } from './routing.js';
 import { ApiWorld } from './testing/api-world.js';
+import { type Case, json, parameter } from './testing/bad-input-case.js';
+import { CONTROL_CASES } from './testing/bad-input-controls.js';
 
 let world: ApiWorld;
 before(async () => {
@@ -19,15 +21,6 @@ before(async () => {
 });
 after(() => world.close());
 
-type Case = readonly [
-  what: string,
-  request: string,
-  expected: ErrorCode,
-  words: RegExp,
-  options?: { readonly headers?: Record<string, string>; readonly body?: string | Buffer },
-];
-
-const json = { 'content-type': 'application/json' };
 const TRIGGER = 'POST /v2/trigger/http://w.test/ok';
 const trigger = (name: string, value: string, expected: ErrorCode, words: RegExp): Case => [
   `${name}: ${value.slice(0, 40)}`,
@@ -36,7 +29,6 @@ const trigger = (name: string, value: string, expected: ErrorCode, words: RegExp
   words,
   { headers: { [name]: value } },
 ];
-const parameter = (path: string, words: RegExp, code: ErrorCode = 'bad-parameter'): Case => [path, path, code, words];
 
 const CASES: readonly Case[] = [
   // workflow URLs
@@ -86,7 +78,9 @@ const CASES: readonly Case[] = [
   trigger('svc-failure-callback', 'http://10.0.0.1/', 'blocked-address', /Svc-Failure-Callback may not be called/),
   trigger('svc-wait-for-result', 'maybe', 'bad-header', /Svc-Wait-For-Result must be a duration/),
   trigger('svc-wait-for-result', '1d', 'bad-header', /Svc-Wait-For-Result must be from 0s to 10m/),
-  trigger('svc-redact-fields', 'body', 'bad-header', /not supported yet/),
+  trigger('svc-redact-fields', 'a,,b', 'bad-header', /Svc-Redact-Fields must be body, header, .*"" is none of them/),
+  trigger('svc-redact-fields', 'headers', 'bad-header', /Svc-Redact-Fields must not have "headers"/),
+  trigger('svc-redact-fields', '', 'bad-header', /Svc-Redact-Fields must not be empty/),
   trigger('svc-retry', '3', 'bad-header', /no header "svc-retry"; it takes .*Svc-Retries/),
   trigger('svc-forward-', '3', 'bad-header', /no header/),
   [
@@ -220,6 +214,7 @@ const CASES: readonly Case[] = [
   parameter('GET /v2/workflows/runs/none/result?timeout=x', /^timeout must be a duration/),
   parameter('DELETE /v2/workflows/runs/none', /no run "none"/, 'not-found'),
   [`an event id that is too long`, `POST /v2/notify/${'e'.repeat(600)}`, 'bad-parameter', /eventId must be a text of 1 to 512/],
+  ...CONTROL_CASES,
   // routes
   parameter('GET /v2/nothing', /no operation at "\/v2\/nothing"; see \/openapi.json/, 'unknown-route'),
   parameter('GET /', /no operation/, 'unknown-route'),
@@ -281,17 +276,24 @@ test('every operation that wants a token refuses whoever has none, a bad one, or
 
 test('a read-only token reads and does nothing else', async () => {
   const headers = { authorization: `Bearer ${world.readOnlyToken}` };
-  for (const { method, path } of OPERATIONS.filter(({ access }) => access === 'token')) {
+  for (const { method, path, needsReadWrite } of OPERATIONS.filter(({ access }) => access === 'token')) {
     const url = path.replace('{workflowUrl}', 'http://w.test/ok').replace(/\{\w+\}/g, 'x');
     const answer = await world.send({ method, url, headers });
     const refused = answer.headers['svc-error-code'] === 'read-only-token';
-    assert.equal(refused, method !== 'GET', `${method} ${path}`);
+    assert.equal(refused, method !== 'GET' || needsReadWrite === true, `${method} ${path}`);
     if (refused) assert.equal(answer.status, 403);
   }
 });
 
+test('the signing keys are not for a token that may only read', async () => {
+  const headers = { authorization: `Bearer ${world.readOnlyToken}` };
+  const answer = await world.send({ method: 'GET', url: '/v2/keys', headers });
+  assert.deepEqual([answer.status, answer.headers['svc-error-code']], [403, 'read-only-token']);
+  assert.equal((await world.call('GET', '/v2/keys')).status, 200);
+});
+
 test('a token of another region is good at its own host, by header and by query', async () => {
-  const token = await world.authority.issueToken({ instanceId: 'qi_us', access: 'read-only' });
+  const token = await world.authority.issueToken({ instanceId: 'qi_us', access: 'read-write' });
   for (const host of ['us-east-1.everstep.test', 'queue-us-east-1.everstep.test:8080']) {
     const byHeader = await world.send({ method: 'GET', url: '/v2/keys', headers: { authorization: `Bearer ${token}`, host } });
     const byQuery = await world.send({ method: 'GET', url: `/v2/keys?svc_token=${token}`, headers: { host } });
@@ -306,7 +308,8 @@ test('a path with another method is 405 with the methods that it takes, whatever
     for (const path of pathsOf(operation)) {
       const url = path.replace('{workflowUrl}', 'http://w.test/ok').replace(/\{\w+\}/g, 'x');
       const own = new Set(Object.keys(document.paths?.[path] ?? {}).map((method) => method.toUpperCase()));
-      for (const method of methods.filter((each) => !own.has(each) && !(each === 'HEAD' && own.has('GET')))) {
+      const hasHead = own.has('GET') && operation.head !== false;
+      for (const method of methods.filter((each) => !own.has(each) && !(each === 'HEAD' && hasHead))) {
         const answer = await world.api.inject({ method, url });
         // A more general path may take it: GET /v2/workflows/dlq/resume is an entry with the id "resume".
         if (answer.statusCode === 401) continue;
@@ -337,10 +340,10 @@ test('tokens, payloads and URLs do not reach the log', async () => {
 
 test('an error inside is a 500 that says nothing of the inside, and the log has it', async () => {
   const broken = await ApiWorld.open();
-  broken.store.listFlowControls = async () => {
+  broken.store.findRun = async () => {
     throw new Error('SQLITE_CORRUPT: secret detail');
   };
-  const answer = await broken.call('GET', '/v2/flowControl/');
+  const answer = await broken.call('GET', '/v2/workflows/runs/a');
   assert.deepEqual([answer.status, answer.headers['svc-error-code']], [500, 'internal-error']);
   assert.ok(!answer.body.error.includes('SQLITE'));
   const line = broken.logged.find(({ level }) => level === 'error');
@@ -352,11 +355,11 @@ test('while the service stops, requests are answered with 503, and only health w
   let stopping = false;
   const closing = await ApiWorld.open({ isStopping: () => stopping });
   const statuses = async () => {
-    const paths = ['/health', '/ready', '/v2/flowControl/'];
+    const paths = ['/health', '/ready', '/v2/flowControl/', '/v2/webhooks/whk_none.x'];
     return Promise.all(paths.map(async (url) => (await closing.call('GET', url)).status));
   };
-  assert.deepEqual(await statuses(), [200, 200, 200]);
+  assert.deepEqual(await statuses(), [200, 200, 200, 404]);
   stopping = true;
-  assert.deepEqual(await statuses(), [200, 503, 503]);
+  assert.deepEqual(await statuses(), [200, 503, 503, 503]);
   await closing.close();
 });

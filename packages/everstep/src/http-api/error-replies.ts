@@ -24,10 +24,10 @@ export function errorReply(error: ApiError, dialect: Dialect): ErrorReply {
 }
 
 /** Errors of the server framework, by its codes. */
-function fromFramework(code: string): ApiError | null {
+function fromFramework(code: string, maxBodyBytes: number): ApiError | null {
   switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new ApiError('body-too-large', `the body is over the limit of ${LIMITS.maxBodyBytes} bytes`);
+      return new ApiError('body-too-large', `the body is over the limit of ${maxBodyBytes} bytes`);
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new ApiError('unsupported-media-type', 'the Content-Type header is no media type, such as application/json');
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
@@ -44,16 +44,23 @@ function fromFramework(code: string): ApiError | null {
 const codeOf = (error: unknown): string =>
   typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string' ? error.code : '';
 
+/** Of a request: what may be logged of it, and how large its body could be. */
+export interface FailedRequest {
+  readonly method: string;
+  readonly route: string | undefined;
+  readonly maxBodyBytes: number;
+}
+
 /** What the client is told of an error. What it is not told goes to the log. */
-export function apiErrorOf(error: unknown, log: Log, details: Readonly<Record<string, unknown>>): ApiError {
+export function apiErrorOf(error: unknown, log: Log, { method, route, maxBodyBytes }: FailedRequest): ApiError {
   if (error instanceof ApiError) return error;
   const code = codeOf(error);
-  const known = fromFramework(code);
+  const known = fromFramework(code, maxBodyBytes);
   if (known) return known;
   if (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE')
     return new ApiError('bad-request', 'the request ended before it was whole');
   const told = error instanceof Error ? { error: error.message, stack: error.stack } : { error: String(error) };
-  log.error({ ...details, ...told }, 'a request failed inside the service');
+  log.error({ method, route, ...told }, 'a request failed inside the service');
   return new ApiError('internal-error', 'something went wrong inside the service; try again, or look into its log');
 }
 

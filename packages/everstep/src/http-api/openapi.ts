@@ -6,6 +6,7 @@ import { DeadLetterEntry, DeadLetterPage, DeletedDeadLetters, RecoveredRuns } fr
 import { ERROR_CODES, type ErrorCode } from '../contract/error-codes.js';
 import { ErrorBody } from '../contract/errors.js';
 import { NotifiedWaiter, Waiter } from '../contract/events.js';
+import { ExplanationSchema, Reason } from '../contract/explanation.js';
 import {
   AttemptError,
   LoggedStep,
@@ -18,7 +19,14 @@ import {
   StepGroup,
   TriggeredRun,
 } from '../contract/runs.js';
-import { FlowControlEntry, FlowControls, SigningKeysSchema } from '../contract/service.js';
+import { ScheduleEntry } from '../contract/schedules.js';
+import {
+  DestinationEntry,
+  FlowControlEntry,
+  FlowControls,
+  InstanceSettingsSchema,
+  SigningKeysSchema,
+} from '../contract/service.js';
 import { DEFAULT_DIALECT } from '../dialects/index.js';
 import type { Operation } from './operation.js';
 import { OPERATIONS } from './operations/index.js';
@@ -31,10 +39,13 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   DeadLetterEntry,
   DeadLetterPage,
   DeletedDeadLetters,
+  Destination: DestinationEntry,
+  Explanation: ExplanationSchema,
   FlowControl: FlowControlEntry,
   FlowControls,
   LoggedStep,
   NotifiedWaiter,
+  Reason,
   RecoveredRuns,
   RunJournal,
   RunLogEntry,
@@ -42,6 +53,8 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   RunReference: RunReferenceSchema,
   RunResult,
   RunUnderWay,
+  Schedule: ScheduleEntry,
+  Settings: InstanceSettingsSchema,
   SigningKeys: SigningKeysSchema,
   StepGroup,
   TriggeredRun,
@@ -83,10 +96,11 @@ function describe(schema: TSchema): { description?: string } {
 }
 
 function headersOf(operation: Operation) {
+  const required = new Set<string>(operation.headers?.required ?? []);
   const own = Object.entries(operation.headers?.properties ?? {}).map(([name, property]) => ({
     name: DEFAULT_DIALECT.spell(name),
     in: 'header',
-    required: false,
+    required: required.has(name),
     ...describe(property),
     schema: shownSchema(property),
   }));
@@ -112,8 +126,11 @@ function bodyOf({ body }: Operation) {
 
 function errorsOf(operation: Operation): readonly ErrorCode[] {
   const token = operation.access === 'token' ? TOKEN_ERRORS : [];
-  const writing: readonly ErrorCode[] = operation.method === 'GET' ? [] : ['read-only-token', ...BODY_ERRORS];
-  return [...new Set<ErrorCode>([...operation.errors, ...token, ...writing, ...COMMON_ERRORS])];
+  const reads = operation.method === 'GET';
+  const writing: readonly ErrorCode[] =
+    operation.access === 'token' && (!reads || operation.needsReadWrite) ? ['read-only-token'] : [];
+  const body = reads ? [] : BODY_ERRORS;
+  return [...new Set<ErrorCode>([...operation.errors, ...token, ...writing, ...body, ...COMMON_ERRORS])];
 }
 
 function responsesOf(operation: Operation) {
@@ -169,7 +186,7 @@ export function openApiDocument(serviceVersion: string): object {
     info: {
       title: 'Everstep runtime API',
       version: '2.0.0',
-      description: `Workflow runs, their logs, the dead letter queue, events and flow control. Served by Everstep ${serviceVersion}.`,
+      description: `Workflow runs, their logs, the dead letter queue, schedules, events and flow control. Served by Everstep ${serviceVersion}.`,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [

@@ -14,7 +14,7 @@ import type { WorkflowService } from '../runtime/workflow-service.js';
 import type { CursorSeal } from './cursor.js';
 import type { ReceivedHeaders } from './parameters/prefixed-headers.js';
 
-export type Method = 'GET' | 'POST' | 'DELETE';
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** Says before a run is accepted whether its URL may be called at all. */
 export interface DestinationPolicy {
@@ -65,7 +65,8 @@ export interface Input<Path, Query, Headers, Body> {
 }
 
 export type BodySpec =
-  | { readonly kind: 'bytes'; readonly description: string }
+  /** `maxBytes` where less than the limit for all is taken. */
+  | { readonly kind: 'bytes'; readonly description: string; readonly maxBytes?: number }
   | { readonly kind: 'json'; readonly schema: TSchema; readonly required: boolean };
 
 export type Answer<Responses> = {
@@ -94,11 +95,15 @@ interface OperationDescription {
   readonly headerFamilies?: Readonly<Record<string, string>>;
   /** Answers besides those that every operation may give. */
   readonly errors: readonly ErrorCode[];
+  /** False: a HEAD request is not taken for a GET. */
+  readonly head?: false;
 }
 
 /** With a token: `caller` is who it speaks for. */
 export interface TokenOperation<Path, Query, Headers, Body, Responses> extends OperationDescription {
   readonly access: 'token';
+  /** True where even reading is not for a token that may only read. Else that goes by the method. */
+  readonly needsReadWrite?: true;
   readonly pathParameters?: Path;
   readonly query?: Query;
   readonly headers?: Headers;
@@ -112,15 +117,21 @@ export interface TokenOperation<Path, Query, Headers, Body, Responses> extends O
 }
 
 /** For everybody. */
-export interface OpenOperation<Responses> extends OperationDescription {
+export interface OpenOperation<Path, Body, Responses> extends OperationDescription {
   readonly access: 'open';
+  /** `refuse`: it is work, which is not begun any more. */
+  readonly whileStopping: 'answer' | 'refuse';
+  readonly pathParameters?: Path;
+  readonly body?: Body;
   readonly responses: Responses;
-  handle(context: ApiContext): Promise<Answer<Responses>> | Answer<Responses>;
+  handle(input: Input<Path, undefined, undefined, Body>, context: ApiContext): Promise<Answer<Responses>> | Answer<Responses>;
 }
 
 /** Any operation, as the server and the document see it. */
 export interface Operation extends OperationDescription {
   readonly access: 'token' | 'open';
+  readonly needsReadWrite?: true;
+  readonly whileStopping: 'answer' | 'refuse';
   readonly pathParameters?: TObject;
   readonly query?: TObject;
   readonly headers?: TObject;
@@ -158,6 +169,7 @@ export function operation<
   return {
     ...rest,
     access: 'token',
+    whileStopping: 'refuse',
     ...(pathParameters ? { pathParameters } : {}),
     ...(query ? { query } : {}),
     ...(headers ? { headers } : {}),
@@ -171,7 +183,18 @@ export function operation<
 }
 
 /** Declares an operation that needs no token. */
-export function openOperation<R extends Responses>(declared: Omit<OpenOperation<R>, 'access'>): Operation {
-  const { handle, ...rest } = declared;
-  return { ...rest, access: 'open', run: (_input, context) => handle.call(declared, context) as OperationAnswer };
+export function openOperation<
+  R extends Responses,
+  Path extends TObject | undefined = undefined,
+  Body extends BodySpec | undefined = undefined,
+>(declared: Omit<OpenOperation<Path, Body, R>, 'access'>): Operation {
+  const { handle, pathParameters, body, ...rest } = declared;
+  return {
+    ...rest,
+    access: 'open',
+    ...(pathParameters ? { pathParameters } : {}),
+    ...(body ? { body } : {}),
+    // What was read by the schemas has the types of the schemas.
+    run: (input, context) => handle.call(declared, input as Input<Path, undefined, undefined, Body>, context) as OperationAnswer,
+  };
 }

@@ -3,7 +3,9 @@ import { isIP } from 'node:net';
 import { DEFAULT_REGION, REGIONS, type Region } from '../config/regions.js';
 import { ApiError } from '../contract/error-codes.js';
 
-const REGION_LABEL = /^(?:queue-)?([a-z]{2}(?:-[a-z]+)+-\d+)$/;
+/** What regions of clouds begin with: another label of that form, such as `my-app-1`, is a name that somebody chose. */
+const GEOGRAPHIES = 'us|eu|ap|sa|ca|me|af|il|mx|cn';
+const REGION_LABEL = new RegExp(`^(?:queue-)?((?:${GEOGRAPHIES})(?:-[a-z]+)+-\\d+)$`);
 
 const isRegion = (text: string): text is Region => REGIONS.some((region) => region === text);
 

@@ -23,6 +23,9 @@ test('the first label of the host picks the region', () => {
     'queue.example.com': DEFAULT_REGION,
     'myapp-1.example.com': DEFAULT_REGION,
     'us-east-1x.example.com': DEFAULT_REGION,
+    'my-app-1.example.com': DEFAULT_REGION,
+    'queue-my-app-1.example.com': DEFAULT_REGION,
+    'ev-test-2.localhost': DEFAULT_REGION,
     '': DEFAULT_REGION,
   };
   for (const [host, region] of Object.entries(table)) assert.equal(regionOf(host), region, host);
@@ -43,9 +46,19 @@ test('a target is split at its first question mark, with or without an origin', 
   assert.deepEqual(splitTarget('/a/b?c=d?e'), { path: '/a/b', query: 'c=d?e' });
   assert.deepEqual(splitTarget('/a'), { path: '/a', query: '' });
   assert.deepEqual(splitTarget('http://host:1/a?b'), { path: '/a', query: 'b' });
-  assert.equal(routedUrl('/v2/trigger/http://w/%zz?a=1'), '/v2/trigger/-');
-  assert.equal(routedUrl('http://host/v2/keys?a=1'), '/v2/keys?a=1');
-  assert.equal(routedUrl('/v2/keys'), '/v2/keys');
+  assert.equal(routedUrl('POST', '/v2/trigger/http://w/%zz?a=1'), '/v2/trigger/-');
+  assert.equal(routedUrl('GET', 'http://host/v2/keys?a=1'), '/v2/keys?a=1');
+  assert.equal(routedUrl('GET', '/v2/keys'), '/v2/keys');
+});
+
+test('behind the path of schedules stands a workflow URL in a POST, and an id in everything else', () => {
+  assert.equal(routedUrl('POST', '/v2/schedules/http://w/%zz?a=1'), '/v2/schedules/-');
+  for (const method of ['GET', 'DELETE', 'PATCH'])
+    assert.equal(routedUrl(method, '/v2/schedules/a/pause'), '/v2/schedules/a/pause');
+  const table = new PathTable(OPERATIONS);
+  assert.deepEqual(table.methodsAt('/v2/schedules/http://w.test/a'), ['POST']);
+  assert.deepEqual(table.methodsAt('/v2/schedules/s'), ['DELETE', 'GET', 'HEAD', 'POST']);
+  assert.deepEqual(table.methodsAt('/v2/schedules/s/pause'), ['PATCH', 'POST']);
 });
 
 test('the last token of a query is taken out, and nothing else is touched', () => {
@@ -84,6 +97,7 @@ test('the methods of a path are those of every operation that it fits', () => {
   assert.deepEqual(table.methodsAt('/v2/dlq/resume/dlq_1'), ['POST']);
   assert.deepEqual(table.methodsAt('/v2/flowControl'), ['GET', 'HEAD']);
   assert.deepEqual(table.methodsAt('/v2/flowControl/'), ['GET', 'HEAD']);
+  assert.deepEqual(table.methodsAt('/v2/webhooks/whk_1'), ['DELETE', 'GET', 'PATCH', 'POST', 'PUT'], 'a HEAD is no call');
   assert.deepEqual(table.methodsAt('/v2/nothing'), []);
   assert.deepEqual(table.methodsAt('/v2/workflows/runs/a/b/c'), []);
 });

@@ -1,7 +1,6 @@
 /** Paths as OpenAPI writes them, as the router takes them, and as expressions to match. */
 import type { Operation } from './operation.js';
-import { TRIGGER_PATH } from './operations/trigger.js';
-import { splitTarget } from './target.js';
+import { SCHEDULE_PATH, splitTarget, TRIGGER_PATH } from './target.js';
 
 /** Stands for every workflow URL in the router, which could not read most of them as a path. */
 const ANY_WORKFLOW = '-';
@@ -11,15 +10,17 @@ export const pathsOf = (operation: Operation): readonly string[] => [operation.p
 export const routerPath = (path: string): string => path.replace(/\{(\w+)\}/g, ':$1');
 
 /** What the router is to look at: never a workflow URL, whose slashes, percents and query are its own. */
-export function routedUrl(url: string): string {
+export function routedUrl(method: string, url: string): string {
   const { path, query } = splitTarget(url);
-  if (path.startsWith(TRIGGER_PATH) && path.length > TRIGGER_PATH.length) return TRIGGER_PATH + ANY_WORKFLOW;
+  const isUrl = (before: string): boolean => path.startsWith(before) && path.length > before.length;
+  if (isUrl(TRIGGER_PATH)) return TRIGGER_PATH + ANY_WORKFLOW;
+  if (method === 'POST' && isUrl(SCHEDULE_PATH)) return SCHEDULE_PATH + ANY_WORKFLOW;
   return url.startsWith('/') ? url : `${path}${query === '' ? '' : `?${query}`}`;
 }
 
-function expressionOf(path: string): RegExp {
+function expressionOf(path: string, { unknownQuery }: Operation): RegExp {
   const escaped = path.replace(/[.*+?^$()|[\]\\]/g, '\\$&');
-  return new RegExp(`^${escaped.replace(/\{\w+\}/g, path.startsWith(TRIGGER_PATH) ? '.*' : '[^/]*')}$`);
+  return new RegExp(`^${escaped.replace(/\{\w+\}/g, unknownQuery === 'part-of-path' ? '.*' : '[^/]*')}$`);
 }
 
 /** Finds operations by path, whatever the method. */
@@ -28,7 +29,7 @@ export class PathTable {
 
   constructor(operations: readonly Operation[]) {
     this.entries = operations.flatMap((operation) =>
-      pathsOf(operation).map((path) => ({ expression: expressionOf(path), path, operation })),
+      pathsOf(operation).map((path) => ({ expression: expressionOf(path, operation), path, operation })),
     );
   }
 
@@ -40,8 +41,9 @@ export class PathTable {
 
   /** Methods that the path takes, for an `Allow` header; none when there is no such path. */
   methodsAt(path: string): readonly string[] {
-    const methods = new Set<string>(this.at(path).map(({ operation }) => operation.method));
-    if (methods.has('GET')) methods.add('HEAD');
+    const found = this.at(path).map(({ operation }) => operation);
+    const methods = new Set<string>(found.map(({ method }) => method));
+    if (found.some(({ method, head }) => method === 'GET' && head !== false)) methods.add('HEAD');
     return [...methods].sort();
   }
 }

@@ -7,7 +7,7 @@ import { LIMITS } from '../config/limits.js';
 import type { Region } from '../config/regions.js';
 import { ApiError } from '../contract/error-codes.js';
 import { DEFAULT_DIALECT, type Dialect, dialectOf } from '../dialects/index.js';
-import { authenticate, credentialOf } from './authentication.js';
+import { authenticate, credentialOf, type Need } from './authentication.js';
 import { apiErrorOf, clientError, errorReply, JSON_TYPE, replyOnSocket } from './error-replies.js';
 import type { ApiContext, Operation, OperationInput, RequestContext } from './operation.js';
 import { OPERATIONS } from './operations/index.js';
@@ -94,8 +94,10 @@ class WaitingRequests {
   }
 }
 
-function readPath(schema: TObject | undefined, given: unknown, isTrigger: boolean): Readonly<Record<string, unknown>> {
-  if (!schema || isTrigger) return {};
+const needOf = ({ method, needsReadWrite }: Operation): Need => (method === 'GET' && !needsReadWrite ? 'read' : 'read-write');
+
+function readPath(schema: TObject | undefined, given: unknown, isUrl: boolean): Readonly<Record<string, unknown>> {
+  if (!schema || isUrl) return {};
   const texts = new Map(Object.entries(typeof given === 'object' && given !== null ? given : {}));
   const read: Record<string, unknown> = {};
   for (const [name, property] of Object.entries(schema.properties)) {
@@ -147,7 +149,7 @@ export function createServer({ context, defaultRegion }: ServerOptions): Fastify
     bodyLimit: LIMITS.maxBodyBytes,
     requestTimeout: LIMITS.requestTimeoutMs,
     return503OnClosing: false,
-    rewriteUrl: (request) => routedUrl(request.url ?? '/'),
+    rewriteUrl: (request) => routedUrl(request.method ?? 'GET', request.url ?? '/'),
     routerOptions: { maxParamLength: LIMITS.maxUrlLength, querystringParser: () => NO_QUERY },
     // Without a host Node would answer in a form of its own; it is refused below.
     http: { maxHeaderSize: LIMITS.maxHeaderBytes, requireHostHeader: false },
@@ -178,7 +180,8 @@ export function createServer({ context, defaultRegion }: ServerOptions): Fastify
 
   function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
     const { method, routeOptions } = request;
-    const api = apiErrorOf(error, log, { method, route: routeOptions.url });
+    const maxBodyBytes = routeOptions.bodyLimit ?? LIMITS.maxBodyBytes;
+    const api = apiErrorOf(error, log, { method, route: routeOptions.url, maxBodyBytes });
     const { status, headers, body } = errorReply(api, admissions.get(request)?.dialect ?? dialectOf(request.headers));
     endConnection(reply);
     reply.code(status).headers(headers).send(body);
@@ -201,21 +204,26 @@ export function createServer({ context, defaultRegion }: ServerOptions): Fastify
   // Bodies are read as bytes; an operation that takes JSON reads it from them.
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
 
-  function admitOpen(request: FastifyRequest): undefined {
+  function refuseWhileStopping(): void {
+    if (context.isStopping() || closing)
+      throw new ApiError('unavailable', 'the service is stopping; try again in a moment', { 'retry-after': '1' });
+  }
+
+  function admitOpen(request: FastifyRequest, operation: Operation): undefined {
     checkLimits(request);
+    if (operation.whileStopping === 'refuse') refuseWhileStopping();
     const dialect = dialectOf(request.headers);
     admissions.set(request, { caller: null, dialect, target: splitTarget(request.originalUrl) });
   }
 
   /** At once where the token is remembered. */
-  function admitCaller(request: FastifyRequest): undefined | Promise<void> {
+  function admitCaller(request: FastifyRequest, operation: Operation): undefined | Promise<void> {
     checkLimits(request);
-    if (context.isStopping() || closing)
-      throw new ApiError('unavailable', 'the service is stopping; try again in a moment', { 'retry-after': '1' });
+    refuseWhileStopping();
     const dialect = dialectOf(request.headers);
     const region = regionOf(request.headers.host, defaultRegion);
     const { token, target } = credentialOf(request.headers.authorization, splitTarget(request.originalUrl), dialect);
-    const caller = authenticate(authority, token, region, request.method);
+    const caller = authenticate(authority, token, region, needOf(operation));
     if (!(caller instanceof Promise)) {
       admissions.set(request, { caller, dialect, target });
       return;
@@ -248,9 +256,13 @@ export function createServer({ context, defaultRegion }: ServerOptions): Fastify
       app.route({
         method: operation.method,
         url: routerPath(path),
+        ...(operation.body?.kind === 'bytes' && operation.body.maxBytes !== undefined
+          ? { bodyLimit: operation.body.maxBytes }
+          : {}),
+        ...(operation.head === false ? { exposeHeadRoute: false } : {}),
         onRequest: (request, _reply, done) => {
           try {
-            const admitted = admit(request);
+            const admitted = admit(request, operation);
             if (admitted) admitted.then(() => done(), done);
             else done();
           } catch (error) {

@@ -6,6 +6,10 @@ export interface Target {
   readonly query: string;
 }
 
+/** A workflow URL stands behind these: behind the first whatever the method, behind the second in a POST. */
+export const TRIGGER_PATH = '/v2/trigger/';
+export const SCHEDULE_PATH = '/v2/schedules/';
+
 const ORIGIN = /^https?:\/\/[^/?]*/i;
 
 /** A target may come with the origin in front (as proxies send it). */

@@ -102,7 +102,16 @@ test('with dlqIds it is all or nothing, a repeated one counts once, and other fi
   assert.equal(missing.status, 404);
   assert.match(missing.body.error, /dlq_none/);
   assert.equal((await entries('label=named')).length, 3, 'nothing happened');
-  const page = await bulk('restart', `dlqIds=${a}&dlqIds=${a},${b}&label=other&count=1`);
+  for (const request of [
+    `POST /v2/workflows/dlq/restart?dlqIds=${a},${b}&count=1`,
+    `DELETE /v2/workflows/dlq?dlqIds=${a},${b}&count=1`,
+  ]) {
+    const [method, url = ''] = request.split(' ');
+    const less = await world.call(method === 'POST' ? 'POST' : 'DELETE', url);
+    assert.deepEqual([less.status, less.headers['svc-error-code']], [400, 'bad-parameter']);
+    assert.match(less.body.error, /^count does not go with dlqIds: 2 IDs are named/);
+  }
+  const page = await bulk('restart', `dlqIds=${a}&dlqIds=${a},${b}&label=other&count=2`);
   assert.equal(page.workflowRuns.length, 2);
   assert.equal(page.cursor, '');
   const repeated = Array.from({ length: 60 }, () => c).join(',');

@@ -93,6 +93,15 @@ export async function runBulk<Done>(context: ApiContext, request: BulkRequest, t
   return { done, cursor: await cursors.seal(scope, { after, horizon, left }) };
 }
 
+/** All of them or none: a count that is smaller could not be kept. */
+export function refuseSmallerCount(dlqIds: readonly string[], count: number | undefined): void {
+  if (count === undefined || count >= dlqIds.length) return;
+  throw new ApiError(
+    'bad-parameter',
+    `count does not go with dlqIds: ${dlqIds.length} IDs are named, and all or none of them are handled, not ${count}`,
+  );
+}
+
 /** With dlqIds there is one page, so a cursor beside them was made for something else. */
 export function refuseCursorBesideIds(cursor: string | undefined): void {
   if (cursor === undefined || cursor === '') return;

@@ -23,13 +23,14 @@ test('an entry has every field with the right type, and nothing for what is abse
     'svc-label': 'full,second',
     'svc-retries': '2',
     'svc-flow-control-key': 'fk',
-    'svc-failure-callback': 'http://w.test/callback',
+    'svc-failure-callback': 'http://c.test/hang',
     'svc-forward-x-user': 'u1',
     'content-type': 'application/json',
   });
   const { status, body } = await world.call<DeadLetterEntry>('GET', `/v2/workflows/dlq/${dlqId}`);
   assert.equal(status, 200);
-  const { createdAt, workflowCreatedAt, error, ...rest } = body;
+  const { createdAt, workflowCreatedAt, error, failureFunctionInfo: info, ...rest } = body;
+  assert.deepEqual([info?.state, info?.url, info?.retried, info?.errors], ['CALLBACK_INPROGRESS', rest.failureCallback, 0, []]);
   assert.ok(createdAt >= workflowCreatedAt && workflowCreatedAt > 1_700_000_000_000);
   assert.match(error, /answered 500/);
   assert.deepEqual(rest, {
@@ -41,16 +42,18 @@ test('an entry has every field with the right type, and nothing for what is abse
     header: { 'X-User': ['u1'], 'Content-Type': ['application/json'] },
     body: '',
     maxRetries: 2,
-    failureCallback: 'http://w.test/callback',
+    failureCallback: 'http://c.test/hang',
     callerIP: '127.0.0.1',
     label: 'full',
     labels: ['full', 'second'],
     flowControlKey: 'fk',
+    failureFunctionState: 'CALLBACK_INPROGRESS',
     responseStatus: 500,
     responseHeader: { 'X-Reason': ['stock'], 'Set-Cookie': ['a=1', 'b=2'] },
     responseBody: 'out of stock',
   });
-  assert.deepEqual((await list('label=full')).messages, [body]);
+  const { failureFunctionInfo: _aloneOnly, ...listed } = body;
+  assert.deepEqual((await list('label=full')).messages, [listed]);
   const [plain = ''] = await world.fail(1);
   const { body: bare } = await world.call<DeadLetterEntry>('GET', `/v2/workflows/dlq/${plain}`);
   for (const name of ['label', 'flowControlKey', 'failureCallback', 'failureFunctionState', 'bodyBase64', 'responseBodyBase64'])

@@ -55,7 +55,7 @@ export const listDeadLetters = operation({
       limit: count ?? LIMITS.deadLettersPageDefault,
     });
     const cursor = next === null ? '' : await cursors.seal(scope, { after: next, horizon: null, left: null });
-    return answer(200, { cursor, messages: items.map(presentDeadLetter) });
+    return answer(200, { cursor, messages: items.map((entry) => presentDeadLetter(entry)) });
   },
 });
 
@@ -72,6 +72,7 @@ export const getDeadLetter = operation({
   async handle({ path: { dlqId } }, { store }, { instanceId }) {
     const entry = await store.findDeadLetter({ instanceId, dlqId });
     if (!entry) throw noSuchEntry([dlqId]);
-    return answer(200, presentDeadLetter(entry));
+    const history = entry.failureFunctionState === null ? null : await store.runHistory({ runKey: entry.runKey });
+    return answer(200, presentDeadLetter(entry, history));
   },
 });

@@ -4,7 +4,15 @@ import { LIMITS } from '../../config/limits.js';
 import { DeletedDeadLetter, DeletedDeadLetters } from '../../contract/dead-letters.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { answer, operation } from '../operation.js';
-import { BulkByRunIdPrefix, checkedDlqIds, DlqIds, hasFilter, refuseCursorBesideIds, runBulk } from './bulk.js';
+import {
+  BulkByRunIdPrefix,
+  checkedDlqIds,
+  DlqIds,
+  hasFilter,
+  refuseCursorBesideIds,
+  refuseSmallerCount,
+  runBulk,
+} from './bulk.js';
 import { DlqIdPath, noSuchEntry } from './dead-letters.js';
 
 export const deleteDeadLetter = operation({
@@ -47,7 +55,9 @@ export const deleteDeadLetters = operation({
     const named = query.dlqIds ?? body?.dlqIds;
     if (named) {
       refuseCursorBesideIds(query.cursor);
-      const outcome = await service.deleteDeadLetters({ instanceId, dlqIds: checkedDlqIds(named), whenMissing: 'fail' });
+      const dlqIds = checkedDlqIds(named);
+      refuseSmallerCount(dlqIds, query.count);
+      const outcome = await service.deleteDeadLetters({ instanceId, dlqIds, whenMissing: 'fail' });
       if (outcome.kind === 'missing') throw noSuchEntry(outcome.dlqIds);
       return answer(200, { deleted: outcome.count, cursor: '' });
     }

@@ -5,19 +5,26 @@ import { cancelRuns } from './cancel-runs.js';
 import { advanceClock, getClock, settleClock } from './clock.js';
 import { getDeadLetter, listDeadLetters } from './dead-letters.js';
 import { deleteDeadLetter, deleteDeadLetters } from './delete-dead-letters.js';
-import { getSigningKeys, listFlowControls, rotateSigningKeys } from './instance.js';
+import { holdDestination, listDestinations, releaseDestination } from './destinations.js';
+import { explainRun } from './explain.js';
+import { cancelFailureCallback, retryFailureCallback } from './failure-callbacks.js';
+import { flowControlChanges, getFlowControl, getGlobalParallelism, listFlowControls } from './flow-control.js';
+import { changeSettings, getSettings, getSigningKeys, rotateSigningKeys } from './instance.js';
 import { listRunEvents, listRunLogs } from './logs.js';
-import { notifyEvent } from './notify.js';
+import { listWaiters, notifyEvent, notifyRun } from './notify.js';
 import { recoverOperations } from './recover.js';
 import { cancelRun, getRun, getRunResult } from './runs.js';
+import { scheduleOperations } from './schedules.js';
 import { getHealth, getOpenApi, getReadiness } from './service.js';
 import { triggerRun } from './trigger.js';
+import { webhookOperations } from './webhooks.js';
 
 export const OPERATIONS: readonly Operation[] = Object.freeze([
   triggerRun,
   triggerRuns,
   getRun,
   getRunResult,
+  explainRun,
   cancelRun,
   cancelRuns,
   listRunLogs,
@@ -27,8 +34,22 @@ export const OPERATIONS: readonly Operation[] = Object.freeze([
   deleteDeadLetter,
   deleteDeadLetters,
   ...recoverOperations,
+  retryFailureCallback,
+  cancelFailureCallback,
+  ...scheduleOperations,
   notifyEvent,
+  notifyRun,
+  listWaiters,
+  ...webhookOperations,
   listFlowControls,
+  getFlowControl,
+  ...flowControlChanges,
+  getGlobalParallelism,
+  listDestinations,
+  holdDestination,
+  releaseDestination,
+  getSettings,
+  changeSettings,
   getSigningKeys,
   rotateSigningKeys,
   getClock,

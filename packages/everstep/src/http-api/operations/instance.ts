@@ -1,32 +1,16 @@
-/** What belongs to the queue instance: flow control keys and signing keys. */
-import { FlowControls, SigningKeysSchema } from '../../contract/service.js';
+/** What belongs to the queue instance: its settings and its signing keys. */
+import { InstanceSettingsPatch, InstanceSettingsSchema, SigningKeysSchema } from '../../contract/service.js';
+import type { InstanceSettings, RetentionRule, RetentionState } from '../../engine/run.js';
 import { answer, operation } from '../operation.js';
-
-export const listFlowControls = operation({
-  operationId: 'listFlowControls',
-  tag: 'Flow control',
-  summary: 'List flow control keys',
-  description: 'With the number of messages that wait for each.',
-  method: 'GET',
-  path: '/v2/flowControl/',
-  otherPaths: ['/v2/flowControl'],
-  unknownQuery: 'ignore',
-  responses: { 200: FlowControls },
-  errors: [],
-  async handle(_input, { store }, { instanceId }) {
-    const flowControls = await store.listFlowControls({ instanceId });
-    return answer(200, {
-      flowControls: flowControls.map(({ flowControlKey, waitListSize }) => ({ flowControlKey, waitListSize })),
-    });
-  },
-});
 
 export const getSigningKeys = operation({
   operationId: 'getSigningKeys',
   tag: 'Signing keys',
   summary: 'Get the signing keys',
-  description: 'Requests to workflows are signed with the current key.',
+  description:
+    'Requests to workflows are signed with the current key. Whoever has it can forge them, so a token that may only read does not get it.',
   method: 'GET',
+  needsReadWrite: true,
   path: '/v2/keys',
   unknownQuery: 'ignore',
   responses: { 200: SigningKeysSchema },
@@ -45,4 +29,48 @@ export const rotateSigningKeys = operation({
   responses: { 200: SigningKeysSchema },
   errors: ['bad-parameter'],
   handle: async (_input, { authority }, { instanceId }) => answer(200, await authority.rotateSigningKeys(instanceId)),
+});
+
+export const getSettings = operation({
+  operationId: 'getSettings',
+  tag: 'Settings',
+  summary: 'Get the settings of the queue instance',
+  method: 'GET',
+  path: '/v2/settings',
+  unknownQuery: 'ignore',
+  responses: { 200: InstanceSettingsSchema },
+  errors: [],
+  handle: async (_input, { service }, { instanceId }) => answer(200, await service.instanceSettings({ instanceId })),
+});
+
+/** What is absent stays. */
+function changed(settings: InstanceSettings, { breaker, retention = {} }: InstanceSettingsPatch): InstanceSettings {
+  const rule = (state: RetentionState): RetentionRule => ({ ...settings.retention[state], ...retention[state] });
+  return {
+    breaker: { ...settings.breaker, ...breaker },
+    retention: {
+      succeeded: rule('succeeded'),
+      failed: rule('failed'),
+      canceled: rule('canceled'),
+      deadLetter: rule('deadLetter'),
+    },
+  };
+}
+
+export const changeSettings = operation({
+  operationId: 'changeSettings',
+  tag: 'Settings',
+  summary: 'Change the settings of the queue instance',
+  description: 'What is absent stays as it is. Answers with all of them.',
+  method: 'PUT',
+  path: '/v2/settings',
+  unknownQuery: 'refuse',
+  body: { kind: 'json', required: true, schema: InstanceSettingsPatch },
+  responses: { 200: InstanceSettingsSchema },
+  errors: ['bad-parameter', 'bad-body', 'unsupported-media-type'],
+  async handle({ body = {} }, { service }, { instanceId }) {
+    const settings = changed(await service.instanceSettings({ instanceId }), body);
+    await service.changeInstanceSettings({ instanceId, settings });
+    return answer(200, settings);
+  },
 });

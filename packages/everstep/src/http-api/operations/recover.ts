@@ -16,6 +16,7 @@ import {
   type BulkQuery,
   checkedDlqIds,
   refuseCursorBesideIds,
+  refuseSmallerCount,
   runBulk,
   type TakeEntries,
 } from './bulk.js';
@@ -159,6 +160,7 @@ function bulk(kind: Kind): Operation {
       if (query.dlqIds !== undefined) {
         refuseCursorBesideIds(query.cursor);
         const dlqIds = checkedDlqIds(query.dlqIds);
+        refuseSmallerCount(dlqIds, query.count);
         const runs = await recover({ ...command, dlqIds, whenMissing: 'fail' }, context, request);
         return answer(200, { workflowRuns: runs.map(presentReference), cursor: '' });
       }

@@ -298,22 +298,6 @@ test('canceling many needs a field that it knows', async () => {
   assert.equal((await world.call('DELETE', '/v2/workflows/runs')).status, 400, 'no body');
 });
 
-test('nobody waits for an event yet, and flow control keys are listed', async () => {
-  const notified = await world.call('POST', '/v2/notify/order%2Fpaid', {
-    body: '{"any": "text"',
-    headers: { 'content-type': 'x/y' },
-  });
-  assert.deepEqual([notified.status, notified.body], [200, []]);
-  await world.trigger('ok', { 'svc-flow-control-key': 'zz', 'svc-flow-control-value': 'parallelism=1' });
-  for (const path of ['/v2/flowControl/', '/v2/flowControl']) {
-    const { body } = await world.call<{ flowControls: readonly unknown[] }>('GET', path);
-    assert.deepEqual(body.flowControls, [
-      { flowControlKey: 'k', waitListSize: 0 },
-      { flowControlKey: 'zz', waitListSize: 0 },
-    ]);
-  }
-});
-
 test('signing keys are read and rotated', async () => {
   assert.deepEqual((await world.call('GET', '/v2/keys')).body, { current: 'sig_current_qi_1', next: 'sig_next_qi_1' });
   const { body } = await world.call<{ current: string; next: string }>('POST', '/v2/keys/rotate');

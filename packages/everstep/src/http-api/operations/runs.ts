@@ -9,12 +9,12 @@ import { shown } from '../parameters/unacceptable.js';
 import { Duration, Text, UnixMs } from '../parameters/values.js';
 import { presentJournal, presentReference, presentResult } from '../presenters/run.js';
 
-const RunIdPath = Type.Object({ workflowRunId: Text(LIMITS.maxRunIdLength, { description: 'ID of the run' }) });
-const workflowCreatedAt = Type.Optional(
+export const RunIdPath = Type.Object({ workflowRunId: Text(LIMITS.maxRunIdLength, { description: 'ID of the run' }) });
+export const workflowCreatedAt = Type.Optional(
   UnixMs('Creation of the run, Unix ms: tells runs apart that had the same ID; the latest when absent'),
 );
 
-async function requireRun(store: Store, query: Parameters<Store['findRun']>[0]): Promise<RunRecord> {
+export async function requireRun(store: Store, query: Parameters<Store['findRun']>[0]): Promise<RunRecord> {
   const run = await store.findRun(query);
   if (run) return run;
   const when = query.createdAt === undefined ? '' : ` that was created at ${query.createdAt}`;
@@ -45,7 +45,8 @@ export const getRunResult = operation({
   operationId: 'getRunResult',
   tag: 'Runs',
   summary: 'Wait for the end of a run',
-  description: 'Answers once the run has ended, however it ended, or with 202 when the time is up.',
+  description:
+    'Answers once the run has ended, however it ended, or with 202 when the time is up. What the run redacts is shown here, because the result is the answer to who started it; not to a token that may only read.',
   method: 'GET',
   path: '/v2/workflows/runs/{workflowRunId}/result',
   unknownQuery: 'ignore',
@@ -61,14 +62,15 @@ export const getRunResult = operation({
   }),
   responses: { 200: RunResult, 202: RunUnderWay },
   errors: ['bad-parameter', 'not-found'],
-  async handle({ path: { workflowRunId }, query, request }, { store, service }, { instanceId }) {
+  async handle({ path: { workflowRunId }, query, request }, { store, service }, { instanceId, access }) {
     const run = await requireRun(store, { instanceId, workflowRunId, createdAt: query.workflowCreatedAt });
-    if (run.status !== 'active') return answer(200, presentResult(run));
+    const redacted = access === 'read-only';
+    if (run.status !== 'active') return answer(200, presentResult(run, redacted));
     const timeoutMs = query.timeout ?? LIMITS.defaultResultWaitMs;
     const reference = { runKey: run.key, workflowRunId, createdAt: run.createdAt };
     const ended =
       timeoutMs === 0 ? null : await service.awaitEnd({ instanceId, run: reference, timeoutMs, signal: request.signal() });
-    if (ended) return answer(200, presentResult(ended));
+    if (ended) return answer(200, presentResult(ended, redacted));
     return answer(202, { ...presentReference(run), workflowState: 'RUN_STARTED' as const });
   },
 });

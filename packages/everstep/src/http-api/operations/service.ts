@@ -11,9 +11,10 @@ export const getHealth = openOperation({
   method: 'GET',
   path: '/health',
   unknownQuery: 'ignore',
+  whileStopping: 'answer',
   responses: { 200: Health },
   errors: [],
-  handle: ({ version }) => answer(200, { status: 'ok' as const, version }),
+  handle: (_input, { version }) => answer(200, { status: 'ok' as const, version }),
 });
 
 export const getReadiness = openOperation({
@@ -23,9 +24,10 @@ export const getReadiness = openOperation({
   method: 'GET',
   path: '/ready',
   unknownQuery: 'ignore',
+  whileStopping: 'answer',
   responses: { 200: Readiness },
   errors: [],
-  async handle({ store, log, isStopping }) {
+  async handle(_input, { store, log, isStopping }) {
     if (isStopping()) throw new ApiError('unavailable', 'the service is stopping');
     try {
       await store.latestTime();
@@ -44,7 +46,8 @@ export const getOpenApi = openOperation({
   method: 'GET',
   path: '/openapi.json',
   unknownQuery: 'ignore',
+  whileStopping: 'answer',
   responses: { 200: Type.Unknown({ description: 'OpenAPI 3.1' }) },
   errors: [],
-  handle: ({ openApi }) => answer(200, openApi()),
+  handle: (_input, { openApi }) => answer(200, openApi()),
 });

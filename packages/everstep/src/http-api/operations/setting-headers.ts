@@ -3,7 +3,19 @@ import Type, { type StaticDecode } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import type { ApiContext, RequestContext } from '../operation.js';
-import { Destination, Duration, FlowControlValue, Labels, ResultWait, RetryDelay, Text } from '../parameters/values.js';
+import {
+  Destination,
+  Duration,
+  FlowControlValue,
+  Labels,
+  RedactFields,
+  ResultWait,
+  RetryDelay,
+  Text,
+} from '../parameters/values.js';
+
+/** No name of a time zone is nearly so long. */
+const MAX_TIME_ZONE_LENGTH = 64;
 
 export const settingHeaders = {
   Retries: Type.Optional(
@@ -41,6 +53,37 @@ export const settingHeaders = {
   'Failure-Callback': Type.Optional(Destination({ description: 'URL to call when the run has failed.' })),
 };
 
+const redactFields = RedactFields({
+  description:
+    'What logs and listings do not show, with commas between: `body`, `header`, `header[<name>]`, and names of JSON fields, bare or as `body[<name>]`.',
+  examples: ['body', 'header[authorization], iban'],
+});
+const timeout = Duration(
+  { leastMs: 1_000, mostMs: LIMITS.maxDeliveryTimeoutMs },
+  { description: 'How long one call of the workflow endpoint may take.', examples: ['30s', '15m'] },
+);
+
+/** All that a schedule takes for its runs. Each of them has an id of its own, so it takes none, and nobody waits for them. */
+export const ScheduleHeaders = Type.Object({
+  Cron: Type.String({
+    minLength: 1,
+    maxLength: LIMITS.maxCronLength,
+    description:
+      'When it ticks: five fields, or six with seconds in front, in UTC; another time zone stands in front of them, `CRON_TZ=Europe/Berlin 0 9 * * *`, or in Cron-Timezone.',
+    examples: ['*/5 * * * *', 'CRON_TZ=Europe/Berlin 0 9 * * MON-FRI'],
+  }),
+  'Cron-Timezone': Type.Optional(
+    Text(MAX_TIME_ZONE_LENGTH, { description: 'IANA name of the time zone, such as Europe/Berlin.' }),
+  ),
+  'Schedule-Id': Type.Optional(
+    Text(LIMITS.maxRunIdLength, { description: 'ID of the schedule; one that has it is replaced. Made when absent.' }),
+  ),
+  ...settingHeaders,
+  Timeout: Type.Optional(timeout),
+  'Redact-Fields': Type.Optional(redactFields),
+});
+export type ScheduleHeaders = StaticDecode<typeof ScheduleHeaders>;
+
 /** All that a trigger takes. */
 export const TriggerHeaders = Type.Object({
   'Workflow-RunId': Type.Optional(
@@ -53,12 +96,7 @@ export const TriggerHeaders = Type.Object({
   'Not-Before': Type.Optional(
     Type.Integer({ minimum: 0, description: 'Starts the run at this time, Unix seconds; wins over Delay.' }),
   ),
-  Timeout: Type.Optional(
-    Duration(
-      { leastMs: 1_000, mostMs: LIMITS.maxDeliveryTimeoutMs },
-      { description: 'How long one call of the workflow endpoint may take.', examples: ['30s', '15m'] },
-    ),
-  ),
+  Timeout: Type.Optional(timeout),
   'Deduplication-Id': Type.Optional(
     Text(LIMITS.maxDeduplicationIdLength, {
       description: `A second trigger with the same ID within ${LIMITS.deduplicationWindowMs / 60_000} minutes creates no run.`,
@@ -73,7 +111,7 @@ export const TriggerHeaders = Type.Object({
       examples: ['true', '30s'],
     }),
   ),
-  'Redact-Fields': Type.Optional(Type.String({ description: 'Not supported yet: refused.', deprecated: true })),
+  'Redact-Fields': Type.Optional(redactFields),
 });
 export type TriggerHeaders = StaticDecode<typeof TriggerHeaders>;
 

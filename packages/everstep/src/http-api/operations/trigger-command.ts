@@ -10,8 +10,18 @@ import type { ApiContext, RequestContext } from '../operation.js';
 import { parseDestination } from '../parameters/destination.js';
 import { formatDuration } from '../parameters/duration.js';
 import { Unacceptable } from '../parameters/unacceptable.js';
+import { optional } from '../presenters/optional.js';
 import { presentReference } from '../presenters/run.js';
-import { checkDestination, FAILURE_CALLBACK_FORWARD, FORWARD, type TriggerHeaders } from './setting-headers.js';
+import {
+  checkDestination,
+  FAILURE_CALLBACK_FORWARD,
+  FORWARD,
+  type ScheduleHeaders,
+  type TriggerHeaders,
+} from './setting-headers.js';
+
+/** What a trigger and a schedule both take. */
+type SettingHeaders = Pick<TriggerHeaders, keyof TriggerHeaders & keyof ScheduleHeaders>;
 
 export interface TriggerRequest {
   /** As it was given; checked here. */
@@ -24,7 +34,8 @@ export interface TriggerRequest {
   readonly contentType: string | null;
 }
 
-function workflowUrlOf({ destination, destinationName }: TriggerRequest): string {
+/** Throws ApiError `bad-url`. */
+export function workflowUrlOf({ destination, destinationName }: Pick<TriggerRequest, 'destination' | 'destinationName'>): string {
   try {
     return parseDestination(destination);
   } catch (error) {
@@ -33,7 +44,7 @@ function workflowUrlOf({ destination, destinationName }: TriggerRequest): string
   }
 }
 
-function flowControlOf(headers: TriggerHeaders, request: RequestContext): FlowControl | null {
+function flowControlOf(headers: SettingHeaders, request: RequestContext): FlowControl | null {
   const key = headers['Flow-Control-Key'];
   const limits = headers['Flow-Control-Value'];
   if (key !== undefined) return { key, ...limits };
@@ -42,8 +53,12 @@ function flowControlOf(headers: TriggerHeaders, request: RequestContext): FlowCo
   throw new ApiError('bad-header', `${dialect.spell('Flow-Control-Value')} needs ${dialect.spell('Flow-Control-Key')}`);
 }
 
-function settingsOf(trigger: TriggerRequest, context: ApiContext, request: RequestContext): RunSettings {
-  const { headers, carried } = trigger;
+/** Throws ApiError when the failure callback may not be called, or limits have no key. */
+export function settingsOf(
+  { headers, carried }: { readonly headers: SettingHeaders; readonly carried: TriggerRequest['carried'] },
+  context: ApiContext,
+  request: RequestContext,
+): RunSettings {
   const callbackUrl = headers['Failure-Callback'];
   if (callbackUrl !== undefined) checkDestination(callbackUrl, 'Failure-Callback', context, request);
   return {
@@ -53,6 +68,7 @@ function settingsOf(trigger: TriggerRequest, context: ApiContext, request: Reque
     labels: headers.Label ?? [],
     flowControl: flowControlOf(headers, request),
     failureCallback: callbackUrl === undefined ? null : { url: callbackUrl, headers: carried[FAILURE_CALLBACK_FORWARD] ?? {} },
+    ...optional('redact', headers['Redact-Fields']),
   };
 }
 
@@ -86,10 +102,6 @@ export function triggerCommand(
   caller: Caller,
 ): TriggerCommand {
   const { headers } = trigger;
-  if (headers['Redact-Fields'] !== undefined) {
-    const name = request.dialect.spell('Redact-Fields');
-    throw new ApiError('bad-header', `${name} is not supported yet; nothing was started, so that nothing is kept unredacted`);
-  }
   const workflowUrl = workflowUrlOf(trigger);
   checkDestination(workflowUrl, null, context, request);
   return {

@@ -5,19 +5,18 @@ import { RunResult, RunUnderWay, TriggeredRun } from '../../contract/runs.js';
 import { answer, operation } from '../operation.js';
 import { shown } from '../parameters/unacceptable.js';
 import { presentResult } from '../presenters/run.js';
-import type { Target } from '../target.js';
+import { type Target, TRIGGER_PATH } from '../target.js';
 import { TRIGGER_FAMILIES, TriggerHeaders } from './setting-headers.js';
 import { presentTriggered, triggerCommand } from './trigger-command.js';
 
-export const TRIGGER_PATH = '/v2/trigger/';
 const RAW = /^https?:/i;
 
 /**
- * The workflow URL behind the path. Written raw, it has the query of the request; percent-encoded, it has its own, and
- * what follows it belongs to it too.
+ * The workflow URL behind `before` in the path. Written raw, it has the query of the request; percent-encoded, it has its
+ * own, and what follows it belongs to it too.
  */
-export function destinationOf({ path, query }: Target): string {
-  const written = path.slice(TRIGGER_PATH.length);
+export function destinationOf({ path, query }: Target, before = TRIGGER_PATH): string {
+  const written = path.slice(before.length);
   let url = written;
   if (!RAW.test(written)) {
     try {
@@ -30,7 +29,7 @@ export function destinationOf({ path, query }: Target): string {
   return `${url}${url.includes('?') ? '&' : '?'}${query}`;
 }
 
-const stringOrNull = (value: string | readonly string[] | undefined): string | null =>
+export const stringOrNull = (value: string | readonly string[] | undefined): string | null =>
   typeof value === 'string' && value !== '' ? value : null;
 
 export const triggerRun = operation({

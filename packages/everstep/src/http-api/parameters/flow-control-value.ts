@@ -11,7 +11,8 @@ export interface FlowControlLimits {
 }
 
 const FORM = 'the form "parallelism=<number>, rate=<number>, period=<duration>"';
-const DEFAULT_PERIOD_MS = 1_000;
+/** Of a rate without a period. */
+export const DEFAULT_PERIOD_MS = 1_000;
 
 function wholeNumber(name: string, text: string, most: number): number {
   const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;

@@ -8,8 +8,9 @@ import { formatDuration, parseDuration } from './duration.js';
 import { parseFlowControlValue } from './flow-control-value.js';
 import { readPrefixedHeaders } from './prefixed-headers.js';
 import { readQuery, splitQuery } from './query.js';
+import { parseRedactFields } from './redact-fields.js';
 import { shown } from './unacceptable.js';
-import { Labels, RetryDelay, UnixMs } from './values.js';
+import { KeptText, Labels, RetryDelay, UnixMs } from './values.js';
 
 const refused = (code: string, message: RegExp) => (error: unknown) => {
   assert.ok(error instanceof ApiError, String(error));
@@ -54,6 +55,33 @@ test('flow control values are read in any order, with or without blanks', () => 
     'rate=1,': /no part/,
   };
   for (const [text, words] of Object.entries(bad)) assert.throws(() => parseFlowControlValue(text), { message: words }, text);
+});
+
+test('what is to be redacted is read in every form, and a part that is none is refused', () => {
+  assert.deepEqual(parseRedactFields('body'), { body: true, headers: [], fields: [] });
+  assert.deepEqual(parseRedactFields('header, header[X-Key]'), { body: false, headers: true, fields: [] });
+  assert.deepEqual(parseRedactFields('header[Authorization],header[x-key] , header[X-Key]'), {
+    body: false,
+    headers: ['authorization', 'x-key'],
+    fields: [],
+  });
+  assert.deepEqual(parseRedactFields('iban, body[card number], body[headers], größe'), {
+    body: false,
+    headers: [],
+    fields: ['iban', 'card number', 'headers', 'größe'],
+  });
+  const bad: Readonly<Record<string, RegExp>> = {
+    'a,,b': /"" is none of them/,
+    'header[]': /"header\[\]" is none/,
+    'header[a b]': /none of them/,
+    'body[': /"body\[" is none/,
+    'body[a[0]]': /none of them/,
+    'two words': /none of them/,
+    headers: /must not have "headers": write header, or body\[headers\]/,
+    Body: /write body/,
+    [Array.from({ length: 51 }, (_, i) => `f${i}`).join()]: /more than 50 fields, and this has 51/,
+  };
+  for (const [text, words] of Object.entries(bad)) assert.throws(() => parseRedactFields(text), { message: words }, text);
 });
 
 test('destinations are kept as they were given, and refused when nothing can be called there', () => {
@@ -119,6 +147,16 @@ test('numbers, booleans and texts are read strictly', () => {
     const query = `count=${encodeURIComponent(text)}`;
     assert.throws(() => read(query), refused('bad-parameter', /^count must /), query);
   }
+});
+
+test('a text that is kept has no U+0000, because not every store could keep it', () => {
+  const schema = Type.Object({ id: KeptText(5, {}) });
+  const readId = (id: string) =>
+    readQuery(schema, splitQuery(`id=${encodeURIComponent(id)}`), { unknown: 'refuse', besides: [] }).id;
+  assert.equal(readId('a/b'), 'a/b');
+  assert.throws(() => readId('a\u0000b'), refused('bad-parameter', /^id must not have the character U\+0000/));
+  assert.throws(() => readId('abcdef'), refused('bad-parameter', /^id must be a text of 1 to 5 characters, not "abcdef"/));
+  assert.throws(() => readId(''), refused('bad-parameter', /^id must not be empty/));
 });
 
 test('a refusal names the parameter, what was given, and what is allowed', () => {

@@ -74,6 +74,9 @@ export function readPrefixedHeaders<Schema extends TObject, Family extends strin
       throw error;
     }
   }
+  for (const name of schema.required ?? []) {
+    if (!Object.hasOwn(values, name)) throw new ApiError('bad-header', `the header ${dialect.spell(name)} is missing`);
+  }
   const read: Record<string, Readonly<Record<string, string>>> = {};
   for (const [family, pairs] of carried) read[family] = Object.fromEntries(pairs);
   // Each property was read by its own schema above, and each family has an entry.

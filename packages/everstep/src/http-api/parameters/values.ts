@@ -10,6 +10,7 @@ import { parseRetryDelay } from '../../engine/retry-delay.js';
 import { parseDestination } from './destination.js';
 import { DURATION_WORDS, formatDuration, parseDuration } from './duration.js';
 import { parseFlowControlValue } from './flow-control-value.js';
+import { parseRedactFields } from './redact-fields.js';
 import { shown, Unacceptable } from './unacceptable.js';
 
 /** Values are read and never written back: answers are made from what was read. */
@@ -73,6 +74,11 @@ export const FlowControlValue = (options: TSchemaOptions) =>
     .Decode(parseFlowControlValue)
     .Encode(notWritten);
 
+export const RedactFields = (options: TSchemaOptions) =>
+  Type.Codec(Type.String({ minLength: 1, ...options }))
+    .Decode(parseRedactFields)
+    .Encode(notWritten);
+
 export const Destination = (options: TSchemaOptions) =>
   Type.Codec(Type.String({ minLength: 1, format: 'uri', ...options }))
     .Decode(parseDestination)
@@ -80,6 +86,20 @@ export const Destination = (options: TSchemaOptions) =>
 
 /** A text that is kept as it was given. */
 export const Text = (maxLength: number, options: TStringOptions) => Type.String({ minLength: 1, maxLength, ...options });
+
+/**
+ * A text in a path that is kept: without U+0000, which not every store can keep. (A header cannot have one, and what is
+ * only looked up is not found.)
+ */
+export const KeptText = (maxLength: number, options: TStringOptions) =>
+  Type.Codec(Text(maxLength, { pattern: '^[^\\u0000]*$', ...options }))
+    .Decode((text) => {
+      if (text.length < 1 || text.length > maxLength)
+        throw new Unacceptable(`must be a text of 1 to ${maxLength} characters, not ${shown(text)} (${text.length} characters)`);
+      if (text.includes('\u0000')) throw new Unacceptable(`must not have the character U+0000, as ${shown(text)} does`);
+      return text;
+    })
+    .Encode(notWritten);
 
 /** Where a listing goes on. Read by the operation, which knows what it is bound to; empty is the same as absent. */
 export const Cursor = (description: string) => Type.String({ description });

@@ -1,52 +1,48 @@
 /** A dead letter as answers show it. */
 import type { DeadLetterEntry } from '../../contract/dead-letters.js';
-import type { RunPayload } from '../../engine/run.js';
-import type { DeadLetterRecord } from '../../ports/store.js';
-import { optional } from './run.js';
+import type { Redaction, RunPayload } from '../../engine/run.js';
+import type { DeadLetterRecord, RunHistory } from '../../ports/store.js';
+import { base64, utf8OrNull } from '../encoded-bytes.js';
+import { presentFailureFunction } from './failure-function.js';
+import { optional } from './optional.js';
+import { shownBody, shownHeaders } from './redaction.js';
 
 type HeaderMap = Record<string, string[]>;
-
-const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
-/** Bytes as text where that is lossless. */
-function utf8OrNull(body: Uint8Array): string | null {
-  try {
-    return strictUtf8.decode(body);
-  } catch {
-    return null;
-  }
-}
-
-const base64 = (body: Uint8Array): string => Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('base64');
 
 /** `content-type` as `Content-Type`: names are shown one way, however they were sent. */
 const headerCase = (name: string): string => name.replace(/(^|-)[a-z]/g, (letter) => letter.toUpperCase());
 
-/** What was sent to the workflow beside the body. */
-function sentHeaders({ contentType, forwardHeaders }: RunPayload): HeaderMap {
+/** What is sent to the workflow beside the body. */
+export function sentHeaders({ contentType, forwardHeaders }: RunPayload, redact: Redaction | undefined): HeaderMap {
   const sent: [string, string[]][] = Object.entries(forwardHeaders).map(([name, value]) => [headerCase(name), [value]]);
   if (contentType !== null) sent.push(['Content-Type', [contentType]]);
-  return Object.fromEntries(sent);
+  return shownHeaders(Object.fromEntries(sent), redact);
 }
 
 function receivedHeaders(headers: DeadLetterRecord['responseHeaders']): HeaderMap {
   return Object.fromEntries(Object.entries(headers).map(([name, values]) => [headerCase(name), [...values]]));
 }
 
-function presentResponse(entry: DeadLetterRecord) {
+/** Bytes under one of two names. */
+export function presentBytes<Text extends string, Base64 extends string>(text: Text, other: Base64, bytes: Uint8Array) {
+  const decoded = utf8OrNull(bytes);
+  return decoded === null ? optional(other, base64(bytes)) : optional(text, decoded);
+}
+
+function presentResponse(entry: DeadLetterRecord, redact: Redaction | undefined) {
   if (entry.responseStatus === null) return {};
-  const text = utf8OrNull(entry.responseBody);
   return {
     responseStatus: entry.responseStatus,
-    responseHeader: receivedHeaders(entry.responseHeaders),
-    ...(text === null ? { responseBodyBase64: base64(entry.responseBody) } : { responseBody: text }),
+    responseHeader: shownHeaders(receivedHeaders(entry.responseHeaders), redact),
+    ...presentBytes('responseBody', 'responseBodyBase64', shownBody(entry.responseBody, redact)),
   };
 }
 
-export function presentDeadLetter(entry: DeadLetterRecord): DeadLetterEntry {
+/** `history` of its run, where the attempts of the failure callback are to be shown. */
+export function presentDeadLetter(entry: DeadLetterRecord, history: RunHistory | null = null): DeadLetterEntry {
   const { run, payload } = entry;
   const { settings } = run;
-  const text = utf8OrNull(payload.body);
+  const { redact } = settings;
   return {
     dlqId: entry.dlqId,
     workflowUrl: run.workflowUrl,
@@ -54,8 +50,8 @@ export function presentDeadLetter(entry: DeadLetterRecord): DeadLetterEntry {
     workflowCreatedAt: run.createdAt,
     url: run.workflowUrl,
     method: 'POST',
-    header: sentHeaders(payload),
-    ...(text === null ? { bodyBase64: base64(payload.body) } : { body: text }),
+    header: sentHeaders(payload, redact),
+    ...presentBytes('body', 'bodyBase64', shownBody(payload.body, redact)),
     maxRetries: settings.maxRetries,
     createdAt: entry.createdAt,
     ...optional('failureCallback', settings.failureCallback?.url),
@@ -64,7 +60,8 @@ export function presentDeadLetter(entry: DeadLetterRecord): DeadLetterEntry {
     labels: [...settings.labels],
     ...optional('flowControlKey', settings.flowControl?.key),
     ...optional('failureFunctionState', entry.failureFunctionState),
-    ...presentResponse(entry),
+    ...optional('failureFunctionInfo', history && presentFailureFunction(history, entry.failureFunctionState)),
+    ...presentResponse(entry, redact),
     error: entry.error,
   };
 }

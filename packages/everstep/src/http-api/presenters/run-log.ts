@@ -4,22 +4,28 @@
  * together. What is being attempted now and belongs to no group yet is the
  * group `next`.
  */
-import type { AttemptError, LoggedStep, RunLogEntry, StepGroup, StepState } from '../../contract/runs.js';
-import { ADVANCE_SLOT, type FailedAttempt, type RecordedStep, type RunStatus, type Task } from '../../engine/run.js';
+import type { LoggedStep, RunLogEntry, StepGroup, StepState } from '../../contract/runs.js';
+import {
+  ADVANCE_SLOT,
+  CALLBACK_SLOT,
+  type FailedAttempt,
+  type RecordedStep,
+  type Redaction,
+  type RunStatus,
+  type StepTask,
+  type Task,
+} from '../../engine/run.js';
 import type { RunHistory } from '../../ports/store.js';
-import { optional, presentRun } from './run.js';
+import { presentError } from './failure-function.js';
+import { optional } from './optional.js';
+import { shownJson, shownOut } from './redaction.js';
+import { presentHistory, presentRun } from './run.js';
+import { fieldsOfRecorded, fieldsOfTask, isStepTask, stepTypeOf } from './step-fields.js';
 
 export interface RunLogOptions {
   /** Leaves the results of steps and of the run away. */
   readonly trimBody: boolean;
 }
-
-const presentError = (attempt: FailedAttempt): AttemptError => ({
-  error: attempt.message,
-  ...optional('status', attempt.status),
-  time: attempt.at,
-  retried: attempt.retried,
-});
 
 /** Failed attempts by step. What is never asked for belongs to no step. */
 class Attempts {
@@ -55,19 +61,24 @@ function add<Key>(map: Map<Key, FailedAttempt[]>, key: Key, attempt: FailedAttem
 const errorsOf = (attempts: readonly FailedAttempt[]) =>
   optional('errors', attempts.length > 0 ? attempts.map(presentError) : null);
 
-function presentRecorded(step: RecordedStep, attempts: readonly FailedAttempt[], options: RunLogOptions): LoggedStep {
+function presentRecorded(
+  step: RecordedStep,
+  attempts: readonly FailedAttempt[],
+  { run, invoked }: RunHistory,
+  options: RunLogOptions,
+): LoggedStep {
+  const out = options.trimBody || step.out === null ? null : shownOut(step.type, step.out, run.settings.redact);
   return {
     stepId: step.stepId,
     stepName: step.name,
     stepType: step.type,
     callType: 'step',
     messageId: step.messageId,
-    ...optional('out', options.trimBody ? null : step.out),
+    ...optional('out', out),
     concurrent: step.concurrent,
     state: 'STEP_SUCCESS',
     createdAt: step.createdAt,
-    ...optional('sleepFor', step.sleepMs),
-    ...optional('sleepUntil', step.wakeAt),
+    ...fieldsOfRecorded(step, invoked),
     ...errorsOf(attempts),
   };
 }
@@ -79,19 +90,22 @@ function openState(status: RunStatus, attempts: readonly FailedAttempt[]): StepS
   return status === 'failed' && last?.retryAt === null ? 'STEP_FAILED' : 'STEP_CANCELED';
 }
 
-function presentOpen(task: Task, status: RunStatus, attempts: readonly FailedAttempt[]): LoggedStep {
-  const step =
-    task.kind === 'advance'
-      ? {}
-      : { stepId: task.slot, stepName: task.name, stepType: task.kind === 'sleep' ? task.stepType : ('Run' as const) };
+type RunTask = Exclude<Task, { readonly kind: 'callback' }>;
+
+function presentOpen(
+  task: RunTask,
+  { status, redact }: { readonly status: RunStatus; readonly redact: Redaction | undefined },
+  attempts: readonly FailedAttempt[],
+): LoggedStep {
+  const step = isStepTask(task) ? { stepId: task.slot, stepName: task.name, stepType: stepTypeOf(task) } : {};
   return {
     ...step,
     callType: 'step',
     messageId: task.messageId,
-    concurrent: task.kind === 'advance' ? 1 : task.concurrent,
+    concurrent: isStepTask(task) ? task.concurrent : 1,
     state: openState(status, attempts),
     createdAt: task.createdAt,
-    ...(task.kind === 'sleep' ? { ...optional('sleepFor', task.sleepMs), sleepUntil: task.wakeAt } : {}),
+    ...fieldsOfTask(task, redact),
     ...errorsOf(attempts),
   };
 }
@@ -116,11 +130,13 @@ interface Placed {
   readonly group: StepGroup;
 }
 
-const planned = (task: Task): task is Exclude<Task, { kind: 'advance' }> => task.kind !== 'advance';
-
 export function presentRunLog(history: RunHistory, options: RunLogOptions): RunLogEntry {
-  const { run, steps, tasks } = history;
-  const attempts = new Attempts(history.attempts);
+  const { run, steps } = history;
+  // Telling of a failure is no step of the run.
+  const tasks = history.tasks.filter((task) => task.kind !== 'callback');
+  const attempts = new Attempts(history.attempts.filter(({ slot }) => slot !== CALLBACK_SLOT));
+  const { redact } = run.settings;
+  const shown = { status: run.status, redact };
   const groups = new Map<
     number,
     { readonly concurrent: number; readonly at: number; readonly members: Map<number, LoggedStep> }
@@ -133,13 +149,13 @@ export function presentRunLog(history: RunHistory, options: RunLogOptions): RunL
     return members;
   };
   for (const step of steps) {
-    const logged = presentRecorded(step, attempts.take(step.stepId, step.messageId), options);
+    const logged = presentRecorded(step, attempts.take(step.stepId, step.messageId), history, options);
     groupOf(step.group, step.concurrent, step.createdAt).set(step.stepId, logged);
   }
   const active = run.status === 'active';
   const next: LoggedStep[] = [];
-  for (const task of tasks.filter(planned)) {
-    const logged = presentOpen(task, run.status, attempts.take(task.slot, task.messageId));
+  for (const task of tasks.filter((each): each is StepTask => isStepTask(each))) {
+    const logged = presentOpen(task, shown, attempts.take(task.slot, task.messageId));
     if (task.concurrent === 1 && active) next.push(logged);
     else groupOf(task.group, task.concurrent, task.createdAt).set(task.slot, logged);
   }
@@ -150,10 +166,10 @@ export function presentRunLog(history: RunHistory, options: RunLogOptions): RunL
       steps: [...members].sort(([a], [b]) => a - b).map(([, step]) => step),
     },
   }));
-  const advance = tasks.find((task) => !planned(task));
+  const advance = tasks.find(({ kind }) => kind === 'advance');
   if (advance) {
     const failed = attempts.take(ADVANCE_SLOT, advance.messageId);
-    const logged = presentOpen(advance, run.status, failed);
+    const logged = presentOpen(advance, shown, failed);
     // While steps are out, asking the code to go on is no news, unless it fails.
     const news = failed.length > 0 || tasks.length === 1;
     if (active && news) next.push(logged);
@@ -177,8 +193,9 @@ export function presentRunLog(history: RunHistory, options: RunLogOptions): RunL
   };
   return {
     ...presentRun(run),
-    ...optional('workflowRunResponse', options.trimBody ? null : run.result),
+    ...optional('workflowRunResponse', options.trimBody || run.result === null ? null : shownJson(run.result, redact)),
     ...optional('workflowRunError', run.error),
+    ...presentHistory(history),
     steps: [
       { type: 'sequential', steps: [initial] },
       ...placed.map(({ group }) => group),

@@ -1,7 +1,19 @@
 /** Runs as answers show them. */
-import type { RunJournal, RunResult, RunState } from '../../contract/runs.js';
-import { ADVANCE_SLOT, type FailedAttempt, type RecordedStep, type RunStatus, type Task } from '../../engine/run.js';
+import type { RunJournal, RunOriginLink, RunResult, RunState } from '../../contract/runs.js';
+import {
+  CALLBACK_SLOT,
+  type FailedAttempt,
+  type RecordedStep,
+  type Redaction,
+  type RunOrigin,
+  type RunStatus,
+  type Task,
+} from '../../engine/run.js';
 import type { RunHistory, RunRecord } from '../../ports/store.js';
+import { presentFailureFunction } from './failure-function.js';
+import { optional } from './optional.js';
+import { shownJson, shownOut } from './redaction.js';
+import { fieldsOfRecorded, fieldsOfTask, isStepTask, stepTypeOf } from './step-fields.js';
 
 const STATES: Readonly<Record<RunStatus, RunState>> = {
   active: 'RUN_STARTED',
@@ -19,12 +31,6 @@ const STATUSES: Readonly<Record<RunState, RunStatus>> = {
 export const stateOfRun = (status: RunStatus): RunState => STATES[status];
 export const statusOfState = (state: RunState): RunStatus => STATUSES[state];
 
-/** A property that is left out when there is nothing to say. */
-export function optional<Name extends string, Value>(name: Name, value: Value | null | undefined): { [N in Name]?: Value } {
-  const absent: { [N in Name]?: Value } = {};
-  return value === null || value === undefined ? absent : { ...absent, [name]: value };
-}
-
 /** The value of a JSON text; a text that is none (an endpoint's fault) as it is. */
 export function jsonValue(text: string): unknown {
   try {
@@ -34,7 +40,8 @@ export function jsonValue(text: string): unknown {
   }
 }
 
-const withResult = (run: RunRecord) => (run.result === null ? {} : { result: jsonValue(run.result) });
+const withResult = (run: RunRecord, redact: Redaction | undefined) =>
+  run.result === null ? {} : { result: jsonValue(shownJson(run.result, redact)) };
 
 export interface ReferenceLike {
   readonly workflowRunId: string;
@@ -46,11 +53,36 @@ export const presentReference = (run: ReferenceLike) => ({
   workflowCreatedAt: run.createdAt,
 });
 
-/** Of a run that has ended. */
-export function presentResult(run: RunRecord): RunResult {
+/** Of a run that has ended: its answer to who started it, whole. `redacted` shows it as logs do, to who only looks on. */
+export function presentResult(run: RunRecord, redacted = false): RunResult {
   const workflowState = stateOfRun(run.status);
   if (workflowState === 'RUN_STARTED') throw new Error(`run ${run.key} has not ended`);
-  return { ...presentReference(run), workflowState, ...withResult(run), ...optional('error', run.error) };
+  return {
+    ...presentReference(run),
+    workflowState,
+    ...withResult(run, redacted ? run.settings.redact : undefined),
+    ...optional('error', run.error),
+  };
+}
+
+function presentOrigin(origin: RunOrigin): RunOriginLink {
+  if (origin.kind === 'schedule') return { kind: origin.kind, scheduleId: origin.scheduleId };
+  const { kind, workflowRunId, workflowCreatedAt } = origin;
+  const from = { kind, workflowRunId, workflowCreatedAt };
+  return kind === 'invoke' ? { ...from, stepId: origin.stepId, stepName: origin.stepName } : { ...from, dlqId: origin.dlqId };
+}
+
+/** What logs and journals both say of what came of a run. */
+export function presentHistory(history: RunHistory) {
+  const invoked = history.invoked.map((child) => ({
+    stepId: child.stepId,
+    ...presentReference(child),
+    workflowState: stateOfRun(child.status),
+  }));
+  return {
+    ...optional('invokedRuns', invoked.length > 0 ? invoked : null),
+    ...optional('failureFunctionInfo', presentFailureFunction(history, null)),
+  };
 }
 
 /** What logs and journals both say of a run. */
@@ -62,15 +94,7 @@ export function presentRun(run: RunRecord) {
     workflowState: stateOfRun(run.status),
     workflowRunCreatedAt: run.createdAt,
     ...optional('workflowRunCompletedAt', run.completedAt),
-    ...optional(
-      'workflowRunOrigin',
-      origin && {
-        kind: origin.kind,
-        workflowRunId: origin.workflowRunId,
-        workflowCreatedAt: origin.workflowCreatedAt,
-        dlqId: origin.dlqId,
-      },
-    ),
+    ...optional('workflowRunOrigin', origin && presentOrigin(origin)),
     ...optional('workflowRunBecame', became && { kind: became.kind, ...presentReference(became) }),
     ...optional('dlqId', run.dlqId),
     callerIP: run.callerIp,
@@ -80,34 +104,31 @@ export function presentRun(run: RunRecord) {
   };
 }
 
-const presentRecordedStep = (step: RecordedStep) => ({
+const presentRecordedStep = (step: RecordedStep, { run, invoked }: RunHistory) => ({
   stepId: step.stepId,
   stepName: step.name,
   stepType: step.type,
   messageId: step.messageId,
-  ...optional('out', step.out),
+  ...optional('out', step.out === null ? null : shownOut(step.type, step.out, run.settings.redact)),
   group: step.group,
   concurrent: step.concurrent,
   createdAt: step.createdAt,
   completedAt: step.completedAt,
-  ...optional('sleepFor', step.sleepMs),
-  ...optional('sleepUntil', step.wakeAt),
+  ...fieldsOfRecorded(step, invoked),
 });
 
-const presentTask = (task: Task) => ({
+const presentTask = (task: Task, redact: Redaction | undefined) => ({
   kind: task.kind,
-  ...(task.kind === 'advance'
-    ? {}
-    : { stepId: task.slot, stepName: task.name, stepType: task.kind === 'sleep' ? task.stepType : ('Run' as const) }),
+  ...(isStepTask(task) ? { stepId: task.slot, stepName: task.name, stepType: stepTypeOf(task) } : {}),
   messageId: task.messageId,
-  ...(task.kind === 'sleep' ? {} : { retried: task.retried }),
+  ...('retried' in task ? { retried: task.retried } : {}),
   ...optional('dueAt', task.dueAt),
   createdAt: task.createdAt,
-  ...(task.kind === 'sleep' ? { ...optional('sleepFor', task.sleepMs), sleepUntil: task.wakeAt } : {}),
+  ...fieldsOfTask(task, redact),
 });
 
 const presentAttempt = (attempt: FailedAttempt) => ({
-  ...optional('stepId', attempt.slot === ADVANCE_SLOT ? null : attempt.slot),
+  ...optional('stepId', attempt.slot > 0 ? attempt.slot : null),
   ...optional('stepName', attempt.name),
   messageId: attempt.messageId,
   retried: attempt.retried,
@@ -118,8 +139,10 @@ const presentAttempt = (attempt: FailedAttempt) => ({
   ...optional('retryAt', attempt.retryAt),
 });
 
-export function presentJournal({ run, steps, tasks, attempts }: RunHistory): RunJournal {
+export function presentJournal(history: RunHistory): RunJournal {
+  const { run, steps, tasks, attempts, keptEvents } = history;
   const { settings } = run;
+  const kept = keptEvents.map(({ eventId, receivedAt }) => ({ eventId, receivedAt }));
   return {
     workflowCreatedAt: run.createdAt,
     ...presentRun(run),
@@ -127,10 +150,12 @@ export function presentJournal({ run, steps, tasks, attempts }: RunHistory): Run
     ...optional('retryDelay', settings.retryDelay),
     timeoutMs: settings.deliveryTimeoutMs,
     ...optional('failureCallback', settings.failureCallback?.url),
-    ...withResult(run),
+    ...withResult(run, settings.redact),
     ...optional('error', run.error),
-    steps: steps.map(presentRecordedStep),
-    tasks: tasks.map(presentTask),
-    attempts: attempts.map(presentAttempt),
+    ...presentHistory(history),
+    steps: steps.map((step) => presentRecordedStep(step, history)),
+    tasks: tasks.map((task) => presentTask(task, settings.redact)),
+    attempts: attempts.filter(({ slot }) => slot !== CALLBACK_SLOT).map(presentAttempt),
+    ...optional('keptEvents', kept.length > 0 ? kept : null),
   };
 }

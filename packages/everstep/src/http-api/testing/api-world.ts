@@ -2,23 +2,28 @@
  * The API on a real runtime and a real store in memory; only the workflow
  * endpoints are played. What an endpoint does is in the path of its URL:
  * `/ok` ends at once, `/fail` fails for good, `/hang` never answers, `/steps`
- * does two steps, `/fan` plans three at once of which the first fails.
+ * does two steps, `/fan` plans three at once of which the first fails,
+ * `/wait` waits for an event, `/hook` for a call of its webhook, `/call` makes
+ * a call, `/invoke` invokes `/ok`. Messages of the service are played too.
  */
 import assert from 'node:assert/strict';
-import type { ProgressReply } from '@everstep/sdk/protocol';
+import type { JournalEntry, PlannedStep, ProgressReply, WebhookOutcome } from '@everstep/sdk/protocol';
 import type { InjectOptions, LightMyRequestResponse } from 'fastify';
 import { type Authority, createAuthority } from '../../accounts/authority.js';
 import { createSystemClock } from '../../clock/system-clock.js';
 import { createSystemRandom } from '../../clock/system-random.js';
 import type { RunJournal, TriggeredRun } from '../../contract/runs.js';
 import type { Log } from '../../ports/log.js';
+import type { Message, MessageAnswer, MessageSender } from '../../ports/message-sender.js';
 import type { StepAnswer, StepCall, StepCaller } from '../../ports/step-caller.js';
 import type { Store } from '../../ports/store.js';
 import { createRuntime, type Runtime } from '../../runtime/runtime.js';
 import { openSqliteStore } from '../../stores/sqlite/index.js';
 import { createHttpApi, type HttpApi, type HttpApiDependencies } from '../index.js';
 import { checkResponse } from '../openapi-check.js';
+import type { Method } from '../operation.js';
 
+export const EVENT_ID = 'order/paid 1';
 const FAILURE_BODY = Buffer.from('out of stock');
 
 export interface LoggedLine {
@@ -52,6 +57,29 @@ function reply(call: StepCall, part: Partial<ProgressReply>): StepAnswer {
   return { kind: 'reply', reply: progress, status: 200, responseHeaders: {}, responseBody: new Uint8Array() };
 }
 
+/** What a workflow of one or two steps that others finish plans next; null when it has all of them. */
+function plannedNext(pathname: string, entries: readonly JournalEntry[]): PlannedStep | null {
+  const stepId = entries.length + 1;
+  switch (`${pathname} ${stepId}`) {
+    case '/wait 1':
+      return { stepId, name: 'paid', type: 'Wait', eventIds: [EVENT_ID], timeoutMs: 3_600_000 };
+    case '/hook 1':
+      return { stepId, name: 'make', type: 'CreateWebhook' };
+    case '/hook 2': {
+      const { eventId }: WebhookOutcome = JSON.parse(entries[0]?.out ?? '{}');
+      return { stepId, name: 'called', type: 'WaitForWebhook', eventIds: [eventId], timeoutMs: 3_600_000 };
+    }
+    case '/call 1':
+      return { stepId, name: 'pay', type: 'Call', call: { url: 'http://c.test/pay', method: 'PUT', headers: {} } };
+    case '/hang-call 1':
+      return { stepId, name: 'pay', type: 'Call', call: { url: 'http://c.test/hang', method: 'PUT', headers: {} } };
+    case '/invoke 1':
+      return { stepId, name: 'child', type: 'Invoke', invoke: { workflowUrl: 'http://w.test/ok', headers: {} } };
+    default:
+      return null;
+  }
+}
+
 /** Plays the endpoints; keeps what it was called with. */
 export class PlayedEndpoints implements StepCaller {
   readonly calls: StepCall[] = [];
@@ -72,6 +100,15 @@ export class PlayedEndpoints implements StepCaller {
         if (stepId === 3) return reply(call, { end: { kind: 'finished', result: '"done"' } });
         return reply(call, { done: [{ stepId, name: `step ${stepId}`, type: 'Run', out: String(stepId) }], advanced: false });
       }
+      case '/wait':
+      case '/hook':
+      case '/call':
+      case '/hang-call':
+      case '/invoke': {
+        const planned = plannedNext(pathname, journal.entries);
+        if (planned) return reply(call, { planned: [planned] });
+        return reply(call, { end: { kind: 'finished', result: journal.entries.at(-1)?.out ?? 'null' } });
+      }
       case '/fan': {
         if (target === null && journal.length === 0) {
           const planned = [1, 2].map((stepId) => ({ stepId, name: `branch ${stepId}`, type: 'Run' as const }));
@@ -89,6 +126,25 @@ export class PlayedEndpoints implements StepCaller {
   }
 
   async close(): Promise<void> {}
+}
+
+/** Answers messages: `/hang` not at all, `/refuse` with 500, all others with 200 and what is played. Keeps them. */
+export class PlayedMessages implements MessageSender {
+  readonly sent: Message[] = [];
+
+  async send(message: Message, signal: AbortSignal): Promise<MessageAnswer> {
+    this.sent.push(message);
+    const { pathname } = new URL(message.url);
+    const headers = { 'content-type': ['application/json'], 'x-answer': ['secret-of-a-header'] };
+    const body = Buffer.from('{"paid":true,"iban":"secret-of-a-field"}');
+    if (pathname !== '/hang') return { kind: 'answered', status: pathname === '/refuse' ? 500 : 200, headers, body };
+    return new Promise<MessageAnswer>((resolve) =>
+      signal.addEventListener('abort', () => {
+        const cause = { cause: 'network', message: 'given up', status: null, responseHeaders: {} } as const;
+        resolve({ kind: 'failure', failure: { ...cause, responseBody: new Uint8Array(), retry: { kind: 'backoff' } } });
+      }),
+    );
+  }
 }
 
 export interface Answered<Body> {
@@ -118,16 +174,18 @@ export class ApiWorld {
   readonly runtime: Runtime;
   readonly api: HttpApi;
   readonly endpoints: PlayedEndpoints;
+  readonly messages: PlayedMessages;
   readonly logged: readonly LoggedLine[];
   readonly token: string;
   readonly readOnlyToken: string;
 
-  private constructor(parts: Omit<ApiWorld, 'call' | 'send' | 'trigger' | 'fail' | 'close'>) {
+  private constructor(parts: Omit<ApiWorld, 'call' | 'send' | 'trigger' | 'fail' | 'journalWhen' | 'close'>) {
     this.store = parts.store;
     this.authority = parts.authority;
     this.runtime = parts.runtime;
     this.api = parts.api;
     this.endpoints = parts.endpoints;
+    this.messages = parts.messages;
     this.logged = parts.logged;
     this.token = parts.token;
     this.readOnlyToken = parts.readOnlyToken;
@@ -149,12 +207,14 @@ export class ApiWorld {
       await store.accounts.createInstance({ instanceId, region, name: 'test', createdAt: clock.now(), ...keys });
     }
     const authority = await createAuthority({ store, now: () => clock.now() });
-    const runtime = createRuntime({ store, clock, random, stepCaller: endpoints, log });
+    const messages = new PlayedMessages();
+    const publicUrl = () => 'http://everstep.test';
+    const runtime = createRuntime({ store, clock, random, stepCaller: endpoints, messageSender: messages, log, publicUrl });
     await runtime.start();
     const api = createHttpApi({ service: runtime, store, authority, log, version: '1.2.3', ...overrides });
     const token = await authority.issueToken({ instanceId: 'qi_1', access: 'read-write' });
     const readOnlyToken = await authority.issueToken({ instanceId: 'qi_1', access: 'read-only' });
-    return new ApiWorld({ store, authority, runtime, api, endpoints, logged: lines, token, readOnlyToken });
+    return new ApiWorld({ store, authority, runtime, api, endpoints, messages, logged: lines, token, readOnlyToken });
   }
 
   /** Sends a request as it is, and holds the answer against the OpenAPI document where the path and method exist. */
@@ -168,7 +228,7 @@ export class ApiWorld {
   }
 
   /** With the read-write token. */
-  call<Body = ErrorAnswer>(method: 'GET' | 'POST' | 'DELETE', url: string, options: CallOptions = {}): Promise<Answered<Body>> {
+  call<Body = ErrorAnswer>(method: Method, url: string, options: CallOptions = {}): Promise<Answered<Body>> {
     const headers = { authorization: `Bearer ${this.token}`, ...options.headers };
     return this.send({ method, url, headers, ...(options.body === undefined ? {} : { payload: options.body }) });
   }
@@ -191,6 +251,16 @@ export class ApiWorld {
       ids.push(body.dlqId);
     }
     return ids;
+  }
+
+  /** The journal of the run once it is as asked for. Turns are what it takes, not time. */
+  async journalWhen(workflowRunId: string, reached: (journal: RunJournal) => boolean): Promise<RunJournal> {
+    for (let turn = 0; ; turn++) {
+      const { body } = await this.call<RunJournal>('GET', `/v2/workflows/runs/${encodeURIComponent(workflowRunId)}`);
+      if (reached(body)) return body;
+      assert.ok(turn < 1_000, `the run did not get there: ${JSON.stringify(body)}`);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
   }
 
   async close(): Promise<void> {

@@ -1,0 +1,20 @@
+/** Bytes in JSON: as text where that is lossless, else in base64. */
+import type { EncodedBody } from '@everstep/sdk/protocol';
+
+const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Null when the bytes are no UTF-8. */
+export function utf8OrNull(body: Uint8Array): string | null {
+  try {
+    return strictUtf8.decode(body);
+  } catch {
+    return null;
+  }
+}
+
+export const base64 = (body: Uint8Array): string => Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('base64');
+
+export function encodedBody(body: Uint8Array): EncodedBody {
+  const text = utf8OrNull(body);
+  return text === null ? { encoding: 'base64', data: base64(body) } : { encoding: 'utf8', data: text };
+}

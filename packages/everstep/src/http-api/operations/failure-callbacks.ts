@@ -1,0 +1,56 @@
+/** Telling of a failed run again, or no more. */
+import { FailureFunctionChanged } from '../../contract/dead-letters.js';
+import { ApiError } from '../../contract/error-codes.js';
+import type { CallbackOutcome } from '../../runtime/workflow-service.js';
+import { answer, operation } from '../operation.js';
+import { DlqIdPath, noSuchEntry } from './dead-letters.js';
+
+const PATH = '/v2/workflows/dlq/callback/{dlqId}';
+const OTHER_PATHS = ['/v2/dlq/callback/{dlqId}'] as const;
+
+function done(outcome: CallbackOutcome, dlqId: string): void {
+  switch (outcome.kind) {
+    case 'done':
+      return;
+    case 'not-found':
+      throw noSuchEntry([dlqId]);
+    case 'not-possible':
+      throw new ApiError('callback-not-possible', outcome.why);
+  }
+}
+
+export const retryFailureCallback = operation({
+  operationId: 'retryFailureCallback',
+  tag: 'Dead letter queue',
+  summary: 'Call the failure callback of a failed run again',
+  description: 'From the first attempt on; so also a failure function.',
+  method: 'POST',
+  path: PATH,
+  otherPaths: OTHER_PATHS,
+  unknownQuery: 'refuse',
+  pathParameters: DlqIdPath,
+  responses: { 200: FailureFunctionChanged },
+  errors: ['bad-parameter', 'not-found', 'callback-not-possible'],
+  async handle({ path: { dlqId } }, { service }, { instanceId }) {
+    done(await service.retryCallback({ instanceId, dlqId }), dlqId);
+    return answer(200, { failureFunctionState: 'CALLBACK_INPROGRESS' as const });
+  },
+});
+
+export const cancelFailureCallback = operation({
+  operationId: 'cancelFailureCallback',
+  tag: 'Dead letter queue',
+  summary: 'Cancel the failure callback of a failed run',
+  description: 'While it is in progress. An answer that is still on its way is ignored.',
+  method: 'DELETE',
+  path: PATH,
+  otherPaths: OTHER_PATHS,
+  unknownQuery: 'refuse',
+  pathParameters: DlqIdPath,
+  responses: { 200: FailureFunctionChanged },
+  errors: ['bad-parameter', 'not-found', 'callback-not-possible'],
+  async handle({ path: { dlqId } }, { service }, { instanceId }) {
+    done(await service.cancelCallback({ instanceId, dlqId }), dlqId);
+    return answer(200, { failureFunctionState: 'CALLBACK_CANCELED' as const });
+  },
+});

@@ -1,0 +1,163 @@
+/** Flow control keys: how they stand, and what a person sets of them. */
+import Type from 'typebox';
+import { LIMITS } from '../../config/limits.js';
+import { ApiError } from '../../contract/error-codes.js';
+import { FlowControlEntry, FlowControls, GlobalParallelism } from '../../contract/service.js';
+import type { FlowControlChange, FlowControlStatus } from '../../runtime/workflow-service.js';
+import { answer, type Operation, operation } from '../operation.js';
+import { DEFAULT_PERIOD_MS } from '../parameters/flow-control-value.js';
+import { shown } from '../parameters/unacceptable.js';
+import { Duration, KeptText } from '../parameters/values.js';
+import { presentFlowControl } from '../presenters/flow-control.js';
+import { optional } from '../presenters/optional.js';
+
+const TAG = 'Flow control';
+const KeyPath = Type.Object({
+  flowControlKey: KeptText(LIMITS.maxFlowControlKeyLength, { description: 'The key, percent-encoded' }),
+});
+
+const found = (key: string, status: FlowControlStatus | null): FlowControlStatus => {
+  if (status) return status;
+  throw new ApiError('not-found', `there is no flow control key ${shown(key)}; a key is made by the first run that names it`);
+};
+
+export const listFlowControls = operation({
+  operationId: 'listFlowControls',
+  tag: TAG,
+  summary: 'List flow control keys',
+  description: 'With the number of messages that wait for each.',
+  method: 'GET',
+  path: '/v2/flowControl/',
+  otherPaths: ['/v2/flowControl'],
+  unknownQuery: 'ignore',
+  responses: { 200: FlowControls },
+  errors: [],
+  async handle(_input, { service }, { instanceId }) {
+    const now = service.now();
+    const statuses = await service.flowControls({ instanceId });
+    return answer(200, { flowControls: statuses.map((status) => presentFlowControl(status, now)) });
+  },
+});
+
+export const getFlowControl = operation({
+  operationId: 'getFlowControl',
+  tag: TAG,
+  summary: 'Get a flow control key',
+  method: 'GET',
+  path: '/v2/flowControl/{flowControlKey}',
+  unknownQuery: 'ignore',
+  pathParameters: KeyPath,
+  responses: { 200: FlowControlEntry },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { flowControlKey: key } }, { service }, { instanceId }) {
+    const status = found(key, await service.flowControl({ instanceId, key }));
+    return answer(200, presentFlowControl(status, service.now()));
+  },
+});
+
+interface Verb {
+  readonly verb: 'pause' | 'resume' | 'unpin' | 'resetRate';
+  readonly change: FlowControlChange;
+  readonly summary: string;
+  readonly description: string;
+}
+
+const VERBS: readonly Verb[] = [
+  {
+    verb: 'pause',
+    change: { kind: 'pause' },
+    summary: 'Pause a flow control key',
+    description: 'Nothing of it is delivered until it is resumed; what is in flight goes on.',
+  },
+  {
+    verb: 'resume',
+    change: { kind: 'resume' },
+    summary: 'Resume a flow control key',
+    description: 'What waits is delivered again, in the order in which it came.',
+  },
+  {
+    verb: 'unpin',
+    change: { kind: 'unpin' },
+    summary: 'Unpin the limits of a flow control key',
+    description: 'The limits stay until a run brings others.',
+  },
+  {
+    verb: 'resetRate',
+    change: { kind: 'reset-rate' },
+    summary: 'End the rate window of a flow control key',
+    description: 'The next delivery begins a new one.',
+  },
+];
+
+const changes: readonly Operation[] = VERBS.map(({ verb, change, summary, description }) =>
+  operation({
+    operationId: `${verb}FlowControl`,
+    tag: TAG,
+    summary,
+    description,
+    method: 'POST',
+    path: `/v2/flowControl/{flowControlKey}/${verb}`,
+    unknownQuery: 'refuse',
+    pathParameters: KeyPath,
+    responses: { 200: FlowControlEntry },
+    errors: ['bad-parameter', 'not-found'],
+    async handle({ path: { flowControlKey: key } }, { service }, { instanceId }) {
+      const status = found(key, await service.changeFlowControl({ instanceId, key, change }));
+      return answer(200, presentFlowControl(status, service.now()));
+    },
+  }),
+);
+
+const pinFlowControl = operation({
+  operationId: 'pinFlowControl',
+  tag: TAG,
+  summary: 'Pin the limits of a flow control key',
+  description:
+    'Limits that runs bring do not count until it is unpinned. What is left out stays as it is; a key that is not there yet is made.',
+  method: 'POST',
+  path: '/v2/flowControl/{flowControlKey}/pin',
+  unknownQuery: 'refuse',
+  pathParameters: KeyPath,
+  query: Type.Object({
+    parallelism: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: LIMITS.maxParallelism, description: 'How many may be in flight.' }),
+    ),
+    rate: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.maxRate, description: 'How many may start in a window.' })),
+    period: Type.Optional(
+      Duration(
+        { leastMs: 1_000, mostMs: LIMITS.maxPeriodMs },
+        { description: 'Length of a window; 1s when absent. Goes with rate.', examples: ['30', '1m', '7d'] },
+      ),
+    ),
+  }),
+  responses: { 200: FlowControlEntry },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { flowControlKey: key }, query: { parallelism, rate, period } }, { service }, { instanceId }) {
+    if (rate === undefined && period !== undefined)
+      throw new ApiError('bad-parameter', 'period goes with rate, which is missing');
+    const limits = {
+      ...optional('parallelism', parallelism),
+      ...(rate === undefined ? {} : { rate, periodMs: period ?? DEFAULT_PERIOD_MS }),
+    };
+    const status = found(key, await service.changeFlowControl({ instanceId, key, change: { kind: 'pin', limits } }));
+    return answer(200, presentFlowControl(status, service.now()));
+  },
+});
+
+export const flowControlChanges: readonly Operation[] = [...changes, pinFlowControl];
+
+export const getGlobalParallelism = operation({
+  operationId: 'getGlobalParallelism',
+  tag: TAG,
+  summary: 'Get how many deliveries may be in flight, and are',
+  description: 'Over all keys, and of what has none.',
+  method: 'GET',
+  path: '/v2/globalParallelism',
+  unknownQuery: 'ignore',
+  responses: { 200: GlobalParallelism },
+  errors: [],
+  handle: (_input, { service }, { instanceId }) => {
+    const { max, inFlight } = service.globalParallelism({ instanceId });
+    return answer(200, { parallelismMax: max, parallelismCount: inFlight });
+  },
+});

@@ -1,0 +1,149 @@
+/** Schedules: runs that start by the clock. */
+import Type from 'typebox';
+import { LIMITS } from '../../config/limits.js';
+import { ApiError } from '../../contract/error-codes.js';
+import { DeletedSchedule, ScheduleEntry, ScheduleList, ScheduleReference } from '../../contract/schedules.js';
+import { parseCron } from '../../engine/cron.js';
+import { answer, type Operation, operation, type RequestContext } from '../operation.js';
+import { shown } from '../parameters/unacceptable.js';
+import { Text } from '../parameters/values.js';
+import { presentSchedule } from '../presenters/schedule.js';
+import { SCHEDULE_PATH } from '../target.js';
+import { checkDestination, FORWARD, ScheduleHeaders, TRIGGER_FAMILIES } from './setting-headers.js';
+import { destinationOf, stringOrNull } from './trigger.js';
+import { settingsOf, workflowUrlOf } from './trigger-command.js';
+
+const TAG = 'Schedules';
+const DEFAULT_TIME_ZONE = 'UTC';
+const IN_CRON = /^\s*CRON_TZ=/;
+
+const SchedulePath = Type.Object({ scheduleId: Text(LIMITS.maxRunIdLength, { description: 'ID of the schedule' }) });
+const noSuchSchedule = (scheduleId: string): ApiError => new ApiError('not-found', `there is no schedule ${shown(scheduleId)}`);
+
+/** The time zone stands in one place. */
+function cronOf(headers: ScheduleHeaders, { dialect }: RequestContext): { readonly cron: string; readonly timeZone: string } {
+  const { Cron: given, 'Cron-Timezone': timeZone } = headers;
+  if (timeZone !== undefined && IN_CRON.test(given)) {
+    throw new ApiError(
+      'bad-header',
+      `the time zone is in ${dialect.spell('Cron')} and in ${dialect.spell('Cron-Timezone')}; give it once`,
+    );
+  }
+  const parsed = parseCron(given, timeZone ?? DEFAULT_TIME_ZONE);
+  if (!parsed.ok) throw new ApiError('bad-header', `${dialect.spell('Cron')} is of no use: ${parsed.message}`);
+  return { cron: parsed.cron, timeZone: parsed.timeZone };
+}
+
+const createSchedule = operation({
+  operationId: 'createSchedule',
+  tag: TAG,
+  summary: 'Create or replace a schedule',
+  description:
+    'At each tick a run of the workflow starts, with this body and these headers. Ticks that were missed while the service was down make one run, not many. Each run has an ID of its own, so neither Workflow-RunId nor deduplication goes with a schedule; nor do Not-Before and Wait-For-Result.',
+  method: 'POST',
+  path: `${SCHEDULE_PATH}{destination}`,
+  unknownQuery: 'part-of-path',
+  pathParameters: Type.Object({
+    destination: Type.String({
+      description: 'Absolute http or https URL of the workflow, raw or percent-encoded. A query of the request belongs to it.',
+    }),
+  }),
+  headers: ScheduleHeaders,
+  headerFamilies: TRIGGER_FAMILIES,
+  body: { kind: 'bytes', description: 'Payload of the runs: any bytes, of any content type.' },
+  responses: { 200: ScheduleReference },
+  errors: ['bad-header', 'bad-url', 'bad-expression', 'blocked-address', 'body-too-large'],
+  async handle({ headers, carried, body, request }, context, { instanceId }) {
+    const destination = destinationOf(request.target, SCHEDULE_PATH);
+    const workflowUrl = workflowUrlOf({ destination, destinationName: 'the workflow URL' });
+    checkDestination(workflowUrl, null, context, request);
+    const schedule = await context.service.putSchedule({
+      instanceId,
+      dialect: request.dialect.name,
+      scheduleId: headers['Schedule-Id'] ?? null,
+      ...cronOf(headers, request),
+      workflowUrl,
+      payload: { body, contentType: stringOrNull(request.headers['content-type']), forwardHeaders: carried[FORWARD] ?? {} },
+      settings: settingsOf({ headers, carried }, context, request),
+      delayMs: headers.Delay ?? 0,
+      callerIp: request.callerIp,
+    });
+    return answer(200, { scheduleId: schedule.scheduleId });
+  },
+});
+
+const listSchedules = operation({
+  operationId: 'listSchedules',
+  tag: TAG,
+  summary: 'List schedules',
+  description: 'Oldest first.',
+  method: 'GET',
+  path: '/v2/schedules',
+  unknownQuery: 'ignore',
+  responses: { 200: ScheduleList },
+  errors: [],
+  handle: async (_input, { store }, { instanceId }) =>
+    answer(200, (await store.listSchedules({ instanceId })).map(presentSchedule)),
+});
+
+const getSchedule = operation({
+  operationId: 'getSchedule',
+  tag: TAG,
+  summary: 'Get a schedule',
+  method: 'GET',
+  path: '/v2/schedules/{scheduleId}',
+  unknownQuery: 'ignore',
+  pathParameters: SchedulePath,
+  responses: { 200: ScheduleEntry },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { scheduleId } }, { store }, { instanceId }) {
+    const schedule = await store.findSchedule({ instanceId, scheduleId });
+    if (!schedule) throw noSuchSchedule(scheduleId);
+    return answer(200, presentSchedule(schedule));
+  },
+});
+
+const deleteSchedule = operation({
+  operationId: 'deleteSchedule',
+  tag: TAG,
+  summary: 'Delete a schedule',
+  description: 'Runs that it started go on.',
+  method: 'DELETE',
+  path: '/v2/schedules/{scheduleId}',
+  unknownQuery: 'refuse',
+  pathParameters: SchedulePath,
+  responses: { 200: DeletedSchedule },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { scheduleId } }, { service }, { instanceId }) {
+    if (!(await service.deleteSchedule({ instanceId, scheduleId }))) throw noSuchSchedule(scheduleId);
+    return answer(200, { deleted: 1 });
+  },
+});
+
+const pausing = (verb: 'pause' | 'resume', summary: string, description: string): Operation =>
+  operation({
+    operationId: `${verb}Schedule`,
+    tag: TAG,
+    summary,
+    description,
+    method: 'PATCH',
+    path: `/v2/schedules/{scheduleId}/${verb}`,
+    unknownQuery: 'refuse',
+    pathParameters: SchedulePath,
+    responses: { 200: ScheduleEntry },
+    errors: ['bad-parameter', 'not-found'],
+    async handle({ path: { scheduleId } }, { service }, { instanceId }) {
+      const schedule = await service.pauseSchedule({ instanceId, scheduleId, paused: verb === 'pause' });
+      if (!schedule) throw noSuchSchedule(scheduleId);
+      return answer(200, presentSchedule(schedule));
+    },
+  });
+
+export const scheduleOperations: readonly Operation[] = [
+  createSchedule,
+  listSchedules,
+  getSchedule,
+  deleteSchedule,
+  pausing('pause', 'Pause a schedule', 'It does not tick until it is resumed. Runs that it started go on.'),
+  pausing('resume', 'Resume a schedule', 'It ticks next at its next time from now; what it missed is not made up for.'),
+];

@@ -1,0 +1,87 @@
+/** Requests of anybody to the webhooks that runs made. What they carry is an event for the run. */
+import type { EventContent } from '@everstep/sdk/protocol';
+import Type from 'typebox';
+import { LIMITS } from '../../config/limits.js';
+import { ApiError } from '../../contract/error-codes.js';
+import { WebhookTaken } from '../../contract/events.js';
+import { encodedBody } from '../encoded-bytes.js';
+import { answer, type Method, type Operation, openOperation, type RequestContext } from '../operation.js';
+import type { ReceivedHeaders } from '../parameters/prefixed-headers.js';
+import { Text } from '../parameters/values.js';
+
+/** Of the connection, and not of the request. */
+const HOP_BY_HOP: readonly string[] = [
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+];
+
+function recordedHeaders(headers: ReceivedHeaders): Readonly<Record<string, readonly string[]>> {
+  const connection = headers.connection ?? '';
+  const named = (typeof connection === 'string' ? connection : connection.join()).split(',').map((name) => name.trim());
+  const left = new Set([...HOP_BY_HOP, ...named.map((name) => name.toLowerCase())]);
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) => {
+      if (value === undefined || left.has(name)) return [];
+      return [[name, typeof value === 'string' ? [value] : [...value]]];
+    }),
+  );
+}
+
+function contentOf(method: Method, body: Uint8Array, { headers, target }: RequestContext): EventContent {
+  return {
+    kind: 'request',
+    method,
+    query: target.query === '' ? '' : `?${target.query}`,
+    headers: recordedHeaders(headers),
+    body: encodedBody(body),
+  };
+}
+
+function webhook(method: Method, operationId: string): Operation {
+  return openOperation({
+    operationId,
+    tag: 'Webhooks',
+    summary: `Call a webhook with ${method}`,
+    description:
+      'The URL comes from a step that makes a webhook; whoever has it may call it, without a token, until the run has ended. Method, query, headers and body are what the run gets; a call that comes before the run waits for it is kept.',
+    method,
+    path: '/v2/webhooks/{eventId}',
+    unknownQuery: 'ignore',
+    // A look ahead, as link previews take it, is no call.
+    head: false,
+    whileStopping: 'refuse',
+    pathParameters: Type.Object({ eventId: Text(LIMITS.maxEventIdLength, { description: 'ID of the webhook' }) }),
+    body: { kind: 'bytes', maxBytes: LIMITS.maxEventBytes, description: 'Any bytes, of any content type.' },
+    responses: { 200: WebhookTaken },
+    errors: ['bad-parameter', 'body-too-large', 'not-found', 'too-many-events'],
+    async handle({ path: { eventId }, body, request }, { service }) {
+      const outcome = await service.callWebhook({ eventId, content: contentOf(method, body, request) });
+      switch (outcome) {
+        case 'taken':
+          return answer(200, { status: 'taken' as const });
+        case 'not-found':
+          throw new ApiError('not-found', 'there is no such webhook, or its run has ended');
+        case 'too-many-kept':
+          throw new ApiError(
+            'too-many-events',
+            `the run of this webhook has ${LIMITS.maxKeptEvents} events kept that it has not waited for, and takes no more`,
+          );
+      }
+    },
+  });
+}
+
+export const webhookOperations: readonly Operation[] = [
+  webhook('GET', 'callWebhookByGet'),
+  webhook('POST', 'callWebhook'),
+  webhook('PUT', 'callWebhookByPut'),
+  webhook('PATCH', 'callWebhookByPatch'),
+  webhook('DELETE', 'callWebhookByDelete'),
+];

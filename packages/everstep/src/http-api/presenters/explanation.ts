@@ -1,0 +1,142 @@
+/** Why a run is where it is, in sentences and in fields. */
+import { STEP_TYPES, type StepType } from '@everstep/sdk/protocol';
+import type { ExplanationAnswer, Reason } from '../../contract/explanation.js';
+import type { Redaction } from '../../engine/run.js';
+import type { ExplainedTask, Explanation, WaitReason } from '../../runtime/workflow-service.js';
+import { optional } from './optional.js';
+import { shownUrl } from './redaction.js';
+import { presentReference, stateOfRun } from './run.js';
+
+const isoOf = (ms: number): string => new Date(ms).toISOString();
+const quoted = (texts: readonly string[]): string => texts.map((text) => JSON.stringify(text)).join(' or ');
+const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);
+
+type FlowControlReason = Extract<WaitReason, { readonly kind: 'flow-control' }>;
+
+function flowControlMessage({ key, place, waiting, because, until }: FlowControlReason): string {
+  const where = `It is number ${place} of ${waiting} that wait for the flow control key ${JSON.stringify(key)}`;
+  const why = {
+    paused: 'which is paused until somebody resumes it',
+    parallelism: 'which has as many in flight as it may',
+    rate: 'which has started as many in this window as it may',
+  }[because];
+  return `${where}, ${why}${until === null ? '' : `; the next may go at ${isoOf(until)}`}.`;
+}
+
+/** A step that calls shows where only if the run does not redact what that was made of. */
+function presentReason(reason: WaitReason, isCall: boolean, redact: Redaction | undefined): Reason {
+  const { kind } = reason;
+  switch (kind) {
+    case 'not-before':
+      return { kind, message: `It is not to begin before ${isoOf(reason.at)}.`, at: reason.at };
+    case 'sleeping':
+      return { kind, message: `It sleeps until ${isoOf(reason.until)}.`, until: reason.until };
+    case 'waiting-for-event':
+      return {
+        kind,
+        message: `It waits for the event ${quoted(reason.eventIds)}, until ${isoOf(reason.until)} at the latest.`,
+        eventIds: [...reason.eventIds],
+        until: reason.until,
+      };
+    case 'waiting-for-run':
+      return {
+        kind,
+        message: `It waits for the end of the run ${JSON.stringify(reason.workflowRunId)}, which it invoked.`,
+        workflowRunId: reason.workflowRunId,
+        workflowCreatedAt: reason.workflowCreatedAt,
+      };
+    case 'retry': {
+      const { retry, maxRetries, at, error } = reason;
+      const failed = error === null ? '' : ` The attempt before failed: ${sentence(error)}`;
+      return {
+        kind,
+        message: `Retry ${retry} of ${maxRetries}, due at ${isoOf(at)}.${failed}`,
+        retry,
+        maxRetries,
+        at,
+        ...optional('error', error),
+      };
+    }
+    case 'flow-control':
+      return {
+        kind,
+        message: flowControlMessage(reason),
+        flowControlKey: reason.key,
+        place: reason.place,
+        waitListSize: reason.waiting,
+        because: reason.because,
+        ...optional('until', reason.until),
+      };
+    case 'destination-held': {
+      const { origin, by, reason: why, since } = reason.hold;
+      const who = by === 'hand' ? 'was held back by hand' : 'is held back because it keeps failing';
+      const probe = reason.probeAt === null ? '' : ` One delivery is let through at ${isoOf(reason.probeAt)} to see.`;
+      return {
+        kind,
+        message: `${origin} ${who}, since ${isoOf(since)}: ${sentence(why)}${probe}`,
+        origin,
+        heldBy: by,
+        heldSince: since,
+        reason: why,
+        ...optional('nextProbeAt', reason.probeAt),
+      };
+    }
+    case 'queued':
+      return { kind, message: 'It is due, and waits for a place among the deliveries in flight.' };
+    case 'in-flight': {
+      const url = isCall ? shownUrl(reason.url, redact) : reason.url;
+      return { kind, message: `The request to ${url} is under way.`, url };
+    }
+  }
+}
+
+const isStepType = (text: string): text is StepType => STEP_TYPES.some((type) => type === text);
+
+function presentTask(task: ExplainedTask, redact: Redaction | undefined): ExplanationAnswer['tasks'][number] {
+  const { stepId, stepName, stepType, what } = task;
+  return {
+    ...optional('stepId', stepId),
+    ...optional('stepName', stepName),
+    ...optional('stepType', stepType !== undefined && isStepType(stepType) ? stepType : null),
+    what,
+    reasons: task.reasons.map((reason) => presentReason(reason, stepType === 'Call', redact)),
+  };
+}
+
+const SUBJECTS: Readonly<Record<ExplainedTask['what'], string>> = {
+  workflow: 'The code of the workflow is asked to go on',
+  step: 'A step is open',
+  'failure-callback': 'The run has failed, and its failure callback is owed',
+};
+const ENDS: Readonly<Record<Explanation['run']['status'], string>> = {
+  active: 'The run is active, and owes nothing at this moment: it is being worked on.',
+  succeeded: 'The run has succeeded; nothing is owed.',
+  failed: 'The run has failed; nothing is owed.',
+  canceled: 'The run was canceled; nothing is owed.',
+};
+
+function subjectOf({ what, stepName }: ExplanationAnswer['tasks'][number]): string {
+  return what === 'step' && stepName !== undefined ? `The step ${JSON.stringify(stepName)} is open` : SUBJECTS[what];
+}
+
+function summaryOf(tasks: ExplanationAnswer['tasks'], status: Explanation['run']['status']): string {
+  const [first, ...others] = tasks;
+  if (!first) return ENDS[status];
+  if (others.length === 0) return `${subjectOf(first)}. ${first.reasons.map(({ message }) => message).join(' ')}`.trim();
+  const counts = new Map<string, number>();
+  for (const { reasons } of tasks) {
+    const kind = reasons[0]?.kind ?? 'parked';
+    counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  }
+  return `${tasks.length} things are open: ${[...counts].map(([kind, count]) => `${count} ${kind}`).join(', ')}.`;
+}
+
+export function presentExplanation({ run, tasks }: Explanation): ExplanationAnswer {
+  const shown = tasks.map((task) => presentTask(task, run.settings.redact));
+  return {
+    ...presentReference(run),
+    workflowState: stateOfRun(run.status),
+    summary: summaryOf(shown, run.status),
+    tasks: shown,
+  };
+}

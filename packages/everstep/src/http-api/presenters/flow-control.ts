@@ -1,0 +1,29 @@
+/** A flow control key as answers show it. */
+import type { FlowControlEntry } from '../../contract/service.js';
+import type { FlowControlStatus } from '../../runtime/workflow-service.js';
+import { optional } from './optional.js';
+
+function presentRate({ rate, periodMs, window }: FlowControlStatus, now: number): Partial<FlowControlEntry> {
+  if (rate === null || periodMs === null) return {};
+  const running = window !== null && window.startedAt + periodMs > now ? window : null;
+  return {
+    rateMax: rate,
+    rateCount: running?.granted ?? 0,
+    ratePeriod: periodMs / 1000,
+    ...optional('ratePeriodStart', running && Math.floor(running.startedAt / 1000)),
+  };
+}
+
+/** `now`: Unix ms; a window that has ended counts nothing any more. */
+export function presentFlowControl(status: FlowControlStatus, now: number): FlowControlEntry {
+  return {
+    flowControlKey: status.key,
+    waitListSize: status.waiting,
+    ...optional('parallelismMax', status.parallelism),
+    parallelismCount: status.inFlight,
+    ...presentRate(status, now),
+    isPaused: status.paused,
+    isPinnedParallelism: status.pinned && status.parallelism !== null,
+    isPinnedRate: status.pinned && status.rate !== null,
+  };
+}

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Redaction } from '../../engine/run.js';
+import { REDACTED, shownBody, shownHeaders, shownJson, shownOut, shownUrl } from './redaction.js';
+
+const redaction = (part: Partial<Redaction>): Redaction => ({ body: false, headers: [], fields: [], ...part });
+const body = (text: string, redact: Redaction | undefined) => Buffer.from(shownBody(Buffer.from(text), redact)).toString();
+const R = JSON.stringify(REDACTED);
+
+test('without a redaction everything is shown byte for byte', () => {
+  const bytes = Buffer.from([0, 255]);
+  assert.equal(shownBody(bytes, undefined), bytes);
+  assert.equal(shownJson('{"a": 1}', undefined), '{"a": 1}');
+  assert.equal(shownOut('Run', '{"a": 1}', undefined), '{"a": 1}');
+  assert.deepEqual(shownHeaders({ a: ['1', '2'] }, undefined), { a: ['1', '2'] });
+  assert.equal(shownUrl('http://a.test/', undefined), 'http://a.test/');
+});
+
+test('a redacted body is hidden whole, with every result that was made of it, and the URLs of calls', () => {
+  const redact = redaction({ body: true });
+  assert.equal(body('{"a":1}', redact), REDACTED);
+  assert.equal(body('', redact), '', 'that there was none is no secret');
+  assert.equal(shownJson('{"a":1}', redact), R);
+  assert.equal(shownOut('Run', '"x"', redact), R);
+  assert.equal(shownUrl('http://a.test/secret', redact), REDACTED);
+  assert.deepEqual(shownHeaders({ a: ['1'] }, redact), { a: ['1'] });
+});
+
+test('fields are hidden wherever they stand, also in JSON inside of JSON texts; all else stays', () => {
+  const redact = redaction({ fields: ['iban', 'pin'] });
+  const value = { iban: 'DE1', to: [{ pin: { deep: 1 }, name: 'x' }], inner: '{"iban":"DE2","n":1}', Iban: 'shown' };
+  const expected = { iban: REDACTED, to: [{ pin: REDACTED, name: 'x' }], inner: `{"iban":${R},"n":1}`, Iban: 'shown' };
+  assert.equal(shownJson(JSON.stringify(value), redact), JSON.stringify(expected));
+  assert.equal(body(JSON.stringify(value), redact), JSON.stringify(expected));
+  assert.equal(shownJson('{ "other" : 1.0 }', redact), '{ "other" : 1.0 }', 'where nothing is hidden the text stays as it was');
+  assert.equal(body('{ "other" : 1.0 }', redact), '{ "other" : 1.0 }');
+  assert.equal(shownJson('{"__proto__":{"pin":1}}', redact), `{"__proto__":{"pin":${R}}}`);
+});
+
+test('a body in which fields cannot be found is hidden whole', () => {
+  const redact = redaction({ fields: ['iban'] });
+  assert.equal(body('iban=DE1', redact), REDACTED);
+  assert.equal(Buffer.from(shownBody(Buffer.from([0xff, 0xfe]), redact)).toString(), REDACTED);
+  const deep = `${'['.repeat(200_000)}${']'.repeat(200_000)}`;
+  assert.equal(shownJson(deep, redact), R);
+});
+
+test('headers are hidden by name or all of them, whatever the case', () => {
+  const headers = { Authorization: ['a'], 'X-Key': ['1', '2'], Accept: ['*/*'] };
+  assert.deepEqual(shownHeaders(headers, redaction({ headers: ['authorization', 'x-key'] })), {
+    Authorization: [REDACTED],
+    'X-Key': [REDACTED],
+    Accept: ['*/*'],
+  });
+  assert.deepEqual(Object.values(shownHeaders(headers, redaction({ headers: true }))).flat(), [REDACTED, REDACTED, REDACTED]);
+});
+
+test('what came by HTTP into a result has its headers hidden, and its body like any other body', () => {
+  const redact = redaction({ headers: ['authorization'], fields: ['iban'] });
+  const message = (data: string, encoding = 'utf8') => ({
+    headers: { authorization: ['Bearer x'], accept: ['*/*'] },
+    body: { encoding, data },
+  });
+  const hidden = (data: string) => ({
+    headers: { authorization: [REDACTED], accept: ['*/*'] },
+    body: { encoding: 'utf8', data },
+  });
+  const out = (type: 'Call' | 'Wait' | 'WaitForWebhook' | 'Run', value: unknown) =>
+    JSON.parse(shownOut(type, JSON.stringify(value), redact));
+  assert.deepEqual(out('Call', { status: 200, ...message('{"iban":"DE1"}') }), { status: 200, ...hidden(`{"iban":${R}}`) });
+  assert.deepEqual(out('Call', { status: 200, ...message('iban=DE1') }), { status: 200, ...hidden(REDACTED) });
+  assert.deepEqual(out('Call', { status: 200, ...message('/w==', 'base64') }), { status: 200, ...hidden(REDACTED) });
+  const request = { kind: 'request', method: 'POST', query: '?iban=DE1', ...message('') };
+  assert.deepEqual(out('WaitForWebhook', { timeout: false, eventId: 'e', content: request }), {
+    timeout: false,
+    eventId: 'e',
+    content: { ...request, query: REDACTED, ...hidden('') },
+  });
+  assert.deepEqual(out('Wait', { timeout: true }), { timeout: true });
+  const returned = { paid: true, answer: { headers: { Authorization: ['x'], accept: ['*/*'] } }, authorization: 'no header' };
+  assert.deepEqual(
+    out('Run', returned),
+    { ...returned, answer: { headers: { Authorization: [REDACTED], accept: ['*/*'] } } },
+    'what code returns of a message has its headers hidden, too',
+  );
+  assert.equal(body('plain text', redaction({ headers: true })), 'plain text', 'headers are not sought in what is no JSON');
+});

@@ -1,0 +1,103 @@
+/** What is shown of a step beside its result: of an open one from its task, of a recorded one from its result. */
+import type { StepType } from '@everstep/sdk/protocol';
+import type { LoggedStep } from '../../contract/runs.js';
+import type { RecordedStep, Redaction, StepTask, Task } from '../../engine/run.js';
+import type { RunHistory } from '../../ports/store.js';
+import { optional } from './optional.js';
+import { shownUrl } from './redaction.js';
+
+type Fields = Pick<
+  LoggedStep,
+  | 'sleepFor'
+  | 'sleepUntil'
+  | 'waitEventId'
+  | 'waitEventIds'
+  | 'waitDeadline'
+  | 'waitTimeout'
+  | 'notifyEventId'
+  | 'callUrl'
+  | 'callMethod'
+  | 'callResponseStatus'
+  | 'invokedWorkflowRunId'
+  | 'invokedWorkflowCreatedAt'
+  | 'invokedWorkflowUrl'
+>;
+
+export const isStepTask = (task: Task): task is StepTask => task.kind !== 'advance' && task.kind !== 'callback';
+
+export function stepTypeOf(task: StepTask): StepType {
+  switch (task.kind) {
+    case 'sleep':
+    case 'wait':
+      return task.stepType;
+    case 'call':
+      return 'Call';
+    case 'notify':
+      return 'Notify';
+    case 'invoke':
+      return 'Invoke';
+    case 'step':
+      return 'Run';
+  }
+}
+
+export function fieldsOfTask(task: Task, redact: Redaction | undefined): Fields {
+  switch (task.kind) {
+    case 'sleep':
+      return { ...optional('sleepFor', task.sleepMs), sleepUntil: task.wakeAt };
+    case 'wait':
+      return {
+        ...optional('waitEventId', task.eventIds[0]),
+        ...(task.eventIds.length > 1 ? { waitEventIds: [...task.eventIds] } : {}),
+        waitDeadline: task.deadlineAt,
+      };
+    case 'notify':
+      return { notifyEventId: task.eventId };
+    case 'call':
+      return { callUrl: shownUrl(task.call.url, redact), callMethod: task.call.method };
+    case 'invoke':
+      return task.invoke === null
+        ? { invokedWorkflowRunId: task.childWorkflowRunId, invokedWorkflowCreatedAt: task.childCreatedAt }
+        : { invokedWorkflowUrl: shownUrl(task.invoke.workflowUrl, redact) };
+    case 'advance':
+    case 'step':
+    case 'callback':
+      return {};
+  }
+}
+
+function parsedOut({ out }: RecordedStep): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(out ?? 'null');
+    return typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value)) : {};
+  } catch {
+    return {};
+  }
+}
+
+const textOrNull = (value: unknown): string | null => (typeof value === 'string' ? value : null);
+const integerOrNull = (value: unknown): number | null => (Number.isSafeInteger(value) ? Number(value) : null);
+
+export function fieldsOfRecorded(step: RecordedStep, invoked: RunHistory['invoked']): Fields {
+  switch (step.type) {
+    case 'Wait':
+    case 'WaitForWebhook': {
+      const { timeout, eventId } = parsedOut(step);
+      return { ...optional('waitEventId', textOrNull(eventId)), waitTimeout: timeout === true };
+    }
+    case 'Call':
+      return optional('callResponseStatus', integerOrNull(parsedOut(step).status));
+    case 'Invoke': {
+      const child = invoked.find(({ stepId }) => stepId === step.stepId);
+      const { workflowRunId, workflowCreatedAt } = child
+        ? { workflowRunId: child.workflowRunId, workflowCreatedAt: child.createdAt }
+        : parsedOut(step);
+      return {
+        ...optional('invokedWorkflowRunId', textOrNull(workflowRunId)),
+        ...optional('invokedWorkflowCreatedAt', integerOrNull(workflowCreatedAt)),
+      };
+    }
+    default:
+      return { ...optional('sleepFor', step.sleepMs), ...optional('sleepUntil', step.wakeAt) };
+  }
+}

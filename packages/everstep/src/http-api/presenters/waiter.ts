@@ -1,0 +1,28 @@
+/** Runs that wait for an event. */
+import type { NotifiedWaiter, Waiter } from '../../contract/events.js';
+import { DIALECTS } from '../../dialects/index.js';
+import type { RunRecord, WaiterRecord } from '../../ports/store.js';
+import type { Notified } from '../../runtime/workflow-service.js';
+
+function waiterOf(run: Pick<RunRecord, 'dialect' | 'workflowRunId' | 'workflowUrl'>, deadline: number): Waiter {
+  const { spell } = DIALECTS[run.dialect];
+  const headers = {
+    [spell('Workflow-Runid')]: [run.workflowRunId],
+    [spell('Workflow-Url')]: [run.workflowUrl],
+  };
+  return { url: run.workflowUrl, headers, deadline };
+}
+
+export const presentWaiter = (waiter: WaiterRecord): Waiter => waiterOf(waiter, Math.floor(waiter.deadlineAt / 1000));
+
+export const presentNotified = ({ waiter, messageId }: Notified): NotifiedWaiter => ({
+  waiter: presentWaiter(waiter),
+  messageId,
+});
+
+/** A run that does not wait yet. */
+export const presentKept = (run: RunRecord, messageId: string): NotifiedWaiter => ({
+  waiter: waiterOf(run, 0),
+  messageId,
+  kept: true,
+});

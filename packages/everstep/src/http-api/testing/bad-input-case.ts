@@ -1,0 +1,21 @@
+/** A request that is refused, and how. */
+import type { ErrorCode } from '../../contract/error-codes.js';
+
+export type Case = readonly [
+  what: string,
+  /** Method and URL. */
+  request: string,
+  expected: ErrorCode,
+  words: RegExp,
+  options?: { readonly headers?: Readonly<Record<string, string>>; readonly body?: string | Buffer },
+];
+
+export const json = { 'content-type': 'application/json' };
+
+/** A request in which the path or the query is wrong. */
+export const parameter = (request: string, words: RegExp, code: ErrorCode = 'bad-parameter'): Case => [
+  request,
+  request,
+  code,
+  words,
+];
