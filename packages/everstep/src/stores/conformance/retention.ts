@@ -6,9 +6,11 @@ import { type OpenStore, withStore } from './harness.js';
 import {
   advanceTask,
   apply,
+  callbackTask,
   creation,
   failure,
   INSTANCE,
+  invokeTask,
   OTHER_INSTANCE,
   sampleAttempt,
   sampleDeadLetter,
@@ -250,6 +252,51 @@ export function retentionConformance(open: OpenStore): void {
           assert.deepEqual(await runIds(opened), ['order-5', 'order-6', 'order-7']);
           assert.equal((await opened.listDeadLetterIds({ ...page, instanceId: OTHER_INSTANCE, filter: {} })).items.length, 6);
         }
+      }),
+    );
+
+    test(
+      'leaves an entry whose failure is still to be told',
+      withStore(open, async (store) => {
+        const run = sampleRun(1);
+        const dlqId = `dlq_${run.key}`;
+        const task = callbackTask(T0, dlqId);
+        await apply(store, [...failed(run), { kind: 'put-task', runKey: run.key, task }, ...failed(sampleRun(2))]);
+        assert.equal(await store.removeEndedRuns(removal('deadLetter', { ...ALL_OF_TIME, limit: 1 })), 1);
+        assert.equal(await store.removeEndedRuns(removal('deadLetter', ALL_OF_TIME)), 0);
+        assert.deepEqual(await entryIds(store), [dlqId]);
+        await apply(store, [{ kind: 'delete-task', runKey: run.key, slot: task.slot }]);
+        assert.equal(await store.removeEndedRuns(removal('deadLetter', ALL_OF_TIME)), 1);
+      }),
+    );
+
+    test(
+      'leaves what a waiting invocation asks for, also while its run may be resumed, and no longer',
+      withStore(open, async (store) => {
+        const [parent, child, failedChild] = [sampleRun(1), sampleRun(2), sampleRun(3)];
+        const invocation = (slot: number, invoked: Run): StoreWrite => {
+          return { kind: 'put-task', runKey: parent.key, task: invokeTask(slot, null, invoked.key) };
+        };
+        const removeAll = async () => [
+          await store.removeEndedRuns(removal('succeeded', ALL_OF_TIME)),
+          await store.removeEndedRuns(removal('deadLetter', ALL_OF_TIME)),
+        ];
+        await apply(store, [
+          creation(parent),
+          invocation(1, child),
+          invocation(2, failedChild),
+          ...ended(child),
+          ...failed(failedChild),
+          ...ended(sampleRun(4)),
+        ]);
+        assert.deepEqual(await removeAll(), [1, 0]);
+        await apply(store, [{ kind: 'delete-task', runKey: parent.key, slot: 2 }]);
+        assert.deepEqual(await removeAll(), [0, 1]);
+        await apply(store, [{ kind: 'park-tasks', runKey: parent.key }, ...failure(parent), creation(sampleRun(5))]);
+        assert.equal(await store.removeEndedRuns(removal('succeeded', ALL_OF_TIME)), 0);
+        await apply(store, [takeEntry(parent)]);
+        assert.equal(await store.removeEndedRuns(removal('succeeded', ALL_OF_TIME)), 1);
+        assert.deepEqual(await runIds(store), [parent.workflowRunId, 'wfr_5']);
       }),
     );
 

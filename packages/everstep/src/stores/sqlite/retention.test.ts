@@ -84,6 +84,24 @@ describe('retention in SQLite', () => {
     await store.close();
   });
 
+  test('removes each run once when two search at the same time', async () => {
+    const { store, skipBlock } = openStore();
+    for (let n = 0; n < 30; n++) {
+      await apply(store, ended(n));
+      skipBlock();
+    }
+    const query = removal({ keepNewest: 5, limit: 10 });
+    let removed = 0;
+    for (;;) {
+      const counts = await Promise.all([store.removeEndedRuns(query), store.removeEndedRuns(query)]);
+      removed += counts[0] + counts[1];
+      if (counts[0] + counts[1] === 0) break;
+    }
+    assert.equal(removed, 25);
+    assert.equal((await runIds(store)).length, 5);
+    await store.close();
+  });
+
   test('sees runs that end, fail or leave the DLQ in a block that it has looked at', async () => {
     const { store } = openStore();
     const late = sampleRun(50, { createdAt: T0 });

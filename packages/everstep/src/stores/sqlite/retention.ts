@@ -116,13 +116,17 @@ export class Retention {
     if (tenant === null || (endedBefore === null && keepNewest === null)) return 0;
     const rows = this.rowsOf(tenant, state);
     const turns = new Turns();
-    const upTo = keepNewest === null ? 0 : await this.behindNewest(rows, keepNewest, turns);
-    const bounds = { endedBefore: endedBefore ?? 0, upTo };
-    const found = await this.removable(rows, bounds, limit, turns);
-    if (found.length === 0) return 0;
-    const removed = this.transaction.run(() => this.removeFound(rows, bounds, found));
-    await this.parts.connection.durable();
-    return removed;
+    for (;;) {
+      const upTo = keepNewest === null ? 0 : await this.behindNewest(rows, keepNewest, turns);
+      const bounds = { endedBefore: endedBefore ?? 0, upTo };
+      const found = await this.removable(rows, bounds, limit, turns);
+      if (found.length === 0) return 0;
+      const removed = this.transaction.run(() => this.removeFound(rows, bounds, found));
+      // None when another call took all of them meanwhile: then there may be others.
+      if (removed === 0) continue;
+      await this.parts.connection.durable();
+      return removed;
+    }
   }
 
   private removeFound(rows: Rows, bounds: Bounds, found: readonly number[]): number {
