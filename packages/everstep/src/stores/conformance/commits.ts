@@ -8,6 +8,7 @@ import {
   creation,
   failure,
   INSTANCE,
+  keptEvent,
   OTHER_INSTANCE,
   PAYLOAD,
   sampleAttempt,
@@ -17,6 +18,7 @@ import {
   stepTask,
   T0,
   unit,
+  waitTask,
 } from './samples.js';
 
 const steps = async (store: Store, runKey: string) => (await store.loadJournal({ runKey, from: 0 })).map((step) => step.stepId);
@@ -134,6 +136,20 @@ export function commitConformance(open: OpenStore): void {
       ['a payload of no run', [creation(sampleRun(3), { copyOf: 'no such run' })]],
       ['a step of no run', [{ kind: 'record-step', runKey: 'no such run', step: sampleStep(0) }]],
       ['a task of no run', [{ kind: 'put-task', runKey: 'no such run', task: stepTask(1, T0) }]],
+      ['a wait of no run', [{ kind: 'put-task', runKey: 'no such run', task: waitTask(1, T0, ['a']) }]],
+      ['an event for no run', [{ kind: 'keep-event', runKey: 'no such run', event: keptEvent(1) }]],
+      ['a failure function of no run', [{ kind: 'note-failure-function', runKey: 'no such run' }]],
+      [
+        'the state of a dead letter that is not there',
+        [{ kind: 'set-failure-function-state', instanceId: INSTANCE, dlqId: 'no', state: 'CALLBACK_FAIL' }],
+      ],
+      [
+        'the state of a dead letter of another instance',
+        [
+          ...failure(other),
+          { kind: 'set-failure-function-state', instanceId: INSTANCE, dlqId: `dlq_${other.key}`, state: 'CALLBACK_FAIL' },
+        ],
+      ],
       ['an attempt of no run', [{ kind: 'record-attempt', runKey: 'no such run', attempt: sampleAttempt(0) }]],
       ['a journal of no run', [{ kind: 'copy-journal', fromRunKey: 'no such run', toRunKey: runKey }]],
       ['the end of no run', [{ kind: 'end-run', runKey: 'no such run', outcome: { status: 'canceled' }, completedAt: T0 }]],
@@ -227,6 +243,8 @@ export function commitConformance(open: OpenStore): void {
           [T0 + 40, { kind: 'record-attempt', runKey: sampleRun(10).key, attempt: { ...sampleAttempt(1), at: T0 + 40 } }],
           [T0 + 50, { kind: 'end-run', runKey: sampleRun(10).key, outcome: { status: 'canceled' }, completedAt: T0 + 50 }],
           [T0 + 50, creation(sampleRun(1))],
+          [T0 + 60, { kind: 'keep-event', runKey: sampleRun(1).key, event: keptEvent(60) }],
+          [T0 + 70, { kind: 'wake-invoker', childRunKey: sampleRun(10).key, at: T0 + 70 }],
         ];
         for (const [expected, write] of at) {
           await apply(store, [write]);

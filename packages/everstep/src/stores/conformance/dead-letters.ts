@@ -77,6 +77,51 @@ export function deadLetterConformance(open: OpenStore): void {
     );
 
     test(
+      'an entry whose state changes is found under the new state alone, and is gone from it when it was taken',
+      withStore(open, async (store, underTest) => {
+        const [changed, other] = [sampleRun(1), sampleRun(2)];
+        const inProgress = { failureFunctionState: 'CALLBACK_INPROGRESS' } as const;
+        for (const run of [changed, other]) {
+          await apply(store, [creation(run), ...failure(run, sampleDeadLetter(run, inProgress))]);
+        }
+        const dlqId = `dlq_${changed.key}`;
+        const under = async (from: typeof store, state: FailureFunctionState) =>
+          (await from.listDeadLetterIds({ ...page, filter: { failureFunctionStates: [state] } })).items;
+        const setTo = (state: FailureFunctionState) => ({
+          kind: 'set-failure-function-state' as const,
+          instanceId: INSTANCE,
+          dlqId,
+          state,
+        });
+        await apply(store, [setTo('CALLBACK_FAIL')]);
+        assert.deepEqual(await under(store, 'CALLBACK_FAIL'), [dlqId]);
+        assert.deepEqual(await under(store, 'CALLBACK_INPROGRESS'), [`dlq_${other.key}`]);
+        // There and back in one batch, and the state that it has already.
+        await apply(store, [setTo('CALLBACK_INPROGRESS'), setTo('CALLBACK_SUCCESS'), setTo('CALLBACK_SUCCESS')]);
+        const reopened = await underTest.reopen();
+        assert.deepEqual(await under(reopened, 'CALLBACK_SUCCESS'), [dlqId]);
+        assert.deepEqual(await under(reopened, 'CALLBACK_FAIL'), []);
+        assert.deepEqual(await under(reopened, 'CALLBACK_INPROGRESS'), [`dlq_${other.key}`]);
+        assert.equal((await reopened.findDeadLetter({ instanceId: INSTANCE, dlqId }))?.failureFunctionState, 'CALLBACK_SUCCESS');
+        await apply(reopened, [{ kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, became: null }]);
+        assert.deepEqual(await under(reopened, 'CALLBACK_SUCCESS'), []);
+      }),
+    );
+
+    test(
+      'an entry without a failure function gets a state when it is told of after all',
+      withStore(open, async (store) => {
+        const run = sampleRun(1);
+        await apply(store, [creation(run), ...failure(run)]);
+        const entry = { instanceId: INSTANCE, dlqId: `dlq_${run.key}` };
+        await apply(store, [{ kind: 'set-failure-function-state', ...entry, state: 'CALLBACK_CANCELED' }]);
+        const filter = { failureFunctionStates: ['CALLBACK_CANCELED'] } as const;
+        assert.deepEqual((await store.listDeadLetterIds({ ...page, filter })).items, [entry.dlqId]);
+        assert.deepEqual((await store.listDeadLetterIds(page)).items, [entry.dlqId]);
+      }),
+    );
+
+    test(
       'of two who take the same entry in one batch, one gets it',
       withStore(open, async (store) => {
         const run = sampleRun(1);

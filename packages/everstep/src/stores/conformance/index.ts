@@ -3,6 +3,7 @@ import { describe } from 'node:test';
 import { accountConformance } from './accounts.js';
 import { commitConformance } from './commits.js';
 import { deadLetterConformance } from './dead-letters.js';
+import { eventConformance } from './events.js';
 import { flowControlConformance } from './flow-control.js';
 import type { OpenStore } from './harness.js';
 import { instanceConformance } from './instances.js';
@@ -11,6 +12,7 @@ import { progressConformance } from './progress.js';
 import { retentionConformance } from './retention.js';
 import { runLogConformance } from './run-log.js';
 import { scheduleConformance } from './schedules.js';
+import { taskKindConformance } from './task-kinds.js';
 import { triggerConformance } from './triggers.js';
 
 export type { OpenStore, StoreUnderTest } from './harness.js';
@@ -19,6 +21,8 @@ export function storeConformance(name: string, open: OpenStore): void {
   describe(`${name} as a store`, () => {
     commitConformance(open);
     progressConformance(open);
+    taskKindConformance(open);
+    eventConformance(open);
     runLogConformance(open);
     deadLetterConformance(open);
     listingConformance(open);

@@ -1,18 +1,32 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Task } from '../../engine/run.js';
+import { CALLBACK_SLOT, type Task } from '../../engine/run.js';
 import type { Store, StoreWrite, TaskReference } from '../../ports/store.js';
 import { type OpenStore, withStore } from './harness.js';
-import { advanceTask, apply, creation, PAYLOAD, sampleRun, sampleStep, sleepTask, stepTask, T0 } from './samples.js';
+import {
+  advanceTask,
+  apply,
+  callbackTask,
+  creation,
+  failure,
+  PAYLOAD,
+  putTasks as putTasksOf,
+  sampleDeadLetter,
+  sampleRun,
+  sampleStep,
+  sleepTask,
+  stepTask,
+  T0,
+} from './samples.js';
 
 const run = sampleRun(1);
 const runKey = run.key;
 
-const putTasks = (tasks: readonly Task[], key = runKey): readonly StoreWrite[] =>
-  tasks.map((task) => ({ kind: 'put-task', runKey: key, task }));
+const putTasks = (tasks: readonly Task[], key = runKey): readonly StoreWrite[] => putTasksOf(key, tasks);
 
 const all = { before: Number.MAX_SAFE_INTEGER, after: null, limit: 100 } as const;
 const slots = (tasks: readonly TaskReference[]) => tasks.map((task) => task.slot);
+const places = (tasks: readonly TaskReference[]) => tasks.map(({ runKey, slot, dueAt }) => ({ runKey, slot, dueAt }));
 
 async function loaded(store: Store, key = runKey) {
   const found = await store.loadRun({ runKey: key });
@@ -150,7 +164,7 @@ export function progressConformance(open: OpenStore): void {
           { kind: 'park-tasks', runKey },
         ]);
         assert.deepEqual([...(await loaded(store)).tasks.values()], [stepTask(1, null), sleepTask(2, null, T0 + 5)]);
-        assert.deepEqual(await store.dueTasks(all), [{ runKey: other.key, slot: 1, dueAt: T0 + 1 }]);
+        assert.deepEqual(places(await store.dueTasks(all)), [{ runKey: other.key, slot: 1, dueAt: T0 + 1 }]);
         assert.equal(await store.nextDueAt({ after: 0 }), T0 + 1);
       }),
     );
@@ -172,11 +186,11 @@ export function progressConformance(open: OpenStore): void {
           { runKey: second.key, slot: 1, dueAt: T0 + 5 },
           { runKey: second.key, slot: 4, dueAt: T0 + 9 },
         ];
-        assert.deepEqual(await store.dueTasks({ before: T0 + 9, after: null, limit: 100 }), expected);
+        assert.deepEqual(places(await store.dueTasks({ before: T0 + 9, after: null, limit: 100 })), expected);
         for (const limit of [1, 2, 4]) {
           const found: TaskReference[] = [];
           for (let page = await store.dueTasks({ before: T0 + 9, after: null, limit }); page.length > 0; ) {
-            found.push(...page);
+            found.push(...places(page));
             page = await store.dueTasks({ before: T0 + 9, after: page.at(-1) ?? null, limit });
           }
           assert.deepEqual(found, expected);
@@ -184,7 +198,7 @@ export function progressConformance(open: OpenStore): void {
         const behindAll = { dueAt: T0 + 5, runKey: '\uffff', slot: Number.MAX_SAFE_INTEGER };
         assert.deepEqual(slots(await store.dueTasks({ before: T0 + 9, after: behindAll, limit: 9 })), [4]);
         const between = { dueAt: T0 + 5, runKey: `${first.key}-and-no-run`, slot: 9 };
-        assert.deepEqual(await store.dueTasks({ before: T0 + 9, after: between, limit: 9 }), expected.slice(3));
+        assert.deepEqual(places(await store.dueTasks({ before: T0 + 9, after: between, limit: 9 })), expected.slice(3));
         assert.deepEqual(slots(await store.dueTasks({ before: T0 - 1, after: null, limit: 9 })), []);
       }),
     );
@@ -202,14 +216,23 @@ export function progressConformance(open: OpenStore): void {
     );
 
     test(
-      'tasks of a run that has ended are not due',
+      'of a run that has ended, the message about its failure alone is due',
       withStore(open, async (store) => {
+        const told = { ...sampleDeadLetter(run), failureFunctionState: 'CALLBACK_INPROGRESS' } as const;
         await apply(store, [
           creation(run),
-          ...putTasks([stepTask(1, T0)]),
-          { kind: 'end-run', runKey, outcome: { status: 'canceled' }, completedAt: T0 },
+          ...putTasks([advanceTask(T0), stepTask(1, T0)]),
+          { kind: 'park-tasks', runKey },
+          ...failure(run, told),
+          ...putTasks([callbackTask(T0 + 7, told.dlqId)]),
         ]);
-        assert.deepEqual(await store.dueTasks(all), []);
+        assert.deepEqual(slots(await store.dueTasks(all)), [CALLBACK_SLOT]);
+        assert.equal(await store.nextDueAt({ after: 0 }), T0 + 7);
+        const ended = await loaded(store);
+        assert.deepEqual([...ended.tasks.keys()], [CALLBACK_SLOT, 0, 1]);
+        assert.equal(ended.quietAt, -1);
+        await apply(store, [{ kind: 'park-tasks', runKey }]);
+        assert.deepEqual(slots(await store.dueTasks(all)), [CALLBACK_SLOT]);
       }),
     );
   });

@@ -1,14 +1,17 @@
 /** Runs, steps and tasks for the conformance tests: ordinary by default, special where a test says so. */
 import assert from 'node:assert/strict';
-import type {
-  DeadLetter,
-  FailedAttempt,
-  RecordedStep,
-  Run,
-  RunIdentity,
-  RunPayload,
-  RunSettings,
-  Task,
+import type { CallSpec, InvokeSpec } from '@everstep/sdk/protocol';
+import {
+  CALLBACK_SLOT,
+  type DeadLetter,
+  type FailedAttempt,
+  type KeptEvent,
+  type RecordedStep,
+  type Run,
+  type RunIdentity,
+  type RunPayload,
+  type RunSettings,
+  type Task,
 } from '../../engine/run.js';
 import type { CommitUnit, Store, StoreGuard, StoreWrite } from '../../ports/store.js';
 
@@ -51,6 +54,8 @@ export function sampleRun(n: number, overrides: Partial<RunIdentity> & { readonl
     journalBytes: 0,
     quietAt: 0,
     tasks: new Map(),
+    keptEvents: [],
+    failureFunction: false,
   };
 }
 
@@ -71,6 +76,8 @@ export function sampleStep(index: number, overrides: Partial<RecordedStep> = {})
     ...overrides,
   };
 }
+
+type TaskOf<Kind extends Task['kind']> = Extract<Task, { readonly kind: Kind }>;
 
 export const advanceTask = (dueAt: number | null, slot = 0): Task => ({
   kind: 'advance',
@@ -105,6 +112,89 @@ export const sleepTask = (slot: number, dueAt: number | null, wakeAt: number): T
   stepType: 'SleepFor',
   sleepMs: 5000,
   wakeAt,
+});
+
+export const waitTask = (
+  slot: number,
+  dueAt: number | null,
+  eventIds: readonly string[],
+  deadlineAt = T0 + 60_000,
+): TaskOf<'wait'> => ({
+  kind: 'wait',
+  slot,
+  messageId: `msg_wait_${slot}`,
+  dueAt,
+  createdAt: T0,
+  name: `wait ${slot}`,
+  group: slot,
+  concurrent: 1,
+  stepType: 'Wait',
+  eventIds,
+  deadlineAt,
+});
+
+export const callTask = (slot: number, dueAt: number | null, call: Partial<CallSpec> = {}): TaskOf<'call'> => ({
+  kind: 'call',
+  slot,
+  messageId: `msg_call_${slot}`,
+  dueAt,
+  createdAt: T0,
+  retried: 2,
+  name: `call ${slot}`,
+  group: slot,
+  concurrent: 1,
+  call: { url: 'http://shop.example/charge', method: 'POST', headers: { 'x-id': '7' }, ...call },
+});
+
+export const notifyTask = (slot: number, dueAt: number | null): TaskOf<'notify'> => ({
+  kind: 'notify',
+  slot,
+  messageId: `msg_notify_${slot}`,
+  dueAt,
+  createdAt: T0,
+  name: `tell ${slot}`,
+  group: slot,
+  concurrent: 1,
+  eventId: 'paid',
+  workflowRunId: null,
+  content: { kind: 'data', body: { encoding: 'utf8', data: 'é' }, contentType: 'text/plain' },
+});
+
+export const invokeTask = (
+  slot: number,
+  dueAt: number | null,
+  childRunKey: string,
+  invoke: InvokeSpec | null = null,
+): TaskOf<'invoke'> => ({
+  kind: 'invoke',
+  slot,
+  messageId: `msg_invoke_${slot}`,
+  dueAt,
+  createdAt: T0,
+  name: `invoke ${slot}`,
+  group: slot,
+  concurrent: 1,
+  childRunKey,
+  childWorkflowRunId: `wfr_${childRunKey}`,
+  childCreatedAt: T0 + 3,
+  invoke,
+});
+
+export const callbackTask = (dueAt: number | null, dlqId: string): TaskOf<'callback'> => ({
+  kind: 'callback',
+  slot: CALLBACK_SLOT,
+  messageId: 'msg_callback',
+  dueAt,
+  createdAt: T0,
+  retried: 1,
+  dlqId,
+});
+
+export const keptEvent = (n: number, eventId = 'paid'): KeptEvent => ({
+  eventKey: `evt_${n}`,
+  eventId,
+  content: { kind: 'data', body: { encoding: 'utf8', data: `event ${n}` } },
+  receivedAt: T0 + n,
 });
 
 export const sampleAttempt = (retried: number): FailedAttempt => ({
@@ -144,6 +234,9 @@ export const failure = (run: Run, entry: DeadLetter = sampleDeadLetter(run)): re
   { kind: 'end-run', runKey: run.key, outcome: { status: 'failed', error: entry.error }, completedAt: entry.createdAt },
   { kind: 'add-dead-letter', entry },
 ];
+
+export const putTasks = (runKey: string, tasks: readonly Task[]): readonly StoreWrite[] =>
+  tasks.map((task) => ({ kind: 'put-task', runKey, task }));
 
 /** Commits one unit that must be applied. */
 export async function apply(store: Store, writes: readonly StoreWrite[], guards: readonly StoreGuard[] = []): Promise<void> {

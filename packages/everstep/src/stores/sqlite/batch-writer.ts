@@ -3,6 +3,7 @@ import type { StatementSync } from 'node:sqlite';
 import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../ports/store.js';
 import { integer, text } from './columns.js';
 import type { DeadLetterWriter } from './dead-letter-writer.js';
+import type { EventRecords } from './event-records.js';
 import { FACET } from './facets/facets.js';
 import type { FlowControlRecords } from './flow-control-records.js';
 import type { InstanceRecords } from './instance-records.js';
@@ -10,6 +11,7 @@ import { ProgressWriter } from './progress-writer.js';
 import { RunWriter } from './run-writer.js';
 import type { ScheduleRecords } from './schedule-records.js';
 import type { StoreParts } from './store-parts.js';
+import { TaskWriter } from './task-writer.js';
 import type { Transaction } from './transaction.js';
 import type { TriggerRecords } from './trigger-records.js';
 
@@ -24,6 +26,7 @@ export interface Records {
   readonly flowControls: FlowControlRecords;
   readonly schedules: ScheduleRecords;
   readonly instances: InstanceRecords;
+  readonly events: EventRecords;
 }
 
 export class BatchWriter {
@@ -33,6 +36,7 @@ export class BatchWriter {
   private readonly selectOpenTask: StatementSync;
   private readonly runWriter: RunWriter;
   private readonly progress: ProgressWriter;
+  private readonly tasks: TaskWriter;
   private readonly deadLetters: DeadLetterWriter;
   private readonly records: Records;
   /** Runs of this batch, by instance and id: the facet index does not show them before it is flushed. */
@@ -45,6 +49,7 @@ export class BatchWriter {
     this.selectOpenTask = parts.connection.prepare('SELECT message_id FROM task WHERE run_seq = ? AND slot = ?');
     this.runWriter = new RunWriter(parts);
     this.progress = new ProgressWriter(parts);
+    this.tasks = new TaskWriter(parts);
     this.deadLetters = deadLetters;
     this.records = records;
   }
@@ -111,17 +116,17 @@ export class BatchWriter {
   }
 
   private write(write: StoreWrite): void {
-    const { progress, runWriter, deadLetters, records } = this;
+    const { progress, tasks, runWriter, deadLetters, records } = this;
     this.parts.counters.raise('latest_time', timeOf(write));
     switch (write.kind) {
       case 'record-step':
         progress.recordStep(write.runKey, write.step);
         break;
       case 'put-task':
-        progress.putTask(write.runKey, write.task);
+        tasks.put(write.runKey, write.task);
         break;
       case 'delete-task':
-        progress.deleteTask(write.runKey, write.slot);
+        tasks.delete(write.runKey, write.slot);
         break;
       case 'create-run':
         this.begun.set(begunKey(write.run.instanceId, write.run.workflowRunId), write.run.key);
@@ -134,10 +139,25 @@ export class BatchWriter {
         progress.copyJournal(write.fromRunKey, write.toRunKey);
         break;
       case 'park-tasks':
-        progress.parkTasks(write.runKey);
+        tasks.parkAll(write.runKey);
         break;
       case 'delete-tasks':
-        progress.deleteTasks(write.runKey);
+        tasks.deleteAll(write.runKey);
+        break;
+      case 'keep-event':
+        records.events.keep(write.runKey, write.event);
+        break;
+      case 'drop-event':
+        records.events.drop(write.runKey, write.eventKey);
+        break;
+      case 'note-failure-function':
+        runWriter.noteFailureFunction(write.runKey);
+        break;
+      case 'wake-invoker':
+        tasks.wakeInvoker(write.childRunKey, write.at);
+        break;
+      case 'set-failure-function-state':
+        deadLetters.setState(write.instanceId, write.dlqId, write.state);
         break;
       case 'record-attempt':
         progress.recordAttempt(write.runKey, write.attempt);
@@ -193,8 +213,11 @@ function timeOf(write: StoreWrite): number {
       return write.attempt.at;
     case 'add-dead-letter':
       return write.entry.createdAt;
+    case 'keep-event':
+      return write.event.receivedAt;
     case 'put-flow-control':
     case 'set-flow-control':
+    case 'wake-invoker':
       return write.at;
     case 'set-flow-window':
       return write.window?.startedAt ?? 0;

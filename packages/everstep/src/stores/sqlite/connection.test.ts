@@ -26,9 +26,9 @@ const isOpenError = (code: StoreOpenErrorCode, words: RegExp) => (error: unknown
   return true;
 };
 
-/** Starts a process that commits run after run and says so after each; resolves when it has said `count`. */
-async function startWriter(file: string, count: number) {
-  const script = fileURLToPath(new URL('./killed-writer.fixture.js', import.meta.url));
+/** Starts a process that writes again and again and says so each time; resolves when it has said `count`. */
+async function startWriter(file: string, count: number, fixture = './killed-writer.fixture.js') {
+  const script = fileURLToPath(new URL(fixture, import.meta.url));
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', script, file], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -41,13 +41,20 @@ async function startWriter(file: string, count: number) {
     child.on('exit', () => reject(new Error('the writer ended by itself')));
   });
   return {
-    /** Returns the number of the last run that was acknowledged. */
+    /** Returns the last number that it said. */
     async kill(): Promise<number> {
       child.kill('SIGKILL');
       await once(child, 'close');
       return acknowledged;
     },
   };
+}
+
+function integrityOf(file: string): unknown {
+  const database = new DatabaseSync(file);
+  const row = database.prepare('PRAGMA integrity_check').get();
+  database.close();
+  return row?.integrity_check;
 }
 
 describe('a store file', () => {
@@ -64,6 +71,29 @@ describe('a store file', () => {
     }
     assert.ok((await store.latestTime()) >= sampleRun(acknowledged).createdAt);
     await store.close();
+  });
+
+  test('has all of a run or nothing of it when a process was killed that removed runs and gave their space back', async () => {
+    const file = join(directory, 'killed-remover.db');
+    const remover = await startWriter(file, 60, './killed-remover.fixture.js');
+    await remover.kill();
+    assert.equal(integrityOf(file), 'ok');
+    const store = await openSqliteStore({ file });
+    const page = { instanceId: INSTANCE, filter: {}, order: 'oldest-first', after: null, horizon: null, limit: 1000 } as const;
+    const runs = (await store.listRuns(page)).items;
+    assert.ok(runs.length >= 50, `${runs.length} runs`);
+    for (const { key: runKey, settings } of runs) {
+      assert.equal((await store.runHistory({ runKey }))?.steps.length, 1);
+      assert.ok(await store.loadPayload({ runKey }));
+      const labeled = await store.listRuns({ ...page, filter: { labels: settings.labels } });
+      assert.ok(labeled.items.some(({ key }) => key === runKey));
+    }
+    await store.close();
+    const database = new DatabaseSync(file);
+    for (const table of ['run', 'payload', 'step']) {
+      assert.equal(database.prepare(`SELECT count(*) AS rows FROM ${table}`).get()?.rows, runs.length, table);
+    }
+    database.close();
   });
 
   test('is refused while this process has it, and free after close, which may be called twice', async () => {
@@ -206,13 +236,6 @@ describe('free space', () => {
     assert.equal(await again.releaseSpace(), false);
     await again.close();
     return { full, released: (await stat(file)).size };
-  }
-
-  function integrityOf(file: string): unknown {
-    const database = new DatabaseSync(file);
-    const row = database.prepare('PRAGMA integrity_check').get();
-    database.close();
-    return row?.integrity_check;
   }
 
   test('is given back step by step, and the file is smaller by most of what was removed', async () => {

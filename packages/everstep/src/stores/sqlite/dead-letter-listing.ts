@@ -1,6 +1,6 @@
 /** The dead-letter queue: pages of entries under any filter, and single ones. */
 import type { StatementSync } from 'node:sqlite';
-import type { FailureFunctionState } from '../../engine/run.js';
+import { FAILURE_FUNCTION_STATES, type FailureFunctionState } from '../../engine/run.js';
 import type { DeadLetterFilter, DeadLetterRecord, Listing, Page, Position } from '../../ports/store.js';
 import { integer, text } from './columns.js';
 import { FACET, NO_STATE, separatedPrefixes } from './facets/facets.js';
@@ -11,13 +11,7 @@ import type { RunReader } from './run-reader.js';
 import type { StoreParts } from './store-parts.js';
 
 /** Every entry has one of them, so together they are all. */
-export const STATES: readonly (FailureFunctionState | typeof NO_STATE)[] = [
-  NO_STATE,
-  'CALLBACK_INPROGRESS',
-  'CALLBACK_SUCCESS',
-  'CALLBACK_FAIL',
-  'CALLBACK_CANCELED',
-];
+export const STATES: readonly (FailureFunctionState | typeof NO_STATE)[] = [NO_STATE, ...FAILURE_FUNCTION_STATES];
 
 export class DeadLetterListing {
   private readonly parts: StoreParts;

@@ -1,6 +1,6 @@
 /** Writes of the dead-letter queue: entries put in and taken out, with their index. */
 import type { StatementSync } from 'node:sqlite';
-import type { DeadLetter, RunSettings } from '../../engine/run.js';
+import { CALLBACK_SLOT, type DeadLetter, type FailureFunctionState, type RunSettings } from '../../engine/run.js';
 import { integer, json, type Row, text, textOrNull } from './columns.js';
 import { FACET, type FacetValue, NO_STATE, separatedPrefixes } from './facets/facets.js';
 import type { StoreParts } from './store-parts.js';
@@ -10,7 +10,7 @@ function facetsOf(row: Row): readonly FacetValue[] {
   const settings = json<RunSettings>(row, 'settings');
   const workflowRunId = text(row, 'workflow_run_id');
   const values: FacetValue[] = [
-    { facet: FACET.deadLetterState, value: textOrNull(row, 'failure_function_state') ?? NO_STATE },
+    stateFacet(textOrNull(row, 'failure_function_state')),
     { facet: FACET.deadLetterUrl, value: text(row, 'workflow_url') },
     { facet: FACET.deadLetterCallerIp, value: text(row, 'caller_ip') },
     { facet: FACET.deadLetterRunId, value: workflowRunId },
@@ -22,6 +22,8 @@ function facetsOf(row: Row): readonly FacetValue[] {
   return values;
 }
 
+const stateFacet = (state: string | null): FacetValue => ({ facet: FACET.deadLetterState, value: state ?? NO_STATE });
+
 export class DeadLetterWriter {
   private readonly parts: StoreParts;
   private readonly insertEntry: StatementSync;
@@ -30,6 +32,9 @@ export class DeadLetterWriter {
   private readonly selectSeq: StatementSync;
   private readonly linkRun: StatementSync;
   private readonly unlinkRun: StatementSync;
+  private readonly selectState: StatementSync;
+  private readonly updateState: StatementSync;
+  private readonly deleteCallback: StatementSync;
 
   constructor(parts: StoreParts) {
     const { connection } = parts;
@@ -50,6 +55,9 @@ export class DeadLetterWriter {
     this.unlinkRun = connection.prepare(
       'UPDATE run SET dead_letter_seq = NULL, became_kind = ?, became_run_key = ? WHERE seq = ?',
     );
+    this.selectState = connection.prepare('SELECT failure_function_state FROM dead_letter WHERE seq = ?');
+    this.updateState = connection.prepare('UPDATE dead_letter SET failure_function_state = ? WHERE seq = ?');
+    this.deleteCallback = connection.prepare(`DELETE FROM task WHERE run_seq = ? AND slot = ${CALLBACK_SLOT}`);
   }
 
   /** The row number of the entry; null when this instance has no such entry. */
@@ -84,13 +92,20 @@ export class DeadLetterWriter {
     this.index(tenant, seq, 'add');
   }
 
-  /** `became` is null when the entry was deleted. */
+  /** With the message about the failure, if it is still to be told. `became` is null when the entry was deleted. */
   take(instanceId: string, dlqId: string, became: { readonly kind: 'resume' | 'restart'; readonly runKey: string } | null): void {
-    const seq = this.find(instanceId, dlqId);
-    const tenant = this.parts.tenants.find(instanceId);
-    if (seq === null || tenant === null) throw new Error(`there is no dead letter ${dlqId}`);
+    const { tenant, seq } = this.require(instanceId, dlqId);
     const runSeq = this.remove(tenant, seq);
     this.unlinkRun.run(became?.kind ?? null, became?.runKey ?? null, runSeq);
+    this.deleteCallback.run(runSeq);
+  }
+
+  setState(instanceId: string, dlqId: string, state: FailureFunctionState): void {
+    const { tenant, seq } = this.require(instanceId, dlqId);
+    const before = textOrNull(this.selectState.get(seq) ?? {}, 'failure_function_state');
+    this.updateState.run(state, seq);
+    this.parts.facets.remove(tenant, stateFacet(before), seq);
+    this.parts.facets.add(tenant, stateFacet(state), seq);
   }
 
   /** Removes the entry alone, and returns the row number of its run, which still names it. */
@@ -98,6 +113,14 @@ export class DeadLetterWriter {
     const runSeq = this.index(tenant, seq, 'remove');
     this.deleteEntry.run(seq);
     return runSeq;
+  }
+
+  /** Throws when there is no such entry: a write that names it is a fault. */
+  private require(instanceId: string, dlqId: string): { readonly tenant: number; readonly seq: number } {
+    const seq = this.find(instanceId, dlqId);
+    const tenant = this.parts.tenants.find(instanceId);
+    if (seq === null || tenant === null) throw new Error(`there is no dead letter ${dlqId}`);
+    return { tenant, seq };
   }
 
   /** Adds the entry to the facet index, or removes it; returns the row number of its run. */

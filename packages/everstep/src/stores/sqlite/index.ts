@@ -5,6 +5,7 @@ import { BatchWriter } from './batch-writer.js';
 import { type Connection, openConnection } from './connection.js';
 import { DeadLetterListing } from './dead-letter-listing.js';
 import { DeadLetterWriter } from './dead-letter-writer.js';
+import { EventRecords } from './event-records.js';
 import type { PrefixLimits } from './facets/members.js';
 import { FlowControlRecords } from './flow-control-records.js';
 import { InstanceRecords } from './instance-records.js';
@@ -42,6 +43,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     new ScheduleRecords(parts),
     new InstanceRecords(parts),
   ];
+  const events = new EventRecords(parts);
   const deadLetterWriter = new DeadLetterWriter(parts);
   const retention = new Retention(parts, transaction, deadLetterWriter);
   const batches = new BatchWriter(parts, transaction, deadLetterWriter, {
@@ -49,8 +51,9 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     flowControls,
     schedules,
     instances,
+    events,
   });
-  const reader = new RunReader(parts);
+  const reader = new RunReader(parts, events);
   const runs = new RunListing(parts, reader);
   const deadLetters = new DeadLetterListing(parts, reader);
   return {
@@ -78,6 +81,9 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     deadLetterHorizon: async () => deadLetters.horizon(),
     runHorizon: async () => runs.horizon(),
     findDeadLetter: async ({ instanceId, dlqId }) => deadLetters.find(instanceId, dlqId),
+    listWaiters: async ({ instanceId, eventId, after, limit }) => events.waiters(instanceId, eventId, after, limit),
+    invokerOf: async ({ childRunKey }) => reader.invokerOf(childRunKey),
+    hasWebhook: async ({ runKey, eventId }) => events.hasWebhook(runKey, eventId),
     listFlowControls: async ({ instanceId }) => flowControls.list(instanceId),
     findFlowControl: async ({ instanceId, key }) => flowControls.find(instanceId, key),
     listSchedules: async ({ instanceId }) => schedules.list(instanceId),

@@ -6,11 +6,14 @@ import {
   creation,
   failure,
   INSTANCE,
+  keptEvent,
   OTHER_INSTANCE,
+  sampleAttempt,
   sampleRun,
   sampleStep,
   seededNumbers,
   T0,
+  waitTask,
 } from '../conformance/samples.js';
 import { openConnection } from './connection.js';
 import { BLOCK_SIZE } from './facets/block-set.js';
@@ -127,6 +130,9 @@ describe('retention in SQLite', () => {
       await apply(store, [
         ...ended(n),
         { kind: 'record-step', runKey, step: sampleStep(0) },
+        { kind: 'record-attempt', runKey, attempt: sampleAttempt(0) },
+        { kind: 'keep-event', runKey, event: keptEvent(n) },
+        { kind: 'put-task', runKey, task: waitTask(2, T0, ['paid']) },
         {
           kind: 'remember-deduplication',
           instanceId: INSTANCE,
@@ -140,9 +146,8 @@ describe('retention in SQLite', () => {
     await apply(store, [creation(failed), ...failure(failed)]);
     assert.equal(await store.removeEndedRuns(removal({ keepNewest: 0 })), 20);
     assert.equal(await store.removeEndedRuns(removal({ keepNewest: 0, state: 'deadLetter' })), 1);
-    for (const table of ['run', 'payload', 'step', 'task', 'attempt', 'dead_letter', 'deduplication', 'facet']) {
-      assert.equal(rows(table), 0, table);
-    }
+    const ofRuns = ['run', 'payload', 'step', 'task', 'attempt', 'waiter', 'kept_event', 'dead_letter'];
+    for (const table of [...ofRuns, 'deduplication', 'facet']) assert.equal(rows(table), 0, table);
     await store.close();
   });
 

@@ -1,37 +1,21 @@
 /** Rows as the types of the engine and the ports: the one place that knows both. */
 import { STEP_TYPES } from '@everstep/sdk/protocol';
-import type {
-  DialectName,
-  FailedAttempt,
-  FailureFunctionState,
-  RecordedStep,
-  RunOrigin,
-  RunPayload,
-  RunSettings,
-  RunStatus,
-  Task,
+import {
+  type DialectName,
+  FAILURE_CAUSES,
+  FAILURE_FUNCTION_STATES,
+  type FailedAttempt,
+  type RecordedStep,
+  type RunOrigin,
+  type RunPayload,
+  type RunSettings,
+  type RunStatus,
 } from '../../engine/run.js';
 import type { DeadLetterRecord, RunRecord } from '../../ports/store.js';
 import { bytes, integer, integerOrNull, json, type Row, text, textOrNull, word } from './columns.js';
 
 export const DIALECTS: readonly DialectName[] = ['native'];
 export const STATUSES: readonly RunStatus[] = ['active', 'succeeded', 'failed', 'canceled'];
-const FAILURE_FUNCTION_STATES: readonly FailureFunctionState[] = [
-  'CALLBACK_INPROGRESS',
-  'CALLBACK_SUCCESS',
-  'CALLBACK_FAIL',
-  'CALLBACK_CANCELED',
-];
-const CAUSES: readonly FailedAttempt['cause'][] = [
-  'network',
-  'timeout',
-  'http',
-  'step',
-  'workflow',
-  'not-protocol',
-  'refused',
-  'blocked-address',
-];
 
 /** Columns and tables for runRecordOf, up to the WHERE. */
 export const RUN_RECORD_COLUMNS = `
@@ -110,38 +94,13 @@ export const recordedStepOf = (row: Row): RecordedStep => ({
   wakeAt: integerOrNull(row, 'wake_at'),
 });
 
-export function taskOf(row: Row): Task {
-  const base = {
-    slot: integer(row, 'slot'),
-    messageId: text(row, 'message_id'),
-    dueAt: integerOrNull(row, 'due_at'),
-    createdAt: integer(row, 'created_at'),
-  };
-  const kind = word(row, 'kind', ['advance', 'step', 'sleep']);
-  if (kind === 'advance') return { ...base, kind, retried: integer(row, 'retried') };
-  const step = {
-    ...base,
-    name: text(row, 'name'),
-    group: integer(row, 'first_of_group'),
-    concurrent: integer(row, 'concurrent'),
-  };
-  if (kind === 'step') return { ...step, kind, retried: integer(row, 'retried') };
-  return {
-    ...step,
-    kind,
-    stepType: word(row, 'step_type', ['SleepFor', 'SleepUntil']),
-    sleepMs: integerOrNull(row, 'sleep_ms'),
-    wakeAt: integer(row, 'wake_at'),
-  };
-}
-
 export const failedAttemptOf = (row: Row): FailedAttempt => ({
   slot: integer(row, 'slot'),
   name: textOrNull(row, 'name'),
   messageId: text(row, 'message_id'),
   retried: integer(row, 'retried'),
   at: integer(row, 'at'),
-  cause: word(row, 'cause', CAUSES),
+  cause: word(row, 'cause', FAILURE_CAUSES),
   message: text(row, 'message'),
   status: integerOrNull(row, 'status'),
   retryAt: integerOrNull(row, 'retry_at'),

@@ -10,16 +10,22 @@ export interface RunEntry {
   readonly seq: number;
   readonly tenant: number;
   readonly active: boolean;
+  /** Slots with a wait that has waiters; null for none. Kept here so that other slots cost no statement. */
+  waitSlots: Set<number> | null;
 }
 
 export class RunDirectory {
   private readonly select: StatementSync;
+  private readonly selectWaitSlots: StatementSync;
   private readonly selectBehind: StatementSync;
   private young = new Map<string, RunEntry>();
   private old = new Map<string, RunEntry>();
 
   constructor(connection: Connection) {
-    this.select = connection.prepare('SELECT seq, tenant, status FROM run WHERE key = ?');
+    this.select = connection.prepare(
+      `SELECT seq, tenant, status, EXISTS (SELECT 1 FROM waiter w WHERE w.run_seq = run.seq) AS waits FROM run WHERE key = ?`,
+    );
+    this.selectWaitSlots = connection.prepare('SELECT DISTINCT slot FROM waiter WHERE run_seq = ?');
     this.selectBehind = connection.prepare('SELECT seq FROM run WHERE key > ? ORDER BY key LIMIT 1');
   }
 
@@ -69,6 +75,9 @@ export class RunDirectory {
   private load(runKey: string): RunEntry | null {
     const row = this.select.get(runKey);
     if (!row) return null;
-    return { seq: integer(row, 'seq'), tenant: integer(row, 'tenant'), active: text(row, 'status') === 'active' };
+    const seq = integer(row, 'seq');
+    const waitSlots =
+      integer(row, 'waits') === 0 ? null : new Set(this.selectWaitSlots.all(seq).map((waiter) => integer(waiter, 'slot')));
+    return { seq, tenant: integer(row, 'tenant'), active: text(row, 'status') === 'active', waitSlots };
   }
 }

@@ -1,8 +1,9 @@
 /** Reads of single runs and of what is due. */
 import type { StatementSync } from 'node:sqlite';
-import { ADVANCE_SLOT, type RecordedStep, type Run, type RunPayload, type Task } from '../../engine/run.js';
-import type { RunHistory, RunRecord, TaskReference } from '../../ports/store.js';
-import { integer, text } from './columns.js';
+import { ADVANCE_SLOT, type RecordedStep, type Run, type RunOrigin, type RunPayload, type Task } from '../../engine/run.js';
+import type { DueTask, RunHistory, RunRecord, TaskReference } from '../../ports/store.js';
+import { integer, json, type Row, text, textOrNull, word } from './columns.js';
+import type { EventRecords } from './event-records.js';
 import {
   failedAttemptOf,
   payloadOf,
@@ -11,12 +12,39 @@ import {
   recordedStepOf,
   runIdentityOf,
   runRecordOf,
-  taskOf,
+  STATUSES,
 } from './rows.js';
 import type { StoreParts } from './store-parts.js';
+import { taskKindOf, taskOf } from './task-rows.js';
+
+/** Where a task is delivered, and the key that holds it there. */
+const DELIVERY_COLUMNS = `
+  CASE t.kind WHEN 'call' THEN t.call_url
+    WHEN 'callback' THEN coalesce(json_extract(r.settings, '$.failureCallback.url'), r.workflow_url)
+    ELSE r.workflow_url END AS url,
+  CASE t.kind WHEN 'call' THEN t.flow_key WHEN 'advance' THEN r.flow_key WHEN 'step' THEN r.flow_key END AS flow_key`;
+
+const dueTaskOf = (row: Row): DueTask => ({
+  runKey: text(row, 'key'),
+  slot: integer(row, 'slot'),
+  dueAt: integer(row, 'due_at'),
+  kind: taskKindOf(row),
+  instanceId: text(row, 'instance_id'),
+  workflowUrl: text(row, 'url'),
+  flowControlKey: textOrNull(row, 'flow_key'),
+});
+
+const invokedOf = (row: Row): RunHistory['invoked'][number] => ({
+  runKey: text(row, 'key'),
+  workflowRunId: text(row, 'workflow_run_id'),
+  createdAt: integer(row, 'created_at'),
+  stepId: json<Extract<RunOrigin, { readonly kind: 'invoke' }>>(row, 'origin').stepId,
+  status: word(row, 'status', STATUSES),
+});
 
 export class RunReader {
   private readonly parts: StoreParts;
+  private readonly events: EventRecords;
   private readonly selectIdentity: StatementSync;
   private readonly selectRecord: StatementSync;
   private readonly selectJournalSize: StatementSync;
@@ -26,12 +54,16 @@ export class RunReader {
   private readonly selectPayload: StatementSync;
   private readonly selectDueTasks: StatementSync;
   private readonly selectNextDue: StatementSync;
+  private readonly selectInvoked: StatementSync;
+  private readonly selectInvoker: StatementSync;
 
-  constructor(parts: StoreParts) {
+  constructor(parts: StoreParts, events: EventRecords) {
     const { connection } = parts;
     this.parts = parts;
+    this.events = events;
     this.selectIdentity = connection.prepare(
-      'SELECT r.*, t.instance_id FROM run r JOIN tenant t ON t.seq = r.tenant WHERE r.seq = ?',
+      `SELECT r.*, t.instance_id, EXISTS (SELECT 1 FROM kept_event k WHERE k.run_seq = r.seq) AS keeps_events
+       FROM run r JOIN tenant t ON t.seq = r.tenant WHERE r.seq = ?`,
     );
     this.selectRecord = connection.prepare(`SELECT ${RUN_RECORD_COLUMNS} FROM ${RUN_RECORD_TABLES} WHERE r.seq = ?`);
     this.selectJournalSize = connection.prepare(
@@ -43,12 +75,18 @@ export class RunReader {
     this.selectAttempts = connection.prepare('SELECT * FROM attempt WHERE run_seq = ? ORDER BY seq');
     this.selectPayload = connection.prepare('SELECT * FROM payload WHERE run_seq = ?');
     this.selectDueTasks = connection.prepare(
-      `SELECT t.due_at, t.run_seq, t.slot, r.key FROM task t JOIN run r ON r.seq = t.run_seq
-       WHERE t.due_at <= ? AND (t.due_at, t.run_seq, t.slot) > (?, ?, ?) AND r.status = 'active'
+      `SELECT t.due_at, t.run_seq, t.slot, t.kind, r.key, n.instance_id, ${DELIVERY_COLUMNS}
+       FROM task t JOIN run r ON r.seq = t.run_seq JOIN tenant n ON n.seq = r.tenant
+       WHERE t.due_at <= ? AND (t.due_at, t.run_seq, t.slot) > (?, ?, ?)
        ORDER BY t.due_at, t.run_seq, t.slot LIMIT ?`,
     );
-    this.selectNextDue = connection.prepare(`SELECT t.due_at FROM task t JOIN run r ON r.seq = t.run_seq
-       WHERE t.due_at > ? AND r.status = 'active' ORDER BY t.due_at LIMIT 1`);
+    this.selectNextDue = connection.prepare('SELECT due_at FROM task WHERE due_at > ? ORDER BY due_at LIMIT 1');
+    this.selectInvoked = connection.prepare(
+      'SELECT key, workflow_run_id, created_at, origin, status FROM run WHERE invoked_by_run_key = ?',
+    );
+    this.selectInvoker = connection.prepare(
+      `SELECT t.slot, r.key FROM task t JOIN run r ON r.seq = t.run_seq WHERE t.child_run_key = ? AND r.status = 'active'`,
+    );
   }
 
   loadRun(runKey: string): Run | null {
@@ -56,16 +94,19 @@ export class RunReader {
     const row = seq === undefined ? undefined : this.selectIdentity.get(seq);
     if (seq === undefined || !row) return null;
     const size = this.selectJournalSize.get(seq) ?? {};
-    const tasks = this.tasksOf(seq);
+    const open = this.tasksOf(seq);
+    const tasks = new Map(open.map((task) => [task.slot, task]));
     const journalLength = integer(size, 'entries');
-    const highestSlot = tasks.at(-1)?.slot ?? 0;
+    const highestSlot = open.at(-1)?.slot ?? 0;
     return {
       ...runIdentityOf(row),
       known: Math.max(integer(size, 'last_step_id'), highestSlot) + 1,
       journalLength,
       journalBytes: integer(size, 'result_bytes'),
-      quietAt: tasks[0]?.slot === ADVANCE_SLOT ? -1 : journalLength,
-      tasks: new Map(tasks.map((task) => [task.slot, task])),
+      quietAt: tasks.has(ADVANCE_SLOT) ? -1 : journalLength,
+      tasks,
+      keptEvents: integer(row, 'keeps_events') === 0 ? [] : this.events.kept(seq),
+      failureFunction: integer(row, 'failure_function') === 1,
     };
   }
 
@@ -99,19 +140,32 @@ export class RunReader {
       steps: this.selectSteps.all(seq, 0).map(recordedStepOf),
       tasks: this.tasksOf(seq),
       attempts: this.selectAttempts.all(seq).map(failedAttemptOf),
+      invoked: this.invokedBy(runKey),
+      keptEvents: this.events.keptWithoutContent(seq),
     };
   }
 
-  dueTasks(before: number, after: TaskReference | null, limit: number): readonly TaskReference[] {
+  dueTasks(before: number, after: TaskReference | null, limit: number): readonly DueTask[] {
     const [dueAt, seq, slot] = after ? [after.dueAt, this.parts.runs.placeOf(after.runKey), after.slot] : [-1, 0, 0];
-    return this.selectDueTasks
-      .all(before, dueAt, seq, slot, limit)
-      .map((row) => ({ runKey: text(row, 'key'), slot: integer(row, 'slot'), dueAt: integer(row, 'due_at') }));
+    return this.selectDueTasks.all(before, dueAt, seq, slot, limit).map(dueTaskOf);
   }
 
   nextDueAt(after: number): number | null {
     const row = this.selectNextDue.get(after);
     return row ? integer(row, 'due_at') : null;
+  }
+
+  /** Of several tasks that name the run, all but one belong to runs that have ended. */
+  invokerOf(childRunKey: string): Pick<TaskReference, 'runKey' | 'slot'> | null {
+    const row = this.selectInvoker.get(childRunKey);
+    return row ? { runKey: text(row, 'key'), slot: integer(row, 'slot') } : null;
+  }
+
+  private invokedBy(runKey: string): RunHistory['invoked'] {
+    return this.selectInvoked
+      .all(runKey)
+      .map(invokedOf)
+      .sort((a, b) => a.stepId - b.stepId);
   }
 
   private tasksOf(seq: number): readonly Task[] {

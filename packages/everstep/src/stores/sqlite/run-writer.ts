@@ -28,13 +28,15 @@ export class RunWriter {
   private readonly insertPayload: StatementSync;
   private readonly copyPayload: StatementSync;
   private readonly updateEnded: StatementSync;
+  private readonly updateFailureFunction: StatementSync;
 
   constructor(parts: StoreParts) {
     const { connection } = parts;
     this.parts = parts;
     this.insertRun = connection.prepare(
-      `INSERT INTO run (key, tenant, status, created_at, listed_at, workflow_run_id, dialect, workflow_url, caller_ip, origin, settings)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO run (key, tenant, status, created_at, listed_at, workflow_run_id, dialect, workflow_url, caller_ip, origin, settings,
+         flow_key, invoked_by_run_key, failure_function)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.insertPayload = connection.prepare(
       'INSERT INTO payload (run_seq, content_type, forward_headers, body) VALUES (?, ?, ?, ?)',
@@ -46,6 +48,7 @@ export class RunWriter {
     this.updateEnded = connection.prepare(
       `UPDATE run SET status = ?, completed_at = ?, result = ?, error = ? WHERE seq = ? AND status = 'active'`,
     );
+    this.updateFailureFunction = connection.prepare('UPDATE run SET failure_function = 1 WHERE seq = ?');
   }
 
   create(run: Run, input: RunPayload | { readonly copyOf: string }): void {
@@ -64,10 +67,13 @@ export class RunWriter {
       run.callerIp,
       run.origin && JSON.stringify(run.origin),
       JSON.stringify(run.settings),
+      run.settings.flowControl?.key ?? null,
+      run.origin?.kind === 'invoke' ? run.origin.runKey : null,
+      run.failureFunction ? 1 : 0,
     );
     const seq = Number(inserted.lastInsertRowid);
     runOrder.added(seq, listedAt);
-    runs.remember(run.key, { seq, tenant, active: run.status === 'active' });
+    runs.remember(run.key, { seq, tenant, active: run.status === 'active', waitSlots: null });
     this.insertInput(seq, input);
     for (const value of runFacetsOf(run)) facets.add(tenant, value, seq);
   }
@@ -81,15 +87,21 @@ export class RunWriter {
     if (changes !== 1) throw new Error(`the run ${input.copyOf} has no payload to copy`);
   }
 
+  /** Its endpoint said that it has a failure function. */
+  noteFailureFunction(runKey: string): void {
+    this.updateFailureFunction.run(this.parts.runs.require(runKey).seq);
+  }
+
   end(runKey: string, outcome: RunOutcome, completedAt: number): void {
     const { runs, facets, ended } = this.parts;
-    const { seq, tenant } = runs.require(runKey);
+    const entry = runs.require(runKey);
+    const { seq, tenant } = entry;
     const result = outcome.status === 'succeeded' ? outcome.result : null;
     const error = outcome.status === 'failed' ? outcome.error : null;
     const { changes } = this.updateEnded.run(outcome.status, completedAt, result, error, seq);
     // A late writer must not overwrite how a run ended.
     if (changes !== 1) throw new Error(`the run ${runKey} has ended already`);
-    runs.remember(runKey, { seq, tenant, active: false });
+    runs.remember(runKey, { ...entry, active: false });
     facets.remove(tenant, statusFacet('active'), seq);
     facets.add(tenant, statusFacet(outcome.status), seq);
     ended.changed(tenant, outcome.status, seq);

@@ -1,0 +1,290 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Store, WaiterRecord } from '../../ports/store.js';
+import { type OpenStore, withStore } from './harness.js';
+import {
+  apply,
+  creation,
+  INSTANCE,
+  keptEvent,
+  OTHER_INSTANCE,
+  putTasks,
+  sampleRun,
+  sampleStep,
+  sleepTask,
+  stepTask,
+  T0,
+  waitTask,
+} from './samples.js';
+
+const run = sampleRun(1);
+const runKey = run.key;
+
+const waiters = (store: Store, eventId: string, instanceId = INSTANCE): Promise<readonly WaiterRecord[]> =>
+  store.listWaiters({ instanceId, eventId, after: null, limit: 100 });
+const slotsOf = async (store: Store, eventId: string) => (await waiters(store, eventId)).map(({ slot }) => slot);
+const placesOf = (found: readonly WaiterRecord[]) => found.map(({ workflowRunId, slot }) => `${workflowRunId}/${slot}`);
+
+export function eventConformance(open: OpenStore): void {
+  describe('waits for events', () => {
+    test(
+      'a wait is found under each of its events with all that is told of it, also when the store is opened again',
+      withStore(open, async (store, underTest) => {
+        await apply(store, [creation(run), ...putTasks(runKey, [waitTask(2, T0 + 9, ['paid', 'refunded', 'paid'], T0 + 9)])]);
+        const expected: WaiterRecord = {
+          runKey,
+          slot: 2,
+          workflowRunId: run.workflowRunId,
+          workflowCreatedAt: run.createdAt,
+          workflowUrl: run.workflowUrl,
+          dialect: 'native',
+          stepName: 'wait 2',
+          deadlineAt: T0 + 9,
+          since: T0,
+        };
+        assert.deepEqual(await waiters(store, 'paid'), [expected]);
+        const reopened = await underTest.reopen();
+        assert.deepEqual(await waiters(reopened, 'refunded'), [expected]);
+        await apply(reopened, [{ kind: 'delete-task', runKey, slot: 2 }]);
+        assert.deepEqual(await waiters(reopened, 'paid'), []);
+        assert.deepEqual(await waiters(reopened, 'refunded'), []);
+      }),
+    );
+
+    test(
+      'nobody waits for an event of another name or another instance',
+      withStore(open, async (store) => {
+        assert.deepEqual(await waiters(store, 'paid'), []);
+        const foreign = sampleRun(2, { instanceId: OTHER_INSTANCE });
+        await apply(store, [
+          creation(run),
+          creation(foreign),
+          ...putTasks(runKey, [waitTask(1, T0, ['paid'])]),
+          ...putTasks(foreign.key, [waitTask(1, T0, ['paid'])]),
+        ]);
+        assert.deepEqual(placesOf(await waiters(store, 'paid')), ['wfr_1/1']);
+        assert.deepEqual(placesOf(await waiters(store, 'paid', OTHER_INSTANCE)), ['wfr_2/1']);
+        for (const eventId of ['pai', 'paid ', 'Paid', '']) assert.deepEqual(await waiters(store, eventId), []);
+      }),
+    );
+
+    test(
+      'who waits longest comes first, then who was created first, then the lower slot, page by page',
+      withStore(open, async (store) => {
+        const [first, second] = [sampleRun(1), sampleRun(2)];
+        const wait = (slot: number, since: number) => ({ ...waitTask(slot, T0 + 900, ['paid']), createdAt: since });
+        await apply(store, [
+          creation(first),
+          creation(second),
+          ...putTasks(second.key, [wait(4, T0 + 9), wait(3, T0), wait(1, T0 + 5)]),
+          ...putTasks(first.key, [wait(2, T0 + 5), wait(1, T0 + 5), waitTask(5, T0, ['other'])]),
+        ]);
+        const expected = ['wfr_2/3', 'wfr_1/1', 'wfr_1/2', 'wfr_2/1', 'wfr_2/4'];
+        for (const limit of [1, 2, 4, 5, 100]) {
+          const found: WaiterRecord[] = [];
+          for (;;) {
+            const after = found.at(-1) ?? null;
+            const page = await store.listWaiters({ instanceId: INSTANCE, eventId: 'paid', after, limit });
+            assert.ok(page.length <= limit);
+            if (page.length === 0) break;
+            found.push(...page);
+          }
+          assert.deepEqual(placesOf(found), expected, `${limit} a page`);
+        }
+      }),
+    );
+
+    test(
+      'a page goes on behind a waiter that waits no more',
+      withStore(open, async (store) => {
+        await apply(store, [
+          creation(run),
+          ...putTasks(
+            runKey,
+            [1, 2, 3].map((slot) => waitTask(slot, T0, ['paid'])),
+          ),
+        ]);
+        const after = (await waiters(store, 'paid'))[1];
+        assert.ok(after);
+        await apply(store, [{ kind: 'delete-task', runKey, slot: after.slot }]);
+        const rest = await store.listWaiters({ instanceId: INSTANCE, eventId: 'paid', after, limit: 9 });
+        assert.deepEqual(placesOf(rest), ['wfr_1/3']);
+      }),
+    );
+
+    test(
+      'a wait that is put again waits for its new events alone',
+      withStore(open, async (store) => {
+        await apply(store, [creation(run), ...putTasks(runKey, [waitTask(1, T0, ['a', 'b']), waitTask(2, T0, ['a'])])]);
+        await apply(store, putTasks(runKey, [waitTask(1, T0 + 5, ['b', 'c'])]));
+        assert.deepEqual(await slotsOf(store, 'a'), [2]);
+        assert.deepEqual(await slotsOf(store, 'b'), [1]);
+        assert.deepEqual(await slotsOf(store, 'c'), [1]);
+        await apply(store, putTasks(runKey, [sleepTask(1, T0, T0)]));
+        assert.deepEqual(await slotsOf(store, 'b'), []);
+        assert.deepEqual(await slotsOf(store, 'a'), [2]);
+      }),
+    );
+
+    test(
+      'what happens to other slots and other runs leaves a wait as it is',
+      withStore(open, async (store) => {
+        const other = sampleRun(2);
+        await apply(store, [creation(run), creation(other), ...putTasks(runKey, [waitTask(2, T0, ['paid']), stepTask(3, T0)])]);
+        await apply(store, [
+          { kind: 'delete-task', runKey, slot: 3 },
+          ...putTasks(other.key, [stepTask(2, T0)]),
+          { kind: 'delete-task', runKey: other.key, slot: 2 },
+          { kind: 'park-tasks', runKey: other.key },
+          { kind: 'delete-tasks', runKey: other.key },
+        ]);
+        assert.deepEqual(placesOf(await waiters(store, 'paid')), ['wfr_1/2']);
+      }),
+    );
+
+    for (const reopens of [false, true]) {
+      const when = reopens ? ', also when the store was opened in between' : '';
+      for (const kind of ['park-tasks', 'delete-tasks'] as const) {
+        test(
+          `${kind === 'park-tasks' ? 'a parked' : 'a deleted'} wait waits no more${when}`,
+          withStore(open, async (first, underTest) => {
+            const other = sampleRun(2);
+            await apply(first, [
+              creation(run),
+              creation(other),
+              ...putTasks(runKey, [waitTask(1, T0, ['paid']), waitTask(2, T0, ['paid'])]),
+              ...putTasks(other.key, [waitTask(1, T0, ['paid'])]),
+            ]);
+            const store = reopens ? await underTest.reopen() : first;
+            await apply(store, [{ kind, runKey }]);
+            assert.deepEqual(placesOf(await waiters(store, 'paid')), ['wfr_2/1']);
+            await apply(store, putTasks(runKey, [waitTask(2, T0, ['paid'])]));
+            assert.deepEqual(placesOf(await waiters(store, 'paid')), ['wfr_1/2', 'wfr_2/1']);
+          }),
+        );
+      }
+    }
+
+    test(
+      'a wait that is put parked does not wait, and one that is parked and put again does',
+      withStore(open, async (store) => {
+        await apply(store, [creation(run), ...putTasks(runKey, [waitTask(1, null, ['paid']), waitTask(2, T0, ['paid'])])]);
+        assert.deepEqual(await slotsOf(store, 'paid'), [2]);
+        await apply(store, putTasks(runKey, [waitTask(1, T0, ['paid']), waitTask(2, null, ['paid'])]));
+        assert.deepEqual(await slotsOf(store, 'paid'), [1]);
+      }),
+    );
+
+    test(
+      'a batch that is refused leaves those who wait as they were',
+      withStore(open, async (store) => {
+        await apply(store, [creation(run), ...putTasks(runKey, [waitTask(1, T0, ['paid'])])]);
+        const fault = { kind: 'record-step', runKey: 'no such run', step: sampleStep(0) } as const;
+        const lost = [...putTasks(runKey, [waitTask(2, T0, ['paid'])]), { kind: 'delete-task', runKey, slot: 1 }, fault] as const;
+        await assert.rejects(store.commit([{ guards: [], writes: lost }]));
+        assert.deepEqual(await slotsOf(store, 'paid'), [1]);
+        await apply(store, [{ kind: 'delete-task', runKey, slot: 1 }]);
+        assert.deepEqual(await slotsOf(store, 'paid'), []);
+      }),
+    );
+  });
+
+  describe('events that come early', () => {
+    test(
+      'are kept in the order in which they came, each with its content, also when the store is opened again',
+      withStore(open, async (store, underTest) => {
+        const request = {
+          ...keptEvent(2, 'whk_1'),
+          content: {
+            kind: 'request',
+            method: 'PUT',
+            query: '?a=b',
+            headers: { 'x-a': ['1', '2'] },
+            body: { encoding: 'base64', data: 'AP8=' },
+          },
+        } as const;
+        const events = [keptEvent(9), request, keptEvent(1)];
+        await apply(store, [creation(run), creation(sampleRun(2))]);
+        for (const event of events) {
+          await apply(store, [
+            { kind: 'keep-event', runKey, event },
+            { kind: 'keep-event', runKey: sampleRun(2).key, event: keptEvent(50) },
+          ]);
+        }
+        assert.deepEqual(await store.loadRun({ runKey }), { ...run, keptEvents: events });
+        const reopened = await underTest.reopen();
+        assert.deepEqual((await reopened.loadRun({ runKey }))?.keptEvents, events);
+        assert.deepEqual(
+          (await reopened.runHistory({ runKey }))?.keptEvents,
+          events.map(({ eventKey, eventId, receivedAt }) => ({ eventKey, eventId, receivedAt })),
+        );
+      }),
+    );
+
+    test(
+      'are dropped one by one, of their own run alone',
+      withStore(open, async (store) => {
+        const other = sampleRun(2);
+        await apply(store, [creation(run), creation(other)]);
+        for (const key of [runKey, other.key]) {
+          await apply(
+            store,
+            [1, 2, 3].map((n) => ({ kind: 'keep-event', runKey: key, event: keptEvent(n) })),
+          );
+        }
+        await apply(store, [{ kind: 'drop-event', runKey, eventKey: 'evt_2' }]);
+        assert.deepEqual((await store.loadRun({ runKey }))?.keptEvents, [keptEvent(1), keptEvent(3)]);
+        await apply(store, [
+          { kind: 'drop-event', runKey, eventKey: 'evt_1' },
+          { kind: 'drop-event', runKey, eventKey: 'evt_3' },
+        ]);
+        assert.deepEqual((await store.loadRun({ runKey }))?.keptEvents, []);
+        assert.equal((await store.loadRun({ runKey: other.key }))?.keptEvents.length, 3);
+      }),
+    );
+  });
+
+  describe('webhooks', () => {
+    test(
+      'belong to the run whose step made them',
+      withStore(open, async (store) => {
+        const other = sampleRun(2);
+        const outcome = (eventId: string) => JSON.stringify({ eventId, webhookUrl: `http://svc.example/v2/webhooks/${eventId}` });
+        await apply(store, [
+          creation(run),
+          creation(other),
+          { kind: 'record-step', runKey, step: sampleStep(0, { type: 'CreateWebhook', out: outcome('whk_1') }) },
+          { kind: 'record-step', runKey, step: sampleStep(1, { out: outcome('whk_2') }) },
+          { kind: 'record-step', runKey, step: sampleStep(2, { type: 'CreateWebhook', out: null }) },
+          { kind: 'record-step', runKey, step: sampleStep(3, { type: 'CreateWebhook', out: '"whk_3"' }) },
+          { kind: 'record-step', runKey, step: sampleStep(4, { type: 'CreateWebhook', out: outcome('whk_4') }) },
+          { kind: 'record-step', runKey: other.key, step: sampleStep(0, { type: 'CreateWebhook', out: outcome('whk_5') }) },
+        ]);
+        const made: string[] = [];
+        for (const eventId of ['whk_1', 'whk_2', 'whk_3', 'whk_4', 'whk_5', 'whk_', '']) {
+          if (await store.hasWebhook({ runKey, eventId })) made.push(eventId);
+        }
+        assert.deepEqual(made, ['whk_1', 'whk_4']);
+        assert.equal(await store.hasWebhook({ runKey: other.key, eventId: 'whk_5' }), true);
+        assert.equal(await store.hasWebhook({ runKey: 'no such run', eventId: 'whk_1' }), false);
+      }),
+    );
+
+    test(
+      'are there as long as the run is, however it goes',
+      withStore(open, async (store) => {
+        const step = sampleStep(0, { type: 'CreateWebhook', out: '{"eventId":"whk_1"}' });
+        const [ended, copy] = [sampleRun(3), sampleRun(4)];
+        await apply(store, [
+          creation(ended),
+          creation(copy),
+          { kind: 'record-step', runKey: ended.key, step },
+          { kind: 'copy-journal', fromRunKey: ended.key, toRunKey: copy.key },
+          { kind: 'end-run', runKey: ended.key, outcome: { status: 'canceled' }, completedAt: T0 },
+        ]);
+        assert.equal(await store.hasWebhook({ runKey: ended.key, eventId: 'whk_1' }), true);
+        assert.equal(await store.hasWebhook({ runKey: copy.key, eventId: 'whk_1' }), true);
+      }),
+    );
+  });
+}

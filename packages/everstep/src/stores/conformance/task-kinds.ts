@@ -1,0 +1,296 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { CALLBACK_SLOT, type Run, type Task } from '../../engine/run.js';
+import type { DueTask, Store } from '../../ports/store.js';
+import { type OpenStore, withStore } from './harness.js';
+import {
+  advanceTask,
+  apply,
+  callbackTask,
+  callTask,
+  creation,
+  failure,
+  INSTANCE,
+  invokeTask,
+  notifyTask,
+  OTHER_INSTANCE,
+  PAYLOAD,
+  putTasks,
+  sampleDeadLetter,
+  sampleRun,
+  sampleStep,
+  sleepTask,
+  stepTask,
+  T0,
+  unit,
+  waitTask,
+} from './samples.js';
+
+const run = sampleRun(1);
+const runKey = run.key;
+
+const due = (store: Store): Promise<readonly DueTask[]> =>
+  store.dueTasks({ before: Number.MAX_SAFE_INTEGER, after: null, limit: 100 });
+
+async function tasksOf(store: Store, key = runKey): Promise<readonly Task[]> {
+  const found = await store.loadRun({ runKey: key });
+  assert.ok(found);
+  return [...found.tasks.values()];
+}
+
+const invokeSpec = {
+  workflowUrl: 'http://app.example/child',
+  body: { encoding: 'utf8', data: '{"a":"☃"}' },
+  headers: { a: 'b' },
+  labels: ['x'],
+  flowControl: { key: 'child' },
+} as const;
+
+const KINDS: readonly (readonly [string, Task])[] = [
+  ['a wait for events', waitTask(1, T0 + 9, ['paid', "it's / ünusual"], T0 + 9)],
+  ['a wait for a webhook', { ...waitTask(1, T0 + 9, ['whk_1.KEY']), stepType: 'WaitForWebhook' }],
+  ['a call with nothing but its URL', callTask(1, T0)],
+  [
+    'a call with all that it can have',
+    callTask(1, T0, {
+      headers: { 'x-a': 'é' },
+      body: { encoding: 'base64', data: 'AP//' },
+      retries: 4,
+      retryDelay: '1000 * retried',
+      timeoutMs: 5000,
+      flowControl: { key: 'shop', parallelism: 2, rate: 3, periodMs: 1000 },
+    }),
+  ],
+  ['a notification of all', notifyTask(1, T0)],
+  ['a notification of one run', { ...notifyTask(1, T0), workflowRunId: 'wfr_9' }],
+  ['an invocation whose run is to be started', invokeTask(1, T0, 'CHILD', invokeSpec)],
+  ['an invocation whose run goes on', invokeTask(1, null, 'CHILD')],
+  ['a message about a failure', callbackTask(T0, 'dlq_1')],
+];
+
+export function taskKindConformance(open: OpenStore): void {
+  describe('kinds of tasks', () => {
+    for (const [name, task] of KINDS) {
+      test(
+        `${name} comes back as it was put, also when the store is opened again`,
+        withStore(open, async (store, underTest) => {
+          await apply(store, [creation(run), ...putTasks(runKey, [task])]);
+          assert.deepEqual(await tasksOf(store), [task]);
+          assert.deepEqual((await store.runHistory({ runKey }))?.tasks, [task]);
+          assert.deepEqual(await tasksOf(await underTest.reopen()), [task]);
+        }),
+      );
+    }
+
+    test(
+      'a kind that replaces another in its slot leaves nothing of it behind',
+      withStore(open, async (store) => {
+        await apply(store, [creation(run)]);
+        const all = [...KINDS.map(([, task]) => ({ ...task, slot: 1 })), stepTask(1, T0), sleepTask(1, T0, T0)];
+        for (const task of [...all, ...all.reverse()]) {
+          await apply(store, putTasks(runKey, [task]));
+          assert.deepEqual(await tasksOf(store), [task]);
+        }
+        assert.deepEqual(await store.listWaiters({ instanceId: INSTANCE, eventId: 'gone', after: null, limit: 9 }), []);
+        assert.equal(await store.invokerOf({ childRunKey: 'CHILD' }), null);
+      }),
+    );
+
+    const keyed = { flowControl: { key: 'run key' } };
+    const callback = { failureCallback: { url: 'http://pager.example/', headers: {} } };
+    const OWNERS: readonly (readonly [string, Run])[] = [
+      ['of a run without a key', sampleRun(1)],
+      ['of a run with a key', sampleRun(1, { settings: keyed, instanceId: OTHER_INSTANCE })],
+      ['of a run with a failure callback', sampleRun(1, { settings: { ...keyed, ...callback } })],
+    ];
+    for (const [name, owner] of OWNERS) {
+      test(
+        `a due task ${name} tells what it is, whose, where it goes and which key holds it`,
+        withStore(open, async (store) => {
+          const ownKey = owner.settings.flowControl?.key ?? null;
+          const callbackUrl = owner.settings.failureCallback?.url ?? owner.workflowUrl;
+          const expected = new Map<Task, Pick<DueTask, 'workflowUrl' | 'flowControlKey'>>([
+            [callbackTask(T0, 'dlq_1'), { workflowUrl: callbackUrl, flowControlKey: null }],
+            [advanceTask(T0), { workflowUrl: owner.workflowUrl, flowControlKey: ownKey }],
+            [stepTask(1, T0), { workflowUrl: owner.workflowUrl, flowControlKey: ownKey }],
+            [sleepTask(2, T0, T0), { workflowUrl: owner.workflowUrl, flowControlKey: null }],
+            [waitTask(3, T0, ['paid']), { workflowUrl: owner.workflowUrl, flowControlKey: null }],
+            [callTask(4, T0), { workflowUrl: 'http://shop.example/charge', flowControlKey: null }],
+            [
+              callTask(5, T0, { url: 'http://other.example/', flowControl: { key: 'call key' } }),
+              { workflowUrl: 'http://other.example/', flowControlKey: 'call key' },
+            ],
+            [notifyTask(6, T0), { workflowUrl: owner.workflowUrl, flowControlKey: null }],
+            [invokeTask(7, T0, 'CHILD', invokeSpec), { workflowUrl: owner.workflowUrl, flowControlKey: null }],
+          ]);
+          await apply(store, [creation(owner), ...putTasks(owner.key, [...expected.keys()])]);
+          assert.deepEqual(
+            await due(store),
+            [...expected].map(([{ slot, kind }, where]) => ({
+              runKey: owner.key,
+              slot,
+              dueAt: T0,
+              kind,
+              instanceId: owner.instanceId,
+              ...where,
+            })),
+          );
+        }),
+      );
+    }
+
+    test(
+      'parked waits, calls, notifications and invocations are kept but not due; the deadline of a wait stays',
+      withStore(open, async (store) => {
+        const tasks = [waitTask(1, T0 + 9, ['a'], T0 + 9), callTask(2, T0), notifyTask(3, T0), invokeTask(4, T0, 'CHILD')];
+        await apply(store, [creation(run), ...putTasks(runKey, tasks), { kind: 'park-tasks', runKey }]);
+        assert.deepEqual(
+          await tasksOf(store),
+          tasks.map((task) => ({ ...task, dueAt: null })),
+        );
+        assert.deepEqual(await due(store), []);
+      }),
+    );
+  });
+
+  describe('the message about a failure', () => {
+    const entry = sampleDeadLetter(run, { failureFunctionState: 'CALLBACK_INPROGRESS' });
+    const told = [...failure(run, entry), ...putTasks(runKey, [callbackTask(T0 + 5, entry.dlqId)])];
+
+    test(
+      'counts neither as a step nor as a place to go on from',
+      withStore(open, async (store) => {
+        await apply(store, [creation(run), { kind: 'record-step', runKey, step: sampleStep(0) }, ...told]);
+        const ended = await store.loadRun({ runKey });
+        assert.deepEqual([ended?.known, ended?.journalLength, ended?.quietAt], [2, 1, 1]);
+        await apply(store, [{ kind: 'delete-task', runKey, slot: CALLBACK_SLOT }]);
+        assert.deepEqual(await due(store), []);
+      }),
+    );
+
+    for (const became of [null, { kind: 'resume', runKey: sampleRun(2).key }] as const) {
+      test(
+        `is gone with the dead letter when that ${became ? 'was resumed' : 'was deleted'}, and other tasks of the run stay`,
+        withStore(open, async (store) => {
+          await apply(store, [creation(run), ...putTasks(runKey, [stepTask(1, null)]), ...told]);
+          await apply(store, [
+            ...(became ? [creation(sampleRun(2), { copyOf: runKey })] : []),
+            { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: entry.dlqId, became },
+          ]);
+          assert.deepEqual(await due(store), []);
+          assert.deepEqual(await tasksOf(store), [stepTask(1, null)]);
+          const open = { kind: 'task-open', runKey, slot: CALLBACK_SLOT, messageId: 'msg_callback' } as const;
+          const late = { kind: 'record-step', runKey, step: sampleStep(7) } as const;
+          assert.deepEqual(await store.commit([unit([late], [open])]), [{ kind: 'task-gone' }]);
+        }),
+      );
+    }
+
+    test(
+      'knows from the run that its endpoint has a failure function, once that was noted',
+      withStore(open, async (store, underTest) => {
+        await apply(store, [creation(run), creation(sampleRun(2))]);
+        assert.equal((await store.loadRun({ runKey }))?.failureFunction, false);
+        await apply(store, [{ kind: 'note-failure-function', runKey }]);
+        const reopened = await underTest.reopen();
+        assert.equal((await reopened.loadRun({ runKey }))?.failureFunction, true);
+        assert.equal((await reopened.loadRun({ runKey: sampleRun(2).key }))?.failureFunction, false);
+      }),
+    );
+
+    test(
+      'of a run that is created with a failure function is known at once',
+      withStore(open, async (store) => {
+        const resumed = { ...run, failureFunction: true };
+        await apply(store, [creation(resumed, PAYLOAD)]);
+        assert.deepEqual(await store.loadRun({ runKey }), resumed);
+      }),
+    );
+  });
+
+  describe('invocations', () => {
+    const child = sampleRun(9);
+    const invoker = { runKey, slot: 4 };
+    const end = { kind: 'wake-invoker', childRunKey: child.key, at: T0 + 50 } as const;
+
+    test(
+      'the end of a run makes the task due that waits for it, and no other',
+      withStore(open, async (store) => {
+        const others = [invokeTask(1, null, 'ANOTHER'), waitTask(2, null, ['a'])];
+        await apply(store, [creation(run), ...putTasks(runKey, [...others, invokeTask(4, null, child.key)])]);
+        assert.deepEqual(await store.invokerOf({ childRunKey: child.key }), invoker);
+        assert.deepEqual(await due(store), []);
+        await apply(store, [creation(child), end]);
+        assert.deepEqual(await tasksOf(store), [...others, invokeTask(4, T0 + 50, child.key)]);
+        assert.equal(await store.nextDueAt({ after: 0 }), T0 + 50);
+        assert.deepEqual(await store.invokerOf({ childRunKey: child.key }), invoker);
+      }),
+    );
+
+    test(
+      'a run that nobody waits for wakes nobody',
+      withStore(open, async (store) => {
+        await apply(store, [creation(run), ...putTasks(runKey, [stepTask(1, null)])]);
+        await apply(store, [end]);
+        assert.deepEqual(await due(store), []);
+        assert.equal(await store.invokerOf({ childRunKey: child.key }), null);
+      }),
+    );
+
+    test(
+      'the task of a run that failed stays parked, and the run that was made from it is woken in its place',
+      withStore(open, async (store) => {
+        const task = invokeTask(4, null, child.key);
+        await apply(store, [creation(run), ...putTasks(runKey, [task]), { kind: 'park-tasks', runKey }, ...failure(run)]);
+        await apply(store, [end]);
+        assert.deepEqual(await due(store), []);
+        assert.equal(await store.invokerOf({ childRunKey: child.key }), null);
+        const resumed = sampleRun(2);
+        await apply(store, [creation(resumed), ...putTasks(resumed.key, [task]), end]);
+        assert.deepEqual(
+          (await due(store)).map(({ runKey, slot, dueAt }) => [runKey, slot, dueAt]),
+          [[resumed.key, 4, T0 + 50]],
+        );
+        assert.deepEqual(await store.invokerOf({ childRunKey: child.key }), { runKey: resumed.key, slot: 4 });
+      }),
+    );
+
+    test(
+      'the log names the runs that the steps of a run invoked, by step',
+      withStore(open, async (store) => {
+        const invoked = (n: number, stepId: number, parent: Run = run) =>
+          sampleRun(n, {
+            origin: {
+              kind: 'invoke',
+              runKey: parent.key,
+              workflowRunId: parent.workflowRunId,
+              workflowCreatedAt: parent.createdAt,
+              stepId,
+              stepName: `invoke ${stepId}`,
+              depth: 1,
+            },
+          });
+        const [late, early, foreign] = [invoked(2, 7), invoked(3, 5), invoked(4, 5, sampleRun(5))];
+        const resume = {
+          kind: 'resume',
+          runKey,
+          workflowRunId: run.workflowRunId,
+          workflowCreatedAt: run.createdAt,
+          dlqId: 'dlq_1',
+        } as const;
+        await apply(store, [
+          creation(run),
+          creation(sampleRun(6, { origin: resume })),
+          ...[late, early, foreign].map((c) => creation(c)),
+        ]);
+        await apply(store, [{ kind: 'end-run', runKey: late.key, outcome: { status: 'canceled' }, completedAt: T0 }]);
+        const reference = ({ key, workflowRunId, createdAt }: Run) => ({ runKey: key, workflowRunId, createdAt });
+        assert.deepEqual((await store.runHistory({ runKey }))?.invoked, [
+          { ...reference(early), stepId: 5, status: 'active' },
+          { ...reference(late), stepId: 7, status: 'canceled' },
+        ]);
+        assert.deepEqual((await store.runHistory({ runKey: early.key }))?.invoked, []);
+      }),
+    );
+  });
+}

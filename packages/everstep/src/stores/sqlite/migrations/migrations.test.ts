@@ -1,0 +1,112 @@
+/** A file as version 1 wrote it, row by row, opened by this version. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, before, describe, test } from 'node:test';
+import type { FlowControl } from '../../../engine/run.js';
+import type { Store } from '../../../ports/store.js';
+import {
+  advanceTask,
+  apply,
+  INSTANCE,
+  putTasks,
+  SETTINGS,
+  sampleRun,
+  sampleStep,
+  sleepTask,
+  stepTask,
+  T0,
+  waitTask,
+} from '../../conformance/samples.js';
+import { migrate } from '../connection.js';
+import { openSqliteStore } from '../index.js';
+import { initial } from './0001-initial.js';
+
+const flowControl: FlowControl = { key: 'it\'s "ünusual" ☃', parallelism: 2 };
+const [keyed, plain, failed] = [sampleRun(1, { settings: { flowControl } }), sampleRun(2), sampleRun(3)];
+
+function writeVersion1(file: string): void {
+  const database = new DatabaseSync(file);
+  migrate(database, file, [initial]);
+  const settings = (run: typeof keyed) => JSON.stringify({ ...SETTINGS, flowControl: run.settings.flowControl });
+  database.exec(`INSERT INTO tenant (seq, instance_id) VALUES (1, '${INSTANCE}')`);
+  const insertRun = database.prepare(
+    `INSERT INTO run (key, tenant, status, created_at, listed_at, workflow_run_id, dialect, workflow_url, caller_ip, settings, error)
+     VALUES (?, 1, ?, ?, ?, ?, 'native', ?, ?, ?, ?)`,
+  );
+  for (const run of [keyed, plain, failed]) {
+    const ended = run === failed;
+    const identity = [run.workflowRunId, run.workflowUrl, run.callerIp, settings(run)] as const;
+    insertRun.run(run.key, ended ? 'failed' : 'active', run.createdAt, run.createdAt, ...identity, ended ? 'no stock' : null);
+  }
+  const step = sampleStep(0);
+  database
+    .prepare(
+      `INSERT INTO step (run_seq, idx, step_id, name, type, message_id, first_of_group, concurrent, created_at, completed_at, out)
+       VALUES (2, 0, 1, ?, 'Run', ?, 1, 1, ?, ?, ?)`,
+    )
+    .run(step.name, step.messageId, step.createdAt, step.completedAt, step.out);
+  database.exec(`
+    INSERT INTO task VALUES (1, 0, 'advance', 'msg_advance_0', ${T0}, ${T0}, 0, NULL, NULL, NULL, NULL, NULL, NULL);
+    INSERT INTO task VALUES (1, 3, 'step', 'msg_task_3', ${T0 + 1}, ${T0}, 1, 'step 3', 1, 2, NULL, NULL, NULL);
+    INSERT INTO task VALUES (2, 2, 'sleep', 'msg_sleep_2', ${T0 + 2}, ${T0}, NULL, 'nap 2', 2, 1, 'SleepFor', 5000, ${T0 + 2});
+    INSERT INTO task VALUES (2, 4, 'step', 'msg_task_4', ${T0 + 3}, ${T0}, 1, 'step 4', 1, 2, NULL, NULL, NULL);
+    INSERT INTO task VALUES (3, 1, 'step', 'msg_task_1', NULL, ${T0}, 1, 'step 1', 1, 2, NULL, NULL, NULL);
+  `);
+  database.close();
+}
+
+let directory = '';
+let store: Store;
+before(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'everstep-migrations-'));
+  const file = join(directory, 'version-1.db');
+  writeVersion1(file);
+  store = await openSqliteStore({ file });
+});
+after(async () => {
+  await store.close();
+  await rm(directory, { recursive: true });
+});
+
+describe('a file of version 1', () => {
+  test('has its runs, with their journals and tasks, as they were', async () => {
+    const tasks = new Map([advanceTask(T0), stepTask(3, T0 + 1)].map((task) => [task.slot, task]));
+    assert.deepEqual(await store.loadRun({ runKey: keyed.key }), { ...keyed, known: 4, quietAt: -1, tasks });
+    const loaded = await store.loadRun({ runKey: plain.key });
+    assert.deepEqual([...(loaded?.tasks.values() ?? [])], [sleepTask(2, T0 + 2, T0 + 2), stepTask(4, T0 + 3)]);
+    assert.deepEqual(await store.loadJournal({ runKey: plain.key, from: 0 }), [sampleStep(0)]);
+    const history = await store.runHistory({ runKey: failed.key });
+    assert.deepEqual([history?.run.error, history?.tasks], ['no stock', [stepTask(1, null)]]);
+    assert.deepEqual([history?.invoked, history?.keptEvents], [[], []]);
+  });
+
+  test('has its due tasks held by the keys of their runs', async () => {
+    const due = await store.dueTasks({ before: T0 + 1000, after: null, limit: 100 });
+    assert.deepEqual(
+      due.map(({ runKey, slot, kind, flowControlKey }) => ({ runKey, slot, kind, flowControlKey })),
+      [
+        { runKey: keyed.key, slot: 0, kind: 'advance', flowControlKey: flowControl.key },
+        { runKey: keyed.key, slot: 3, kind: 'step', flowControlKey: flowControl.key },
+        { runKey: plain.key, slot: 2, kind: 'sleep', flowControlKey: null },
+        { runKey: plain.key, slot: 4, kind: 'step', flowControlKey: null },
+      ],
+    );
+    assert.deepEqual([due[0]?.instanceId, due[0]?.workflowUrl], [INSTANCE, keyed.workflowUrl]);
+  });
+
+  test('has runs that can wait for events from now on', async () => {
+    await apply(store, [
+      ...putTasks(plain.key, [waitTask(5, T0 + 9, ['paid'])]),
+      { kind: 'note-failure-function', runKey: plain.key },
+    ]);
+    const waiters = await store.listWaiters({ instanceId: INSTANCE, eventId: 'paid', after: null, limit: 9 });
+    assert.deepEqual(
+      waiters.map(({ runKey, slot }) => ({ runKey, slot })),
+      [{ runKey: plain.key, slot: 5 }],
+    );
+    assert.equal((await store.loadRun({ runKey: plain.key }))?.failureFunction, true);
+  });
+});
