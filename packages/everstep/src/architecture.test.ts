@@ -31,7 +31,7 @@ const ANSWERS = 'everstep/src/answers';
 const inEverstep = (...areas: string[]): string[] => areas.map((area) => `everstep/src/${area}`);
 
 const DIRECTIONS: readonly DirectionRule[] = [
-  { area: ENGINE, may: [LIMITS_FILE, PROTOCOL, 'jsep'], because: 'decisions are a pure function of what is passed in' },
+  { area: ENGINE, may: [LIMITS_FILE, PROTOCOL, 'jsep', 'croner'], because: 'decisions are a pure function of what is passed in' },
   { area: PORTS, may: [`types ${ENGINE}`, PROTOCOL], because: 'a port says what is needed, in the terms of the engine' },
   {
     area: 'everstep/src/runtime',

@@ -1,0 +1,102 @@
+/** Schedules: how one is made and changed, and what its tick starts. */
+import { nextTickMs } from './cron.js';
+import { type DecisionContext, newId } from './ids.js';
+import type { Schedule } from './run.js';
+import { type Started, startRun } from './start.js';
+import type { CommitUnit } from './writes.js';
+
+/** A validated request for a schedule. */
+export interface ScheduleRequest
+  extends Pick<
+    Schedule,
+    'instanceId' | 'dialect' | 'cron' | 'timeZone' | 'workflowUrl' | 'payload' | 'settings' | 'delayMs' | 'callerIp'
+  > {
+  /** Replaces the schedule of this id; null lets the engine make one. */
+  readonly scheduleId: string | null;
+}
+
+export interface ScheduleDecision {
+  readonly schedule: Schedule;
+  readonly unit: CommitUnit;
+}
+
+const putting = (schedule: Schedule): ScheduleDecision => ({
+  schedule,
+  unit: { guards: [], writes: [{ kind: 'put-schedule', schedule }] },
+});
+
+const sameTimes = (a: Pick<Schedule, 'cron' | 'timeZone'>, b: Pick<Schedule, 'cron' | 'timeZone'>): boolean =>
+  a.cron === b.cron && a.timeZone === b.timeZone;
+
+/**
+ * A new schedule, or one in the place of `existing`: that keeps its creation and what it did, and stays paused if it was.
+ * When its times are the same its next tick stays too, so that a tick which is due at this very moment is not lost.
+ */
+export function createSchedule(request: ScheduleRequest, existing: Schedule | null, context: DecisionContext): ScheduleDecision {
+  const { cron, timeZone } = request;
+  const paused = existing?.paused ?? false;
+  const planned = existing && sameTimes(existing, request) ? existing.nextAt : null;
+  return putting({
+    scheduleId: request.scheduleId ?? newId('sch', context),
+    instanceId: request.instanceId,
+    dialect: request.dialect,
+    cron,
+    timeZone,
+    workflowUrl: request.workflowUrl,
+    payload: request.payload,
+    settings: request.settings,
+    delayMs: request.delayMs,
+    callerIp: request.callerIp,
+    paused,
+    createdAt: existing?.createdAt ?? context.now,
+    nextAt: paused ? null : (planned ?? nextTickMs(cron, timeZone, context.now)),
+    lastFiredAt: existing?.lastFiredAt ?? null,
+    lastRunId: existing?.lastRunId ?? null,
+  });
+}
+
+/** Null when it is so already. A schedule that is resumed ticks next at its next time from now: what it missed is left out. */
+export function pauseSchedule(schedule: Schedule, paused: boolean, context: DecisionContext): ScheduleDecision | null {
+  if (schedule.paused === paused) return null;
+  const nextAt = paused ? null : nextTickMs(schedule.cron, schedule.timeZone, context.now);
+  return putting({ ...schedule, paused, nextAt });
+}
+
+export interface Fired extends ScheduleDecision {
+  readonly started: Started;
+}
+
+/**
+ * The tick that is due starts a run. The run and the move to the next tick are one unit, guarded by this tick, so no tick
+ * starts two. The next one is later than now: of ticks that were missed, while the service was down for instance, one run is made.
+ */
+export function fireSchedule(schedule: Schedule, context: DecisionContext): Fired | null {
+  const { instanceId, scheduleId, nextAt: tickAt } = schedule;
+  if (tickAt === null || tickAt > context.now) return null;
+  const started = startRun(
+    {
+      instanceId,
+      dialect: schedule.dialect,
+      workflowUrl: schedule.workflowUrl,
+      payload: schedule.payload,
+      settings: schedule.settings,
+      callerIp: schedule.callerIp,
+      workflowRunId: null,
+      notBefore: tickAt + schedule.delayMs,
+      deduplicationId: null,
+      origin: { kind: 'schedule', scheduleId },
+    },
+    context,
+  );
+  const moved: Schedule = {
+    ...schedule,
+    nextAt: nextTickMs(schedule.cron, schedule.timeZone, context.now),
+    lastFiredAt: context.now,
+    lastRunId: started.run.workflowRunId,
+  };
+  const unit: CommitUnit = {
+    guards: [{ kind: 'schedule-due', instanceId, scheduleId, nextAt: tickAt }, ...started.unit.guards],
+    writes: [...started.unit.writes, { kind: 'put-schedule', schedule: moved }],
+  };
+  return { schedule: moved, started, unit };
+}
