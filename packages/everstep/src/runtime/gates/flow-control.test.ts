@@ -244,6 +244,25 @@ test('a limit that a trigger brought while the key was paused is in the store, t
   assert.deepEqual([world.store.keys.get('k')?.parallelism, world.store.keys.get('k')?.paused], [2, true]);
 });
 
+test('a window that has ended is not made longer by a longer period', async () => {
+  const world = new GateWorld();
+  world.endpoint = answersIn(() => 1);
+  await world.trigger({ key: 'k', rate: 2, periodMs: 100 });
+  world.offer('k');
+  await world.pass(150);
+  await world.trigger({ key: 'k', rate: 2, periodMs: 200 });
+  await world.pass(30);
+  const begin = world.now;
+  world.offer('k');
+  await world.pass(30);
+  world.offerMany(2, 'k');
+  await world.pass(300);
+  assert.deepEqual(
+    world.starts.slice(1).map(({ at }) => at - begin),
+    [0, 30, 200],
+  );
+});
+
 test('a window that is reset ends at once', async () => {
   const world = new GateWorld();
   await world.trigger({ key: 'k', rate: 1, periodMs: 60_000 });

@@ -109,6 +109,8 @@ export class FlowKey {
   /** What a person set. It takes effect on what waits, too. */
   set(limits: Limits): void {
     const { parallelism, rate, periodMs, paused, pinned } = limits;
+    // A window that has ended is not made longer by a longer period.
+    if (this.rate) this.window = runningWindow(this.window, this.rate, this.surroundings.now());
     this.limits = { parallelism, rate, periodMs, paused, pinned };
     this.known = true;
     if (rate === null) this.endWindow();
