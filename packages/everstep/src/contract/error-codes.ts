@@ -23,6 +23,7 @@ export const ERROR_CODES = Object.freeze({
   'run-id-taken': { status: 409, about: 'An active run already has this id.' },
   'run-not-active': { status: 409, about: 'The run has ended, so it cannot be canceled or notified any more.' },
   'too-many-events': { status: 409, about: 'The run has as many events kept for it as it may.' },
+  'too-many-schedules': { status: 409, about: 'The queue instance has as many schedules as it may.' },
   'callback-not-possible': { status: 409, about: 'The failure callback is in no state that allows this, or there is none.' },
   'body-too-large': { status: 413, about: 'The body is over the limit.' },
   'url-too-long': { status: 414, about: 'The request URL is over the limit.' },

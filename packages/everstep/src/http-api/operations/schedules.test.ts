@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { LIMITS } from '../../config/limits.js';
 import type { ScheduleEntry } from '../../contract/schedules.js';
 import { ApiWorld } from '../testing/api-world.js';
 
@@ -101,4 +102,20 @@ test('a schedule is paused, resumed and deleted', async () => {
   assert.deepEqual((await world.call('GET', '/v2/schedules', { headers })).body, []);
   assert.deepEqual((await world.call('DELETE', `/v2/schedules/${id}`)).body, { deleted: 1 });
   assert.equal((await world.call('DELETE', `/v2/schedules/${id}`)).status, 404);
+});
+
+test('there are so many schedules and no more, but one of them may be replaced', async () => {
+  const full = await ApiWorld.open();
+  const headers = { 'svc-cron': '0 9 * * *', 'svc-schedule-id': 'there' };
+  const put = (more: Record<string, string>) =>
+    full.call('POST', '/v2/schedules/http://w.test/ok', { headers: { ...headers, ...more } });
+  assert.equal((await put({})).status, 200);
+  const [schedule] = await full.store.listSchedules({ instanceId: 'qi_1' });
+  assert.ok(schedule);
+  full.store.listSchedules = async () => Array.from({ length: LIMITS.maxSchedules }, () => schedule);
+  const refused = await put({ 'svc-schedule-id': 'one more' });
+  assert.deepEqual([refused.status, refused.headers['svc-error-code']], [409, 'too-many-schedules']);
+  assert.match(refused.body.error, /10000 are the most/);
+  assert.equal((await put({})).status, 200);
+  await full.close();
 });

@@ -4,7 +4,7 @@ import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { DeletedSchedule, ScheduleEntry, ScheduleList, ScheduleReference } from '../../contract/schedules.js';
 import { parseCron } from '../../engine/cron.js';
-import { answer, type Operation, operation, type RequestContext } from '../operation.js';
+import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../operation.js';
 import { shown } from '../parameters/unacceptable.js';
 import { Text } from '../parameters/values.js';
 import { presentSchedule } from '../presenters/schedule.js';
@@ -34,6 +34,14 @@ function cronOf(headers: ScheduleHeaders, { dialect }: RequestContext): { readon
   return { cron: parsed.cron, timeZone: parsed.timeZone };
 }
 
+/** Throws ApiError when there is no room for one more. One that is replaced takes none. */
+async function checkRoom({ store }: ApiContext, instanceId: string, scheduleId: string | null): Promise<void> {
+  if (scheduleId !== null && (await store.findSchedule({ instanceId, scheduleId }))) return;
+  const { length } = await store.listSchedules({ instanceId });
+  if (length < LIMITS.maxSchedules) return;
+  throw new ApiError('too-many-schedules', `there are ${length} schedules, and ${LIMITS.maxSchedules} are the most; delete some`);
+}
+
 const createSchedule = operation({
   operationId: 'createSchedule',
   tag: TAG,
@@ -52,22 +60,25 @@ const createSchedule = operation({
   headerFamilies: TRIGGER_FAMILIES,
   body: { kind: 'bytes', description: 'Payload of the runs: any bytes, of any content type.' },
   responses: { 200: ScheduleReference },
-  errors: ['bad-header', 'bad-url', 'bad-expression', 'blocked-address', 'body-too-large'],
+  errors: ['bad-header', 'bad-url', 'bad-expression', 'blocked-address', 'body-too-large', 'too-many-schedules'],
   async handle({ headers, carried, body, request }, context, { instanceId }) {
     const destination = destinationOf(request.target, SCHEDULE_PATH);
     const workflowUrl = workflowUrlOf({ destination, destinationName: 'the workflow URL' });
     checkDestination(workflowUrl, null, context, request);
-    const schedule = await context.service.putSchedule({
+    const scheduleId = headers['Schedule-Id'] ?? null;
+    const command = {
       instanceId,
       dialect: request.dialect.name,
-      scheduleId: headers['Schedule-Id'] ?? null,
+      scheduleId,
       ...cronOf(headers, request),
       workflowUrl,
       payload: { body, contentType: stringOrNull(request.headers['content-type']), forwardHeaders: carried[FORWARD] ?? {} },
       settings: settingsOf({ headers, carried }, context, request),
       delayMs: headers.Delay ?? 0,
       callerIp: request.callerIp,
-    });
+    };
+    await checkRoom(context, instanceId, scheduleId);
+    const schedule = await context.service.putSchedule(command);
     return answer(200, { scheduleId: schedule.scheduleId });
   },
 });
