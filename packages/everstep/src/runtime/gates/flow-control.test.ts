@@ -131,6 +131,22 @@ test('keys that wait for room at one destination take turns', async () => {
   for (const at of [0, 3, 6]) assert.deepEqual(keys.slice(at, at + 3).sort(), ['a', 'b', 'c']);
 });
 
+test('room that was kept for a start that is not made after all goes to the next key', async () => {
+  const world = new GateWorld();
+  world.placesPerOrigin = 1;
+  await world.trigger({ key: 'a', rate: 10, periodMs: 1_000 });
+  await world.trigger({ key: 'b', rate: 10, periodMs: 1_000 });
+  for (const key of ['a', 'b']) await status(world, key);
+  world.store.latencyMs = () => 5;
+  world.offerMany(1, 'a');
+  await world.pass(1);
+  world.offerMany(1, 'b');
+  await world.pass(1);
+  world.gates.withdraw({ runKey: 'r0', slot: 0 });
+  await world.pass(100);
+  assert.deepEqual(world.startedRuns, ['r1']);
+});
+
 test('limits that a trigger brings take effect on what waits: more, fewer, other ones', async () => {
   const world = new GateWorld();
   await world.trigger({ key: 'k', parallelism: 1 });
