@@ -105,6 +105,10 @@ export const LIMITS = Object.freeze({
   maxConnectionsPerHost: 256,
   /** While other steps of a run are out, its code is moved on at most this often. */
   advanceCoalesceMs: 20,
+  /** How often runs that need not be kept any longer are looked for. */
+  retentionEveryMs: 5 * MINUTE_MS,
+  /** Runs that are removed in one transaction. */
+  retentionBatch: 200,
   signatureLifetimeS: 300,
 });
 

@@ -1,0 +1,258 @@
+/** Retention on a real store in memory; the clock stands until a test moves it. */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { createVirtualClock, type VirtualClock } from '../clock/virtual-clock.js';
+import { DEFAULT_INSTANCE_SETTINGS, type RetentionSettings } from '../engine/run.js';
+import type { Log } from '../ports/log.js';
+import type { RemovalQuery, Store } from '../ports/store.js';
+import { apply, creation, failure, INSTANCE, OTHER_INSTANCE, sampleRun, T0 } from '../stores/conformance/samples.js';
+import { openSqliteStore } from '../stores/sqlite/index.js';
+import { Retention } from './retention.js';
+import { inARow, noMessages, publicUrl, quiet, random, ScriptedCaller, SETTINGS, StandingClock } from './runtime.fixture.js';
+import { createRuntime, type Runtime } from './runtime.js';
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+
+/** A store with two instances. */
+async function openStore(t: TestContext): Promise<Store> {
+  const store = await openSqliteStore({ file: ':memory:' });
+  t.after(() => store.close());
+  for (const instanceId of [INSTANCE, OTHER_INSTANCE]) {
+    const keys = { currentSigningKey: `${instanceId}-a`, nextSigningKey: `${instanceId}-b` };
+    await store.accounts.createInstance({ instanceId, region: 'eu-central-1', name: instanceId, createdAt: T0, ...keys });
+  }
+  return store;
+}
+
+async function keep(store: Store, rules: Partial<RetentionSettings>, instanceId = INSTANCE): Promise<void> {
+  const retention = { ...DEFAULT_INSTANCE_SETTINGS.retention, ...rules };
+  const settings = { ...DEFAULT_INSTANCE_SETTINGS, retention };
+  await apply(store, [{ kind: 'set-instance-settings', instanceId, settings }]);
+}
+
+const after = (days: number) => ({ maxAgeMs: days * DAY_MS, maxCount: null });
+const atMost = (count: number) => ({ maxAgeMs: null, maxCount: count });
+
+type How = 'succeeded' | 'canceled' | 'dead-letter' | 'active';
+
+/** A run whose number is in its id, created a second after the one before it, and ended as it says. */
+async function addRun(store: Store, n: number, how: How = 'succeeded', instanceId = INSTANCE): Promise<void> {
+  const run = sampleRun(n, { instanceId, createdAt: T0 + n * 1000 });
+  const { key: runKey, createdAt: completedAt } = run;
+  if (how === 'dead-letter') return apply(store, [creation(run), ...failure(run)]);
+  if (how === 'active') return apply(store, [creation(run)]);
+  const outcome = how === 'canceled' ? { status: how } : { status: how, result: null };
+  return apply(store, [creation(run), { kind: 'end-run', runKey, outcome, completedAt }]);
+}
+
+async function statuses(store: Store, instanceId = INSTANCE): Promise<readonly string[]> {
+  const page = { instanceId, filter: {}, order: 'oldest-first', after: null, horizon: null, limit: 1000 } as const;
+  return (await store.listRuns(page)).items.map(({ status }) => status);
+}
+
+function retentionOf(store: Store, clock = new StandingClock(), log: Log = quiet): Retention {
+  return new Retention({ store, clock, log });
+}
+
+test('nothing is removed unless the instance has said so', async (t) => {
+  const store = await openStore(t);
+  for (const [n, how] of (['succeeded', 'canceled', 'dead-letter', 'active'] as const).entries()) await addRun(store, n, how);
+  const clock = new StandingClock();
+  clock.move(10_000 * DAY_MS);
+  await retentionOf(store, clock).sweep();
+  assert.deepEqual(await statuses(store), ['succeeded', 'canceled', 'failed', 'active']);
+});
+
+test('what ended long enough ago goes, each state by its own rule; what is active stays', async (t) => {
+  const store = await openStore(t);
+  for (const [n, how] of (['succeeded', 'canceled', 'dead-letter', 'active'] as const).entries()) {
+    await addRun(store, n, how);
+    await addRun(store, n + 10, how, OTHER_INSTANCE);
+  }
+  await keep(store, { succeeded: after(1), canceled: after(2), deadLetter: after(3) });
+  const clock = new StandingClock();
+  const retention = retentionOf(store, clock);
+  const left: (readonly string[])[] = [];
+  clock.move(MINUTE_MS);
+  for (let day = 0; day < 4; day++) {
+    await retention.sweep();
+    left.push(await statuses(store));
+    clock.move(DAY_MS);
+  }
+  assert.deepEqual(left, [
+    ['succeeded', 'canceled', 'failed', 'active'],
+    ['canceled', 'failed', 'active'],
+    ['failed', 'active'],
+    ['active'],
+  ]);
+  assert.deepEqual(await statuses(store, OTHER_INSTANCE), ['succeeded', 'canceled', 'failed', 'active']);
+});
+
+test('the newest so many stay', async (t) => {
+  const store = await openStore(t);
+  for (let n = 0; n < 9; n++) await addRun(store, n, n % 3 === 0 ? 'canceled' : 'succeeded');
+  await keep(store, { succeeded: atMost(2) });
+  await retentionOf(store).sweep();
+  assert.deepEqual(await statuses(store), ['canceled', 'canceled', 'canceled', 'succeeded', 'succeeded']);
+});
+
+test('it looks at the start and then every few minutes, until it is stopped', async (t) => {
+  const store = await openStore(t);
+  await keep(store, { succeeded: atMost(0) });
+  const clock = new StandingClock();
+  const retention = retentionOf(store, clock);
+  await addRun(store, 0);
+  retention.start();
+  await retention.settled();
+  assert.deepEqual(await statuses(store), []);
+  await addRun(store, 1);
+  clock.move(4 * MINUTE_MS);
+  await retention.settled();
+  assert.deepEqual(await statuses(store), ['succeeded']);
+  for (let n = 2; n < 4; n++) {
+    clock.move(5 * MINUTE_MS);
+    await retention.settled();
+    assert.deepEqual(await statuses(store), []);
+    await addRun(store, n);
+  }
+  await retention.stop();
+  clock.move(60 * MINUTE_MS);
+  await retention.settled();
+  assert.deepEqual(await statuses(store), ['succeeded']);
+});
+
+test('it removes a batch at a time and lets others go on in between, then gives space back likewise', async (t) => {
+  const store = await openStore(t);
+  for (let n = 0; n < 450; n++) await addRun(store, n);
+  await keep(store, { succeeded: atMost(10) });
+  let turns = 0;
+  let counting = true;
+  const count = () => {
+    turns++;
+    if (counting) setImmediate(count);
+  };
+  setImmediate(count);
+  const steps: { readonly what: string; readonly turn: number }[] = [];
+  const [limits, removed] = [new Set<number>(), [] as number[]];
+  let space = 3;
+  const watched: Store = {
+    ...store,
+    async removeEndedRuns(query: RemovalQuery) {
+      steps.push({ what: 'remove', turn: turns });
+      limits.add(query.limit);
+      removed.push(await store.removeEndedRuns(query));
+      return removed.at(-1) ?? 0;
+    },
+    async releaseSpace() {
+      steps.push({ what: 'release', turn: turns });
+      return space-- > 0;
+    },
+  };
+  await retentionOf(watched).sweep();
+  counting = false;
+  assert.deepEqual([...limits], [200]);
+  assert.deepEqual([removed.reduce((sum, n) => sum + n, 0), removed.at(-1)], [440, 0]);
+  assert.equal(steps.filter(({ what }) => what === 'release').length, 4);
+  for (const [at, { what, turn }] of steps.entries()) {
+    const next = steps[at + 1];
+    if (next?.what !== what) continue;
+    assert.ok(next.turn - turn >= 20, `${next.turn - turn} turns after ${what} ${at}`);
+  }
+});
+
+test('what fails is logged, holds up no other instance, and is tried again at the next time', async (t) => {
+  const store = await openStore(t);
+  await addRun(store, 0);
+  await addRun(store, 1, 'succeeded', OTHER_INSTANCE);
+  await keep(store, { succeeded: atMost(0) });
+  await keep(store, { succeeded: atMost(0) }, OTHER_INSTANCE);
+  let isFaulty = true;
+  const faulty: Store = {
+    ...store,
+    async removeEndedRuns(query) {
+      if (isFaulty && query.instanceId === INSTANCE) throw new Error('the disk is full');
+      return store.removeEndedRuns(query);
+    },
+  };
+  const errors: string[] = [];
+  const log: Log = { ...quiet, error: ({ instanceId, error }) => errors.push(`${instanceId}: ${error}`) };
+  const clock = new StandingClock();
+  const retention = retentionOf(faulty, clock, log);
+  retention.start();
+  await retention.settled();
+  assert.deepEqual(errors, [`${INSTANCE}: Error: the disk is full`]);
+  assert.deepEqual([await statuses(store), await statuses(store, OTHER_INSTANCE)], [['succeeded'], []]);
+  isFaulty = false;
+  clock.move(5 * MINUTE_MS);
+  await retention.settled();
+  assert.deepEqual([errors.length, await statuses(store)], [1, []]);
+  await retention.stop();
+});
+
+test('a sweep that is stopped ends after the step that is under way', async (t) => {
+  const store = await openStore(t);
+  for (let n = 0; n < 450; n++) await addRun(store, n);
+  await keep(store, { succeeded: atMost(0) });
+  let steps = 0;
+  let stopping: Promise<void> | undefined;
+  const watched: Store = {
+    ...store,
+    async removeEndedRuns(query) {
+      steps++;
+      stopping ??= retention.stop();
+      return store.removeEndedRuns(query);
+    },
+  };
+  const retention = retentionOf(watched);
+  retention.start();
+  await retention.settled();
+  await stopping;
+  assert.equal(steps, 1);
+  assert.equal((await statuses(store)).length, 250);
+});
+
+test('one sweep goes on at a time', async (t) => {
+  const store = await openStore(t);
+  let [asked, atOnce, most] = [0, 0, 0];
+  const watched: Store = {
+    ...store,
+    async instanceSettings(query) {
+      asked++;
+      most = Math.max(most, ++atOnce);
+      await new Promise((resolve) => setImmediate(resolve));
+      atOnce--;
+      return store.instanceSettings(query);
+    },
+  };
+  const retention = retentionOf(watched);
+  await Promise.all([retention.sweep(), retention.sweep(), retention.sweep()]);
+  assert.deepEqual([asked, most], [2, 1]);
+});
+
+test('when a virtual clock has been moved, what is too old by then is gone', async (t) => {
+  const store = await openStore(t);
+  await keep(store, { succeeded: after(7) });
+  const base = new StandingClock();
+  const clock: VirtualClock = createVirtualClock({ base, quiet: () => runtime.idle(), maxInstants: 1000, quietTimeoutMs: 1000 });
+  const options = { store, clock, upkeepClock: clock.upkeep, random, messageSender: noMessages, log: quiet, publicUrl };
+  const runtime: Runtime = createRuntime({ ...options, stepCaller: new ScriptedCaller(inARow(1)) });
+  await runtime.start();
+  await runtime.trigger({
+    instanceId: INSTANCE,
+    dialect: 'native',
+    workflowUrl: 'http://app/flow',
+    payload: { body: new Uint8Array(), contentType: null, forwardHeaders: {} },
+    settings: SETTINGS,
+    callerIp: '127.0.0.1',
+    workflowRunId: null,
+    notBefore: null,
+    deduplicationId: null,
+  });
+  await clock.move({ byMs: 6 * DAY_MS });
+  assert.deepEqual(await statuses(store), ['succeeded']);
+  const moved = await clock.move({ byMs: 2 * DAY_MS });
+  assert.equal(moved.kind, 'moved');
+  assert.deepEqual(await statuses(store), []);
+  await runtime.stop({ graceMs: 10 });
+});

@@ -1,0 +1,130 @@
+/**
+ * Removes runs that ended and need not be kept any longer, as the settings of
+ * their instance say, and gives the space back. It goes in small steps and
+ * lets everything else go on in between; what it does not get done, for
+ * instance because the disk fails, is left for the next time.
+ */
+import { LIMITS } from '../config/limits.js';
+import { DEFAULT_INSTANCE_SETTINGS, type RetentionRule, type RetentionSettings, type RetentionState } from '../engine/run.js';
+import type { Clock } from '../ports/clock.js';
+import type { Log } from '../ports/log.js';
+import type { RemovalQuery, Store } from '../ports/store.js';
+
+/** Turns of the event loop that are left to others after each step: few when nothing goes on, long ones when much does. */
+const TURNS_BETWEEN_STEPS = 32;
+/** Dead letters first: their runs need not be looked at again as failed ones. */
+const STATES: readonly RetentionState[] = ['deadLetter', 'failed', 'canceled', 'succeeded'];
+
+export interface RetentionOptions {
+  readonly store: Pick<Store, 'removeEndedRuns' | 'releaseSpace' | 'instanceSettings'> & {
+    readonly accounts: Pick<Store['accounts'], 'listInstances'>;
+  };
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export class Retention {
+  private readonly options: RetentionOptions;
+  private cancelTimer: () => void = () => {};
+  private sweeping: Promise<void> | null = null;
+  private stopped = false;
+
+  constructor(options: RetentionOptions) {
+    this.options = options;
+  }
+
+  /** Sweeps now and every few minutes from then on; does not wait for it. */
+  start(): void {
+    this.next();
+  }
+
+  /** Resolves when the step that is under way is done. */
+  async stop(): Promise<void> {
+    this.stopped = true;
+    this.cancelTimer();
+    await this.sweeping;
+  }
+
+  /** Whether no sweep is under way. */
+  get idle(): boolean {
+    return this.sweeping === null;
+  }
+
+  /** Resolves when the sweep that is under way is done. */
+  async settled(): Promise<void> {
+    await this.sweeping;
+  }
+
+  /** Removes all that may go now. Never rejects; one that is under way is joined. */
+  sweep(): Promise<void> {
+    this.sweeping ??= this.sweepAll()
+      .catch((error: unknown) => this.report(error, {}))
+      .finally(() => {
+        this.sweeping = null;
+      });
+    return this.sweeping;
+  }
+
+  private next(): void {
+    if (this.stopped) return;
+    const { clock } = this.options;
+    void this.sweep();
+    // From one beginning to the next: a sweep that takes longer is joined.
+    this.cancelTimer = clock.setTimer(clock.now() + LIMITS.retentionEveryMs, () => this.next());
+  }
+
+  private async sweepAll(): Promise<void> {
+    const { store, log } = this.options;
+    for (const { instanceId } of await store.accounts.listInstances()) {
+      if (this.stopped) return;
+      try {
+        const settings = (await store.instanceSettings({ instanceId })) ?? DEFAULT_INSTANCE_SETTINGS;
+        const removed = await this.sweepInstance(instanceId, settings.retention);
+        if (removed > 0) log.info({ instanceId, removed }, 'runs that need not be kept any longer are removed');
+      } catch (error) {
+        this.report(error, { instanceId });
+      }
+    }
+    // Also what an earlier sweep freed and did not get to give back.
+    while (!this.stopped && (await store.releaseSpace())) await this.letOthersGoOn();
+  }
+
+  private async sweepInstance(instanceId: string, retention: RetentionSettings): Promise<number> {
+    let removed = 0;
+    for (const state of STATES) {
+      const query = removalOf(instanceId, state, retention[state], this.options.clock.now());
+      if (!query) continue;
+      for (let more = true; more && !this.stopped; ) {
+        const count = await this.options.store.removeEndedRuns(query);
+        removed += count;
+        more = count > 0;
+        if (more) await this.letOthersGoOn();
+      }
+    }
+    return removed;
+  }
+
+  private async letOthersGoOn(): Promise<void> {
+    const { clock } = this.options;
+    for (let turn = 0; turn < TURNS_BETWEEN_STEPS && !this.stopped; turn++) {
+      await new Promise<void>((resolve) => clock.endOfTurn(resolve));
+    }
+  }
+
+  private report(error: unknown, about: { readonly instanceId?: string }): void {
+    this.options.log.error({ ...about, error: String(error) }, 'runs could not be removed; trying again at the next time');
+  }
+}
+
+/** Null when the rule keeps everything. */
+function removalOf(instanceId: string, state: RetentionState, rule: RetentionRule, now: number): RemovalQuery | null {
+  const { maxAgeMs, maxCount } = rule;
+  if (maxAgeMs === null && maxCount === null) return null;
+  return {
+    instanceId,
+    state,
+    endedBefore: maxAgeMs === null ? null : now - maxAgeMs,
+    keepNewest: maxCount,
+    limit: LIMITS.retentionBatch,
+  };
+}

@@ -1,0 +1,380 @@
+/** Schedules, driven on a real store in memory. The bench's clock stands at 15 January 2027, 08:00 UTC. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createVirtualClock, type VirtualClock } from '../clock/virtual-clock.js';
+import type { Clock } from '../ports/clock.js';
+import type { RunRecord, Store } from '../ports/store.js';
+import { openSqliteStore } from '../stores/sqlite/index.js';
+import {
+  type Bench,
+  inARow,
+  noMessages,
+  publicUrl,
+  quiet,
+  random,
+  ScriptedCaller,
+  SETTINGS,
+  StandingClock,
+  settle,
+  withRuntime,
+} from './runtime.fixture.js';
+import { createRuntime, type Runtime } from './runtime.js';
+import type { ScheduleCommand } from './workflow-service.js';
+
+const INSTANCE = 'qi_1';
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+const START = Date.UTC(2027, 0, 15, 8);
+
+const command = (more: Partial<ScheduleCommand> = {}): ScheduleCommand => ({
+  instanceId: INSTANCE,
+  dialect: 'native',
+  scheduleId: null,
+  cron: '0 * * * *',
+  timeZone: 'UTC',
+  workflowUrl: 'http://app/flow',
+  payload: { body: new TextEncoder().encode('{"n":1}'), contentType: 'application/json', forwardHeaders: { 'x-a': 'b' } },
+  settings: SETTINGS,
+  delayMs: 0,
+  callerIp: '127.0.0.1',
+  ...more,
+});
+const id = (scheduleId: string) => ({ instanceId: INSTANCE, scheduleId });
+
+async function runsIn(store: Store): Promise<readonly RunRecord[]> {
+  const page = { instanceId: INSTANCE, filter: {}, order: 'oldest-first', after: null, horizon: null, limit: 1000 } as const;
+  return (await store.listRuns(page)).items;
+}
+const sourceOf = ({ origin }: RunRecord): string | null => (origin?.kind === 'schedule' ? origin.scheduleId : null);
+
+async function pass(bench: Bench, ms: number): Promise<void> {
+  await settle();
+  bench.clock.move(ms);
+  await settle();
+}
+
+const caller = () => new ScriptedCaller(inARow(1));
+
+test('each tick starts a run with the payload and the settings of the schedule', async () => {
+  const endpoint = caller();
+  await withRuntime(endpoint, async (bench) => {
+    const { scheduleId, nextAt, createdAt } = await bench.runtime.putSchedule(
+      command({ settings: { ...SETTINGS, labels: ['a'] } }),
+    );
+    assert.deepEqual([nextAt, createdAt], [START + HOUR_MS, START]);
+    await pass(bench, HOUR_MS - 1);
+    assert.deepEqual(await runsIn(bench.store), []);
+    await pass(bench, 1);
+    const [run, ...others] = await runsIn(bench.store);
+    assert.ok(run);
+    assert.deepEqual(others, []);
+    assert.deepEqual(run.origin, { kind: 'schedule', scheduleId });
+    assert.deepEqual([run.createdAt, run.workflowUrl, run.settings.labels], [START + HOUR_MS, 'http://app/flow', ['a']]);
+    assert.equal(run.status, 'succeeded');
+    const [call] = endpoint.calls;
+    const headers = { 'x-a': 'b' };
+    const body = { encoding: 'utf8', data: '{"n":1}' };
+    assert.deepEqual(call?.request.input, { body, contentType: 'application/json', headers });
+    assert.deepEqual(call?.forwardHeaders, headers);
+    const schedule = await bench.store.findSchedule(id(scheduleId));
+    assert.deepEqual(
+      [schedule?.lastFiredAt, schedule?.lastRunId, schedule?.nextAt],
+      [START + HOUR_MS, run.workflowRunId, START + 2 * HOUR_MS],
+    );
+    await pass(bench, HOUR_MS);
+    assert.equal((await runsIn(bench.store)).length, 2);
+  });
+});
+
+test('schedules that tick at the same time all start a run; others tick in the order of their times', async () => {
+  await withRuntime(caller(), async (bench) => {
+    const { putSchedule } = bench.runtime;
+    await putSchedule(command({ scheduleId: 'late', cron: '30 8 * * *' }));
+    for (let n = 0; n < 45; n++) await putSchedule(command({ scheduleId: `same-${n}`, cron: '10 8 * * *' }));
+    await putSchedule(command({ scheduleId: 'early', cron: '5 8 * * *' }));
+    // The service slept: all of it is due at once.
+    await pass(bench, HOUR_MS);
+    const sources = (await runsIn(bench.store)).map(sourceOf);
+    assert.equal(sources.length, 47);
+    assert.equal(new Set(sources).size, 47);
+    const schedules = await bench.store.listSchedules({ instanceId: INSTANCE });
+    assert.ok(schedules.every(({ nextAt }) => nextAt !== null && nextAt > bench.clock.now()));
+  });
+});
+
+test('ticks are recorded in the order of their times', async () => {
+  const recorded: string[] = [];
+  const wrap = (store: Store): Store => ({
+    ...store,
+    commit: (units) => {
+      for (const { guards } of units)
+        for (const guard of guards) if (guard.kind === 'schedule-due') recorded.push(guard.scheduleId);
+      return store.commit(units);
+    },
+  });
+  await withRuntime(
+    caller(),
+    async (bench) => {
+      for (const minute of [40, 10, 30, 20]) {
+        await bench.runtime.putSchedule(command({ scheduleId: `at-${minute}`, cron: `${minute} 8 * * *` }));
+      }
+      await pass(bench, HOUR_MS);
+      assert.deepEqual(recorded, ['at-10', 'at-20', 'at-30', 'at-40']);
+    },
+    { wrap },
+  );
+});
+
+test('ticks that were missed while the service was down make one run', async () => {
+  const store = await openSqliteStore({ file: ':memory:' });
+  const clock = new StandingClock();
+  const life = () =>
+    createRuntime({ store, clock, random, stepCaller: caller(), messageSender: noMessages, log: quiet, publicUrl });
+  const first = life();
+  await first.start();
+  await first.putSchedule(command({ delayMs: MINUTE_MS }));
+  await first.stop({ graceMs: 10 });
+  clock.move(DAY_MS + MINUTE_MS / 2);
+  const second = life();
+  await second.start();
+  await settle();
+  const runs = await runsIn(store);
+  assert.deepEqual(
+    runs.map(({ createdAt, status }) => [createdAt, status]),
+    [[clock.now(), 'succeeded']],
+    'the delay counts from its tick, which is long ago',
+  );
+  assert.equal(await store.nextScheduleAt(), START + DAY_MS + HOUR_MS);
+  await second.stop({ graceMs: 10 });
+  await store.close();
+});
+
+test('a run is delivered so much later than its tick as the schedule says', async () => {
+  const endpoint = caller();
+  await withRuntime(endpoint, async (bench) => {
+    await bench.runtime.putSchedule(command({ delayMs: 5 * MINUTE_MS }));
+    await pass(bench, HOUR_MS);
+    assert.equal((await runsIn(bench.store)).length, 1);
+    await pass(bench, 5 * MINUTE_MS - 1);
+    assert.equal(endpoint.calls.length, 0);
+    await pass(bench, 1);
+    assert.equal(endpoint.calls.length, 1);
+  });
+});
+
+test('a paused schedule does not tick; once it is resumed it ticks at its next time, and makes up for nothing', async () => {
+  await withRuntime(caller(), async (bench) => {
+    const { scheduleId } = await bench.runtime.putSchedule(command());
+    const pausing = (paused: boolean) => bench.runtime.pauseSchedule({ ...id(scheduleId), paused });
+    const paused = await pausing(true);
+    assert.deepEqual([paused?.paused, paused?.nextAt], [true, null]);
+    await pass(bench, 5 * HOUR_MS + MINUTE_MS);
+    assert.deepEqual(await runsIn(bench.store), []);
+    const resumed = await pausing(false);
+    assert.deepEqual([resumed?.paused, resumed?.nextAt], [false, START + 6 * HOUR_MS]);
+    await pass(bench, HOUR_MS - MINUTE_MS);
+    assert.equal((await runsIn(bench.store)).length, 1);
+    assert.equal(await bench.runtime.pauseSchedule({ ...id('sch_none'), paused: true }), null);
+  });
+});
+
+test('resuming what is not paused does not lose a tick that is due', async () => {
+  await withRuntime(caller(), async (bench) => {
+    const { scheduleId } = await bench.runtime.putSchedule(command());
+    await settle();
+    bench.clock.move(HOUR_MS);
+    await bench.runtime.pauseSchedule({ ...id(scheduleId), paused: false });
+    await settle();
+    assert.equal((await runsIn(bench.store)).length, 1);
+  });
+});
+
+test('a schedule that is deleted does not tick', async () => {
+  await withRuntime(caller(), async (bench) => {
+    const { scheduleId } = await bench.runtime.putSchedule(command());
+    assert.equal(await bench.runtime.deleteSchedule(id(scheduleId)), true);
+    assert.equal(await bench.runtime.deleteSchedule(id(scheduleId)), false);
+    await pass(bench, 2 * HOUR_MS);
+    assert.deepEqual(await runsIn(bench.store), []);
+  });
+});
+
+test('a schedule that is replaced keeps its creation and its pause, and ticks by its new times, sooner too', async () => {
+  await withRuntime(caller(), async (bench) => {
+    const { putSchedule, pauseSchedule } = bench.runtime;
+    await putSchedule(command({ scheduleId: 'a' }));
+    await pass(bench, MINUTE_MS);
+    const sooner = await putSchedule(command({ scheduleId: 'a', cron: '*/10 * * * *' }));
+    assert.deepEqual([sooner.createdAt, sooner.nextAt], [START, START + 10 * MINUTE_MS]);
+    await pass(bench, 9 * MINUTE_MS);
+    assert.equal((await runsIn(bench.store)).length, 1);
+    await pauseSchedule({ ...id('a'), paused: true });
+    const still = await putSchedule(command({ scheduleId: 'a', cron: '* * * * *' }));
+    assert.deepEqual([still.paused, still.nextAt], [true, null]);
+  });
+});
+
+test('a schedule that is replaced at the very moment of its tick keeps that tick and its new payload', async () => {
+  await withRuntime(caller(), async (bench) => {
+    await bench.runtime.putSchedule(command({ scheduleId: 'a' }));
+    const body = new TextEncoder().encode('{"n":2}');
+    const again = command({ scheduleId: 'a', payload: { ...command().payload, body } });
+    await settle();
+    // The timer has fired and the round is under way when the replacement comes.
+    bench.clock.move(HOUR_MS);
+    await bench.runtime.putSchedule(again);
+    await settle();
+    const kept = await bench.store.findSchedule(id('a'));
+    assert.deepEqual([Buffer.from(kept?.payload.body ?? '').toString(), kept?.nextAt], ['{"n":2}', START + 2 * HOUR_MS]);
+    assert.equal((await runsIn(bench.store)).length, 1);
+  });
+  await withRuntime(caller(), async (bench) => {
+    await bench.runtime.putSchedule(command({ scheduleId: 'a' }));
+    await bench.runtime.stop({ graceMs: 10 });
+    bench.clock.move(HOUR_MS);
+    const replaced = await bench.runtime.putSchedule(command({ scheduleId: 'a' }));
+    assert.equal(replaced.nextAt, START + HOUR_MS, 'the tick is due, and stays so');
+  });
+});
+
+for (const [what, refuse] of [
+  ['a tick whose commit is lost starts its run later', true],
+  ['a tick of which only the answer was lost starts one run', false],
+] as const) {
+  test(what, async () => {
+    let faults = 0;
+    const wrap = (store: Store): Store => ({
+      ...store,
+      async commit(units) {
+        const ticks = units.some(({ guards }) => guards.some(({ kind }) => kind === 'schedule-due'));
+        // Both for the batch and for the unit by itself.
+        const fault = ticks && faults > 0;
+        if (fault) faults--;
+        if (fault && refuse) throw new Error('the disk is full');
+        const results = await store.commit(units);
+        if (fault) throw new Error('the answer was lost');
+        return results;
+      },
+    });
+    await withRuntime(
+      caller(),
+      async (bench) => {
+        const { scheduleId } = await bench.runtime.putSchedule(command());
+        faults = 3;
+        await pass(bench, HOUR_MS);
+        for (let n = 0; n < 5; n++) await pass(bench, 1000);
+        const runs = await runsIn(bench.store);
+        assert.deepEqual(runs.map(sourceOf), [scheduleId]);
+        assert.equal(runs[0]?.status, 'succeeded');
+        await pass(bench, HOUR_MS);
+        assert.equal((await runsIn(bench.store)).length, 2);
+      },
+      { wrap },
+    );
+  });
+}
+
+test('a schedule that was kept although its answer was lost ticks', async () => {
+  let isLost = false;
+  const wrap = (store: Store): Store => ({
+    ...store,
+    async commit(units) {
+      const results = await store.commit(units);
+      if (isLost) throw new Error('the answer was lost');
+      return results;
+    },
+  });
+  await withRuntime(
+    caller(),
+    async (bench) => {
+      isLost = true;
+      await assert.rejects(bench.runtime.putSchedule(command()), /the answer was lost/);
+      isLost = false;
+      await pass(bench, 1000);
+      await pass(bench, HOUR_MS);
+      assert.equal((await runsIn(bench.store)).length, 1);
+    },
+    { wrap },
+  );
+});
+
+test('a tick that cannot be recorded holds up no other', async () => {
+  const wrap = (store: Store): Store => ({
+    ...store,
+    async commit(units) {
+      const isBad = units.some(({ guards }) =>
+        guards.some((guard) => guard.kind === 'schedule-due' && guard.scheduleId === 'bad'),
+      );
+      if (isBad) throw new Error('it cannot be written');
+      return store.commit(units);
+    },
+  });
+  await withRuntime(
+    caller(),
+    async (bench) => {
+      await bench.runtime.putSchedule(command({ scheduleId: 'bad' }));
+      for (let n = 0; n < 30; n++) await bench.runtime.putSchedule(command({ scheduleId: `good-${n}` }));
+      await pass(bench, HOUR_MS);
+      for (let n = 0; n < 3; n++) await pass(bench, 1000);
+      assert.equal(new Set((await runsIn(bench.store)).map(sourceOf)).size, 30);
+    },
+    { wrap },
+  );
+});
+
+test('nothing polls: between ticks the store is not asked', async () => {
+  let asked = 0;
+  const wrap = (store: Store): Store => ({
+    ...store,
+    dueSchedules: (query) => {
+      asked++;
+      return store.dueSchedules(query);
+    },
+  });
+  await withRuntime(
+    caller(),
+    async (bench) => {
+      await bench.runtime.putSchedule(command({ cron: '0 0 1 * *' }));
+      const before = asked;
+      for (let hour = 0; hour < 300; hour++) {
+        bench.clock.move(HOUR_MS);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      assert.equal(asked, before);
+      await pass(bench, 5 * DAY_MS);
+      assert.equal((await runsIn(bench.store)).length, 1);
+      assert.ok(asked > before);
+    },
+    { wrap },
+  );
+});
+
+test('a move of a virtual clock by a week goes through each tick at its time', async () => {
+  const store = await openSqliteStore({ file: ':memory:' });
+  const base: Clock = new StandingClock();
+  const clock: VirtualClock = createVirtualClock({ base, quiet: () => runtime.idle(), maxInstants: 1000, quietTimeoutMs: 1000 });
+  const options = { store, clock, upkeepClock: clock.upkeep, random, messageSender: noMessages, log: quiet, publicUrl };
+  const runtime: Runtime = createRuntime({ ...options, stepCaller: caller() });
+  await runtime.start();
+  await runtime.putSchedule(command({ scheduleId: 'daily', cron: '0 9 * * *' }));
+  await runtime.putSchedule(command({ scheduleId: 'twice', cron: '0 9,21 * * 1-3' }));
+  const moved = await clock.move({ byMs: 7 * DAY_MS });
+  assert.equal(moved.kind, 'moved');
+  const runs = await runsIn(store);
+  const nine = START + HOUR_MS;
+  const daily = runs.filter((run) => sourceOf(run) === 'daily');
+  assert.deepEqual(
+    daily.map(({ createdAt }) => createdAt),
+    Array.from({ length: 7 }, (_, day) => nine + day * DAY_MS),
+  );
+  // 15 January 2027 is a Friday.
+  const twice = runs.filter((run) => sourceOf(run) === 'twice');
+  assert.deepEqual(
+    twice.map(({ createdAt }) => createdAt),
+    [3, 3.5, 4, 4.5, 5, 5.5].map((day) => nine + day * DAY_MS),
+  );
+  assert.ok(runs.every(({ status }) => status === 'succeeded'));
+  await runtime.stop({ graceMs: 10 });
+  await store.close();
+});

@@ -1,0 +1,177 @@
+/**
+ * Starts runs by the clock. The store is the timetable: one timer stands at
+ * the earliest tick there is. Changes of schedules and rounds of ticks happen
+ * one after the other, so that none writes over what another has read.
+ */
+import type { DecisionContext } from '../engine/ids.js';
+import type { RunPayload, Schedule } from '../engine/run.js';
+import { createSchedule, type Fired, fireSchedule, pauseSchedule, type ScheduleDecision } from '../engine/schedule.js';
+import type { Started } from '../engine/start.js';
+import type { CommitResult, CommitUnit } from '../engine/writes.js';
+import type { Clock } from '../ports/clock.js';
+import type { Log } from '../ports/log.js';
+import type { Store } from '../ports/store.js';
+import type { ScheduleCommand } from './workflow-service.js';
+
+/** Schedules that tick in one batch. Each comes with its payload, so they are few. */
+const PAGE = 20;
+const RETRY_AFTER_FAULT_MS = 1000;
+
+interface ScheduleId {
+  readonly instanceId: string;
+  readonly scheduleId: string;
+}
+
+export interface SchedulesOptions {
+  readonly store: Pick<Store, 'dueSchedules' | 'nextScheduleAt' | 'findSchedule'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly context: () => DecisionContext;
+  /** Makes a unit durable; rejects when that may not have happened. */
+  readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
+  /** Acts on a run that is durable. */
+  readonly begin: (started: Started, payload: RunPayload) => void;
+}
+
+export class Schedules {
+  private readonly options: SchedulesOptions;
+  private wakeAt = Number.POSITIVE_INFINITY;
+  private cancelTimer: () => void = () => {};
+  private last: Promise<void> = Promise.resolve();
+  private underWay = 0;
+  private stopped = true;
+
+  constructor(options: SchedulesOptions) {
+    this.options = options;
+  }
+
+  /** Resolves when what fell due meanwhile has ticked. */
+  start(): Promise<void> {
+    this.stopped = false;
+    return this.inTurn(() => this.round());
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true;
+    this.cancelTimer();
+    await this.last;
+  }
+
+  /** Whether no round and no change is under way. */
+  get idle(): boolean {
+    return this.underWay === 0;
+  }
+
+  /** Resolves when every round and change that is under way is done. */
+  settled(): Promise<void> {
+    return this.last;
+  }
+
+  put(command: ScheduleCommand): Promise<Schedule> {
+    const { instanceId, scheduleId } = command;
+    return this.inTurn(async () => {
+      const existing = scheduleId === null ? null : await this.options.store.findSchedule({ instanceId, scheduleId });
+      return this.write(createSchedule(command, existing, this.options.context()));
+    });
+  }
+
+  pause({ paused, ...id }: ScheduleId & { readonly paused: boolean }): Promise<Schedule | null> {
+    return this.inTurn(async () => {
+      const schedule = await this.options.store.findSchedule(id);
+      const decision = schedule && pauseSchedule(schedule, paused, this.options.context());
+      return decision ? this.write(decision) : schedule;
+    });
+  }
+
+  delete({ instanceId, scheduleId }: ScheduleId): Promise<boolean> {
+    return this.inTurn(async () => {
+      if (!(await this.options.store.findSchedule({ instanceId, scheduleId }))) return false;
+      await this.options.commit({ guards: [], writes: [{ kind: 'delete-schedule', instanceId, scheduleId }] });
+      return true;
+    });
+  }
+
+  /** After all that was begun before it. */
+  private inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    this.underWay++;
+    const result = this.last.then(work).finally(() => {
+      this.underWay--;
+    });
+    this.last = result.then(
+      () => {},
+      () => {},
+    );
+    return result;
+  }
+
+  private async write({ unit, schedule }: ScheduleDecision): Promise<Schedule> {
+    try {
+      await this.options.commit(unit);
+    } catch (error) {
+      // Perhaps it happened and only the answer was lost: then its tick has to be found.
+      this.tryAgain();
+      throw error;
+    }
+    if (schedule.nextAt !== null) this.expect(schedule.nextAt);
+    return schedule;
+  }
+
+  /** Something ticks at `at`. */
+  private expect(at: number): void {
+    if (this.stopped || at >= this.wakeAt) return;
+    this.cancelTimer();
+    this.wakeAt = at;
+    this.cancelTimer = this.options.clock.setTimer(at, () => {
+      this.wakeAt = Number.POSITIVE_INFINITY;
+      void this.inTurn(() => this.round());
+    });
+  }
+
+  private tryAgain(): void {
+    this.expect(this.options.clock.now() + RETRY_AFTER_FAULT_MS);
+  }
+
+  private async round(): Promise<void> {
+    try {
+      await this.fireAllDue();
+    } catch (error) {
+      this.options.log.error({ error: String(error) }, 'reading due schedules failed; trying again');
+      this.tryAgain();
+    }
+  }
+
+  private async fireAllDue(): Promise<void> {
+    const { store, clock } = this.options;
+    let failed = false;
+    for (let more = true; more && !this.stopped; ) {
+      const due = await store.dueSchedules({ before: clock.now(), limit: PAGE });
+      const fired = await Promise.all(due.map((schedule) => this.fire(schedule)));
+      const count = fired.filter(Boolean).length;
+      failed = count < due.length;
+      // Those that failed are due still, at the head of the next page: while others get on, there may be more behind them.
+      more = due.length === PAGE && count > 0;
+    }
+    if (this.stopped) return;
+    const nextAt = await store.nextScheduleAt();
+    if (nextAt === null) return;
+    this.expect(failed ? Math.max(nextAt, clock.now() + RETRY_AFTER_FAULT_MS) : nextAt);
+  }
+
+  /** False when it is still due. */
+  private async fire(schedule: Schedule): Promise<boolean> {
+    const { commit, begin, context, log } = this.options;
+    const { instanceId, scheduleId } = schedule;
+    try {
+      const fired: Fired | null = fireSchedule(schedule, context());
+      if (!fired) return false;
+      const result = await commit(fired.unit);
+      // Otherwise it has ticked already: an answer was lost.
+      if (result.kind === 'applied') begin(fired.started, schedule.payload);
+      if (fired.schedule.nextAt === null) log.warn({ instanceId, scheduleId }, 'the schedule has no next tick');
+      return true;
+    } catch (error) {
+      log.error({ instanceId, scheduleId, error: String(error) }, 'a tick could not be recorded; trying again');
+      return false;
+    }
+  }
+}
