@@ -1,6 +1,18 @@
 /** What a workflow function is given. */
 import type { Duration, Instant } from './duration.js';
 import type { JsonOf } from './step-result.js';
+import type {
+  CallOptions,
+  CallResult,
+  InvokeOptions,
+  InvokeResult,
+  NotifyOptions,
+  NotifyResult,
+  WaitOptions,
+  WaitResult,
+  Webhook,
+  WebhookResult,
+} from './steps/step-types.js';
 
 /**
  * The run, and the steps that it can take.
@@ -38,6 +50,33 @@ export interface WorkflowContext<Payload> {
 
   /** Pauses the run until an instant; one in the past is over at once. A number is Unix milliseconds. */
   sleepUntil(name: string, instant: Instant): Promise<void>;
+
+  /**
+   * Waits until somebody notifies the event, or the time is up. The type of the data is the word of whoever sends it.
+   * Rejects with PayloadError when the data is said to be JSON and is not.
+   */
+  waitForEvent<Data = unknown>(name: string, eventId: string, options?: WaitOptions): Promise<WaitResult<Data>>;
+
+  /** Waits for the first of several events; `eventId` of the result says which one came. */
+  waitForAny<Data = unknown>(name: string, eventIds: readonly string[], options?: WaitOptions): Promise<WaitResult<Data>>;
+
+  /** Notifies the runs that wait for the event; with `workflowRunId` one run, now or when it comes to wait for it. */
+  notify(name: string, eventId: string, data?: unknown, options?: NotifyOptions): Promise<NotifyResult>;
+
+  /**
+   * Has the service make an HTTP request, which may take hours. It is tried again as `retries` says; then the last
+   * answer is the result, whatever its status, so a call never fails the run.
+   */
+  call<Body = unknown>(name: string, request: CallOptions): Promise<CallResult<Body>>;
+
+  /** Starts a run of another workflow and waits for its end. A run that fails does not fail this one. */
+  invoke<Body = unknown>(name: string, invocation: InvokeOptions): Promise<InvokeResult<Body>>;
+
+  /** Makes a URL that whoever knows it may call, for `waitForWebhook`. Each call is taken by one wait. */
+  createWebhook(name: string): Promise<Webhook>;
+
+  /** Waits until the webhook is called, or the time is up. A call that came before is taken at once. */
+  waitForWebhook(name: string, webhook: Pick<Webhook, 'eventId'>, options?: WaitOptions): Promise<WebhookResult>;
 
   /** Ends the run as canceled. Code behind it does not run. */
   cancel(): Promise<never>;

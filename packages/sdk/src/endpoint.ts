@@ -1,23 +1,23 @@
 /** A workflow endpoint, blind to the HTTP library in front of it. */
-import type { Workflow, WorkflowContext } from './context.js';
-import { durationMs, instantMs } from './duration.js';
-import { describeError, NonRetryableError } from './errors.js';
-import type { Execution } from './executor/execution.js';
+import type { Workflow } from './context.js';
+import { describeError, retryAdvice } from './errors.js';
 import { Executor, refusal } from './executor/executor.js';
 import { HeldRuns } from './executor/held-runs.js';
 import { readStepRequest, unsupportedProtocol } from './executor/step-request.js';
-import { headersOf, type PayloadOptions, withPayload } from './payload.js';
+import { type FailureFunction, readFailureNotice, tellFailure } from './failure-function.js';
+import { type PayloadOptions, withPayload } from './payload.js';
 import {
+  FAILURE_FUNCTION_HEADER,
   type FailedReply,
   NATIVE_PREFIX,
   NON_RETRYABLE_STATUS,
   PROTOCOL_HEADER,
   PROTOCOL_VERSION,
-  type RunInput,
   type StepReply,
   type StepRequest,
 } from './protocol.js';
 import { checkSignature, type SignatureCheck } from './signature.js';
+import { contextOf } from './workflow-context.js';
 
 export interface SigningKeys {
   readonly current: string;
@@ -50,6 +50,11 @@ export interface ServeOptions<Payload> extends PayloadOptions<Payload> {
    * promises of one request must not be awaited in another.
    */
   readonly holdRuns?: boolean | HoldOptions;
+  /**
+   * Called when a run has failed for good, unless its trigger named a failure callback. At least once; `dlqId` tells a
+   * repetition. What it throws has it called again, as an error in a step would.
+   */
+  readonly failureFunction?: FailureFunction<Payload>;
 }
 
 export interface EndpointRequest {
@@ -73,6 +78,7 @@ export interface Endpoint {
 }
 
 const VERSION_HEADER = `${NATIVE_PREFIX}${PROTOCOL_HEADER}`;
+const FAILURE_HEADER = `${NATIVE_PREFIX}${FAILURE_FUNCTION_HEADER}`;
 const BASE_HEADERS: Readonly<Record<string, string>> = Object.freeze({
   'Content-Type': 'application/json',
   [VERSION_HEADER]: String(PROTOCOL_VERSION),
@@ -81,28 +87,32 @@ const BASE_HEADERS: Readonly<Record<string, string>> = Object.freeze({
 export const ENDPOINT_HEADERS = Object.freeze({
   protocol: VERSION_HEADER.toLowerCase(),
   signature: `${NATIVE_PREFIX}Signature`.toLowerCase(),
+  failureFunction: FAILURE_HEADER.toLowerCase(),
 });
 
 const DEFAULT_HOLD = { max: 10_000, idleMs: 60_000 } as const;
-const NEW_STEP_NAME_LIMIT = 1024;
 
-const json = (status: number, body: StepReply, headers?: Readonly<Record<string, string>>): EndpointResponse => ({
+const json = (status: number, body: object, headers?: Readonly<Record<string, string>>): EndpointResponse => ({
   status,
   headers: headers ? { ...BASE_HEADERS, ...headers } : BASE_HEADERS,
   body: JSON.stringify(body),
 });
 
+/** An answer to something that failed; its status and headers say whether trying again can help. */
+function failureAnswer(body: object, retry: FailedReply['retry']): EndpointResponse {
+  switch (retry.kind) {
+    case 'never':
+      return json(NON_RETRYABLE_STATUS, body, { 'NonRetryable-Error': 'true' });
+    case 'after':
+      return json(429, body, { 'Retry-After': String(Math.ceil(retry.delayMs / 1000)) });
+    case 'backoff':
+      return json(500, body);
+  }
+}
+
 function respond(reply: StepReply): EndpointResponse {
   if (reply.kind === 'refused') return json(400, reply);
-  if (reply.kind !== 'failed') return json(200, reply);
-  switch (reply.retry.kind) {
-    case 'never':
-      return json(NON_RETRYABLE_STATUS, reply, { 'NonRetryable-Error': 'true' });
-    case 'after':
-      return json(429, reply, { 'Retry-After': String(Math.ceil(reply.retry.delayMs / 1000)) });
-    case 'backoff':
-      return json(500, reply);
-  }
+  return reply.kind === 'failed' ? failureAnswer(reply, reply.retry) : json(200, reply);
 }
 
 function failed(name: string, message: string): FailedReply {
@@ -129,72 +139,11 @@ function heldRunsFor(option: boolean | HoldOptions | undefined): HeldRuns | null
   return new HeldRuns({ max, idleMs });
 }
 
-/** U+0000 and halves of surrogate pairs do not come back from every store as they went in, so a name with one would not match. */
-const keepable = (text: string): boolean => !text.includes('\u0000') && !/\p{Surrogate}/u.test(text);
-
-function stepName(name: string): string {
-  if (typeof name === 'string' && name.length > 0 && name.length <= NEW_STEP_NAME_LIMIT) {
-    if (keepable(name)) return name;
-    throw new NonRetryableError(
-      `the name of a step must not have U+0000 or half a surrogate pair, as ${JSON.stringify(name)} has`,
-    );
-  }
-  throw new NonRetryableError(
-    `a step has a name of 1 to ${NEW_STEP_NAME_LIMIT} characters, not ${JSON.stringify(name)?.slice(0, 80)}`,
-  );
-}
-
-function contextOf<Payload>(
-  execution: Execution,
-  run: StepRequest['run'],
-  input: RunInput,
-  payload: Payload,
-  url: string,
-): WorkflowContext<Payload> {
-  const { id, createdAt, labels } = run;
-  return {
-    payload,
-    runId: id,
-    runCreatedAt: createdAt,
-    labels,
-    headers: headersOf(input),
-    url,
-    run(name, action) {
-      const checked = stepName(name);
-      if (typeof action !== 'function') throw new NonRetryableError(`step ${JSON.stringify(name)} has no function to run`);
-      return execution.ask((stepId) => ({ stepId, name: checked, type: 'Run' }), action);
-    },
-    sleep(name, duration) {
-      const checked = stepName(name);
-      const sleepMs = asNonRetryable(name, () => durationMs(duration));
-      return execution.ask((stepId) => ({ stepId, name: checked, type: 'SleepFor', sleepMs }));
-    },
-    sleepUntil(name, instant) {
-      const checked = stepName(name);
-      const wakeAt = asNonRetryable(name, () => instantMs(instant));
-      return execution.ask((stepId) => ({ stepId, name: checked, type: 'SleepUntil', wakeAt }));
-    },
-    cancel() {
-      execution.settle({ kind: 'canceled' });
-      return new Promise<never>(() => {});
-    },
-  };
-}
-
-/** A malformed duration stays malformed. */
-function asNonRetryable(name: string, read: () => number): number {
-  try {
-    return read();
-  } catch (error) {
-    throw new NonRetryableError(`step ${JSON.stringify(name)}: ${describeError(error).message}`);
-  }
-}
-
 export function createEndpoint<Payload, Result>(
   workflow: Workflow<Payload, Result>,
   options: ServeOptions<Payload> = {},
 ): Endpoint {
-  const { retries } = options;
+  const { retries, failureFunction } = options;
   if (retries !== undefined && !(Number.isSafeInteger(retries) && retries >= 0)) {
     throw new RangeError(`retries must be a whole number from 0, not ${retries}`);
   }
@@ -215,6 +164,7 @@ export function createEndpoint<Payload, Result>(
       return worker;
     },
     ...(retries === undefined ? {} : { maxRetries: retries }),
+    failureFunction: failureFunction !== undefined,
   });
 
   /** Looked up until there are some: reading the environment costs more than checking a signature does. */
@@ -241,6 +191,24 @@ export function createEndpoint<Payload, Result>(
     });
   }
 
+  /** A run has failed for good. */
+  async function answerFailure(value: unknown): Promise<EndpointResponse> {
+    const notice = readFailureNotice(value);
+    if (!notice) return json(400, { error: 'the body does not say how a run failed' });
+    const what = `run ${notice.workflowRunId}, failure function`;
+    // Perhaps an instance that is not up to date: another attempt may find one that is.
+    if (!failureFunction) return json(404, { error: 'this workflow has no failure function' });
+    try {
+      await tellFailure(notice, failureFunction, options);
+    } catch (error) {
+      const { name, message } = describeError(error);
+      log?.(`${what}: ${name}: ${message}`);
+      return failureAnswer({ error: `${name}: ${message}` }, retryAdvice(error));
+    }
+    log?.(`${what}: done`);
+    return json(200, {});
+  }
+
   async function answer(request: EndpointRequest): Promise<EndpointResponse> {
     if (request.method !== 'POST') {
       const text = 'This is a workflow endpoint of Everstep. It takes POST requests of the service only.\n';
@@ -251,7 +219,8 @@ export function createEndpoint<Payload, Result>(
       };
     }
     const version = one(request.headers[ENDPOINT_HEADERS.protocol]);
-    if (version === undefined) {
+    const tellsFailure = one(request.headers[ENDPOINT_HEADERS.failureFunction]) !== undefined;
+    if (version === undefined && !tellsFailure) {
       const message = `this is a workflow endpoint: start a run through the service (POST /v2/trigger/<this URL>) instead of calling it (the request has no ${VERSION_HEADER} header)`;
       return respond(refusal('bad-request', message));
     }
@@ -261,17 +230,12 @@ export function createEndpoint<Payload, Result>(
       log?.(`refused a request: ${check.message}`);
       return json(401, failed('SignatureError', check.message));
     }
-    if (version.trim() !== String(PROTOCOL_VERSION))
+    if (!tellsFailure && version?.trim() !== String(PROTOCOL_VERSION))
       return respond(refusal('unsupported-protocol', unsupportedProtocol(version).message));
-    let value: unknown;
-    if (typeof request.body === 'object' && 'parsed' in request.body) value = request.body.parsed;
-    else {
-      try {
-        value = JSON.parse(typeof request.body === 'string' ? request.body : decode(request.body));
-      } catch (error) {
-        return respond(refusal('bad-request', `the body is not JSON: ${describeError(error).message}`));
-      }
-    }
+    const body = readJson(request.body);
+    if (!body.ok) return respond(refusal('bad-request', body.message));
+    const { value } = body;
+    if (tellsFailure) return answerFailure(value);
     const read = readStepRequest(value);
     if (!read.ok) return respond(refusal(read.code, read.message));
     const reply = await executor.handle(read.request);
@@ -296,6 +260,17 @@ const decoder = new TextDecoder();
 function decode(bytes: Uint8Array): string {
   if (typeof Buffer === 'function') return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
   return decoder.decode(bytes);
+}
+
+type ReadBody = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly message: string };
+
+function readJson(body: EndpointRequest['body']): ReadBody {
+  if (typeof body === 'object' && 'parsed' in body) return { ok: true, value: body.parsed };
+  try {
+    return { ok: true, value: JSON.parse(typeof body === 'string' ? body : decode(body)) };
+  } catch (error) {
+    return { ok: false, message: `the body is not JSON: ${describeError(error).message}` };
+  }
 }
 
 function inWords(request: StepRequest, reply: StepReply): string {

@@ -1,4 +1,5 @@
 /** What a run was triggered with, as the workflow sees it. */
+import { bytesOf, isJsonType } from './encoded-body.js';
 import { describeError, PayloadError } from './errors.js';
 import type { RunInput } from './protocol.js';
 
@@ -43,13 +44,6 @@ function headerText(value: string): string {
 export function headersOf(input: RunInput): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(input.headers).map(([name, value]) => [name, headerText(value)]));
 }
-
-function bytesOf(body: RunInput['body']): Uint8Array {
-  if (body.encoding === 'utf8') return new TextEncoder().encode(body.data);
-  return Uint8Array.from(atob(body.data), (character) => character.charCodeAt(0));
-}
-
-const isJsonType = (contentType: string) => /^application\/(?:[\w.+-]+\+)?json\b/i.test(contentType.trim());
 
 /** What curl says of any `-d` when it is not told otherwise: no statement about the body. */
 const FORM_TYPE = /^application\/x-www-form-urlencoded\b/i;

@@ -99,11 +99,120 @@ export interface StepRequest {
   readonly input?: RunInput;
 }
 
+/** Limits of a flow control key, as a call or an invocation names them. */
+export interface FlowControlSpec {
+  readonly key: string;
+  readonly parallelism?: number;
+  readonly rate?: number;
+  /** Length of a rate window. Present exactly when `rate` is. */
+  readonly periodMs?: number;
+}
+
+/** An HTTP request that the service makes for the run. */
+export interface CallSpec {
+  readonly url: string;
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: EncodedBody;
+  /** Retries after the first attempt; absent: none. */
+  readonly retries?: number;
+  /** Retry delay expression in ms over `retried`. */
+  readonly retryDelay?: string;
+  readonly timeoutMs?: number;
+  readonly flowControl?: FlowControlSpec;
+}
+
+/** Another workflow, to be started by the service; the run waits for its end. */
+export interface InvokeSpec {
+  readonly workflowUrl: string;
+  readonly body?: EncodedBody;
+  readonly contentType?: string;
+  /** Forwarded to the invoked workflow; lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly workflowRunId?: string;
+  readonly retries?: number;
+  readonly retryDelay?: string;
+  readonly timeoutMs?: number;
+  readonly labels?: readonly string[];
+  readonly flowControl?: FlowControlSpec;
+}
+
+/** What an event carries: data of a notification, or the request that came to a webhook. */
+export type EventContent =
+  | { readonly kind: 'data'; readonly body: EncodedBody; readonly contentType?: string }
+  | {
+      readonly kind: 'request';
+      readonly method: string;
+      /** What followed the webhook's own URL, with the `?`; empty when nothing did. */
+      readonly query: string;
+      /** Lower-case names. */
+      readonly headers: Readonly<Record<string, readonly string[]>>;
+      readonly body: EncodedBody;
+    };
+
 /** What a step needs to be planned, by type. Durations in ms, instants in Unix ms. */
 export type PlannedStep =
   | { readonly stepId: number; readonly name: string; readonly type: 'Run' }
   | { readonly stepId: number; readonly name: string; readonly type: 'SleepFor'; readonly sleepMs: number }
-  | { readonly stepId: number; readonly name: string; readonly type: 'SleepUntil'; readonly wakeAt: number };
+  | { readonly stepId: number; readonly name: string; readonly type: 'SleepUntil'; readonly wakeAt: number }
+  /** Result: WaitOutcome. The first of the events, or the timeout. */
+  | {
+      readonly stepId: number;
+      readonly name: string;
+      readonly type: 'Wait' | 'WaitForWebhook';
+      readonly eventIds: readonly string[];
+      readonly timeoutMs: number;
+    }
+  /** Result: NotifyOutcome. With `workflowRunId` the event is for that run, and kept until it waits for it. */
+  | {
+      readonly stepId: number;
+      readonly name: string;
+      readonly type: 'Notify';
+      readonly eventId: string;
+      readonly workflowRunId?: string;
+      readonly content: Extract<EventContent, { kind: 'data' }>;
+    }
+  /** Result: CallOutcome. */
+  | { readonly stepId: number; readonly name: string; readonly type: 'Call'; readonly call: CallSpec }
+  /** Result: InvokeOutcome. */
+  | { readonly stepId: number; readonly name: string; readonly type: 'Invoke'; readonly invoke: InvokeSpec }
+  /** Result: WebhookOutcome. */
+  | { readonly stepId: number; readonly name: string; readonly type: 'CreateWebhook' };
+
+/** Result of Wait and WaitForWebhook. */
+export type WaitOutcome =
+  | { readonly timeout: true }
+  | { readonly timeout: false; readonly eventId: string; readonly content: EventContent };
+
+/** Result of Notify: the runs that waited, and whether the event was kept for the named run. */
+export interface NotifyOutcome {
+  readonly notified: readonly { readonly messageId: string; readonly workflowRunId: string; readonly workflowUrl: string }[];
+  readonly kept: boolean;
+}
+
+/** Result of Call, whatever the status. `status` 0: no answer came, and `error` says why. */
+export interface CallOutcome {
+  readonly status: number;
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, readonly string[]>>;
+  readonly body: EncodedBody;
+  /** Attempts made, the last included. */
+  readonly attempts: number;
+  readonly error?: string;
+}
+
+/** Result of Invoke. `result` is JSON text, absent for undefined. */
+export type InvokeOutcome = { readonly workflowRunId: string; readonly workflowCreatedAt: number } & (
+  | { readonly state: 'succeeded'; readonly result?: string }
+  | { readonly state: 'failed'; readonly error: string }
+  | { readonly state: 'canceled' }
+);
+
+/** Result of CreateWebhook. */
+export interface WebhookOutcome {
+  readonly eventId: string;
+  readonly webhookUrl: string;
+}
 
 /** A step executed in this exchange. */
 export interface StepResult {
@@ -144,6 +253,8 @@ export interface ProgressReply {
   readonly planned: readonly PlannedStep[];
   readonly end?: RunEnd;
   readonly hold?: Hold;
+  /** The endpoint has a failure function: should the run fail, it wants to be called (FailureNotice). */
+  readonly failureFunction?: true;
 }
 
 /** A step, or the code between steps, failed. HTTP 500, or 429 with Retry-After, or 489 with NonRetryable-Error: true. */
@@ -161,6 +272,7 @@ export interface FailedReply {
     | { readonly kind: 'after'; readonly delayMs: number }
     | { readonly kind: 'never' };
   readonly hold?: Hold;
+  readonly failureFunction?: true;
 }
 
 /** The worker no longer holds the entries before `journal.from`; send the whole journal. Not a failed attempt. HTTP 200. */
@@ -178,3 +290,30 @@ export interface RefusedReply {
 }
 
 export type StepReply = ProgressReply | FailedReply | JournalNeededReply | RefusedReply;
+
+/** With this header (and any value) a request to an endpoint is a FailureNotice for its failure function. */
+export const FAILURE_FUNCTION_HEADER = 'Workflow-Failure-Function';
+
+/** Body of a failure callback, and of the request to a failure function: how the run failed. */
+export interface FailureNotice {
+  /** HTTP status of the last answer; 0 when there was none. */
+  readonly status: number;
+  readonly header: Readonly<Record<string, readonly string[]>>;
+  /** Base64: the last answer's body. */
+  readonly body: string;
+  /** What went wrong, in words. */
+  readonly error: string;
+  readonly retried: number;
+  readonly maxRetries: number;
+  readonly sourceMessageId: string;
+  readonly url: string;
+  readonly method: string;
+  readonly sourceHeader: Readonly<Record<string, readonly string[]>>;
+  /** Base64: what the run was triggered with. */
+  readonly sourceBody: string;
+  readonly workflowRunId: string;
+  /** Unix ms, as is createdAt (when it failed). */
+  readonly workflowCreatedAt: number;
+  readonly dlqId: string;
+  readonly createdAt: number;
+}

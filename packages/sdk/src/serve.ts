@@ -30,6 +30,7 @@ export function serve<Payload = unknown, Result = unknown>(
       headers: {
         [ENDPOINT_HEADERS.protocol]: request.headers.get(ENDPOINT_HEADERS.protocol) ?? undefined,
         [ENDPOINT_HEADERS.signature]: request.headers.get(ENDPOINT_HEADERS.signature) ?? undefined,
+        [ENDPOINT_HEADERS.failureFunction]: request.headers.get(ENDPOINT_HEADERS.failureFunction) ?? undefined,
       },
       body: new Uint8Array(await request.arrayBuffer()),
     });

@@ -15,14 +15,14 @@ export type JsonOf<T> = T extends { toJSON(...args: never[]): infer J }
           : T;
 
 /**
- * JSON text of a result; undefined for undefined. Throws NonRetryableError,
- * naming `what`, when JSON cannot hold the value.
+ * JSON text of a value; undefined for undefined. Throws NonRetryableError that begins with `what cannot`, such as
+ * "the result of step \"a\" cannot be recorded", when JSON cannot hold the value.
  */
-export function resultToJson(value: unknown, what: string): string | undefined {
+export function jsonText(value: unknown, whatCannot: string): string | undefined {
   if (value === undefined) return undefined;
   let reason: string;
   if (value instanceof Map || value instanceof Set) {
-    reason = `it is a ${value.constructor.name}, which JSON would empty; return an array or an object made from it`;
+    reason = `it is a ${value.constructor.name}, which JSON would empty; give an array or an object made from it`;
   } else {
     try {
       const text = JSON.stringify(value);
@@ -32,5 +32,9 @@ export function resultToJson(value: unknown, what: string): string | undefined {
       reason = error instanceof Error ? error.message : String(error);
     }
   }
-  throw new NonRetryableError(`the result of ${what} cannot be recorded as JSON: ${reason}`);
+  throw new NonRetryableError(`${whatCannot} as JSON: ${reason}`);
 }
+
+/** JSON text of a result, named `what` if JSON cannot hold it: then it throws NonRetryableError. */
+export const resultToJson = (value: unknown, what: string): string | undefined =>
+  jsonText(value, `the result of ${what} cannot be recorded`);

@@ -27,6 +27,7 @@ export function toHonoHandler(handler: WorkflowHandler | Endpoint): (context: Ho
       headers: {
         [ENDPOINT_HEADERS.protocol]: req.header(ENDPOINT_HEADERS.protocol),
         [ENDPOINT_HEADERS.signature]: req.header(ENDPOINT_HEADERS.signature),
+        [ENDPOINT_HEADERS.failureFunction]: req.header(ENDPOINT_HEADERS.failureFunction),
       },
       body: new Uint8Array(await req.arrayBuffer()),
     });

@@ -21,9 +21,18 @@ export interface AskedStep {
   readonly plan: PlannedStep;
   /** Present exactly when the step is one to run here. */
   readonly action?: () => unknown;
-  readonly resolve: (result: unknown) => void;
+  /** Gives the code the recorded result, or what reading it threw. */
+  readonly settle: (recorded: unknown) => void;
   /** True from the decision to run the action until its outcome has been dealt with. */
   executing: boolean;
+}
+
+/** What a step is to the code that asks for it. */
+export interface AskOptions<T> {
+  /** Run here to get the result; absent where the service gets it. */
+  readonly action?: () => unknown;
+  /** Makes what the code is given of what was recorded. What it throws, the step rejects with: the same on every replay. */
+  readonly read?: (recorded: unknown) => T;
 }
 
 export type Settlement =
@@ -44,6 +53,16 @@ const describe = (step: { readonly type: string; readonly name: string }) => `${
 const HOW_IT_HAPPENS =
   'The code before a recorded step must not change while runs are under way, and must do the same on every replay ' +
   '(no clocks, randomness or other awaits than steps between parallel steps).';
+
+function settleBy<T>(read: (recorded: unknown) => T, resolve: (result: T) => void, reject: (error: unknown) => void) {
+  return (recorded: unknown): void => {
+    try {
+      resolve(read(recorded));
+    } catch (error) {
+      reject(error);
+    }
+  };
+}
 
 export class Execution {
   /** No other execution anywhere has it. */
@@ -113,20 +132,23 @@ export class Execution {
   }
 
   /** Gives the next position to a step that the code asks for. */
-  ask<T>(planAt: (stepId: number) => PlannedStep, action?: () => unknown): Promise<T> {
+  ask<T>(planAt: (stepId: number) => PlannedStep, { action, read }: AskOptions<T> = {}): Promise<T> {
     if (this.insideStep !== null) {
       throw new NonRetryableError(`step ${JSON.stringify(this.insideStep)} asks for another step: steps cannot be nested`);
     }
     const plan = planAt(++this.asked);
-    return new Promise<T>((resolve) => {
+    const asked = new Promise<T>((resolve, reject) => {
       this.pending.set(plan.stepId, {
         plan,
         ...(action ? { action } : {}),
-        resolve: resolve as (result: unknown) => void,
+        settle: read ? settleBy(read, resolve, reject) : (resolve as (recorded: unknown) => void),
         executing: false,
       });
       this.stirred?.();
     });
+    // The code may come to await it later; until then nobody handles what reading throws.
+    if (read) asked.catch(() => {});
+    return asked;
   }
 
   /** Resolves when the code is quiet and either has ended or waits for steps. An await that is no step is waited for. */
@@ -207,7 +229,7 @@ export class Execution {
   private give(step: AskedStep, out: string | undefined): void {
     this.pending.delete(step.plan.stepId);
     this.applied++;
-    step.resolve(out === undefined ? undefined : JSON.parse(out));
+    step.settle(out === undefined ? undefined : JSON.parse(out));
   }
 
   private async findAsked(entry: JournalEntry): Promise<AskedStep | null> {

@@ -29,6 +29,8 @@ export interface ExecutorOptions {
   readonly worker: () => string;
   /** Failed attempts after which the endpoint itself gives up; undefined leaves it to the service. */
   readonly maxRetries?: number;
+  /** True: replies say that there is a failure function. */
+  readonly failureFunction?: boolean;
 }
 
 const JOURNAL_NEEDED: StepReply = Object.freeze({ protocol: PROTOCOL_VERSION, kind: 'journal-needed' });
@@ -221,12 +223,13 @@ export class Executor {
       advanced,
       planned: end ? [] : planned,
       ...(end ? { end } : {}),
+      ...(this.options.failureFunction ? { failureFunction: true } : {}),
     };
     return this.withHold(execution, request, reply);
   }
 
   private failure(request: StepRequest, error: unknown, done: readonly StepResult[], step?: FailedReply['step']): FailedReply {
-    const { maxRetries } = this.options;
+    const { maxRetries, failureFunction } = this.options;
     const exhausted = maxRetries !== undefined && request.retried >= maxRetries;
     return {
       protocol: PROTOCOL_VERSION,
@@ -236,6 +239,7 @@ export class Executor {
       ...(step ? { step } : {}),
       error: describeError(error),
       retry: exhausted ? { kind: 'never' } : retryAdvice(error),
+      ...(failureFunction ? { failureFunction: true } : {}),
     };
   }
 

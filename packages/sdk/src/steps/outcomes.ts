@@ -1,0 +1,65 @@
+/**
+ * Results of the steps that the service carries out, as workflow code sees
+ * them. What is recorded is plain JSON; the helpers on a result are made anew
+ * from it on each replay. The shapes are the word of the service.
+ */
+import { bytesOf } from '../encoded-body.js';
+import type { CallOutcome, InvokeOutcome, NotifyOutcome, WaitOutcome, WebhookOutcome } from '../protocol.js';
+import { answerBodyOf, eventDataOf, readersOf, webhookRequestOf } from './content.js';
+import type { CallResult, InvokeResult, NotifyResult, WaitResult, Webhook, WebhookResult } from './step-types.js';
+
+/** Throws PayloadError. */
+export function waitResultOf<Data>(recorded: unknown): WaitResult<Data> {
+  const outcome = recorded as WaitOutcome;
+  if (outcome.timeout) return { timeout: true, eventId: undefined, eventData: undefined };
+  // The type of the data is the word of whoever sends the event.
+  return { timeout: false, eventId: outcome.eventId, eventData: eventDataOf(outcome.content) as Data };
+}
+
+export function webhookResultOf(recorded: unknown): WebhookResult {
+  const outcome = recorded as WaitOutcome;
+  if (outcome.timeout) return { timeout: true, request: undefined };
+  return { timeout: false, request: webhookRequestOf(outcome.content) };
+}
+
+export function notifyResultOf(recorded: unknown): NotifyResult {
+  const { notified, kept } = recorded as NotifyOutcome;
+  return { notified, kept };
+}
+
+export function webhookOf(recorded: unknown): Webhook {
+  const { webhookUrl, eventId } = recorded as WebhookOutcome;
+  return { webhookUrl, eventId };
+}
+
+export function callResultOf<Body>(recorded: unknown): CallResult<Body> {
+  const { status, headers, body, attempts, error } = recorded as CallOutcome;
+  return {
+    status,
+    ok: status >= 200 && status < 300,
+    headers,
+    body: answerBodyOf(body, headers['content-type']?.[0]) as Body,
+    attempts,
+    ...(error === undefined ? {} : { error }),
+    bytes: () => bytesOf(body),
+    ...readersOf(body),
+  };
+}
+
+export function invokeResultOf<Body>(recorded: unknown): InvokeResult<Body> {
+  const outcome = recorded as InvokeOutcome;
+  const { workflowRunId, workflowCreatedAt } = outcome;
+  const run = { workflowRunId, workflowCreatedAt };
+  switch (outcome.state) {
+    case 'succeeded':
+      return {
+        ...run,
+        state: 'succeeded',
+        body: (outcome.result === undefined ? undefined : JSON.parse(outcome.result)) as Body,
+      };
+    case 'failed':
+      return { ...run, state: 'failed', error: outcome.error };
+    case 'canceled':
+      return { ...run, state: 'canceled' };
+  }
+}

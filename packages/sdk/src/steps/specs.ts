@@ -1,0 +1,49 @@
+/** Calls and invocations as they travel, from what workflow code says. */
+import type { CallSpec, InvokeSpec } from '../protocol.js';
+import { deliveryOf, headerNamed, headersOf, httpUrlOf, labelsOf, runIdOf, shown } from './arguments.js';
+import { sentContent } from './content.js';
+import type { CallOptions, InvokeOptions } from './step-types.js';
+
+const METHODS: readonly unknown[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+const CONTENT_TYPE = 'content-type';
+
+/** Throws TypeError or RangeError; NonRetryableError for a body that JSON cannot hold. */
+export function callSpecOf(request: CallOptions): CallSpec {
+  const { method = 'GET' } = request;
+  if (!METHODS.includes(method)) throw new TypeError(`the method must be one of ${METHODS.join(', ')}, not ${shown(method)}`);
+  const content = sentContent(request.body, 'the body of the call');
+  if (content && (method === 'GET' || method === 'HEAD')) throw new TypeError(`a ${method} has no body`);
+  const given = headersOf(request.headers);
+  const headers =
+    content && headerNamed(given, CONTENT_TYPE) === undefined ? { ...given, 'Content-Type': content.contentType } : given;
+  return {
+    url: httpUrlOf(request.url, 'the URL of a call'),
+    method,
+    headers,
+    ...(content ? { body: content.body } : {}),
+    ...deliveryOf(request),
+  };
+}
+
+/** Throws TypeError or RangeError; NonRetryableError for a payload that JSON cannot hold. */
+export function invokeSpecOf(invocation: InvokeOptions): InvokeSpec {
+  const { workflow, workflowUrl, workflowRunId, labels } = invocation;
+  if (workflow !== undefined && workflowUrl !== undefined)
+    throw new TypeError('workflow and workflowUrl are the same: give one of them');
+  const content = sentContent(invocation.payload, 'the payload of the invocation');
+  const given = headersOf(invocation.headers);
+  const contentType = headerNamed(given, CONTENT_TYPE) ?? content?.contentType;
+  return {
+    workflowUrl: httpUrlOf(workflow ?? workflowUrl, 'the URL of a workflow'),
+    headers: Object.fromEntries(
+      Object.entries(given)
+        .map(([name, value]) => [name.toLowerCase(), value] as const)
+        .filter(([name]) => name !== CONTENT_TYPE),
+    ),
+    ...(content ? { body: content.body } : {}),
+    ...(contentType === undefined ? {} : { contentType }),
+    ...(workflowRunId === undefined ? {} : { workflowRunId: runIdOf(workflowRunId) }),
+    ...(labels === undefined ? {} : { labels: labelsOf(labels) }),
+    ...deliveryOf(invocation),
+  };
+}

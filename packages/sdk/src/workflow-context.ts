@@ -1,0 +1,119 @@
+/** The context that a workflow function is given: checks what the code asks for, and asks for it as steps. */
+import type { WorkflowContext } from './context.js';
+import { type Duration, durationMs, instantMs } from './duration.js';
+import { describeError, NonRetryableError } from './errors.js';
+import type { Execution } from './executor/execution.js';
+import { headersOf } from './payload.js';
+import type { EventContent, RunInput, StepRequest } from './protocol.js';
+import { eventIdOf, eventIdsOf, keepable, runIdOf } from './steps/arguments.js';
+import { sentContent } from './steps/content.js';
+import { callResultOf, invokeResultOf, notifyResultOf, waitResultOf, webhookOf, webhookResultOf } from './steps/outcomes.js';
+import { callSpecOf, invokeSpecOf } from './steps/specs.js';
+import type { WaitOptions, WaitResult } from './steps/step-types.js';
+
+const NEW_STEP_NAME_LIMIT = 1024;
+const DEFAULT_WAIT: Duration = '7d';
+
+function stepName(name: string): string {
+  if (typeof name === 'string' && name.length > 0 && name.length <= NEW_STEP_NAME_LIMIT) {
+    if (keepable(name)) return name;
+    throw new NonRetryableError(
+      `the name of a step must not have U+0000 or half a surrogate pair, as ${JSON.stringify(name)} has`,
+    );
+  }
+  throw new NonRetryableError(
+    `a step has a name of 1 to ${NEW_STEP_NAME_LIMIT} characters, not ${JSON.stringify(name)?.slice(0, 80)}`,
+  );
+}
+
+/** What is malformed stays malformed: no retry makes it good. */
+function asNonRetryable<T>(name: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw new NonRetryableError(`step ${JSON.stringify(name)}: ${describeError(error).message}`);
+  }
+}
+
+const waitMs = ({ timeout = DEFAULT_WAIT }: WaitOptions = {}): number => durationMs(timeout);
+
+/** Data of an event; one without data is empty. */
+function eventContentOf(data: unknown): Extract<EventContent, { kind: 'data' }> {
+  const content = sentContent(data, 'the data of the event');
+  return content ? { kind: 'data', ...content } : { kind: 'data', body: { encoding: 'utf8', data: '' } };
+}
+
+export function contextOf<Payload>(
+  execution: Execution,
+  run: StepRequest['run'],
+  input: RunInput,
+  payload: Payload,
+  url: string,
+): WorkflowContext<Payload> {
+  const { id, createdAt, labels } = run;
+
+  function wait<Data>(name: string, readEventIds: () => readonly string[], options?: WaitOptions): Promise<WaitResult<Data>> {
+    const checked = stepName(name);
+    const planned = asNonRetryable(name, () => ({ eventIds: readEventIds(), timeoutMs: waitMs(options) }));
+    return execution.ask((stepId) => ({ stepId, name: checked, type: 'Wait', ...planned }), { read: waitResultOf<Data> });
+  }
+
+  return {
+    payload,
+    runId: id,
+    runCreatedAt: createdAt,
+    labels,
+    headers: headersOf(input),
+    url,
+    run(name, action) {
+      const checked = stepName(name);
+      if (typeof action !== 'function') throw new NonRetryableError(`step ${JSON.stringify(name)} has no function to run`);
+      return execution.ask((stepId) => ({ stepId, name: checked, type: 'Run' }), { action });
+    },
+    sleep(name, duration) {
+      const checked = stepName(name);
+      const sleepMs = asNonRetryable(name, () => durationMs(duration));
+      return execution.ask((stepId) => ({ stepId, name: checked, type: 'SleepFor', sleepMs }));
+    },
+    sleepUntil(name, instant) {
+      const checked = stepName(name);
+      const wakeAt = asNonRetryable(name, () => instantMs(instant));
+      return execution.ask((stepId) => ({ stepId, name: checked, type: 'SleepUntil', wakeAt }));
+    },
+    waitForEvent: (name, eventId, options) => wait(name, () => [eventIdOf(eventId)], options),
+    waitForAny: (name, eventIds, options) => wait(name, () => eventIdsOf(eventIds), options),
+    notify(name, eventId, data, options) {
+      const checked = stepName(name);
+      const planned = asNonRetryable(name, () => {
+        const event = { eventId: eventIdOf(eventId), content: eventContentOf(data) };
+        return options?.workflowRunId === undefined ? event : { ...event, workflowRunId: runIdOf(options.workflowRunId) };
+      });
+      return execution.ask((stepId) => ({ stepId, name: checked, type: 'Notify', ...planned }), { read: notifyResultOf });
+    },
+    call<Body>(name: string, request: Parameters<WorkflowContext<Payload>['call']>[1]) {
+      const checked = stepName(name);
+      const call = asNonRetryable(name, () => callSpecOf(request));
+      return execution.ask((stepId) => ({ stepId, name: checked, type: 'Call', call }), { read: callResultOf<Body> });
+    },
+    invoke<Body>(name: string, invocation: Parameters<WorkflowContext<Payload>['invoke']>[1]) {
+      const checked = stepName(name);
+      const invoke = asNonRetryable(name, () => invokeSpecOf(invocation));
+      return execution.ask((stepId) => ({ stepId, name: checked, type: 'Invoke', invoke }), { read: invokeResultOf<Body> });
+    },
+    createWebhook(name) {
+      const checked = stepName(name);
+      return execution.ask((stepId) => ({ stepId, name: checked, type: 'CreateWebhook' }), { read: webhookOf });
+    },
+    waitForWebhook(name, webhook, options) {
+      const checked = stepName(name);
+      const planned = asNonRetryable(name, () => ({ eventIds: [eventIdOf(webhook.eventId)], timeoutMs: waitMs(options) }));
+      return execution.ask((stepId) => ({ stepId, name: checked, type: 'WaitForWebhook', ...planned }), {
+        read: webhookResultOf,
+      });
+    },
+    cancel() {
+      execution.settle({ kind: 'canceled' });
+      return new Promise<never>(() => {});
+    },
+  };
+}
