@@ -1,6 +1,10 @@
 export { type BatchItem, Client, type ClientOptions } from './client/client.js';
+export type * from './client/control-types.js';
 export type { BulkOptions, DeadLetterFilter, DeadLetterListOptions } from './client/dead-letters.js';
+export type { NotifyEvent } from './client/events.js';
+export type { DestinationName, PinnedLimits } from './client/flow-control.js';
 export type { CancelManyOptions, RunLogFilter, RunLogOptions } from './client/runs.js';
+export type { ScheduleOptions } from './client/schedules.js';
 export type { FlowControlSettings, RunOverrides, SingleRecoverOptions, TriggerOptions } from './client/settings.js';
 export type * from './client/types.js';
 export type { Workflow, WorkflowContext } from './context.js';

@@ -2,21 +2,16 @@
 import type { Duration } from '../duration.js';
 import { EverstepError } from '../errors.js';
 import { NATIVE_PREFIX } from '../protocol.js';
+import type { InstanceSettings, InstanceSettingsUpdate, NotifiedWaiter, SigningKeyPair, Waiter } from './control-types.js';
 import { DeadLetters } from './dead-letters.js';
+import { type NotifyEvent, notifyCall } from './events.js';
+import { Destinations, FlowControl } from './flow-control.js';
 import { withRegion } from './region.js';
 import { type RunLogOptions, Runs } from './runs.js';
+import { Schedules } from './schedules.js';
 import { durationText, type TriggerOptions, triggerBody, triggerHeaders } from './settings.js';
 import { type Call, callApi, type TransportOptions } from './transport.js';
-import type {
-  BatchItemResult,
-  FlowControlEntry,
-  NotifiedWaiter,
-  RunLogEntry,
-  RunResult,
-  RunUnderWay,
-  SigningKeyPair,
-  TriggeredRun,
-} from './types.js';
+import type { BatchItemResult, RunLogEntry, RunResult, RunUnderWay, TriggeredRun } from './types.js';
 
 export interface ClientOptions {
   /** Default: EVERSTEP_URL. */
@@ -46,7 +41,15 @@ function setting(given: string | undefined, option: string, variable: string): s
 export class Client {
   readonly runs: Runs;
   readonly dlq: DeadLetters;
-  readonly flowControl: { readonly list: () => Promise<readonly FlowControlEntry[]> };
+  readonly flowControl: FlowControl;
+  readonly destinations: Destinations;
+  readonly schedules: Schedules;
+  /** Settings of the queue instance. */
+  readonly settings: {
+    readonly get: () => Promise<InstanceSettings>;
+    /** What is absent stays as it is. Resolves with all of them. */
+    readonly update: (update: InstanceSettingsUpdate) => Promise<InstanceSettings>;
+  };
   readonly keys: {
     /** The keys that the service signs with. */
     readonly get: () => Promise<SigningKeyPair>;
@@ -70,9 +73,15 @@ export class Client {
     this.call = call;
     this.runs = new Runs(call);
     this.dlq = new DeadLetters(call);
-    this.flowControl = {
-      list: async () =>
-        (await call<{ flowControls: FlowControlEntry[] }>({ method: 'GET', path: '/v2/flowControl/' })).flowControls,
+    this.flowControl = new FlowControl(call);
+    this.destinations = new Destinations(call);
+    this.schedules = new Schedules(call);
+    this.settings = {
+      get: () => call({ method: 'GET', path: '/v2/settings' }),
+      update: (update) => {
+        const headers = { 'Content-Type': 'application/json' };
+        return call({ method: 'PUT', path: '/v2/settings', headers, body: JSON.stringify(update) });
+      },
     };
     this.keys = {
       get: () => call({ method: 'GET', path: '/v2/keys' }),
@@ -120,13 +129,13 @@ export class Client {
     return this.runs.entries(filter);
   }
 
-  /** Notifies every run that waits for the event. */
-  notify(eventId: string, data?: string | Uint8Array): Promise<readonly NotifiedWaiter[]> {
-    return this.call({
-      method: 'POST',
-      path: `/v2/notify/${encodeURIComponent(eventId)}`,
-      headers: { 'Content-Type': 'text/plain' },
-      ...(data === undefined ? {} : { body: data }),
-    });
+  /** Notifies every run that waits for the event, or the run that is named. Resolves with those who were notified. */
+  async notify(event: NotifyEvent): Promise<readonly NotifiedWaiter[]> {
+    return this.call(notifyCall(event));
+  }
+
+  /** The runs that wait for the event, longest first; at most 1,000. */
+  waiters(eventId: string): Promise<readonly Waiter[]> {
+    return this.call({ method: 'GET', path: `/v2/waiters/${encodeURIComponent(eventId)}` });
   }
 }

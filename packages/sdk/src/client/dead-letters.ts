@@ -5,6 +5,7 @@ import type {
   DeadLetterEntry,
   DeadLetterPage,
   DeletedDeadLetters,
+  FailureFunctionChange,
   FailureFunctionState,
   RecoveredRuns,
   RunReference,
@@ -81,6 +82,16 @@ export class DeadLetters {
   /** Deletes the entry; the run stays in the log. */
   async delete(dlqId: string): Promise<void> {
     await this.call({ method: 'DELETE', path: entryPath(dlqId) });
+  }
+
+  /** Tells the failure callback, or the failure function, again: from the first attempt on. */
+  retryCallback(dlqId: string): Promise<FailureFunctionChange> {
+    return this.call({ method: 'POST', path: entryPath(dlqId, '/callback') });
+  }
+
+  /** Tells it no more. */
+  cancelCallback(dlqId: string): Promise<FailureFunctionChange> {
+    return this.call({ method: 'DELETE', path: entryPath(dlqId, '/callback') });
   }
 
   /** One request, at most 50 runs; see `cursor` for the rest. */

@@ -1,6 +1,7 @@
 /** Regions in the host of a base URL. */
 
-const REGION_LABEL = /^(queue-)?[a-z]{2}(?:-[a-z]+)+-\d+$/;
+/** What regions of clouds begin with: another label of that form, such as `my-app-1`, is a name that somebody chose. */
+const REGION_LABEL = /^(queue-)?(?:us|eu|ap|sa|ca|me|af|il|mx|cn)(?:-[a-z]+)+-\d+$/;
 
 /**
  * The base URL with `region` as the first label of its host, in place of any

@@ -1,5 +1,6 @@
 /** Runs, as calls. */
 import type { Duration } from '../duration.js';
+import type { RunExplanation } from './control-types.js';
 import { durationText } from './settings.js';
 import type { Call } from './transport.js';
 import type { RunJournal, RunLogEntry, RunLogPage, RunResult, RunState, RunUnderWay } from './types.js';
@@ -86,6 +87,11 @@ export class Runs {
       query: { ...query, ...(timeout === undefined ? {} : { timeout: durationText(timeout) }) },
       ...(signal ? { signal } : {}),
     });
+  }
+
+  /** Why the run is where it is: what it waits for now. */
+  explain(workflowRunId: string, options: { readonly workflowCreatedAt?: number } = {}): Promise<RunExplanation> {
+    return this.call({ method: 'GET', path: `${RUNS}/${encodeURIComponent(workflowRunId)}/explain`, query: options });
   }
 
   async cancel(workflowRunId: string): Promise<void> {

@@ -37,6 +37,8 @@ export interface TriggerOptions extends RunOverrides {
   readonly timeout?: Duration;
   readonly deduplicationId?: string;
   readonly contentBasedDeduplication?: boolean;
+  /** What logs and listings do not show: `body`, `header`, `header[x-name]`, and names of JSON fields. */
+  readonly redact?: readonly string[];
   /** Answers when the run has ended, or after this time; `true` leaves the time to the service. */
   readonly waitForResult?: true | Duration;
   /** Ends the call, not the run. */
@@ -66,6 +68,13 @@ function setFlowControl(headers: Headers, { key, parallelism, rate, period }: Fl
   if (limits.length > 0) headers[`${NATIVE_PREFIX}Flow-Control-Value`] = limits.join(', ');
 }
 
+/** Throws RangeError, because a comma inside would become one between two. */
+function commaList(items: readonly string[] | undefined, what: string): string | undefined {
+  const withComma = items?.find((item) => item.includes(','));
+  if (withComma !== undefined) throw new RangeError(`${what} cannot contain a comma: ${JSON.stringify(withComma)}`);
+  return items?.join(',');
+}
+
 export function overrideHeaders(overrides: RunOverrides & { readonly runId?: string }): Headers {
   const { runId, retries, retryDelay, delay, labels, flowControl, failureCallback } = overrides;
   const headers: Headers = {};
@@ -76,9 +85,7 @@ export function overrideHeaders(overrides: RunOverrides & { readonly runId?: str
   set('Retries', retries);
   set('Retry-Delay', retryDelay);
   set('Delay', delay === undefined ? undefined : durationText(delay));
-  const withComma = labels?.find((label) => label.includes(','));
-  if (withComma !== undefined) throw new RangeError(`a label cannot contain a comma: ${JSON.stringify(withComma)}`);
-  set('Label', labels?.join(','));
+  set('Label', commaList(labels, 'a label'));
   if (flowControl) setFlowControl(headers, flowControl);
   if (typeof failureCallback === 'string') set('Failure-Callback', failureCallback);
   else if (failureCallback) {
@@ -93,11 +100,12 @@ export function triggerHeaders(options: TriggerOptions): Headers {
   const set = (name: string, value: string | number | boolean | undefined) => {
     if (value !== undefined) headers[`${NATIVE_PREFIX}${name}`] = String(value);
   };
-  const { notBefore, timeout, deduplicationId, contentBasedDeduplication } = options;
+  const { notBefore, timeout, deduplicationId, contentBasedDeduplication, redact } = options;
   set('Not-Before', notBefore === undefined ? undefined : Math.ceil(instantMs(notBefore) / 1000));
   set('Timeout', timeout === undefined ? undefined : durationText(timeout));
   set('Deduplication-Id', deduplicationId);
   set('Content-Based-Deduplication', contentBasedDeduplication);
+  set('Redact-Fields', commaList(redact, 'what is to be redacted'));
   for (const [name, value] of Object.entries(options.headers ?? {})) set(`Forward-${name}`, value);
   const contentType = options.contentType ?? (isRaw(options.body) ? undefined : 'application/json');
   if (contentType !== undefined) headers['Content-Type'] = contentType;

@@ -5,7 +5,7 @@ export type QueryValue = string | number | boolean | readonly (string | number)[
 export type Query = Readonly<Record<string, QueryValue>>;
 
 export interface Call {
-  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly query?: object;
   readonly headers?: Readonly<Record<string, string>>;

@@ -31,9 +31,48 @@ export interface RunResult<Result = unknown> extends TriggeredRun {
 /** One item of a batch: the run, or why there is none. */
 export type BatchItemResult = TriggeredRun | { readonly error: string };
 
-export interface RunLink extends RunReference {
+/** The run that a failed one was resumed or restarted as. */
+export interface RunSuccessor extends RunReference {
   readonly kind: 'resume' | 'restart';
+}
+
+/** Where a run came from that nobody triggered. */
+export interface RunOrigin extends Partial<RunReference> {
+  readonly kind: 'resume' | 'restart' | 'invoke' | 'schedule';
+  /** The dead letter that the run was made from. */
   readonly dlqId?: string;
+  /** The step that invoked the run. */
+  readonly stepId?: number;
+  readonly stepName?: string;
+  /** The schedule that started the run. */
+  readonly scheduleId?: string;
+}
+
+/** A run that a step started. */
+export interface InvokedRun extends RunReference {
+  readonly stepId: number;
+  readonly workflowState: RunState;
+}
+
+/** A failed attempt as logs show it. */
+export interface AttemptError {
+  readonly error: string;
+  readonly status?: number;
+  readonly time: number;
+  readonly retried: number;
+}
+
+/** Attempts to tell of a failure. */
+export interface FailureFunctionInfo {
+  /** Absent where only the attempts are known. */
+  readonly state?: FailureFunctionState;
+  readonly url: string;
+  /** Status of the last answer that was a failure. */
+  readonly responseStatus?: number;
+  readonly retried: number;
+  readonly nextAttemptAt?: number;
+  /** Oldest first. */
+  readonly errors: readonly AttemptError[];
 }
 
 interface RunFields {
@@ -42,10 +81,8 @@ interface RunFields {
   readonly workflowState: RunState;
   readonly workflowRunCreatedAt: number;
   readonly workflowRunCompletedAt?: number;
-  /** The run that this one resumes or restarts. */
-  readonly workflowRunOrigin?: RunLink;
-  /** The run that this one was resumed or restarted as. */
-  readonly workflowRunBecame?: RunLink;
+  readonly workflowRunOrigin?: RunOrigin;
+  readonly workflowRunBecame?: RunSuccessor;
   /** The DLQ entry that the run has now. */
   readonly dlqId?: string;
   readonly callerIP: string;
@@ -53,15 +90,35 @@ interface RunFields {
   readonly label?: string;
   readonly labels: readonly string[];
   readonly flowControlKey?: string;
+  /** Runs that steps of this one started. */
+  readonly invokedRuns?: readonly InvokedRun[];
+  readonly failureFunctionInfo?: FailureFunctionInfo;
 }
 
-interface SleepFields {
+/** What belongs to one type of step each. */
+interface StepFields {
   /** Length of a SleepFor, ms. */
   readonly sleepFor?: number;
   readonly sleepUntil?: number;
+  /** The event that is waited for: the first of several, or the one that came. */
+  readonly waitEventId?: string;
+  /** All of them, when several are waited for. */
+  readonly waitEventIds?: readonly string[];
+  /** When an open wait times out. */
+  readonly waitDeadline?: number;
+  /** Whether a wait timed out, once it has ended. */
+  readonly waitTimeout?: boolean;
+  readonly notifyEventId?: string;
+  readonly callUrl?: string;
+  readonly callMethod?: string;
+  /** 0 when no answer came. */
+  readonly callResponseStatus?: number;
+  readonly invokedWorkflowRunId?: string;
+  readonly invokedWorkflowCreatedAt?: number;
+  readonly invokedWorkflowUrl?: string;
 }
 
-export interface LoggedStep extends SleepFields {
+export interface LoggedStep extends StepFields {
   readonly stepId?: number;
   readonly stepName?: string;
   readonly stepType?: 'Initial' | StepType;
@@ -72,12 +129,8 @@ export interface LoggedStep extends SleepFields {
   readonly concurrent: number;
   readonly state: StepState;
   readonly createdAt: number;
-  readonly errors?: readonly {
-    readonly error: string;
-    readonly status?: number;
-    readonly time: number;
-    readonly retried: number;
-  }[];
+  /** Failed attempts, oldest first. */
+  readonly errors?: readonly AttemptError[];
 }
 
 export interface StepGroup {
@@ -99,7 +152,7 @@ export interface RunLogPage {
   readonly runs: readonly RunLogEntry[];
 }
 
-export interface JournalStep extends SleepFields {
+export interface JournalStep extends StepFields {
   readonly stepId: number;
   readonly stepName: string;
   readonly stepType: StepType;
@@ -113,8 +166,8 @@ export interface JournalStep extends SleepFields {
   readonly completedAt: number;
 }
 
-export interface OpenTask extends SleepFields {
-  readonly kind: 'advance' | 'step' | 'sleep';
+export interface OpenTask extends StepFields {
+  readonly kind: 'advance' | 'step' | 'sleep' | 'wait' | 'call' | 'notify' | 'invoke' | 'callback';
   readonly stepId?: number;
   readonly stepName?: string;
   readonly stepType?: StepType;
@@ -150,6 +203,8 @@ export interface RunJournal extends RunFields {
   readonly tasks: readonly OpenTask[];
   /** Oldest first. */
   readonly attempts: readonly FailedAttempt[];
+  /** Events that came before the run waited for them. */
+  readonly keptEvents?: readonly { readonly eventId: string; readonly receivedAt: number }[];
 }
 
 export type HeaderMap = Readonly<Record<string, readonly string[]>>;
@@ -173,6 +228,7 @@ export interface DeadLetterEntry {
   readonly labels: readonly string[];
   readonly flowControlKey?: string;
   readonly failureFunctionState?: FailureFunctionState;
+  readonly failureFunctionInfo?: FailureFunctionInfo;
   readonly responseStatus?: number;
   readonly responseHeader?: HeaderMap;
   readonly responseBody?: string;
@@ -198,22 +254,7 @@ export interface DeletedDeadLetters {
   readonly cursor: string;
 }
 
-export interface NotifiedWaiter {
-  readonly waiter: {
-    readonly url: string;
-    readonly headers: HeaderMap;
-    /** Unix seconds. */
-    readonly deadline: number;
-  };
-  readonly messageId: string;
-}
-
-export interface FlowControlEntry {
-  readonly flowControlKey: string;
-  readonly waitListSize: number;
-}
-
-export interface SigningKeyPair {
-  readonly current: string;
-  readonly next: string;
+/** The state that telling of a failure has now. */
+export interface FailureFunctionChange {
+  readonly failureFunctionState: FailureFunctionState;
 }

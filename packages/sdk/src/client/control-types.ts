@@ -1,0 +1,180 @@
+/** What the API answers about events, flow control, schedules, destinations and settings. All times are Unix ms unless said otherwise. */
+
+import type { StepType } from '../protocol.js';
+import type { HeaderMap, RunReference, RunState } from './types.js';
+
+/** A run that waits for an event. */
+export interface Waiter {
+  readonly url: string;
+  readonly headers: HeaderMap;
+  /** Unix seconds; 0 when the event is kept for a wait to come. */
+  readonly deadline: number;
+}
+
+export interface NotifiedWaiter {
+  readonly waiter: Waiter;
+  readonly messageId: string;
+  /** The run does not wait for it yet: it has it kept. */
+  readonly kept?: true;
+}
+
+export interface FlowControlEntry {
+  readonly flowControlKey: string;
+  readonly waitListSize: number;
+  /** Absent when it is not limited, as is rateMax. */
+  readonly parallelismMax?: number;
+  /** How many deliveries are in flight. */
+  readonly parallelismCount: number;
+  readonly rateMax?: number;
+  /** How many have started in the window. */
+  readonly rateCount?: number;
+  /** Seconds. */
+  readonly ratePeriod?: number;
+  /** When the window began, Unix seconds; absent while there is none. */
+  readonly ratePeriodStart?: number;
+  readonly isPaused: boolean;
+  readonly isPinnedParallelism: boolean;
+  readonly isPinnedRate: boolean;
+}
+
+export interface GlobalParallelism {
+  readonly parallelismMax: number;
+  readonly parallelismCount: number;
+}
+
+export interface ScheduleEntry {
+  readonly scheduleId: string;
+  readonly cron: string;
+  readonly timezone: string;
+  readonly destination: string;
+  readonly method: 'POST';
+  readonly header: HeaderMap;
+  readonly body?: string;
+  /** In place of body, when that is no UTF-8 text. */
+  readonly bodyBase64?: string;
+  readonly retries: number;
+  readonly retryDelay?: string;
+  readonly timeoutMs: number;
+  /** Seconds. */
+  readonly delay?: number;
+  readonly failureCallback?: string;
+  readonly callerIP: string;
+  /** The first of the labels. */
+  readonly label?: string;
+  readonly labels: readonly string[];
+  readonly flowControlKey?: string;
+  readonly isPaused: boolean;
+  readonly createdAt: number;
+  /** Absent while it is paused. */
+  readonly nextScheduleTime?: number;
+  readonly lastScheduleTime?: number;
+  readonly lastScheduleRunId?: string;
+}
+
+export interface DestinationEntry {
+  /** Scheme, host and port. */
+  readonly origin: string;
+  readonly isHeld: boolean;
+  readonly heldBy?: 'breaker' | 'hand';
+  readonly reason?: string;
+  readonly heldSince?: number;
+  /** Failed deliveries in a row. */
+  readonly failures: number;
+  readonly lastError?: string;
+  readonly waitListSize: number;
+  /** When one delivery is let through next. */
+  readonly nextProbeAt?: number;
+}
+
+export interface DestinationHeld {
+  readonly origin: string;
+  readonly isHeld: boolean;
+}
+
+export interface BreakerSettings {
+  /** Whether a destination that keeps failing is held back. */
+  readonly enabled: boolean;
+  /** So many failed deliveries in a row hold it back. */
+  readonly failures: number;
+  readonly probeEveryMs: number;
+}
+
+/** Null: no limit. */
+export interface RetentionRule {
+  /** How long after their end runs are kept. */
+  readonly maxAgeMs: number | null;
+  /** How many of the newest are kept. */
+  readonly maxCount: number | null;
+}
+
+/** By how the run ended; `deadLetter`: a failed run whose entry nobody has handled. */
+export type RetentionSettings = Readonly<Record<'succeeded' | 'failed' | 'canceled' | 'deadLetter', RetentionRule>>;
+
+export interface InstanceSettings {
+  readonly breaker: BreakerSettings;
+  readonly retention: RetentionSettings;
+}
+
+/** What is absent stays as it is. */
+export interface InstanceSettingsUpdate {
+  readonly breaker?: Partial<BreakerSettings>;
+  readonly retention?: { readonly [State in keyof RetentionSettings]?: Partial<RetentionRule> };
+}
+
+/** Something that a run waits for; which fields are there depends on the kind. */
+export interface WaitReason {
+  readonly kind:
+    | 'not-before'
+    | 'sleeping'
+    | 'waiting-for-event'
+    | 'waiting-for-run'
+    | 'retry'
+    | 'flow-control'
+    | 'destination-held'
+    | 'queued'
+    | 'in-flight';
+  /** One sentence for people. */
+  readonly message: string;
+  readonly at?: number;
+  readonly until?: number;
+  readonly eventIds?: readonly string[];
+  readonly workflowRunId?: string;
+  readonly workflowCreatedAt?: number;
+  /** Which retry it will be, from 1. */
+  readonly retry?: number;
+  readonly maxRetries?: number;
+  /** Why the last attempt failed. */
+  readonly error?: string;
+  readonly flowControlKey?: string;
+  /** Place in the wait list of the key, from 1. */
+  readonly place?: number;
+  readonly waitListSize?: number;
+  readonly because?: 'parallelism' | 'rate' | 'paused';
+  readonly origin?: string;
+  readonly heldBy?: 'breaker' | 'hand';
+  readonly heldSince?: number;
+  readonly reason?: string;
+  readonly nextProbeAt?: number;
+  readonly url?: string;
+}
+
+export interface RunExplanation extends RunReference {
+  readonly workflowState: RunState;
+  /** All of it in a few words. */
+  readonly summary: string;
+  /** What the service owes the run; empty when it owes nothing. */
+  readonly tasks: readonly {
+    /** Absent for the code between steps, and for a failure callback. */
+    readonly stepId?: number;
+    readonly stepName?: string;
+    readonly stepType?: 'Initial' | StepType;
+    readonly what: 'workflow' | 'step' | 'failure-callback';
+    /** In the order in which they have to come true. */
+    readonly reasons: readonly WaitReason[];
+  }[];
+}
+
+export interface SigningKeyPair {
+  readonly current: string;
+  readonly next: string;
+}
