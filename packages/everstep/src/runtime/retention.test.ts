@@ -8,7 +8,17 @@ import type { RemovalQuery, Store } from '../ports/store.js';
 import { apply, creation, failure, INSTANCE, OTHER_INSTANCE, sampleRun, T0 } from '../stores/conformance/samples.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import { Retention } from './retention.js';
-import { inARow, noMessages, publicUrl, quiet, random, ScriptedCaller, SETTINGS, StandingClock } from './runtime.fixture.js';
+import {
+  inARow,
+  noMessages,
+  publicUrl,
+  quiet,
+  random,
+  ScriptedCaller,
+  SETTINGS,
+  StandingClock,
+  settle,
+} from './runtime.fixture.js';
 import { createRuntime, type Runtime } from './runtime.js';
 
 const MINUTE_MS = 60_000;
@@ -230,8 +240,15 @@ test('one sweep goes on at a time', async (t) => {
   assert.deepEqual([asked, most], [2, 1]);
 });
 
-test('when a virtual clock has been moved, what is too old by then is gone', async (t) => {
-  const store = await openStore(t);
+test('when a virtual clock has been moved, what is too old by then is gone, also when the store is slow', async (t) => {
+  const quick = await openStore(t);
+  const store: Store = {
+    ...quick,
+    async instanceSettings(query) {
+      await settle();
+      return quick.instanceSettings(query);
+    },
+  };
   await keep(store, { succeeded: after(7) });
   const base = new StandingClock();
   const clock: VirtualClock = createVirtualClock({ base, quiet: () => runtime.idle(), maxInstants: 1000, quietTimeoutMs: 1000 });

@@ -23,7 +23,7 @@ interface ScheduleId {
 }
 
 export interface SchedulesOptions {
-  readonly store: Pick<Store, 'dueSchedules' | 'nextScheduleAt' | 'findSchedule'>;
+  readonly store: Pick<Store, 'dueSchedules' | 'nextScheduleAt' | 'findSchedule' | 'loadRun'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly context: () => DecisionContext;
@@ -159,14 +159,17 @@ export class Schedules {
 
   /** False when it is still due. */
   private async fire(schedule: Schedule): Promise<boolean> {
-    const { commit, begin, context, log } = this.options;
+    const { store, commit, begin, context, log } = this.options;
     const { instanceId, scheduleId } = schedule;
     try {
       const fired: Fired | null = fireSchedule(schedule, context());
       if (!fired) return false;
       const result = await commit(fired.unit);
-      // Otherwise it has ticked already: an answer was lost.
-      if (result.kind === 'applied') begin(fired.started, schedule.payload);
+      // Refused, it has ticked already. Perhaps it was this very run that it started, and only the answer was lost: then
+      // nobody has acted on it yet.
+      const { started } = fired;
+      const run = result.kind === 'applied' ? started.run : await store.loadRun({ runKey: started.run.key });
+      if (run?.status === 'active') begin({ ...started, run }, schedule.payload);
       if (fired.schedule.nextAt === null) log.warn({ instanceId, scheduleId }, 'the schedule has no next tick');
       return true;
     } catch (error) {
