@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { headerPair, isJson, moment, readBody, wholeNumber } from './arguments.js';
+import { headerPair, isJson, length, moment, readBody, wholeNumber } from './arguments.js';
 import { UsageError } from './exit-codes.js';
 
 test('a moment is Unix ms or a date', () => {
@@ -21,6 +21,12 @@ test('a whole number has no sign, point or exponent', () => {
   for (const bad of ['', '0', '-1', '1.5', '1e3', 'ten', '99999999999999999999']) {
     assert.throws(() => wholeNumber('--count', 1)(bad), UsageError, bad);
   }
+});
+
+test('a length of time has units', () => {
+  const read = length('--age');
+  assert.deepEqual(['500ms', '30s', '5m', '1d12h', '0s'].map(read), [500, 30_000, 300_000, 129_600_000, 0]);
+  for (const bad of ['', '7', 'd', '-1d', '1.5h', '1 d', 'forever']) assert.throws(() => read(bad), UsageError, bad);
 });
 
 test('headers are gathered', () => {

@@ -24,6 +24,19 @@ export const moment =
     return atMs;
   };
 
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** A length of time such as `30s`, `7d` or `1d12h`, as ms. */
+export const length =
+  (name: string) =>
+  (text: string): number => {
+    if (!/^(?:\d+(?:ms|[smhd]))+$/.test(text))
+      throw new UsageError(`${name} must be a duration such as 30s, 12h or 7d; it is "${text}"`);
+    let lengthMs = 0;
+    for (const [, value, unit] of text.matchAll(/(\d+)(ms|[smhd])/g)) lengthMs += Number(value) * (UNIT_MS[unit ?? ''] ?? 0);
+    return lengthMs;
+  };
+
 /** An option that may be given several times. */
 export const collected = (text: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), text];
 
@@ -44,11 +57,14 @@ export async function readBody(text: string): Promise<string | Uint8Array> {
     for await (const chunk of process.stdin) chunks.push(chunk);
     return Buffer.concat(chunks);
   }
-  if (!text.startsWith('@')) return text;
+  return text.startsWith('@') ? readBodyFile(text.slice(1)) : text;
+}
+
+export async function readBodyFile(path: string): Promise<Uint8Array> {
   try {
-    return await readFile(text.slice(1));
+    return await readFile(path);
   } catch (error) {
-    throw new UsageError(`the body cannot be read from ${text.slice(1)}: ${error instanceof Error ? error.message : error}`);
+    throw new UsageError(`the body cannot be read from ${path}: ${error instanceof Error ? error.message : error}`);
   }
 }
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import { NonRetryableError, serve } from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
-import { runCli } from './program.js';
-import { type Ended, endAll, readEnvFile, SpawnedCli, type TestDirectory, testDirectory } from './testing/spawned-cli.js';
+import type { Command } from 'commander';
+import { createProgram } from './program.js';
+import { CliWorld } from './testing/cli-world.js';
+import type { Ended } from './testing/spawned-cli.js';
 
 /** What the workflow is told to do. */
 interface Task {
@@ -16,72 +16,33 @@ interface Task {
 }
 
 describe('the commands that talk to a service', () => {
-  let directory: TestDirectory;
-  let service: SpawnedCli;
-  let app: Server;
+  let world: CliWorld;
   let workflowUrl: string;
-  let env: Readonly<Record<string, string>>;
   let isBroken = true;
 
   before(async () => {
-    directory = await testDirectory();
-    const envFile = join(directory.path, 'service.env');
-    service = new SpawnedCli(['dev', '--no-demo', '--port', '0', '--write-env-file', envFile], { cwd: directory.path });
-    await service.printed(/listens at/);
-    const written = await readEnvFile(envFile);
-    env = { EVERSTEP_URL: written.EVERSTEP_URL ?? '', EVERSTEP_TOKEN: written.EVERSTEP_TOKEN ?? '' };
-    const signingKeys = { current: written.EVERSTEP_CURRENT_SIGNING_KEY ?? '', next: written.EVERSTEP_NEXT_SIGNING_KEY ?? '' };
-    const workflow = serve<Task>(
-      async (ctx) => {
-        const first = await ctx.run('first', () => ctx.payload.value ?? 1);
-        if (ctx.payload.sleep) await ctx.sleep('nap', ctx.payload.sleep);
-        await ctx.run('second', () => {
-          if (ctx.payload.fail && isBroken) throw new NonRetryableError('told to fail');
-          return first + 1;
-        });
-        return { sum: first + 1 };
-      },
-      { signingKeys },
-    );
-    app = createServer(toNodeHandler(workflow));
-    await new Promise<void>((resolve) => app.listen(0, '127.0.0.1', resolve));
-    workflowUrl = `http://127.0.0.1:${(app.address() as AddressInfo).port}/job`;
-  });
-
-  after(async () => {
-    await endAll();
-    app.closeAllConnections();
-    app.close();
-    await directory.remove();
-  });
-
-  /** In this process: what a command does does not depend on being one of its own. */
-  async function runIn(surroundings: Readonly<Record<string, string>>, args: readonly string[]): Promise<Ended> {
-    let stdout = '';
-    let stderr = '';
-    const code = await runCli(args, {
-      screen: {
-        write: (text) => {
-          stdout += text;
+    world = await CliWorld.open((signingKeys) => {
+      const workflow = serve<Task>(
+        async (ctx) => {
+          const first = await ctx.run('first', () => ctx.payload.value ?? 1);
+          if (ctx.payload.sleep) await ctx.sleep('nap', ctx.payload.sleep);
+          await ctx.run('second', () => {
+            if (ctx.payload.fail && isBroken) throw new NonRetryableError('told to fail');
+            return first + 1;
+          });
+          return { sum: first + 1 };
         },
-        colours: false,
-      },
-      complain: (text) => {
-        stderr += text;
-      },
-      env: surroundings,
-      cwd: directory.path,
+        { signingKeys },
+      );
+      return toNodeHandler(workflow);
     });
-    return { code, stdout, stderr };
-  }
+    workflowUrl = `${world.appUrl}/job`;
+  });
 
-  const everstep = (...args: readonly string[]): Promise<Ended> => runIn(env, args);
+  after(() => world.close());
 
-  async function jsonOf(...args: readonly string[]) {
-    const { code, stdout, stderr } = await everstep(...args, '--json');
-    assert.equal(code, 0, stderr);
-    return JSON.parse(stdout);
-  }
+  const everstep = (...args: readonly string[]): Promise<Ended> => world.everstep(...args);
+  const jsonOf = (...args: readonly string[]) => world.jsonOf(...args);
 
   const trigger = (task: Task, ...more: readonly string[]) =>
     jsonOf('trigger', workflowUrl, '--body', JSON.stringify(task), '--wait', ...more);
@@ -188,16 +149,8 @@ describe('the commands that talk to a service', () => {
     assert.match((await everstep('dlq', 'list')).stdout, /^There are no such entries/);
   });
 
-  test('notify says that nobody waits; flow list shows the keys that were used', async () => {
-    const notified = await everstep('notify', 'paid', '--data', 'now');
-    assert.deepEqual([notified.code, notified.stdout], [0, 'No run waits for paid.\n']);
-    assert.deepEqual(await jsonOf('notify', 'paid'), []);
-    await trigger({}, '--flow-control-key', 'shop', '--flow-control', 'parallelism=5, rate=10, period=1m');
-    assert.match((await everstep('flow', 'list')).stdout, /^KEY +WAITING\nshop +0\n$/);
-  });
-
   test('without URL and token, the credentials of the local data directory are used', async () => {
-    const { code, stderr } = await runIn({}, ['runs', 'list']);
+    const { code, stderr } = await world.runIn({}, ['runs', 'list']);
     assert.equal(code, 0, stderr);
   });
 
@@ -238,7 +191,7 @@ describe('the commands that talk to a service', () => {
   }
 
   test('a token is not sent to another address than the one that it was made for', async () => {
-    const { code, stderr } = await runIn({}, ['runs', 'list', '--url', 'http://127.0.0.1:9']);
+    const { code, stderr } = await world.runIn({}, ['runs', 'list', '--url', 'http://127.0.0.1:9']);
     assert.equal(code, 2);
     assert.match(stderr, /No token/);
   });
@@ -246,10 +199,37 @@ describe('the commands that talk to a service', () => {
   test('the help of every command documents it, and --help lists the exit codes', async () => {
     const { code, stdout } = await everstep('--help');
     assert.equal(code, 0);
-    for (const word of ['dev', 'serve', 'trigger', 'runs', 'dlq', 'notify', 'flow', 'Exit codes:', 'EVERSTEP_TOKEN']) {
+    for (const word of [
+      'dev',
+      'serve',
+      'trigger',
+      'runs',
+      'dlq',
+      'notify',
+      'waiters',
+      'schedules',
+      'flow',
+      'destinations',
+      'settings',
+      'keys',
+      'clock',
+      'Exit codes:',
+      'EVERSTEP_TOKEN',
+    ]) {
       assert.ok(stdout.includes(word), word);
     }
     assert.match((await everstep('dev', '--help')).stdout, /--data-dir <path>.*\n[\s\S]*EVERSTEP_DATA_DIR/);
     assert.match((await everstep('--version')).stdout, /^\d+\.\d+\.\d+\n$/);
+  });
+
+  test('the page on the command line lists every command', async () => {
+    const page = await readFile(new URL('../../../../docs/operations/command-line.md', import.meta.url), 'utf8');
+    const shell = { screen: { write: () => {}, colours: false }, complain: () => {}, env: {}, cwd: '' };
+    const namesOf = (command: Command): readonly string[] =>
+      command.commands.length === 0
+        ? [command.name()]
+        : command.commands.flatMap(namesOf).map((name) => `${command.name()} ${name}`);
+    const listed = [...page.matchAll(/^\| `(everstep [a-z -]*[a-z])/gm)].map(([, name]) => name);
+    assert.deepEqual(listed.sort(), [...namesOf(createProgram(shell, () => {}))].sort());
   });
 });

@@ -19,7 +19,7 @@ Exit codes:
   0  done
   1  the service refused, or the command failed; the reason is on stderr
   2  the command line or the configuration is wrong; nothing was done
-  3  there is no such run or entry
+  3  there is no such run, entry, key or schedule
   4  no service answered
   5  the run has not ended in the time that it was waited for; it goes on`;
 
@@ -40,7 +40,8 @@ export function describeFailure(error: unknown): { readonly code: number; readon
   if (error instanceof NotFoundError) return { code: EXIT.notFound, message: error.message };
   if (error instanceof EverstepError) {
     if (error.status === 0) return { code: EXIT.unreachable, message: error.message };
-    if (error.status === 404) return { code: EXIT.notFound, message: error.message };
+    // A route that is not there is not what was looked for: the service is another one than the command needs.
+    if (error.status === 404 && error.code !== 'unknown-route') return { code: EXIT.notFound, message: error.message };
     return { code: EXIT.refused, message: error.message };
   }
   return { code: EXIT.refused, message: error instanceof Error ? error.message : String(error) };

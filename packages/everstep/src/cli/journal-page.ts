@@ -1,23 +1,56 @@
 /** A run's journal, as the API shows it, as a page of its story. */
-import type { RunJournal } from '@everstep/sdk';
-import type { StoryPage, StoryPast } from './run-story.js';
+import type { JournalStep, OpenTask, RunJournal } from '@everstep/sdk';
+import type { StoryOutcome, StoryPage, StoryPast, StoryWait } from './run-story.js';
 
 /** A resumed run has steps from before it was made. */
 function pastOf({ workflowRunOrigin, workflowCreatedAt }: RunJournal): StoryPast | null {
   return workflowRunOrigin?.kind === 'resume' ? { until: workflowCreatedAt, words: 'kept from the failed run' } : null;
 }
 
-export function pageOf(journal: RunJournal, past: StoryPast | null = pastOf(journal)): StoryPage {
+function outcomeOf({ stepType, waitTimeout, callResponseStatus }: JournalStep): StoryOutcome | null {
+  switch (stepType) {
+    case 'SleepFor':
+    case 'SleepUntil':
+      return { kind: 'slept' };
+    case 'Wait':
+    case 'WaitForWebhook':
+      return { kind: 'event', timedOut: waitTimeout === true };
+    case 'Call':
+      return { kind: 'answer', status: callResponseStatus ?? 0 };
+    case 'Invoke':
+      return { kind: 'run' };
+    default:
+      return null;
+  }
+}
+
+function awaitedBy(task: OpenTask): StoryWait['for'] | null {
+  if (task.sleepUntil !== undefined) return { kind: 'time', until: task.sleepUntil };
+  if (task.waitDeadline !== undefined) {
+    return { kind: 'event', eventIds: task.waitEventIds ?? [task.waitEventId ?? ''], until: task.waitDeadline };
+  }
+  return task.invokedWorkflowRunId === undefined ? null : { kind: 'run', workflowRunId: task.invokedWorkflowRunId };
+}
+
+export interface PageOptions {
+  readonly past?: StoryPast | null;
+  /** 0 for the run itself, 1 for those that it invoked. */
+  readonly depth?: number;
+}
+
+export function pageOf(journal: RunJournal, { past = pastOf(journal), depth = 0 }: PageOptions = {}): StoryPage {
   return {
+    workflowRunId: journal.workflowRunId,
+    depth,
     past,
-    steps: journal.steps.map(({ stepId, stepName, stepType, messageId, concurrent, createdAt, completedAt }) => ({
-      stepId,
-      name: stepName,
-      type: stepType,
-      messageId,
-      concurrent,
-      createdAt,
-      completedAt,
+    steps: journal.steps.map((step) => ({
+      stepId: step.stepId,
+      name: step.stepName,
+      outcome: outcomeOf(step),
+      messageId: step.messageId,
+      concurrent: step.concurrent,
+      createdAt: step.createdAt,
+      completedAt: step.completedAt,
     })),
     attempts: journal.attempts.map(({ stepName, messageId, retried, time, error, retryAt }) => ({
       name: stepName ?? null,
@@ -27,10 +60,10 @@ export function pageOf(journal: RunJournal, past: StoryPast | null = pastOf(jour
       message: error,
       retryAt: retryAt ?? null,
     })),
-    sleeps: journal.tasks.flatMap(({ stepId, stepName, createdAt, sleepUntil }) =>
-      stepId === undefined || sleepUntil === undefined
-        ? []
-        : [{ stepId, name: stepName ?? '', concurrent: 1, createdAt, wakeAt: sleepUntil }],
-    ),
+    waits: journal.tasks.flatMap((task) => {
+      const awaited = awaitedBy(task);
+      if (task.stepId === undefined || awaited === null) return [];
+      return [{ stepId: task.stepId, name: task.stepName ?? '', concurrent: 1, createdAt: task.createdAt, for: awaited }];
+    }),
   };
 }

@@ -30,6 +30,12 @@ test('colour is only for terminals', () => {
 
 test('times and lengths are told briefly', () => {
   assert.deepEqual([0, 999, 1000, 59_940, 65_000].map(duration), ['0 ms', '999 ms', '1.0 s', '59.9 s', '1 m 05 s']);
+  assert.deepEqual([3_600_000, 86_399_000, 86_400_000, 649_000_000].map(duration), [
+    '1 h 00 m',
+    '23 h 59 m',
+    '1 d 00 h',
+    '7 d 12 h',
+  ]);
   assert.deepEqual([instant(0), instant(null)], ['1970-01-01 00:00:00', '-']);
   assert.deepEqual([shorten('abcdef', 5), shorten('abcde', 5)], ['ab...', 'abcde']);
 });

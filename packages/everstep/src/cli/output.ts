@@ -72,10 +72,15 @@ export function instant(unixMs: number | null | undefined): string {
   return new Date(unixMs).toISOString().slice(0, 19).replace('T', ' ');
 }
 
-/** `37 ms`, `1.2 s`, `3 m 05 s`. */
+/** `37 ms`, `1.2 s`, `3 m 05 s`, `2 h 00 m`, `7 d 12 h`. */
 export function duration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  const two = (value: number) => String(value).padStart(2, '0');
   const seconds = Math.floor(ms / 1000);
-  return `${Math.floor(seconds / 60)} m ${String(seconds % 60).padStart(2, '0')} s`;
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} m ${two(seconds % 60)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 1_440) return `${Math.floor(minutes / 60)} h ${two(minutes % 60)} m`;
+  const hours = Math.floor(minutes / 60);
+  return `${Math.floor(hours / 24)} d ${two(hours % 24)} h`;
 }

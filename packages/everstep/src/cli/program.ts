@@ -1,11 +1,16 @@
 /** The command line of Everstep: its commands, and how it ends. */
 import { Command, CommanderError } from 'commander';
 import { SERVICE_VERSION } from '../step-calls/version.js';
+import { clockCommand } from './commands/clock.js';
 import { deadLetterCommand } from './commands/dead-letters.js';
+import { destinationsCommand } from './commands/destinations.js';
 import { flowCommand } from './commands/flow.js';
-import { notifyCommand } from './commands/notify.js';
+import { keysCommand } from './commands/keys.js';
+import { notifyCommand, waitersCommand } from './commands/notify.js';
 import { runsCommand } from './commands/runs.js';
+import { schedulesCommand } from './commands/schedules.js';
 import { serviceCommand } from './commands/service.js';
+import { settingsCommand } from './commands/settings.js';
 import { triggerCommand } from './commands/trigger.js';
 import { describeFailure, EXIT, EXIT_CODES_HELP } from './exit-codes.js';
 import { type Shell, terminal } from './output.js';
@@ -32,7 +37,13 @@ export function createProgram(shell: Shell, finish: (code: number) => void): Com
     .addCommand(runsCommand(shell))
     .addCommand(deadLetterCommand(shell))
     .addCommand(notifyCommand(shell))
+    .addCommand(waitersCommand(shell))
+    .addCommand(schedulesCommand(shell))
     .addCommand(flowCommand(shell))
+    .addCommand(destinationsCommand(shell))
+    .addCommand(settingsCommand(shell))
+    .addCommand(keysCommand(shell))
+    .addCommand(clockCommand(shell))
     .addHelpText('after', CONNECTION_HELP)
     .addHelpText('after', EXIT_CODES_HELP);
   throwInsteadOfExit(program, shell);

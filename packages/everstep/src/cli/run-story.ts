@@ -1,11 +1,21 @@
 /** Tells what happens in a run as it happens, from its journal looked at again and again. */
 import { duration, printable, type Screen, shorten, styled } from './output.js';
 
+/** How a step ended that is more than done. */
+export type StoryOutcome =
+  | { readonly kind: 'slept' }
+  /** An event came, or did not in time. */
+  | { readonly kind: 'event'; readonly timedOut: boolean }
+  /** Status of the answer to a call; 0 when none came. */
+  | { readonly kind: 'answer'; readonly status: number }
+  /** The invoked run has ended. */
+  | { readonly kind: 'run' };
+
 /** What is told of a recorded step. Times in Unix ms. */
 export interface StoryStep {
   readonly stepId: number;
   readonly name: string;
-  readonly type: string;
+  readonly outcome: StoryOutcome | null;
   readonly messageId: string;
   readonly concurrent: number;
   readonly createdAt: number;
@@ -25,12 +35,16 @@ export interface StoryAttempt {
   readonly retryAt: number | null;
 }
 
-export interface StorySleep {
+/** An open step that nothing is done for until something comes true. */
+export interface StoryWait {
   readonly stepId: number;
   readonly name: string;
   readonly concurrent: number;
   readonly createdAt: number;
-  readonly wakeAt: number;
+  readonly for:
+    | { readonly kind: 'time'; readonly until: number }
+    | { readonly kind: 'event'; readonly eventIds: readonly string[]; readonly until: number }
+    | { readonly kind: 'run'; readonly workflowRunId: string };
 }
 
 /** What happened earlier than what is being told. */
@@ -42,14 +56,48 @@ export interface StoryPast {
 }
 
 export interface StoryPage {
+  /** Tells this run's steps from those of others that are told together with it. */
+  readonly workflowRunId: string;
+  /** 0 for the run itself, 1 for those that it invoked. */
+  readonly depth: number;
   readonly past: StoryPast | null;
   readonly steps: readonly StoryStep[];
   readonly attempts: readonly StoryAttempt[];
-  readonly sleeps: readonly StorySleep[];
+  readonly waits: readonly StoryWait[];
 }
 
 const NAME_WIDTH = 20;
 const MAX_ERROR_LENGTH = 100;
+
+const INDENT = '     ';
+
+function outcomeWords(outcome: StoryOutcome | null, took: string): string {
+  switch (outcome?.kind) {
+    case 'slept':
+      return `slept ${took}`;
+    case 'event':
+      return outcome.timedOut ? `no event came in ${took}` : `the event came after ${took}`;
+    case 'answer':
+      return outcome.status === 0 ? `no answer came in ${took}` : `answered ${outcome.status} in ${took}`;
+    case 'run':
+      return `its run ended after ${took}`;
+    case undefined:
+      return `done in ${took}`;
+  }
+}
+
+function waitWords({ for: awaited, createdAt }: StoryWait): string {
+  switch (awaited.kind) {
+    case 'time':
+      return `sleeps ${duration(awaited.until - createdAt)}; nothing runs meanwhile`;
+    case 'event': {
+      const events = awaited.eventIds.map(printable).join(' or ');
+      return `waits for the event ${events}, ${duration(awaited.until - createdAt)} at most; nothing runs meanwhile`;
+    }
+    case 'run':
+      return `invoked the run ${printable(awaited.workflowRunId)}`;
+  }
+}
 
 interface Line {
   readonly at: number;
@@ -64,13 +112,20 @@ export class RunStory {
     this.screen = screen;
   }
 
-  /** Tells what is new on this page, in the order in which it happened. */
-  tell(page: StoryPage): void {
+  /** Tells what is new on these pages, in the order in which it happened. */
+  tell(...pages: readonly StoryPage[]): void {
+    const lines = pages.flatMap((page) => this.news(page)).sort((a, b) => a.at - b.at);
+    for (const { text } of lines) this.screen.write(`   ${text}\n`);
+  }
+
+  private news(page: StoryPage): readonly Line[] {
     const lines: Line[] = [];
-    const once = (key: string, at: number, text: () => string) => {
+    const indent = INDENT.repeat(page.depth);
+    const once = (what: string, at: number, text: () => string) => {
+      const key = `${page.workflowRunId} ${what}`;
       if (this.told.has(key)) return;
       this.told.add(key);
-      lines.push({ at, text: text() });
+      lines.push({ at, text: `${indent}${text()}` });
     };
     const since = page.past?.until ?? 0;
     for (const step of page.steps) once(`step ${step.stepId}`, step.completedAt, () => this.stepLine(step, page));
@@ -78,8 +133,8 @@ export class RunStory {
       if (attempt.at < since) continue;
       once(`attempt ${attempt.messageId} ${attempt.retried}`, attempt.at, () => this.attemptLine(attempt));
     }
-    for (const sleep of page.sleeps) once(`sleep ${sleep.stepId}`, sleep.createdAt, () => this.sleepLine(sleep));
-    for (const { text } of lines.sort((a, b) => a.at - b.at)) this.screen.write(`   ${text}\n`);
+    for (const wait of page.waits) once(`wait ${wait.stepId}`, wait.createdAt, () => this.waitLine(wait));
+    return lines;
   }
 
   private stepLine(step: StoryStep, page: StoryPage): string {
@@ -91,8 +146,8 @@ export class RunStory {
     const startedAt = Math.max(failed.at(-1)?.retryAt ?? step.createdAt, past?.until ?? 0);
     const attempt = failed.length === 0 ? '' : `, attempt ${failed.length + 1}`;
     const took = duration(Math.max(0, step.completedAt - startedAt));
-    const text = step.type.startsWith('Sleep') ? `slept ${took}` : `done in ${took}${attempt}`;
-    return `${styled(this.screen, 'green', '✓')} ${this.subject(step.name, step.concurrent)}  ${text}`;
+    const words = `${outcomeWords(step.outcome, took)}${attempt}`;
+    return `${styled(this.screen, 'green', '✓')} ${this.subject(step.name, step.concurrent)}  ${words}`;
   }
 
   private attemptLine({ name, retried, message, at, retryAt }: StoryAttempt): string {
@@ -101,9 +156,8 @@ export class RunStory {
     return `${styled(this.screen, 'red', '✗')} ${this.subject(name ?? '(workflow code)', 1)}  ${words}`;
   }
 
-  private sleepLine({ name, concurrent, createdAt, wakeAt }: StorySleep): string {
-    const text = `sleeps ${duration(wakeAt - createdAt)}; nothing runs meanwhile`;
-    return `${styled(this.screen, 'yellow', '…')} ${this.subject(name, concurrent)}  ${text}`;
+  private waitLine(wait: StoryWait): string {
+    return `${styled(this.screen, 'yellow', '…')} ${this.subject(wait.name, wait.concurrent)}  ${waitWords(wait)}`;
   }
 
   private subject(name: string, concurrent: number): string {

@@ -1,10 +1,11 @@
-/** `everstep dlq list|get|resume|restart|delete` */
+/** `everstep dlq list|get|resume|restart|delete|callback` */
 import type { Client, DeadLetterEntry, FailureFunctionState, RunOverrides, RunReference } from '@everstep/sdk';
 import { Command } from 'commander';
 import { collected, wholeNumber } from '../arguments.js';
 import { UsageError } from '../exit-codes.js';
 import { instant, json, printable, type Shell, shorten, styled, table } from '../output.js';
 import { type ClientOptions, open, withConnection } from './connection-options.js';
+import { failureCallbackCommand } from './failure-callbacks.js';
 import { flowControlLimits } from './flow-control-limits.js';
 import { hasFilter, type RunFilterOptions, runFilter, withRunFilters } from './run-filters.js';
 
@@ -200,10 +201,11 @@ export function deadLetterCommand(shell: Shell): Command {
   const resume = 'Make new runs that go on from the failed step, keeping the results so far.';
   const restart = 'Make new runs that begin at the first step, with the original payload and settings.';
   return new Command('dlq')
-    .description('The dead letter queue: list, get, resume, restart, delete.')
+    .description('The dead letter queue: list, get, resume, restart, delete, callback.')
     .addCommand(listCommand(shell))
     .addCommand(getCommand(shell))
     .addCommand(recoverCommand(shell, 'resume', resume))
     .addCommand(recoverCommand(shell, 'restart', restart))
-    .addCommand(deleteCommand(shell));
+    .addCommand(deleteCommand(shell))
+    .addCommand(failureCallbackCommand(shell));
 }

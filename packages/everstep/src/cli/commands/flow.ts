@@ -1,19 +1,116 @@
-/** `everstep flow list` */
+/** `everstep flow list|get|pause|resume|pin|unpin|reset-rate|global` */
+import type { Client, FlowControlEntry } from '@everstep/sdk';
 import { Command } from 'commander';
-import { json, type Shell, table } from '../output.js';
-import { open, withConnection } from './connection-options.js';
+import { wholeNumber } from '../arguments.js';
+import { UsageError } from '../exit-codes.js';
+import { duration, instant, json, type Screen, type Shell, table } from '../output.js';
+import { type ClientOptions, open, withConnection } from './connection-options.js';
+
+const HEAD = ['KEY', 'WAITING', 'IN FLIGHT', 'RATE', 'WINDOW SINCE (UTC)', 'STATE'] as const;
+
+/** `3 of 5`, or `3` when there is no limit. */
+const outOf = (count: number, max: number | undefined): string => (max === undefined ? String(count) : `${count} of ${max}`);
+
+function rateOf({ rateCount, rateMax, ratePeriod }: FlowControlEntry): string | undefined {
+  if (rateMax === undefined) return undefined;
+  return `${rateCount ?? 0} of ${rateMax} in ${duration((ratePeriod ?? 0) * 1000)}`;
+}
+
+function stateOf({ isPaused, isPinnedParallelism, isPinnedRate }: FlowControlEntry): string | undefined {
+  const words = [...(isPaused ? ['paused'] : []), ...(isPinnedParallelism || isPinnedRate ? ['pinned'] : [])];
+  return words.length === 0 ? undefined : words.join(', ');
+}
+
+const rowOf = (entry: FlowControlEntry) => [
+  entry.flowControlKey,
+  entry.waitListSize,
+  outOf(entry.parallelismCount, entry.parallelismMax),
+  rateOf(entry),
+  instant(entry.ratePeriodStart === undefined ? undefined : entry.ratePeriodStart * 1000),
+  stateOf(entry),
+];
+
+const showEntries = (screen: Screen, entries: readonly FlowControlEntry[]): void =>
+  screen.write(table(screen, HEAD, entries.map(rowOf)));
+
+function listCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('list')).description('List flow control keys and how they stand.');
+  return command.action(async () => {
+    const { client, options } = await open(command, shell);
+    const flowControls = await client.flowControl.list();
+    if (options.json) return screen.write(json({ flowControls }));
+    if (flowControls.length === 0) return screen.write('No flow control key has been used.\n');
+    showEntries(screen, flowControls);
+  });
+}
+
+/** A command that takes a key, and shows how the key stands afterwards. */
+function keyCommand<Options extends ClientOptions>(
+  shell: Shell,
+  name: string,
+  description: string,
+  act: (client: Client, key: string, options: Options) => Promise<FlowControlEntry>,
+): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command(name)).description(description).argument('<key>', 'the flow control key');
+  return command.action(async (key: string) => {
+    const { client, options } = await open<Options>(command, shell);
+    const entry = await act(client, key, options);
+    if (options.json) screen.write(json(entry));
+    else showEntries(screen, [entry]);
+  });
+}
+
+interface PinOptions extends ClientOptions {
+  readonly parallelism?: number;
+  readonly rate?: number;
+  readonly period?: string;
+}
+
+function pinCommand(shell: Shell): Command {
+  const description = 'Set limits that triggers cannot change until the key is unpinned. What is left out stays as it is.';
+  return keyCommand<PinOptions>(shell, 'pin', description, (client, key, { parallelism, rate, period }) => {
+    if (period !== undefined && rate === undefined) throw new UsageError('--period goes with --rate.');
+    return client.flowControl.pin(key, { parallelism, rate, period });
+  })
+    .option('--parallelism <number>', 'how many deliveries may be in flight', wholeNumber('--parallelism', 1))
+    .option('--rate <number>', 'how many deliveries may start in a period', wholeNumber('--rate', 1))
+    .option('--period <duration>', 'the period of the rate: 30s, 1m, 1d (default: 1s)');
+}
+
+function globalCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('global')).description('Show how many deliveries are in flight over all keys.');
+  return command.action(async () => {
+    const { client, options } = await open(command, shell);
+    const parallelism = await client.flowControl.globalParallelism();
+    if (options.json) return screen.write(json(parallelism));
+    screen.write(`${outOf(parallelism.parallelismCount, parallelism.parallelismMax)} deliveries in flight\n`);
+  });
+}
 
 export function flowCommand(shell: Shell): Command {
-  const { screen } = shell;
-  const list = withConnection(new Command('list'))
-    .description('List flow control keys with the number of messages that wait for each.')
-    .action(async () => {
-      const { client, options } = await open(list, shell);
-      const flowControls = await client.flowControl.list();
-      if (options.json) return screen.write(json({ flowControls }));
-      if (flowControls.length === 0) return screen.write('No flow control key has been used.\n');
-      const rows = flowControls.map(({ flowControlKey, waitListSize }) => [flowControlKey, waitListSize]);
-      screen.write(table(screen, ['KEY', 'WAITING'], rows));
-    });
-  return new Command('flow').description('Flow control keys.').addCommand(list);
+  return new Command('flow')
+    .description('Flow control keys: list, get, pause, resume, pin, unpin, reset-rate, global.')
+    .addCommand(listCommand(shell))
+    .addCommand(keyCommand(shell, 'get', 'Show how a key stands.', (client, key) => client.flowControl.get(key)))
+    .addCommand(
+      keyCommand(shell, 'pause', 'Deliver nothing of a key until it is resumed.', (client, key) => client.flowControl.pause(key)),
+    )
+    .addCommand(
+      keyCommand(shell, 'resume', 'Deliver what waits for a paused key.', (client, key) => client.flowControl.resume(key)),
+    )
+    .addCommand(pinCommand(shell))
+    .addCommand(
+      keyCommand(shell, 'unpin', 'Let triggers change the limits of a key again.', (client, key) =>
+        client.flowControl.unpin(key),
+      ),
+    )
+    .addCommand(
+      keyCommand(shell, 'reset-rate', 'End the rate window of a key; the next delivery begins a new one.', (client, key) =>
+        client.flowControl.resetRate(key),
+      ),
+    )
+    .addCommand(globalCommand(shell));
 }

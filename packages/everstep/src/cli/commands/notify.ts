@@ -1,28 +1,76 @@
-/** `everstep notify <event>` */
+/** `everstep notify <event>` and `everstep waiters <event>` */
 import { Command } from 'commander';
-import { readBody } from '../arguments.js';
-import { json, type Shell, table } from '../output.js';
+import { isJson, readBody, readBodyFile } from '../arguments.js';
+import { UsageError } from '../exit-codes.js';
+import { instant, json, type Shell, table } from '../output.js';
 import { type ClientOptions, open, withConnection } from './connection-options.js';
 
 interface NotifyOptions extends ClientOptions {
   readonly data?: string;
+  readonly dataFile?: string;
+  readonly contentType?: string;
+  readonly run?: string;
+}
+
+const RUN_HEADER = 'svc-workflow-runid';
+
+/** The run that a waiter stands for, from the headers that would be sent to it. */
+function runOf(headers: Readonly<Record<string, readonly string[]>>): string | undefined {
+  return Object.entries(headers).find(([name]) => name.toLowerCase() === RUN_HEADER)?.[1][0];
+}
+
+/** Unix seconds; 0 where nobody waits yet. */
+const until = (deadline: number): string => (deadline === 0 ? 'kept until it waits' : instant(deadline * 1000));
+
+async function eventData({ data, dataFile }: NotifyOptions): Promise<string | Uint8Array | undefined> {
+  if (data !== undefined && dataFile !== undefined) throw new UsageError('Give --data or --data-file, not both.');
+  if (dataFile !== undefined) return readBodyFile(dataFile);
+  return data === undefined ? undefined : readBody(data);
 }
 
 export function notifyCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('notify'))
     .summary('Notify the runs that wait for an event')
-    .description('Notify every run that waits for an event.')
+    .description('Notify every run that waits for an event; or, with --run, one run, even if it does not wait for it yet.')
     .argument('<event>', 'id of the event')
     .option('-d, --data <text>', 'event data: text, @file, or - for standard input')
-    .action(async (eventId: string) => {
-      const { client, options } = await open<NotifyOptions>(command, shell);
-      const data = options.data === undefined ? undefined : await readBody(options.data);
-      const notified = await client.notify(eventId, data);
-      if (options.json) return screen.write(json(notified));
-      if (notified.length === 0) return screen.write(`No run waits for ${eventId}.\n`);
-      const rows = notified.map(({ waiter, messageId }) => [waiter.url, messageId]);
-      screen.write(table(screen, ['WORKFLOW', 'MESSAGE'], rows));
+    .option('--data-file <path>', 'event data: the content of a file')
+    .option('--content-type <type>', 'of the data (default: application/json when it is JSON, else text/plain)')
+    .option('--run <id>', 'only this run; the event is kept for it until it waits');
+  return command.action(async (eventId: string) => {
+    const { client, options } = await open<NotifyOptions>(command, shell);
+    const data = await eventData(options);
+    const contentType = options.contentType ?? (data !== undefined && isJson(data) ? 'application/json' : 'text/plain');
+    const notified = await client.notify({
+      eventId,
+      ...(data === undefined ? {} : { eventData: data, contentType }),
+      ...(options.run === undefined ? {} : { workflowRunId: options.run }),
     });
-  return command;
+    if (options.json) return screen.write(json(notified));
+    if (notified.length === 0) return screen.write(`No run waits for ${eventId}.\n`);
+    const rows = notified.map(({ waiter, messageId, kept }) => [
+      runOf(waiter.headers),
+      waiter.url,
+      messageId,
+      kept ? 'kept until it waits' : 'notified',
+    ]);
+    screen.write(table(screen, ['RUN', 'WORKFLOW', 'MESSAGE', 'EVENT'], rows));
+  });
+}
+
+export function waitersCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('waiters'))
+    .summary('List the runs that wait for an event')
+    .description('List the runs that wait for an event, oldest first.')
+    .argument('<event>', 'id of the event');
+  return command.action(async (eventId: string) => {
+    const { client, options } = await open(command, shell);
+    const waiters = await client.waiters(eventId);
+    if (options.json) return screen.write(json(waiters));
+    if (waiters.length === 0) return screen.write(`No run waits for ${eventId}.\n`);
+    const rows = waiters.map(({ url, headers, deadline }) => [runOf(headers), url, until(deadline)]);
+    screen.write(table(screen, ['RUN', 'WORKFLOW', 'UNTIL (UTC)'], rows));
+  });
 }

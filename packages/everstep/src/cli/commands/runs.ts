@@ -1,4 +1,4 @@
-/** `everstep runs list|get|cancel` */
+/** `everstep runs list|get|explain|cancel` */
 import type { RunJournal, RunLogEntry, RunState } from '@everstep/sdk';
 import { Command } from 'commander';
 import { collected, moment, wholeNumber } from '../arguments.js';
@@ -7,6 +7,7 @@ import { pageOf } from '../journal-page.js';
 import { duration, instant, json, type Screen, type Shell, styled, table } from '../output.js';
 import { RunStory } from '../run-story.js';
 import { type ClientOptions, open, withConnection } from './connection-options.js';
+import { explainCommand } from './explain.js';
 import { type RunFilterOptions, runFilter, withRunFilters } from './run-filters.js';
 
 const STATES = ['RUN_STARTED', 'RUN_SUCCESS', 'RUN_FAILED', 'RUN_CANCELED'] as const;
@@ -141,8 +142,9 @@ function cancelCommand(shell: Shell): Command {
 
 export function runsCommand(shell: Shell): Command {
   return new Command('runs')
-    .description('Runs: list, get, cancel.')
+    .description('Runs: list, get, explain, cancel.')
     .addCommand(listCommand(shell))
     .addCommand(getCommand(shell))
+    .addCommand(explainCommand(shell))
     .addCommand(cancelCommand(shell));
 }

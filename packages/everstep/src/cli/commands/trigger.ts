@@ -1,26 +1,15 @@
 /** `everstep trigger <url>` */
 import type { TriggerOptions } from '@everstep/sdk';
 import { Command } from 'commander';
-import { collected, headerPair, isJson, moment, readBody, wholeNumber } from '../arguments.js';
+import { moment } from '../arguments.js';
 import { EXIT, UsageError } from '../exit-codes.js';
 import { json, type Shell } from '../output.js';
 import { type ClientOptions, open, withConnection } from './connection-options.js';
-import { flowControlLimits } from './flow-control-limits.js';
+import { type RunSettingOptions, runSettings, withRunSettings } from './run-settings.js';
 
-interface CommandOptions extends ClientOptions {
-  readonly body?: string;
-  readonly contentType?: string;
-  readonly header?: Readonly<Record<string, string>>;
+interface CommandOptions extends ClientOptions, RunSettingOptions {
   readonly runId?: string;
-  readonly retries?: number;
-  readonly retryDelay?: string;
-  readonly delay?: string;
   readonly notBefore?: number;
-  readonly timeout?: string;
-  readonly label?: readonly string[];
-  readonly flowControlKey?: string;
-  readonly flowControl?: string;
-  readonly failureCallback?: string;
   readonly deduplicationId?: string;
   readonly contentBasedDeduplication?: boolean;
   readonly wait?: string | true;
@@ -30,23 +19,12 @@ const DEFAULT_WAIT = '30s';
 
 export function triggerCommand(shell: Shell, finish: (code: number) => void): Command {
   const { screen } = shell;
-  const command = withConnection(new Command('trigger'))
+  const command = withRunSettings(withConnection(new Command('trigger')))
     .summary('Start a run')
     .description('Start a run of the workflow at a URL.')
     .argument('<url>', 'URL of the workflow')
-    .option('-d, --body <text>', 'what the workflow is given: text, @file, or - for standard input')
-    .option('--content-type <type>', 'of the body (default: application/json when it is JSON, else text/plain)')
-    .option('-H, --header <pair>', 'header to send on to the workflow, "Name: value"; may be repeated', headerPair)
     .option('--run-id <id>', 'id of the run; at most one active run has it')
-    .option('--retries <number>', 'retries of each step', wholeNumber('--retries'))
-    .option('--retry-delay <expression>', 'ms before a retry, over `retried`: "1000 * (1 + retried)"')
-    .option('--delay <duration>', 'start later: 30s, 10m, 1d')
-    .option('--not-before <instant>', 'start at a time: Unix ms or a date', moment('--not-before'))
-    .option('--timeout <duration>', 'longest time of one call to the workflow')
-    .option('--label <label>', 'label; may be repeated', collected)
-    .option('--flow-control-key <key>', 'flow control key')
-    .option('--flow-control <limits>', '"parallelism=<n>, rate=<n>, period=<duration>"')
-    .option('--failure-callback <url>', 'called when the run fails')
+    .option('--not-before <instant>', 'start at a time: Unix ms or a date; wins over --delay', moment('--not-before'))
     .option('--deduplication-id <id>', 'a second trigger with the same id starts nothing')
     .option('--content-based-deduplication', 'the body and the URL are the deduplication id')
     .option(
@@ -56,23 +34,11 @@ export function triggerCommand(shell: Shell, finish: (code: number) => void): Co
   return command.action(async (workflowUrl: string) => {
     if (!URL.canParse(workflowUrl)) throw new UsageError(`<url> must be an absolute URL; it is "${workflowUrl}"`);
     const { client, options } = await open<CommandOptions>(command, shell);
-    const body = options.body === undefined ? undefined : await readBody(options.body);
-    const { flowControlKey: key, wait } = options;
-    if (options.flowControl !== undefined && key === undefined) throw new UsageError('--flow-control needs --flow-control-key');
+    const { wait } = options;
     const settings: TriggerOptions = {
-      ...(body === undefined
-        ? {}
-        : { body, contentType: options.contentType ?? (isJson(body) ? 'application/json' : 'text/plain') }),
-      headers: options.header,
+      ...(await runSettings(options)),
       runId: options.runId,
-      retries: options.retries,
-      retryDelay: options.retryDelay,
-      delay: options.delay,
       notBefore: options.notBefore,
-      timeout: options.timeout,
-      labels: options.label,
-      flowControl: key === undefined ? undefined : { key, ...flowControlLimits('--flow-control', options.flowControl) },
-      failureCallback: options.failureCallback,
       deduplicationId: options.deduplicationId,
       contentBasedDeduplication: options.contentBasedDeduplication,
     };

@@ -30,43 +30,65 @@ describe('the demo, as npm start shows it', () => {
     await directory.remove();
   });
 
-  test('an order goes from trigger to result: steps in parallel, a retried one, a sleep', () => {
+  test('an order goes from trigger to result: a confirmation, steps in parallel, a retried call, an invoked run with a sleep', () => {
     const [, order = ''] = /\n(1\. [\s\S]*?)\n\n/.exec(first.stdout) ?? [];
     for (const [name, told] of [
       ['triggered', /triggered http:\/\/127\.0\.0\.1:\d+\/order as wfr_\w+/],
       ['sequential step', /✓ {3}reserve stock +done in \d+ ms\n/],
-      ['failure', /✗ {3}charge payment +attempt 1 failed: PaymentError: .*; again in 400 ms\n/],
-      ['retry', /✓ ‖ charge payment +done in \d+ ms, attempt 2\n/],
+      ['wait', /… {3}customer confirms +waits for the event confirmed-card-\w+, (23 h 59 m|1 d 00 h) at most/],
+      ['command', / curl -s -X POST .* "\$EVERSTEP_URL\/v2\/notify\/confirmed-card-\w+"\n/],
+      ['confirmation', /✓ {3}customer confirms +the event came after 2\.\d s\n/],
+      ['failure', /✗ {3}charge payment +attempt 1 failed: .*503.*; again in 400 ms\n/],
+      ['retry', /✓ ‖ charge payment +answered 200 in \d+ ms, attempt 2\n/],
       ['parallel step', /✓ ‖ check fraud +done in \d+ ms\n/],
-      ['sleep', /… {3}packing time +sleeps 1\.0 s/],
-      ['awake', /✓ {3}packing time +slept 1\.\d s\n/],
+      ['invoked', /… {3}ship +invoked the run wfr_\w+\n/],
+      ['step of the invoked run', / {8}✓ {3}pack +done in \d+ ms\n/],
+      ['sleep', / {8}… {3}until pickup +sleeps 1\.0 s/],
+      ['awake', / {8}✓ {3}until pickup +slept 1\.\d s\n/],
+      ['end of the invoked run', /✓ {3}ship +its run ended after 1\.\d s\n/],
       ['result', /RUN_SUCCESS after \d\.\d s: \{"orderId":"card-.*"totalCents":8480,/],
     ] as const) {
       assert.match(order, told, name);
     }
   });
 
-  test('an order that fails ends in the dead letter queue, and its resumption runs only what is left', () => {
+  test('an order that fails ends in the dead letter queue, its failure function is called, and its resumption runs only what is left', () => {
     const [, failed = '', resumed = ''] = /\n(2\. [\s\S]*?)\n\n(3\. [\s\S]*?)\n\n/.exec(first.stdout) ?? [];
     assert.match(failed, /attempt 3 failed: .*; no attempt is left/);
     assert.match(failed, /RUN_FAILED after .*charge payment.*\n.*dead letter queue as dlq_\w+/);
+    assert.match(
+      failed,
+      /failure function was called: CALLBACK_SUCCESS\n.*the shop wrote: Dear ada@example\.com, your order bank-/,
+    );
     const kept = [...resumed.matchAll(/= .. ?(\w+ \w+) +kept from the failed run/g)].map(([, name]) => name);
     assert.deepEqual(kept.sort(), ['check fraud', 'notify warehouse', 'reserve stock', 'validate order']);
-    const done = [...resumed.matchAll(/✓ .. ?(\w+(?: \w+)?) +(?:done|slept)/g)].map(([, name]) => name);
-    assert.deepEqual(done, ['charge payment', 'packing time', 'ship', 'send receipt']);
+    const done = [...resumed.matchAll(/\n {3}✓ .. ?(\w+(?: \w+)?) +(?:done|its run)/g)].map(([, name]) => name);
+    assert.deepEqual(done, ['charge payment', 'ship', 'send receipt']);
     assert.match(resumed, /RUN_SUCCESS after/);
   });
 
-  test('the commands to try next work when they are pasted', { skip: !hasCurl }, () => {
+  test('the commands to try next work when they are pasted', { skip: !hasCurl }, async () => {
     const [exported = ''] = /export EVERSTEP_URL=\S+ EVERSTEP_TOKEN=\S+/.exec(first.stdout) ?? [];
+    const [early = ''] = / {5}(curl .*)/.exec(first.stdout) ?? [];
+    assert.deepEqual(JSON.parse(pasted(exported, early)), [], 'the order is confirmed already');
     const commands = first.stdout.split('\n').filter((line) => line.startsWith('  curl '));
-    const [order = '', failing = '', queue = '', resume = '', logs = ''] = commands;
-    assert.equal(commands.length, 5);
+    assert.equal(commands.length, 14);
+    const [order = '', dear = '', explain = '', confirm = '', failing = '', queue = '', resume = ''] = commands;
     assert.equal(JSON.parse(pasted(exported, order)).workflowState, 'RUN_SUCCESS');
+    assert.equal(JSON.parse(pasted(exported, dear)).workflowRunId, 'my-chair');
+    while (!/waits for the event \\?"confirmed-chair/.test(pasted(exported, explain))) await pause(20);
+    assert.equal(JSON.parse(pasted(exported, confirm)).length, 1);
     // The bank says that it is down, then the run answers.
     assert.match(pasted(exported, failing), /"bank":"down"[\s\S]*"workflowState":"RUN_FAILED"/);
     assert.equal(JSON.parse(pasted(exported, queue)).messages.length, 1);
     assert.match(pasted(exported, resume), /"bank":"up"[\s\S]*"workflowRuns":\[\{"workflowRunId":"wfr_/);
+    const [flows = '', hold = '', release = '', schedule = '', shown = '', deleted = '', logs = ''] = commands.slice(7);
+    assert.match(pasted(exported, flows), /"flowControlKey":"carrier"/);
+    assert.equal(JSON.parse(pasted(exported, hold)).isPaused, true);
+    assert.equal(JSON.parse(pasted(exported, release)).isPaused, false);
+    assert.deepEqual(JSON.parse(pasted(exported, schedule)), { scheduleId: 'books' });
+    assert.equal(JSON.parse(pasted(exported, shown)).timezone, 'Europe/Berlin');
+    assert.deepEqual(JSON.parse(pasted(exported, deleted)), { deleted: 1 });
     assert.equal(JSON.parse(pasted(exported, logs)).runs.length, 2);
   });
 
@@ -74,7 +96,7 @@ describe('the demo, as npm start shows it', () => {
     const written = await readEnvFile(join(directory.path, 'dev.env'));
     const client = new Client({ baseUrl: written.EVERSTEP_URL ?? '', token: written.EVERSTEP_TOKEN ?? '' });
     const [, workflowUrl = ''] = /triggered (\S+\/order)/.exec(first.stdout) ?? [];
-    const order = { orderId: 'killed', customer: 'me@example.com', payWith: 'card', lines: [{ product: 'chair', quantity: 1 }] };
+    const order = { orderId: 'killed', customer: 'me@example.com', payWith: 'card', lines: [{ product: 'book', quantity: 1 }] };
     const { workflowRunId } = await client.trigger(workflowUrl, { body: order, retryDelay: '200' });
     await client.trigger(workflowUrl, { body: order, delay: '1h', runId: 'in an hour' });
     while ((await client.runs.get(workflowRunId)).steps.length < 4) await pause(20);
@@ -86,7 +108,7 @@ describe('the demo, as npm start shows it', () => {
     assert.match(second.stdout, /had not finished .* (goes|go) on after the last recorded step/);
     assert.match(second.stdout, /= {3}validate order +recorded before the service ended/);
     // One that has long to wait is not waited for.
-    await second.printed(/ {3}in an hour\n {3}goes on in (59|60) m[^\n]*\n[\s\S]*\n1\. An order/);
+    await second.printed(/ {3}in an hour\n {3}goes on in (59 m|1 h)[^\n]*\n[\s\S]*\n1\. An order/);
     const { code, stderr } = await second.end('SIGINT');
     assert.deepEqual([code, stderr], [0, '']);
     await assert.rejects(fetch(workflowUrl), 'the example app has ended with the service');

@@ -1,16 +1,21 @@
 /** What `npm start` shows: an order from trigger to result, and one through the dead letter queue and back. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { Client, type RunJournal } from '@everstep/sdk';
+import { Client, type DeadLetterEntry, type RunJournal } from '@everstep/sdk';
 import type { Credentials } from '../../bootstrap/credentials.js';
 import type { Config } from '../../config/config.js';
 import { pageOf } from '../journal-page.js';
 import { duration, type Screen, styled } from '../output.js';
 import { RunStory, type StoryPast } from '../run-story.js';
 import { type ExampleApp, hasExampleApp, startExampleApp } from './example-app.js';
-import { nextStepsText } from './next-steps.js';
+import { nextStepsText, notifyCommand } from './next-steps.js';
 
 const LOOK_EVERY_MS = 100;
 const RETRY_DELAY = '400 * (1 + retried)';
+/** How long the customer of the demo thinks before confirming. */
+const THINKING_MS = 2_000;
+const CUSTOMER = 'ada@example.com';
+/** How long the failure function of the demo is waited for. */
+const CALLBACK_PATIENCE_MS = 10_000;
 /** Runs from before that are followed one by one; more than that are only counted. */
 const MAX_FOLLOWED = 5;
 const MAX_COUNTED = 500;
@@ -59,10 +64,34 @@ interface Stage {
   readonly signal: AbortSignal;
 }
 
+interface DemoOrder {
+  readonly orderId: string;
+  readonly payWith: 'card' | 'bank';
+  readonly lines: readonly { readonly product: string; readonly quantity: number }[];
+}
+
+interface FollowOptions {
+  readonly story?: RunStory;
+  readonly past?: StoryPast;
+  /** Followed no further than that. */
+  readonly isEnough?: (journal: RunJournal) => boolean;
+}
+
+/** The event that it waits for. */
+const eventOf = ({ tasks }: RunJournal): string | undefined => tasks.find(({ kind }) => kind === 'wait')?.waitEventId;
+
 /** How long nothing will happen in the run; 0 when something is under way. */
 function waitMs({ tasks }: RunJournal): number {
   const dueAt = tasks.flatMap((task) => task.dueAt ?? []);
   return dueAt.length === 0 ? 0 : Math.max(0, Math.min(...dueAt) - Date.now());
+}
+
+/** Where a run stands that has not ended. */
+function standing(journal: RunJournal): string {
+  const event = eventOf(journal);
+  if (event !== undefined) return `waits for the event ${event}`;
+  const wait = waitMs(journal);
+  return wait > 0 ? `goes on in ${duration(wait)}` : 'is still under way';
 }
 
 class Show {
@@ -91,27 +120,30 @@ class Show {
     this.say(styled(this.stage.screen, 'bold', text));
   }
 
-  /** Tells the run from where it is until it ends, or until it `isEnough`. Resolves with its journal. */
-  private async follow(workflowRunId: string, past?: StoryPast, isEnough: (journal: RunJournal) => boolean = () => false) {
-    const story = new RunStory(this.stage.screen);
+  private async look(): Promise<void> {
+    await pause(LOOK_EVERY_MS, undefined, { signal: this.stage.signal });
+  }
+
+  /** Tells the run, and those that it invokes, from where it is until it ends or `isEnough`. Resolves with its journal. */
+  private async follow(workflowRunId: string, options: FollowOptions = {}): Promise<RunJournal> {
+    const { story = new RunStory(this.stage.screen), past, isEnough = () => false } = options;
     for (;;) {
       const journal = await this.client.runs.get(workflowRunId);
-      story.tell(pageOf(journal, past));
+      const invoked = await Promise.all(
+        (journal.invokedRuns ?? []).map(({ workflowRunId: id, workflowCreatedAt }) =>
+          this.client.runs.get(id, { workflowCreatedAt }),
+        ),
+      );
+      const page = pageOf(journal, past === undefined ? {} : { past });
+      story.tell(page, ...invoked.map((child) => pageOf(child, { depth: 1, past: page.past })));
       if (journal.workflowState !== 'RUN_STARTED' || isEnough(journal)) return journal;
-      await pause(LOOK_EVERY_MS, undefined, { signal: this.stage.signal });
+      await this.look();
     }
   }
 
-  private async trigger(order: { readonly orderId: string; readonly payWith: 'card' | 'bank' }, retries: number) {
+  private async trigger(order: DemoOrder, retries: number) {
     return this.client.trigger(this.stage.app.workflowUrl, {
-      body: {
-        ...order,
-        customer: 'ada@example.com',
-        lines: [
-          { product: 'book', quantity: 2 },
-          { product: 'lamp', quantity: 1 },
-        ],
-      },
+      body: { ...order, customer: CUSTOMER },
       retries,
       retryDelay: RETRY_DELAY,
       labels: ['demo'],
@@ -124,8 +156,9 @@ class Show {
     const unfinished: string[] = [];
     for await (const run of this.client.logs()) {
       counted++;
-      // One that had little left may have finished before we look.
-      if ((run.workflowRunCompletedAt ?? startedAt) >= startedAt) unfinished.push(run.workflowRunId);
+      // One that had little left may have finished before we look; one that was invoked is told with the one that did so.
+      const wasUnderWay = (run.workflowRunCompletedAt ?? startedAt) >= startedAt;
+      if (wasUnderWay && run.workflowRunOrigin?.kind !== 'invoke') unfinished.push(run.workflowRunId);
       if (counted === MAX_COUNTED) break;
     }
     if (counted === 0) return;
@@ -141,7 +174,7 @@ class Show {
     const isEnough = (journal: RunJournal) => Date.now() > until || waitMs(journal) > MAX_WAIT_MS;
     for (const workflowRunId of unfinished.slice(0, MAX_FOLLOWED)) {
       this.say(`   ${workflowRunId}`);
-      this.tellEnd(await this.follow(workflowRunId, past, isEnough));
+      this.tellEnd(await this.follow(workflowRunId, { past, isEnough }));
     }
     this.say('');
   }
@@ -149,8 +182,7 @@ class Show {
   private tellEnd(journal: RunJournal): void {
     const { screen } = this.stage;
     if (journal.workflowState === 'RUN_STARTED') {
-      const wait = waitMs(journal);
-      this.say(`   ${wait > 0 ? `goes on in ${duration(wait)}` : 'is still under way'}; npx everstep runs get shows it`);
+      this.say(`   ${standing(journal)}; npx everstep runs explain says more`);
       return;
     }
     const took = duration((journal.workflowRunCompletedAt ?? journal.workflowCreatedAt) - journal.workflowCreatedAt);
@@ -162,24 +194,44 @@ class Show {
   }
 
   private async showOrder(): Promise<void> {
-    this.heading('1. An order paid by card. Steps marked ‖ run in parallel; the card processor fails once and is retried.');
-    const { workflowRunId } = await this.trigger({ orderId: `card-${Date.now().toString(36)}`, payWith: 'card' }, 3);
-    this.say(`   triggered ${this.stage.app.workflowUrl} as ${workflowRunId}`);
-    this.tellEnd(await this.follow(workflowRunId));
+    const { app, screen } = this.stage;
+    this.heading('1. An order paid by card. Steps marked ‖ run in parallel; the card processor is busy at first.');
+    const orderId = `card-${Date.now().toString(36)}`;
+    const lines = [
+      { product: 'book', quantity: 2 },
+      { product: 'lamp', quantity: 1 },
+    ];
+    const { workflowRunId } = await this.trigger({ orderId, payWith: 'card', lines }, 3);
+    this.say(`   triggered ${app.workflowUrl} as ${workflowRunId}`);
+    const story = new RunStory(screen);
+    const waiting = await this.follow(workflowRunId, { story, isEnough: (journal) => eventOf(journal) !== undefined });
+    const eventId = eventOf(waiting);
+    if (eventId !== undefined) await this.confirm(eventId);
+    this.tellEnd(await this.follow(workflowRunId, { story }));
     this.say('');
+  }
+
+  private async confirm(eventId: string): Promise<void> {
+    await pause(THINKING_MS, undefined, { signal: this.stage.signal });
+    this.say('     two seconds later the customer confirms, like this (the exports that it needs are at the end):');
+    this.say(`     ${notifyCommand(eventId, CUSTOMER)}`);
+    await this.client.notify({ eventId, eventData: { by: CUSTOMER } });
   }
 
   private async showFailureAndResume(): Promise<void> {
     const { app, signal, screen } = this.stage;
     this.heading('2. An order paid through the bank, whose payment service is down.');
-    const { workflowRunId } = await this.trigger({ orderId: `bank-${Date.now().toString(36)}`, payWith: 'bank' }, 2);
+    const lines = [{ product: 'book', quantity: 1 }];
+    const { workflowRunId } = await this.trigger({ orderId: `bank-${Date.now().toString(36)}`, payWith: 'bank', lines }, 2);
     this.say(`   triggered as ${workflowRunId}`);
     const failed = await this.follow(workflowRunId);
     this.tellEnd(failed);
     const { messages } = await this.client.dlq.list({ workflowRunId });
     const [entry] = messages;
     if (!entry) throw new Error(`the run ${workflowRunId} ended as ${failed.workflowState} and is not in the dead letter queue`);
-    this.say(`   it is in the dead letter queue as ${styled(screen, 'yellow', entry.dlqId)}\n`);
+    this.say(`   it is in the dead letter queue as ${styled(screen, 'yellow', entry.dlqId)}`);
+    await this.showFailureFunction(entry);
+    this.say('');
 
     this.heading('3. The bank is up again, and the run is resumed: what was done is kept, only the rest runs.');
     await fetch(`${app.url}/bank/up`, { method: 'POST', signal });
@@ -187,5 +239,21 @@ class Show {
     this.say(`   resumed as ${resumed.workflowRunId}`);
     this.tellEnd(await this.follow(resumed.workflowRunId));
     this.say('');
+  }
+
+  /** The workflow has one: the service has called it, or is about to. */
+  private async showFailureFunction({ dlqId, workflowRunId }: DeadLetterEntry): Promise<void> {
+    const { app, signal } = this.stage;
+    const giveUpAt = performance.now() + CALLBACK_PATIENCE_MS;
+    let entry = await this.client.dlq.get(dlqId);
+    while (entry.failureFunctionState === 'CALLBACK_INPROGRESS' && performance.now() < giveUpAt) {
+      await this.look();
+      entry = await this.client.dlq.get(dlqId);
+    }
+    this.say(`   its failure function was called: ${entry.failureFunctionState ?? 'it has none'}`);
+    const response = await fetch(`${app.url}/apologies/${workflowRunId}`, { signal });
+    if (!response.ok) return;
+    const { apology } = (await response.json()) as { readonly apology: string };
+    this.say(`     the shop wrote: ${apology}`);
   }
 }

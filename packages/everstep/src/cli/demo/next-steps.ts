@@ -11,29 +11,76 @@ export interface NextSteps {
 }
 
 const AUTHORIZATION = `-H "Authorization: Bearer $EVERSTEP_TOKEN"`;
+const JSON_TYPE = `-H "Content-Type: application/json"`;
 
-/** Title and command, in the order in which they make sense. */
-export function commandsToTry({ exampleUrl }: Pick<NextSteps, 'exampleUrl'>): readonly (readonly [string, string])[] {
-  const logs: readonly [string, string] = [
-    'The latest runs, with their steps',
-    `curl -s ${AUTHORIZATION} "$EVERSTEP_URL/v2/workflows/logs?count=2"`,
-  ];
+const get = (path: string) => `curl -s ${AUTHORIZATION} "$EVERSTEP_URL${path}"`;
+const post = (path: string, more = '') =>
+  `curl -s -X POST ${AUTHORIZATION} ${more === '' ? '' : `${more} `}"$EVERSTEP_URL${path}"`;
+
+/** Confirms an order of the example; the event id is plain, so it needs no encoding. */
+export const notifyCommand = (eventId: string, by: string): string =>
+  post(`/v2/notify/${eventId}`, `${JSON_TYPE} -d '{"by":"${by}"}'`);
+
+interface ExampleOrder {
+  readonly orderId: string;
+  readonly payWith: 'card' | 'bank';
+  readonly product: 'book' | 'chair';
+  /** Headers that go along, as curl takes them. */
+  readonly headers: readonly string[];
+}
+
+/** Posts an order of the example to `path`, which names its workflow. */
+function order(path: string, { orderId, payWith, product, headers }: ExampleOrder): string {
+  const body = `{"orderId":"${orderId}","customer":"me@example.com","payWith":"${payWith}","lines":[{"product":"${product}","quantity":1}]}`;
+  return post(path, [JSON_TYPE, ...headers.map((header) => `-H "${header}"`), `-d '${body}'`].join(' '));
+}
+
+/** Title and commands, in the order in which they make sense. */
+export function commandsToTry({
+  exampleUrl,
+}: Pick<NextSteps, 'exampleUrl'>): readonly (readonly [title: string, ...commands: string[]])[] {
+  const logs = ['The latest runs, with their steps', get('/v2/workflows/logs?count=2')] as const;
   if (exampleUrl === null) return [logs, ['The whole API', 'curl -s "$EVERSTEP_URL/openapi.json"']];
-  const trigger = (payWith: string, more: string) =>
-    `curl -s ${AUTHORIZATION} -H "Content-Type: application/json" ${more} -d '{"orderId":"mine","customer":"me@example.com","payWith":"${payWith}","lines":[{"product":"book","quantity":1}]}' "$EVERSTEP_URL/v2/trigger/${exampleUrl}/order"`;
+  const trigger = (wanted: ExampleOrder) => order(`/v2/trigger/${exampleUrl}/order`, wanted);
+  const waitForResult = 'Svc-Wait-For-Result: 30s';
   return [
     [
       'An order of your own; the answer comes when it is done',
-      trigger('card', '-H "Svc-Retry-Delay: 500" -H "Svc-Wait-For-Result: 30s"'),
+      trigger({ orderId: 'mine', payWith: 'card', product: 'book', headers: [waitForResult] }),
     ],
     [
-      'One that fails, because the bank is down again',
-      `curl -s -X POST ${exampleUrl}/bank/down; ${trigger('bank', '-H "Svc-Retries: 1" -H "Svc-Retry-Delay: 300" -H "Svc-Wait-For-Result: 30s"')}`,
+      'A dear one: it waits for its customer. Why is it not done? Then confirm it',
+      trigger({ orderId: 'chair', payWith: 'card', product: 'chair', headers: ['Svc-Workflow-RunId: my-chair'] }),
+      get('/v2/workflows/runs/my-chair/explain'),
+      notifyCommand('confirmed-chair', 'me@example.com'),
     ],
-    ['The dead letter queue', `curl -s ${AUTHORIZATION} "$EVERSTEP_URL/v2/workflows/dlq"`],
     [
-      'The bank is up: resume all that failed',
-      `curl -s -X POST ${exampleUrl}/bank/up; curl -s -X POST ${AUTHORIZATION} "$EVERSTEP_URL/v2/workflows/dlq/resume"`,
+      'One that fails, because the bank is down again; it is in the dead letter queue',
+      `curl -s -X POST ${exampleUrl}/bank/down; ${trigger({
+        orderId: 'unlucky',
+        payWith: 'bank',
+        product: 'book',
+        headers: ['Svc-Retries: 1', 'Svc-Retry-Delay: 300', waitForResult],
+      })}`,
+      get('/v2/workflows/dlq'),
+    ],
+    ['The bank is up: resume all that failed', `curl -s -X POST ${exampleUrl}/bank/up; ${post('/v2/workflows/dlq/resume')}`],
+    [
+      'Flow control: the carrier takes one parcel at a time. Hold what is for it, and let it go again',
+      get('/v2/flowControl'),
+      post('/v2/flowControl/carrier/pause'),
+      post('/v2/flowControl/carrier/resume'),
+    ],
+    [
+      'A schedule: a book each minute, from nine to five in Berlin. Look at it, and delete it',
+      order(`/v2/schedules/${exampleUrl}/order`, {
+        orderId: 'subscription',
+        payWith: 'card',
+        product: 'book',
+        headers: ['Svc-Cron: CRON_TZ=Europe/Berlin * 9-16 * * *', 'Svc-Schedule-Id: books'],
+      }),
+      get('/v2/schedules/books'),
+      `curl -s -X DELETE ${AUTHORIZATION} "$EVERSTEP_URL/v2/schedules/books"`,
     ],
     logs,
   ];
@@ -41,7 +88,9 @@ export function commandsToTry({ exampleUrl }: Pick<NextSteps, 'exampleUrl'>): re
 
 export function nextStepsText(screen: Screen, steps: NextSteps): string {
   const row = (name: string, value: string) => `  ${styled(screen, 'dim', name.padEnd(8))}${value}\n`;
-  const tries = commandsToTry(steps).map(([title, command]) => `\n  # ${title}\n  ${command}\n`);
+  const tries = commandsToTry(steps).map(
+    ([title, ...commands]) => `\n  # ${title}\n${commands.map((command) => `  ${command}\n`).join('')}`,
+  );
   return [
     row('URL', styled(screen, 'cyan', steps.url)),
     row('token', steps.token),

@@ -1,0 +1,107 @@
+/** `everstep schedules create|list|get|pause|resume|delete` */
+import type { ScheduleEntry } from '@everstep/sdk';
+import { Command } from 'commander';
+import { UsageError } from '../exit-codes.js';
+import { instant, json, printable, type Screen, type Shell, styled, table } from '../output.js';
+import { type ClientOptions, open, withConnection } from './connection-options.js';
+import { type RunSettingOptions, runSettings, withRunSettings } from './run-settings.js';
+
+interface CreateOptions extends ClientOptions, RunSettingOptions {
+  readonly cron: string;
+  readonly timezone?: string;
+  readonly id?: string;
+}
+
+function createCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withRunSettings(withConnection(new Command('create')))
+    .description('Start runs of the workflow at a URL by the clock. A schedule with the same id is replaced.')
+    .argument('<url>', 'URL of the workflow')
+    .requiredOption('--cron <expression>', 'when: five fields, or six with seconds in front: "0 9 * * 1-5"')
+    .option('--timezone <name>', 'IANA name of the time zone of the expression, such as Europe/Berlin (default: UTC)')
+    .option('--id <id>', 'id of the schedule; made by the service when absent');
+  return command.action(async (workflowUrl: string) => {
+    if (!URL.canParse(workflowUrl)) throw new UsageError(`<url> must be an absolute URL; it is "${workflowUrl}"`);
+    const { client, options } = await open<CreateOptions>(command, shell);
+    const created = await client.schedules.create(workflowUrl, {
+      ...(await runSettings(options)),
+      cron: options.cron,
+      timezone: options.timezone,
+      scheduleId: options.id,
+    });
+    screen.write(options.json ? json(created) : `${created.scheduleId}\n`);
+  });
+}
+
+function listCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('list')).description('List schedules, oldest first.');
+  return command.action(async () => {
+    const { client, options } = await open(command, shell);
+    const schedules = await client.schedules.list();
+    if (options.json) return screen.write(json(schedules));
+    if (schedules.length === 0) return screen.write('There are no schedules.\n');
+    const rows = schedules.map((schedule) => [
+      schedule.scheduleId,
+      schedule.cron,
+      schedule.timezone,
+      schedule.isPaused ? 'paused' : instant(schedule.nextScheduleTime),
+      instant(schedule.lastScheduleTime),
+      schedule.destination,
+    ]);
+    screen.write(table(screen, ['SCHEDULE', 'CRON', 'TIME ZONE', 'NEXT (UTC)', 'LAST (UTC)', 'WORKFLOW'], rows));
+  });
+}
+
+function showSchedule(screen: Screen, schedule: ScheduleEntry): void {
+  const fields: readonly (readonly [string, string | undefined])[] = [
+    ['schedule', schedule.scheduleId],
+    ['cron', `${schedule.cron} (${schedule.timezone})`],
+    ['workflow', schedule.destination],
+    ['next', schedule.isPaused ? 'paused' : instant(schedule.nextScheduleTime)],
+    ['last', schedule.lastScheduleTime === undefined ? undefined : instant(schedule.lastScheduleTime)],
+    ['last run', schedule.lastScheduleRunId],
+    ['created', instant(schedule.createdAt)],
+    ['labels', schedule.labels.length > 0 ? schedule.labels.join(', ') : undefined],
+    ['flow key', schedule.flowControlKey],
+    ['body', schedule.body],
+  ];
+  for (const [name, value] of fields) {
+    if (value !== undefined) screen.write(`${styled(screen, 'dim', name.padEnd(10))}${printable(value)}\n`);
+  }
+}
+
+/** A command that takes the id of a schedule and shows the schedule. */
+function oneCommand(shell: Shell, name: 'get' | 'pause' | 'resume', description: string): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command(name)).description(description).argument('<scheduleId>', 'id of the schedule');
+  return command.action(async (scheduleId: string) => {
+    const { client, options } = await open(command, shell);
+    const schedule = await client.schedules[name](scheduleId);
+    if (options.json) screen.write(json(schedule));
+    else showSchedule(screen, schedule);
+  });
+}
+
+function deleteCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('delete'))
+    .description('Delete a schedule; runs that it started go on.')
+    .argument('<scheduleId>', 'id of the schedule');
+  return command.action(async (scheduleId: string) => {
+    const { client, options } = await open(command, shell);
+    await client.schedules.delete(scheduleId);
+    screen.write(options.json ? json({ deleted: 1 }) : '1 deleted\n');
+  });
+}
+
+export function schedulesCommand(shell: Shell): Command {
+  return new Command('schedules')
+    .description('Schedules: create, list, get, pause, resume, delete.')
+    .addCommand(createCommand(shell))
+    .addCommand(listCommand(shell))
+    .addCommand(oneCommand(shell, 'get', 'Show a schedule.'))
+    .addCommand(oneCommand(shell, 'pause', 'Let a schedule start nothing until it is resumed.'))
+    .addCommand(oneCommand(shell, 'resume', 'Let a paused schedule start runs again, at its next time from now.'))
+    .addCommand(deleteCommand(shell));
+}

@@ -1,0 +1,275 @@
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { NonRetryableError, serve } from '@everstep/sdk';
+import { toNodeHandler } from '@everstep/sdk/node';
+import { CliWorld } from './testing/cli-world.js';
+
+/** What the workflow is told to do. */
+interface Task {
+  readonly waitFor?: string;
+  readonly sleep?: string;
+  readonly fail?: boolean;
+  readonly secret?: string;
+}
+
+const DAY_MS = 86_400_000;
+const PATIENCE_MS = 20_000;
+
+/** A workflow, and beside it `/told`, a failure callback that is never content. */
+function appOf(signingKeys: { readonly current: string; readonly next: string }) {
+  const workflow = toNodeHandler(
+    serve<Task>(
+      async (ctx) => {
+        const { waitFor, sleep, fail, secret } = ctx.payload;
+        if (sleep) await ctx.sleep('nap', sleep);
+        if (fail) await ctx.run('work', () => Promise.reject(new NonRetryableError('told to fail')));
+        if (!waitFor) return { secret };
+        const event = await ctx.waitForEvent<unknown>('event', waitFor, { timeout: '1d' });
+        return event.timeout ? 'nothing came' : { came: event.eventData };
+      },
+      { signingKeys },
+    ),
+  );
+  return (request: IncomingMessage, response: ServerResponse) => {
+    if (request.url === '/told') response.writeHead(500).end();
+    else workflow(request, response);
+  };
+}
+
+describe('the commands that look after runs and the service', () => {
+  let world: CliWorld;
+  let workflowUrl: string;
+  before(async () => {
+    world = await CliWorld.open(appOf);
+    workflowUrl = `${world.appUrl}/job`;
+  });
+  after(() => world.close());
+
+  const trigger = (task: Task, ...more: readonly string[]) =>
+    world.jsonOf('trigger', workflowUrl, '-d', JSON.stringify(task), ...more);
+  /** Looks again and again, because what is looked for happens on its own. */
+  async function until<Value>(look: () => Promise<Value>, isThere: (value: Value) => boolean): Promise<Value> {
+    const giveUpAt = performance.now() + PATIENCE_MS;
+    for (;;) {
+      const value = await look();
+      if (isThere(value)) return value;
+      if (performance.now() > giveUpAt) throw new Error(`it did not come to that: ${JSON.stringify(value)}`);
+    }
+  }
+  const resultOf = async (runId: string) =>
+    (
+      await until(
+        () => world.jsonOf('runs', 'get', runId),
+        ({ workflowState }) => workflowState !== 'RUN_STARTED',
+      )
+    ).result;
+  const explained = (runId: string, words: RegExp) =>
+    until(
+      () => world.textOf('runs', 'explain', runId),
+      (text) => words.test(text),
+    );
+
+  test('notify says that nobody waits', async () => {
+    assert.equal(await world.textOf('notify', 'paid', '--data', 'now'), 'No run waits for paid.\n');
+    assert.deepEqual(await world.jsonOf('notify', 'paid'), []);
+    assert.equal(await world.textOf('waiters', 'paid'), 'No run waits for paid.\n');
+  });
+
+  test('waiters lists who waits for an event, and notify gives it to them', async () => {
+    await trigger({ waitFor: 'paid 1' }, '--run-id', 'waits');
+    await explained('waits', /It waits for the event "paid 1"/);
+    assert.match(await world.textOf('waiters', 'paid 1'), /^RUN +WORKFLOW +UNTIL \(UTC\)\nwaits +http:\S+\/job +\d{4}-.*\n$/);
+    assert.equal((await world.jsonOf('waiters', 'paid 1')).length, 1);
+    const notified = await world.textOf('notify', 'paid 1', '--data', '{"by":"me"}');
+    assert.match(notified, /^RUN +WORKFLOW +MESSAGE +EVENT\nwaits +http:\S+\/job +msg_\w+ +notified\n$/);
+    assert.deepEqual(await resultOf('waits'), { came: { by: 'me' } });
+  });
+
+  test('notify --run gives the event to one run, and keeps it until that waits', async () => {
+    const file = join(world.directory.path, 'event.txt');
+    await writeFile(file, 'early');
+    await trigger({ sleep: '1h', waitFor: 'later' }, '--run-id', 'busy');
+    assert.match(await world.textOf('notify', 'later', '--run', 'busy', '--data-file', file), /\nbusy .*kept until it waits\n$/);
+    const { keptEvents } = await world.jsonOf('runs', 'get', 'busy');
+    assert.deepEqual(
+      keptEvents.map(({ eventId }: { eventId: string }) => eventId),
+      ['later'],
+    );
+    assert.equal((await world.everstep('notify', 'later', '--run', 'nobody')).code, 3);
+  });
+
+  test('runs explain says what a run waits for, and that a run which has ended owes nothing', async () => {
+    await trigger({ sleep: '2d' }, '--run-id', 'sleeper');
+    assert.match(
+      await explained('sleeper', /nap/),
+      /^sleeper RUN_STARTED\n.*\n\nnap \(SleepFor\)\n {2}It sleeps until \d{4}-\S+Z\.\n$/,
+    );
+    const { tasks } = await world.jsonOf('runs', 'explain', 'sleeper');
+    assert.equal(tasks[0].reasons[0].kind, 'sleeping');
+    await trigger({}, '--run-id', 'quick', '--wait');
+    assert.equal(await world.textOf('runs', 'explain', 'quick'), 'quick RUN_SUCCESS\nThe run has succeeded; nothing is owed.\n');
+    assert.equal((await world.everstep('runs', 'explain', 'nobody')).code, 3);
+  });
+
+  test('what is redacted is not shown', async () => {
+    await trigger({ secret: 'x-42' }, '--run-id', 'discreet', '--wait', '--redact', 'secret');
+    const shown = await world.textOf('runs', 'get', 'discreet');
+    assert.match(shown, /result +\{"secret":/);
+    assert.doesNotMatch(shown, /x-42/);
+  });
+
+  test('trigger --delay starts later', async () => {
+    await trigger({}, '--run-id', 'delayed', '--delay', '1h');
+    assert.match(await world.textOf('runs', 'explain', 'delayed'), /It is not to begin before/);
+  });
+
+  test('flow shows a key, and pauses and resumes it', async () => {
+    await trigger({}, '--wait', '--flow-control-key', 'shop', '--flow-control', 'parallelism=5, rate=1000, period=1m');
+    const [head = '', row = ''] = (await world.textOf('flow', 'list')).split('\n');
+    assert.match(head, /^KEY +WAITING +IN FLIGHT +RATE +WINDOW SINCE \(UTC\) +STATE$/);
+    assert.match(row, /^shop +0 +0 of 5 +\d+ of 1000 in 1 m 00 s +\d{4}-.* -$/);
+    assert.match(await world.textOf('flow', 'pause', 'shop'), / paused\n$/);
+    await trigger({}, '--run-id', 'held', '--flow-control-key', 'shop');
+    await explained('held', /flow control key "shop", which is paused/);
+    assert.match(await world.textOf('flow', 'get', 'shop'), /\nshop +1 /);
+    assert.equal((await world.jsonOf('flow', 'resume', 'shop')).isPaused, false);
+    await resultOf('held');
+    assert.equal((await world.everstep('flow', 'get', 'nobody')).code, 3);
+    assert.match(await world.textOf('flow', 'global'), /^\d+ of \d+ deliveries in flight\n$/);
+  });
+
+  test('flow pins limits, unpins them, and ends a rate window', async () => {
+    const pinned = await world.jsonOf('flow', 'pin', 'slow', '--parallelism', '2', '--rate', '7', '--period', '1h');
+    assert.deepEqual([pinned.parallelismMax, pinned.rateMax, pinned.ratePeriod], [2, 7, 3600]);
+    assert.match(await world.textOf('flow', 'get', 'slow'), / 0 of 7 in 1 h 00 m +- +pinned\n$/);
+    await trigger({}, '--wait', '--flow-control-key', 'slow', '--flow-control', 'parallelism=9');
+    const counted = await world.jsonOf('flow', 'get', 'slow');
+    assert.equal(counted.parallelismMax, 2);
+    assert.ok(counted.rateCount >= 1);
+    assert.equal((await world.jsonOf('flow', 'reset-rate', 'slow')).rateCount, 0);
+    const unpinned = await world.jsonOf('flow', 'unpin', 'slow');
+    assert.deepEqual([unpinned.isPinnedParallelism, unpinned.isPinnedRate], [false, false]);
+  });
+
+  test('schedules are created, listed, shown, paused, resumed and deleted', async () => {
+    const create = ['schedules', 'create', workflowUrl, '--cron', '0 9 * * 1-5', '--timezone', 'Europe/Berlin'];
+    assert.equal(await world.textOf(...create, '--id', 'daily', '-d', '{"n":1}', '--label', 'cron'), 'daily\n');
+    const listed = await world.textOf('schedules', 'list');
+    assert.match(
+      listed,
+      /^SCHEDULE +CRON +TIME ZONE +NEXT \(UTC\) +LAST \(UTC\) +WORKFLOW\ndaily +.*0 9 \* \* 1-5 +Europe\/Berlin +\d{4}-.* - +http:/,
+    );
+    assert.match(
+      await world.textOf('schedules', 'get', 'daily'),
+      /workflow +http:\S+\/job\n[\s\S]*labels +cron\n[\s\S]*body +\{"n":1\}\n$/,
+    );
+    assert.match(await world.textOf('schedules', 'pause', 'daily'), /next +paused\n/);
+    assert.equal((await world.jsonOf('schedules', 'resume', 'daily')).isPaused, false);
+    assert.deepEqual(await world.jsonOf('schedules', 'delete', 'daily'), { deleted: 1 });
+    assert.equal((await world.everstep('schedules', 'get', 'daily')).code, 3);
+    assert.equal(await world.textOf('schedules', 'list'), 'There are no schedules.\n');
+  });
+
+  test('destinations are held back and released', async () => {
+    assert.equal(
+      await world.textOf('destinations', 'hold', workflowUrl, '--reason', 'a deploy'),
+      `${world.appUrl} is held back\n`,
+    );
+    await trigger({}, '--run-id', 'parked');
+    await explained('parked', /was held back by hand, since .*: a deploy\./);
+    assert.match(await world.textOf('destinations', 'list'), /http:\/\/127\S+ +by hand +\d{4}-.* a deploy +0 +1 /);
+    assert.deepEqual(await world.jsonOf('destinations', 'release', world.appUrl), { origin: world.appUrl, isHeld: false });
+    await resultOf('parked');
+    assert.equal((await world.everstep('destinations', 'release', world.appUrl)).code, 3);
+  });
+
+  test('settings are shown, and changed one by one', async () => {
+    const before = await world.jsonOf('settings', 'get');
+    const changed = await world.jsonOf(
+      ...['settings', 'set', '--breaker', 'on', '--breaker-failures', '7', '--breaker-probe-every', '45s'],
+      ...['--keep-succeeded', 'age=7d, count=1000', '--keep-dead-letters', 'age=forever'],
+    );
+    assert.deepEqual(changed.breaker, { enabled: true, failures: 7, probeEveryMs: 45_000 });
+    assert.deepEqual(changed.retention.succeeded, { maxAgeMs: 7 * DAY_MS, maxCount: 1000 });
+    assert.equal(changed.retention.deadLetter.maxAgeMs, null);
+    assert.equal(changed.retention.deadLetter.maxCount, before.retention.deadLetter.maxCount);
+    assert.deepEqual(changed.retention.canceled, before.retention.canceled);
+    assert.deepEqual(await world.jsonOf('settings', 'get'), changed);
+    const shown = await world.textOf('settings', 'get');
+    assert.match(shown, /^breaker: on: a destination is held back after 7 failures in a row, with a probe every 45\.0 s\n/);
+    assert.match(shown, /\nsucceeded +7 d 00 h +1000\n/);
+    assert.match(shown, /\ndead letters +forever /);
+  });
+
+  test('a failure callback is given up, and told again', async () => {
+    const told = ['--failure-callback', `${world.appUrl}/told`, '--retries', '1', '--retry-delay', '3600000'];
+    const task = JSON.stringify({ fail: true });
+    const { code } = await world.everstep('trigger', workflowUrl, '-d', task, '--run-id', 'told', '--wait', ...told);
+    assert.equal(code, 1);
+    const { messages } = await world.jsonOf('dlq', 'list', '--run-id', 'told');
+    const { dlqId } = messages[0];
+    assert.equal(await world.textOf('dlq', 'callback', 'cancel', dlqId), 'CALLBACK_CANCELED\n');
+    const again = await world.everstep('dlq', 'callback', 'cancel', dlqId);
+    assert.equal(again.code, 1);
+    assert.notEqual(again.stderr, '');
+    assert.deepEqual(await world.jsonOf('dlq', 'callback', 'retry', dlqId), { failureFunctionState: 'CALLBACK_INPROGRESS' });
+    assert.equal((await world.everstep('dlq', 'callback', 'retry', 'dlq_nobody')).code, 3);
+  });
+
+  test('keys are printed as an app takes them, and rotated', async () => {
+    const { EVERSTEP_CURRENT_SIGNING_KEY: current, EVERSTEP_NEXT_SIGNING_KEY: next } = world.written;
+    assert.equal(
+      await world.textOf('keys', 'get'),
+      `EVERSTEP_CURRENT_SIGNING_KEY=${current}\nEVERSTEP_NEXT_SIGNING_KEY=${next}\n`,
+    );
+    const rotated = await world.jsonOf('keys', 'rotate');
+    assert.equal(rotated.current, next);
+    assert.notEqual(rotated.next, next);
+  });
+
+  const REFUSED: readonly (readonly [string, readonly string[], number, RegExp])[] = [
+    ['event data in two places', ['notify', 'x', '-d', '1', '--data-file', 'y'], 2, /not both/],
+    ['a file of event data that is not there', ['notify', 'x', '--data-file', 'nowhere'], 2, /cannot be read from nowhere/],
+    ['a schedule without a time', ['schedules', 'create', 'http://127.0.0.1:1/'], 2, /--cron/],
+    ['a schedule of nonsense', ['schedules', 'create', 'http://127.0.0.1:1/', '--cron', '99 * * * *'], 1, /99/],
+    ['a schedule of no URL', ['schedules', 'create', 'here', '--cron', '* * * * *'], 2, /absolute URL/],
+    ['a pin of a period alone', ['flow', 'pin', 'x', '--period', '1m'], 2, /--rate/],
+    ['a pin of nothing to let through', ['flow', 'pin', 'x', '--parallelism', '0'], 2, /--parallelism/],
+    ['a destination that is none', ['destinations', 'hold', 'app'], 2, /absolute http or https URL/],
+    ['no setting at all', ['settings', 'set'], 2, /at least one setting/],
+    ['a switch that is neither', ['settings', 'set', '--breaker', 'maybe'], 2, /on or off/],
+    ['a retention of nonsense', ['settings', 'set', '--keep-failed', 'size=1'], 2, /age=<duration>/],
+    ['a retention age that is none', ['settings', 'set', '--keep-failed', 'age=long'], 2, /duration such as/],
+    ['headers for no failure callback', ['trigger', 'http://x/', '--failure-callback-header', 'A: b'], 2, /--failure-callback/],
+    ['a move of the clock by nonsense', ['clock', 'advance', 'soon'], 2, /duration such as/],
+    ['a move of a real clock', ['clock', 'advance', '1d'], 1, /--virtual-clock/],
+  ];
+  for (const [name, args, expected, words] of REFUSED) {
+    test(`${name}: exit code ${expected}, and the reason on stderr`, async () => {
+      const { code, stdout, stderr } = await world.everstep(...args);
+      assert.match(stderr, words);
+      assert.deepEqual([code, stdout], [expected, '']);
+    });
+  }
+});
+
+describe('a service on a virtual clock', () => {
+  let world: CliWorld;
+  before(async () => {
+    world = await CliWorld.open(appOf, ['--virtual-clock']);
+  });
+  after(() => world.close());
+
+  test('clock tells its time and moves it on', async () => {
+    const { now } = await world.jsonOf('clock', 'now');
+    assert.match(await world.textOf('clock', 'now'), /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\n$/);
+    await world.jsonOf('trigger', `${world.appUrl}/job`, '-d', '{"sleep":"6d"}', '--run-id', 'month');
+    const moved = await world.textOf('clock', 'advance', '7d');
+    assert.match(moved, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d; \d+ fell due on the way\n$/);
+    assert.ok((await world.jsonOf('clock', 'now')).now >= now + 7 * DAY_MS);
+    assert.equal((await world.jsonOf('runs', 'get', 'month')).workflowState, 'RUN_SUCCESS');
+  });
+});
