@@ -2,33 +2,53 @@
  * The shop's web server. Run it beside the service:
  *   PORT=3000 node --env-file=everstep.env examples/order/dist/main.js
  *
- *   POST /order           the workflow: called by Everstep only
- *   POST /bank/up, /down  switches the bank's payment service
+ *   POST /order            the workflow: called by Everstep only
+ *   POST /shipping         the workflow that it invokes
+ *   POST /card-processor   takes card payments, as a service of somebody else would
+ *   POST /bank/up, /down   switches the bank's payment service
+ *   GET  /apologies/<run>  what the customer of a failed order was told
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { serve } from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
+import { CardProcessor } from './card-processor.js';
+import { orderFailed } from './order-failure.js';
 import { orderWorkflow } from './order-workflow.js';
+import { shippingWorkflow } from './shipping-workflow.js';
 import { Shop } from './shop.js';
 
 const shop = new Shop();
+const cardProcessor = new CardProcessor();
 // The signing keys come from the environment: EVERSTEP_CURRENT_SIGNING_KEY and EVERSTEP_NEXT_SIGNING_KEY.
-const handleOrder = toNodeHandler(serve(orderWorkflow(shop)));
+const handleOrder = toNodeHandler(serve(orderWorkflow(shop), { failureFunction: orderFailed(shop) }));
+const handleShipping = toNodeHandler(serve(shippingWorkflow(shop)));
 
 function answer(response: ServerResponse, status: number, body: object): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(`${JSON.stringify(body)}\n`);
 }
 
+function answerApology(response: ServerResponse, runId: string): void {
+  const apology = shop.apologyFor(runId);
+  answer(response, apology === undefined ? 404 : 200, apology === undefined ? { error: 'none was sent' } : { apology });
+}
+
 function route(request: IncomingMessage, response: ServerResponse): void {
-  const path = request.url?.split('?')[0];
-  const bank = request.method === 'POST' ? /^\/bank\/(up|down)$/.exec(path ?? '')?.[1] : undefined;
+  const path = request.url?.split('?')[0] ?? '';
+  const bank = request.method === 'POST' ? /^\/bank\/(up|down)$/.exec(path)?.[1] : undefined;
+  const apologyFor = /^\/apologies\/([\w-]+)$/.exec(path)?.[1];
   if (path === '/order') {
     handleOrder(request, response);
+  } else if (path === '/shipping') {
+    handleShipping(request, response);
+  } else if (path === '/card-processor' && request.method === 'POST') {
+    cardProcessor.handle(request, response).catch(() => response.destroy());
   } else if (bank) {
     shop.bankIsUp = bank === 'up';
     answer(response, 200, { bank });
+  } else if (apologyFor) {
+    answerApology(response, apologyFor);
   } else {
-    answer(response, 404, { error: 'There are POST /order, /bank/up and /bank/down.' });
+    answer(response, 404, { error: 'There are POST /order, /shipping, /card-processor, /bank/up and /bank/down.' });
   }
 }
 

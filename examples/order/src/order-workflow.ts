@@ -3,11 +3,20 @@
  * crash, a deploy or a resume from the dead letter queue the function goes on where it was.
  */
 import { NonRetryableError, type WorkflowContext } from '@everstep/sdk';
+import type { CardPayment } from './card-processor.js';
 import { type Order, parseOrder, type Receipt } from './order.js';
-import { OutOfStockError, type Shop } from './shop.js';
+import type { Shipment } from './shipping-workflow.js';
+import { OutOfStockError, PaymentError, type Shop } from './shop.js';
 
 const MAX_FRAUD_SCORE = 0.9;
-const PACKING_TIME = '1s';
+/** From this price on the customer is asked again. */
+const CONFIRM_FROM_CENTS = 5_000;
+const CONFIRM_WITHIN = '1d';
+/** The carrier takes one thing at a time, whoever's it is. */
+const CARRIER = { key: 'carrier', parallelism: 1 };
+
+/** The event that the shop's website sends when the customer confirms. */
+export const confirmationOf = (orderId: string): string => `confirmed-${orderId}`;
 
 export function orderWorkflow(shop: Shop) {
   return async (ctx: WorkflowContext<Order>): Promise<Receipt> => {
@@ -25,17 +34,44 @@ export function orderWorkflow(shop: Shop) {
 
     await ctx.run('reserve stock', () => shop.reserveStock(order));
 
+    if (totalCents >= CONFIRM_FROM_CENTS) {
+      const confirmation = await ctx.waitForEvent('customer confirms', confirmationOf(order.orderId), {
+        timeout: CONFIRM_WITHIN,
+      });
+      if (confirmation.timeout) throw new NonRetryableError(`order ${order.orderId} was not confirmed within ${CONFIRM_WITHIN}`);
+    }
+
     const [paymentId, fraudScore] = await Promise.all([
-      ctx.run('charge payment', () => shop.charge(order, totalCents, ctx.runId)),
+      order.payWith === 'card'
+        ? chargeCard(ctx, order, totalCents)
+        : ctx.run('charge payment', () => shop.chargeBank(order, totalCents, ctx.runId)),
       ctx.run('check fraud', () => shop.fraudScore(order)),
       ctx.run('notify warehouse', () => shop.notifyWarehouse(order)),
     ]);
     if (fraudScore > MAX_FRAUD_SCORE) throw new NonRetryableError(`order ${order.orderId} looks like fraud (${fraudScore})`);
 
-    await ctx.sleep('packing time', PACKING_TIME);
+    const shipping = await ctx.invoke<Shipment>('ship', {
+      workflow: new URL('/shipping', ctx.url),
+      payload: order,
+      flowControl: CARRIER,
+    });
+    if (shipping.state !== 'succeeded') throw new NonRetryableError(`order ${order.orderId} was not shipped: ${shipping.state}`);
 
-    const trackingNumber = await ctx.run('ship', () => shop.ship(order));
     await ctx.run('send receipt', () => shop.sendReceipt(order));
-    return { orderId: order.orderId, totalCents, paymentId, trackingNumber };
+    return { orderId: order.orderId, totalCents, paymentId, trackingNumber: shipping.body.trackingNumber };
   };
+}
+
+/** The service makes the request, and tries again by itself: nothing of the shop is busy meanwhile. */
+async function chargeCard(ctx: WorkflowContext<Order>, order: Order, amountCents: number): Promise<string> {
+  const answer = await ctx.call<CardPayment>('charge payment', {
+    url: new URL('/card-processor', ctx.url),
+    method: 'POST',
+    headers: { 'Idempotency-Key': ctx.runId },
+    body: { orderId: order.orderId, amountCents },
+    retries: 3,
+    retryDelay: '400 * (1 + retried)',
+  });
+  if (!answer.ok) throw new PaymentError(`the card processor answered ${answer.status}`);
+  return answer.body.paymentId;
 }

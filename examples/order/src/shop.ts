@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Order } from './order.js';
 
 const PRICES_CENTS: Readonly<Record<string, number>> = { book: 1990, lamp: 4500, chair: 12900 };
+const MAX_KEPT_MAILS = 1_000;
 
 export class OutOfStockError extends Error {
   override readonly name = 'OutOfStockError';
@@ -19,7 +20,7 @@ export class Shop {
   /** Whether the bank's payment service answers. */
   bankIsUp = false;
   private readonly payments = new Map<string, string>();
-  private readonly cardAttempts = new Map<string, number>();
+  private readonly apologies = new Map<string, string>();
 
   priceCents(order: Order): number {
     let totalCents = 0;
@@ -36,18 +37,12 @@ export class Shop {
     return `res-${order.orderId}`;
   }
 
-  /** The card processor drops the first connection for each payment; the bank may be down altogether. */
-  async charge(order: Order, amountCents: number, key: string): Promise<string> {
+  /** The bank may be down altogether. */
+  async chargeBank(order: Order, amountCents: number, key: string): Promise<string> {
     await pause(80);
     const paid = this.payments.get(key);
     if (paid) return paid;
-    if (order.payWith === 'bank' && !this.bankIsUp) throw new PaymentError('the bank does not answer (503)');
-    if (order.payWith === 'card') {
-      const attempt = (this.cardAttempts.get(key) ?? 0) + 1;
-      this.cardAttempts.set(key, attempt);
-      if (attempt === 1) throw new PaymentError('the card processor closed the connection');
-      this.cardAttempts.delete(key);
-    }
+    if (!this.bankIsUp) throw new PaymentError('the bank does not answer (503)');
     const paymentId = `pay-${order.orderId}-${amountCents}`;
     this.payments.set(key, paymentId);
     return paymentId;
@@ -63,6 +58,11 @@ export class Shop {
     return { pickList: order.lines.map(({ product, quantity }) => `${quantity} x ${product}`) };
   }
 
+  async pack(order: Order): Promise<{ readonly parcels: number }> {
+    await pause(60);
+    return { parcels: order.lines.length };
+  }
+
   async ship(order: Order): Promise<string> {
     await pause(70);
     return `TRACK-${order.orderId.toUpperCase()}`;
@@ -71,5 +71,19 @@ export class Shop {
   async sendReceipt(order: Order): Promise<void> {
     await pause(30);
     if (!order.customer.includes('@')) throw new Error('no address to send to');
+  }
+
+  /** Once for each order, however often it is called. */
+  async sendApology(order: Order, key: string): Promise<void> {
+    await pause(30);
+    if (this.apologies.has(key)) return;
+    this.apologies.set(key, `Dear ${order.customer}, your order ${order.orderId} takes longer than usual. We are on it.`);
+    const [oldest] = this.apologies.keys();
+    if (this.apologies.size > MAX_KEPT_MAILS && oldest !== undefined) this.apologies.delete(oldest);
+  }
+
+  /** The apology for what has this key, if one was sent. */
+  apologyFor(key: string): string | undefined {
+    return this.apologies.get(key);
   }
 }
