@@ -99,7 +99,11 @@ const DIRECTIONS: readonly DirectionRule[] = [
     may: [...inEverstep('main', 'cli', 'config', 'bootstrap'), '@everstep/sdk', 'commander', 'pino', NODE],
     because: 'dev and serve start the service, which main alone puts together',
   },
-  { area: 'everstep/src/end-to-end', may: ['@everstep/sdk', 'undici', NODE], because: 'from end to end means from outside' },
+  {
+    area: 'everstep/src/end-to-end',
+    may: ['@everstep/sdk', '@everstep/example-guides', 'undici', NODE],
+    because: 'from end to end means from outside; the examples of the guides are apps like those of users',
+  },
   { area: 'everstep/src/main', may: ['everstep/src', 'pino', PROTOCOL, NODE], because: 'main is the only file that wires' },
   { area: 'sdk/src', may: [NODE], because: 'the SDK costs the user no dependency' },
   { area: 'sdk/src/protocol', may: [], because: 'the protocol stands by itself' },

@@ -1,0 +1,22 @@
+import { NonRetryableError, serve } from '@everstep/sdk';
+
+interface Transcript {
+  readonly words: number;
+}
+
+/** Has a recording transcribed: the service waits for the answer, for hours if need be. */
+export const transcribe = serve<{ recording: string; apiUrl: string }, number>(async (context) => {
+  const { recording, apiUrl } = context.payload;
+  const answer = await context.call<Transcript>('transcribe', {
+    url: apiUrl,
+    method: 'POST',
+    headers: { 'Idempotency-Key': context.runId },
+    body: { recording },
+    timeout: '2h',
+    retries: 5,
+    retryDelay: '1000 * pow(2, retried)',
+    flowControl: { key: 'transcriptions', parallelism: 3 },
+  });
+  if (!answer.ok) throw new NonRetryableError(`no transcript: ${answer.error ?? `status ${answer.status}`}`);
+  return answer.body.words;
+});

@@ -1,0 +1,177 @@
+/** The examples of the guides that are about operating: what is let through, held, shown and kept. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import * as destinations from '@everstep/example-guides/destinations';
+import * as explain from '@everstep/example-guides/explain';
+import * as flowControl from '@everstep/example-guides/flow-control';
+import * as redaction from '@everstep/example-guides/redaction';
+import * as retention from '@everstep/example-guides/retention';
+import * as schedules from '@everstep/example-guides/schedules';
+import * as signingKeys from '@everstep/example-guides/signing-keys';
+import { type StartedTestService, serveWorkflows, startTestService } from '@everstep/sdk/testing';
+import { openLater, serveOne } from './example-servers.fixture.js';
+
+const DAY_MS = 86_400_000;
+
+let service: StartedTestService;
+before(async () => {
+  service = await startTestService();
+});
+after(() => service?.stop());
+
+test('flow control: two deliveries at a time; paused, nothing; pinned, one a minute', async (t) => {
+  const { client } = service;
+  let inFlight = 0;
+  let most = 0;
+  const [twoHaveCome, mayAnswer] = [openLater(), openLater()];
+  const server = await serveWorkflows({
+    '/workflow': {
+      async handle(request) {
+        inFlight++;
+        most = Math.max(most, inFlight);
+        if (inFlight === 2) twoHaveCome.open();
+        await mayAnswer.opened;
+        inFlight--;
+        return flowControl.newsletter.endpoint.handle(request);
+      },
+    },
+  });
+  t.after(() => server.stop());
+  const url = server.urls['/workflow'];
+  await flowControl.sendTo(client, url, ['a', 'b', 'c', 'd', 'e']);
+  await twoHaveCome.opened;
+  assert.equal(await flowControl.waitingMails(client), 3);
+  mayAnswer.open();
+  await service.settle();
+  assert.deepEqual([...flowControl.sent].sort(), ['a', 'b', 'c', 'd', 'e']);
+  assert.equal(most, 2);
+
+  await flowControl.stopMail(client);
+  await flowControl.sendTo(client, url, ['f', 'g']);
+  await service.settle();
+  assert.equal(flowControl.sent.length, 5);
+  assert.equal(await flowControl.waitingMails(client), 2);
+  await flowControl.resumeSlowly(client);
+  const counts: number[] = [];
+  for (let minute = 1; minute <= 3; minute++) {
+    counts.push(flowControl.sent.length);
+    await service.advance('1m');
+  }
+  assert.deepEqual(counts, [5, 6, 7], 'the window that was under way has seen five already');
+  assert.deepEqual(flowControl.sent.slice(5), ['f', 'g']);
+});
+
+test('destinations: what is for one that is held waits, and uses up no attempt', async (t) => {
+  const { client } = service;
+  const url = await serveOne(t, destinations.report);
+  await destinations.beforeDeployment(client, url);
+  const { workflowRunId } = await service.triggerAndSettle(url, { retries: 0 });
+  const { tasks } = await client.runs.explain(workflowRunId);
+  assert.deepEqual(
+    tasks.flatMap(({ reasons }) => reasons.map(({ kind, heldBy, reason }) => [kind, heldBy, reason])),
+    [['destination-held', 'hand', 'version 12 is being rolled out']],
+  );
+  await destinations.afterDeployment(client, url);
+  await service.settle();
+  assert.equal(await service.resultOf(workflowRunId), 'written');
+});
+
+test('destinations: the breaker holds one that fails, until it is back', async (t) => {
+  const { client } = service;
+  let isUp = false;
+  const server = await serveWorkflows({
+    '/workflow': {
+      handle: async (request) =>
+        isUp ? destinations.report.endpoint.handle(request) : { status: 502, headers: {}, body: 'bad gateway' },
+    },
+  });
+  t.after(() => server.stop());
+  const url = server.urls['/workflow'];
+  const { breaker } = await client.settings.get();
+  await destinations.guardDestinations(client);
+  t.after(() => client.settings.update({ breaker }));
+  const run = async () => (await service.triggerAndSettle(url, { retries: 0 })).workflowRunId;
+  for (let i = 1; i <= 5; i++) assert.equal(await service.stateOf(await run()), 'RUN_FAILED');
+  const [sixth, seventh] = [await run(), await run()];
+  assert.equal(await service.stateOf(sixth), 'RUN_STARTED');
+  isUp = true;
+  await service.advance('1m');
+  for (const runId of [sixth, seventh]) assert.equal(await service.resultOf(runId), 'written');
+});
+
+test('explain: it says what each part of a run waits for', async (t) => {
+  const { workflowRunId } = await service.triggerAndSettle(await serveOne(t, explain.contract));
+  const [summary, signature, withdrawal, ...rest] = await explain.whyDoesItWait(service.client, workflowRunId);
+  assert.ok(summary);
+  assert.match(signature ?? '', /^signature: .*contract signed/);
+  assert.match(withdrawal ?? '', /^withdrawal period: .*\d{4}-\d\d-\d\dT/);
+  assert.deepEqual(rest, []);
+  await service.client.runs.cancel(workflowRunId);
+  const after_ = await service.client.runs.explain(workflowRunId);
+  assert.deepEqual(after_.tasks, []);
+});
+
+test('redaction: what must not be shown is in no log and no listing, and in the answer', async (t) => {
+  const patient = { name: 'Ada Lovelace', insurance: 'P-1815' };
+  const { workflowRunId } = await redaction.admit(service.client, await serveOne(t, redaction.admission), patient);
+  await service.settle();
+  assert.deepEqual(await service.resultOf(workflowRunId), { ward: 'north', name: 'Ada Lovelace' });
+  const { client } = service;
+  const shown = JSON.stringify([
+    await client.runs.get(workflowRunId),
+    await client.runs.list({ workflowRunId }),
+    await client.runs.explain(workflowRunId),
+  ]);
+  for (const secret of ['Ada', '1815', 'f3a9']) assert.ok(!shown.includes(secret), `${secret} is shown`);
+  assert.match(shown, /north/);
+  assert.match(shown, /\[REDACTED\]/);
+});
+
+test('signing keys: an app that knows both keys goes on accepting after a rotation, and is lost after two', async (t) => {
+  const url = await serveOne(t, signingKeys.withKeys(service.signingKeys));
+  const run = () => service.triggerAndSettle(url, { retries: 0 });
+  const states: string[] = [];
+  const note = async () => states.push(await service.stateOf((await run()).workflowRunId));
+  await note();
+  const rotated = await signingKeys.rotate(service.client);
+  assert.equal(rotated.current, service.signingKeys.next);
+  await note();
+  await signingKeys.rotate(service.client);
+  await note();
+  assert.deepEqual(states, ['RUN_SUCCESS', 'RUN_SUCCESS', 'RUN_FAILED']);
+});
+
+test('schedules: a run on each working day at nine in Berlin', async (t) => {
+  const url = await serveOne(t, schedules.dailyReport);
+  const { client } = service;
+  // Noon: no tick is near the ends of the weeks below.
+  await service.advanceTo((Math.floor((await service.now()) / DAY_MS) + 1.5) * DAY_MS);
+  const { scheduleId } = await schedules.reportDaily(client, url, 'sales');
+  assert.equal(scheduleId, 'report-sales');
+  t.after(() => client.schedules.delete(scheduleId));
+  const runs = async () => {
+    const found = [];
+    for await (const run of client.logs({ workflowUrl: url })) found.push(run);
+    return found;
+  };
+  await service.advance('7d');
+  const ticked = await runs();
+  assert.equal(ticked.length, 5);
+  for (const { workflowRunCreatedAt } of ticked) {
+    const inBerlin = { timeZone: 'Europe/Berlin', hour: '2-digit', minute: '2-digit', hour12: false } as const;
+    assert.equal(new Date(workflowRunCreatedAt).toLocaleTimeString('en-GB', inBerlin), '09:00');
+  }
+  await schedules.stopForTheHolidays(client, 'sales');
+  await service.advance('7d');
+  assert.equal((await runs()).length, 5);
+});
+
+test('retention: what has ended goes after a week', async (t) => {
+  const url = await serveOne(t, retention.ping);
+  const { workflowRunId } = await service.triggerAndSettle(url);
+  await retention.keepLittle(service.client);
+  await service.advance('6d');
+  assert.equal(await service.stateOf(workflowRunId), 'RUN_SUCCESS');
+  await service.advance('2d');
+  await assert.rejects(service.client.runs.get(workflowRunId), { code: 'not-found' });
+});
