@@ -18,8 +18,14 @@ export interface Address {
 
 const DEFAULT_URL = 'http://127.0.0.1:8080';
 
-/** Rejects with UsageError when no token can be found. */
-export async function findService(options: ConnectionOptions, { env, cwd }: Pick<Shell, 'env' | 'cwd'>): Promise<Address> {
+/** Rejects with UsageError when no token can be found, or the URL is none. */
+export async function findService(options: ConnectionOptions, shell: Pick<Shell, 'env' | 'cwd'>): Promise<Address> {
+  const address = await namedService(options, shell);
+  if (/^https?:\/\//i.test(address.url) && URL.canParse(address.url)) return address;
+  throw new UsageError(`--url must be an http or https URL; it is "${address.url}"`);
+}
+
+async function namedService(options: ConnectionOptions, { env, cwd }: Pick<Shell, 'env' | 'cwd'>): Promise<Address> {
   const url = options.url || env.EVERSTEP_URL;
   const token = options.token || env.EVERSTEP_TOKEN;
   if (url && token) return { url, token };
@@ -35,7 +41,5 @@ export async function findService(options: ConnectionOptions, { env, cwd }: Pick
 
 export async function connect(options: ConnectionOptions, shell: Pick<Shell, 'env' | 'cwd'>): Promise<Client> {
   const { url, token } = await findService(options, shell);
-  if (!/^https?:\/\//i.test(url) || !URL.canParse(url))
-    throw new UsageError(`--url must be an http or https URL; it is "${url}"`);
   return new Client({ baseUrl: url, token });
 }

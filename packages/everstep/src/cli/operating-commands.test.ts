@@ -245,6 +245,7 @@ describe('the commands that look after runs and the service', () => {
     ['a retention age that is none', ['settings', 'set', '--keep-failed', 'age=long'], 2, /duration such as/],
     ['headers for no failure callback', ['trigger', 'http://x/', '--failure-callback-header', 'A: b'], 2, /--failure-callback/],
     ['a move of the clock by nonsense', ['clock', 'advance', 'soon'], 2, /duration such as/],
+    ['a clock at a URL that is none', ['clock', 'now', '--url', 'localhost:8080'], 2, /--url must be/],
     ['a move of a real clock', ['clock', 'advance', '1d'], 1, /--virtual-clock/],
   ];
   for (const [name, args, expected, words] of REFUSED) {
