@@ -7,6 +7,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { type FastifyInstance, fastify } from 'fastify';
 import { Hono } from 'hono';
 import { FakeService } from '../executor/fake-service.fixture.js';
+import type { FailureNotice } from '../protocol.js';
 import { serve } from '../serve.js';
 import { toExpressHandler } from './express.js';
 import { toFastifyHandler, toFastifyPlugin } from './fastify.js';
@@ -35,21 +36,51 @@ const PAYLOAD = { text: 'ü\u2028 "quoted" 1e3', number: 1.0, filler: 'x'.repeat
 const handler = serve<typeof PAYLOAD>((context) => context.run('length', () => context.payload.filler.length));
 const signedHandler = serve<typeof PAYLOAD>((context) => context.run('length', () => context.payload.filler.length), {
   signingKeys: { current: KEY },
+  failureFunction: () => {},
 });
 
-function signedRequest(payload: object): { body: string; headers: Record<string, string> } {
+interface Signed {
+  readonly body: string;
+  readonly headers: Record<string, string>;
+}
+
+function signedRequest(payload: object): Signed {
   const service = new FakeService('k', payload);
   const [open] = service.tasks.values();
   assert.ok(open);
   // Spaces as no JSON printer would leave them: whoever parses and prints again breaks the signature.
-  const body = JSON.stringify(service.request(open), null, 1);
+  return signed(JSON.stringify(service.request(open), null, 1), { 'Svc-Workflow-Protocol': '1' });
+}
+
+function signedFailure(): Signed {
+  const notice: FailureNotice = {
+    status: 0,
+    header: {},
+    body: '',
+    error: 'no answer',
+    retried: 0,
+    maxRetries: 0,
+    sourceMessageId: 'm',
+    url: 'http://app/flow',
+    method: 'POST',
+    sourceHeader: {},
+    sourceBody: '',
+    workflowRunId: 'r',
+    workflowCreatedAt: 1,
+    dlqId: 'd',
+    createdAt: 2,
+  };
+  return signed(JSON.stringify(notice, null, 1), { 'Svc-Workflow-Failure-Function': 'true' });
+}
+
+function signed(body: string, headers: Record<string, string>): Signed {
   const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
   const iat = Math.floor(Date.now() / 1000);
   const hash = createHash('sha256').update(body).digest('base64url');
   const claims = { iss: 'Everstep', sub: 'http://app/flow', iat, nbf: iat, exp: iat + 300, jti: 'j', body: hash };
-  const signed = `${encode({ alg: 'HS256' })}.${encode(claims)}`;
-  const signature = `${signed}.${createHmac('sha256', KEY).update(signed).digest('base64url')}`;
-  return { body, headers: { 'Content-Type': 'application/json', 'Svc-Workflow-Protocol': '1', 'Svc-Signature': signature } };
+  const sealed = `${encode({ alg: 'HS256' })}.${encode(claims)}`;
+  const signature = `${sealed}.${createHmac('sha256', KEY).update(sealed).digest('base64url')}`;
+  return { body, headers: { 'Content-Type': 'application/json', 'Svc-Signature': signature, ...headers } };
 }
 
 type Send = (init: RequestInit) => Promise<Response>;
@@ -148,6 +179,17 @@ describe('a signed request of 2 MB', () => {
       assert.equal(response.headers.get('Svc-Workflow-Protocol'), '1');
       assert.match(response.headers.get('Content-Type') ?? '', /^application\/json/);
       assert.deepEqual((await response.json()).end, { kind: 'finished', result: '2000000' });
+    });
+  }
+});
+
+describe('a signed notice of a failure', () => {
+  for (const [name, setUp] of signedSetups) {
+    it(`reaches the failure function by ${name}`, async (test) => {
+      const send = await setUp(test);
+      const response = await send({ method: 'POST', ...signedFailure() });
+      assert.equal(response.status, 200, await response.clone().text());
+      assert.deepEqual(await response.json(), {});
     });
   }
 });

@@ -224,11 +224,6 @@ const calls: readonly (readonly [
     (client) => client.dlq.deleteMany({ dlqIds: [] }),
     { method: 'DELETE', url: `${DLQ}?dlqIds=` },
   ],
-  [
-    'notify',
-    (client) => client.notify({ eventId: 'an event', eventData: 'data' }),
-    { method: 'POST', url: '/v2/notify/an%20event', body: 'data' },
-  ],
   ['keys.get', (client) => client.keys.get(), { method: 'GET', url: '/v2/keys' }],
   ['keys.rotate', (client) => client.keys.rotate(), { method: 'POST', url: '/v2/keys/rotate' }],
 ];

@@ -5,7 +5,20 @@
  */
 import assert from 'node:assert/strict';
 import type { Endpoint, EndpointResponse } from '../endpoint.js';
-import type { FailedReply, Hold, JournalEntry, PlannedStep, RunEnd, StepReply, StepRequest } from '../protocol.js';
+import type {
+  CallOutcome,
+  FailedReply,
+  Hold,
+  InvokeOutcome,
+  JournalEntry,
+  NotifyOutcome,
+  PlannedStep,
+  RunEnd,
+  StepReply,
+  StepRequest,
+  WaitOutcome,
+  WebhookOutcome,
+} from '../protocol.js';
 
 const ADVANCE = 0;
 
@@ -16,6 +29,35 @@ export interface Task {
   /** Absent for the task that moves the code on. */
   readonly plan?: PlannedStep;
   inFlight: boolean;
+}
+
+/** What the service makes of a step that is not run by the endpoint. */
+export type Outcome = WaitOutcome | NotifyOutcome | CallOutcome | InvokeOutcome | WebhookOutcome | undefined;
+
+const jsonBody = (value: unknown) => ({ encoding: 'utf8', data: JSON.stringify(value) }) as const;
+
+/** All goes well, and what comes back is the name of the step. */
+export function successOf(plan: PlannedStep): Outcome {
+  switch (plan.type) {
+    case 'Run':
+      throw new Error('the endpoint runs it');
+    case 'SleepFor':
+    case 'SleepUntil':
+      return undefined;
+    case 'Wait':
+    case 'WaitForWebhook': {
+      const content = { kind: 'data', body: jsonBody(plan.name), contentType: 'application/json' } as const;
+      return { timeout: false, eventId: plan.eventIds.at(-1) ?? '', content };
+    }
+    case 'Notify':
+      return { notified: [], kept: plan.workflowRunId !== undefined };
+    case 'Call':
+      return { status: 200, headers: { 'content-type': ['application/json'] }, body: jsonBody(plan.name), attempts: 1 };
+    case 'Invoke':
+      return { workflowRunId: 'child', workflowCreatedAt: 1, state: 'succeeded', result: JSON.stringify(plan.name) };
+    case 'CreateWebhook':
+      return { eventId: `whk_${plan.stepId}`, webhookUrl: `http://service/v2/webhooks/whk_${plan.stepId}` };
+  }
 }
 
 export class FakeService {
@@ -31,6 +73,9 @@ export class FakeService {
   /** Requests that found nothing held of what they relied on. */
   misses = 0;
   requests = 0;
+  outcomeOf: (plan: PlannedStep) => Outcome = successOf;
+  /** Steps that are recorded as soon as they are planned, as a wait is for an event that came before. */
+  isKnownAtOnce: (plan: PlannedStep) => boolean = ({ type }) => type === 'CreateWebhook';
   private messages = 0;
   private readonly runKey: string;
   private readonly payload: unknown;
@@ -106,10 +151,17 @@ export class FakeService {
     this.names.set(stepId, name);
   }
 
-  wake(task: Task): void {
-    assert.ok(task.plan && task.plan.type !== 'Run');
-    this.record({ stepId: task.slot, name: task.plan.name, type: task.plan.type });
+  /** What the service does itself for a step is done. */
+  wake({ plan }: Task): void {
+    assert.ok(plan && plan.type !== 'Run');
+    this.recordOutcome(plan);
     this.settle();
+  }
+
+  private recordOutcome(plan: PlannedStep): void {
+    const { stepId, name, type } = plan;
+    const outcome = this.outcomeOf(plan);
+    this.record(outcome === undefined ? { stepId, name, type } : { stepId, name, type, out: JSON.stringify(outcome) });
   }
 
   /** Replies of parallel steps arrive in any order; what one worker holds at most counts. */
@@ -148,7 +200,9 @@ export class FakeService {
         this.name(plan.stepId, plan.name);
         if (plan.stepId < this.known) continue;
         assert.equal(plan.stepId, this.known++, 'planned without gaps');
-        this.tasks.set(plan.stepId, { slot: plan.stepId, messageId: `m${++this.messages}`, retried: 0, plan, inFlight: false });
+        if (this.isKnownAtOnce(plan)) this.recordOutcome(plan);
+        else
+          this.tasks.set(plan.stepId, { slot: plan.stepId, messageId: `m${++this.messages}`, retried: 0, plan, inFlight: false });
       }
       if (reply.end) this.end = reply.end;
     }

@@ -7,7 +7,8 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { WorkflowContext } from '../context.js';
 import { createEndpoint, type Endpoint } from '../endpoint.js';
-import { FakeService, type Task } from './fake-service.fixture.js';
+import type { CallOutcome, EventContent, PlannedStep } from '../protocol.js';
+import { FakeService, type Outcome, successOf, type Task } from './fake-service.fixture.js';
 
 const SEEDS = 800;
 const MAX_FAULTS = 25;
@@ -26,31 +27,94 @@ function randomFrom(seed: number): Random {
 
 const below = (random: Random, limit: number) => Math.floor(random() * limit);
 
+/** Steps that the service carries out. */
+const SERVED = ['sleep', 'wait', 'wait for any', 'notify', 'call', 'invoke', 'webhook'] as const;
+
 type Plan =
-  | { readonly kind: 'step' | 'sleep'; readonly name: string }
+  | { readonly kind: 'step' | (typeof SERVED)[number]; readonly name: string }
   | { readonly kind: 'hops'; readonly count: number }
   | { readonly kind: 'sequence' | 'all' | 'race'; readonly parts: readonly Plan[] };
 
 function randomPlan(random: Random, depth: number, counter: { next: number }, mayRace: boolean): Plan {
-  const kind = depth === 0 ? below(random, 3) : below(random, 8);
+  const kind = depth === 0 ? below(random, 4) : below(random, 9);
   if (kind === 0 || kind === 1) return { kind: 'step', name: `step ${counter.next++}` };
-  if (kind === 2)
-    return random() < 0.5 ? { kind: 'sleep', name: `sleep ${counter.next++}` } : { kind: 'hops', count: below(random, 6) };
+  if (kind === 2) {
+    const served = SERVED[below(random, SERVED.length)] ?? 'sleep';
+    return { kind: served, name: `${served} ${counter.next++}` };
+  }
+  if (kind === 3) return { kind: 'hops', count: below(random, 6) };
   const parts = Array.from({ length: 1 + below(random, 4) }, () => randomPlan(random, depth - 1, counter, mayRace));
-  if (kind === 3 && mayRace) return { kind: 'race', parts };
-  return { kind: kind < 6 ? 'all' : 'sequence', parts };
+  if (kind === 4 && mayRace) return { kind: 'race', parts };
+  return { kind: kind < 7 ? 'all' : 'sequence', parts };
 }
 
-/** The steps that a plan takes, whoever provides them. */
-type Steps = Pick<WorkflowContext<unknown>, 'run' | 'sleep'>;
+/** The steps that a plan takes, whoever provides them. What one gives is its name, whatever the way. */
+interface Steps {
+  run(name: string, action: () => Promise<unknown>): Promise<unknown>;
+  served(kind: (typeof SERVED)[number], name: string): Promise<unknown>;
+}
+
+/** An event's data, or a timeout, or an answer of any kind: the workflow makes the same of each. */
+async function servedBy(context: WorkflowContext<unknown>, kind: (typeof SERVED)[number], name: string): Promise<unknown> {
+  switch (kind) {
+    case 'sleep':
+      await context.sleep(name, 1);
+      return name;
+    case 'wait': {
+      const event = await context.waitForEvent<string>(name, `event of ${name}`);
+      return event.timeout ? name : event.eventData;
+    }
+    case 'wait for any': {
+      const event = await context.waitForAny<string>(name, ['one', 'other'], { timeout: 5 });
+      return event.timeout ? name : event.eventData;
+    }
+    case 'notify':
+      await context.notify(name, 'event', { name }, { workflowRunId: 'other' });
+      return name;
+    case 'call': {
+      const answer = await context.call(name, { url: 'http://api/', method: 'POST', body: { name } });
+      return answer.ok ? JSON.parse(answer.text()) : name;
+    }
+    case 'invoke': {
+      const child = await context.invoke<string>(name, { workflow: 'http://app/other', payload: name });
+      return child.state === 'succeeded' ? child.body : name;
+    }
+    case 'webhook': {
+      const webhook = await context.createWebhook(`made: ${name}`);
+      const called = await context.waitForWebhook(name, webhook);
+      return called.timeout ? name : called.request.json();
+    }
+  }
+}
+
+function randomOutcome(random: Random, plan: PlannedStep): Outcome {
+  const success = successOf(plan);
+  const body = { encoding: 'utf8', data: JSON.stringify(plan.name) } as const;
+  switch (plan.type) {
+    case 'Wait':
+    case 'WaitForWebhook': {
+      if (random() < 0.2) return { timeout: true };
+      const headers = { 'content-type': ['application/json'] };
+      const content: EventContent = { kind: 'request', method: 'PUT', query: '?a=1', headers, body };
+      return random() < 0.5 ? success : { timeout: false, eventId: plan.eventIds[0] ?? '', content };
+    }
+    case 'Call': {
+      const failed: CallOutcome = { status: 0, headers: {}, body: { encoding: 'utf8', data: '' }, attempts: 3, error: 'gone' };
+      if (random() < 0.2) return failed;
+      const bytes: CallOutcome = { status: 200, headers: {}, body: { encoding: 'base64', data: btoa(body.data) }, attempts: 1 };
+      return random() < 0.5 ? success : bytes;
+    }
+    case 'Invoke':
+      return random() < 0.8 ? success : { workflowRunId: 'child', workflowCreatedAt: 1, state: 'canceled' };
+    default:
+      return success;
+  }
+}
 
 async function follow(plan: Plan, steps: Steps, act: (name: string) => Promise<unknown>): Promise<unknown> {
   switch (plan.kind) {
     case 'step':
       return steps.run(plan.name, () => act(plan.name));
-    case 'sleep':
-      await steps.sleep(plan.name, 1);
-      return null;
     case 'hops':
       for (let hop = 0; hop < plan.count; hop++) await Promise.resolve();
       return plan.count;
@@ -63,6 +127,8 @@ async function follow(plan: Plan, steps: Steps, act: (name: string) => Promise<u
       return Promise.all(plan.parts.map((part) => follow(part, steps, act)));
     case 'race':
       return Promise.race(plan.parts.map((part) => follow(part, steps, act)));
+    default:
+      return steps.served(plan.kind, plan.name);
   }
 }
 
@@ -82,6 +148,8 @@ class World {
   constructor(plan: Plan, random: Random) {
     this.plan = plan;
     this.random = random;
+    this.service.outcomeOf = (planned) => randomOutcome(random, planned);
+    this.service.isKnownAtOnce = ({ type }) => type === 'CreateWebhook' || (type === 'Wait' && random() < 0.2);
     this.workers = [this.newWorker(), this.newWorker()];
   }
 
@@ -94,7 +162,13 @@ class World {
       // Different each time, so that a result that was not recorded is told from the one that was.
       return { name, nth };
     };
-    return createEndpoint((context) => follow(this.plan, context, act), { holdRuns: this.random() < 0.9 ? { max: 2 } : false });
+    const stepsOf = (context: WorkflowContext<unknown>): Steps => ({
+      run: (name, action) => context.run(name, action),
+      served: (kind, name) => servedBy(context, kind, name),
+    });
+    return createEndpoint((context) => follow(this.plan, stepsOf(context), act), {
+      holdRuns: this.random() < 0.9 ? { max: 2 } : false,
+    });
   }
 
   /** True with the given probability, as long as there is something left to go wrong. */
@@ -176,10 +250,7 @@ class World {
   }
 }
 
-const plainly: Steps = {
-  run: (_name, action) => Promise.resolve(action()) as never,
-  sleep: () => Promise.resolve(),
-};
+const plainly: Steps = { run: (_name, action) => action(), served: async (_kind, name) => name };
 
 for (const mayRace of [false, true]) {
   it(`${SEEDS} random workflows ${mayRace ? 'with races ' : ''}end as their code does, whatever is lost, doubled or late`, async (test) => {

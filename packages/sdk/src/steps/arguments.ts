@@ -64,7 +64,7 @@ export function headersOf(given: unknown): Readonly<Record<string, string>> {
   for (const [name, value] of Object.entries(given)) {
     if (value === undefined) continue;
     // Values may be secrets: an error shows names only.
-    if (typeof value !== 'string') throw new TypeError(`the header ${shown(name)} must be a text, not a ${typeof value}`);
+    if (typeof value !== 'string') throw new TypeError(`the header ${shown(name)} must be a text; its type is ${typeof value}`);
     headers[name] = value;
   }
   return headers;

@@ -1,0 +1,122 @@
+/** Steps that the service carries out: asked for here, never executed here, and resolved by the journal. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { WorkflowContext } from '../context.js';
+import { createEndpoint } from '../endpoint.js';
+import type { PlannedStep } from '../protocol.js';
+import { FakeService, type Task } from './fake-service.fixture.js';
+
+type Code = (context: WorkflowContext<unknown>) => Promise<unknown>;
+
+const url = 'http://api/';
+const ALL: readonly (readonly [PlannedStep['type'], Code])[] = [
+  ['SleepFor', (context) => context.sleep('x', 1)],
+  ['SleepUntil', (context) => context.sleepUntil('x', '2030-01-01')],
+  ['Wait', (context) => context.waitForEvent('x', 'event')],
+  ['Notify', (context) => context.notify('x', 'event')],
+  ['Call', (context) => context.call('x', { url })],
+  ['Invoke', (context) => context.invoke('x', { workflow: url })],
+  ['CreateWebhook', (context) => context.createWebhook('x')],
+  ['WaitForWebhook', (context) => context.waitForWebhook('x', { eventId: 'whk_1' })],
+];
+
+const advanceOf = (service: FakeService): Task => {
+  const task = service.tasks.get(0);
+  assert.ok(task);
+  return task;
+};
+
+for (const holdRuns of [true, false]) {
+  describe(`steps of the service, ${holdRuns ? 'held between requests' : 'replayed each time'}`, () => {
+    it('are planned alone as well as beside others, and nothing is done for them', async () => {
+      for (const [type, code] of ALL) {
+        const service = new FakeService('k');
+        const reply = await service.send(createEndpoint(code, { holdRuns }), service.request(advanceOf(service)));
+        assert.ok(reply.kind === 'progress', JSON.stringify(reply));
+        assert.deepEqual(reply.done, []);
+        assert.deepEqual(
+          reply.planned.map((step) => [step.stepId, step.name, step.type]),
+          [[1, 'x', type]],
+        );
+      }
+    });
+
+    it('stand beside steps to run in any mix, and resolve in the order in which they were recorded', async () => {
+      const order: string[] = [];
+      const endpoint = createEndpoint(
+        async (context) => {
+          order.length = 0;
+          const noted = <T>(name: string, step: Promise<T>) => step.then(() => void order.push(name));
+          await Promise.all([
+            noted('event', context.waitForEvent('event', 'e')),
+            noted(
+              'run',
+              context.run('run', () => 1),
+            ),
+            noted('call', context.call('call', { url })),
+            noted(
+              'called',
+              context.createWebhook('webhook').then((webhook) => context.waitForWebhook('called', webhook)),
+            ),
+            noted('invoke', context.invoke('invoke', { workflow: url })),
+          ]);
+          return order;
+        },
+        { holdRuns },
+      );
+      const service = new FakeService('k');
+      await service.drive(endpoint, (tasks) => tasks.at(-1));
+      const recorded = ['invoke', 'call', 'run', 'called', 'event'];
+      assert.deepEqual(
+        service.journal.map(({ name }) => name),
+        ['webhook', ...recorded],
+      );
+      assert.deepEqual(service.result, recorded);
+    });
+
+    it('lose a race to a step of the service that is recorded first', async () => {
+      const service = new FakeService('k');
+      const endpoint = createEndpoint(
+        (context) =>
+          Promise.race([
+            context.waitForEvent('approval', 'approved').then(() => 'approved'),
+            context.sleep('reminder', '1d').then(() => 'reminded'),
+          ]),
+        { holdRuns },
+      );
+      await service.drive(endpoint, (tasks) => tasks.find(({ slot }) => slot !== 1));
+      assert.equal(service.result, 'reminded');
+    });
+  });
+}
+
+describe('a journal is refused', () => {
+  for (const [recorded, code] of ALL) {
+    it(`when the code asks for another type than the ${recorded} that is recorded`, async () => {
+      const other: Code = recorded === 'Call' ? (context) => context.createWebhook('x') : (context) => context.call('x', { url });
+      const service = new FakeService('k');
+      await service.deliver(createEndpoint(code), advanceOf(service));
+      for (const task of [...service.tasks.values()]) if (task.plan) service.wake(task);
+      service.hold = null;
+      const reply = await service.send(createEndpoint(other), service.request(advanceOf(service)));
+      assert.ok(reply.kind === 'refused', JSON.stringify(reply));
+      assert.equal(reply.code, 'journal-mismatch');
+      const asked = recorded === 'Call' ? 'CreateWebhook' : 'Call';
+      assert.match(
+        reply.message,
+        new RegExp(`^Step 1 is recorded as ${recorded} "x", but the workflow now asks for ${asked} "x"`),
+      );
+    });
+  }
+
+  it('when a step of the service is to be run here', async () => {
+    const service = new FakeService('k');
+    const request = { ...service.request(advanceOf(service)), target: 1, known: 2 };
+    const reply = await service.send(
+      createEndpoint((context) => context.waitForEvent('x', 'event')),
+      request,
+    );
+    assert.ok(reply.kind === 'refused');
+    assert.match(reply.message, /Step 1 is planned as a step to run, but the workflow now asks for Wait there/);
+  });
+});

@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createEndpoint, type EndpointRequest, type EndpointResponse, type ServeOptions } from './endpoint.js';
+import { NonRetryableError, RetryAfterError } from './errors.js';
+import { FakeService, post } from './executor/fake-service.fixture.js';
+import type { RunFailure } from './failure-function.js';
+import type { FailureNotice } from './protocol.js';
+import { serve } from './serve.js';
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+
+const failedReply = { protocol: 1, kind: 'failed', base: 0, done: [], error: { name: 'Error', message: 'no stock' } };
+
+const notice: FailureNotice = {
+  status: 500,
+  header: { 'content-type': ['application/json'] },
+  body: base64(JSON.stringify(failedReply)),
+  error: 'step "reserve" (1) failed after 4 attempts: Error: no stock',
+  retried: 1,
+  maxRetries: 3,
+  sourceMessageId: 'msg_1',
+  url: 'http://app/flow',
+  method: 'POST',
+  sourceHeader: { 'content-type': ['application/json'], 'x-one': ['1'] },
+  sourceBody: base64('{"order":7}'),
+  workflowRunId: 'run',
+  workflowCreatedAt: 5,
+  dlqId: 'dlq_1',
+  createdAt: 9,
+};
+
+const asMessage = (body: unknown): EndpointRequest => ({
+  method: 'POST',
+  url: '/flow',
+  headers: { 'svc-workflow-failure-function': 'true' },
+  body: Buffer.from(JSON.stringify(body)),
+});
+
+/** What the failure function is told of a notice. */
+async function told(change: Partial<FailureNotice>, options: ServeOptions<unknown> = {}): Promise<RunFailure<unknown>> {
+  const failures: RunFailure<unknown>[] = [];
+  const endpoint = createEndpoint(() => assert.fail('the workflow is not run'), {
+    ...options,
+    failureFunction: (failure) => failures.push(failure),
+  });
+  const response = await endpoint.handle(asMessage({ ...notice, ...change }));
+  assert.deepEqual([response.status, response.body], [200, '{}']);
+  const [failure] = failures;
+  assert.ok(failure);
+  return failure;
+}
+
+const answerTo = (failureFunction: () => unknown): Promise<EndpointResponse> =>
+  createEndpoint(() => 1, { failureFunction }).handle(asMessage(notice));
+
+describe('a failure function is told', () => {
+  it('all about the run that failed', async () => {
+    assert.deepEqual(await told({}), {
+      runId: 'run',
+      runCreatedAt: 5,
+      workflowUrl: 'http://app/flow',
+      payload: { order: 7 },
+      headers: { 'x-one': '1' },
+      status: 500,
+      error: 'no stock',
+      response: JSON.stringify(failedReply),
+      dlqId: 'dlq_1',
+      retried: 1,
+      maxRetries: 3,
+    });
+  });
+
+  for (const [what, body] of [
+    ['a page', '<h1>Bad gateway'],
+    ['JSON of something else', '{"kind":"failed","error":"no"}'],
+    ['nothing', ''],
+  ] as const) {
+    it(`what went wrong in the words of the service, when the last answer was ${what}`, async () => {
+      const { error, response } = await told({ body: base64(body) });
+      assert.deepEqual([error, response], [notice.error, body]);
+    });
+  }
+
+  const positive: ServeOptions<unknown> = {
+    schema: {
+      '~standard': {
+        validate: (value) => (typeof value === 'number' && value > 0 ? { value: value * 2 } : { issues: [{ message: 'bad' }] }),
+      },
+    },
+  };
+  it('the payload as the workflow gets it', async () => {
+    assert.equal((await told({ sourceBody: base64('3') }, positive)).payload, 6);
+    const parsePayload = async ({ text }: { readonly text: string | undefined }) => text?.length;
+    assert.equal((await told({}, { parsePayload })).payload, 11);
+  });
+
+  it('the payload as it came, when that is why the run failed', async () => {
+    assert.equal((await told({ sourceBody: base64('-3') }, positive)).payload, -3);
+    assert.equal((await told({ sourceBody: base64('{') })).payload, '{');
+    const { payload } = await told({ sourceBody: '/wA=' });
+    assert.deepEqual(payload, new Uint8Array([255, 0]));
+  });
+});
+
+describe('a failure function that throws is called again', () => {
+  for (const [name, thrown, status, headers] of [
+    ['an error', new TypeError('bad'), 500, {}],
+    [
+      'NonRetryableError, unless that says that it is of no use',
+      new NonRetryableError('never'),
+      489,
+      { 'NonRetryable-Error': 'true' },
+    ],
+    ['RetryAfterError, when that says', new RetryAfterError('later', '1500ms'), 429, { 'Retry-After': '2' }],
+  ] as const) {
+    it(name, async () => {
+      const response = await answerTo(async () => Promise.reject(thrown));
+      assert.equal(response.status, status);
+      for (const [header, value] of Object.entries(headers)) assert.equal(response.headers[header], value);
+      assert.deepEqual(JSON.parse(response.body), { error: `${thrown.name}: ${thrown.message}` });
+    });
+  }
+});
+
+describe('an endpoint', () => {
+  it('says in its replies that it has a failure function, and not when it has none', async () => {
+    const service = new FakeService('k');
+    const [open] = service.tasks.values();
+    assert.ok(open);
+    const says = async (workflow: () => unknown, options: ServeOptions<unknown>) =>
+      JSON.parse((await post(createEndpoint(workflow, options), service.request(open))).body).failureFunction;
+    const failing = () => {
+      throw new Error('no');
+    };
+    for (const workflow of [() => 1, failing]) {
+      assert.equal(await says(workflow, { failureFunction: () => {} }), true);
+      assert.equal(await says(workflow, {}), undefined);
+    }
+  });
+
+  it('without a failure function answers 404, so that it is tried again elsewhere', async () => {
+    const response = await createEndpoint(() => 1).handle(asMessage(notice));
+    assert.equal(response.status, 404);
+    assert.match(response.body, /no failure function/);
+  });
+
+  it('refuses what is no failure notice', async () => {
+    const endpoint = createEndpoint(() => 1, { failureFunction: () => assert.fail('it is not called') });
+    const { dlqId: _left, ...incomplete } = notice;
+    for (const body of [[], null, 'text', incomplete, { ...notice, status: '500' }, { ...notice, sourceHeader: { a: 'b' } }]) {
+      assert.equal((await endpoint.handle(asMessage(body))).status, 400);
+    }
+    assert.equal((await endpoint.handle({ ...asMessage(notice), body: '{' })).status, 400);
+  });
+
+  it('with keys refuses a notice that is not signed', async () => {
+    const endpoint = createEndpoint(() => 1, {
+      failureFunction: () => assert.fail('it is not called'),
+      signingKeys: { current: 'key' },
+    });
+    assert.equal((await endpoint.handle(asMessage(notice))).status, 401);
+  });
+
+  it('says in a line what happens when asked to', async () => {
+    const lines: string[] = [];
+    const options = { verbose: (line: string) => lines.push(line) };
+    await createEndpoint(() => 1, { ...options, failureFunction: () => {} }).handle(asMessage(notice));
+    await createEndpoint(() => 1, { ...options, failureFunction: () => Promise.reject(new Error('no')) }).handle(
+      asMessage(notice),
+    );
+    assert.deepEqual(lines, ['run run, failure function: done', 'run run, failure function: Error: no']);
+  });
+});
+
+it('serve calls the failure function for a Request', async () => {
+  const seats: string[] = [];
+  const handler = serve<{ seat: string }, void>(() => {}, { failureFunction: ({ payload }) => seats.push(payload.seat) });
+  const body = JSON.stringify({ ...notice, sourceBody: base64('{"seat":"12A"}') });
+  const headers = { 'Svc-Workflow-Failure-Function': 'true' };
+  const response = await handler(new Request('http://app/flow', { method: 'POST', headers, body }));
+  assert.equal(response.status, 200);
+  assert.deepEqual(seats, ['12A']);
+});

@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { WorkflowContext } from '../context.js';
+import { createEndpoint } from '../endpoint.js';
+import { FakeService, type Outcome } from '../executor/fake-service.fixture.js';
+import type { CallOutcome, EncodedBody, EventContent } from '../protocol.js';
+
+type Code = (context: WorkflowContext<unknown>) => unknown;
+
+const utf8 = (data: string): EncodedBody => ({ encoding: 'utf8', data });
+const FF = { encoding: 'base64', data: '/w==' } as const;
+
+/** What the workflow returns when its steps have these outcomes, in the order in which it asks for them. */
+async function resultOf(code: Code, ...outcomes: readonly Outcome[]): Promise<unknown> {
+  const service = new FakeService('k');
+  service.outcomeOf = ({ stepId }) => outcomes[stepId - 1];
+  await service.drive(createEndpoint(code));
+  return service.result;
+}
+
+describe('an event gives what was sent', () => {
+  const data = (body: EncodedBody, contentType?: string): EventContent =>
+    contentType === undefined ? { kind: 'data', body } : { kind: 'data', body, contentType };
+  const cases: readonly (readonly [string, EventContent, unknown])[] = [
+    ['JSON', data(utf8('{"n":1}'), 'application/json; charset=utf-8'), { n: 1 }],
+    ['JSON behind a byte order mark', data(utf8('\uFEFF[1]'), 'application/json'), [1]],
+    ['text', data(utf8('{"n":1}'), 'text/plain'), '{"n":1}'],
+    ['text of no type', data(utf8('7')), '7'],
+    ['nothing', data(utf8(''), 'application/json'), 'undefined'],
+    ['bytes', data(FF), { bytes: [255] }],
+    ['bytes that happen to be text', data(utf8('A'), 'application/octet-stream'), { bytes: [65] }],
+    [
+      'what was posted to a webhook',
+      { kind: 'request', method: 'POST', query: '', headers: { 'content-type': ['application/json'] }, body: utf8('5') },
+      5,
+    ],
+  ];
+  for (const [name, content, expected] of cases) {
+    it(name, async () => {
+      const code: Code = async (context) => {
+        const { timeout, eventId, eventData } = await context.waitForEvent('wait', 'x');
+        const shown = eventData instanceof Uint8Array ? { bytes: [...eventData] } : (eventData ?? 'undefined');
+        return { timeout, eventId, shown };
+      };
+      const result = await resultOf(code, { timeout: false, eventId: 'x', content });
+      assert.deepEqual(result, { timeout: false, eventId: 'x', shown: expected });
+    });
+  }
+
+  it('the time is up: neither an id nor data', async () => {
+    const code: Code = async (context) => {
+      const event = await context.waitForAny('wait', ['x', 'y']);
+      return [event.timeout, event.eventId === undefined, event.eventData === undefined];
+    };
+    assert.deepEqual(await resultOf(code, { timeout: true }), [true, true, true]);
+  });
+
+  const broken = { timeout: false, eventId: 'x', content: data(utf8('{'), 'application/json') } as const;
+
+  it('what is said to be JSON and is not rejects, and can be caught', async () => {
+    const code: Code = async (context) => {
+      try {
+        return await context.waitForEvent('wait', 'x');
+      } catch (error) {
+        return error instanceof Error ? `${error.name}: ${error.message}` : '';
+      }
+    };
+    assert.match(String(await resultOf(code, broken)), /^PayloadError: the data of the event is said to be application\/json/);
+  });
+
+  it('what is rejected before the code awaits it waits for the code', async () => {
+    const code: Code = async (context) => {
+      const event = context.waitForEvent('wait', 'x');
+      await context.sleep('meanwhile', 1);
+      return event;
+    };
+    const service = new FakeService('k');
+    service.outcomeOf = ({ type }) => (type === 'Wait' ? broken : undefined);
+    await service.drive(createEndpoint(code));
+    assert.equal(service.journal.length, 2);
+    assert.equal(service.failure?.error.name, 'PayloadError');
+  });
+});
+
+describe('a call gives the answer', () => {
+  const answered = (body: EncodedBody, contentType?: string, status = 200): CallOutcome => ({
+    status,
+    headers: contentType === undefined ? {} : { 'content-type': [contentType] },
+    body,
+    attempts: 2,
+  });
+  const code: Code = async (context) => {
+    const answer = await context.call('call', { url: 'http://api/' });
+    const { status, ok, attempts, error } = answer;
+    const body = answer.body instanceof Uint8Array ? { bytes: [...answer.body] } : (answer.body ?? 'undefined');
+    return { status, ok, attempts, error, body, text: answer.text(), size: answer.bytes().length };
+  };
+  const cases: readonly (readonly [string, Outcome, unknown])[] = [
+    [
+      'JSON',
+      answered(utf8('{"ü":1}'), 'application/problem+json', 404),
+      { status: 404, ok: false, attempts: 2, body: { ü: 1 }, text: '{"ü":1}', size: 8 },
+    ],
+    [
+      'what is said to be JSON and is not',
+      answered(utf8('<p>'), 'application/json', 502),
+      { status: 502, ok: false, attempts: 2, body: '<p>', text: '<p>', size: 3 },
+    ],
+    ['text', answered(utf8('1'), 'text/html'), { status: 200, ok: true, attempts: 2, body: '1', text: '1', size: 1 }],
+    ['bytes', answered(FF), { status: 200, ok: true, attempts: 2, body: { bytes: [255] }, text: '\uFFFD', size: 1 }],
+    ['nothing', answered(utf8(''), undefined, 299), { status: 299, ok: true, attempts: 2, body: 'undefined', text: '', size: 0 }],
+    [
+      'no answer, and why',
+      { ...answered(utf8('')), status: 0, error: 'no such host' },
+      { status: 0, ok: false, attempts: 2, error: 'no such host', body: 'undefined', text: '', size: 0 },
+    ],
+  ];
+  for (const [name, outcome, expected] of cases) {
+    it(name, async () => assert.deepEqual(await resultOf(code, outcome), expected));
+  }
+
+  it('which json() reads whatever its type, or says why it cannot', async () => {
+    const reading: Code = async (context) => {
+      const answer = await context.call('call', { url: 'http://api/' });
+      try {
+        return answer.json();
+      } catch (error) {
+        return error instanceof Error ? error.name : '';
+      }
+    };
+    assert.deepEqual(await resultOf(reading, answered(utf8('[1]'), 'text/plain')), [1]);
+    assert.equal(await resultOf(reading, answered(utf8('no'))), 'SyntaxError');
+  });
+});
+
+describe('an invocation gives how the run ended', () => {
+  const run = { workflowRunId: 'r', workflowCreatedAt: 5 };
+  const cases: readonly (readonly [string, Outcome, unknown])[] = [
+    ['with a result', { ...run, state: 'succeeded', result: '{"n":1}' }, { ...run, state: 'succeeded', body: { n: 1 } }],
+    ['with none', { ...run, state: 'succeeded' }, { ...run, state: 'succeeded' }],
+    ['with an error', { ...run, state: 'failed', error: 'bad' }, { ...run, state: 'failed', error: 'bad' }],
+    ['canceled', { ...run, state: 'canceled' }, { ...run, state: 'canceled' }],
+  ];
+  for (const [name, outcome, expected] of cases) {
+    it(name, async () =>
+      assert.deepEqual(await resultOf((context) => context.invoke('b', { workflow: 'http://app/b' }), outcome), expected),
+    );
+  }
+});
+
+it('a notification gives those who were notified', async () => {
+  const outcome = { notified: [{ messageId: 'm', workflowRunId: 'r', workflowUrl: 'http://app/' }], kept: false };
+  assert.deepEqual(await resultOf((context) => context.notify('tell', 'x'), outcome), outcome);
+});
+
+describe('a webhook gives the request that came', () => {
+  const code: Code = async (context) => {
+    const webhook = await context.createWebhook('make');
+    const called = await context.waitForWebhook('wait', webhook);
+    if (called.timeout) return `nobody called ${webhook.webhookUrl}`;
+    const { method, query, headers, body, text, json } = called.request;
+    return { method, query, headers, bytes: [...body], text: text(), json: json() };
+  };
+  const made = { eventId: 'whk_1', webhookUrl: 'http://service/whk_1' };
+  const cases: readonly (readonly [string, Outcome, unknown])[] = [
+    [
+      'with method, query, headers and body',
+      {
+        timeout: false,
+        eventId: 'whk_1',
+        content: { kind: 'request', method: 'PUT', query: '?a=1', headers: { 'x-a': ['1', '2'] }, body: utf8('7') },
+      },
+      { method: 'PUT', query: '?a=1', headers: { 'x-a': ['1', '2'] }, bytes: [55], text: '7', json: 7 },
+    ],
+    [
+      'or what was notified in its place, as a POST',
+      { timeout: false, eventId: 'whk_1', content: { kind: 'data', body: utf8('7'), contentType: 'application/json' } },
+      { method: 'POST', query: '', headers: { 'content-type': ['application/json'] }, bytes: [55], text: '7', json: 7 },
+    ],
+    ['or that nobody called', { timeout: true }, 'nobody called http://service/whk_1'],
+  ];
+  for (const [name, outcome, expected] of cases) {
+    it(name, async () => assert.deepEqual(await resultOf(code, made, outcome), expected));
+  }
+});

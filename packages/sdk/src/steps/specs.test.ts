@@ -1,0 +1,225 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { WorkflowContext } from '../context.js';
+import { createEndpoint } from '../endpoint.js';
+import { FakeService } from '../executor/fake-service.fixture.js';
+import type { EncodedBody, PlannedStep } from '../protocol.js';
+
+type Code = (context: WorkflowContext<unknown>) => unknown;
+
+const utf8 = (data: string): EncodedBody => ({ encoding: 'utf8', data });
+const FF = { encoding: 'base64', data: '/w==' } as const;
+const DAY_MS = 86_400_000;
+
+/** What the code asks the service for. */
+async function plannedBy(code: Code): Promise<PlannedStep | undefined> {
+  const service = new FakeService('k');
+  const [open] = service.tasks.values();
+  assert.ok(open);
+  const reply = await service.send(createEndpoint(code), service.request(open));
+  assert.ok(reply.kind === 'progress', JSON.stringify(reply));
+  return reply.planned[0];
+}
+
+describe('a step that the service carries out travels as it was asked for', () => {
+  const head = { stepId: 1, name: 'a' } as const;
+  const cases: readonly (readonly [string, Code, PlannedStep])[] = [
+    [
+      'a wait, which lasts 7 days unless something is said',
+      (context) => context.waitForEvent('a', 'order/7'),
+      { ...head, type: 'Wait', eventIds: ['order/7'], timeoutMs: 7 * DAY_MS },
+    ],
+    [
+      'a wait of some seconds',
+      (context) => context.waitForEvent('a', 'x', { timeout: 1.5 }),
+      { ...head, type: 'Wait', eventIds: ['x'], timeoutMs: 1_500 },
+    ],
+    [
+      'a wait for several events, each named once',
+      (context) => context.waitForAny('a', ['x', 'y', 'x'], { timeout: '2d' }),
+      { ...head, type: 'Wait', eventIds: ['x', 'y'], timeoutMs: 2 * DAY_MS },
+    ],
+    [
+      'a notification without data',
+      (context) => context.notify('a', 'x'),
+      { ...head, type: 'Notify', eventId: 'x', content: { kind: 'data', body: utf8('') } },
+    ],
+    [
+      'a notification of one run, with a value',
+      (context) => context.notify('a', 'x', { n: 1 }, { workflowRunId: 'r' }),
+      {
+        ...head,
+        type: 'Notify',
+        eventId: 'x',
+        content: { kind: 'data', body: utf8('{"n":1}'), contentType: 'application/json' },
+        workflowRunId: 'r',
+      },
+    ],
+    [
+      'a notification with bytes',
+      (context) => context.notify('a', 'x', new Uint8Array([255])),
+      {
+        ...head,
+        type: 'Notify',
+        eventId: 'x',
+        content: { kind: 'data', body: FF, contentType: 'application/octet-stream' },
+      },
+    ],
+    [
+      'a call that says no more than where to',
+      (context) => context.call('a', { url: 'https://api.test/' }),
+      { ...head, type: 'Call', call: { url: 'https://api.test/', method: 'GET', headers: {} } },
+    ],
+    [
+      'a call with everything',
+      (context) =>
+        context.call('a', {
+          url: new URL('https://api.test/x?y=1'),
+          method: 'PUT',
+          headers: { 'X-One': '1' },
+          body: { n: 1 },
+          retries: 2,
+          retryDelay: '1000 * retried',
+          timeout: '2h',
+          flowControl: { key: 'k', parallelism: 3, rate: 10, period: '1m' },
+        }),
+      {
+        ...head,
+        type: 'Call',
+        call: {
+          url: 'https://api.test/x?y=1',
+          method: 'PUT',
+          headers: { 'X-One': '1', 'Content-Type': 'application/json' },
+          body: utf8('{"n":1}'),
+          retries: 2,
+          retryDelay: '1000 * retried',
+          timeoutMs: 7_200_000,
+          flowControl: { key: 'k', parallelism: 3, rate: 10, periodMs: 60_000 },
+        },
+      },
+    ],
+    [
+      'a call with text of a type',
+      (context) => context.call('a', { url: 'http://a/', method: 'POST', headers: { 'content-type': 'text/csv' }, body: 'a,b' }),
+      {
+        ...head,
+        type: 'Call',
+        call: { url: 'http://a/', method: 'POST', headers: { 'content-type': 'text/csv' }, body: utf8('a,b') },
+      },
+    ],
+    [
+      'an invocation without a payload',
+      (context) => context.invoke('a', { workflowUrl: 'http://app/b' }),
+      { ...head, type: 'Invoke', invoke: { workflowUrl: 'http://app/b', headers: {} } },
+    ],
+    [
+      'an invocation with everything',
+      (context) =>
+        context.invoke('a', {
+          workflow: new URL('http://app/b'),
+          payload: 'text',
+          headers: { 'X-One': '1', 'Content-Type': 'text/markdown' },
+          workflowRunId: 'r',
+          retries: 0,
+          timeout: 30,
+          labels: ['x'],
+          flowControl: { key: 'k', rate: 1 },
+        }),
+      {
+        ...head,
+        type: 'Invoke',
+        invoke: {
+          workflowUrl: 'http://app/b',
+          headers: { 'x-one': '1' },
+          body: utf8('text'),
+          contentType: 'text/markdown',
+          workflowRunId: 'r',
+          labels: ['x'],
+          retries: 0,
+          timeoutMs: 30_000,
+          flowControl: { key: 'k', rate: 1, periodMs: 1_000 },
+        },
+      },
+    ],
+    ['a webhook', (context) => context.createWebhook('a'), { ...head, type: 'CreateWebhook' }],
+    [
+      'a wait for a webhook',
+      (context) => context.waitForWebhook('a', { eventId: 'whk_1' }, { timeout: '3d' }),
+      { ...head, type: 'WaitForWebhook', eventIds: ['whk_1'], timeoutMs: 3 * DAY_MS },
+    ],
+  ];
+  for (const [name, code, planned] of cases) {
+    it(name, async () => assert.deepEqual(await plannedBy(code), planned));
+  }
+});
+
+describe('what cannot be asked for fails the run at once, and names the step', () => {
+  const url = 'http://api/';
+  const workflow = 'http://app/b';
+  const cyclic: { self?: unknown } = {};
+  cyclic.self = cyclic;
+  const cases: readonly (readonly [string, Code, RegExp])[] = [
+    ['a bad timeout', (context) => context.waitForEvent('a', 'x', { timeout: 'soon' }), /a duration is a number of seconds/],
+    ['an empty event id', (context) => context.waitForEvent('a', ''), /the id of an event is a text, not ""/],
+    [
+      'an event id of 513 characters',
+      (context) => context.notify('a', 'x'.repeat(513)),
+      /at most 512 characters, and this has 513/,
+    ],
+    ['an event id with U+0000', (context) => context.waitForEvent('a', 'x\u0000'), /must not have U\+0000/],
+    ['no events', (context) => context.waitForAny('a', []), /a list with at least one/],
+    [
+      '101 events',
+      (context) =>
+        context.waitForAny(
+          'a',
+          Array.from({ length: 101 }, (_, i) => `e${i}`),
+        ),
+      /at most 100 events, and this is to wait for 101/,
+    ],
+    ['an empty run id', (context) => context.notify('a', 'x', 1, { workflowRunId: '' }), /the id of a run is a text/],
+    ['data in a cycle', (context) => context.notify('a', 'x', cyclic), /the data of the event cannot be sent as JSON/],
+    [
+      'a relative URL',
+      (context) => context.call('a', { url: '/path' }),
+      /the URL of a call must be an absolute http or https URL/,
+    ],
+    ['a URL of another kind', (context) => context.call('a', { url: 'ftp://a/' }), /absolute http or https URL/],
+    ['a GET with a body', (context) => context.call('a', { url, body: 1 }), /a GET has no body/],
+    [
+      'a body that JSON empties',
+      (context) => context.call('a', { url, method: 'POST', body: new Map() }),
+      /the body of the call cannot be sent/,
+    ],
+    ['negative retries', (context) => context.call('a', { url, retries: -1 }), /retries must be a whole number from 0, not -1/],
+    ['no time at all', (context) => context.call('a', { url, timeout: 0 }), /a timeout must be longer than nothing/],
+    [
+      'a period without a rate',
+      (context) => context.call('a', { url, flowControl: { key: 'k', period: 1 } }),
+      /goes with its rate/,
+    ],
+    [
+      'a parallelism of 0',
+      (context) => context.call('a', { url, flowControl: { key: 'k', parallelism: 0 } }),
+      /parallelism must be/,
+    ],
+    ['an invocation of nothing', (context) => context.invoke('a', { workflow: '' }), /the URL of a workflow must be/],
+    ['a label that is empty', (context) => context.invoke('a', { workflow, labels: [''] }), /a label is a text/],
+  ];
+  for (const [name, code, message] of cases) {
+    it(name, async () => {
+      const service = new FakeService('k');
+      await service.drive(createEndpoint(code));
+      assert.equal(service.failure?.retry.kind, 'never');
+      assert.match(service.failure?.error.message ?? '', /^step "a": /);
+      assert.match(service.failure?.error.message ?? '', message);
+    });
+  }
+});
+
+it('a header that is no text is named, and its value is not', async () => {
+  const headers = JSON.parse('{"Authorization":{"secret":"s3cret"}}');
+  const service = new FakeService('k');
+  await service.drive(createEndpoint((context) => context.call('a', { url: 'http://api/', headers })));
+  assert.equal(service.failure?.error.message, 'step "a": the header "Authorization" must be a text; its type is object');
+});
