@@ -10,12 +10,13 @@ import { createServiceLog } from './bootstrap/service-log.js';
 import { fileError, listenError, StartError } from './bootstrap/start-error.js';
 import { createSystemClock } from './clock/system-clock.js';
 import { createSystemRandom } from './clock/system-random.js';
+import { createVirtualClock } from './clock/virtual-clock.js';
 import type { Config } from './config/config.js';
-import { assertLimits } from './config/limits.js';
+import { assertLimits, LIMITS } from './config/limits.js';
 import { createHttpApi } from './http-api/index.js';
 import type { Store } from './ports/store.js';
 import { createRuntime } from './runtime/runtime.js';
-import { createAddressPolicy, createHttpStepCaller } from './step-calls/index.js';
+import { createAddressPolicy, createOutbound } from './step-calls/index.js';
 import { SERVICE_VERSION } from './step-calls/version.js';
 import { openSqliteStore, StoreOpenError } from './stores/sqlite/index.js';
 
@@ -106,9 +107,20 @@ export async function startService(config: Config, options: StartOptions = {}): 
     for (const close of opened.reverse()) await close();
   };
   try {
-    const clock = createSystemClock({ notBefore: await store.latestTime() });
+    const steadyClock = createSystemClock({ notBefore: await store.latestTime() });
+    const virtualClock = config.virtualClock
+      ? createVirtualClock({
+          base: steadyClock,
+          quiet: () => runtime.idle(),
+          maxInstants: LIMITS.maxClockInstants,
+          quietTimeoutMs: LIMITS.clockQuietTimeoutMs,
+        })
+      : null;
+    const clock = virtualClock ?? steadyClock;
+    /** For tokens and signatures: those who check them look at the clocks of their machines. */
+    const machineTime = Date.now;
     const random = createSystemRandom();
-    const authority = await createAuthority({ store, now: () => clock.now() });
+    const authority = await createAuthority({ store, now: machineTime });
     const { accounts } = store;
     const { dataDir, region, adminEmail } = config;
     const account = await startAccounts({ dataDir, region, adminEmail, accounts, authority, clock, random });
@@ -117,9 +129,21 @@ export async function startService(config: Config, options: StartOptions = {}): 
 
     const addressPolicy = createAddressPolicy({ allowLoopback: config.allowLoopback, allow: config.allowAddresses });
     const signingKeys = (instanceId: string) => authority.signingKeys(instanceId);
-    const stepCaller = createHttpStepCaller({ signingKeys, addressPolicy, now: () => clock.now(), random, log });
-    opened.push(() => stepCaller.close());
-    const runtime = createRuntime({ store, clock, random, stepCaller, log });
+    const outbound = createOutbound({ signingKeys, addressPolicy, now: machineTime, random, log });
+    opened.push(() => outbound.close());
+    const { stepCaller, messageSender } = outbound;
+    /** Known for sure once the service listens, as the port may be any; nothing is decided before. */
+    let publicUrl = config.publicUrl ?? localUrl(config.host, config.port);
+    const runtime = createRuntime({
+      store,
+      clock,
+      upkeepClock: virtualClock?.upkeep ?? clock,
+      random,
+      stepCaller,
+      messageSender,
+      log,
+      publicUrl: () => publicUrl,
+    });
     let stopping = false;
     const api = createHttpApi({
       service: runtime,
@@ -129,6 +153,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       version: SERVICE_VERSION,
       isStopping: () => stopping,
       addressPolicy,
+      ...(virtualClock ? { virtualTime: virtualClock } : {}),
       // A host that names no region means the one that this installation is in.
       defaultRegion: config.region,
     });
@@ -140,10 +165,11 @@ export async function startService(config: Config, options: StartOptions = {}): 
       await runtime.stop({ graceMs: GRACE_MS });
       await within(CLOSE_MS, closing);
     });
+    const url = localUrl(config.host, port);
+    publicUrl = config.publicUrl ?? url;
     const startedAt = clock.now();
     await runtime.start();
 
-    const url = localUrl(config.host, port);
     const addresses = { url, managementUrl: url };
     await keepCredentials(dataDir, { ...credentials, ...addresses });
     if (config.envFile !== null) {

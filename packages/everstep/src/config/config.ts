@@ -8,6 +8,8 @@ export interface Config {
   readonly host: string;
   /** 0 takes a free port. */
   readonly port: number;
+  /** Where others reach the service, without a slash at the end; null: where it listens. */
+  readonly publicUrl: string | null;
   /** Absolute. */
   readonly dataDir: string;
   /** Absolute path of the embedded store's file. */
@@ -110,6 +112,7 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
     mode,
     host: read(SETTINGS.host),
     port: read(SETTINGS.port),
+    publicUrl: read(SETTINGS.publicUrl),
     dataDir,
     storeFile: read(SETTINGS.storeFile) ?? join(dataDir, 'everstep.db'),
     envFile: read(SETTINGS.envFile),

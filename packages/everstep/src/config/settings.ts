@@ -52,6 +52,14 @@ function parseHost(text: string): string {
   throw new Error('must be an IP address or a host name, without a port');
 }
 
+function parsePublicUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if ((url?.protocol === 'http:' || url?.protocol === 'https:') && url.search === '' && url.hash === '' && url.username === '') {
+    return url.href.replace(/\/+$/, '');
+  }
+  throw new Error('must be an http or https URL without a query or credentials, such as https://everstep.example.com');
+}
+
 function parseStore(text: string, { cwd }: Surroundings): string {
   if (/^postgres(ql)?:/i.test(text)) {
     throw new Error('names a PostgreSQL database, which this version cannot use yet: give the path of a file');
@@ -120,6 +128,15 @@ export const SETTINGS = Object.freeze({
     defaultText: '127.0.0.1',
     fallback: () => '127.0.0.1',
     parse: parseHost,
+  }),
+  publicUrl: setting<string | null>({
+    env: 'EVERSTEP_PUBLIC_URL',
+    flag: '--public-url <url>',
+    option: 'publicUrl',
+    help: 'where others reach the service; webhook URLs begin with it',
+    defaultText: 'http://<host>:<port>',
+    fallback: () => null,
+    parse: parsePublicUrl,
   }),
   dataDir: setting({
     env: 'EVERSTEP_DATA_DIR',

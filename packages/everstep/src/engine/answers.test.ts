@@ -8,13 +8,17 @@ import { ADVANCE_SLOT, type Run } from './run.js';
 import { recoverRun, startRun } from './start.js';
 
 const T0 = 1_800_000_000_000;
-const at = (ms: number) => ({ now: T0 + ms, random: { bytes: (count: number) => new Uint8Array(count) } });
+const at = (ms: number) => ({
+  now: T0 + ms,
+  random: { bytes: (count: number) => new Uint8Array(count) },
+  publicUrl: 'http://everstep',
+});
 const step = (stepId: number): PlannedStep & StepResult => ({ stepId, name: `s${stepId}`, type: 'Run' });
 const nap = (stepId: number): PlannedStep => ({ stepId, name: `s${stepId}`, type: 'SleepFor', sleepMs: 1000 });
 
 function answered(run: Run, slot: number, reply: StepReply, ms: number): Decision {
   const task = run.tasks.get(slot);
-  assert.ok(task && task.kind !== 'sleep');
+  assert.ok(task && 'retried' in task);
   const attempt = { slot, messageId: task.messageId, retried: task.retried };
   const envelope = { status: 200, responseHeaders: {}, responseBody: new Uint8Array() };
   return decide(run, { kind: 'replied', attempt, reply, envelope }, at(ms));

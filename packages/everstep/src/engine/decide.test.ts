@@ -12,6 +12,7 @@ let counter = 0;
 const at = (ms: number) => ({
   now: T0 + ms,
   random: { bytes: (count: number) => Uint8Array.from({ length: count }, () => counter++ & 0xff) },
+  publicUrl: 'http://everstep',
 });
 const SETTINGS: RunSettings = {
   maxRetries: 2,
@@ -50,7 +51,7 @@ const done = (stepId: number, out?: string): StepResult => ({
 
 function replied(run: Run, slot: number, reply: Partial<ProgressReply>, ms = 1): Decision {
   const task = run.tasks.get(slot);
-  assert.ok(task && task.kind !== 'sleep');
+  assert.ok(task && 'retried' in task);
   const event: RunEvent = {
     kind: 'replied',
     attempt: { slot, messageId: task.messageId, retried: task.retried },
@@ -62,7 +63,7 @@ function replied(run: Run, slot: number, reply: Partial<ProgressReply>, ms = 1):
 
 function failed(run: Run, slot: number, failure: Partial<DeliveryFailure>, ms = 1): Decision {
   const task = run.tasks.get(slot);
-  assert.ok(task && task.kind !== 'sleep');
+  assert.ok(task && 'retried' in task);
   return decide(
     run,
     {

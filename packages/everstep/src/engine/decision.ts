@@ -7,13 +7,17 @@ import type { StepResult } from '@everstep/sdk/protocol';
 import { type DecisionContext, newId } from './ids.js';
 import {
   ADVANCE_SLOT,
+  CALLBACK_SLOT,
   type DeadLetter,
   type DeliveryFailure,
   type FailedAttempt,
+  type KeptEvent,
+  type RecordedStep,
   type Run,
   type RunOutcome,
   type Task,
 } from './run.js';
+import { TaskTable } from './task-table.js';
 import type { StoreWrite } from './writes.js';
 
 /** What an event led to. `writes` empty means that the event had no effect. */
@@ -27,10 +31,23 @@ export interface Decision {
 
 export const unchanged = (run: Run): Decision => ({ run, writes: [], outcome: null, deadLetter: null });
 
+/** The message that tells of a failure. */
+export function callbackTask(dlqId: string, context: DecisionContext): Extract<Task, { kind: 'callback' }> {
+  return {
+    kind: 'callback',
+    slot: CALLBACK_SLOT,
+    messageId: newId('msg', context),
+    dueAt: context.now,
+    createdAt: context.now,
+    retried: 0,
+    dlqId,
+  };
+}
+
 export class Draft {
   readonly context: DecisionContext;
   private run: Run;
-  private readonly tasks: Map<number, Task>;
+  private readonly tasks: TaskTable;
   private readonly writes: StoreWrite[] = [];
   private outcome: RunOutcome | null = null;
   private deadLetter: DeadLetter | null = null;
@@ -38,11 +55,15 @@ export class Draft {
   constructor(run: Run, context: DecisionContext) {
     this.run = run;
     this.context = context;
-    this.tasks = new Map(run.tasks);
+    this.tasks = TaskTable.from(run.tasks);
   }
 
   get now(): number {
     return this.context.now;
+  }
+  /** The run as it is now in this decision, but for its tasks. */
+  get state(): Run {
+    return this.run;
   }
   get settings(): Run['settings'] {
     return this.run.settings;
@@ -72,7 +93,7 @@ export class Draft {
   }
 
   putTask(task: Task): void {
-    this.tasks.set(task.slot, task);
+    this.tasks.put(task);
     if (task.slot >= this.run.known) this.run = { ...this.run, known: task.slot + 1 };
     this.writes.push({ kind: 'put-task', runKey: this.run.key, task });
   }
@@ -89,8 +110,22 @@ export class Draft {
   /** Appends a step to the journal and closes its task. */
   recordStep(result: StepResult, from: Task): void {
     const own = this.tasks.get(result.stepId);
-    const planned = own && own.kind !== 'advance' ? own : null;
+    const planned = own && own.kind !== 'advance' && own.kind !== 'callback' ? own : null;
     this.deleteTask(result.stepId);
+    this.appendStep(result, {
+      messageId: planned?.messageId ?? from.messageId,
+      group: planned?.group ?? result.stepId,
+      concurrent: planned?.concurrent ?? 1,
+      createdAt: planned?.createdAt ?? from.createdAt,
+      sleepMs: planned?.kind === 'sleep' ? planned.sleepMs : null,
+      wakeAt: planned?.kind === 'sleep' ? planned.wakeAt : null,
+    });
+  }
+
+  private appendStep(
+    result: StepResult,
+    planned: Pick<RecordedStep, 'messageId' | 'group' | 'concurrent' | 'createdAt' | 'sleepMs' | 'wakeAt'>,
+  ): void {
     this.writes.push({
       kind: 'record-step',
       runKey: this.run.key,
@@ -100,13 +135,8 @@ export class Draft {
         name: result.name,
         type: result.type,
         out: result.out ?? null,
-        messageId: planned?.messageId ?? from.messageId,
-        group: planned?.group ?? result.stepId,
-        concurrent: planned?.concurrent ?? 1,
-        createdAt: planned?.createdAt ?? from.createdAt,
+        ...planned,
         completedAt: this.now,
-        sleepMs: planned?.kind === 'sleep' ? planned.sleepMs : null,
-        wakeAt: planned?.kind === 'sleep' ? planned.wakeAt : null,
       },
     });
     this.run = {
@@ -115,6 +145,28 @@ export class Draft {
       journalLength: this.run.journalLength + 1,
       journalBytes: this.run.journalBytes + (result.out?.length ?? 0),
     };
+  }
+
+  /** Records a step that was planned just now and needs nobody. */
+  recordPlanned(result: StepResult, { group, concurrent }: { readonly group: number; readonly concurrent: number }): void {
+    const messageId = this.newMessageId();
+    this.appendStep(result, { messageId, group, concurrent, createdAt: this.now, sleepMs: null, wakeAt: null });
+  }
+
+  keepEvent(event: KeptEvent): void {
+    this.writes.push({ kind: 'keep-event', runKey: this.run.key, event });
+    this.run = { ...this.run, keptEvents: [...this.run.keptEvents, event] };
+  }
+
+  dropEvent({ eventKey }: KeptEvent): void {
+    this.writes.push({ kind: 'drop-event', runKey: this.run.key, eventKey });
+    this.run = { ...this.run, keptEvents: this.run.keptEvents.filter((event) => event.eventKey !== eventKey) };
+  }
+
+  noteFailureFunction(): void {
+    if (this.run.failureFunction) return;
+    this.writes.push({ kind: 'note-failure-function', runKey: this.run.key });
+    this.run = { ...this.run, failureFunction: true };
   }
 
   recordAttempt(attempt: FailedAttempt): void {
@@ -129,25 +181,33 @@ export class Draft {
       this.writes.push({ kind: outcome.status === 'succeeded' ? 'delete-tasks' : 'park-tasks', runKey: this.run.key });
     }
     this.writes.push({ kind: 'end-run', runKey: this.run.key, outcome, completedAt: this.now });
+    if (this.run.origin?.kind === 'invoke') {
+      this.writes.push({ kind: 'wake-invoker', childRunKey: this.run.key, at: this.now });
+    }
     if (outcome.status === 'succeeded') this.tasks.clear();
-    else for (const task of this.tasks.values()) this.tasks.set(task.slot, { ...task, dueAt: null });
+    else for (const task of [...this.tasks.values()]) this.tasks.put({ ...task, dueAt: null });
   }
 
-  /** Ends the run as failed and puts it into the dead letter queue, in one and the same unit. */
+  /**
+   * Ends the run as failed and puts it into the dead letter queue, in one and the same unit; and with it the message to
+   * those who want to be told, if there are any.
+   */
   fail(error: string, failure: DeliveryFailure): void {
     this.end({ status: 'failed', error });
+    const tells = this.run.settings.failureCallback !== null || this.run.failureFunction;
     this.deadLetter = {
       dlqId: newId('dlq', this.context),
       runKey: this.run.key,
       instanceId: this.run.instanceId,
       createdAt: this.now,
-      failureFunctionState: null,
+      failureFunctionState: tells ? 'CALLBACK_INPROGRESS' : null,
       responseStatus: failure.status,
       responseHeaders: failure.responseHeaders,
       responseBody: failure.responseBody,
       error,
     };
     this.writes.push({ kind: 'add-dead-letter', entry: this.deadLetter });
+    if (tells) this.putTask(callbackTask(this.deadLetter.dlqId, this.context));
   }
 
   /**

@@ -2,14 +2,37 @@
 import { LIMITS } from '../config/limits.js';
 import type { Draft } from './decision.js';
 import { retryDelayMs } from './retry-delay.js';
-import type { DeliveryFailure, Task } from './run.js';
+import type { AttemptedTask, DeliveryFailure, FailedAttempt, Task } from './run.js';
 
 type Attempted = Extract<Task, { kind: 'advance' | 'step' }>;
 
-function nextDelayMs(draft: Draft, task: Attempted, failure: DeliveryFailure): number | null {
-  if (failure.retry.kind === 'never' || task.retried >= draft.settings.maxRetries) return null;
+/** How often, and after which delay, something is tried again. */
+export interface RetryRule {
+  readonly maxRetries: number;
+  /** Source of the retry delay expression, or null for the default back-off. */
+  readonly retryDelay: string | null;
+}
+
+/** The delay before the next attempt, ms; null when there is none. `retried`: failed attempts before this one. */
+export function nextDelayMs(rule: RetryRule, retried: number, failure: DeliveryFailure): number | null {
+  if (failure.retry.kind === 'never' || retried >= rule.maxRetries) return null;
   if (failure.retry.kind === 'after') return Math.min(LIMITS.maxRetryDelayMs, Math.max(0, failure.retry.delayMs));
-  return retryDelayMs(draft.settings.retryDelay, task.retried);
+  return retryDelayMs(rule.retryDelay, retried);
+}
+
+/** A failed attempt as the log keeps it. `delayMs` null: it was the last. */
+export function attemptOf(task: AttemptedTask, failure: DeliveryFailure, now: number, delayMs: number | null): FailedAttempt {
+  return {
+    slot: task.slot,
+    name: 'name' in task ? task.name : null,
+    messageId: task.messageId,
+    retried: task.retried,
+    at: now,
+    cause: failure.cause,
+    message: failure.message.slice(0, LIMITS.maxKeptErrorLength),
+    status: failure.status,
+    retryAt: delayMs === null ? null : now + delayMs,
+  };
 }
 
 function inWords(task: Attempted, failure: DeliveryFailure): string {
@@ -22,18 +45,8 @@ function inWords(task: Attempted, failure: DeliveryFailure): string {
 
 /** Applies a failed attempt of `task`, which must be the one in its slot. */
 export function failAttempt(draft: Draft, task: Attempted, failure: DeliveryFailure): void {
-  const delayMs = nextDelayMs(draft, task, failure);
-  draft.recordAttempt({
-    slot: task.slot,
-    name: task.kind === 'step' ? task.name : null,
-    messageId: task.messageId,
-    retried: task.retried,
-    at: draft.now,
-    cause: failure.cause,
-    message: failure.message.slice(0, LIMITS.maxKeptErrorLength),
-    status: failure.status,
-    retryAt: delayMs === null ? null : draft.now + delayMs,
-  });
+  const delayMs = nextDelayMs(draft.settings, task.retried, failure);
+  draft.recordAttempt(attemptOf(task, failure, draft.now, delayMs));
   if (delayMs === null) {
     // What failed stays open (parked), so that a resume knows where to go on.
     draft.putTask(task);

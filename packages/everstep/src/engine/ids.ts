@@ -6,17 +6,23 @@ const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const TIME_CHARACTERS = 10;
 const RANDOM_BYTES = 10;
 
-export type IdPrefix = 'wfr' | 'msg' | 'dlq';
+export type IdPrefix = 'wfr' | 'msg' | 'dlq' | 'whk' | 'sch';
 
-/** The time and randomness that a decision may use. */
-export interface DecisionContext {
+/** What an id is made of. */
+export interface IdSource {
   /** Unix ms. */
   readonly now: number;
   readonly random: { bytes(count: number): Uint8Array };
 }
 
+/** What a decision may use: the time, randomness, and where the service stands. */
+export interface DecisionContext extends IdSource {
+  /** Where the service is reached from outside, without a slash at the end: webhook URLs begin with it. */
+  readonly publicUrl: string;
+}
+
 /** 26 characters: 10 of time, 16 of randomness. */
-export function newKey(context: DecisionContext): string {
+export function newKey(context: IdSource): string {
   let time = '';
   let rest = context.now;
   for (let i = 0; i < TIME_CHARACTERS; i++) {
@@ -38,6 +44,6 @@ export function newKey(context: DecisionContext): string {
   return time + text;
 }
 
-export function newId(prefix: IdPrefix, context: DecisionContext): string {
+export function newId(prefix: IdPrefix, context: IdSource): string {
   return `${prefix}_${newKey(context)}`;
 }

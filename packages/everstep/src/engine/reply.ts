@@ -4,10 +4,11 @@
  * one; but what it did after its own result (`advanced`) is true only if that
  * result really became the next entry, that is if nothing was recorded since.
  */
-import type { FailedReply, PlannedStep, ProgressReply, StepReply, StepResult } from '@everstep/sdk/protocol';
+import type { FailedReply, ProgressReply, StepReply, StepResult } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
 import type { Draft } from './decision.js';
 import { failAttempt } from './failure.js';
+import { PlanRefused, plan, Violation } from './plan.js';
 import { ADVANCE_SLOT, type DeliveryFailure, type Task } from './run.js';
 
 type Attempted = Extract<Task, { kind: 'advance' | 'step' }>;
@@ -18,8 +19,6 @@ export interface ReplyEnvelope {
   readonly responseHeaders: Readonly<Record<string, readonly string[]>>;
   readonly responseBody: Uint8Array;
 }
-
-class Violation extends Error {}
 
 function failureOf(
   envelope: ReplyEnvelope,
@@ -37,7 +36,7 @@ function recordDone(draft: Draft, task: Attempted, done: readonly StepResult[], 
     if (result.stepId > draft.known)
       throw new Violation(`it reports step ${result.stepId}, but the next new step is ${draft.known}`);
     if (result.stepId < draft.known) {
-      if (open === undefined || open.kind === 'advance') {
+      if (open === undefined || open.kind === 'advance' || open.kind === 'callback') {
         if (trusted) throw new Violation(`it went on from step ${result.stepId}, which was recorded before`);
         // Recorded before (a duplicate of an attempt that was given up): exactly-once recording is ours to keep.
         continue;
@@ -56,38 +55,9 @@ function recordDone(draft: Draft, task: Attempted, done: readonly StepResult[], 
   }
 }
 
-function plan(draft: Draft, planned: readonly PlannedStep[]): void {
-  const added = planned.filter((step) => step.stepId >= draft.known);
-  if (added.length > LIMITS.maxPlannedAtOnce) throw new Violation(`it plans more than ${LIMITS.maxPlannedAtOnce} steps at once`);
-  const group = draft.known;
-  for (const step of planned) {
-    if (step.stepId < group) {
-      const open = draft.task(step.stepId);
-      if (open && open.kind !== 'advance' && open.name !== step.name) {
-        throw new Violation(`it plans step ${step.stepId} as "${step.name}", planned before as "${open.name}"`);
-      }
-      continue;
-    }
-    if (step.stepId !== draft.known) throw new Violation(`it plans step ${step.stepId}, but the next new step is ${draft.known}`);
-    const base = {
-      slot: step.stepId,
-      name: step.name,
-      group,
-      concurrent: added.length,
-      messageId: draft.newMessageId(),
-      createdAt: draft.now,
-    };
-    if (step.type === 'Run') draft.putTask({ ...base, kind: 'step', dueAt: draft.now, retried: 0 });
-    else {
-      const sleepMs = step.type === 'SleepFor' ? step.sleepMs : null;
-      const wakeAt = Math.max(draft.now, step.type === 'SleepFor' ? draft.now + step.sleepMs : step.wakeAt);
-      draft.putTask({ ...base, kind: 'sleep', stepType: step.type, sleepMs, wakeAt, dueAt: wakeAt });
-    }
-  }
-}
-
 function onProgress(draft: Draft, task: Attempted, reply: ProgressReply, envelope: ReplyEnvelope): void {
   const current = reply.base === draft.journalLength;
+  if (reply.failureFunction) draft.noteFailureFunction();
   recordDone(draft, task, reply.done, current && reply.advanced);
   if (task.kind === 'step' && draft.task(task.slot) !== undefined) {
     throw new Violation(`it was asked for step ${task.slot} ("${task.name}") and did not report it`);
@@ -116,6 +86,7 @@ function onProgress(draft: Draft, task: Attempted, reply: ProgressReply, envelop
 
 function onFailed(draft: Draft, task: Attempted, reply: FailedReply, envelope: ReplyEnvelope): void {
   const current = reply.base === draft.journalLength;
+  if (reply.failureFunction) draft.noteFailureFunction();
   recordDone(draft, task, reply.done, current);
   const { step, error } = reply;
   const failure = failureOf(envelope, step ? 'step' : 'workflow', `${error.name}: ${error.message}`, reply.retry);
@@ -178,9 +149,13 @@ export function applyReply(base: () => Draft, task: Attempted, reply: StepReply,
     if (!draft.ended && draft.task(task.slot) === task) throw new Violation('it leaves open what it was asked for');
     return draft;
   } catch (violation) {
+    const fresh = base();
+    if (violation instanceof PlanRefused) {
+      failAttempt(fresh, task, failureOf(envelope, 'refused', violation.message, { kind: 'never' }));
+      return fresh;
+    }
     if (!(violation instanceof Violation)) throw violation;
     // Nothing of a reply that breaks the protocol is kept.
-    const fresh = base();
     const message = `the endpoint broke the step protocol: ${violation.message}`;
     failAttempt(fresh, task, failureOf(envelope, 'not-protocol', message, { kind: 'never' }));
     return fresh;

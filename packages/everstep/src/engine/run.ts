@@ -3,7 +3,7 @@
  * engine decides on is here; results of steps are not (they are bytes that
  * only travel), so a decision costs the same at step 10 and at step 10,000.
  */
-import type { StepType } from '@everstep/sdk/protocol';
+import type { CallSpec, EventContent, InvokeSpec, StepType } from '@everstep/sdk/protocol';
 
 export type DialectName = 'native';
 
@@ -21,6 +21,16 @@ export interface FailureCallback {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** What logs, dead letters and whatever else is shown must not show. */
+export interface Redaction {
+  /** The body it was triggered with, and what its steps and the run made of it. */
+  readonly body: boolean;
+  /** All forwarded headers, or those with these lower-case names. */
+  readonly headers: true | readonly string[];
+  /** Fields of JSON bodies and results, wherever they stand in them. */
+  readonly fields: readonly string[];
+}
+
 /** What a trigger sets and a resume or restart may override. */
 export interface RunSettings {
   readonly maxRetries: number;
@@ -31,16 +41,22 @@ export interface RunSettings {
   readonly labels: readonly string[];
   readonly flowControl: FlowControl | null;
   readonly failureCallback: FailureCallback | null;
+  readonly redact?: Redaction;
 }
 
-/** Where a run came from when it was not triggered. */
-export interface RunOrigin {
-  readonly kind: 'resume' | 'restart';
+interface OriginBase {
   readonly runKey: string;
   readonly workflowRunId: string;
+  /** Unix ms. */
   readonly workflowCreatedAt: number;
-  readonly dlqId: string;
 }
+
+/** Where a run came from when nobody triggered it. */
+export type RunOrigin =
+  | (OriginBase & { readonly kind: 'resume' | 'restart'; readonly dlqId: string })
+  /** Invoked by a step of that run. `depth`: how many invocations lead to it, 1 for the first. */
+  | (OriginBase & { readonly kind: 'invoke'; readonly stepId: number; readonly stepName: string; readonly depth: number })
+  | { readonly kind: 'schedule'; readonly scheduleId: string };
 
 export interface RunIdentity {
   /** Unique for all time and sortable by creation; never shown to users. */
@@ -60,12 +76,14 @@ export type RunStatus = 'active' | 'succeeded' | 'failed' | 'canceled';
 
 /** Slot of the task that moves the code on; positions of steps start at 1. */
 export const ADVANCE_SLOT = 0;
+/** Slot of the task that tells of a run's failure. The only task of a run that has ended. */
+export const CALLBACK_SLOT = -1;
 
 interface TaskBase {
   /** Position of the step, or ADVANCE_SLOT. One task per slot of a run. */
   readonly slot: number;
   readonly messageId: string;
-  /** Unix ms from which the task is to be acted on; null while it is parked (its run failed). */
+  /** Unix ms from which the task is to be acted on; null while it is parked (its run failed), or until its child ends (invoke). */
   readonly dueAt: number | null;
   /** Unix ms at which it was planned. */
   readonly createdAt: number;
@@ -92,7 +110,50 @@ export type Task =
       readonly sleepMs: number | null;
       /** Unix ms; the same as dueAt, but kept while the task is parked. */
       readonly wakeAt: number;
-    });
+    })
+  /** Nothing to call: the first of these events is its result, or the timeout when it is due. */
+  | (StepTaskBase & {
+      readonly kind: 'wait';
+      readonly stepType: 'Wait' | 'WaitForWebhook';
+      readonly eventIds: readonly string[];
+      /** Unix ms; the same as dueAt, but kept while the task is parked. */
+      readonly deadlineAt: number;
+    })
+  /** Make the HTTP request and record its answer. */
+  | (StepTaskBase & { readonly kind: 'call'; readonly retried: number; readonly call: CallSpec })
+  /** Notify those who wait for the event, and record who they were. */
+  | (StepTaskBase & {
+      readonly kind: 'notify';
+      readonly eventId: string;
+      readonly workflowRunId: string | null;
+      readonly content: EventContent;
+    })
+  /** The end of the invoked run is its result. Due until that run is started, and again once it has ended. */
+  | (StepTaskBase & {
+      readonly kind: 'invoke';
+      readonly childRunKey: string;
+      readonly childWorkflowRunId: string;
+      /** Unix ms; of the step until the child is started. */
+      readonly childCreatedAt: number;
+      /** What to start; null once it is started. */
+      readonly invoke: InvokeSpec | null;
+    })
+  /** The run failed: tell the failure callback or the failure function. */
+  | (TaskBase & { readonly kind: 'callback'; readonly retried: number; readonly dlqId: string });
+
+/** Tasks that call somebody, and may have to try again. */
+export type AttemptedTask = Extract<Task, { readonly retried: number }>;
+/** Tasks that stand for a step of the code. */
+export type StepTask = Exclude<Task, { readonly kind: 'advance' | 'callback' }>;
+
+/** An event that came before the run waited for it. */
+export interface KeptEvent {
+  readonly eventKey: string;
+  readonly eventId: string;
+  readonly content: EventContent;
+  /** Unix ms. */
+  readonly receivedAt: number;
+}
 
 export interface Run extends RunIdentity {
   readonly settings: RunSettings;
@@ -108,6 +169,10 @@ export interface Run extends RunIdentity {
    */
   readonly quietAt: number;
   readonly tasks: ReadonlyMap<number, Task>;
+  /** Events that came early, oldest first. */
+  readonly keptEvents: readonly KeptEvent[];
+  /** Its endpoint said that it has a failure function. */
+  readonly failureFunction: boolean;
 }
 
 /** One row of the journal, as recorded. */
@@ -130,9 +195,20 @@ export interface RecordedStep {
   readonly wakeAt: number | null;
 }
 
+export const FAILURE_CAUSES = [
+  'network',
+  'timeout',
+  'http',
+  'step',
+  'workflow',
+  'not-protocol',
+  'refused',
+  'blocked-address',
+] as const;
+
 /** Why a delivery failed, and what the endpoint said of it. */
 export interface DeliveryFailure {
-  readonly cause: 'network' | 'timeout' | 'http' | 'step' | 'workflow' | 'not-protocol' | 'refused' | 'blocked-address';
+  readonly cause: (typeof FAILURE_CAUSES)[number];
   readonly message: string;
   /** HTTP status of the answer, when there was one. */
   readonly status: number | null;
@@ -161,7 +237,8 @@ export interface FailedAttempt {
   readonly retryAt: number | null;
 }
 
-export type FailureFunctionState = 'CALLBACK_INPROGRESS' | 'CALLBACK_SUCCESS' | 'CALLBACK_FAIL' | 'CALLBACK_CANCELED';
+export const FAILURE_FUNCTION_STATES = ['CALLBACK_INPROGRESS', 'CALLBACK_SUCCESS', 'CALLBACK_FAIL', 'CALLBACK_CANCELED'] as const;
+export type FailureFunctionState = (typeof FAILURE_FUNCTION_STATES)[number];
 
 /** A run that failed after all retries, until it is resumed, restarted or deleted. */
 export interface DeadLetter {
@@ -191,3 +268,83 @@ export interface RunPayload {
   /** Headers sent on to the workflow, lower-case names. */
   readonly forwardHeaders: Readonly<Record<string, string>>;
 }
+
+/** What a flow control key allows, and how it stands. */
+export interface FlowControlState {
+  readonly key: string;
+  readonly parallelism: number | null;
+  readonly rate: number | null;
+  /** Null exactly when `rate` is. */
+  readonly periodMs: number | null;
+  readonly paused: boolean;
+  /** Pinned limits are not replaced by those that triggers bring. */
+  readonly pinned: boolean;
+  /** The rate window under way: when it began (Unix ms) and how many starts it has granted. Null before the first. */
+  readonly window: { readonly startedAt: number; readonly granted: number } | null;
+}
+
+/** What a schedule starts, and when. */
+export interface Schedule {
+  readonly scheduleId: string;
+  readonly instanceId: string;
+  readonly dialect: DialectName;
+  readonly cron: string;
+  /** IANA name. */
+  readonly timeZone: string;
+  readonly workflowUrl: string;
+  readonly payload: RunPayload;
+  readonly settings: RunSettings;
+  /** How long after its tick a run is delivered first, ms. */
+  readonly delayMs: number;
+  readonly callerIp: string;
+  readonly paused: boolean;
+  /** Unix ms. */
+  readonly createdAt: number;
+  /** Unix ms of the next tick; null while it is paused. */
+  readonly nextAt: number | null;
+  readonly lastFiredAt: number | null;
+  readonly lastRunId: string | null;
+}
+
+/** Why deliveries to a destination are held back. */
+export interface DestinationHold {
+  /** Scheme, host and port. */
+  readonly origin: string;
+  /** Tripped by failures, or held by hand. */
+  readonly by: 'breaker' | 'hand';
+  readonly reason: string;
+  /** Unix ms. */
+  readonly since: number;
+}
+
+/** When a destination that keeps failing is held back. */
+export interface BreakerSettings {
+  readonly enabled: boolean;
+  /** So many deliveries in a row without one that succeeded trip it. */
+  readonly failures: number;
+  /** How often one delivery is let through to see whether the destination is back. */
+  readonly probeEveryMs: number;
+}
+
+/** How long runs that have ended are kept. Null: for ever, or however many there are. */
+export interface RetentionRule {
+  readonly maxAgeMs: number | null;
+  readonly maxCount: number | null;
+}
+/** `failed`: what has no entry in the dead letter queue any more; an entry that nobody handled has a rule of its own. */
+export type RetentionState = 'succeeded' | 'failed' | 'canceled' | 'deadLetter';
+export type RetentionSettings = Readonly<Record<RetentionState, RetentionRule>>;
+
+/** What an instance has set for itself; what it has not is the default. */
+export interface InstanceSettings {
+  readonly breaker: BreakerSettings;
+  readonly retention: RetentionSettings;
+}
+
+const KEPT_FOR_EVER: RetentionRule = { maxAgeMs: null, maxCount: null };
+
+/** What counts for an instance that has set nothing: nothing is held back by itself, and nothing is removed. */
+export const DEFAULT_INSTANCE_SETTINGS: InstanceSettings = {
+  breaker: { enabled: false, failures: 10, probeEveryMs: 10_000 },
+  retention: { succeeded: KEPT_FOR_EVER, failed: KEPT_FOR_EVER, canceled: KEPT_FOR_EVER, deadLetter: KEPT_FOR_EVER },
+};

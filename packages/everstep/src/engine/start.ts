@@ -3,10 +3,12 @@ import { LIMITS } from '../config/limits.js';
 import { type DecisionContext, newId, newKey } from './ids.js';
 import {
   ADVANCE_SLOT,
+  CALLBACK_SLOT,
   type DialectName,
   type FailureCallback,
   type FlowControl,
   type Run,
+  type RunOrigin,
   type RunPayload,
   type RunSettings,
   type Task,
@@ -26,6 +28,10 @@ export interface StartCommand {
   /** Unix ms before which nothing is delivered; null starts now. */
   readonly notBefore: number | null;
   readonly deduplicationId: string | null;
+  /** Where it comes from when nobody triggered it. */
+  readonly origin?: RunOrigin;
+  /** The key of the new run when it was promised before (an invocation); else one is made. */
+  readonly key?: string;
 }
 
 export interface Started {
@@ -50,7 +56,7 @@ const freeRunId = (run: Run): StoreGuard => ({
 
 /** A new run with one task: call the endpoint for the first time. */
 export function startRun(command: StartCommand, context: DecisionContext): Started {
-  const key = newKey(context);
+  const key = command.key ?? newKey(context);
   const first: Task = {
     kind: 'advance',
     slot: ADVANCE_SLOT,
@@ -67,7 +73,7 @@ export function startRun(command: StartCommand, context: DecisionContext): Start
     dialect: command.dialect,
     workflowUrl: command.workflowUrl,
     callerIp: command.callerIp,
-    origin: null,
+    origin: command.origin ?? null,
     settings: command.settings,
     status: 'active',
     known: 1,
@@ -75,6 +81,8 @@ export function startRun(command: StartCommand, context: DecisionContext): Start
     journalBytes: 0,
     quietAt: -1,
     tasks: new Map([[ADVANCE_SLOT, first]]),
+    keptEvents: [],
+    failureFunction: false,
   };
   const { deduplicationId, instanceId } = command;
   const guards: StoreGuard[] = [];
@@ -119,11 +127,23 @@ function overriddenFlowControl(was: FlowControl | null, overrides: Overrides): F
   return { key: key ?? originalKey, ...(limits ?? originalLimits) };
 }
 
-/** What is open in a failed run, made due again: attempts start over, sleeps keep their time. */
+/**
+ * What is open in a failed run, made due again: attempts start over, sleeps and waits keep their time. An invocation is
+ * due at once: its run may have ended meanwhile.
+ */
 function reopened(task: Task, now: number, delayMs: number, context: DecisionContext): Task {
   const messageId = newId('msg', context);
-  if (task.kind === 'sleep') return { ...task, messageId, dueAt: task.wakeAt };
-  return { ...task, messageId, retried: 0, dueAt: now + delayMs };
+  switch (task.kind) {
+    case 'sleep':
+      return { ...task, messageId, dueAt: task.wakeAt };
+    case 'wait':
+      return { ...task, messageId, dueAt: task.deadlineAt };
+    case 'notify':
+    case 'invoke':
+      return { ...task, messageId, dueAt: now + delayMs };
+    default:
+      return { ...task, messageId, retried: 0, dueAt: now + delayMs };
+  }
 }
 
 /**
@@ -142,6 +162,7 @@ export function recoverRun(failed: Run, request: RecoverRequest, context: Decisi
     labels: overrides.labels ?? failed.settings.labels,
     flowControl,
     failureCallback: overrides.failureCallback ?? failed.settings.failureCallback,
+    ...(failed.settings.redact ? { redact: failed.settings.redact } : {}),
   };
   const delayMs = overrides.delayMs ?? 0;
   const started = startRun(
@@ -158,7 +179,9 @@ export function recoverRun(failed: Run, request: RecoverRequest, context: Decisi
     },
     context,
   );
-  const open = [...failed.tasks.values()].map((task) => reopened(task, context.now, delayMs, context));
+  const open = [...failed.tasks.values()]
+    .filter(({ slot }) => slot !== CALLBACK_SLOT)
+    .map((task) => reopened(task, context.now, delayMs, context));
   const resumed: Partial<Run> =
     kind === 'restart'
       ? {}
@@ -169,6 +192,8 @@ export function recoverRun(failed: Run, request: RecoverRequest, context: Decisi
           // With nothing open there is still the code to be asked: the first task of a fresh run does that.
           quietAt: open.length === 0 || failed.tasks.has(ADVANCE_SLOT) ? -1 : failed.journalLength,
           tasks: open.length === 0 ? started.run.tasks : new Map(open.map((task) => [task.slot, task])),
+          keptEvents: failed.keptEvents,
+          failureFunction: failed.failureFunction,
         };
   const run: Run = {
     ...started.run,
@@ -184,7 +209,11 @@ export function recoverRun(failed: Run, request: RecoverRequest, context: Decisi
   const guards: StoreGuard[] = [{ kind: 'dead-letters-present', instanceId: run.instanceId, dlqIds: [dlqId] }];
   if (request.workflowRunId !== null) guards.push(freeRunId(run));
   const writes: StoreWrite[] = [{ kind: 'create-run', run, input: { copyOf: failed.key } }];
-  if (kind === 'resume') writes.push({ kind: 'copy-journal', fromRunKey: failed.key, toRunKey: run.key });
+  if (kind === 'resume') {
+    writes.push({ kind: 'copy-journal', fromRunKey: failed.key, toRunKey: run.key });
+    for (const event of run.keptEvents) writes.push({ kind: 'keep-event', runKey: run.key, event });
+    if (run.failureFunction) writes.push({ kind: 'note-failure-function', runKey: run.key });
+  }
   writes.push(...putTasks(run), ...flowControlWrites(run, context));
   writes.push({ kind: 'take-dead-letter', instanceId: run.instanceId, dlqId, became: { kind, runKey: run.key } });
   return { run, unit: { guards, writes } };

@@ -2,19 +2,39 @@
  * What a decision writes: intents, not rows. A unit is all or nothing: if one
  * of its guards does not hold, none of its writes happen.
  */
-import type { DeadLetter, FailedAttempt, FlowControl, RecordedStep, Run, RunOutcome, RunPayload, Task } from './run.js';
+import type {
+  DeadLetter,
+  DestinationHold,
+  FailedAttempt,
+  FailureFunctionState,
+  FlowControl,
+  FlowControlState,
+  InstanceSettings,
+  KeptEvent,
+  RecordedStep,
+  Run,
+  RunOutcome,
+  RunPayload,
+  Schedule,
+  Task,
+} from './run.js';
 
 export type StoreGuard =
   /** No active run has this id in this instance. */
   | { readonly kind: 'run-id-free'; readonly instanceId: string; readonly workflowRunId: string }
   /** The run exists and is active. */
   | { readonly kind: 'run-active'; readonly runKey: string }
+  /** The task is open, with this message: for runs that have ended, where `run-active` says nothing. */
+  | { readonly kind: 'task-open'; readonly runKey: string; readonly slot: number; readonly messageId: string }
+  /** The schedule exists and its next tick is this one. */
+  | { readonly kind: 'schedule-due'; readonly instanceId: string; readonly scheduleId: string; readonly nextAt: number }
   /** Every one of these entries exists in this instance. */
   | { readonly kind: 'dead-letters-present'; readonly instanceId: string; readonly dlqIds: readonly string[] }
   /** No unexpired trigger with this deduplication id. */
   | { readonly kind: 'not-duplicate'; readonly instanceId: string; readonly deduplicationId: string; readonly now: number };
 
 export type StoreWrite =
+  | ControlWrite
   /** The run row and its input. Tasks and journal rows come as writes of their own. */
   | { readonly kind: 'create-run'; readonly run: Run; readonly input: RunPayload | { readonly copyOf: string } }
   /** Copies every journal row of one run to another, byte for byte. */
@@ -27,10 +47,21 @@ export type StoreWrite =
   /** Sets every task of the run to not due (the run failed; a resume may want them). */
   | { readonly kind: 'park-tasks'; readonly runKey: string }
   | { readonly kind: 'delete-tasks'; readonly runKey: string }
+  | { readonly kind: 'keep-event'; readonly runKey: string; readonly event: KeptEvent }
+  | { readonly kind: 'drop-event'; readonly runKey: string; readonly eventKey: string }
+  | { readonly kind: 'note-failure-function'; readonly runKey: string }
+  /** The task that waits for this invoked run, if it is open and its run active, is due from `at` on. */
+  | { readonly kind: 'wake-invoker'; readonly childRunKey: string; readonly at: number }
+  | {
+      readonly kind: 'set-failure-function-state';
+      readonly instanceId: string;
+      readonly dlqId: string;
+      readonly state: FailureFunctionState;
+    }
   | { readonly kind: 'record-attempt'; readonly runKey: string; readonly attempt: FailedAttempt }
   | { readonly kind: 'end-run'; readonly runKey: string; readonly outcome: RunOutcome; readonly completedAt: number }
   | { readonly kind: 'add-dead-letter'; readonly entry: DeadLetter }
-  /** Takes the entry out of the DLQ. `became` links the old run to the new one; null when it was deleted. */
+  /** Takes the entry out of the DLQ, and the callback task of its run with it. `became` links the old run to the new one; null when it was deleted. */
   | {
       readonly kind: 'take-dead-letter';
       readonly instanceId: string;
@@ -44,13 +75,30 @@ export type StoreWrite =
       readonly runKey: string;
       readonly expiresAt: number;
     }
-  /** Registers the key, or replaces its limits (the latest configuration seen wins; a key without limits changes none). */
+  /** Registers the key, or replaces its limits (the latest configuration seen wins; a key without limits, or a pinned one, keeps what it has). */
   | {
       readonly kind: 'put-flow-control';
       readonly instanceId: string;
       readonly flowControl: FlowControl;
       readonly at: number;
     };
+
+/** Writes of what stands beside the runs: keys, schedules, destinations, settings. */
+export type ControlWrite =
+  /** What a person set of a key; registers it when it is new. A change of limits here counts also for a pinned key. */
+  | { readonly kind: 'set-flow-control'; readonly instanceId: string; readonly state: FlowControlState; readonly at: number }
+  /** Starts granted in a rate window; written before they are made, so that a crash cannot grant them twice. */
+  | {
+      readonly kind: 'set-flow-window';
+      readonly instanceId: string;
+      readonly key: string;
+      readonly window: FlowControlState['window'];
+    }
+  | { readonly kind: 'put-schedule'; readonly schedule: Schedule }
+  | { readonly kind: 'delete-schedule'; readonly instanceId: string; readonly scheduleId: string }
+  /** Replaces the hold of an origin; null lifts it. */
+  | { readonly kind: 'set-hold'; readonly instanceId: string; readonly origin: string; readonly hold: DestinationHold | null }
+  | { readonly kind: 'set-instance-settings'; readonly instanceId: string; readonly settings: InstanceSettings };
 
 export interface CommitUnit {
   readonly guards: readonly StoreGuard[];
@@ -62,6 +110,8 @@ export type CommitResult =
   | { readonly kind: 'run-id-taken'; readonly run: RunReference }
   | { readonly kind: 'duplicate'; readonly run: RunReference }
   | { readonly kind: 'run-not-active' }
+  | { readonly kind: 'task-gone' }
+  | { readonly kind: 'schedule-moved' }
   | { readonly kind: 'dead-letters-missing'; readonly dlqIds: readonly string[] };
 
 export interface RunReference {

@@ -14,14 +14,20 @@
  */
 import type {
   DeadLetter,
+  DestinationHold,
   FailedAttempt,
   FailureFunctionState,
+  FlowControlState,
+  InstanceSettings,
+  KeptEvent,
   RecordedStep,
+  RetentionState,
   Run,
   RunIdentity,
   RunPayload,
   RunSettings,
   RunStatus,
+  Schedule,
   Task,
 } from '../engine/run.js';
 import type { CommitResult, CommitUnit, RunReference } from '../engine/writes.js';
@@ -36,6 +42,31 @@ export interface TaskReference {
   readonly runKey: string;
   readonly slot: number;
   readonly dueAt: number;
+}
+
+/** A due task. What waits at a gate is told with it, so that a hundred thousand of them need not be loaded to be counted. */
+export interface DueTask extends TaskReference {
+  readonly kind: Task['kind'];
+  readonly instanceId: string;
+  readonly workflowUrl: string;
+  /** The key that holds its delivery; null for none, and for what is no delivery. */
+  readonly flowControlKey: string | null;
+}
+
+/** A task that waits for an event. */
+export interface WaiterRecord {
+  readonly runKey: string;
+  readonly slot: number;
+  readonly workflowRunId: string;
+  /** Unix ms. */
+  readonly workflowCreatedAt: number;
+  readonly workflowUrl: string;
+  readonly dialect: RunIdentity['dialect'];
+  readonly stepName: string;
+  /** Unix ms. */
+  readonly deadlineAt: number;
+  /** Unix ms at which it began to wait. */
+  readonly since: number;
 }
 
 /** A run as the logs show it. */
@@ -62,6 +93,9 @@ export interface RunHistory {
   readonly tasks: readonly Task[];
   /** Failed attempts, oldest first. */
   readonly attempts: readonly FailedAttempt[];
+  /** Runs that steps of it invoked, by step. */
+  readonly invoked: readonly (RunReference & { readonly stepId: number; readonly status: RunStatus })[];
+  readonly keptEvents: readonly Omit<KeptEvent, 'content'>[];
 }
 
 export interface RunFilter {
@@ -122,9 +156,16 @@ export interface DeadLetterRecord extends DeadLetter {
   readonly payload: RunPayload;
 }
 
-export interface FlowControlRecord {
-  readonly flowControlKey: string;
-  readonly waitListSize: number;
+/** Runs that may go: those that ended before, and those beyond the newest so many. Without a bound none may. */
+export interface RemovalQuery {
+  readonly instanceId: string;
+  readonly state: RetentionState;
+  /** Unix ms: ended before; null for no such bound. */
+  readonly endedBefore: number | null;
+  /** How many of the newest stay; null for no such bound. */
+  readonly keepNewest: number | null;
+  /** At most so many in this one transaction. */
+  readonly limit: number;
 }
 
 export interface Store {
@@ -136,14 +177,14 @@ export interface Store {
   /** Journal rows from index `from` on, in recorded order. */
   loadJournal(query: { readonly runKey: string; readonly from: number }): Promise<readonly RecordedStep[]>;
   /**
-   * Tasks of active runs due at or before `before`, behind `after`: by due time, then in the order in which
+   * Tasks due at or before `before`, behind `after`: by due time, then in the order in which
    * their runs were created, then by slot. A run key that no run has is behind all smaller ones.
    */
   dueTasks(query: {
     readonly before: number;
     readonly after: TaskReference | null;
     readonly limit: number;
-  }): Promise<readonly TaskReference[]>;
+  }): Promise<readonly DueTask[]>;
   /** The earliest due time behind `after`; null when no task is due later. */
   nextDueAt(query: { readonly after: number }): Promise<number | null>;
 
@@ -164,8 +205,39 @@ export interface Store {
   deadLetterHorizon(query: { readonly instanceId: string }): Promise<Position>;
   runHorizon(query: { readonly instanceId: string }): Promise<Position>;
   findDeadLetter(query: { readonly instanceId: string; readonly dlqId: string }): Promise<DeadLetterRecord | null>;
+  /** Tasks that wait for the event, oldest wait first; at most `limit` behind `after`. Parked ones do not wait. */
+  listWaiters(query: {
+    readonly instanceId: string;
+    readonly eventId: string;
+    readonly after: WaiterRecord | null;
+    readonly limit: number;
+  }): Promise<readonly WaiterRecord[]>;
+  /** The task of an active run that waits for the end of this one. */
+  invokerOf(query: { readonly childRunKey: string }): Promise<Pick<TaskReference, 'runKey' | 'slot'> | null>;
+  /** Whether a CreateWebhook step of the run made this event id. */
+  hasWebhook(query: { readonly runKey: string; readonly eventId: string }): Promise<boolean>;
   /** In the order of the keys. */
-  listFlowControls(query: { readonly instanceId: string }): Promise<readonly FlowControlRecord[]>;
+  listFlowControls(query: { readonly instanceId: string }): Promise<readonly FlowControlState[]>;
+  findFlowControl(query: { readonly instanceId: string; readonly key: string }): Promise<FlowControlState | null>;
+  /** By creation, oldest first. */
+  listSchedules(query: { readonly instanceId: string }): Promise<readonly Schedule[]>;
+  findSchedule(query: { readonly instanceId: string; readonly scheduleId: string }): Promise<Schedule | null>;
+  /** Schedules whose next tick is at or before `before`, earliest first. */
+  dueSchedules(query: { readonly before: number; readonly limit: number }): Promise<readonly Schedule[]>;
+  /** The earliest next tick of all; null when there is none. */
+  nextScheduleAt(): Promise<number | null>;
+  listHolds(query: { readonly instanceId: string }): Promise<readonly DestinationHold[]>;
+  /** What the instance has set; null when it has set nothing. */
+  instanceSettings(query: { readonly instanceId: string }): Promise<InstanceSettings | null>;
+  /**
+   * Removes runs that have ended, oldest first, with all that belongs to them, in one short transaction; returns how
+   * many: less than the limit also when they are large, 0 only when none may go. `deadLetter` removes entries of the
+   * DLQ with their runs, but for those whose failure is still to be told; the other states leave alone what has an
+   * entry and what an active run was made from. What a waiting invocation still asks for stays in any state.
+   */
+  removeEndedRuns(query: RemovalQuery): Promise<number>;
+  /** Gives freed disk space back, a little at a time; false when there is no more to give. */
+  releaseSpace(): Promise<boolean>;
 
   accounts: AccountStore;
   /** The latest time that the store has recorded: a clock that starts must not be behind it. */

@@ -46,3 +46,37 @@ test('what was submitted while a batch was being written is lost with it: it may
   await committer.settled();
   await store.close();
 });
+
+test('one unit that cannot be written is lost alone, with what was decided on its run after it', { timeout: 5_000 }, async () => {
+  const store = await openSqliteStore({ file: ':memory:' });
+  const of = (runKey: string): CommitUnit => ({ guards: [{ kind: 'run-active', runKey }], writes: [] });
+  const faulty = of('faulty');
+  const written: string[] = [];
+  const refusing: Store = {
+    ...store,
+    commit: async (units) => {
+      if (units.includes(faulty)) throw new Error('a step was recorded twice');
+      for (const { guards } of units) for (const guard of guards) if (guard.kind === 'run-active') written.push(guard.runKey);
+      return units.map(() => ({ kind: 'applied' }));
+    },
+  };
+  const committer = new Committer(refusing, createSystemClock());
+  const lost: string[] = [];
+  const submit = (unit: CommitUnit, name: string) =>
+    committer
+      .submit(unit, () => lost.push(name))
+      .then(
+        () => 'written',
+        () => 'lost',
+      );
+  const outcomes = await Promise.all([
+    submit(of('a'), 'a'),
+    submit(faulty, 'faulty'),
+    submit(of('faulty'), 'after'),
+    submit(of('b'), 'b'),
+  ]);
+  assert.deepEqual(outcomes, ['written', 'lost', 'lost', 'written']);
+  assert.deepEqual(lost, ['faulty', 'after']);
+  assert.deepEqual(written, ['a', 'b']);
+  await store.close();
+});

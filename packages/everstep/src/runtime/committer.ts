@@ -42,6 +42,11 @@ export class Committer {
     });
   }
 
+  /** Whether nothing waits to be written or is being written. */
+  get idle(): boolean {
+    return !this.underWay && !this.scheduled && this.pending.length === 0;
+  }
+
   /** Resolves when everything that was submitted before is written. */
   async settled(): Promise<void> {
     while (this.scheduled || this.pending.length > 0) {
@@ -75,12 +80,44 @@ export class Committer {
         else item.reject(new Error('the store gave no result for a unit'));
       }
     } catch (error) {
-      const lost = [...batch, ...this.pending];
-      this.pending = [];
-      for (const item of lost) {
+      await this.writeSingly(batch, error);
+    }
+  }
+
+  /**
+   * A batch was lost, perhaps because of one unit in it: each is tried by itself, so that the others are not lost with
+   * it. If it had happened all the same and only the answer was lost, then what it recorded refuses to be recorded again.
+   */
+  private async writeSingly(batch: readonly Pending[], cause: unknown): Promise<void> {
+    const lostRuns = new Set<string>();
+    let lost = batch.length === 1;
+    for (const item of batch) {
+      const runKey = runOf(item.unit);
+      try {
+        // What was decided on a state that was lost must not be written.
+        if (batch.length === 1 || (runKey !== null && lostRuns.has(runKey))) throw cause;
+        const [result] = await this.store.commit([item.unit]);
+        if (!result) throw new Error('the store gave no result for a unit');
+        item.resolve(result);
+      } catch (error) {
+        lost = true;
+        if (runKey !== null) lostRuns.add(runKey);
         item.onLost?.();
         item.reject(error);
       }
     }
+    if (!lost) return;
+    const waiting = this.pending;
+    this.pending = [];
+    for (const item of waiting) {
+      item.onLost?.();
+      item.reject(cause);
+    }
   }
+}
+
+/** The active run that the unit was decided on. */
+function runOf({ guards }: CommitUnit): string | null {
+  for (const guard of guards) if (guard.kind === 'run-active') return guard.runKey;
+  return null;
 }

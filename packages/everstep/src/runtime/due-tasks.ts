@@ -6,7 +6,7 @@
  */
 import type { Clock } from '../ports/clock.js';
 import type { Log } from '../ports/log.js';
-import type { Store, TaskReference } from '../ports/store.js';
+import type { DueTask, Store, TaskReference } from '../ports/store.js';
 
 const PAGE = 500;
 /** While so many tasks wait for a place, further due ones stay in the store. */
@@ -17,7 +17,7 @@ export interface DueTaskOptions {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
-  readonly take: (task: TaskReference) => Promise<void>;
+  readonly take: (task: DueTask) => Promise<void>;
   readonly backlog: () => number;
 }
 
@@ -45,6 +45,11 @@ export class DueTasks {
     this.stopped = true;
     this.cancelTimer();
     await this.scanning;
+  }
+
+  /** Whether no scan is under way. */
+  get idle(): boolean {
+    return this.scanning === null;
   }
 
   /** A task was recorded that is due at `dueAt`, in the future. */

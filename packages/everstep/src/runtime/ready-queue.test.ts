@@ -1,12 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ReadyQueue } from './ready-queue.js';
+import { type Ready, ReadyQueue } from './ready-queue.js';
+
+const task = (runKey: string): Ready => ({
+  runKey,
+  slot: 1,
+  passage: { instanceId: 'qi_1', flowControlKey: null, origin: 'http://a' },
+});
 
 test('destinations take turns for a place, so that two that are busy do not keep out a third', () => {
   const queue = new ReadyQueue({ maxInFlight: 4, maxInFlightPerHost: 2 });
   const started: { host: string; runKey: string }[] = [];
   const drain = () => queue.drain(Number.POSITIVE_INFINITY, (host, { runKey }) => started.push({ host, runKey }));
-  for (const host of ['a', 'b', 'c']) for (let i = 0; i < 10; i++) queue.add(host, { runKey: `${host}${i}`, slot: 1 }, true, 0);
+  for (const host of ['a', 'b', 'c']) for (let i = 0; i < 10; i++) queue.add(host, task(`${host}${i}`), true, 0);
   drain();
   for (let i = 0; i < 12; i++) {
     const over = started[i];
@@ -20,8 +26,19 @@ test('destinations take turns for a place, so that two that are busy do not keep
 
 test('a queue of one destination is emptied in order up to its limit', () => {
   const queue = new ReadyQueue({ maxInFlight: 10, maxInFlightPerHost: 3 });
-  for (let i = 0; i < 5; i++) queue.add('a', { runKey: `r${i}`, slot: 1 }, true, 0);
+  for (let i = 0; i < 5; i++) queue.add('a', task(`r${i}`), true, 0);
   const started: string[] = [];
   queue.drain(0, (_host, { runKey }) => started.push(runKey));
   assert.deepEqual(started, ['r0', 'r1', 'r2']);
+});
+
+test('it tells how many more could start at once, for a destination and in all', () => {
+  const queue = new ReadyQueue({ maxInFlight: 4, maxInFlightPerHost: 3 });
+  assert.equal(queue.room('a'), 3);
+  for (const key of ['r0', 'r1']) queue.add('a', task(key), true, 0);
+  assert.deepEqual([queue.room('a'), queue.room('b')], [1, 2]);
+  queue.drain(0, () => {});
+  assert.deepEqual([queue.isInFlight(task('r0')), queue.isInFlight(task('r9'))], [true, false]);
+  queue.done('a', task('r0'));
+  assert.equal(queue.room('a'), 2);
 });

@@ -4,8 +4,11 @@
  * places), so that a burst of new runs does not make every run slow.
  */
 import type { TaskReference } from '../ports/store.js';
+import type { Passage } from './gates/delivery-gates.js';
 
-export type Ready = Pick<TaskReference, 'runKey' | 'slot'>;
+export type Ready = Pick<TaskReference, 'runKey' | 'slot'> & { readonly passage: Passage };
+
+type Named = Pick<TaskReference, 'runKey' | 'slot'>;
 
 /** A first-in-first-out list whose front is taken in constant time. */
 class Fifo<Item> {
@@ -39,6 +42,8 @@ interface Lane {
   turn: number;
 }
 
+const idOf = ({ runKey, slot }: Named): string => `${runKey}/${slot}`;
+
 export interface ReadyQueueLimits {
   readonly maxInFlight: number;
   readonly maxInFlightPerHost: number;
@@ -47,7 +52,8 @@ export interface ReadyQueueLimits {
 export class ReadyQueue {
   private readonly limits: ReadyQueueLimits;
   private readonly lanes = new Map<string, Lane>();
-  private readonly known = new Set<string>();
+  /** Whether a task that is here is in flight, by its id. */
+  private readonly known = new Map<string, boolean>();
   private inFlightTotal = 0;
 
   constructor(limits: ReadyQueueLimits) {
@@ -62,11 +68,25 @@ export class ReadyQueue {
     return this.known.size;
   }
 
+  has(task: Named): boolean {
+    return this.known.has(idOf(task));
+  }
+  isInFlight(task: Named): boolean {
+    return this.known.get(idOf(task)) ?? false;
+  }
+
+  /** How many tasks for this host, added now, could start at once. */
+  room(host: string): number {
+    const lane = this.lanes.get(host);
+    const ofHost = this.limits.maxInFlightPerHost - (lane ? lane.inFlight + lane.begun.length + lane.fresh.length : 0);
+    return Math.max(0, Math.min(ofHost, this.limits.maxInFlight - this.known.size));
+  }
+
   /** False when the task is queued or in flight already. `since`: Unix ms at which it began to wait. */
   add(host: string, task: Ready, begun: boolean, since: number): boolean {
-    const id = `${task.runKey}/${task.slot}`;
+    const id = idOf(task);
     if (this.known.has(id)) return false;
-    this.known.add(id);
+    this.known.set(id, false);
     let lane = this.lanes.get(host);
     if (!lane) {
       lane = { begun: new Fifo(), fresh: new Fifo(), inFlight: 0, turn: 0 };
@@ -96,6 +116,7 @@ export class ReadyQueue {
       lane.turn++;
       lane.inFlight++;
       this.inFlightTotal++;
+      this.known.set(idOf(task), true);
       this.lanes.delete(host);
       this.lanes.set(host, lane);
       start(host, task);
@@ -114,8 +135,8 @@ export class ReadyQueue {
   }
 
   /** The task is no longer in flight. */
-  done(host: string, task: Ready): void {
-    this.known.delete(`${task.runKey}/${task.slot}`);
+  done(host: string, task: Named): void {
+    this.known.delete(idOf(task));
     this.inFlightTotal--;
     const lane = this.lanes.get(host);
     if (!lane) return;

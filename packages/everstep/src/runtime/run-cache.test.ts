@@ -26,7 +26,7 @@ const newRun = () =>
       notBefore: null,
       deduplicationId: null,
     },
-    { now: 1_800_000_000_000 + made++, random: { bytes: (count) => new Uint8Array(count) } },
+    { now: 1_800_000_000_000 + made++, random: { bytes: (count) => new Uint8Array(count) }, publicUrl: '' },
   ).run;
 
 test('runs with a delivery under way are kept, however many they are, and do not keep the others', async () => {

@@ -1,25 +1,32 @@
 /**
- * Drives active runs: acts on what is due, takes each outcome to the engine,
- * makes the decision durable, and only then acts on what it said. A crash at
- * any point is safe, because what is owed stands in the store as tasks.
+ * Drives runs: acts on what is due, takes each outcome to the engine, and
+ * acts on what it decided once that is durable. A crash at any point is safe,
+ * because what is owed stands in the store as tasks.
  */
 import { LIMITS } from '../config/limits.js';
-import { decide, type RunEvent } from '../engine/decide.js';
+import type { RunEvent } from '../engine/decide.js';
 import type { Decision } from '../engine/decision.js';
 import type { DecisionContext } from '../engine/ids.js';
-import { ADVANCE_SLOT, type Run, type RunPayload } from '../engine/run.js';
-import type { CommitResult, CommitUnit } from '../engine/writes.js';
+import { ADVANCE_SLOT, CALLBACK_SLOT, type Run, type RunPayload, type Task } from '../engine/run.js';
 import type { Clock } from '../ports/clock.js';
 import type { Log } from '../ports/log.js';
+import type { MessageSender } from '../ports/message-sender.js';
 import type { Random } from '../ports/random.js';
 import type { StepCaller } from '../ports/step-caller.js';
-import type { Store, TaskReference } from '../ports/store.js';
+import type { DueTask, Store } from '../ports/store.js';
 import { BurstGate } from './burst-gate.js';
+import { Callbacks, callbackUrlOf } from './callbacks.js';
 import { Committer } from './committer.js';
+import { Decisions } from './decisions.js';
 import { deliver } from './deliverer.js';
 import { DueTasks } from './due-tasks.js';
 import { EndWatch } from './end-watch.js';
-import { type Ready, ReadyQueue } from './ready-queue.js';
+import { Events } from './events.js';
+import { DeliveryGates, type DeliveryResult, type Passage, type Ticket } from './gates/delivery-gates.js';
+import { Invocations } from './invocations.js';
+import { makeCall } from './messages.js';
+import { originOf, resultOfEvent, resultOfFailure } from './passages.js';
+import { ReadyQueue } from './ready-queue.js';
 import { type CachedRun, RunCache } from './run-cache.js';
 
 const CACHE_CAPACITY = 5_000;
@@ -30,19 +37,27 @@ export interface RunDriverOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly stepCaller: StepCaller;
+  readonly messageSender: MessageSender;
   readonly log: Log;
+  /** For upkeep that nobody waits for; when absent it is `clock`. */
+  readonly upkeepClock?: Clock;
+  /** Where the service is reached from outside, without a slash at the end; known once it listens. */
+  readonly publicUrl: () => string;
 }
 
-const hostOf = (workflowUrl: string): string => {
-  const end = workflowUrl.indexOf('/', workflowUrl.indexOf('//') + 2);
-  return end === -1 ? workflowUrl : workflowUrl.slice(0, end);
-};
+/** What is delivered to somebody, and so has to pass the gates. */
+type Delivery = Extract<Task, { readonly kind: 'advance' | 'step' | 'call' }>;
 
 export class RunDriver {
   readonly ends: EndWatch;
+  readonly gates: DeliveryGates;
+  readonly decisions: Decisions;
+  readonly events: Events;
+  readonly callbacks: Callbacks;
   private readonly options: RunDriverOptions;
   private readonly committer: Committer;
   private readonly cache: RunCache;
+  private readonly invocations: Invocations;
   private readonly ready = new ReadyQueue({
     maxInFlight: LIMITS.maxDeliveriesInFlight,
     maxInFlightPerHost: LIMITS.maxConnectionsPerHost,
@@ -50,26 +65,51 @@ export class RunDriver {
   private readonly due: DueTasks;
   private readonly underWay = new Set<Promise<void>>();
   private readonly burst = new BurstGate();
+  private readonly inFlightOf = new Map<string, number>();
+  private readonly stopped = new AbortController();
   private recheck: (() => void) | null = null;
   private drainScheduled = false;
   private stopping = false;
 
   constructor(options: RunDriverOptions) {
+    const { store, clock, log } = options;
     this.options = options;
-    this.committer = new Committer(options.store, options.clock);
-    this.cache = new RunCache(options.store, CACHE_CAPACITY);
-    this.ends = new EndWatch(options.clock);
-    this.due = new DueTasks({
-      store: options.store,
-      clock: options.clock,
-      log: options.log,
-      take: (task) => this.takeDue(task),
-      backlog: () => this.ready.size,
+    this.committer = new Committer(store, clock);
+    this.cache = new RunCache(store, CACHE_CAPACITY);
+    this.ends = new EndWatch(clock);
+    const context = () => this.context;
+    this.decisions = new Decisions({
+      cache: this.cache,
+      committer: this.committer,
+      log,
+      context,
+      onDurable: (entry, decision, before) => this.actOn(entry, decision, before),
+      onLost: () => this.due.restart(),
     });
+    const { decisions } = this;
+    this.gates = new DeliveryGates({
+      store,
+      clock,
+      log,
+      commit: (unit) => this.committer.submit(unit),
+      pass: (ticket, passage) => this.enqueue(ticket, passage),
+      room: (origin) => this.ready.room(origin),
+    });
+    this.events = new Events({ store, decisions, context });
+    this.invocations = new Invocations({ store, decisions, context, begin: (run, payload) => this.begin(run, payload) });
+    this.callbacks = new Callbacks({
+      store,
+      sender: options.messageSender,
+      decisions,
+      context,
+      expect: (run, task) => this.scheduleCallback(run, task),
+    });
+    this.due = new DueTasks({ store, clock, log, take: (task) => this.takeDue(task), backlog: () => this.ready.size });
   }
 
   get context(): DecisionContext {
-    return { now: this.options.clock.now(), random: this.options.random };
+    const { clock, random, publicUrl } = this.options;
+    return { now: clock.now(), random, publicUrl: publicUrl() };
   }
 
   start(): Promise<void> {
@@ -80,6 +120,7 @@ export class RunDriver {
   async stop(graceMs: number): Promise<void> {
     this.stopping = true;
     await this.due.stop();
+    await this.gates.stop();
     this.recheck?.();
     const { clock } = this.options;
     await new Promise<void>((resolve) => {
@@ -90,115 +131,156 @@ export class RunDriver {
       });
     });
     this.cache.giveUpDeliveries();
+    this.stopped.abort();
     await Promise.allSettled([...this.underWay]);
     this.ends.releaseAll();
     await this.committer.settled();
   }
 
-  /** For units that make runs. When the answer is lost it may have happened all the same, so what is owed is read again. */
-  async commit(unit: CommitUnit): Promise<CommitResult> {
-    try {
-      return await this.committer.submit(unit);
-    } catch (error) {
-      this.due.restart();
-      throw error;
+  /** Resolves when nothing is under way that would go on without time passing. What waits at a gate is not under way. */
+  async idle(): Promise<void> {
+    for (let quietTurns = 0; quietTurns < 3 && !this.stopping; ) {
+      if (this.underWay.size > 0) {
+        await Promise.race(this.underWay);
+        quietTurns = 0;
+        continue;
+      }
+      const busy = this.ready.size > 0 || !this.committer.idle || !this.due.idle || !this.gates.idle || this.drainScheduled;
+      quietTurns = busy ? 0 : quietTurns + 1;
+      await new Promise<void>((resolve) => this.options.clock.endOfTurn(resolve));
     }
   }
 
   /** A run that was just made durable: keeps it in memory and acts on its first tasks. */
   begin(run: Run, payload: RunPayload): void {
-    this.burst.triggered(this.options.clock.now());
+    const { clock } = this.options;
+    this.burst.triggered(clock.now());
+    const { flowControl } = run.settings;
+    if (flowControl) this.gates.noteLimits(run.instanceId, flowControl);
     // A scan may have found it already: what is visible in the store is not always answered yet. Then that state counts.
     const entry = this.cache.peek(run.key) ?? this.cache.add(run, payload);
-    const now = this.options.clock.now();
+    const now = clock.now();
     // Kept in memory only until it is sent, and only when that is soon and it is small.
     if (payload.body.length > KEPT_PAYLOAD_BYTES || [...run.tasks.values()].every(({ dueAt }) => dueAt === null || dueAt > now)) {
       entry.payload = null;
     }
-    for (const task of run.tasks.values()) this.schedule(entry, task.slot, task.dueAt);
+    for (const task of run.tasks.values()) this.schedule(entry, task);
   }
 
   /** Cancels an active run. False when it is not active (any more). */
   async cancel(runKey: string): Promise<boolean> {
-    for (;;) {
-      const entry = await this.cache.load(runKey);
-      if (!entry) return false;
-      if (this.isCurrent(entry)) return this.apply(entry, { kind: 'cancel' });
-    }
+    return (await this.decisions.decideOn(runKey, { kind: 'cancel' })) !== null;
   }
 
   async isActive(runKey: string): Promise<boolean> {
     return (await this.cache.load(runKey)) !== null;
   }
 
-  /** False once the state was let go, after a lost batch for instance: nothing may be decided on it any more. */
-  private isCurrent(entry: CachedRun): boolean {
-    return this.cache.peek(entry.run.key) === entry;
+  /** Deliveries of the instance in flight. */
+  inFlight(instanceId: string): number {
+    return this.inFlightOf.get(instanceId) ?? 0;
   }
 
-  /** Decides, makes durable, acts. True when the event had an effect. */
-  private async apply(entry: CachedRun, event: RunEvent): Promise<boolean> {
-    if (!this.isCurrent(entry)) return false;
-    const decision = decide(entry.run, event, this.context);
-    if (decision.writes.length === 0) return false;
-    const runKey = entry.run.key;
-    entry.run = decision.run;
-    entry.uncommitted++;
-    let result: CommitResult;
-    try {
-      const unit = { guards: [{ kind: 'run-active' as const, runKey }], writes: decision.writes };
-      // The state in memory is ahead of the disk: forget it before anything else is decided on it.
-      result = await this.committer.submit(unit, () => this.forget(entry));
-    } catch (error) {
-      this.options.log.error({ runKey, error: String(error) }, 'a batch could not be written; its runs are read again');
-      this.due.restart();
-      return false;
-    } finally {
-      entry.uncommitted--;
-    }
-    if (result.kind !== 'applied') {
-      this.forget(entry);
-      return false;
-    }
-    entry.durable = decision.run;
-    this.actOn(entry, decision);
-    return true;
+  isInFlight(ticket: Ticket): boolean {
+    return this.ready.isInFlight(ticket);
   }
 
-  private forget(entry: CachedRun): void {
-    if (this.isCurrent(entry)) this.cache.drop(entry.run.key);
-    if (entry.deliveries > 0) entry.control?.abort();
-  }
-
-  private actOn(entry: CachedRun, decision: Decision): void {
-    if (decision.outcome) {
-      this.forget(entry);
-      this.ends.ended(decision.run.key);
+  private actOn(entry: CachedRun, decision: Decision, before: Run): void {
+    const { run, outcome, writes } = decision;
+    if (outcome) {
+      this.decisions.forget(entry);
+      for (const slot of before.tasks.keys()) this.gates.withdraw({ runKey: run.key, slot });
+      this.ends.ended(run.key);
+      if (run.origin?.kind === 'invoke') {
+        this.track(this.invocations.childEnded(run.key, (runKey) => this.cache.load(runKey)));
+      }
+      const callback = run.tasks.get(CALLBACK_SLOT);
+      if (callback) this.scheduleCallback(run, callback);
       return;
     }
-    for (const write of decision.writes) {
-      if (write.kind === 'put-task') this.schedule(entry, write.task.slot, entry.run.tasks.get(write.task.slot)?.dueAt ?? null);
+    for (const write of writes) {
+      if (write.kind !== 'put-task') continue;
+      const task = entry.run.tasks.get(write.task.slot);
+      if (task) this.schedule(entry, task);
     }
   }
 
-  private schedule(entry: CachedRun, slot: number, dueAt: number | null): void {
+  /** Acts on a task of an active run, now or when it is due. */
+  private schedule(entry: CachedRun, task: Task): void {
+    const { slot, dueAt } = task;
     if (dueAt === null) return;
-    if (dueAt > this.options.clock.now()) this.due.expect(dueAt);
-    else if (entry.run.tasks.get(slot)?.kind === 'sleep') this.track(this.apply(entry, { kind: 'due', slot }));
-    else this.enqueue(entry.run, slot);
+    if (dueAt > this.options.clock.now()) {
+      this.due.expect(dueAt);
+      return;
+    }
+    switch (task.kind) {
+      case 'sleep':
+      case 'wait':
+        this.track(this.decisions.apply(entry, { kind: 'due', slot }));
+        break;
+      case 'notify':
+        this.track(this.events.carryOut(entry, task));
+        break;
+      case 'invoke':
+        this.track(this.invocations.take(entry, task));
+        break;
+      case 'callback':
+        break;
+      default:
+        this.offer(entry.run, task);
+    }
   }
 
-  private enqueue(run: Run, slot: number): void {
-    const begun = slot !== ADVANCE_SLOT || run.journalLength > 0;
-    const { clock } = this.options;
-    if (this.ready.add(hostOf(run.workflowUrl), { runKey: run.key, slot }, begun, clock.now())) this.drainSoon();
+  private offer(run: Run, task: Delivery): void {
+    const { settings, instanceId, key: runKey } = run;
+    const call = task.kind === 'call' ? task.call : null;
+    if (call?.flowControl) this.gates.noteLimits(instanceId, call.flowControl);
+    const flowControl = call ? call.flowControl : settings.flowControl;
+    const origin = originOf(call?.url ?? run.workflowUrl);
+    this.gates.offer({ runKey, slot: task.slot }, { instanceId, flowControlKey: flowControl?.key ?? null, origin });
   }
 
-  /** A due task as the store tells of it: the run may have moved on since. */
-  private async takeDue(reference: TaskReference): Promise<void> {
-    const entry = await this.cache.load(reference.runKey);
-    const task = entry?.run.tasks.get(reference.slot);
-    if (entry && task) this.schedule(entry, task.slot, task.dueAt);
+  private scheduleCallback(run: Run, task: Task): void {
+    if (task.dueAt === null) return;
+    if (task.dueAt > this.options.clock.now()) {
+      this.due.expect(task.dueAt);
+      return;
+    }
+    const { instanceId, key: runKey } = run;
+    this.gates.offer({ runKey, slot: task.slot }, { instanceId, flowControlKey: null, origin: originOf(callbackUrlOf(run)) });
+  }
+
+  /** A due task as the store tells of it: the run may have moved on since. Who delivers it looks again. */
+  private async takeDue(task: DueTask): Promise<void> {
+    const { runKey, slot, instanceId, flowControlKey } = task;
+    switch (task.kind) {
+      case 'advance':
+      case 'step':
+      case 'call':
+      case 'callback':
+        this.gates.offer({ runKey, slot }, { instanceId, flowControlKey, origin: originOf(task.workflowUrl) });
+        return;
+      case 'invoke': {
+        // Its due time was written by the run that ended, past the state in memory.
+        const entry = await this.cache.load(runKey);
+        const open = entry?.run.tasks.get(slot);
+        if (entry && open?.kind === 'invoke') this.track(this.invocations.take(entry, open));
+        return;
+      }
+      default: {
+        const entry = await this.cache.load(runKey);
+        const open = entry?.run.tasks.get(slot);
+        if (entry && open) this.schedule(entry, open);
+      }
+    }
+  }
+
+  /** It may go: now it waits for a place among the deliveries in flight. */
+  private enqueue(ticket: Ticket, passage: Passage): void {
+    const run = this.cache.peek(ticket.runKey)?.run;
+    const begun = ticket.slot !== ADVANCE_SLOT || (run !== undefined && run.journalLength > 0);
+    if (this.ready.add(passage.origin, { ...ticket, passage }, begun, this.options.clock.now())) this.drainSoon();
+    else this.gates.done(ticket, passage, { kind: 'not-made' });
   }
 
   /** What becomes due together is handed out together. */
@@ -216,7 +298,7 @@ export class RunDriver {
     const { clock } = this.options;
     const fresh = this.ready.fresh;
     const allowed = this.burst.allowance(clock.now(), fresh);
-    this.ready.drain(allowed, (host, task) => this.track(this.act(host, task)));
+    this.ready.drain(allowed, (host, task) => this.track(this.act(host, task, task.passage)));
     if (fresh.count <= allowed || this.recheck) return;
     this.recheck = clock.setTimer(clock.now() + this.burst.recheckMs, () => {
       this.recheck = null;
@@ -239,26 +321,63 @@ export class RunDriver {
     void settled.then(() => this.underWay.delete(settled));
   }
 
-  private async act(host: string, reference: Ready): Promise<void> {
+  private async act(host: string, ticket: Ticket, passage: Passage): Promise<void> {
+    const { instanceId } = passage;
+    if (!this.gates.mayStart(ticket)) {
+      // Its destination was held while it waited for a place: it waits at the gates again.
+      this.ready.done(host, ticket);
+      this.drainSoon();
+      return;
+    }
+    this.inFlightOf.set(instanceId, this.inFlight(instanceId) + 1);
     let entry: CachedRun | null = null;
     let event: RunEvent | null = null;
+    let result: DeliveryResult = { kind: 'not-made' };
     try {
-      entry = await this.cache.load(reference.runKey);
-      const task = entry?.durable.tasks.get(reference.slot);
-      // A decision that is being written has something else in mind for the slot: whatever that is, it is scheduled
-      // once it is durable. To deliver the old task now would also keep the new one out of the queue.
-      const settled = task === entry?.run.tasks.get(reference.slot);
-      if (entry && task && settled && task.kind !== 'sleep' && task.dueAt !== null && task.dueAt <= this.options.clock.now()) {
-        event = await deliver(this.options.store, this.options.stepCaller, entry, task);
+      if (ticket.slot === CALLBACK_SLOT)
+        result = resultOfFailure(await this.callbacks.deliver(ticket.runKey, this.stopped.signal));
+      else {
+        entry = await this.cache.load(ticket.runKey);
+        if (entry) event = await this.deliverTask(entry, ticket.slot);
+        result = resultOfEvent(event);
       }
     } finally {
-      this.ready.done(host, reference);
+      this.ready.done(host, ticket);
+      const left = this.inFlight(instanceId) - 1;
+      if (left > 0) this.inFlightOf.set(instanceId, left);
+      else this.inFlightOf.delete(instanceId);
+      this.gates.done(ticket, passage, result);
+      this.gates.roomFreed();
       this.drainSoon();
       this.due.resume();
     }
     if (!entry) return;
-    if (event && this.isCurrent(entry)) await this.apply(entry, event);
+    if (event && this.decisions.isCurrent(entry)) await this.decisions.apply(entry, event);
     // The state was let go while the endpoint worked, so the answer belongs to nothing. If the run goes on, ask again.
-    else if (!this.isCurrent(entry) && !this.stopping) this.enqueue(entry.run, reference.slot);
+    else if (!this.decisions.isCurrent(entry) && !this.stopping) await this.askAgain(ticket);
+  }
+
+  private async askAgain({ runKey, slot }: Ticket): Promise<void> {
+    const entry = await this.cache.load(runKey);
+    const task = entry?.run.tasks.get(slot);
+    if (entry && task) this.schedule(entry, task);
+  }
+
+  /** One attempt of the task; null when there is nothing to do or it was given up. */
+  private async deliverTask(entry: CachedRun, slot: number): Promise<RunEvent | null> {
+    const { store, stepCaller, messageSender, clock } = this.options;
+    const task = entry.durable.tasks.get(slot);
+    // A decision that is being written has something else in mind for the slot: whatever that is, it is scheduled
+    // once it is durable. To deliver the old task now would also keep the new one out of the queue.
+    if (!task || task !== entry.run.tasks.get(slot) || task.dueAt === null || task.dueAt > clock.now()) return null;
+    switch (task.kind) {
+      case 'advance':
+      case 'step':
+        return deliver(store, stepCaller, entry, task);
+      case 'call':
+        return makeCall(messageSender, entry, task, () => clock.now());
+      default:
+        return null;
+    }
   }
 }

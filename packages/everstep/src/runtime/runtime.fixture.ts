@@ -4,6 +4,7 @@ import type { ProgressReply, StepReply, StepRequest } from '@everstep/sdk/protoc
 import type { RunSettings } from '../engine/run.js';
 import type { Clock } from '../ports/clock.js';
 import type { Log } from '../ports/log.js';
+import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
 import type { StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
 import type { Store } from '../ports/store.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
@@ -76,6 +77,25 @@ export class ScriptedCaller implements StepCaller {
   async close(): Promise<void> {}
 }
 
+/** Whoever gets plain messages, written by the test. */
+export class ScriptedSender implements MessageSender {
+  readonly sent: Message[] = [];
+  private readonly answer: (message: Message) => Promise<MessageAnswer> | MessageAnswer;
+  constructor(answer: (message: Message) => Promise<MessageAnswer> | MessageAnswer) {
+    this.answer = answer;
+  }
+  async send(message: Message): Promise<MessageAnswer> {
+    this.sent.push(message);
+    return this.answer(message);
+  }
+}
+
+/** For tests in which nothing but steps is sent. */
+export const noMessages = new ScriptedSender(({ url }) => {
+  throw new Error(`nobody expects a message to ${url}`);
+});
+export const publicUrl = (): string => 'http://everstep';
+
 export const progress = (request: StepRequest, more: Partial<ProgressReply>): ProgressReply => ({
   protocol: 1,
   kind: 'progress',
@@ -107,11 +127,19 @@ export interface Bench {
 export async function withRuntime(
   caller: StepCaller,
   work: (bench: Bench) => Promise<void>,
-  wrap = (store: Store) => store,
+  { wrap = (store: Store) => store, sender = noMessages as MessageSender } = {},
 ): Promise<void> {
   const store = await openSqliteStore({ file: ':memory:' });
   const clock = new StandingClock();
-  const runtime = createRuntime({ store: wrap(store), clock, random, stepCaller: caller, log: quiet });
+  const runtime = createRuntime({
+    store: wrap(store),
+    clock,
+    random,
+    stepCaller: caller,
+    messageSender: sender,
+    log: quiet,
+    publicUrl,
+  });
   await runtime.start();
   const trigger: Bench['trigger'] = (more = {}) =>
     runtime.trigger({

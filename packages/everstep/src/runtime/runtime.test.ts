@@ -7,7 +7,9 @@ import { openSqliteStore } from '../stores/sqlite/index.js';
 import {
   endOf,
   inARow,
+  noMessages,
   progress,
+  publicUrl,
   quiet,
   random,
   ScriptedCaller,
@@ -99,7 +101,7 @@ test('what is decided in one turn shares a commit', async () => {
       assert.equal(outcomes.length, 50);
       assert.equal(batches[0], 50);
     },
-    counting,
+    { wrap: counting },
   );
 });
 
@@ -176,7 +178,7 @@ test('what was owed when the service stopped is taken up at the next start', asy
   const store = await openSqliteStore({ file: ':memory:' });
   const clock = new StandingClock();
   const hanging = new ScriptedCaller(() => new Promise<StepReply>(() => {}));
-  const first = createRuntime({ store, clock, random, stepCaller: hanging, log: quiet });
+  const first = createRuntime({ store, clock, random, stepCaller: hanging, messageSender: noMessages, log: quiet, publicUrl });
   await first.start();
   const { run } = await first.trigger({
     instanceId: 'qi_1',
@@ -192,7 +194,15 @@ test('what was owed when the service stopped is taken up at the next start', asy
   await settle();
   assert.equal(hanging.out, 1);
   // No stop: the first life is simply forgotten, as after kill -9.
-  const second = createRuntime({ store, clock, random, stepCaller: new ScriptedCaller(inARow(2)), log: quiet });
+  const second = createRuntime({
+    store,
+    clock,
+    random,
+    stepCaller: new ScriptedCaller(inARow(2)),
+    messageSender: noMessages,
+    log: quiet,
+    publicUrl,
+  });
   await second.start();
   const record = await second.awaitEnd({ instanceId: 'qi_1', run, timeoutMs: 1000 });
   assert.equal(record?.status, 'succeeded');
@@ -226,7 +236,7 @@ test('a batch that cannot be written leaves the run as it was, and it goes on la
         [1, 2],
       );
     },
-    breaking,
+    { wrap: breaking },
   );
 });
 
@@ -295,7 +305,7 @@ test('a task found due while its successor is being written is not delivered aga
       const messages = caller.calls.filter((call) => call.request.run.key === run.runKey).map((call) => call.request.messageId);
       assert.equal(new Set(messages).size, messages.length, 'each message was delivered once');
     },
-    slow,
+    { wrap: slow },
   );
 });
 
@@ -338,6 +348,6 @@ test('a run that a scan finds before its trigger is answered is driven once', as
       }
       assert.equal(caller.calls.length, 6, 'each step is delivered once');
     },
-    slow,
+    { wrap: slow },
   );
 });

@@ -1,10 +1,15 @@
 /** The workflow service on one store: what users ask for, made durable and driven. */
+
+import { LIMITS } from '../config/limits.js';
 import { type IdPrefix, newId } from '../engine/ids.js';
 import type { RunPayload } from '../engine/run.js';
 import { recoverRun, type Started, startRun } from '../engine/start.js';
 import type { CommitResult } from '../engine/writes.js';
 import type { RunRecord, RunReference } from '../ports/store.js';
+import { explainRun } from './explain.js';
+import { Retention } from './retention.js';
 import { RunDriver, type RunDriverOptions } from './run-driver.js';
+import { Schedules } from './schedules.js';
 import type {
   CancelOutcome,
   RecoverCommand,
@@ -18,6 +23,8 @@ export interface Runtime extends WorkflowService {
   /** Takes up everything that is owed. */
   start(): Promise<void>;
   stop(options: { readonly graceMs: number }): Promise<void>;
+  /** Resolves when nothing is under way that would go on without time passing. */
+  idle(): Promise<void>;
 }
 
 const referenceOf = ({ run }: Started): RunReference => ({
@@ -32,8 +39,18 @@ interface Recovery {
 }
 
 export function createRuntime(options: RunDriverOptions): Runtime {
-  const { store, clock } = options;
+  const { store, clock, log } = options;
   const driver = new RunDriver(options);
+  const { gates, events, callbacks, decisions } = driver;
+  const schedules = new Schedules({
+    store,
+    clock,
+    log,
+    context: () => driver.context,
+    commit: (unit) => decisions.commit(unit),
+    begin: (started, payload) => driver.begin(started.run, payload),
+  });
+  const retention = new Retention({ store, clock: options.upkeepClock ?? clock, log });
 
   async function prepare(command: RecoverCommand, dlqId: string): Promise<Recovery | 'missing' | 'no-flow-control-key'> {
     const letter = await store.findDeadLetter({ instanceId: command.instanceId, dlqId });
@@ -46,7 +63,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
 
   /** All of them in one unit: one entry that is gone, and nothing happens. */
   async function recoverAll(recoveries: readonly Recovery[]): Promise<CommitResult> {
-    return driver.commit({
+    return decisions.commit({
       guards: recoveries.flatMap(({ started }) => started.unit.guards),
       writes: recoveries.flatMap(({ started }) => started.unit.writes),
     });
@@ -80,7 +97,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
 
   async function trigger(command: TriggerCommand): Promise<TriggerOutcome> {
     const started = startRun(command, driver.context);
-    const result = await driver.commit(started.unit);
+    const result = await decisions.commit(started.unit);
     switch (result.kind) {
       case 'applied':
         driver.begin(started.run, command.payload);
@@ -115,12 +132,53 @@ export function createRuntime(options: RunDriverOptions): Runtime {
   }
 
   return {
-    start: () => driver.start(),
-    stop: ({ graceMs }) => driver.stop(graceMs),
+    async start() {
+      await driver.start();
+      await schedules.start();
+      await retention.start();
+    },
+    async stop({ graceMs }) {
+      await Promise.all([schedules.stop(), retention.stop()]);
+      await driver.stop(graceMs);
+    },
+    async idle() {
+      do {
+        await Promise.all([schedules.settled(), retention.settled()]);
+        await driver.idle();
+      } while (!schedules.idle || !retention.idle);
+    },
     trigger,
     recover,
     cancel,
     awaitEnd,
+    notify: (command) => events.notify(command),
+    callWebhook: ({ eventId, content }) => events.callWebhook(eventId, content),
+    flowControls: (query) => gates.flowControls(query),
+    flowControl: (query) => gates.flowControl(query),
+    changeFlowControl: (command) => gates.changeFlowControl(command),
+    globalParallelism: ({ instanceId }) => ({ max: LIMITS.maxDeliveriesInFlight, inFlight: driver.inFlight(instanceId) }),
+    destinations: (query) => gates.destinations(query),
+    holdDestination: (command) => gates.holdDestination(command),
+    releaseDestination: (command) => gates.releaseDestination(command),
+    instanceSettings: (query) => gates.instanceSettings(query),
+    changeInstanceSettings: (command) => gates.changeInstanceSettings(command),
+    putSchedule: (command) => schedules.put(command),
+    pauseSchedule: (command) => schedules.pause(command),
+    deleteSchedule: (command) => schedules.delete(command),
+    explain: (query) =>
+      explainRun(
+        {
+          store,
+          now: clock.now(),
+          live: {
+            reasons: (ticket) => gates.reasons(ticket),
+            isInFlight: (ticket) => driver.isInFlight(ticket),
+          },
+        },
+        query,
+      ),
+    retryCallback: ({ instanceId, dlqId }) => callbacks.retry(instanceId, dlqId),
+    cancelCallback: ({ instanceId, dlqId }) => callbacks.cancel(instanceId, dlqId),
     now: () => clock.now(),
     newId: (prefix: IdPrefix) => newId(prefix, driver.context),
     async cancelRuns({ runKeys }) {
@@ -134,7 +192,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
         count: ids.length,
       }));
       let count = 0;
-      const results = await Promise.all(units.map((unit) => driver.commit(unit)));
+      const results = await Promise.all(units.map((unit) => decisions.commit(unit)));
       for (const [index, result] of results.entries()) {
         if (result.kind === 'applied') count += units[index]?.count ?? 0;
         else if (result.kind === 'dead-letters-missing' && whenMissing === 'fail')

@@ -1,22 +1,13 @@
 /** What is sent for a task: the run, and of its journal only what the worker does not hold. */
-import { type EncodedBody, type JournalEntry, PROTOCOL_VERSION, type RunInput, type StepRequest } from '@everstep/sdk/protocol';
+import { type JournalEntry, PROTOCOL_VERSION, type RunInput, type StepRequest } from '@everstep/sdk/protocol';
 import { ADVANCE_SLOT, type Run, type RunPayload, type Task } from '../engine/run.js';
 import type { Store } from '../ports/store.js';
+import { encodeBody } from './encoded-body.js';
 import type { CachedRun } from './run-cache.js';
 
 /** Below this a journal is sent whole rather than risked on a worker that may have let the run go. */
 const SMALL_JOURNAL_BYTES = 64 * 1024;
 const MISSES_TOLERATED = 2;
-
-const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
-function encodeBody(body: Uint8Array): EncodedBody {
-  try {
-    return { encoding: 'utf8', data: strictUtf8.decode(body) };
-  } catch {
-    return { encoding: 'base64', data: Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('base64') };
-  }
-}
 
 function encodeInput(payload: RunPayload): RunInput {
   return {

@@ -4,8 +4,19 @@
  * are already validated; expected outcomes are values, not exceptions. Every
  * promise that resolves with a change does so after the change is durable.
  */
+import type { EventContent } from '@everstep/sdk/protocol';
+import type { IdPrefix } from '../engine/ids.js';
+import type {
+  DestinationHold,
+  FlowControl,
+  FlowControlState,
+  InstanceSettings,
+  RunPayload,
+  RunSettings,
+  Schedule,
+} from '../engine/run.js';
 import type { Overrides, StartCommand } from '../engine/start.js';
-import type { RunRecord, RunReference } from '../ports/store.js';
+import type { RunRecord, RunReference, WaiterRecord } from '../ports/store.js';
 
 /** What a trigger asks for: what the engine starts a run with. */
 export type TriggerCommand = StartCommand;
@@ -37,7 +48,167 @@ export type RecoverOutcome =
 
 export type CancelOutcome = { readonly kind: 'canceled' } | { readonly kind: 'not-found' } | { readonly kind: 'not-active' };
 
+/** A run that was notified; its messageId names what it owes to that. */
+export interface Notified {
+  readonly waiter: WaiterRecord;
+  readonly messageId: string;
+}
+
+export type NotifyOutcome =
+  /** Those that waited, each exactly once; perhaps nobody. */
+  | { readonly kind: 'notified'; readonly notified: readonly Notified[] }
+  /** The named run does not wait for it yet: it has it kept. */
+  | { readonly kind: 'kept'; readonly messageId: string }
+  | { readonly kind: 'run-not-found' }
+  | { readonly kind: 'run-not-active' }
+  /** The named run has as many events kept as it may. */
+  | { readonly kind: 'too-many-kept' };
+
+/** A flow control key with what is going on at it now. */
+export interface FlowControlStatus extends FlowControlState {
+  readonly waiting: number;
+  readonly inFlight: number;
+}
+
+export type FlowControlChange =
+  | { readonly kind: 'pause' }
+  | { readonly kind: 'resume' }
+  /** These limits count until it is unpinned; what is undefined stays. */
+  | { readonly kind: 'pin'; readonly limits: Omit<FlowControl, 'key'> }
+  | { readonly kind: 'unpin' }
+  /** The rate window ends now. */
+  | { readonly kind: 'reset-rate' };
+
+export interface DestinationStatus {
+  /** Scheme, host and port. */
+  readonly origin: string;
+  readonly hold: DestinationHold | null;
+  /** Failures in a row. */
+  readonly failures: number;
+  readonly lastError: string | null;
+  readonly waiting: number;
+  /** Unix ms of the next probe; null when none is planned. */
+  readonly probeAt: number | null;
+}
+
+export interface ScheduleCommand {
+  readonly instanceId: string;
+  readonly dialect: Schedule['dialect'];
+  /** Replaces the schedule of this id; null makes a new one. */
+  readonly scheduleId: string | null;
+  readonly cron: string;
+  readonly timeZone: string;
+  readonly workflowUrl: string;
+  readonly payload: RunPayload;
+  readonly settings: RunSettings;
+  readonly delayMs: number;
+  readonly callerIp: string;
+}
+
+/** Why a run is where it is: what it waits for, in the order in which it has to come true. */
+export type WaitReason =
+  | { readonly kind: 'not-before'; readonly at: number }
+  | { readonly kind: 'sleeping'; readonly until: number }
+  | { readonly kind: 'waiting-for-event'; readonly eventIds: readonly string[]; readonly until: number }
+  | { readonly kind: 'waiting-for-run'; readonly workflowRunId: string; readonly workflowCreatedAt: number }
+  | {
+      readonly kind: 'retry';
+      /** Which retry this will be, from 1. */
+      readonly retry: number;
+      readonly maxRetries: number;
+      readonly at: number;
+      readonly error: string | null;
+    }
+  | {
+      readonly kind: 'flow-control';
+      readonly key: string;
+      /** From 1. */
+      readonly place: number;
+      readonly waiting: number;
+      readonly because: 'parallelism' | 'rate' | 'paused';
+      /** When the key may let something through again, Unix ms; null when that is not a matter of time. */
+      readonly until: number | null;
+    }
+  | { readonly kind: 'destination-held'; readonly hold: DestinationHold; readonly probeAt: number | null }
+  /** Due, and waits for a place among the deliveries in flight. */
+  | { readonly kind: 'queued' }
+  | { readonly kind: 'in-flight'; readonly url: string };
+
+export interface ExplainedTask {
+  /** Absent for the code between steps and for a failure callback. */
+  readonly stepId?: number;
+  readonly stepName?: string;
+  readonly stepType?: string;
+  readonly what: 'workflow' | 'step' | 'failure-callback';
+  readonly reasons: readonly WaitReason[];
+}
+
+export interface Explanation {
+  readonly run: RunRecord;
+  /** What it owes, by position; empty when it has ended and nothing is owed. */
+  readonly tasks: readonly ExplainedTask[];
+}
+
+export type CallbackOutcome =
+  | { readonly kind: 'done' }
+  | { readonly kind: 'not-found' }
+  /** It has none, or it is not in a state that allows this. */
+  | { readonly kind: 'not-possible'; readonly why: string };
+
 export interface WorkflowService {
+  notify(command: {
+    readonly instanceId: string;
+    readonly eventId: string;
+    /** Only this run, and kept for it; null for everybody who waits. */
+    readonly workflowRunId: string | null;
+    readonly content: EventContent;
+  }): Promise<NotifyOutcome>;
+  /** A request came to a webhook. `not-found`: no active run has it. */
+  callWebhook(command: {
+    readonly eventId: string;
+    readonly content: EventContent;
+  }): Promise<'taken' | 'not-found' | 'too-many-kept'>;
+
+  flowControls(query: { readonly instanceId: string }): Promise<readonly FlowControlStatus[]>;
+  flowControl(query: { readonly instanceId: string; readonly key: string }): Promise<FlowControlStatus | null>;
+  /** Null when there is no such key; a pin makes it. */
+  changeFlowControl(command: {
+    readonly instanceId: string;
+    readonly key: string;
+    readonly change: FlowControlChange;
+  }): Promise<FlowControlStatus | null>;
+  /** How many deliveries of the instance may be in flight, and are. */
+  globalParallelism(query: { readonly instanceId: string }): { readonly max: number; readonly inFlight: number };
+
+  destinations(query: { readonly instanceId: string }): Promise<readonly DestinationStatus[]>;
+  /** Holds deliveries to an origin by hand. */
+  holdDestination(command: { readonly instanceId: string; readonly origin: string; readonly reason: string }): Promise<void>;
+  /** False when it is not held. */
+  releaseDestination(command: { readonly instanceId: string; readonly origin: string }): Promise<boolean>;
+
+  instanceSettings(query: { readonly instanceId: string }): Promise<InstanceSettings>;
+  changeInstanceSettings(command: { readonly instanceId: string; readonly settings: InstanceSettings }): Promise<void>;
+
+  putSchedule(command: ScheduleCommand): Promise<Schedule>;
+  /** Null when there is none. A schedule that is resumed ticks next at its next time from now. */
+  pauseSchedule(command: {
+    readonly instanceId: string;
+    readonly scheduleId: string;
+    readonly paused: boolean;
+  }): Promise<Schedule | null>;
+  deleteSchedule(command: { readonly instanceId: string; readonly scheduleId: string }): Promise<boolean>;
+
+  /** Null when there is no such run. */
+  explain(query: {
+    readonly instanceId: string;
+    readonly workflowRunId: string;
+    readonly createdAt?: number;
+  }): Promise<Explanation | null>;
+
+  /** Tells the failure callback again. */
+  retryCallback(command: { readonly instanceId: string; readonly dlqId: string }): Promise<CallbackOutcome>;
+  cancelCallback(command: { readonly instanceId: string; readonly dlqId: string }): Promise<CallbackOutcome>;
+
   trigger(command: TriggerCommand): Promise<TriggerOutcome>;
   recover(command: RecoverCommand): Promise<RecoverOutcome>;
   deleteDeadLetters(command: {
@@ -60,5 +231,5 @@ export interface WorkflowService {
   }): Promise<RunRecord | null>;
   /** Unix ms on the service's clock. */
   now(): number;
-  newId(prefix: 'wfr' | 'msg' | 'dlq'): string;
+  newId(prefix: IdPrefix): string;
 }

@@ -7,7 +7,6 @@
 import {
   type FailedReply,
   type Hold,
-  type PlannedStep,
   PROTOCOL_VERSION,
   type ProgressReply,
   type RefusedReply,
@@ -19,6 +18,8 @@ import {
   type StepType,
 } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
+import { type Fields, fields, integer, jsonText, list, milliseconds, Problem, shown, text } from './frame-fields.js';
+import { plannedStep } from './parse-planned-step.js';
 
 export type ParsedReply = { readonly ok: true; readonly reply: StepReply } | { readonly ok: false; readonly problem: string };
 
@@ -28,65 +29,6 @@ const REFUSALS: ReadonlyMap<unknown, RefusedReply['code']> = new Map(
 );
 const MAX_WORKER_LENGTH = 128;
 const MAX_ERROR_NAME_LENGTH = 256;
-
-class Problem extends Error {}
-
-type Fields = Readonly<Record<string, unknown>>;
-
-function shown(value: unknown): string {
-  if (value === undefined) return 'missing';
-  const text = JSON.stringify(value);
-  return text.length > 60 ? `${text.slice(0, 60)}...` : text;
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function fields(value: unknown, where: string): Fields {
-  if (!isFields(value)) throw new Problem(`${where} must be an object, and is ${shown(value)}`);
-  return value;
-}
-
-function list(value: unknown, where: string): readonly unknown[] {
-  if (!Array.isArray(value)) throw new Problem(`${where} must be an array, and is ${shown(value)}`);
-  if (value.length > LIMITS.maxPlannedAtOnce) {
-    throw new Problem(`${where} has ${value.length} items, over the limit of ${LIMITS.maxPlannedAtOnce} (maxPlannedAtOnce)`);
-  }
-  return value;
-}
-
-function text(value: unknown, where: string): string {
-  if (typeof value !== 'string') throw new Problem(`${where} must be a string, and is ${shown(value)}`);
-  return value;
-}
-
-function integer(value: unknown, where: string, least: number, most: number): number {
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least && value <= most) return value;
-  throw new Problem(`${where} must be an integer from ${least} to ${most}, and is ${shown(value)}`);
-}
-
-/** A time in ms; fractions are rounded up, since nothing may happen too early. */
-function milliseconds(value: unknown, where: string, least: number, most: number): number {
-  if (typeof value === 'number' && value >= least && value <= most) return Math.ceil(value);
-  throw new Problem(`${where} must be a number of ms from ${least} to ${most}, and is ${shown(value)}`);
-}
-
-/** JSON text, or absent. It is stored and passed on as it is, so it must be readable later. */
-function jsonText(value: unknown, where: string): string | undefined {
-  if (value === undefined) return undefined;
-  const json = text(value, where);
-  const limit = LIMITS.maxStepResultBytes;
-  if (json.length > limit || (json.length * 3 > limit && Buffer.byteLength(json) > limit)) {
-    throw new Problem(`${where} has ${Buffer.byteLength(json)} bytes, over the limit of ${limit} (maxStepResultBytes)`);
-  }
-  try {
-    JSON.parse(json);
-  } catch {
-    throw new Problem(`${where} must be JSON text, and is ${shown(json)}`);
-  }
-  return json;
-}
 
 function stepType(value: unknown, where: string): StepType {
   const type = KNOWN_STEP_TYPES.get(value);
@@ -131,34 +73,6 @@ function stepsDone(value: unknown, known: number): { readonly done: readonly Ste
   return { done, next };
 }
 
-function plannedStep(item: unknown, index: number, expectedId: number, now: number): PlannedStep {
-  const where = `planned[${index}]`;
-  const step = fields(item, where);
-  const { stepId, name, type } = stepHead(step, where);
-  if (stepId !== expectedId) {
-    throw new Problem(`${where} plans step ${stepId}, but planned steps are new and without gaps, so ${expectedId} comes here`);
-  }
-  switch (type) {
-    case 'Run':
-      return { stepId, name, type };
-    case 'SleepFor':
-      return { stepId, name, type, sleepMs: milliseconds(step.sleepMs, `${where}.sleepMs`, 0, LIMITS.maxSleepMs) };
-    case 'SleepUntil': {
-      const most = now + LIMITS.maxSleepMs;
-      return {
-        stepId,
-        name,
-        type,
-        wakeAt: Math.max(0, milliseconds(step.wakeAt, `${where}.wakeAt`, Number.MIN_SAFE_INTEGER, most)),
-      };
-    }
-    default:
-      throw new Problem(
-        `${where} plans a step of type ${type}, which this version of the service does not offer; upgrade the service`,
-      );
-  }
-}
-
 function runEnd(value: unknown): RunEnd | undefined {
   if (value === undefined) return undefined;
   const end = fields(value, 'end');
@@ -180,11 +94,25 @@ function holdOf(value: unknown): Hold | undefined {
   return { worker, through: integer(hold.through, 'hold.through', 0, LIMITS.maxJournalSteps) };
 }
 
+const failureFunctionOf = (frame: Fields): { readonly failureFunction?: true } =>
+  frame.failureFunction === true ? { failureFunction: true } : {};
+
 function progress(frame: Fields, request: StepRequest, now: number): ProgressReply {
   const base = integer(frame.base, 'base', request.journal.length, request.journal.length);
   const { done, next } = stepsDone(frame.done, request.known);
   if (typeof frame.advanced !== 'boolean') throw new Problem(`advanced must be true or false, and is ${shown(frame.advanced)}`);
-  const planned = list(frame.planned, 'planned').map((item, index) => plannedStep(item, index, next + index, now));
+  const planned = list(frame.planned, 'planned').map((item, index) => {
+    const where = `planned[${index}]`;
+    const step = fields(item, where);
+    const head = stepHead(step, where);
+    const expected = next + index;
+    if (head.stepId !== expected) {
+      throw new Problem(
+        `${where} plans step ${head.stepId}, but planned steps are new and without gaps, so ${expected} comes here`,
+      );
+    }
+    return plannedStep(head, step, where, now);
+  });
   const end = runEnd(frame.end);
   const hold = holdOf(frame.hold);
   return {
@@ -196,6 +124,7 @@ function progress(frame: Fields, request: StepRequest, now: number): ProgressRep
     planned,
     ...(end ? { end } : {}),
     ...(hold ? { hold } : {}),
+    ...failureFunctionOf(frame),
   };
 }
 
@@ -238,6 +167,7 @@ function failed(frame: Fields, request: StepRequest): FailedReply {
     },
     retry: retryOf(frame.retry),
     ...(hold ? { hold } : {}),
+    ...failureFunctionOf(frame),
   };
 }
 

@@ -1,0 +1,73 @@
+/**
+ * Telling of a run's failure: the message stands in the slot of its own on a
+ * run that has ended. Units are guarded by that task, because whoever takes
+ * the dead letter (resume, restart, delete) takes it away.
+ */
+import { callbackTask } from './decision.js';
+import { attemptOf, nextDelayMs } from './failure.js';
+import type { DecisionContext } from './ids.js';
+import { CALLBACK_SLOT, type DeliveryFailure, type Run, type Task } from './run.js';
+import type { CommitUnit } from './writes.js';
+
+export type CallbackTask = Extract<Task, { kind: 'callback' }>;
+
+export interface CallbackDecision {
+  readonly unit: CommitUnit;
+  /** The next attempt; null when it is over. */
+  readonly next: CallbackTask | null;
+}
+
+const guardOf = (run: Run, task: CallbackTask): CommitUnit['guards'] => [
+  { kind: 'task-open', runKey: run.key, slot: CALLBACK_SLOT, messageId: task.messageId },
+];
+
+/** `failure` null: it was taken. */
+export function decideCallback(
+  run: Run,
+  task: CallbackTask,
+  failure: DeliveryFailure | null,
+  context: DecisionContext,
+): CallbackDecision {
+  const guards = guardOf(run, task);
+  const { instanceId, key: runKey } = run;
+  const close = { kind: 'delete-task', runKey, slot: CALLBACK_SLOT } as const;
+  const state = { kind: 'set-failure-function-state', instanceId, dlqId: task.dlqId } as const;
+  if (!failure) return { unit: { guards, writes: [close, { ...state, state: 'CALLBACK_SUCCESS' }] }, next: null };
+  const delayMs = nextDelayMs(run.settings, task.retried, failure);
+  const attempt = { kind: 'record-attempt', runKey, attempt: attemptOf(task, failure, context.now, delayMs) } as const;
+  if (delayMs === null) return { unit: { guards, writes: [attempt, close, { ...state, state: 'CALLBACK_FAIL' }] }, next: null };
+  const next: CallbackTask = { ...task, retried: task.retried + 1, dueAt: context.now + delayMs };
+  return { unit: { guards, writes: [attempt, { kind: 'put-task', runKey, task: next }] }, next };
+}
+
+/** Tells again, from the first attempt on. */
+export function retryCallback(
+  run: Run,
+  dlqId: string,
+  context: DecisionContext,
+): CallbackDecision & { readonly next: CallbackTask } {
+  const { instanceId, key: runKey } = run;
+  const next = callbackTask(dlqId, context);
+  return {
+    next,
+    unit: {
+      guards: [{ kind: 'dead-letters-present', instanceId, dlqIds: [dlqId] }],
+      writes: [
+        { kind: 'put-task', runKey, task: next },
+        { kind: 'set-failure-function-state', instanceId, dlqId, state: 'CALLBACK_INPROGRESS' },
+      ],
+    },
+  };
+}
+
+/** Gives it up; an answer that is still under way is ignored. */
+export function cancelCallback(run: Run, task: CallbackTask): CommitUnit {
+  const { instanceId, key: runKey } = run;
+  return {
+    guards: guardOf(run, task),
+    writes: [
+      { kind: 'delete-task', runKey, slot: CALLBACK_SLOT },
+      { kind: 'set-failure-function-state', instanceId, dlqId: task.dlqId, state: 'CALLBACK_CANCELED' },
+    ],
+  };
+}

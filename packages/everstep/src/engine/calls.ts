@@ -1,0 +1,39 @@
+/** Answers to calls: tried again while that may help, and in the end a value, whatever it is. */
+import type { CallOutcome, EncodedBody } from '@everstep/sdk/protocol';
+import { LIMITS } from '../config/limits.js';
+import type { Draft } from './decision.js';
+import { attemptOf, nextDelayMs } from './failure.js';
+import type { DeliveryFailure, Task } from './run.js';
+
+type CallTask = Extract<Task, { kind: 'call' }>;
+
+/** What came back of a call; null when nothing did. */
+export interface CallAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, readonly string[]>>;
+  readonly body: EncodedBody;
+}
+
+const NO_BODY: EncodedBody = { encoding: 'utf8', data: '' };
+
+/** `failure` null: the answer is a success. */
+export function takeCallAnswer(draft: Draft, task: CallTask, answer: CallAnswer | null, failure: DeliveryFailure | null): void {
+  if (failure) {
+    const rule = { maxRetries: task.call.retries ?? 0, retryDelay: task.call.retryDelay ?? null };
+    const delayMs = nextDelayMs(rule, task.retried, failure);
+    draft.recordAttempt(attemptOf(task, failure, draft.now, delayMs));
+    if (delayMs !== null) {
+      draft.putTask({ ...task, retried: task.retried + 1, dueAt: draft.now + delayMs });
+      return;
+    }
+  }
+  const outcome: CallOutcome = {
+    status: answer?.status ?? 0,
+    headers: answer?.headers ?? {},
+    body: answer?.body ?? NO_BODY,
+    attempts: task.retried + 1,
+    ...(answer === null && failure ? { error: failure.message } : {}),
+  };
+  draft.recordStep({ stepId: task.slot, name: task.name, type: 'Call', out: JSON.stringify(outcome) }, task);
+  draft.owe(LIMITS.advanceCoalesceMs);
+}

@@ -1,0 +1,112 @@
+/**
+ * What an endpoint plans: each new step becomes a task of the service. What
+ * is known already (an event that came early, the address of a webhook) is
+ * recorded at once, in the same decision.
+ */
+import type { PlannedStep, WebhookOutcome } from '@everstep/sdk/protocol';
+import { LIMITS } from '../config/limits.js';
+import type { Draft } from './decision.js';
+import { newId, newKey } from './ids.js';
+import { parseRetryDelay } from './retry-delay.js';
+import type { Run, Task } from './run.js';
+import { takeKeptEvent } from './waits.js';
+
+/** The reply breaks the step protocol. */
+export class Violation extends Error {}
+/** The reply keeps to the protocol, but asks for what the service does not do. */
+export class PlanRefused extends Error {}
+
+/** How many invocations lead to this run. */
+const depthOf = (run: Run): number => (run.origin?.kind === 'invoke' ? run.origin.depth : 0);
+
+function checkRetryDelay(stepName: string, source: string | undefined): void {
+  const parsed = source === undefined ? null : parseRetryDelay(source);
+  if (parsed?.ok === false) throw new PlanRefused(`step "${stepName}" has a retry delay that cannot be used: ${parsed.message}`);
+}
+
+function taskOf(step: PlannedStep, group: number, concurrent: number, draft: Draft): Task | null {
+  const { now } = draft;
+  const base = {
+    slot: step.stepId,
+    name: step.name,
+    group,
+    concurrent,
+    messageId: draft.newMessageId(),
+    createdAt: now,
+  };
+  switch (step.type) {
+    case 'Run':
+      return { ...base, kind: 'step', dueAt: now, retried: 0 };
+    case 'SleepFor':
+    case 'SleepUntil': {
+      const sleepMs = step.type === 'SleepFor' ? step.sleepMs : null;
+      const wakeAt = Math.max(now, step.type === 'SleepFor' ? now + step.sleepMs : step.wakeAt);
+      return { ...base, kind: 'sleep', stepType: step.type, sleepMs, wakeAt, dueAt: wakeAt };
+    }
+    case 'Wait':
+    case 'WaitForWebhook': {
+      const deadlineAt = now + step.timeoutMs;
+      return { ...base, kind: 'wait', stepType: step.type, eventIds: step.eventIds, deadlineAt, dueAt: deadlineAt };
+    }
+    case 'Notify': {
+      const { eventId, content, workflowRunId = null } = step;
+      return { ...base, kind: 'notify', dueAt: now, eventId, workflowRunId, content };
+    }
+    case 'Call':
+      checkRetryDelay(step.name, step.call.retryDelay);
+      return { ...base, kind: 'call', dueAt: now, retried: 0, call: step.call };
+    case 'Invoke': {
+      checkRetryDelay(step.name, step.invoke.retryDelay);
+      if (depthOf(draft.state) >= LIMITS.maxInvokeDepth) {
+        throw new PlanRefused(
+          `step "${step.name}" invokes a workflow ${LIMITS.maxInvokeDepth + 1} invocations deep; the limit is ` +
+            `${LIMITS.maxInvokeDepth}. Does a workflow invoke itself without end?`,
+        );
+      }
+      const key = newKey(draft.context);
+      return {
+        ...base,
+        kind: 'invoke',
+        dueAt: now,
+        childRunKey: key,
+        childWorkflowRunId: step.invoke.workflowRunId ?? `wfr_${key}`,
+        childCreatedAt: now,
+        invoke: step.invoke,
+      };
+    }
+    case 'CreateWebhook':
+      return null;
+  }
+}
+
+/** A webhook needs nobody: its address is its result. */
+function createWebhook(step: PlannedStep, group: number, concurrent: number, draft: Draft): void {
+  // The id leads back to the run, so that a request needs no search; its randomness is what nobody can guess.
+  const eventId = `${newId('whk', draft.context)}.${draft.state.key}`;
+  const outcome: WebhookOutcome = { eventId, webhookUrl: `${draft.context.publicUrl}/v2/webhooks/${eventId}` };
+  const { stepId, name, type } = step;
+  draft.recordPlanned({ stepId, name, type, out: JSON.stringify(outcome) }, { group, concurrent });
+}
+
+/** Takes on what is new of the plan. Throws Violation or PlanRefused. */
+export function plan(draft: Draft, planned: readonly PlannedStep[]): void {
+  const added = planned.filter((step) => step.stepId >= draft.known);
+  if (added.length > LIMITS.maxPlannedAtOnce) throw new Violation(`it plans more than ${LIMITS.maxPlannedAtOnce} steps at once`);
+  const group = draft.known;
+  for (const step of planned) {
+    if (step.stepId < group) {
+      const open = draft.task(step.stepId);
+      if (open && 'name' in open && open.name !== step.name) {
+        throw new Violation(`it plans step ${step.stepId} as "${step.name}", planned before as "${open.name}"`);
+      }
+      continue;
+    }
+    if (step.stepId !== draft.known) throw new Violation(`it plans step ${step.stepId}, but the next new step is ${draft.known}`);
+    const task = taskOf(step, group, added.length, draft);
+    if (task === null) createWebhook(step, group, added.length, draft);
+    else {
+      draft.putTask(task);
+      if (task.kind === 'wait') takeKeptEvent(draft, task);
+    }
+  }
+}

@@ -1,0 +1,122 @@
+/**
+ * The open tasks of a run, by slot, in the order of the slots. Immutable for
+ * whoever reads it; a decision changes a copy that shares all it does not
+ * touch, so that one step of ten thousand parallel ones costs no more than one
+ * of ten.
+ */
+import type { Task } from './run.js';
+
+const CHUNK_SLOTS = 32;
+/** The lowest slot there is: that of the failure callback. */
+const FIRST_SLOT = -1;
+
+interface Chunk {
+  readonly owner: object;
+  readonly tasks: (Task | undefined)[];
+  count: number;
+}
+
+const chunkOf = (slot: number): number => Math.floor((slot - FIRST_SLOT) / CHUNK_SLOTS);
+const placeOf = (slot: number): number => (slot - FIRST_SLOT) % CHUNK_SLOTS;
+
+export class TaskTable implements ReadonlyMap<number, Task> {
+  private chunks: (Chunk | undefined)[];
+  private count: number;
+  /** Chunks that this table may change are its own. */
+  private readonly owner = {};
+  private shared = false;
+
+  private constructor(chunks: (Chunk | undefined)[], count: number) {
+    this.chunks = chunks;
+    this.count = count;
+  }
+
+  /** A table of its own with these tasks; it shares all that it does not change when they are a table already. */
+  static from(tasks: ReadonlyMap<number, Task>): TaskTable {
+    if (tasks instanceof TaskTable) {
+      const copy = new TaskTable(tasks.chunks, tasks.count);
+      copy.shared = true;
+      return copy;
+    }
+    const table = new TaskTable([], 0);
+    for (const task of tasks.values()) table.put(task);
+    return table;
+  }
+
+  get size(): number {
+    return this.count;
+  }
+
+  get(slot: number): Task | undefined {
+    return slot < FIRST_SLOT ? undefined : this.chunks[chunkOf(slot)]?.tasks[placeOf(slot)];
+  }
+
+  has(slot: number): boolean {
+    return this.get(slot) !== undefined;
+  }
+
+  /** Inserts the task, or replaces the one in its slot. */
+  put(task: Task): void {
+    const chunk = this.ownChunk(chunkOf(task.slot));
+    const place = placeOf(task.slot);
+    if (chunk.tasks[place] === undefined) {
+      chunk.count++;
+      this.count++;
+    }
+    chunk.tasks[place] = task;
+  }
+
+  /** False when there was none. */
+  delete(slot: number): boolean {
+    if (!this.has(slot)) return false;
+    const index = chunkOf(slot);
+    const chunk = this.ownChunk(index);
+    chunk.tasks[placeOf(slot)] = undefined;
+    chunk.count--;
+    this.count--;
+    if (chunk.count === 0) this.chunks[index] = undefined;
+    return true;
+  }
+
+  clear(): void {
+    this.chunks = [];
+    this.shared = false;
+    this.count = 0;
+  }
+
+  *values(): MapIterator<Task> {
+    for (const chunk of this.chunks) {
+      if (!chunk) continue;
+      // A chunk may be replaced while it is read: what is read is as it was.
+      for (const task of chunk.tasks) if (task) yield task;
+    }
+  }
+
+  *keys(): MapIterator<number> {
+    for (const { slot } of this.values()) yield slot;
+  }
+
+  *entries(): MapIterator<[number, Task]> {
+    for (const task of this.values()) yield [task.slot, task];
+  }
+
+  [Symbol.iterator](): MapIterator<[number, Task]> {
+    return this.entries();
+  }
+
+  forEach(call: (task: Task, slot: number, map: ReadonlyMap<number, Task>) => void): void {
+    for (const task of this.values()) call(task, task.slot, this);
+  }
+
+  private ownChunk(index: number): Chunk {
+    if (this.shared) {
+      this.chunks = [...this.chunks];
+      this.shared = false;
+    }
+    const known = this.chunks[index];
+    if (known?.owner === this.owner) return known;
+    const own: Chunk = { owner: this.owner, tasks: known ? [...known.tasks] : [], count: known?.count ?? 0 };
+    this.chunks[index] = own;
+    return own;
+  }
+}

@@ -1,0 +1,138 @@
+/** Tells failure callbacks and failure functions how a run failed, until they have taken it or it is given up. */
+import { FAILURE_FUNCTION_HEADER, type FailureNotice } from '@everstep/sdk/protocol';
+import { LIMITS } from '../config/limits.js';
+import { type CallbackTask, cancelCallback, decideCallback, retryCallback } from '../engine/callback.js';
+import type { DecisionContext } from '../engine/ids.js';
+import { CALLBACK_SLOT, type DeliveryFailure, type Run, type Task } from '../engine/run.js';
+import type { MessageSender } from '../ports/message-sender.js';
+import type { DeadLetterRecord, Store } from '../ports/store.js';
+import type { Decisions } from './decisions.js';
+import { messageFailureOf } from './message-outcome.js';
+import type { CallbackOutcome } from './workflow-service.js';
+
+export interface CallbacksOptions {
+  readonly store: Store;
+  readonly sender: MessageSender;
+  readonly decisions: Decisions;
+  readonly context: () => DecisionContext;
+  /** The message of this run is due at this time. */
+  readonly expect: (run: Run, task: CallbackTask) => void;
+}
+
+/** Where the message goes. */
+export const callbackUrlOf = (run: Pick<Run, 'settings' | 'workflowUrl'>): string =>
+  run.settings.failureCallback?.url ?? run.workflowUrl;
+
+export const openCallback = (tasks: ReadonlyMap<number, Task>): CallbackTask | null => {
+  const task = tasks.get(CALLBACK_SLOT);
+  return task?.kind === 'callback' ? task : null;
+};
+
+const base64 = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
+
+function noticeOf(run: Run, task: CallbackTask, letter: DeadLetterRecord): FailureNotice {
+  const { payload } = letter;
+  return {
+    status: letter.responseStatus ?? 0,
+    header: letter.responseHeaders,
+    body: base64(letter.responseBody),
+    error: letter.error,
+    retried: task.retried,
+    maxRetries: run.settings.maxRetries,
+    sourceMessageId: `msg_${run.key}`,
+    url: run.workflowUrl,
+    method: 'POST',
+    sourceHeader: Object.fromEntries(
+      Object.entries({
+        ...(payload.contentType === null ? {} : { 'content-type': payload.contentType }),
+        ...payload.forwardHeaders,
+      }).map(([name, value]) => [name, [value]]),
+    ),
+    sourceBody: base64(payload.body),
+    workflowRunId: run.workflowRunId,
+    workflowCreatedAt: run.createdAt,
+    dlqId: letter.dlqId,
+    createdAt: letter.createdAt,
+  };
+}
+
+export class Callbacks {
+  private readonly options: CallbacksOptions;
+
+  constructor(options: CallbacksOptions) {
+    this.options = options;
+  }
+
+  /** One attempt; what went wrong with the delivery, or null. `given-up`: nothing came of it, and it stays due. */
+  async deliver(runKey: string, signal: AbortSignal): Promise<DeliveryFailure | null | 'given-up'> {
+    const { store, sender, decisions, context, expect } = this.options;
+    const run = await store.loadRun({ runKey });
+    const task = run && openCallback(run.tasks);
+    if (!run || !task || task.dueAt === null || task.dueAt > context().now) return 'given-up';
+    const letter = await store.findDeadLetter({ instanceId: run.instanceId, dlqId: task.dlqId });
+    if (!letter) return 'given-up';
+    const { failureCallback, deliveryTimeoutMs } = run.settings;
+    const answer = await sender.send(
+      {
+        instanceId: run.instanceId,
+        dialect: run.dialect,
+        method: 'POST',
+        url: callbackUrlOf(run),
+        headers: { ...(failureCallback?.headers ?? letter.payload.forwardHeaders), 'content-type': 'application/json' },
+        serviceHeaders: {
+          'Workflow-RunId': run.workflowRunId,
+          'Workflow-Url': run.workflowUrl,
+          'Message-Id': task.messageId,
+          Retried: String(task.retried),
+          ...(failureCallback === null ? { [FAILURE_FUNCTION_HEADER]: 'true' } : {}),
+        },
+        body: Buffer.from(JSON.stringify(noticeOf(run, task, letter))),
+        timeoutMs: deliveryTimeoutMs,
+        maxAnswerBytes: LIMITS.maxReplyBytes,
+        signed: true,
+      },
+      signal,
+    );
+    if (signal.aborted) return 'given-up';
+    const failure = messageFailureOf(answer, context().now);
+    const { unit, next } = decideCallback(run, task, failure, context());
+    const result = await decisions.commit(unit);
+    if (result.kind === 'applied' && next) expect(run, next);
+    return failure;
+  }
+
+  async retry(instanceId: string, dlqId: string): Promise<CallbackOutcome> {
+    const found = await this.find(instanceId, dlqId);
+    if (!found) return { kind: 'not-found' };
+    const { run, task } = found;
+    if (task) return { kind: 'not-possible', why: 'the failure callback is in progress' };
+    if (run.settings.failureCallback === null && !run.failureFunction) {
+      return { kind: 'not-possible', why: 'the run has neither a failure callback nor a failure function' };
+    }
+    const { unit, next } = retryCallback(run, dlqId, this.options.context());
+    const result = await this.options.decisions.commit(unit);
+    if (result.kind !== 'applied') return { kind: 'not-found' };
+    this.options.expect(run, next);
+    return { kind: 'done' };
+  }
+
+  async cancel(instanceId: string, dlqId: string): Promise<CallbackOutcome> {
+    const found = await this.find(instanceId, dlqId);
+    if (!found) return { kind: 'not-found' };
+    const { run, task } = found;
+    const nothing = { kind: 'not-possible', why: 'no failure callback is in progress' } as const;
+    if (!task) return nothing;
+    const result = await this.options.decisions.commit(cancelCallback(run, task));
+    return result.kind === 'applied' ? { kind: 'done' } : nothing;
+  }
+
+  private async find(
+    instanceId: string,
+    dlqId: string,
+  ): Promise<{ readonly run: Run; readonly task: CallbackTask | null } | null> {
+    const { store } = this.options;
+    const letter = await store.findDeadLetter({ instanceId, dlqId });
+    const run = letter && (await store.loadRun({ runKey: letter.runKey }));
+    return run && { run, task: openCallback(run.tasks) };
+  }
+}

@@ -1,0 +1,140 @@
+/** Events: who waits for one is notified, each exactly once; what comes early for a run is kept for it. */
+import type { EventContent, NotifyOutcome as NotifyStepOutcome } from '@everstep/sdk/protocol';
+import { LIMITS } from '../config/limits.js';
+import type { Decision } from '../engine/decision.js';
+import type { DecisionContext } from '../engine/ids.js';
+import { newKey } from '../engine/ids.js';
+import { ADVANCE_SLOT, type Run, type Task } from '../engine/run.js';
+import type { Store, WaiterRecord } from '../ports/store.js';
+import type { Decisions } from './decisions.js';
+import type { CachedRun } from './run-cache.js';
+import type { Notified, NotifyOutcome } from './workflow-service.js';
+
+const PAGE = 500;
+
+export interface EventsOptions {
+  readonly store: Store;
+  readonly decisions: Decisions;
+  readonly context: () => DecisionContext;
+}
+
+interface NotifyCommand {
+  readonly instanceId: string;
+  readonly eventId: string;
+  readonly workflowRunId: string | null;
+  readonly content: EventContent;
+}
+
+/** What the run owes to having been notified: the message that moves its code on. */
+const messageOf = (decision: Decision): string | undefined => decision.run.tasks.get(ADVANCE_SLOT)?.messageId;
+
+function waiterOf(run: Run, task: Extract<Task, { kind: 'wait' }>): WaiterRecord {
+  return {
+    runKey: run.key,
+    slot: task.slot,
+    workflowRunId: run.workflowRunId,
+    workflowCreatedAt: run.createdAt,
+    workflowUrl: run.workflowUrl,
+    dialect: run.dialect,
+    stepName: task.name,
+    deadlineAt: task.deadlineAt,
+    since: task.createdAt,
+  };
+}
+
+export class Events {
+  private readonly options: EventsOptions;
+
+  constructor(options: EventsOptions) {
+    this.options = options;
+  }
+
+  async notify(command: NotifyCommand): Promise<NotifyOutcome> {
+    if (command.workflowRunId === null) return { kind: 'notified', notified: await this.notifyAll(command) };
+    const { instanceId, workflowRunId } = command;
+    const run = await this.options.store.findRun({ instanceId, workflowRunId });
+    if (!run) return { kind: 'run-not-found' };
+    return this.receive(run.key, command.eventId, command.content);
+  }
+
+  /** A request that came to a webhook is an event for the run that made it, or for what a resume made of that. */
+  async callWebhook(eventId: string, content: EventContent): Promise<'taken' | 'not-found' | 'too-many-kept'> {
+    const { store } = this.options;
+    let runKey = eventId.slice(eventId.indexOf('.') + 1);
+    if (!(await store.hasWebhook({ runKey, eventId }))) return 'not-found';
+    for (;;) {
+      const became = (await store.runRecord({ runKey }))?.became;
+      if (became?.kind !== 'resume') break;
+      runKey = became.runKey;
+    }
+    const outcome = await this.receive(runKey, eventId, content);
+    switch (outcome.kind) {
+      case 'notified':
+      case 'kept':
+        return 'taken';
+      case 'too-many-kept':
+        return 'too-many-kept';
+      default:
+        return 'not-found';
+    }
+  }
+
+  /** Carries out a notify step. What was notified before a crash in between is not notified again, as it waits no more. */
+  async carryOut(entry: CachedRun, task: Extract<Task, { kind: 'notify' }>): Promise<void> {
+    const { instanceId } = entry.run;
+    const { slot, messageId, eventId, workflowRunId, content } = task;
+    const result = await this.notify({ instanceId, eventId, workflowRunId, content });
+    const notified = result.kind === 'notified' ? result.notified : [];
+    const outcome: NotifyStepOutcome = {
+      notified: notified.map(({ waiter, messageId }) => ({
+        messageId,
+        workflowRunId: waiter.workflowRunId,
+        workflowUrl: waiter.workflowUrl,
+      })),
+      kept: result.kind === 'kept',
+    };
+    await this.options.decisions.decideOn(entry.run.key, { kind: 'notify-done', slot, messageId, outcome });
+  }
+
+  private async notifyAll({ instanceId, eventId, content }: NotifyCommand): Promise<readonly Notified[]> {
+    const { store, decisions } = this.options;
+    const notified: Notified[] = [];
+    let after: WaiterRecord | null = null;
+    for (;;) {
+      const page: readonly WaiterRecord[] = await store.listWaiters({ instanceId, eventId, after, limit: PAGE });
+      const decided = await Promise.all(
+        page.map(async (waiter) => {
+          const event = { kind: 'notified', slot: waiter.slot, eventId, content } as const;
+          return { waiter, decision: await decisions.decideOn(waiter.runKey, event) };
+        }),
+      );
+      for (const { waiter, decision } of decided) {
+        if (decision) notified.push({ waiter, messageId: messageOf(decision) ?? waiter.runKey });
+      }
+      after = page.at(-1) ?? null;
+      if (page.length < PAGE) return notified;
+    }
+  }
+
+  private async receive(runKey: string, eventId: string, content: EventContent): Promise<NotifyOutcome> {
+    const { decisions, context, store } = this.options;
+    const now = context();
+    const event = { eventKey: `evt_${newKey(now)}`, eventId, content, receivedAt: now.now };
+    const waiting: WaiterRecord[] = [];
+    const decision = await decisions.decideOn(runKey, { kind: 'event-received', event }, (run) => {
+      for (const task of run.tasks.values()) {
+        if (task.kind === 'wait' && task.dueAt !== null && task.eventIds.includes(eventId)) waiting.push(waiterOf(run, task));
+      }
+    });
+    if (decision) {
+      if (waiting.length === 0) return { kind: 'kept', messageId: event.eventKey };
+      const messageId = messageOf(decision) ?? event.eventKey;
+      return { kind: 'notified', notified: waiting.map((waiter) => ({ waiter, messageId })) };
+    }
+    const run = await store.loadRun({ runKey });
+    if (!run) return { kind: 'run-not-found' };
+    return run.status === 'active' && run.keptEvents.length >= LIMITS.maxKeptEvents
+      ? { kind: 'too-many-kept' }
+      : { kind: 'run-not-active' };
+  }
+}

@@ -1,0 +1,94 @@
+/** Why a run is where it is: for each thing it owes, what has to come true before it goes on. */
+import { CALLBACK_SLOT, type FailedAttempt, type RunSettings, type Task } from '../engine/run.js';
+import type { RunHistory, Store } from '../ports/store.js';
+import type { Ticket } from './gates/delivery-gates.js';
+import type { ExplainedTask, Explanation, WaitReason } from './workflow-service.js';
+
+/** What the driver knows of a task that the store does not. */
+export interface LiveState {
+  /** What holds it back at the gates; empty when nothing does. */
+  reasons(ticket: Ticket): readonly WaitReason[];
+  isInFlight(ticket: Ticket): boolean;
+}
+
+interface Question {
+  readonly store: Store;
+  readonly live: LiveState;
+  /** Unix ms. */
+  readonly now: number;
+}
+
+function urlOf(task: Task, history: RunHistory): string {
+  const { workflowUrl, settings } = history.run;
+  if (task.kind === 'call') return task.call.url;
+  return task.kind === 'callback' ? (settings.failureCallback?.url ?? workflowUrl) : workflowUrl;
+}
+
+const maxRetriesOf = (task: Task, settings: RunSettings): number =>
+  task.kind === 'call' ? (task.call.retries ?? 0) : settings.maxRetries;
+
+/** Of a task that is delivered to somebody. */
+function deliveryReasons(
+  task: Extract<Task, { readonly retried: number }>,
+  dueAt: number,
+  history: RunHistory,
+  { live, now }: Question,
+): readonly WaitReason[] {
+  const ticket = { runKey: history.run.key, slot: task.slot };
+  const reasons: WaitReason[] = [];
+  if (task.retried > 0) {
+    const last = history.attempts.findLast(({ messageId }: FailedAttempt) => messageId === task.messageId);
+    reasons.push({
+      kind: 'retry',
+      retry: task.retried,
+      maxRetries: maxRetriesOf(task, history.run.settings),
+      at: dueAt,
+      error: last?.message ?? null,
+    });
+  } else if (dueAt > now) reasons.push({ kind: 'not-before', at: dueAt });
+  if (dueAt > now) return reasons;
+  if (live.isInFlight(ticket)) return [...reasons, { kind: 'in-flight', url: urlOf(task, history) }];
+  const held = live.reasons(ticket);
+  return [...reasons, ...(held.length > 0 ? held : [{ kind: 'queued' } as const])];
+}
+
+function reasonsOf(task: Task, history: RunHistory, question: Question): readonly WaitReason[] {
+  if (task.kind === 'invoke') {
+    const { childWorkflowRunId, childCreatedAt } = task;
+    return [{ kind: 'waiting-for-run', workflowRunId: childWorkflowRunId, workflowCreatedAt: childCreatedAt }];
+  }
+  if (task.dueAt === null) return [];
+  switch (task.kind) {
+    case 'sleep':
+      return [{ kind: 'sleeping', until: task.wakeAt }];
+    case 'wait':
+      return [{ kind: 'waiting-for-event', eventIds: task.eventIds, until: task.deadlineAt }];
+    case 'notify':
+      return [{ kind: 'queued' }];
+    default:
+      return deliveryReasons(task, task.dueAt, history, question);
+  }
+}
+
+const STEP_TYPES = { step: 'Run', call: 'Call', notify: 'Notify', invoke: 'Invoke' } as const;
+
+function explainTask(task: Task, history: RunHistory, question: Question): ExplainedTask {
+  const reasons = reasonsOf(task, history, question);
+  if (task.kind === 'advance') return { what: 'workflow', reasons };
+  if (task.kind === 'callback') return { what: 'failure-callback', reasons };
+  const stepType = task.kind === 'sleep' || task.kind === 'wait' ? task.stepType : STEP_TYPES[task.kind];
+  return { what: 'step', stepId: task.slot, stepName: task.name, stepType, reasons };
+}
+
+export async function explainRun(
+  question: Question,
+  query: { readonly instanceId: string; readonly workflowRunId: string; readonly createdAt?: number },
+): Promise<Explanation | null> {
+  const run = await question.store.findRun(query);
+  const history = run && (await question.store.runHistory({ runKey: run.key }));
+  if (!history) return null;
+  const active = history.run.status === 'active';
+  // What a run that has ended left open is owed to nobody, but for the message about its failure.
+  const owed = history.tasks.filter(({ slot, dueAt }) => active || (slot === CALLBACK_SLOT && dueAt !== null));
+  return { run: history.run, tasks: owed.map((task) => explainTask(task, history, question)) };
+}

@@ -1,0 +1,134 @@
+/**
+ * Runs that steps invoke. The task of the step is due until its run is made,
+ * then waits without a due time, and is due again from the decision that ends
+ * that run: so a crash at any point leaves it where a scan finds it.
+ */
+import type { InvokeOutcome, InvokeSpec } from '@everstep/sdk/protocol';
+import { LIMITS } from '../config/limits.js';
+import type { DecisionContext } from '../engine/ids.js';
+import type { Run, RunPayload, Task } from '../engine/run.js';
+import { type StartCommand, startRun } from '../engine/start.js';
+import type { RunRecord, Store } from '../ports/store.js';
+import type { Decisions } from './decisions.js';
+import { decodeBody } from './encoded-body.js';
+import type { CachedRun } from './run-cache.js';
+
+type InvokeTask = Extract<Task, { kind: 'invoke' }>;
+
+export interface InvocationsOptions {
+  readonly store: Store;
+  readonly decisions: Decisions;
+  readonly context: () => DecisionContext;
+  /** A run was made durable: drive it. */
+  readonly begin: (run: Run, payload: RunPayload) => void;
+}
+
+function payloadOf(spec: InvokeSpec): RunPayload {
+  return {
+    body: spec.body ? decodeBody(spec.body) : new Uint8Array(),
+    contentType: spec.contentType ?? null,
+    forwardHeaders: spec.headers,
+  };
+}
+
+function commandOf(parent: Run, task: InvokeTask, spec: InvokeSpec): StartCommand {
+  return {
+    instanceId: parent.instanceId,
+    dialect: parent.dialect,
+    workflowUrl: spec.workflowUrl,
+    payload: payloadOf(spec),
+    settings: {
+      maxRetries: spec.retries ?? LIMITS.defaultRetries,
+      retryDelay: spec.retryDelay ?? null,
+      deliveryTimeoutMs: spec.timeoutMs ?? LIMITS.defaultDeliveryTimeoutMs,
+      labels: spec.labels ?? [],
+      flowControl: spec.flowControl ?? null,
+      failureCallback: null,
+      // What must not be shown of a run must not be shown of what it calls with it.
+      ...(parent.settings.redact ? { redact: parent.settings.redact } : {}),
+    },
+    callerIp: parent.callerIp,
+    workflowRunId: spec.workflowRunId ?? null,
+    notBefore: null,
+    deduplicationId: null,
+    key: task.childRunKey,
+    origin: {
+      kind: 'invoke',
+      runKey: parent.key,
+      workflowRunId: parent.workflowRunId,
+      workflowCreatedAt: parent.createdAt,
+      stepId: task.slot,
+      stepName: task.name,
+      depth: parent.origin?.kind === 'invoke' ? parent.origin.depth + 1 : 1,
+    },
+  };
+}
+
+function outcomeOf(child: RunRecord): InvokeOutcome | null {
+  const of = { workflowRunId: child.workflowRunId, workflowCreatedAt: child.createdAt };
+  switch (child.status) {
+    case 'succeeded':
+      return { ...of, state: 'succeeded', ...(child.result === null ? {} : { result: child.result }) };
+    case 'failed':
+      return { ...of, state: 'failed', error: child.error ?? 'the run failed' };
+    case 'canceled':
+      return { ...of, state: 'canceled' };
+    case 'active':
+      return null;
+  }
+}
+
+export class Invocations {
+  private readonly options: InvocationsOptions;
+
+  constructor(options: InvocationsOptions) {
+    this.options = options;
+  }
+
+  /** The task is due: makes its run, or records how that ended. */
+  async take(entry: CachedRun, task: InvokeTask): Promise<void> {
+    const { store } = this.options;
+    const child = await store.runRecord({ runKey: task.childRunKey });
+    if (!child && task.invoke !== null) return this.start(entry, task, task.invoke);
+    const outcome = child ? outcomeOf(child) : this.failed(task, 'the invoked run was removed before its end was recorded');
+    // While it is active there is nothing to do: the decision that ends it comes back here.
+    if (outcome) await this.end(entry.run.key, task, outcome);
+  }
+
+  /** A run that somebody invoked has ended. */
+  async childEnded(childRunKey: string, load: (runKey: string) => Promise<CachedRun | null> | CachedRun): Promise<void> {
+    const invoker = await this.options.store.invokerOf({ childRunKey });
+    const entry = invoker && (await load(invoker.runKey));
+    const task = entry?.run.tasks.get(invoker?.slot ?? 0);
+    if (entry && task?.kind === 'invoke') await this.take(entry, task);
+  }
+
+  private async start(entry: CachedRun, task: InvokeTask, spec: InvokeSpec): Promise<void> {
+    const { decisions, context, begin } = this.options;
+    const parent = entry.run;
+    const command = commandOf(parent, task, spec);
+    const { run, unit } = startRun(command, context());
+    const open = { kind: 'task-open', runKey: parent.key, slot: task.slot, messageId: task.messageId } as const;
+    const result = await decisions.commit({ ...unit, guards: [open, ...unit.guards] });
+    if (result.kind === 'run-id-taken') {
+      const message = `a run with the id ${task.childWorkflowRunId} is active already`;
+      await this.end(parent.key, task, this.failed(task, message));
+    }
+    if (result.kind !== 'applied') return;
+    const { slot, messageId } = task;
+    try {
+      // Before the child is delivered: what its end writes on this task must not be written over.
+      await decisions.decideOn(parent.key, { kind: 'invoke-started', slot, messageId, createdAt: run.createdAt });
+    } finally {
+      begin(run, command.payload);
+    }
+  }
+
+  private failed(task: InvokeTask, error: string): InvokeOutcome {
+    return { workflowRunId: task.childWorkflowRunId, workflowCreatedAt: task.childCreatedAt, state: 'failed', error };
+  }
+
+  private async end(runKey: string, { slot, messageId }: InvokeTask, outcome: InvokeOutcome): Promise<void> {
+    await this.options.decisions.decideOn(runKey, { kind: 'invoke-ended', slot, messageId, outcome });
+  }
+}

@@ -1,0 +1,48 @@
+/** Carries the request of a call step to where it goes, and its answer to the engine. */
+import { LIMITS } from '../config/limits.js';
+import type { RunEvent } from '../engine/decide.js';
+import type { Task } from '../engine/run.js';
+import type { MessageAnswer, MessageSender } from '../ports/message-sender.js';
+import { decodeBody, encodeBody } from './encoded-body.js';
+import { messageFailureOf } from './message-outcome.js';
+import type { CachedRun } from './run-cache.js';
+
+/** Null when it was given up. */
+export async function makeCall(
+  sender: MessageSender,
+  entry: CachedRun,
+  task: Extract<Task, { kind: 'call' }>,
+  now: () => number,
+): Promise<RunEvent | null> {
+  entry.control ??= new AbortController();
+  const { signal } = entry.control;
+  const { instanceId, dialect } = entry.durable;
+  const { call } = task;
+  entry.deliveries++;
+  let answer: MessageAnswer;
+  try {
+    answer = await sender.send(
+      {
+        instanceId,
+        dialect,
+        method: call.method,
+        url: call.url,
+        headers: call.headers,
+        body: call.body ? decodeBody(call.body) : null,
+        timeoutMs: call.timeoutMs ?? LIMITS.defaultDeliveryTimeoutMs,
+        maxAnswerBytes: LIMITS.maxCallAnswerBytes,
+        // It goes to whomever the workflow names: our signature is for the user's own endpoints.
+        signed: false,
+      },
+      signal,
+    );
+  } finally {
+    entry.deliveries--;
+  }
+  if (signal.aborted) return null;
+  const attempt = { slot: task.slot, messageId: task.messageId, retried: task.retried };
+  const failure = messageFailureOf(answer, now());
+  const answered =
+    answer.kind === 'answered' ? { status: answer.status, headers: answer.headers, body: encodeBody(answer.body) } : null;
+  return { kind: 'call-answered', attempt, answer: answered, failure };
+}

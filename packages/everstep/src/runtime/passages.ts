@@ -1,0 +1,50 @@
+/** What a delivery has to pass on its way, and what its outcome says of the destination. */
+import type { RunEvent } from '../engine/decide.js';
+import type { DeliveryFailure } from '../engine/run.js';
+import type { DeliveryResult } from './gates/delivery-gates.js';
+
+const MAX_KNOWN_ORIGINS = 1_000;
+/** By URL: few, and each is asked for again and again. */
+const origins = new Map<string, string>();
+
+/** Scheme, host and port of a URL, in their normal form: `HTTP://App.test:80/x` is at `http://app.test`. */
+export function originOf(url: string): string {
+  const known = origins.get(url);
+  if (known !== undefined) return known;
+  const origin = URL.canParse(url) ? new URL(url).origin : url;
+  if (origins.size >= MAX_KNOWN_ORIGINS) origins.clear();
+  origins.set(url, origin);
+  return origin;
+}
+
+const DELIVERED: DeliveryResult = { kind: 'delivered' };
+const NOT_MADE: DeliveryResult = { kind: 'not-made' };
+
+/** Whether the destination itself is in trouble, as far as a failed attempt shows: a step that fails is not. */
+export function resultOfFailure(failure: DeliveryFailure | null | 'given-up'): DeliveryResult {
+  if (failure === 'given-up') return NOT_MADE;
+  if (failure === null) return DELIVERED;
+  switch (failure.cause) {
+    case 'network':
+    case 'timeout':
+      return { kind: 'failed', error: failure.message };
+    case 'http': {
+      const status = failure.status ?? 0;
+      return status >= 500 || status === 429 ? { kind: 'failed', error: failure.message } : DELIVERED;
+    }
+    default:
+      return DELIVERED;
+  }
+}
+
+export function resultOfEvent(event: RunEvent | null): DeliveryResult {
+  switch (event?.kind) {
+    case undefined:
+      return NOT_MADE;
+    case 'attempt-failed':
+    case 'call-answered':
+      return resultOfFailure(event.failure);
+    default:
+      return DELIVERED;
+  }
+}

@@ -1,0 +1,186 @@
+/** Reads what an endpoint plans: each type of step with what the service needs to carry it out. */
+import type {
+  CallSpec,
+  EncodedBody,
+  EventContent,
+  FlowControlSpec,
+  InvokeSpec,
+  PlannedStep,
+  StepType,
+} from '@everstep/sdk/protocol';
+import { LIMITS } from '../config/limits.js';
+import { type Fields, fields, integer, list, milliseconds, optional, Problem, shown, text, word } from './frame-fields.js';
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+
+function body(value: unknown, where: string, most: number): EncodedBody {
+  const given = fields(value, where);
+  const { encoding } = given;
+  if (encoding !== 'utf8' && encoding !== 'base64')
+    throw new Problem(`${where}.encoding must be "utf8" or "base64", and is ${shown(encoding)}`);
+  const data = text(given.data, `${where}.data`);
+  const bytes = Buffer.byteLength(data, encoding);
+  if (bytes > most) throw new Problem(`${where} has ${bytes} bytes, over the limit of ${most}`);
+  return { encoding, data };
+}
+
+function httpUrl(value: unknown, where: string): string {
+  const url = word(value, where, LIMITS.maxCallUrlLength);
+  const parsed = URL.canParse(url) ? new URL(url) : null;
+  if (parsed?.protocol === 'http:' || parsed?.protocol === 'https:') return url;
+  throw new Problem(`${where} must be an http or https URL, and is ${shown(url)}`);
+}
+
+function headers(value: unknown, where: string): Readonly<Record<string, string>> {
+  if (value === undefined) return {};
+  const given = Object.entries(fields(value, where));
+  if (given.length > LIMITS.maxHeaderCount)
+    throw new Problem(`${where} has ${given.length} headers, over the limit of ${LIMITS.maxHeaderCount} (maxHeaderCount)`);
+  const read = Object.fromEntries(given.map(([name, text_]) => [name, text(text_, `${where}.${name}`)]));
+  const size = given.reduce((sum, [name]) => sum + name.length + (read[name]?.length ?? 0), 0);
+  if (size > LIMITS.maxHeaderBytes)
+    throw new Problem(`${where} has ${size} characters, over the limit of ${LIMITS.maxHeaderBytes} (maxHeaderBytes)`);
+  return read;
+}
+
+function flowControl(value: unknown, where: string): FlowControlSpec {
+  const given = fields(value, where);
+  const key = word(given.key, `${where}.key`, LIMITS.maxFlowControlKeyLength);
+  const parallelism = optional(given.parallelism, `${where}.parallelism`, (item, at) =>
+    integer(item, at, 1, LIMITS.maxParallelism),
+  );
+  const rate = optional(given.rate, `${where}.rate`, (item, at) => integer(item, at, 1, LIMITS.maxRate));
+  if (rate === undefined && given.periodMs !== undefined)
+    throw new Problem(`${where}.periodMs goes with ${where}.rate, which is missing`);
+  return {
+    key,
+    ...(parallelism === undefined ? {} : { parallelism }),
+    ...(rate === undefined
+      ? {}
+      : {
+          rate,
+          periodMs:
+            given.periodMs === undefined ? 1_000 : integer(given.periodMs, `${where}.periodMs`, 1_000, LIMITS.maxPeriodMs),
+        }),
+  };
+}
+
+/** Settings that calls and invocations share. */
+function deliverySettings(given: Fields, where: string) {
+  const retries = optional(given.retries, `${where}.retries`, (item, at) => integer(item, at, 0, LIMITS.maxRetries));
+  const retryDelay = optional(given.retryDelay, `${where}.retryDelay`, (item, at) =>
+    word(item, at, LIMITS.maxRetryExpressionLength),
+  );
+  const timeoutMs = optional(given.timeoutMs, `${where}.timeoutMs`, (item, at) =>
+    milliseconds(item, at, 1, LIMITS.maxDeliveryTimeoutMs),
+  );
+  const limits = optional(given.flowControl, `${where}.flowControl`, flowControl);
+  return {
+    ...(retries === undefined ? {} : { retries }),
+    ...(retryDelay === undefined ? {} : { retryDelay }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(limits ? { flowControl: limits } : {}),
+  };
+}
+
+function callSpec(value: unknown, where: string): CallSpec {
+  const given = fields(value, where);
+  const method = text(given.method, `${where}.method`);
+  if (!METHODS.includes(method))
+    throw new Problem(`${where}.method must be one of ${METHODS.join(', ')}, and is ${shown(method)}`);
+  const sent = optional(given.body, `${where}.body`, (item, at) => body(item, at, LIMITS.maxCallBodyBytes));
+  return {
+    url: httpUrl(given.url, `${where}.url`),
+    method,
+    headers: headers(given.headers, `${where}.headers`),
+    ...(sent ? { body: sent } : {}),
+    ...deliverySettings(given, where),
+  };
+}
+
+function labels(value: unknown, where: string): readonly string[] {
+  const given = list(value, where);
+  if (given.length > LIMITS.maxLabels)
+    throw new Problem(`${where} has ${given.length} labels, over the limit of ${LIMITS.maxLabels} (maxLabels)`);
+  return given.map((label, index) => word(label, `${where}[${index}]`, LIMITS.maxLabelLength));
+}
+
+function invokeSpec(value: unknown, where: string): InvokeSpec {
+  const given = fields(value, where);
+  const sent = optional(given.body, `${where}.body`, (item, at) => body(item, at, LIMITS.maxBodyBytes));
+  const contentType = optional(given.contentType, `${where}.contentType`, (item, at) => word(item, at, LIMITS.maxUrlLength));
+  const workflowRunId = optional(given.workflowRunId, `${where}.workflowRunId`, (item, at) =>
+    word(item, at, LIMITS.maxRunIdLength),
+  );
+  const named = optional(given.labels, `${where}.labels`, labels);
+  const forwarded = headers(given.headers, `${where}.headers`);
+  return {
+    workflowUrl: httpUrl(given.workflowUrl, `${where}.workflowUrl`),
+    headers: Object.fromEntries(Object.entries(forwarded).map(([name, text_]) => [name.toLowerCase(), text_])),
+    ...(sent ? { body: sent } : {}),
+    ...(contentType === undefined ? {} : { contentType }),
+    ...(workflowRunId === undefined ? {} : { workflowRunId }),
+    ...(named ? { labels: named } : {}),
+    ...deliverySettings(given, where),
+  };
+}
+
+const eventId = (value: unknown, where: string): string => word(value, where, LIMITS.maxEventIdLength);
+
+function eventIds(value: unknown, where: string): readonly string[] {
+  const given = list(value, where);
+  if (given.length === 0 || given.length > LIMITS.maxEventsPerWait)
+    throw new Problem(`${where} must name 1 to ${LIMITS.maxEventsPerWait} events (maxEventsPerWait), and names ${given.length}`);
+  return [...new Set(given.map((item, index) => eventId(item, `${where}[${index}]`)))];
+}
+
+function eventData(value: unknown, where: string): Extract<EventContent, { kind: 'data' }> {
+  const given = fields(value, where);
+  const contentType = optional(given.contentType, `${where}.contentType`, (item, at) => word(item, at, LIMITS.maxUrlLength));
+  return {
+    kind: 'data',
+    body: body(given.body, `${where}.body`, LIMITS.maxEventBytes),
+    ...(contentType === undefined ? {} : { contentType }),
+  };
+}
+
+/** `now` in Unix ms bounds how far away a wake time may be. */
+export function plannedStep(
+  { stepId, name, type }: { readonly stepId: number; readonly name: string; readonly type: StepType },
+  step: Fields,
+  where: string,
+  now: number,
+): PlannedStep {
+  const head = { stepId, name };
+  switch (type) {
+    case 'Run':
+    case 'CreateWebhook':
+      return { ...head, type };
+    case 'SleepFor':
+      return { ...head, type, sleepMs: milliseconds(step.sleepMs, `${where}.sleepMs`, 0, LIMITS.maxSleepMs) };
+    case 'SleepUntil': {
+      const most = now + LIMITS.maxSleepMs;
+      const wakeAt = milliseconds(step.wakeAt, `${where}.wakeAt`, Number.MIN_SAFE_INTEGER, most);
+      return { ...head, type, wakeAt: Math.max(0, wakeAt) };
+    }
+    case 'Wait':
+    case 'WaitForWebhook': {
+      const awaited = eventIds(step.eventIds, `${where}.eventIds`);
+      return {
+        ...head,
+        type,
+        eventIds: awaited,
+        timeoutMs: milliseconds(step.timeoutMs, `${where}.timeoutMs`, 0, LIMITS.maxWaitMs),
+      };
+    }
+    case 'Notify': {
+      const run = optional(step.workflowRunId, `${where}.workflowRunId`, (item, at) => word(item, at, LIMITS.maxRunIdLength));
+      const of = { eventId: eventId(step.eventId, `${where}.eventId`), content: eventData(step.content, `${where}.content`) };
+      return { ...head, type, ...of, ...(run === undefined ? {} : { workflowRunId: run }) };
+    }
+    case 'Call':
+      return { ...head, type, call: callSpec(step.call, `${where}.call`) };
+    case 'Invoke':
+      return { ...head, type, invoke: invokeSpec(step.invoke, `${where}.invoke`) };
+  }
+}
