@@ -6,9 +6,11 @@
  */
 import { PROTOCOL_HEADER, type StepReply } from '@everstep/sdk/protocol';
 import type { DeliveryFailure } from '../engine/run.js';
+import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
 import type { StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
 import type { SeededRandom } from './seeded-random.js';
 import type { SimulatedClock } from './simulated-clock.js';
+import { apiAnswer } from './workflows.js';
 
 export interface NetworkFaults {
   readonly loseRequest: number;
@@ -33,7 +35,7 @@ export interface App {
   }>;
 }
 
-export class FaultyCaller implements StepCaller {
+export class FaultyCaller implements StepCaller, MessageSender {
   /** Endpoint executions under way in real time; simulated time stands still meanwhile. */
   busy = 0;
   private readonly clock: SimulatedClock;
@@ -68,6 +70,18 @@ export class FaultyCaller implements StepCaller {
     return answer;
   }
 
+  /** The simulated API, on the same network. */
+  async send(message: Message, signal: AbortSignal): Promise<MessageAnswer> {
+    const { faults, random } = this;
+    await this.travel();
+    if (random.chance(faults.loseRequest)) return lost('the connection was refused', signal);
+    await this.travel();
+    if (random.chance(faults.loseResponse)) return lost('the connection was closed before the answer', signal);
+    const value = Number(new URL(message.url).pathname.slice(1));
+    const body = new TextEncoder().encode(JSON.stringify(apiAnswer(value)));
+    return { kind: 'answered', status: 200, headers: { 'content-type': ['application/json'] }, body };
+  }
+
   async close(): Promise<void> {}
 
   private travel(): Promise<void> {
@@ -94,9 +108,19 @@ export class FaultyCaller implements StepCaller {
 
 const blank = { responseHeaders: {}, responseBody: new Uint8Array(), status: null };
 
-function failure(cause: DeliveryFailure['cause'], message: string, signal: AbortSignal): StepAnswer {
-  return {
-    kind: 'failure',
-    failure: { ...blank, cause, message: signal.aborted ? 'given up' : message, retry: { kind: 'backoff' } },
-  };
-}
+const failed = (cause: DeliveryFailure['cause'], message: string, signal: AbortSignal): DeliveryFailure => ({
+  ...blank,
+  cause,
+  message: signal.aborted ? 'given up' : message,
+  retry: { kind: 'backoff' },
+});
+
+const failure = (cause: DeliveryFailure['cause'], message: string, signal: AbortSignal): StepAnswer => ({
+  kind: 'failure',
+  failure: failed(cause, message, signal),
+});
+
+const lost = (message: string, signal: AbortSignal): MessageAnswer => ({
+  kind: 'failure',
+  failure: failed('network', message, signal),
+});

@@ -61,6 +61,22 @@ function startApp(store: Store): App {
             await ctx.sleep(stepName, seconds);
             recordedBefore++;
           },
+          waitForEvent: async (stepName, eventId, seconds) => {
+            const outcome = await ctx.waitForEvent<number>(stepName, eventId, { timeout: seconds });
+            recordedBefore++;
+            return outcome.timeout ? null : outcome.eventData;
+          },
+          call: async (stepName, value) => {
+            const url = `http://api/${value}`;
+            const answer = await ctx.call<number>(stepName, { url, retries: 100, retryDelay: '1000' });
+            recordedBefore++;
+            return answer.body;
+          },
+          invoke: async (stepName, invoked) => {
+            const child = await ctx.invoke<unknown>(stepName, { workflowUrl: `http://app/${invoked}`, payload: ctx.payload });
+            recordedBefore++;
+            return child.state === 'succeeded' ? child.body : null;
+          },
         });
       }),
     ]),

@@ -5,6 +5,12 @@ export interface StepContext {
   readonly payload: { readonly seed: number };
   run(name: string, step: () => number | Promise<number>): Promise<number>;
   sleep(name: string, seconds: number): Promise<void>;
+  /** Data of the event, or null when the time was up. */
+  waitForEvent(name: string, eventId: string, seconds: number): Promise<number | null>;
+  /** What the simulated API answers to this number. */
+  call(name: string, value: number): Promise<number>;
+  /** Result of another workflow with the same payload; null when that run failed. */
+  invoke(name: string, workflow: string): Promise<unknown>;
 }
 
 export type SimulatedWorkflow = (ctx: StepContext) => Promise<unknown>;
@@ -50,9 +56,51 @@ const race: SimulatedWorkflow = async (ctx) => {
   return ctx.run('after', () => value + 1);
 };
 
+/** Nobody knows whether the event comes in time; World.check looks at which of the two it was. */
+const approval: SimulatedWorkflow = async (ctx) => {
+  const value = await ctx.run('before', () => mix(ctx.payload.seed, 5));
+  await Promise.all([ctx.waitForEvent('approval', approvalEvent(ctx.payload.seed), 5), ctx.run('beside', () => value)]);
+  return ctx.run('after', () => value + 2);
+};
+
+/** The event is sent to the run by name, mostly before it waits. */
+const letter: SimulatedWorkflow = async (ctx) => {
+  await ctx.sleep('nap', 1 + (ctx.payload.seed % 10));
+  const read = await ctx.waitForEvent('letter', LETTER_EVENT, 10_000_000);
+  return { read };
+};
+
+const caller: SimulatedWorkflow = async (ctx) => {
+  const values = await Promise.all([1, 2, 3].map((i) => ctx.call(`call ${i}`, mix(ctx.payload.seed, i))));
+  return { values };
+};
+
+/** Its result leaves out what it invoked, since that may fail for good; World.check looks at that. */
+const parent: SimulatedWorkflow = async (ctx) => {
+  const [, value] = await Promise.all([ctx.invoke('child', 'sequence'), ctx.run('beside', () => mix(ctx.payload.seed, 9))]);
+  await ctx.invoke('second child', 'nothing');
+  return { value };
+};
+
+export const LETTER_EVENT = 'letter for you';
+export const approvalEvent = (seed: number): string => `approval ${seed}`;
+/** What the simulated API makes of a number. */
+export const apiAnswer = (value: number): number => value * 2 + 1;
+
 const nothing: SimulatedWorkflow = async (ctx) => ({ seed: ctx.payload.seed });
 
-export const WORKFLOWS: Readonly<Record<string, SimulatedWorkflow>> = { sequence, fan, branches, naps, race, nothing };
+export const WORKFLOWS: Readonly<Record<string, SimulatedWorkflow>> = {
+  sequence,
+  fan,
+  branches,
+  naps,
+  race,
+  approval,
+  letter,
+  caller,
+  parent,
+  nothing,
+};
 
 /** What the workflow returns when nothing ever fails. */
 export function expectedResult(name: string, payload: { readonly seed: number }): Promise<unknown> {
@@ -62,5 +110,8 @@ export function expectedResult(name: string, payload: { readonly seed: number })
     payload,
     run: async (_name, step) => step(),
     sleep: (stepName) => (stepName === 'slow' ? new Promise<never>(() => {}) : Promise.resolve()),
+    waitForEvent: async () => payload.seed,
+    call: async (_name, value) => apiAnswer(value),
+    invoke: (_name, invoked) => expectedResult(invoked, payload),
   });
 }

@@ -4,6 +4,7 @@
  * forgets. Everything that happens follows from the seed.
  */
 import assert from 'node:assert/strict';
+import type { EventContent, InvokeOutcome } from '@everstep/sdk/protocol';
 import type { RunSettings } from '../engine/run.js';
 import type { Log } from '../ports/log.js';
 import type { DeadLetterRecord, RunRecord, Store } from '../ports/store.js';
@@ -12,7 +13,7 @@ import { type App, FaultyCaller, type NetworkFaults } from './faulty-caller.js';
 import { faultyStore, type StoreFaults } from './faulty-store.js';
 import { SeededRandom } from './seeded-random.js';
 import { SimulatedClock } from './simulated-clock.js';
-import { expectedResult } from './workflows.js';
+import { approvalEvent, expectedResult, LETTER_EVENT } from './workflows.js';
 
 const START_MS = 1_800_000_000_000;
 const INSTANCE = 'qi_simulated';
@@ -52,12 +53,22 @@ interface Order {
   acknowledged: boolean;
 }
 
+const numberEvent = (value: number): EventContent => ({
+  kind: 'data',
+  body: { encoding: 'utf8', data: String(value) },
+  contentType: 'application/json',
+});
+
 const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
 export class World {
   readonly clock = new SimulatedClock(START_MS);
   readonly random: SeededRandom;
   crashes = 0;
+  /** How often the notification of a waiting run was reported, by run key. */
+  private readonly told = new Map<string, number>();
+  /** Notifications whose outcome nobody was told. */
+  private unanswered = 0;
   recovered = 0;
   private faults: WorldFaults;
   private readonly store: Store;
@@ -83,9 +94,13 @@ export class World {
       runtime: createRuntime({
         store: faultyStore(this.store, this.random, this.faults.store, () => life.dead),
         clock: this.clock,
+        // Sweeps would only make time pass in small steps.
+        upkeepClock: { now: () => this.clock.now(), setTimer: () => () => {}, endOfTurn: (fire) => this.clock.endOfTurn(fire) },
         random: this.random,
         stepCaller: caller,
+        messageSender: caller,
         log: quiet,
+        publicUrl: () => 'http://everstep',
       }),
     };
     void life.runtime.start();
@@ -149,6 +164,76 @@ export class World {
         );
     };
     this.clock.setTimer(this.clock.now() + afterMs, attempt);
+    if (workflow === 'approval')
+      this.clock.setTimer(this.clock.now() + afterMs + this.random.below(10_000), () => this.approve(order.seed));
+    if (workflow === 'letter')
+      this.clock.setTimer(this.clock.now() + afterMs + this.random.below(10_000), () => this.writeTo(order));
+  }
+
+  /** Notifies an event once, at about the time at which the wait for it ends. */
+  private approve(seed: number): void {
+    const event = { instanceId: INSTANCE, eventId: approvalEvent(seed), workflowRunId: null, content: numberEvent(seed) };
+    this.life.runtime.notify(event).then(
+      (outcome) => {
+        if (outcome.kind !== 'notified') return;
+        for (const { waiter } of outcome.notified) this.told.set(waiter.runKey, (this.told.get(waiter.runKey) ?? 0) + 1);
+      },
+      () => {
+        this.unanswered++;
+      },
+    );
+  }
+
+  /** Sends an event to a run by name, ever more seldom, until the run has ended well. One that was made anew needs it anew. */
+  private writeTo(order: Order, againMs = 20_000): void {
+    const cancel = this.clock.setTimer(this.clock.now() + againMs, () => this.writeTo(order, againMs * 2));
+    const { id, seed } = order;
+    const send = async (): Promise<void> => {
+      const run = await this.currentRun(id);
+      if (run?.status === 'succeeded') return cancel();
+      const workflowRunId = run?.workflowRunId ?? id;
+      const content = numberEvent(seed);
+      await this.life.runtime.notify({ instanceId: INSTANCE, eventId: LETTER_EVENT, workflowRunId, content });
+    };
+    // Its answer may be lost: the next one comes.
+    send().catch(() => {});
+  }
+
+  /** The run that came last of this order, through resumes and restarts. */
+  private async currentRun(orderId: string): Promise<RunRecord | null> {
+    let record = await this.store.findRun({ instanceId: INSTANCE, workflowRunId: orderId });
+    while (record?.became) record = await this.store.runRecord({ runKey: record.became.runKey });
+    return record;
+  }
+
+  /** Of a notification and a timeout exactly one was the end of each wait, and whoever notified was told the truth. */
+  private async checkWaits(runs: readonly RunRecord[]): Promise<void> {
+    for (const run of runs) {
+      if (run.origin !== null || run.workflowUrl !== 'http://app/approval') continue;
+      const steps = await this.store.loadJournal({ runKey: run.key, from: 0 });
+      const told = this.told.get(run.key) ?? 0;
+      const wait = steps.find(({ type }) => type === 'Wait');
+      const timedOut = wait === undefined || JSON.parse(wait.out ?? '{}').timeout;
+      assert.ok(told <= 1, `${run.workflowRunId} was notified ${told} times`);
+      if (timedOut) assert.equal(told, 0, `${run.workflowRunId} timed out, and was notified`);
+      else assert.ok(told === 1 || this.unanswered > 0 || this.crashes > 0, `${run.workflowRunId} was notified by nobody`);
+    }
+  }
+
+  /** Each invocation made exactly one run, and tells how that ended. */
+  private async checkInvocations(runs: readonly RunRecord[]): Promise<void> {
+    for (const run of runs) {
+      const steps = await this.store.loadJournal({ runKey: run.key, from: 0 });
+      for (const step of steps.filter(({ type }) => type === 'Invoke')) {
+        const outcome: InvokeOutcome = JSON.parse(step.out ?? '{}');
+        const made = runs.filter(({ workflowRunId }) => workflowRunId === outcome.workflowRunId);
+        assert.deepEqual(
+          made.map(({ status }) => status),
+          [outcome.state],
+          `${step.name} of ${run.workflowRunId} made one run, and tells how it ended`,
+        );
+      }
+    }
   }
 
   private async runs(): Promise<readonly RunRecord[]> {
@@ -221,6 +306,8 @@ export class World {
       );
       assert.equal(new Set(history.steps.map((step) => step.stepId)).size, history.steps.length, 'each step is recorded once');
     }
+    await this.checkWaits(runs);
+    await this.checkInvocations(runs);
     for (const order of this.orders) {
       const own = runs.filter((run) => run.workflowRunId === order.id);
       // An id is free again when its run has ended: a client that lost the answer and asks again may start another.
