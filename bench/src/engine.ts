@@ -15,7 +15,7 @@ const QUIET_NODE = '--disable-warning=ExperimentalWarning';
 const CLIENT_CONNECTIONS = 128;
 const MAX_SHOWN_LOG_LENGTH = 1_500;
 
-export type WorkflowName = 'seq' | 'fan';
+export type WorkflowName = 'seq' | 'fan' | 'wait';
 
 export interface Engine {
   readonly serverPid: number;
@@ -23,7 +23,15 @@ export interface Engine {
   /** Triggers a run and waits until its result is known. Rejects when it did not succeed with the right one. */
   run(workflow: WorkflowName, steps: number): Promise<void>;
   /** Resolves when the run is durable. */
-  trigger(workflow: WorkflowName, steps: number): Promise<void>;
+  trigger(workflow: WorkflowName, steps: number, settings?: Readonly<Record<string, string>>): Promise<void>;
+  /** How many runs wait for the event; at most 1,000 are counted. */
+  waiters(event: string): Promise<number>;
+  /** Resolves with how many were notified. */
+  notify(event: string): Promise<number>;
+  /** Does something with a flow control key. */
+  flowControl(key: string, action: 'pause' | 'resume'): Promise<void>;
+  /** How many deliveries wait for the key. */
+  waitListSize(key: string): Promise<number>;
   resetDone(): Promise<void>;
   /** Runs that finished since the reset. */
   done(): Promise<number>;
@@ -103,7 +111,8 @@ export async function startEngine({ verify, limitS }: Pick<Options, 'verify' | '
     const headers = { authorization: `Bearer ${required(env, 'EVERSTEP_TOKEN')}`, 'content-type': 'application/json' };
     const waiting = { ...headers, 'svc-wait-for-result': `${limitS}s` };
     const pathOf = (workflow: WorkflowName): string => `/v2/trigger/${encodeURIComponent(`${url}/${workflow}`)}`;
-    const paths = { seq: pathOf('seq'), fan: pathOf('fan') };
+    const paths = { seq: pathOf('seq'), fan: pathOf('fan'), wait: pathOf('wait') };
+    const lengthOf = (body: unknown): number => (Array.isArray(body) ? body.length : Number.NaN);
 
     return {
       serverPid: processId(service),
@@ -117,8 +126,20 @@ export async function startEngine({ verify, limitS }: Pick<Options, 'verify' | '
         const shown = JSON.stringify(log).slice(0, MAX_SHOWN_LOG_LENGTH);
         throw new Error(`a run of ${steps} steps did not succeed within ${limitS} s: ${shown}`);
       },
-      async trigger(workflow, steps) {
-        await api.send('POST', paths[workflow], headers, JSON.stringify({ n: steps }));
+      async trigger(workflow, steps, settings = {}) {
+        await api.send('POST', paths[workflow], { ...headers, ...settings }, JSON.stringify({ n: steps }));
+      },
+      async waiters(event) {
+        return lengthOf((await api.send('GET', `/v2/waiters/${event}`, headers)).body);
+      },
+      async notify(event) {
+        return lengthOf((await api.send('POST', `/v2/notify/${event}`, headers, '"go"')).body);
+      },
+      async flowControl(key, action) {
+        await api.send('POST', `/v2/flowControl/${key}/${action}`, headers);
+      },
+      async waitListSize(key) {
+        return Number(fieldOf((await api.send('GET', `/v2/flowControl/${key}`, headers)).body, 'waitListSize'));
       },
       async resetDone() {
         await control.send('POST', '/reset', {});

@@ -20,7 +20,7 @@ function withDescendants(pid: number): number[] {
 }
 
 /** CPU seconds of a process and its descendants, those that ended included. */
-function cpuSeconds(root: number): number {
+export function cpuSeconds(root: number): number {
   let ticks = 0;
   for (const pid of withDescendants(root)) {
     const stat = read(`/proc/${pid}/stat`);

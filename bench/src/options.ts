@@ -1,6 +1,6 @@
 /** Command line of the benchmark: a workload, then `--name value` pairs. */
 
-export const WORKLOADS = ['W1', 'W2', 'W3', 'W4', 'W5', 'memory'] as const;
+export const WORKLOADS = ['W1', 'W2', 'W3', 'W4', 'W5', 'memory', 'waiting', 'limited'] as const;
 export type Workload = (typeof WORKLOADS)[number];
 
 export interface Options {
@@ -25,6 +25,8 @@ export const USAGE = `usage: npm run bench -- <${WORKLOADS.join('|')}> [--runs n
   W4      long journal: one run of 100, 1,000, 2,000 and 10,000 steps in a row
   W5      backlog: 5,000 triggers, each acknowledged durably, then drained
   memory  resident memory of the service before and after 100,000 finished runs
+  waiting 100,000 runs that wait for an event: what they cost while nothing happens, and how fast all are notified
+  limited 100,000 runs in the wait list of one flow control key, beside runs of another key and of none
 
 Runs and backlogs that take longer than --limit (240 s, at most 600) end the measurement. Prints one line of JSON.`;
 

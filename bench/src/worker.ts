@@ -29,7 +29,14 @@ async function fan(ctx: WorkflowContext<Payload>): Promise<{ readonly steps: num
   return { steps: results.length };
 }
 
-const handlers = { '/seq': toNodeHandler(serve(seq)), '/fan': toNodeHandler(serve(fan)) };
+/** Waits for an event that everybody is told of at once. */
+async function wait(ctx: WorkflowContext<Payload>): Promise<{ readonly steps: number }> {
+  await ctx.waitForEvent('wait', 'go', { timeout: '7d' });
+  finished.add(ctx.runId);
+  return { steps: 1 };
+}
+
+const handlers = { '/seq': toNodeHandler(serve(seq)), '/fan': toNodeHandler(serve(fan)), '/wait': toNodeHandler(serve(wait)) };
 const isWorkflow = (path: string | undefined): path is keyof typeof handlers =>
   path !== undefined && Object.hasOwn(handlers, path);
 

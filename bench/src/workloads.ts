@@ -1,7 +1,7 @@
 /** The workloads, with the field names that the comparison with other engines uses. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Engine } from './engine.js';
-import { type Cost, type Memory, measure, median, memoryOf, rounded } from './meter.js';
+import { type Cost, cpuSeconds, type Memory, measure, median, memoryOf, rounded } from './meter.js';
 import type { Options, Workload } from './options.js';
 
 export type Report = Record<string, unknown>;
@@ -163,6 +163,76 @@ async function memory(engine: Engine, options: Options): Promise<Report> {
   };
 }
 
+const IDLE_S = 30;
+
+/** Cost of runs that do nothing but wait, and of waking them all. */
+async function waiting(engine: Engine, options: Options): Promise<Report> {
+  const { runs = 100_000, concurrency = 64 } = options;
+  await engine.resetDone();
+  const begun = performance.now();
+  await inFlight(runs, concurrency, () => engine.trigger('wait', 1));
+  // The waits come a moment after the triggers: the service is quiet when it uses no CPU any more.
+  for (let before = Number.NEGATIVE_INFINITY, now = 0; now - before > 0.1; ) {
+    before = now;
+    await pause(SETTLE_MS);
+    now = cpuSeconds(engine.serverPid);
+  }
+  const seconds = (performance.now() - begun) / 1000;
+  const idleBegin = cpuSeconds(engine.serverPid);
+  await pause(IDLE_S * 1000);
+  const idleCpu = (cpuSeconds(engine.serverPid) - idleBegin) / IDLE_S;
+  const memoryWaiting = memoryOf(engine.serverPid);
+  const notifyBegin = performance.now();
+  const notified = await engine.notify('go');
+  const notifyS = (performance.now() - notifyBegin) / 1000;
+  while ((await engine.done()) < runs && (performance.now() - notifyBegin) / 1000 < options.limitS) await pause(50);
+  return {
+    runs,
+    setUpS: rounded(seconds),
+    idleCpuPercentOfACore: rounded(idleCpu * 100),
+    waitingRssMB: memoryWaiting.rssMB,
+    notified,
+    notifyS: rounded(notifyS),
+    notifiedPerS: rounded(notified / notifyS, 0),
+    allDoneS: rounded((performance.now() - notifyBegin) / 1000),
+    done: await engine.done(),
+  };
+}
+
+const LIMITED: Readonly<Record<string, string>> = { 'svc-flow-control-key': 'busy', 'svc-flow-control-value': 'parallelism=64' };
+
+/** A key with a long wait list against runs of no key at the same parallelism, and against a key beside it. */
+async function limited(engine: Engine, options: Options): Promise<Report> {
+  const { runs = 100_000, concurrency = 64 } = options;
+  const sample = Math.min(5_000, runs);
+  await inFlight(500, concurrency, shortRun(engine));
+  const free = await measure(engine, () => inFlight(sample, concurrency, shortRun(engine)));
+  await engine.trigger('seq', STEPS_PER_RUN, LIMITED);
+  await engine.flowControl('busy', 'pause');
+  await inFlight(runs, concurrency, () => engine.trigger('seq', STEPS_PER_RUN, LIMITED));
+  const waitListSize = await engine.waitListSize('busy');
+  const rssMB = memoryOf(engine.serverPid).rssMB;
+  const beside = await measure(engine, () => inFlight(sample, concurrency, shortRun(engine)));
+  await engine.resetDone();
+  await engine.flowControl('busy', 'resume');
+  let done = 0;
+  const drained = await measure(engine, async () => {
+    const begun = performance.now();
+    while (done < sample && (performance.now() - begun) / 1000 < options.limitS) {
+      await pause(20);
+      done = await engine.done();
+    }
+  });
+  return {
+    runs,
+    waitListSize,
+    rssMB,
+    freeRunsPerS: rounded(sample / free.seconds, 1),
+    besideRunsPerS: rounded(sample / beside.seconds, 1),
+    limitedRunsPerS: rounded(done / drained.seconds, 1),
+  };
+}
+
 export const WORK: Readonly<Record<Workload, (engine: Engine, options: Options) => Promise<Report>>> = {
   W1: throughput,
   W2: latency,
@@ -170,4 +240,6 @@ export const WORK: Readonly<Record<Workload, (engine: Engine, options: Options) 
   W4: longJournal,
   W5: backlog,
   memory,
+  waiting,
+  limited,
 };
