@@ -13,6 +13,7 @@ interface Task {
   readonly sleep?: string;
   readonly fail?: boolean;
   readonly secret?: string;
+  readonly invoke?: boolean;
 }
 
 const DAY_MS = 86_400_000;
@@ -23,7 +24,8 @@ function appOf(signingKeys: { readonly current: string; readonly next: string })
   const workflow = toNodeHandler(
     serve<Task>(
       async (ctx) => {
-        const { waitFor, sleep, fail, secret } = ctx.payload;
+        const { waitFor, sleep, fail, secret, invoke } = ctx.payload;
+        if (invoke) return ctx.invoke('child', { workflow: ctx.url, payload: {}, workflowRunId: 'child' });
         if (sleep) await ctx.sleep('nap', sleep);
         if (fail) await ctx.run('work', () => Promise.reject(new NonRetryableError('told to fail')));
         if (!waitFor) return { secret };
@@ -112,6 +114,15 @@ describe('the commands that look after runs and the service', () => {
     await trigger({}, '--run-id', 'quick', '--wait');
     assert.equal(await world.textOf('runs', 'explain', 'quick'), 'quick RUN_SUCCESS\nThe run has succeeded; nothing is owed.\n');
     assert.equal((await world.everstep('runs', 'explain', 'nobody')).code, 3);
+  });
+
+  test('runs get shows which run invoked which', async () => {
+    await trigger({ invoke: true }, '--run-id', 'parent', '--wait');
+    assert.match(
+      await world.textOf('runs', 'get', 'parent'),
+      /\ninvoked +child RUN_SUCCESS\n[\s\S]*✓ {3}child +its run ended after/,
+    );
+    assert.match(await world.textOf('runs', 'get', 'child'), /\nfrom +step "child" of parent\n/);
   });
 
   test('what is redacted is not shown', async () => {
@@ -209,6 +220,7 @@ describe('the commands that look after runs and the service', () => {
     const task = JSON.stringify({ fail: true });
     const { code } = await world.everstep('trigger', workflowUrl, '-d', task, '--run-id', 'told', '--wait', ...told);
     assert.equal(code, 1);
+    assert.match(await world.textOf('dlq', 'list', '--run-id', 'told'), / CALLBACK_INPROGRESS +step "work".*told to fail/);
     const { messages } = await world.jsonOf('dlq', 'list', '--run-id', 'told');
     const { dlqId } = messages[0];
     assert.equal(await world.textOf('dlq', 'callback', 'cancel', dlqId), 'CALLBACK_CANCELED\n');
@@ -272,5 +284,12 @@ describe('a service on a virtual clock', () => {
     assert.match(moved, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d; \d+ fell due on the way\n$/);
     assert.ok((await world.jsonOf('clock', 'now')).now >= now + 7 * DAY_MS);
     assert.equal((await world.jsonOf('runs', 'get', 'month')).workflowState, 'RUN_SUCCESS');
+  });
+
+  test('runs get shows which schedule started a run', async () => {
+    await world.textOf('schedules', 'create', `${world.appUrl}/job`, '--cron', '0 0 * * *', '--id', 'daily', '-d', '{}');
+    await world.textOf('clock', 'advance', '1d');
+    const { lastScheduleRunId } = await world.jsonOf('schedules', 'get', 'daily');
+    assert.match(await world.textOf('runs', 'get', lastScheduleRunId), /\nfrom +schedule daily\n/);
   });
 });

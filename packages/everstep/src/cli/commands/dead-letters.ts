@@ -66,9 +66,10 @@ function listCommand(shell: Shell): Command {
       instant(entry.createdAt),
       entry.workflowRunId,
       entry.workflowUrl,
+      entry.failureFunctionState,
       shorten(entry.error, MAX_ERROR_LENGTH),
     ]);
-    screen.write(table(screen, ['ENTRY', 'FAILED (UTC)', 'RUN', 'WORKFLOW', 'ERROR'], rows));
+    screen.write(table(screen, ['ENTRY', 'FAILED (UTC)', 'RUN', 'WORKFLOW', 'FAILURE FUNCTION', 'ERROR'], rows));
   });
 }
 

@@ -1,10 +1,10 @@
 /** `everstep runs list|get|explain|cancel` */
-import type { RunJournal, RunLogEntry, RunState } from '@everstep/sdk';
+import type { RunJournal, RunLogEntry, RunOrigin, RunState } from '@everstep/sdk';
 import { Command } from 'commander';
 import { collected, moment, wholeNumber } from '../arguments.js';
 import { UsageError } from '../exit-codes.js';
 import { pageOf } from '../journal-page.js';
-import { duration, instant, json, type Screen, type Shell, styled, table } from '../output.js';
+import { duration, instant, json, printable, type Screen, type Shell, styled, table } from '../output.js';
 import { RunStory } from '../run-story.js';
 import { type ClientOptions, open, withConnection } from './connection-options.js';
 import { explainCommand } from './explain.js';
@@ -70,6 +70,19 @@ function listCommand(shell: Shell): Command {
   });
 }
 
+/** Where a run came from that nobody triggered. */
+function originWords({ kind, workflowRunId = '', stepName = '', scheduleId = '' }: RunOrigin): string {
+  switch (kind) {
+    case 'resume':
+    case 'restart':
+      return `${kind} of ${workflowRunId}`;
+    case 'invoke':
+      return `step "${printable(stepName)}" of ${workflowRunId}`;
+    case 'schedule':
+      return `schedule ${scheduleId}`;
+  }
+}
+
 function showRun(screen: Screen, run: RunJournal): void {
   const field = (name: string, value: string | undefined) => {
     if (value !== undefined) screen.write(`${styled(screen, 'dim', name.padEnd(10))}${value}\n`);
@@ -83,8 +96,9 @@ function showRun(screen: Screen, run: RunJournal): void {
   field('labels', run.labels.length > 0 ? run.labels.join(', ') : undefined);
   field('flow key', run.flowControlKey);
   field('dlq', run.dlqId);
-  field('from', origin && `${origin.kind} of ${origin.workflowRunId}`);
+  field('from', origin && originWords(origin));
   field('became', became && `${became.workflowRunId} by ${became.kind}`);
+  for (const child of run.invokedRuns ?? []) field('invoked', `${child.workflowRunId} ${child.workflowState}`);
   field('error', run.error);
   field('result', run.result === undefined ? undefined : JSON.stringify(run.result));
   new RunStory(screen).tell(pageOf(run));
