@@ -1,60 +1,13 @@
-/** Schedules, driven on a real store in memory. The bench's clock stands at 15 January 2027, 08:00 UTC. */
+/** Schedules, driven on a real store in memory. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createVirtualClock, type VirtualClock } from '../clock/virtual-clock.js';
 import type { Clock } from '../ports/clock.js';
-import type { RunRecord, Store } from '../ports/store.js';
+import type { Store } from '../ports/store.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
-import {
-  type Bench,
-  inARow,
-  noMessages,
-  publicUrl,
-  quiet,
-  random,
-  ScriptedCaller,
-  SETTINGS,
-  StandingClock,
-  settle,
-  withRuntime,
-} from './runtime.fixture.js';
+import { noMessages, publicUrl, quiet, random, SETTINGS, StandingClock, settle, withRuntime } from './runtime.fixture.js';
 import { createRuntime, type Runtime } from './runtime.js';
-import type { ScheduleCommand } from './workflow-service.js';
-
-const INSTANCE = 'qi_1';
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
-const START = Date.UTC(2027, 0, 15, 8);
-
-const command = (more: Partial<ScheduleCommand> = {}): ScheduleCommand => ({
-  instanceId: INSTANCE,
-  dialect: 'native',
-  scheduleId: null,
-  cron: '0 * * * *',
-  timeZone: 'UTC',
-  workflowUrl: 'http://app/flow',
-  payload: { body: new TextEncoder().encode('{"n":1}'), contentType: 'application/json', forwardHeaders: { 'x-a': 'b' } },
-  settings: SETTINGS,
-  delayMs: 0,
-  callerIp: '127.0.0.1',
-  ...more,
-});
-const id = (scheduleId: string) => ({ instanceId: INSTANCE, scheduleId });
-
-async function runsIn(store: Store): Promise<readonly RunRecord[]> {
-  const page = { instanceId: INSTANCE, filter: {}, order: 'oldest-first', after: null, horizon: null, limit: 1000 } as const;
-  return (await store.listRuns(page)).items;
-}
-const sourceOf = ({ origin }: RunRecord): string | null => (origin?.kind === 'schedule' ? origin.scheduleId : null);
-
-async function pass(bench: Bench, ms: number): Promise<void> {
-  await settle();
-  bench.clock.move(ms);
-  await settle();
-}
-
-const caller = () => new ScriptedCaller(inARow(1));
+import { caller, command, DAY_MS, HOUR_MS, INSTANCE, id, MINUTE_MS, pass, runsIn, START, sourceOf } from './schedules.fixture.js';
 
 test('each tick starts a run with the payload and the settings of the schedule', async () => {
   const endpoint = caller();
@@ -235,127 +188,6 @@ test('a schedule that is replaced at the very moment of its tick keeps that tick
     const replaced = await bench.runtime.putSchedule(command({ scheduleId: 'a' }));
     assert.equal(replaced.nextAt, START + HOUR_MS, 'the tick is due, and stays so');
   });
-});
-
-for (const [what, refuse] of [
-  ['a tick whose commit is lost starts its run later', true],
-  ['a tick of which only the answer was lost starts one run', false],
-] as const) {
-  test(what, async () => {
-    let faults = 0;
-    const wrap = (store: Store): Store => ({
-      ...store,
-      async commit(units) {
-        const ticks = units.some(({ guards }) => guards.some(({ kind }) => kind === 'schedule-due'));
-        // Both for the batch and for the unit by itself.
-        const fault = ticks && faults > 0;
-        if (fault) faults--;
-        if (fault && refuse) throw new Error('the disk is full');
-        const results = await store.commit(units);
-        if (fault) throw new Error('the answer was lost');
-        return results;
-      },
-    });
-    await withRuntime(
-      caller(),
-      async (bench) => {
-        const { scheduleId } = await bench.runtime.putSchedule(command());
-        faults = 3;
-        await pass(bench, HOUR_MS);
-        for (let n = 0; n < 5; n++) await pass(bench, 1000);
-        const runs = await runsIn(bench.store);
-        assert.deepEqual(runs.map(sourceOf), [scheduleId]);
-        assert.equal(runs[0]?.status, 'succeeded');
-        await pass(bench, HOUR_MS);
-        assert.equal((await runsIn(bench.store)).length, 2);
-      },
-      { wrap },
-    );
-  });
-}
-
-test('ticks that come together, and of which the answer was lost, start one run each, and these go on', async () => {
-  let isLost = false;
-  const wrap = (store: Store): Store => ({
-    ...store,
-    async commit(units) {
-      const results = await store.commit(units);
-      if (isLost && units.length > 1) throw new Error('the answer was lost');
-      return results;
-    },
-  });
-  await withRuntime(
-    caller(),
-    async (bench) => {
-      for (const scheduleId of ['a', 'b']) await bench.runtime.putSchedule(command({ scheduleId }));
-      isLost = true;
-      await pass(bench, HOUR_MS);
-      const runs = await runsIn(bench.store);
-      assert.deepEqual(runs.map((run) => [sourceOf(run), run.status]).sort(), [
-        ['a', 'succeeded'],
-        ['b', 'succeeded'],
-      ]);
-    },
-    { wrap },
-  );
-});
-
-test('a schedule that was kept although its answer was lost ticks', async () => {
-  let isLost = false;
-  const wrap = (store: Store): Store => ({
-    ...store,
-    async commit(units) {
-      const results = await store.commit(units);
-      if (isLost) throw new Error('the answer was lost');
-      return results;
-    },
-  });
-  await withRuntime(
-    caller(),
-    async (bench) => {
-      isLost = true;
-      await assert.rejects(bench.runtime.putSchedule(command()), /the answer was lost/);
-      isLost = false;
-      await pass(bench, 1000);
-      await pass(bench, HOUR_MS);
-      assert.equal((await runsIn(bench.store)).length, 1);
-    },
-    { wrap },
-  );
-});
-
-test('a tick that cannot be recorded holds up no other, and is tried again once a second', async () => {
-  let attempts = 0;
-  const wrap = (store: Store): Store => ({
-    ...store,
-    async commit(units) {
-      const isBad = units.some(({ guards }) =>
-        guards.some((guard) => guard.kind === 'schedule-due' && guard.scheduleId === 'bad'),
-      );
-      if (isBad) {
-        // In a batch, then by itself.
-        if (units.length === 1) attempts++;
-        throw new Error('it cannot be written');
-      }
-      return store.commit(units);
-    },
-  });
-  await withRuntime(
-    caller(),
-    async (bench) => {
-      await bench.runtime.putSchedule(command({ scheduleId: 'bad' }));
-      for (let n = 0; n < 30; n++) await bench.runtime.putSchedule(command({ scheduleId: `good-${n}` }));
-      await pass(bench, HOUR_MS);
-      assert.equal(new Set((await runsIn(bench.store)).map(sourceOf)).size, 30);
-      const before = attempts;
-      assert.ok(before > 0);
-      for (let ms = 0; ms < 999; ms += 111) await pass(bench, 111);
-      assert.equal(attempts, before);
-      await pass(bench, 1);
-      assert.equal(attempts, before + 1);
-    },
-    { wrap },
-  );
 });
 
 test('nothing polls: between ticks the store is not asked', async () => {
