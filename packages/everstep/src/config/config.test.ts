@@ -22,6 +22,7 @@ test('without anything set, dev listens on 127.0.0.1:8080 and keeps its data in 
     mode: 'dev',
     host: '127.0.0.1',
     port: 8080,
+    publicUrl: null,
     dataDir: '/srv/app/.everstep',
     storeFile: '/srv/app/.everstep/everstep.db',
     envFile: null,
@@ -50,6 +51,11 @@ const GOOD: readonly [string, Partial<ConfigSources>, Partial<Config>][] = [
   ['a flag before a variable', { flags: { port: '9000' }, env: { EVERSTEP_PORT: '1' } }, { port: 9000 }],
   ['an empty variable as unset', { env: { EVERSTEP_PORT: '' } }, { port: 8080 }],
   ['an IPv6 host', { env: { EVERSTEP_HOST: '::1' } }, { host: '::1' }],
+  [
+    'a public URL, without the slash at its end',
+    { env: { EVERSTEP_PUBLIC_URL: 'https://a.example/e/' } },
+    { publicUrl: 'https://a.example/e' },
+  ],
   ['a host name', { flags: { host: 'localhost' } }, { host: 'localhost' }],
   [
     'a relative data directory',

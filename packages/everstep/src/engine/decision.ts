@@ -11,6 +11,7 @@ import {
   type DeadLetter,
   type DeliveryFailure,
   type FailedAttempt,
+  type FlowControl,
   type KeptEvent,
   type RecordedStep,
   type Run,
@@ -145,6 +146,11 @@ export class Draft {
       journalLength: this.run.journalLength + 1,
       journalBytes: this.run.journalBytes + (result.out?.length ?? 0),
     };
+  }
+
+  /** Limits that a step brings with it count from now on. */
+  bringLimits(flowControl: FlowControl): void {
+    this.writes.push({ kind: 'put-flow-control', instanceId: this.run.instanceId, flowControl, at: this.now });
   }
 
   /** Records a step that was planned just now and needs nobody. */

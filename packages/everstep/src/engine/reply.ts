@@ -59,7 +59,8 @@ function onProgress(draft: Draft, task: Attempted, reply: ProgressReply, envelop
   const current = reply.base === draft.journalLength;
   if (reply.failureFunction) draft.noteFailureFunction();
   recordDone(draft, task, reply.done, current && reply.advanced);
-  if (task.kind === 'step' && draft.task(task.slot) !== undefined) {
+  // Code that has ended has no use for the step any more.
+  if (task.kind === 'step' && draft.task(task.slot) !== undefined && !reply.end) {
     throw new Violation(`it was asked for step ${task.slot} ("${task.name}") and did not report it`);
   }
   if (task.kind === 'advance') draft.deleteTask(ADVANCE_SLOT);

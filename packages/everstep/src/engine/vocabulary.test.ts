@@ -217,6 +217,13 @@ describe('calls', () => {
     assert.deepEqual(decide(next, stale, at(20)).writes, []);
   });
 
+  test('limits that it brings count from the decision that plans it', () => {
+    const flowControl = { key: 'api', parallelism: 2 };
+    const decision = reply(begin(), { planned: [call({ flowControl })] });
+    const brought = decision.writes.filter(({ kind }) => kind === 'put-flow-control' || kind === 'put-task');
+    assert.deepEqual(kinds(brought), ['put-flow-control', 'put-task']);
+  });
+
   test('a retry delay that cannot be used fails the run at once and says so', () => {
     const decision = reply(begin(), { planned: [call({ retries: 1, retryDelay: 'process.exit()' })] });
     assert.equal(decision.outcome?.status, 'failed');

@@ -199,6 +199,8 @@ export class RunDriver {
       return;
     }
     for (const write of writes) {
+      // Before the call that brings them: a decision writes its limits first.
+      if (write.kind === 'put-flow-control') this.gates.noteLimits(write.instanceId, write.flowControl);
       if (write.kind !== 'put-task') continue;
       const task = entry.run.tasks.get(write.task.slot);
       if (task) this.schedule(entry, task);
@@ -234,7 +236,6 @@ export class RunDriver {
   private offer(run: Run, task: Delivery): void {
     const { settings, instanceId, key: runKey } = run;
     const call = task.kind === 'call' ? task.call : null;
-    if (call?.flowControl) this.gates.noteLimits(instanceId, call.flowControl);
     const flowControl = call ? call.flowControl : settings.flowControl;
     const origin = originOf(call?.url ?? run.workflowUrl);
     this.gates.offer({ runKey, slot: task.slot }, { instanceId, flowControlKey: flowControl?.key ?? null, origin });
@@ -326,6 +327,7 @@ export class RunDriver {
     if (!this.gates.mayStart(ticket)) {
       // Its destination was held while it waited for a place: it waits at the gates again.
       this.ready.done(host, ticket);
+      this.gates.roomFreed();
       this.drainSoon();
       return;
     }

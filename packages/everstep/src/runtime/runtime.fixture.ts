@@ -1,4 +1,5 @@
 /** The runtime on a real store in memory, with a clock and endpoints that a test plays. */
+import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import type { ProgressReply, StepReply, StepRequest } from '@everstep/sdk/protocol';
 import type { RunSettings } from '../engine/run.js';
@@ -167,4 +168,12 @@ export async function withRuntime(
 
 export async function endOf(bench: Bench, run: { runKey: string; workflowRunId: string; createdAt: number }) {
   return bench.runtime.awaitEnd({ instanceId: 'qi_1', run, timeoutMs: 1000 });
+}
+
+/** The one dead letter that there is. */
+export async function letterOf(bench: Bench) {
+  const page = { instanceId: 'qi_1', filter: {}, order: 'oldest-first', after: null, horizon: null, limit: 10 } as const;
+  const [letter] = (await bench.store.listDeadLetters(page)).items;
+  assert.ok(letter);
+  return letter;
 }

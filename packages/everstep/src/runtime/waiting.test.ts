@@ -1,10 +1,10 @@
-/** Waits, notifications, webhooks, calls, invocations and failure callbacks, driven on a real store in memory. */
+/** Waits, notifications, webhooks, calls and invocations, driven on a real store in memory. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { EventContent, FailureNotice, PlannedStep, StepReply } from '@everstep/sdk/protocol';
+import type { EventContent, PlannedStep, StepReply } from '@everstep/sdk/protocol';
 import type { MessageAnswer } from '../ports/message-sender.js';
 import type { StepCall } from '../ports/step-caller.js';
-import { type Bench, endOf, progress, ScriptedCaller, ScriptedSender, SETTINGS, settle, withRuntime } from './runtime.fixture.js';
+import { type Bench, endOf, letterOf, progress, ScriptedCaller, ScriptedSender, settle, withRuntime } from './runtime.fixture.js';
 
 const INSTANCE = 'qi_1';
 const data = (text: string): EventContent => ({ kind: 'data', body: { encoding: 'utf8', data: text } });
@@ -347,96 +347,6 @@ test('an invocation under an id that an active run has fails, and says so', asyn
     assert.equal(outcome?.state, 'failed');
     assert.match(outcome?.error ?? '', /a run with the id taken is active/);
   });
-});
-
-const failing = new ScriptedCaller(({ request }) => ({
-  protocol: 1,
-  kind: 'failed',
-  base: 0,
-  done: [],
-  error: { name: 'Error', message: 'boom' },
-  retry: { kind: 'never' },
-  ...(request.run.labels.includes('function') ? { failureFunction: true as const } : {}),
-}));
-const failureCallback = { url: 'http://app/failed', headers: { 'x-c': '1' } };
-
-async function letterOf(bench: Bench) {
-  const page = { instanceId: INSTANCE, filter: {}, order: 'oldest-first', after: null, horizon: null, limit: 10 } as const;
-  const [letter] = (await bench.store.listDeadLetters(page)).items;
-  assert.ok(letter);
-  return letter;
-}
-
-test('a failure callback is told how the run failed, signed, and its success is kept', async () => {
-  const sender = new ScriptedSender(() => ok(''));
-  await withRuntime(
-    failing,
-    async (bench) => {
-      const { run } = await bench.trigger({ settings: { ...SETTINGS, failureCallback } });
-      await settle();
-      const letter = await letterOf(bench);
-      assert.equal(letter.failureFunctionState, 'CALLBACK_SUCCESS');
-      const [sent] = sender.sent;
-      assert.deepEqual([sent?.url, sent?.signed, sent?.headers['x-c']], ['http://app/failed', true, '1']);
-      const notice: FailureNotice = JSON.parse(Buffer.from(sent?.body ?? '').toString());
-      assert.deepEqual(
-        [notice.workflowRunId, notice.dlqId, notice.url, Buffer.from(notice.sourceBody, 'base64').toString(), notice.maxRetries],
-        [run.workflowRunId, letter.dlqId, 'http://app/flow', '{"n":1}', 0],
-      );
-      assert.match(notice.error, /boom/);
-    },
-    { sender },
-  );
-});
-
-test('a failure callback that fails is tried again by the rules of the run, told again by hand, and can be canceled', async () => {
-  let status = 500;
-  const sender = new ScriptedSender(() => ({ kind: 'answered', status, headers: {}, body: new Uint8Array() }));
-  const settings = { ...SETTINGS, failureCallback, maxRetries: 1, retryDelay: '1000' };
-  await withRuntime(
-    failing,
-    async (bench) => {
-      await bench.trigger({ settings });
-      await settle();
-      const { dlqId } = await letterOf(bench);
-      const of = { instanceId: INSTANCE, dlqId };
-      assert.equal((await letterOf(bench)).failureFunctionState, 'CALLBACK_INPROGRESS');
-      assert.equal((await bench.runtime.retryCallback(of)).kind, 'not-possible');
-      bench.clock.move(1000);
-      await settle();
-      assert.equal((await letterOf(bench)).failureFunctionState, 'CALLBACK_FAIL');
-      assert.equal((await bench.runtime.cancelCallback(of)).kind, 'not-possible');
-      assert.equal((await bench.runtime.retryCallback(of)).kind, 'done');
-      await settle();
-      assert.equal(sender.sent.length, 3);
-      assert.equal((await bench.runtime.cancelCallback(of)).kind, 'done');
-      assert.equal((await letterOf(bench)).failureFunctionState, 'CALLBACK_CANCELED');
-      bench.clock.move(10_000);
-      await settle();
-      assert.equal(sender.sent.length, 3);
-      status = 204;
-      assert.equal((await bench.runtime.retryCallback(of)).kind, 'done');
-      await settle();
-      assert.equal((await letterOf(bench)).failureFunctionState, 'CALLBACK_SUCCESS');
-      assert.equal((await bench.runtime.retryCallback({ ...of, dlqId: 'dlq_none' })).kind, 'not-found');
-    },
-    { sender },
-  );
-});
-
-test('the failure function of an endpoint is called at the workflow itself', async () => {
-  const sender = new ScriptedSender(() => ok(''));
-  await withRuntime(
-    failing,
-    async (bench) => {
-      await bench.trigger({ settings: { ...SETTINGS, labels: ['function'] } });
-      await settle();
-      const [sent] = sender.sent;
-      assert.deepEqual([sent?.url, sent?.serviceHeaders?.['Workflow-Failure-Function']], ['http://app/flow', 'true']);
-      assert.equal((await letterOf(bench)).failureFunctionState, 'CALLBACK_SUCCESS');
-    },
-    { sender },
-  );
 });
 
 test('explain says for each open step what has to come true', async () => {

@@ -141,6 +141,8 @@ export class Executor {
 
   private stepToExecute(execution: Execution, request: StepRequest, standing: Standing): AskedStep | null {
     const { target, known } = request;
+    // Code that has ended has no use for the step: what it would do outside would be done for nothing.
+    if (standing.settlement && standing.settlement.kind !== 'failed') return null;
     if (target !== null) {
       const step = execution.pending.get(target);
       if (step && step.plan.type !== 'Run') {

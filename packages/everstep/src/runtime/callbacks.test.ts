@@ -1,0 +1,92 @@
+/** Failure callbacks and failure functions: told how a run failed, again and again if need be. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { FailureNotice } from '@everstep/sdk/protocol';
+import type { MessageAnswer } from '../ports/message-sender.js';
+import { letterOf, ScriptedCaller, ScriptedSender, SETTINGS, settle, withRuntime } from './runtime.fixture.js';
+
+const INSTANCE = 'qi_1';
+const ok = (body: string): MessageAnswer => ({ kind: 'answered', status: 200, headers: {}, body: Buffer.from(body) });
+
+const failing = new ScriptedCaller(({ request }) => ({
+  protocol: 1,
+  kind: 'failed',
+  base: 0,
+  done: [],
+  error: { name: 'Error', message: 'boom' },
+  retry: { kind: 'never' },
+  ...(request.run.labels.includes('function') ? { failureFunction: true as const } : {}),
+}));
+const failureCallback = { url: 'http://app/failed', headers: { 'x-c': '1' } };
+
+test('a failure callback is told how the run failed, signed, and its success is kept', async () => {
+  const sender = new ScriptedSender(() => ok(''));
+  await withRuntime(
+    failing,
+    async (bench) => {
+      const { run } = await bench.trigger({ settings: { ...SETTINGS, failureCallback } });
+      await settle();
+      const letter = await letterOf(bench);
+      assert.equal(letter.failureFunctionState, 'CALLBACK_SUCCESS');
+      const [sent] = sender.sent;
+      assert.deepEqual([sent?.url, sent?.signed, sent?.headers['x-c']], ['http://app/failed', true, '1']);
+      const notice: FailureNotice = JSON.parse(Buffer.from(sent?.body ?? '').toString());
+      assert.deepEqual(
+        [notice.workflowRunId, notice.dlqId, notice.url, Buffer.from(notice.sourceBody, 'base64').toString(), notice.maxRetries],
+        [run.workflowRunId, letter.dlqId, 'http://app/flow', '{"n":1}', 0],
+      );
+      assert.match(notice.error, /boom/);
+    },
+    { sender },
+  );
+});
+
+test('a failure callback that fails is tried again by the rules of the run, told again by hand, and can be canceled', async () => {
+  let status = 500;
+  const sender = new ScriptedSender(() => ({ kind: 'answered', status, headers: {}, body: new Uint8Array() }));
+  const settings = { ...SETTINGS, failureCallback, maxRetries: 1, retryDelay: '1000' };
+  await withRuntime(
+    failing,
+    async (bench) => {
+      await bench.trigger({ settings });
+      await settle();
+      const { dlqId } = await letterOf(bench);
+      const of = { instanceId: INSTANCE, dlqId };
+      assert.equal((await letterOf(bench)).failureFunctionState, 'CALLBACK_INPROGRESS');
+      assert.equal((await bench.runtime.retryCallback(of)).kind, 'not-possible');
+      bench.clock.move(1000);
+      await settle();
+      assert.equal((await letterOf(bench)).failureFunctionState, 'CALLBACK_FAIL');
+      assert.equal((await bench.runtime.cancelCallback(of)).kind, 'not-possible');
+      assert.equal((await bench.runtime.retryCallback(of)).kind, 'done');
+      await settle();
+      assert.equal(sender.sent.length, 3);
+      assert.equal((await bench.runtime.cancelCallback(of)).kind, 'done');
+      assert.equal((await letterOf(bench)).failureFunctionState, 'CALLBACK_CANCELED');
+      bench.clock.move(10_000);
+      await settle();
+      assert.equal(sender.sent.length, 3);
+      status = 204;
+      assert.equal((await bench.runtime.retryCallback(of)).kind, 'done');
+      await settle();
+      assert.equal((await letterOf(bench)).failureFunctionState, 'CALLBACK_SUCCESS');
+      assert.equal((await bench.runtime.retryCallback({ ...of, dlqId: 'dlq_none' })).kind, 'not-found');
+    },
+    { sender },
+  );
+});
+
+test('the failure function of an endpoint is called at the workflow itself', async () => {
+  const sender = new ScriptedSender(() => ok(''));
+  await withRuntime(
+    failing,
+    async (bench) => {
+      await bench.trigger({ settings: { ...SETTINGS, labels: ['function'] } });
+      await settle();
+      const [sent] = sender.sent;
+      assert.deepEqual([sent?.url, sent?.serviceHeaders?.['Workflow-Failure-Function']], ['http://app/flow', 'true']);
+      assert.equal((await letterOf(bench)).failureFunctionState, 'CALLBACK_SUCCESS');
+    },
+    { sender },
+  );
+});
