@@ -80,3 +80,23 @@ test('one unit that cannot be written is lost alone, with what was decided on it
   assert.deepEqual(written, ['a', 'b']);
   await store.close();
 });
+
+test('a unit that was written although the answer was lost is never taken for one that was refused', {
+  timeout: 5_000,
+}, async () => {
+  const store = await openSqliteStore({ file: ':memory:' });
+  let commits = 0;
+  const forgetful: Store = {
+    ...store,
+    commit: async (units) => {
+      if (++commits === 1) throw new Error('the answer was lost');
+      return units.map(() => ({ kind: 'run-not-active' }));
+    },
+  };
+  const committer = new Committer(forgetful, createSystemClock());
+  await Promise.all([
+    assert.rejects(committer.submit(UNIT), /answer was lost/),
+    assert.rejects(committer.submit(UNIT), /answer was lost/),
+  ]);
+  await store.close();
+});

@@ -86,7 +86,8 @@ export class Committer {
 
   /**
    * A batch was lost, perhaps because of one unit in it: each is tried by itself, so that the others are not lost with
-   * it. If it had happened all the same and only the answer was lost, then what it recorded refuses to be recorded again.
+   * it. If it had happened all the same and only the answer was lost, then it refuses to be recorded again and counts as
+   * lost: what is owed is read again.
    */
   private async writeSingly(batch: readonly Pending[], cause: unknown): Promise<void> {
     const lostRuns = new Set<string>();
@@ -97,7 +98,8 @@ export class Committer {
         // What was decided on a state that was lost must not be written.
         if (batch.length === 1 || (runKey !== null && lostRuns.has(runKey))) throw cause;
         const [result] = await this.store.commit([item.unit]);
-        if (!result) throw new Error('the store gave no result for a unit');
+        // A refusal may come of the unit's own first writing, of which only the answer was lost: nobody can tell.
+        if (result?.kind !== 'applied') throw cause;
         item.resolve(result);
       } catch (error) {
         lost = true;
