@@ -159,17 +159,14 @@ export class Schedules {
 
   /** False when it is still due. */
   private async fire(schedule: Schedule): Promise<boolean> {
-    const { store, commit, begin, context, log } = this.options;
+    const { commit, begin, context, log } = this.options;
     const { instanceId, scheduleId } = schedule;
     try {
       const fired: Fired | null = fireSchedule(schedule, context());
       if (!fired) return false;
       const result = await commit(fired.unit);
-      // Refused, it has ticked already. Perhaps it was this very run that it started, and only the answer was lost: then
-      // nobody has acted on it yet.
-      const { started } = fired;
-      const run = result.kind === 'applied' ? started.run : await store.loadRun({ runKey: started.run.key });
-      if (run?.status === 'active') begin({ ...started, run }, schedule.payload);
+      // Refused, it has ticked already. When only the answer was lost, its run is found among what is due.
+      if (result.kind === 'applied') begin(fired.started, schedule.payload);
       if (fired.schedule.nextAt === null) log.warn({ instanceId, scheduleId }, 'the schedule has no next tick');
       return true;
     } catch (error) {
