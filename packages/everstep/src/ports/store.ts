@@ -221,6 +221,8 @@ export interface Store {
   findFlowControl(query: { readonly instanceId: string; readonly key: string }): Promise<FlowControlState | null>;
   /** By creation, oldest first. */
   listSchedules(query: { readonly instanceId: string }): Promise<readonly Schedule[]>;
+  /** How many there are, without reading them: each comes with its payload. */
+  countSchedules(query: { readonly instanceId: string }): Promise<number>;
   findSchedule(query: { readonly instanceId: string; readonly scheduleId: string }): Promise<Schedule | null>;
   /** Schedules whose next tick is at or before `before`, earliest first. */
   dueSchedules(query: { readonly before: number; readonly limit: number }): Promise<readonly Schedule[]>;

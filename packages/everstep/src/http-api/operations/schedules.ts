@@ -37,9 +37,9 @@ function cronOf(headers: ScheduleHeaders, { dialect }: RequestContext): { readon
 /** Throws ApiError when there is no room for one more. One that is replaced takes none. */
 async function checkRoom({ store }: ApiContext, instanceId: string, scheduleId: string | null): Promise<void> {
   if (scheduleId !== null && (await store.findSchedule({ instanceId, scheduleId }))) return;
-  const { length } = await store.listSchedules({ instanceId });
-  if (length < LIMITS.maxSchedules) return;
-  throw new ApiError('too-many-schedules', `there are ${length} schedules, and ${LIMITS.maxSchedules} are the most; delete some`);
+  const count = await store.countSchedules({ instanceId });
+  if (count < LIMITS.maxSchedules) return;
+  throw new ApiError('too-many-schedules', `there are ${count} schedules, and ${LIMITS.maxSchedules} are the most; delete some`);
 }
 
 const createSchedule = operation({

@@ -74,6 +74,8 @@ export function scheduleConformance(open: OpenStore): void {
         assert.deepEqual(await store.listSchedules({ instanceId: INSTANCE }), [again, second, third]);
         assert.deepEqual(await store.listSchedules({ instanceId: OTHER_INSTANCE }), [foreign]);
         assert.deepEqual(await store.listSchedules({ instanceId: 'qi_nobody' }), []);
+        const counts = [INSTANCE, OTHER_INSTANCE, 'qi_nobody'].map((instanceId) => store.countSchedules({ instanceId }));
+        assert.deepEqual(await Promise.all(counts), [3, 1, 0]);
       }),
     );
 

@@ -87,6 +87,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     listFlowControls: async ({ instanceId }) => flowControls.list(instanceId),
     findFlowControl: async ({ instanceId, key }) => flowControls.find(instanceId, key),
     listSchedules: async ({ instanceId }) => schedules.list(instanceId),
+    countSchedules: async ({ instanceId }) => schedules.count(instanceId),
     findSchedule: async ({ instanceId, scheduleId }) => schedules.find(instanceId, scheduleId),
     dueSchedules: async ({ before, limit }) => {
       const due = schedules.due(before, limit);

@@ -29,6 +29,7 @@ export class ScheduleRecords {
   private readonly deleteOne: StatementSync;
   private readonly selectTick: StatementSync;
   private readonly selectAll: StatementSync;
+  private readonly selectCount: StatementSync;
   private readonly selectOne: StatementSync;
   private readonly selectDue: StatementSync;
   private readonly selectNext: StatementSync;
@@ -48,6 +49,8 @@ export class ScheduleRecords {
     this.selectTick = connection.prepare('SELECT next_at FROM schedule WHERE tenant = ? AND schedule_id = ?');
     const select = 'SELECT s.*, t.instance_id FROM schedule s JOIN tenant t ON t.seq = s.tenant';
     this.selectAll = connection.prepare(`${select} WHERE s.tenant = ? ORDER BY s.created_at, s.seq`);
+    // Out of the index of ids: the rows themselves hold payloads.
+    this.selectCount = connection.prepare('SELECT count(*) AS schedules FROM schedule WHERE tenant = ?');
     this.selectOne = connection.prepare(`${select} WHERE s.tenant = ? AND s.schedule_id = ?`);
     this.selectDue = connection.prepare(`${select} WHERE s.next_at <= ? ORDER BY s.next_at, s.seq LIMIT ?`);
     this.selectNext = connection.prepare('SELECT next_at FROM schedule WHERE next_at IS NOT NULL ORDER BY next_at LIMIT 1');
@@ -92,6 +95,12 @@ export class ScheduleRecords {
   list(instanceId: string): readonly Schedule[] {
     const tenant = this.parts.tenants.find(instanceId);
     return tenant === null ? [] : this.selectAll.all(tenant).map(scheduleOf);
+  }
+
+  count(instanceId: string): number {
+    const tenant = this.parts.tenants.find(instanceId);
+    const row = tenant === null ? undefined : this.selectCount.get(tenant);
+    return row ? integer(row, 'schedules') : 0;
   }
 
   find(instanceId: string, scheduleId: string): Schedule | null {
