@@ -71,6 +71,12 @@ export function describeError(thrown: unknown): ErrorDescription {
   return { name: 'Error', message: String(thrown) };
 }
 
+/**
+ * Why a text is no JSON, without the part of it that the runtime quotes: logs show errors, and the text may be one that
+ * they must not show.
+ */
+export const jsonProblem = (thrown: unknown): string => describeError(thrown).message.replace(/,? (?:\.\.\.)?".*$/s, '');
+
 export type RetryAdvice =
   | { readonly kind: 'backoff' }
   | { readonly kind: 'after'; readonly delayMs: number }

@@ -1,6 +1,6 @@
 /** What a run was triggered with, as the workflow sees it. */
 import { bytesOf, isJsonType } from './encoded-body.js';
-import { describeError, PayloadError } from './errors.js';
+import { jsonProblem, PayloadError } from './errors.js';
 import type { RunInput } from './protocol.js';
 
 /** The body of the trigger, as it came. */
@@ -58,7 +58,7 @@ function defaultPayload({ text, bytes, contentType: given }: RawPayload): unknow
     return JSON.parse(text);
   } catch (error) {
     if (contentType === undefined) return text;
-    throw new PayloadError(`the payload is said to be ${contentType} but is not JSON: ${describeError(error).message}`);
+    throw new PayloadError(`the payload is said to be ${contentType} but is not JSON: ${jsonProblem(error)}`);
   }
 }
 

@@ -41,14 +41,19 @@ export function retryAdviceOf(status: number, headers: AnswerHeaders, now: numbe
   return delayMs === undefined ? BACKOFF : { kind: 'after', delayMs };
 }
 
-/** `with a redirect (302) to https://...`, as it follows on "answered". */
-export function describeRedirect(status: number, headers: AnswerHeaders): string {
+/**
+ * `with a redirect (302) to https://...`, as it follows on "answered". `discreet`, here and below: nothing of the answer
+ * is quoted, since the run that it is for hides data and the answer may repeat it.
+ */
+export function describeRedirect(status: number, headers: AnswerHeaders, discreet: boolean): string {
+  if (discreet) return `with a redirect (${status})`;
   const location = headerOf(headers, 'location');
   return `with a redirect (${status}) ${location === undefined ? 'without a Location' : `to ${location}`}`;
 }
 
 /** The first characters of a body on one line. */
-export function snippetOf(body: Uint8Array): string {
+export function snippetOf(body: Uint8Array, discreet: boolean): string {
+  if (discreet) return body.byteLength === 0 ? 'an empty body' : 'a body that is not shown';
   // Four bytes are the most that a character takes.
   const text = Buffer.from(body.buffer, body.byteOffset, Math.min(body.byteLength, SNIPPET_LENGTH * 4))
     .toString('utf8')

@@ -14,6 +14,8 @@ export interface StepCall {
   /** The user's headers to send along, lower-case names. */
   readonly forwardHeaders: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
+  /** The run hides data: the words of a failure quote nothing of the answer. */
+  readonly discreet: boolean;
 }
 
 export type StepAnswer =

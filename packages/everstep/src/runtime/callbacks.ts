@@ -94,7 +94,7 @@ export class Callbacks {
       signal,
     );
     if (signal.aborted) return 'given-up';
-    const failure = messageFailureOf(answer, context().now);
+    const failure = messageFailureOf(answer, context().now, run.settings.redact !== undefined);
     const { unit, next } = decideCallback(run, task, failure, context());
     const result = await decisions.commit(unit);
     if (result.kind === 'applied' && next) expect(run, next);

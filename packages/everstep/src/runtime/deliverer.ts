@@ -42,6 +42,7 @@ export async function deliver(store: Store, caller: StepCaller, entry: CachedRun
           request: await buildStepRequest(store, entry, task, from),
           forwardHeaders: entry.forwardHeaders,
           timeoutMs: run.settings.deliveryTimeoutMs,
+          discreet: run.settings.redact !== undefined,
         },
         signal,
       );

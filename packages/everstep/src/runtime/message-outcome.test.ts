@@ -71,6 +71,13 @@ test('a redirect says where it led to, or that it does not', () => {
   assert.match(messageFailureOf(answered(302), NOW)?.message ?? '', /redirect \(302\) without a Location/);
 });
 
+test('for a run that hides data nothing of the answer is quoted', () => {
+  const words = (answer: MessageAnswer) => messageFailureOf(answer, NOW, true)?.message ?? '';
+  assert.equal(words(answered(500, {}, 'a secret')), 'the endpoint answered 500 (a body that is not shown)');
+  assert.equal(words(answered(500)), 'the endpoint answered 500 (an empty body)');
+  assert.doesNotMatch(words(answered(307, { location: ['https://example.org/secret'] })), /secret/);
+});
+
 test('of a long answer only the beginning is kept, and nothing else is kept alive with it', () => {
   const failure = messageFailureOf(answered(500, {}, 'y'.repeat(LIMITS.maxKeptResponseBytes + 10)), NOW);
   assert.equal(failure?.responseBody.byteLength, LIMITS.maxKeptResponseBytes);

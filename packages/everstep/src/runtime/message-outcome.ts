@@ -6,9 +6,9 @@ import type { MessageAnswer } from '../ports/message-sender.js';
 /**
  * Why the attempt failed; null when it succeeded, that is with any 2xx. A
  * redirect is not followed, and would be the same the next time. `now` in
- * Unix ms.
+ * Unix ms. `discreet`: the run hides data, so the words quote nothing of the answer.
  */
-export function messageFailureOf(answer: MessageAnswer, now: number): DeliveryFailure | null {
+export function messageFailureOf(answer: MessageAnswer, now: number, discreet = false): DeliveryFailure | null {
   if (answer.kind === 'failure') return answer.failure;
   const { status, headers, body } = answer;
   if (status >= 200 && status < 300) return null;
@@ -16,8 +16,8 @@ export function messageFailureOf(answer: MessageAnswer, now: number): DeliveryFa
   return {
     cause: 'http',
     message: redirected
-      ? `the endpoint answered ${describeRedirect(status, headers)}; redirects are not followed: use the final URL`
-      : `the endpoint answered ${status} (${snippetOf(body)})`,
+      ? `the endpoint answered ${describeRedirect(status, headers, discreet)}; redirects are not followed: use the final URL`
+      : `the endpoint answered ${status} (${snippetOf(body, discreet)})`,
     status,
     responseHeaders: headers,
     responseBody: keptOf(body),

@@ -16,7 +16,7 @@ export async function makeCall(
 ): Promise<RunEvent | null> {
   entry.control ??= new AbortController();
   const { signal } = entry.control;
-  const { instanceId, dialect } = entry.durable;
+  const { instanceId, dialect, settings } = entry.durable;
   const { call } = task;
   entry.deliveries++;
   let answer: MessageAnswer;
@@ -41,7 +41,7 @@ export async function makeCall(
   }
   if (signal.aborted) return null;
   const attempt = { slot: task.slot, messageId: task.messageId, retried: task.retried };
-  const failure = messageFailureOf(answer, now());
+  const failure = messageFailureOf(answer, now(), settings.redact !== undefined);
   const answered =
     answer.kind === 'answered' ? { status: answer.status, headers: answer.headers, body: encodeBody(answer.body) } : null;
   return { kind: 'call-answered', attempt, answer: answered, failure };

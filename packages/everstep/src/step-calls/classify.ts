@@ -38,10 +38,11 @@ export function valuesOf(headers: IncomingHttpHeaders): Record<string, readonly 
   return values;
 }
 
-function describeBody({ headers, body }: HttpAnswer): string {
+function describeBody({ headers, body }: HttpAnswer, discreet: boolean): string {
+  if (discreet) return snippetOf(body, discreet);
   const encoding = headerOf(headers, 'content-encoding');
   const encoded = encoding && encoding !== 'identity' ? `, content-encoding ${encoding} (which was not asked for)` : '';
-  return `content-type ${headerOf(headers, 'content-type') ?? 'missing'}${encoded} and ${snippetOf(body)}`;
+  return `content-type ${headerOf(headers, 'content-type') ?? 'missing'}${encoded} and ${snippetOf(body, discreet)}`;
 }
 
 export interface ClassifyContext {
@@ -51,17 +52,17 @@ export interface ClassifyContext {
   readonly now: number;
 }
 
-function httpFailure(answer: HttpAnswer, { now }: ClassifyContext): Pick<DeliveryFailure, 'message' | 'retry'> {
+function httpFailure(answer: HttpAnswer, { call: { discreet }, now }: ClassifyContext): Pick<DeliveryFailure, 'message' | 'retry'> {
   const { status, headers, body } = answer;
   if (status >= 300 && status < 400) {
     return {
-      message: `the endpoint answered ${describeRedirect(status, headers)}; redirects are not followed: trigger the run with the final URL`,
+      message: `the endpoint answered ${describeRedirect(status, headers, discreet)}; redirects are not followed: trigger the run with the final URL`,
       retry: BACKOFF,
     };
   }
   const words = STATUS_WORDS[status];
   return {
-    message: `the endpoint answered ${status}${words ? `: ${words}` : ''} (${snippetOf(body)})`,
+    message: `the endpoint answered ${status}${words ? `: ${words}` : ''} (${snippetOf(body, discreet)})`,
     retry: retryAdviceOf(status, headers, now),
   };
 }
@@ -69,6 +70,7 @@ function httpFailure(answer: HttpAnswer, { now }: ClassifyContext): Pick<Deliver
 /** The meaning of a complete answer. */
 export function classifyAnswer(answer: HttpAnswer, context: ClassifyContext): StepAnswer {
   const { status, headers, body } = answer;
+  const { discreet } = context.call;
   const envelope = { status, responseHeaders: valuesOf(headers), responseBody: keptOf(body) };
   const failure = (cause: DeliveryFailure['cause'], message: string, retry: DeliveryFailure['retry']): StepAnswer => ({
     kind: 'failure',
@@ -90,19 +92,19 @@ export function classifyAnswer(answer: HttpAnswer, context: ClassifyContext): St
   if (version !== undefined) {
     const parsed = parseReply(body.toString('utf8'), context.call.request, context.now);
     if (parsed.ok) return { kind: 'reply', reply: parsed.reply, ...envelope };
-    problem = parsed.problem;
+    problem = discreet ? parsed.words : parsed.problem;
   }
   if (problem !== undefined && (ok || status === NON_RETRYABLE_STATUS)) {
     return failure(
       'not-protocol',
-      `the endpoint answered ${status} with ${header}: ${version}, but not with a reply of that protocol: ${problem} (${describeBody(answer)}); is the SDK at the endpoint one that this service knows?`,
+      `the endpoint answered ${status} with ${header}: ${version}, but not with a reply of that protocol: ${problem} (${describeBody(answer, discreet)}); is the SDK at the endpoint one that this service knows?`,
       NEVER,
     );
   }
   if (ok) {
     return failure(
       'not-protocol',
-      `the endpoint answered ${status} without the header ${header}, so it is no workflow endpoint: ${describeBody(answer)}; serve the workflow with the SDK at exactly this URL, and let nothing in front of it answer in its place`,
+      `the endpoint answered ${status} without the header ${header}, so it is no workflow endpoint: ${describeBody(answer, discreet)}; serve the workflow with the SDK at exactly this URL, and let nothing in front of it answer in its place`,
       NEVER,
     );
   }

@@ -104,6 +104,7 @@ export function stepCall(changes: Partial<StepCall> = {}): StepCall {
     request: REQUEST,
     forwardHeaders: {},
     timeoutMs: 5_000,
+    discreet: false,
     ...changes,
   };
 }

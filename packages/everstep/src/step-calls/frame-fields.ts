@@ -1,7 +1,16 @@
 /** Reads the fields of a frame: each as the type it must have, or a Problem whose words name the field. */
 import { LIMITS } from '../config/limits.js';
 
-export class Problem extends Error {}
+export class Problem extends Error {
+  /** Without what the frame has. */
+  readonly words: string;
+
+  /** `found`: what the frame has instead, quoted. */
+  constructor(words: string, found?: string) {
+    super(found === undefined ? words : `${words}, and is ${found}`);
+    this.words = words;
+  }
+}
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -16,12 +25,12 @@ function isFields(value: unknown): value is Fields {
 }
 
 export function fields(value: unknown, where: string): Fields {
-  if (!isFields(value)) throw new Problem(`${where} must be an object, and is ${shown(value)}`);
+  if (!isFields(value)) throw new Problem(`${where} must be an object`, shown(value));
   return value;
 }
 
 export function list(value: unknown, where: string): readonly unknown[] {
-  if (!Array.isArray(value)) throw new Problem(`${where} must be an array, and is ${shown(value)}`);
+  if (!Array.isArray(value)) throw new Problem(`${where} must be an array`, shown(value));
   if (value.length > LIMITS.maxPlannedAtOnce) {
     throw new Problem(`${where} has ${value.length} items, over the limit of ${LIMITS.maxPlannedAtOnce} (maxPlannedAtOnce)`);
   }
@@ -29,19 +38,19 @@ export function list(value: unknown, where: string): readonly unknown[] {
 }
 
 export function text(value: unknown, where: string): string {
-  if (typeof value !== 'string') throw new Problem(`${where} must be a string, and is ${shown(value)}`);
+  if (typeof value !== 'string') throw new Problem(`${where} must be a string`, shown(value));
   return value;
 }
 
 export function integer(value: unknown, where: string, least: number, most: number): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least && value <= most) return value;
-  throw new Problem(`${where} must be an integer from ${least} to ${most}, and is ${shown(value)}`);
+  throw new Problem(`${where} must be an integer from ${least} to ${most}`, shown(value));
 }
 
 /** A time in ms; fractions are rounded up, since nothing may happen too early. */
 export function milliseconds(value: unknown, where: string, least: number, most: number): number {
   if (typeof value === 'number' && value >= least && value <= most) return Math.ceil(value);
-  throw new Problem(`${where} must be a number of ms from ${least} to ${most}, and is ${shown(value)}`);
+  throw new Problem(`${where} must be a number of ms from ${least} to ${most}`, shown(value));
 }
 
 /** JSON text, or absent. It is stored and passed on as it is, so it must be readable later. */
@@ -55,7 +64,7 @@ export function jsonText(value: unknown, where: string): string | undefined {
   try {
     JSON.parse(json);
   } catch {
-    throw new Problem(`${where} must be JSON text, and is ${shown(json)}`);
+    throw new Problem(`${where} must be JSON text`, shown(json));
   }
   return json;
 }
@@ -73,7 +82,7 @@ export function optional<Value>(
 export function word(value: unknown, where: string, most: number): string {
   const given = text(value, where);
   if (given.includes('\u0000') || /\p{Surrogate}/u.test(given)) {
-    throw new Problem(`${where} must not have U+0000 or half a surrogate pair, and is ${shown(given)}`);
+    throw new Problem(`${where} must not have U+0000 or half a surrogate pair`, shown(given));
   }
   if (given.length > 0 && given.length <= most) return given;
   throw new Problem(`${where} must have 1 to ${most} characters, and has ${given.length}`);

@@ -17,7 +17,7 @@ function body(value: unknown, where: string, most: number): EncodedBody {
   const given = fields(value, where);
   const { encoding } = given;
   if (encoding !== 'utf8' && encoding !== 'base64')
-    throw new Problem(`${where}.encoding must be "utf8" or "base64", and is ${shown(encoding)}`);
+    throw new Problem(`${where}.encoding must be "utf8" or "base64"`, shown(encoding));
   const data = text(given.data, `${where}.data`);
   const bytes = Buffer.byteLength(data, encoding);
   if (bytes > most) throw new Problem(`${where} has ${bytes} bytes, over the limit of ${most}`);
@@ -28,7 +28,7 @@ function httpUrl(value: unknown, where: string): string {
   const url = word(value, where, LIMITS.maxCallUrlLength);
   const parsed = URL.canParse(url) ? new URL(url) : null;
   if (parsed?.protocol === 'http:' || parsed?.protocol === 'https:') return url;
-  throw new Problem(`${where} must be an http or https URL, and is ${shown(url)}`);
+  throw new Problem(`${where} must be an http or https URL`, shown(url));
 }
 
 function headers(value: unknown, where: string): Readonly<Record<string, string>> {
@@ -87,7 +87,7 @@ function callSpec(value: unknown, where: string): CallSpec {
   const given = fields(value, where);
   const method = text(given.method, `${where}.method`);
   if (!METHODS.includes(method))
-    throw new Problem(`${where}.method must be one of ${METHODS.join(', ')}, and is ${shown(method)}`);
+    throw new Problem(`${where}.method must be one of ${METHODS.join(', ')}`, shown(method));
   const sent = optional(given.body, `${where}.body`, (item, at) => body(item, at, LIMITS.maxCallBodyBytes));
   return {
     url: httpUrl(given.url, `${where}.url`),

@@ -143,6 +143,7 @@ test('a result over the limit is refused and the limit named', () => {
 });
 
 test('a body that is no JSON is said to be none', () => {
+  const words = 'the body is no JSON';
   for (const body of ['', '<html>', '{"protocol":1', '\0'])
-    assert.deepEqual(parseReply(body, REQUEST, NOW), { ok: false, problem: 'the body is no JSON' });
+    assert.deepEqual(parseReply(body, REQUEST, NOW), { ok: false, problem: words, words });
 });

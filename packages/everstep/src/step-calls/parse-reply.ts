@@ -21,18 +21,22 @@ import { LIMITS } from '../config/limits.js';
 import { type Fields, fields, integer, jsonText, list, milliseconds, Problem, shown, text } from './frame-fields.js';
 import { plannedStep } from './parse-planned-step.js';
 
-export type ParsedReply = { readonly ok: true; readonly reply: StepReply } | { readonly ok: false; readonly problem: string };
+export type ParsedReply =
+  | { readonly ok: true; readonly reply: StepReply }
+  /** `words`: the problem without a quotation of the body. */
+  | { readonly ok: false; readonly problem: string; readonly words: string };
 
 const KNOWN_STEP_TYPES: ReadonlyMap<unknown, StepType> = new Map(STEP_TYPES.map((type) => [type, type]));
 const REFUSALS: ReadonlyMap<unknown, RefusedReply['code']> = new Map(
   (['unsupported-protocol', 'journal-mismatch', 'bad-request'] satisfies RefusedReply['code'][]).map((code) => [code, code]),
 );
+const NO_JSON = 'the body is no JSON';
 const MAX_WORKER_LENGTH = 128;
 const MAX_ERROR_NAME_LENGTH = 256;
 
 function stepType(value: unknown, where: string): StepType {
   const type = KNOWN_STEP_TYPES.get(value);
-  if (type === undefined) throw new Problem(`${where} must be a step type (${STEP_TYPES.join(', ')}), and is ${shown(value)}`);
+  if (type === undefined) throw new Problem(`${where} must be a step type (${STEP_TYPES.join(', ')})`, shown(value));
   return type;
 }
 
@@ -40,7 +44,7 @@ function stepName(value: unknown, where: string): string {
   const name = text(value, where);
   // Neither comes back from every store as it went in, so the journal would not match.
   if (name.includes('\u0000') || /\p{Surrogate}/u.test(name)) {
-    throw new Problem(`${where} must not have U+0000 or half a surrogate pair, and is ${shown(name)}`);
+    throw new Problem(`${where} must not have U+0000 or half a surrogate pair`, shown(name));
   }
   if (name.length > 0 && name.length <= LIMITS.maxStepNameLength) return name;
   throw new Problem(`${where} must have 1 to ${LIMITS.maxStepNameLength} characters (maxStepNameLength), and has ${name.length}`);
@@ -77,7 +81,7 @@ function runEnd(value: unknown): RunEnd | undefined {
   if (value === undefined) return undefined;
   const end = fields(value, 'end');
   if (end.kind === 'canceled') return { kind: 'canceled' };
-  if (end.kind !== 'finished') throw new Problem(`end.kind must be "finished" or "canceled", and is ${shown(end.kind)}`);
+  if (end.kind !== 'finished') throw new Problem('end.kind must be "finished" or "canceled"', shown(end.kind));
   const result = jsonText(end.result, 'end.result');
   return result === undefined ? { kind: 'finished' } : { kind: 'finished', result };
 }
@@ -100,7 +104,7 @@ const failureFunctionOf = (frame: Fields): { readonly failureFunction?: true } =
 function progress(frame: Fields, request: StepRequest, now: number): ProgressReply {
   const base = integer(frame.base, 'base', request.journal.length, request.journal.length);
   const { done, next } = stepsDone(frame.done, request.known);
-  if (typeof frame.advanced !== 'boolean') throw new Problem(`advanced must be true or false, and is ${shown(frame.advanced)}`);
+  if (typeof frame.advanced !== 'boolean') throw new Problem('advanced must be true or false', shown(frame.advanced));
   const planned = list(frame.planned, 'planned').map((item, index) => {
     const where = `planned[${index}]`;
     const step = fields(item, where);
@@ -140,7 +144,7 @@ function retryOf(value: unknown): FailedReply['retry'] {
         delayMs: Math.min(LIMITS.maxRetryDelayMs, milliseconds(retry.delayMs, 'retry.delayMs', 0, Number.MAX_VALUE)),
       };
     default:
-      throw new Problem(`retry.kind must be "backoff", "after" or "never", and is ${shown(retry.kind)}`);
+      throw new Problem('retry.kind must be "backoff", "after" or "never"', shown(retry.kind));
   }
 }
 
@@ -174,14 +178,14 @@ function failed(frame: Fields, request: StepRequest): FailedReply {
 function refused(frame: Fields): RefusedReply {
   const code = REFUSALS.get(frame.code);
   if (code === undefined)
-    throw new Problem(`code must be one of ${[...REFUSALS.values()].join(', ')}, and is ${shown(frame.code)}`);
+    throw new Problem(`code must be one of ${[...REFUSALS.values()].join(', ')}`, shown(frame.code));
   const message = text(frame.message, 'message').slice(0, LIMITS.maxKeptErrorLength);
   return { protocol: PROTOCOL_VERSION, kind: 'refused', code, message };
 }
 
 function replyOf(frame: Fields, request: StepRequest, now: number): StepReply {
   if (frame.protocol !== PROTOCOL_VERSION)
-    throw new Problem(`protocol must be ${PROTOCOL_VERSION}, and is ${shown(frame.protocol)}`);
+    throw new Problem(`protocol must be ${PROTOCOL_VERSION}`, shown(frame.protocol));
   switch (frame.kind) {
     case 'progress':
       return progress(frame, request, now);
@@ -192,7 +196,7 @@ function replyOf(frame: Fields, request: StepRequest, now: number): StepReply {
     case 'journal-needed':
       return { protocol: PROTOCOL_VERSION, kind: 'journal-needed' };
     default:
-      throw new Problem(`kind must be "progress", "failed", "refused" or "journal-needed", and is ${shown(frame.kind)}`);
+      throw new Problem('kind must be "progress", "failed", "refused" or "journal-needed"', shown(frame.kind));
   }
 }
 
@@ -202,12 +206,12 @@ export function parseReply(body: string, request: StepRequest, now: number): Par
   try {
     frame = JSON.parse(body);
   } catch {
-    return { ok: false, problem: 'the body is no JSON' };
+    return { ok: false, problem: NO_JSON, words: NO_JSON };
   }
   try {
     return { ok: true, reply: replyOf(fields(frame, 'the body'), request, now) };
   } catch (problem) {
-    if (problem instanceof Problem) return { ok: false, problem: problem.message };
+    if (problem instanceof Problem) return { ok: false, problem: problem.message, words: problem.words };
     throw problem;
   }
 }

@@ -109,6 +109,23 @@ test('every other answer is a failure with its cause, whether to retry, and what
   }
 });
 
+test('for a run that hides data the words of a failure quote nothing of the answer', async () => {
+  const wrong = { ...REPLY, planned: [{ stepId: 1, name: 'a', type: 'secret' }] };
+  const answers: readonly Respond[] = [
+    answering(500, {}, 'a secret'),
+    answering(200, { 'content-type': 'text/secret' }, 'a secret'),
+    answering(200, SPOKEN, JSON.stringify(wrong)),
+    answering(500, SPOKEN, JSON.stringify(wrong)),
+    answering(307, { location: 'https://elsewhere.example/secret' }),
+  ];
+  for (const respond of answers) {
+    const { message } = failureOf(await callWith(respond, { discreet: true }));
+    assert.match(message, /endpoint answered/);
+    assert.doesNotMatch(message, /secret/);
+    assert.match(failureOf(await callWith(respond)).message, /secret/);
+  }
+});
+
 test('of a long answer only the beginning is kept, and headers that repeat keep all values', async () => {
   const body = 'y'.repeat(LIMITS.maxKeptResponseBytes + 10);
   const answer = await callWith((response) => response.writeHead(500, { 'set-cookie': ['a=1', 'b=2'] }).end(body));

@@ -1,6 +1,6 @@
 /** What steps send and receive: values as bodies with a content type, and back. */
 import { bytesOf, encodedBody, isJsonType, textOf } from '../encoded-body.js';
-import { describeError, PayloadError } from '../errors.js';
+import { jsonProblem, PayloadError } from '../errors.js';
 import type { EncodedBody, EventContent } from '../protocol.js';
 import { jsonText } from '../step-result.js';
 import type { WebhookRequest } from './step-types.js';
@@ -38,7 +38,7 @@ export function eventDataOf(content: EventContent): unknown {
   try {
     return parsed(body);
   } catch (error) {
-    throw new PayloadError(`the data of the event is said to be ${contentType} but is not JSON: ${describeError(error).message}`);
+    throw new PayloadError(`the data of the event is said to be ${contentType} but is not JSON: ${jsonProblem(error)}`);
   }
 }
 

@@ -37,6 +37,15 @@ test('fields are hidden wherever they stand, also in JSON inside of JSON texts; 
   assert.equal(shownJson('{"__proto__":{"pin":1}}', redact), `{"__proto__":{"pin":${R}}}`);
 });
 
+test('where a call goes may have been made of a field: its host is shown, and no more', () => {
+  const redact = redaction({ fields: ['iban'] });
+  assert.equal(shownUrl('https://bank.test/DE1?iban=DE1#DE1', redact), `https://bank.test/${REDACTED}`);
+  assert.equal(shownUrl('https://bank.test/?DE1', redact), `https://bank.test/${REDACTED}`);
+  assert.equal(shownUrl('https://bank.test#DE1', redact), 'https://bank.test/');
+  assert.equal(shownUrl('no URL', redact), REDACTED);
+  assert.equal(shownUrl('https://bank.test/a', redaction({ headers: true })), 'https://bank.test/a');
+});
+
 test('a body in which fields cannot be found is hidden whole', () => {
   const redact = redaction({ fields: ['iban'] });
   assert.equal(body('iban=DE1', redact), REDACTED);

@@ -127,5 +127,10 @@ export function shownOut(type: StepType, out: string, redact: Redaction | undefi
   });
 }
 
-/** What a step is about to call may have been made of the body. */
-export const shownUrl = (url: string, redact: Redaction | undefined): string => (redact?.body ? REDACTED : url);
+/** What a step is about to call may have been made of the body, or of a field: then no further than the host. */
+export function shownUrl(url: string, redact: Redaction | undefined): string {
+  if (!redact || (!redact.body && redact.fields.length === 0)) return url;
+  if (redact.body || !URL.canParse(url)) return REDACTED;
+  const { origin, pathname, search } = new URL(url);
+  return pathname === '/' && search === '' ? `${origin}/` : `${origin}/${REDACTED}`;
+}
