@@ -164,6 +164,7 @@ async function memory(engine: Engine, options: Options): Promise<Report> {
 }
 
 const IDLE_S = 30;
+const IDLE_COLLECT_MS = 15_000;
 
 /** Cost of runs that do nothing but wait, and of waking them all. */
 async function waiting(engine: Engine, options: Options): Promise<Report> {
@@ -178,6 +179,8 @@ async function waiting(engine: Engine, options: Options): Promise<Report> {
     now = cpuSeconds(engine.serverPid);
   }
   const seconds = (performance.now() - begun) / 1000;
+  // The service collects its garbage once when it has become idle.
+  await pause(IDLE_COLLECT_MS);
   const idleBegin = cpuSeconds(engine.serverPid);
   await pause(IDLE_S * 1000);
   const idleCpu = (cpuSeconds(engine.serverPid) - idleBegin) / IDLE_S;
@@ -201,18 +204,19 @@ async function waiting(engine: Engine, options: Options): Promise<Report> {
 
 const LIMITED: Readonly<Record<string, string>> = { 'svc-flow-control-key': 'busy', 'svc-flow-control-value': 'parallelism=64' };
 
-/** A key with a long wait list against runs of no key at the same parallelism, and against a key beside it. */
+/** A key with a long wait list against runs of no key at the same parallelism. Each run is one delivery. */
 async function limited(engine: Engine, options: Options): Promise<Report> {
   const { runs = 100_000, concurrency = 64 } = options;
   const sample = Math.min(5_000, runs);
-  await inFlight(500, concurrency, shortRun(engine));
-  const free = await measure(engine, () => inFlight(sample, concurrency, shortRun(engine)));
-  await engine.trigger('seq', STEPS_PER_RUN, LIMITED);
+  const one = (): Promise<void> => engine.run('seq', 1);
+  await inFlight(500, concurrency, one);
+  const free = await measure(engine, () => inFlight(sample, concurrency, one));
+  await engine.trigger('seq', 1, LIMITED);
   await engine.flowControl('busy', 'pause');
-  await inFlight(runs, concurrency, () => engine.trigger('seq', STEPS_PER_RUN, LIMITED));
+  await inFlight(runs, concurrency, () => engine.trigger('seq', 1, LIMITED));
   const waitListSize = await engine.waitListSize('busy');
   const rssMB = memoryOf(engine.serverPid).rssMB;
-  const beside = await measure(engine, () => inFlight(sample, concurrency, shortRun(engine)));
+  const beside = await measure(engine, () => inFlight(sample, concurrency, one));
   await engine.resetDone();
   await engine.flowControl('busy', 'resume');
   let done = 0;

@@ -6,6 +6,7 @@ import { createAuthority } from './accounts/authority.js';
 import { type Credentials, keepCredentials, readCredentials } from './bootstrap/credentials.js';
 import { writeEnvFile } from './bootstrap/env-file.js';
 import { type Started, startAccounts } from './bootstrap/first-start.js';
+import { keepIdleMemoryLow } from './bootstrap/idle-memory.js';
 import { createServiceLog } from './bootstrap/service-log.js';
 import { fileError, listenError, StartError } from './bootstrap/start-error.js';
 import { createSystemClock } from './clock/system-clock.js';
@@ -169,6 +170,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
     publicUrl = config.publicUrl ?? url;
     const startedAt = clock.now();
     await runtime.start();
+    const stopKeeping = keepIdleMemoryLow();
+    opened.push(async () => stopKeeping());
 
     const addresses = { url, managementUrl: url };
     await keepCredentials(dataDir, { ...credentials, ...addresses });
