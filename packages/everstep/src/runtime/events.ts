@@ -12,6 +12,8 @@ import type { Notified, NotifyOutcome } from './workflow-service.js';
 
 const PAGE = 500;
 
+type NotifyTask = Extract<Task, { kind: 'notify' }>;
+
 export interface EventsOptions {
   readonly store: Store;
   readonly decisions: Decisions;
@@ -44,6 +46,8 @@ function waiterOf(run: Run, task: Extract<Task, { kind: 'wait' }>): WaiterRecord
 
 export class Events {
   private readonly options: EventsOptions;
+  /** Messages of notify steps that are being carried out: what stands in the store is due until they are done. */
+  private readonly underWay = new Set<string>();
 
   constructor(options: EventsOptions) {
     this.options = options;
@@ -80,7 +84,17 @@ export class Events {
   }
 
   /** Carries out a notify step. What was notified before a crash in between is not notified again, as it waits no more. */
-  async carryOut(entry: CachedRun, task: Extract<Task, { kind: 'notify' }>): Promise<void> {
+  async carryOut(entry: CachedRun, task: NotifyTask): Promise<void> {
+    if (this.underWay.has(task.messageId)) return;
+    this.underWay.add(task.messageId);
+    try {
+      await this.notifyFor(entry, task);
+    } finally {
+      this.underWay.delete(task.messageId);
+    }
+  }
+
+  private async notifyFor(entry: CachedRun, task: NotifyTask): Promise<void> {
     const { instanceId } = entry.run;
     const { slot, messageId, eventId, workflowRunId, content } = task;
     const result = await this.notify({ instanceId, eventId, workflowRunId, content });
@@ -96,23 +110,32 @@ export class Events {
     await this.options.decisions.decideOn(entry.run.key, { kind: 'notify-done', slot, messageId, outcome });
   }
 
-  private async notifyAll({ instanceId, eventId, content }: NotifyCommand): Promise<readonly Notified[]> {
-    const { store, decisions } = this.options;
+  private async notifyAll(command: NotifyCommand): Promise<readonly Notified[]> {
+    const { eventId, content } = command;
+    const waiters = await this.waitersOf(command);
     const notified: Notified[] = [];
-    let after: WaiterRecord | null = null;
-    for (;;) {
-      const page: readonly WaiterRecord[] = await store.listWaiters({ instanceId, eventId, after, limit: PAGE });
+    for (let from = 0; from < waiters.length; from += PAGE) {
       const decided = await Promise.all(
-        page.map(async (waiter) => {
+        waiters.slice(from, from + PAGE).map(async (waiter) => {
           const event = { kind: 'notified', slot: waiter.slot, eventId, content } as const;
-          return { waiter, decision: await decisions.decideOn(waiter.runKey, event) };
+          return { waiter, decision: await this.options.decisions.decideOn(waiter.runKey, event) };
         }),
       );
       for (const { waiter, decision } of decided) {
         if (decision) notified.push({ waiter, messageId: messageOf(decision) ?? waiter.runKey });
       }
-      after = page.at(-1) ?? null;
-      if (page.length < PAGE) return notified;
+    }
+    return notified;
+  }
+
+  /** All of them before the first is notified: a run that waits for the event again at once would be found for ever. */
+  private async waitersOf({ instanceId, eventId }: NotifyCommand): Promise<readonly WaiterRecord[]> {
+    const waiters: WaiterRecord[] = [];
+    for (;;) {
+      const after = waiters.at(-1) ?? null;
+      const page = await this.options.store.listWaiters({ instanceId, eventId, after, limit: PAGE });
+      waiters.push(...page);
+      if (page.length < PAGE) return waiters;
     }
   }
 

@@ -80,6 +80,8 @@ function outcomeOf(child: RunRecord): InvokeOutcome | null {
 
 export class Invocations {
   private readonly options: InvocationsOptions;
+  /** Keys of runs that are being made: their tasks stand in the store as due until they are. */
+  private readonly beingMade = new Set<string>();
 
   constructor(options: InvocationsOptions) {
     this.options = options;
@@ -89,7 +91,7 @@ export class Invocations {
   async take(entry: CachedRun, task: InvokeTask): Promise<void> {
     const { store } = this.options;
     const child = await store.runRecord({ runKey: task.childRunKey });
-    if (!child && task.invoke !== null) return this.start(entry, task, task.invoke);
+    if (!child && task.invoke !== null) return this.startOnce(entry, task, task.invoke);
     const outcome = child ? outcomeOf(child) : this.failed(task, 'the invoked run was removed before its end was recorded');
     // While it is active there is nothing to do: the decision that ends it comes back here.
     if (outcome) await this.end(entry.run.key, task, outcome);
@@ -101,6 +103,16 @@ export class Invocations {
     const entry = invoker && (await load(invoker.runKey));
     const task = entry?.run.tasks.get(invoker?.slot ?? 0);
     if (entry && task?.kind === 'invoke') await this.take(entry, task);
+  }
+
+  private async startOnce(entry: CachedRun, task: InvokeTask, spec: InvokeSpec): Promise<void> {
+    if (this.beingMade.has(task.childRunKey)) return;
+    this.beingMade.add(task.childRunKey);
+    try {
+      await this.start(entry, task, spec);
+    } finally {
+      this.beingMade.delete(task.childRunKey);
+    }
   }
 
   private async start(entry: CachedRun, task: InvokeTask, spec: InvokeSpec): Promise<void> {
