@@ -32,6 +32,9 @@ export interface RunFailure<Payload> {
 /** What it returns is ignored. When it throws it is called again, as the retries of the run say. */
 export type FailureFunction<Payload> = (failure: RunFailure<Payload>) => unknown;
 
+/** As the failure function is told. */
+type ToldNotice = FailureNotice & { readonly error: string };
+
 type Shape = Readonly<Record<string, unknown>>;
 const isShape = (value: unknown): value is Shape => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isHeaderMap = (value: unknown): value is FailureNotice['header'] =>
@@ -42,8 +45,8 @@ const TEXTS = ['body', 'error', 'url', 'sourceBody', 'workflowRunId', 'dlqId'] a
 const NUMBERS = ['status', 'retried', 'maxRetries', 'workflowCreatedAt'] as const;
 
 /** Null when it is no failure notice. */
-export function readFailureNotice(value: unknown): FailureNotice | null {
-  const isNotice = (notice: Shape): notice is Shape & FailureNotice =>
+export function readFailureNotice(value: unknown): ToldNotice | null {
+  const isNotice = (notice: Shape): notice is Shape & ToldNotice =>
     TEXTS.every((name) => typeof notice[name] === 'string') &&
     NUMBERS.every((name) => typeof notice[name] === 'number') &&
     isHeaderMap(notice.sourceHeader);
@@ -85,7 +88,7 @@ async function payloadOf<Payload>(input: RunInput, options: PayloadOptions<Paylo
 
 /** Calls the failure function. Rejects with what it throws. */
 export async function tellFailure<Payload>(
-  notice: FailureNotice,
+  notice: ToldNotice,
   failureFunction: FailureFunction<Payload>,
   options: PayloadOptions<Payload>,
 ): Promise<void> {

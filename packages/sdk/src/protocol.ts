@@ -299,10 +299,10 @@ export interface FailureNotice {
   /** HTTP status of the last answer; 0 when there was none. */
   readonly status: number;
   readonly header: Readonly<Record<string, readonly string[]>>;
-  /** Base64: the last answer's body. */
+  /** Base64: the last answer's body. In a failure callback, when there was none, what went wrong in words. */
   readonly body: string;
-  /** What went wrong, in words. */
-  readonly error: string;
+  /** What went wrong, in words. Only for a failure function. */
+  readonly error?: string;
   readonly retried: number;
   readonly maxRetries: number;
   readonly sourceMessageId: string;

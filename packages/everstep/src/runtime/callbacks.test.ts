@@ -35,7 +35,38 @@ test('a failure callback is told how the run failed, signed, and its success is 
         [notice.workflowRunId, notice.dlqId, notice.url, Buffer.from(notice.sourceBody, 'base64').toString(), notice.maxRetries],
         [run.workflowRunId, letter.dlqId, 'http://app/flow', '{"n":1}', 0],
       );
-      assert.match(notice.error, /boom/);
+      assert.deepEqual(Object.keys(notice), [
+        ...['status', 'header', 'body', 'retried', 'maxRetries', 'sourceMessageId', 'url', 'method', 'sourceHeader'],
+        ...['sourceBody', 'workflowRunId', 'workflowCreatedAt', 'dlqId', 'createdAt'],
+      ]);
+    },
+    { sender },
+  );
+});
+
+const unreachable = new ScriptedCaller(() => assert.fail());
+unreachable.call = async () => ({
+  kind: 'failure',
+  failure: {
+    cause: 'network',
+    message: 'nothing listens there',
+    status: null,
+    responseHeaders: {},
+    responseBody: new Uint8Array(),
+    retry: { kind: 'never' },
+  },
+});
+
+test('where the last attempt had no answer, the body of the notice says why', async () => {
+  const sender = new ScriptedSender(() => ok(''));
+  await withRuntime(
+    unreachable,
+    async (bench) => {
+      await bench.trigger({ settings: { ...SETTINGS, failureCallback } });
+      await settle();
+      const notice: FailureNotice = JSON.parse(Buffer.from(sender.sent[0]?.body ?? '').toString());
+      assert.equal(notice.status, 0);
+      assert.match(Buffer.from(notice.body, 'base64').toString(), /failed and is not retried: nothing listens there/);
     },
     { sender },
   );
@@ -85,6 +116,8 @@ test('the failure function of an endpoint is called at the workflow itself', asy
       await settle();
       const [sent] = sender.sent;
       assert.deepEqual([sent?.url, sent?.serviceHeaders?.['Workflow-Failure-Function']], ['http://app/flow', 'true']);
+      const notice: FailureNotice = JSON.parse(Buffer.from(sent?.body ?? '').toString());
+      assert.match(notice.error ?? '', /boom/);
       assert.equal((await letterOf(bench)).failureFunctionState, 'CALLBACK_SUCCESS');
     },
     { sender },

@@ -30,13 +30,16 @@ export const openCallback = (tasks: ReadonlyMap<number, Task>): CallbackTask | n
 
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
 
+/** A failure function is told the words, too. A callback finds them in place of an answer, where none came. */
 function noticeOf(run: Run, task: CallbackTask, letter: DeadLetterRecord): FailureNotice {
-  const { payload } = letter;
+  const { payload, responseStatus } = letter;
+  const toFunction = run.settings.failureCallback === null;
+  const unanswered = responseStatus === null && !toFunction;
   return {
-    status: letter.responseStatus ?? 0,
+    status: responseStatus ?? 0,
     header: letter.responseHeaders,
-    body: base64(letter.responseBody),
-    error: letter.error,
+    body: base64(unanswered ? Buffer.from(letter.error) : letter.responseBody),
+    ...(toFunction ? { error: letter.error } : {}),
     retried: task.retried,
     maxRetries: run.settings.maxRetries,
     sourceMessageId: `msg_${run.key}`,
