@@ -30,7 +30,10 @@ export type StepAnswer =
   | { readonly kind: 'failure'; readonly failure: DeliveryFailure };
 
 export interface StepCaller {
-  /** Never rejects: what goes wrong on the way is a failure. `signal` gives the call up. */
-  call(call: StepCall, signal: AbortSignal): Promise<StepAnswer>;
+  /**
+   * Never rejects: what goes wrong on the way is a failure. `signal` gives the call up. `onLeave` is called when the
+   * request is sent: what comes before that, as connecting, may take its time.
+   */
+  call(call: StepCall, signal: AbortSignal, onLeave?: () => void): Promise<StepAnswer>;
   close(): Promise<void>;
 }

@@ -26,7 +26,13 @@ function noteHold(entry: CachedRun, answer: StepAnswer): void {
  * when it was given up. A worker that does not hold what it said it holds
  * gets the whole journal, at once and without counting as an attempt.
  */
-export async function deliver(store: Store, caller: StepCaller, entry: CachedRun, task: Callable): Promise<RunEvent | null> {
+export async function deliver(
+  store: Store,
+  caller: StepCaller,
+  entry: CachedRun,
+  task: Callable,
+  onLeave: () => void,
+): Promise<RunEvent | null> {
   entry.control ??= new AbortController();
   const { signal } = entry.control;
   entry.deliveries++;
@@ -45,6 +51,7 @@ export async function deliver(store: Store, caller: StepCaller, entry: CachedRun
           discreet: run.settings.redact !== undefined,
         },
         signal,
+        onLeave,
       );
       if (signal.aborted) return null;
       noteHold(entry, answer);

@@ -13,6 +13,7 @@ export async function makeCall(
   entry: CachedRun,
   task: Extract<Task, { kind: 'call' }>,
   now: () => number,
+  onLeave: () => void,
 ): Promise<RunEvent | null> {
   entry.control ??= new AbortController();
   const { signal } = entry.control;
@@ -35,6 +36,7 @@ export async function makeCall(
         signed: false,
       },
       signal,
+      onLeave,
     );
   } finally {
     entry.deliveries--;

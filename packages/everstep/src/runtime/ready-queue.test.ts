@@ -12,7 +12,7 @@ test('destinations take turns for a place, so that two that are busy do not keep
   const queue = new ReadyQueue({ maxInFlight: 4, maxInFlightPerHost: 2 });
   const started: { host: string; runKey: string }[] = [];
   const drain = () => queue.drain(Number.POSITIVE_INFINITY, (host, { runKey }) => started.push({ host, runKey }));
-  for (const host of ['a', 'b', 'c']) for (let i = 0; i < 10; i++) queue.add(host, task(`${host}${i}`), true, 0);
+  for (const host of ['a', 'b', 'c']) for (let i = 0; i < 10; i++) queue.add(host, task(`${host}${i}`), 'begun', 0);
   drain();
   for (let i = 0; i < 12; i++) {
     const over = started[i];
@@ -26,7 +26,7 @@ test('destinations take turns for a place, so that two that are busy do not keep
 
 test('a queue of one destination is emptied in order up to its limit', () => {
   const queue = new ReadyQueue({ maxInFlight: 10, maxInFlightPerHost: 3 });
-  for (let i = 0; i < 5; i++) queue.add('a', task(`r${i}`), true, 0);
+  for (let i = 0; i < 5; i++) queue.add('a', task(`r${i}`), 'begun', 0);
   const started: string[] = [];
   queue.drain(0, (_host, { runKey }) => started.push(runKey));
   assert.deepEqual(started, ['r0', 'r1', 'r2']);
@@ -35,10 +35,85 @@ test('a queue of one destination is emptied in order up to its limit', () => {
 test('it tells how many more could start at once, for a destination and in all', () => {
   const queue = new ReadyQueue({ maxInFlight: 4, maxInFlightPerHost: 3 });
   assert.equal(queue.room('a'), 3);
-  for (const key of ['r0', 'r1']) queue.add('a', task(key), true, 0);
-  assert.deepEqual([queue.room('a'), queue.room('b')], [1, 2]);
+  for (const key of ['r0', 'r1']) queue.add('a', task(key), 'begun', 0);
+  assert.deepEqual([queue.room('a'), queue.room('b')], [1, 3]);
   queue.drain(0, () => {});
+  assert.deepEqual([queue.room('a'), queue.room('b')], [1, 2]);
   assert.deepEqual([queue.isInFlight(task('r0')), queue.isInFlight(task('r9'))], [true, false]);
   queue.done('a', task('r0'));
   assert.equal(queue.room('a'), 2);
+});
+
+/** Starts what it may, and ends as many as began first. */
+class Work {
+  readonly queue: ReadyQueue;
+  readonly started: string[] = [];
+  private readonly flying: { readonly host: string; readonly task: Ready }[] = [];
+  constructor(queue: ReadyQueue) {
+    this.queue = queue;
+  }
+  drain(freshAllowed = Number.POSITIVE_INFINITY): void {
+    this.queue.drain(freshAllowed, (host, task) => {
+      this.started.push(task.runKey);
+      this.flying.push({ host, task });
+    });
+  }
+  endOne(): void {
+    const first = this.flying.shift();
+    if (first) this.queue.done(first.host, first.task);
+  }
+}
+
+test('of the places for which others wait every second one may be promised, and nothing else takes it', () => {
+  const queue = new ReadyQueue({ maxInFlight: 10, maxInFlightPerHost: 2 });
+  const work = new Work(queue);
+  for (let i = 0; i < 20; i++) queue.add('a', task(`other${i}`), 'begun', 0);
+  work.drain();
+  assert.equal(queue.room('a'), 0);
+  for (let turn = 0; turn < 8; turn++) {
+    work.endOne();
+    if (queue.room('a') > 0) {
+      queue.promise('a', 1);
+      work.drain();
+      queue.promise('a', -1);
+      queue.add('a', task(`counted${turn}`), 'counted', 0);
+    }
+    work.drain();
+  }
+  const counted = work.started.filter((runKey) => runKey.startsWith('counted'));
+  assert.deepEqual([work.started.length, counted.length], [10, 4]);
+});
+
+test('many that wait for one destination leave the room at another as it is', () => {
+  const queue = new ReadyQueue({ maxInFlight: 8, maxInFlightPerHost: 4 });
+  for (let i = 0; i < 100; i++) queue.add('slow', task(`slow${i}`), 'begun', 0);
+  new Work(queue).drain();
+  assert.deepEqual([queue.room('slow'), queue.room('idle')], [0, 4]);
+});
+
+test('when all places are taken a destination at which nothing waits gets its turn as well', () => {
+  const queue = new ReadyQueue({ maxInFlight: 2, maxInFlightPerHost: 2 });
+  const work = new Work(queue);
+  for (const host of ['a', 'b']) for (let i = 0; i < 10; i++) queue.add(host, task(`${host}${i}`), 'begun', 0);
+  work.drain();
+  work.endOne();
+  assert.equal(queue.room('c'), 1);
+  queue.promise('c', 1);
+  work.drain();
+  assert.equal(work.started.length, 2);
+  work.endOne();
+  assert.deepEqual([queue.room('c') > 1, queue.free('a')], [false, 1]);
+  work.drain();
+  assert.equal(work.started.length, 3);
+});
+
+test('a counted start does not wait until a burst of new runs is over', () => {
+  const queue = new ReadyQueue({ maxInFlight: 8, maxInFlightPerHost: 8 });
+  const work = new Work(queue);
+  for (let i = 0; i < 100; i++) queue.add('a', task(`new${i}`), 'fresh', 0);
+  work.drain(0);
+  assert.equal(queue.room('a'), 4);
+  queue.add('a', task('counted'), 'counted', 0);
+  work.drain(0);
+  assert.deepEqual(work.started, ['counted']);
 });

@@ -23,6 +23,7 @@ import { DueTasks } from './due-tasks.js';
 import { EndWatch } from './end-watch.js';
 import { Events } from './events.js';
 import { DeliveryGates, type DeliveryResult, type Passage, type Ticket } from './gates/delivery-gates.js';
+import { transitOf } from './gates/rate-window.js';
 import { Invocations } from './invocations.js';
 import { makeCall } from './messages.js';
 import { originOf, resultOfEvent, resultOfFailure } from './passages.js';
@@ -92,8 +93,17 @@ export class RunDriver {
       clock,
       log,
       commit: (unit) => this.committer.submit(unit),
-      pass: (ticket, passage) => this.enqueue(ticket, passage),
-      room: (origin) => this.ready.room(origin),
+      pass: (ticket, passage, counted) => this.enqueue(ticket, passage, counted),
+      places: {
+        free: (origin) => this.ready.free(origin),
+        room: (origin) => this.ready.room(origin),
+        promise: (origin, change) => {
+          this.ready.promise(origin, change);
+          // Others wait for a place that is promised no longer.
+          if (change < 0) this.drainSoon();
+        },
+      },
+      transitMs: transitOf,
     });
     this.events = new Events({ store, decisions, context });
     this.invocations = new Invocations({ store, decisions, context, begin: (run, payload) => this.begin(run, payload) });
@@ -277,10 +287,11 @@ export class RunDriver {
   }
 
   /** It may go: now it waits for a place among the deliveries in flight. */
-  private enqueue(ticket: Ticket, passage: Passage): void {
+  private enqueue(ticket: Ticket, passage: Passage, counted: boolean): void {
     const run = this.cache.peek(ticket.runKey)?.run;
     const begun = ticket.slot !== ADVANCE_SLOT || (run !== undefined && run.journalLength > 0);
-    if (this.ready.add(passage.origin, { ...ticket, passage }, begun, this.options.clock.now())) this.drainSoon();
+    const urgency = counted ? 'counted' : begun ? 'begun' : 'fresh';
+    if (this.ready.add(passage.origin, { ...ticket, passage }, urgency, this.options.clock.now())) this.drainSoon();
     else this.gates.done(ticket, passage, { kind: 'not-made' });
   }
 
@@ -372,12 +383,13 @@ export class RunDriver {
     // A decision that is being written has something else in mind for the slot: whatever that is, it is scheduled
     // once it is durable. To deliver the old task now would also keep the new one out of the queue.
     if (!task || task !== entry.run.tasks.get(slot) || task.dueAt === null || task.dueAt > clock.now()) return null;
+    const onLeave = () => this.gates.left({ runKey: entry.run.key, slot });
     switch (task.kind) {
       case 'advance':
       case 'step':
-        return deliver(store, stepCaller, entry, task);
+        return deliver(store, stepCaller, entry, task, onLeave);
       case 'call':
-        return makeCall(messageSender, entry, task, () => clock.now());
+        return makeCall(messageSender, entry, task, () => clock.now(), onLeave);
       default:
         return null;
     }

@@ -20,6 +20,8 @@ export interface ExchangeRequest {
   /** For the whole exchange, from waiting for a connection to the last byte. */
   readonly timeoutMs: number;
   readonly maxAnswerBytes: number;
+  /** Called when there is a connection and the request is sent on it. */
+  readonly onLeave?: (() => void) | undefined;
 }
 
 export interface HttpAnswer {
@@ -82,6 +84,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.controller = controller;
     // It ended while it waited for a connection: nothing must be sent now.
     if (this.over) controller.abort(new Error('the exchange was cut short'));
+    else this.request.onLeave?.();
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {

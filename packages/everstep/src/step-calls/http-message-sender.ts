@@ -31,9 +31,9 @@ export class HttpMessageSender implements MessageSender {
     this.destinations = destinations;
   }
 
-  async send(message: Message, signal: AbortSignal): Promise<MessageAnswer> {
+  async send(message: Message, signal: AbortSignal, onLeave?: () => void): Promise<MessageAnswer> {
     try {
-      return await this.deliver(message, signal);
+      return await this.deliver(message, signal, onLeave);
     } catch (error) {
       const words = error instanceof Error ? error.message : String(error);
       // Its URL may carry a secret of a third party.
@@ -42,7 +42,7 @@ export class HttpMessageSender implements MessageSender {
     }
   }
 
-  private async deliver(message: Message, signal: AbortSignal): Promise<MessageAnswer> {
+  private async deliver(message: Message, signal: AbortSignal, onLeave: (() => void) | undefined): Promise<MessageAnswer> {
     const { instanceId, timeoutMs, maxAnswerBytes, body } = message;
     const method = methodOf(message.method);
     if (method === undefined) {
@@ -67,7 +67,7 @@ export class HttpMessageSender implements MessageSender {
     const outcome = await this.destinations.ask(
       instanceId,
       target,
-      { method, path: target.path, headers: headers.pairs, body, timeoutMs, maxAnswerBytes },
+      { method, path: target.path, headers: headers.pairs, body, timeoutMs, maxAnswerBytes, onLeave },
       signal,
     );
     switch (outcome.kind) {

@@ -37,9 +37,9 @@ export class HttpStepCaller implements StepCaller {
     this.destinations = destinations;
   }
 
-  async call(call: StepCall, signal: AbortSignal): Promise<StepAnswer> {
+  async call(call: StepCall, signal: AbortSignal, onLeave?: () => void): Promise<StepAnswer> {
     try {
-      return await this.deliver(call, signal);
+      return await this.deliver(call, signal, onLeave);
     } catch (error) {
       const words = error instanceof Error ? error.message : String(error);
       this.options.log.error({ workflowUrl: call.workflowUrl, error: words }, 'a step call could not be made');
@@ -51,7 +51,7 @@ export class HttpStepCaller implements StepCaller {
     return this.destinations.close();
   }
 
-  private async deliver(call: StepCall, signal: AbortSignal): Promise<StepAnswer> {
+  private async deliver(call: StepCall, signal: AbortSignal, onLeave: (() => void) | undefined): Promise<StepAnswer> {
     const { options, destinations } = this;
     const verdict = this.targetOf(call.workflowUrl);
     if (!verdict.ok) return destinations.blocked(call.instanceId, verdict.message);
@@ -76,7 +76,15 @@ export class HttpStepCaller implements StepCaller {
     const outcome = await destinations.ask(
       call.instanceId,
       target,
-      { method: 'POST', path: target.path, headers, body, timeoutMs: call.timeoutMs, maxAnswerBytes: LIMITS.maxReplyBytes },
+      {
+        method: 'POST',
+        path: target.path,
+        headers,
+        body,
+        timeoutMs: call.timeoutMs,
+        maxAnswerBytes: LIMITS.maxReplyBytes,
+        onLeave,
+      },
       signal,
     );
     switch (outcome.kind) {

@@ -10,7 +10,7 @@ import type { Log } from '../../ports/log.js';
 import type { DestinationStatus, FlowControlChange, FlowControlStatus, WaitReason } from '../workflow-service.js';
 import { type GateStore, InstanceGates } from './instance-gates.js';
 import type { DeliveryResult, Passage, Ticket } from './passage.js';
-import { RoomTurns } from './room.js';
+import { type Places, RoomTurns } from './room.js';
 import { Delivery } from './wait-list.js';
 
 export type { DeliveryResult, Passage, Ticket } from './passage.js';
@@ -22,10 +22,11 @@ export interface DeliveryGatesOptions {
   readonly clock: Clock;
   readonly log: Log;
   commit(unit: CommitUnit): Promise<CommitResult>;
-  /** The ticket may go to the ready queue now. */
-  pass(ticket: Ticket, passage: Passage): void;
-  /** How many deliveries to this origin could start at once. */
-  room(origin: string): number;
+  /** The ticket may go to the ready queue now. `counted`: a rate counts its start, so it is to be made now or not at all. */
+  pass(ticket: Ticket, passage: Passage, counted: boolean): void;
+  readonly places: Places;
+  /** How long requests may take to arrive, for a rate of this period. */
+  transitMs(periodMs: number): number;
 }
 
 const idOf = ({ runKey, slot }: Ticket): string => `${runKey}/${slot}`;
@@ -44,7 +45,7 @@ export class DeliveryGates {
 
   constructor(options: DeliveryGatesOptions) {
     this.options = options;
-    this.rooms = new RoomTurns((origin) => options.room(origin));
+    this.rooms = new RoomTurns(options.places);
   }
 
   /** Nothing is under way here that would go on without time passing, but what is being committed. */
@@ -89,6 +90,12 @@ export class DeliveryGates {
     const delivery = this.known.get(idOf(ticket));
     if (!delivery || delivery.list) return true;
     return this.instance(delivery.passage.instanceId).mayStart(delivery);
+  }
+
+  /** The request of a delivery that had passed leaves: it has its connection. */
+  left(ticket: Ticket): void {
+    const delivery = this.known.get(idOf(ticket));
+    if (delivery?.window) this.instance(delivery.passage.instanceId).left(delivery);
   }
 
   /** Deliveries ended: rate starts that waited for room may be granted. */
@@ -164,8 +171,9 @@ export class DeliveryGates {
         clock,
         log,
         rooms,
-        pass: ({ ticket, passage }) => {
-          if (!this.stopped) this.options.pass(ticket, passage);
+        transitMs: (periodMs) => this.options.transitMs(periodMs),
+        pass: ({ ticket, passage, window }) => {
+          if (!this.stopped) this.options.pass(ticket, passage, window !== null);
         },
         write: (write) => this.write(write),
         tryLater: (again) => this.tryLater(again),

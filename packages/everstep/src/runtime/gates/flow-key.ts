@@ -5,7 +5,7 @@
  */
 import type { FlowControl, FlowControlState } from '../../engine/run.js';
 import type { FlowControlStatus, WaitReason } from '../workflow-service.js';
-import { endOf, type Rate, type RateWindow, restoredWindow, runningWindow, startsLeft, startsReady } from './rate-window.js';
+import { endOf, isClosing, type Rate, type RateWindow, restoredWindow, runningWindow, startsLeft, startsReady } from './rate-window.js';
 import type { RoomTurns } from './room.js';
 import { type Delivery, WaitList } from './wait-list.js';
 
@@ -26,6 +26,8 @@ const isOpen = ({ paused, parallelism, rate }: Limits): boolean => !paused && pa
 export interface FlowKeySurroundings {
   now(): number;
   setTimer(atMs: number, fire: () => void): () => void;
+  /** How long requests may take to arrive, for a rate of this period. */
+  transitMs(periodMs: number): number;
   endOfTurn(fire: () => void): void;
   /** Something that failed is to be tried again soon. */
   tryLater(again: () => void): void;
@@ -150,8 +152,16 @@ export class FlowKey {
     if (limits.paused || (limits.parallelism !== null && this.flying >= limits.parallelism)) return false;
     if (!rate) return true;
     if (this.surroundings.rooms.room(origin) <= 0) return false;
-    const window = runningWindow(this.window, rate, this.surroundings.now());
-    return startsReady(window, rate) > 0 || startsLeft(window, rate) > 0;
+    return !this.isUsedUp(runningWindow(this.window, rate, this.surroundings.now()), rate);
+  }
+
+  /** The request of a delivery that had passed leaves. */
+  left({ window }: Delivery): void {
+    if (!window || window.hasLeft) return;
+    window.hasLeft = true;
+    window.startedAt = this.surroundings.now();
+    this.clearTimer();
+    this.pump();
   }
 
   /** Lets through what may go. */
@@ -188,13 +198,13 @@ export class FlowKey {
     const { limits, rate, list } = this;
     if (delivery.list !== list || !limits) return null;
     const window = rate && runningWindow(this.window, rate, this.surroundings.now());
-    const full = rate && window && startsReady(window, rate) <= 0 && startsLeft(window, rate) <= 0;
     const place = list.placeOf(delivery);
     const reason = { kind: 'flow-control', key: this.key, place, waiting: list.size, until: null } as const;
     if (limits.paused) return { ...reason, because: 'paused' };
-    if (full) return { ...reason, because: 'rate', until: endOf(window, rate) };
+    if (rate && window && this.isUsedUp(window, rate)) return { ...reason, because: 'rate', until: endOf(window, rate) };
     const placesTaken = limits.parallelism !== null && this.flying >= limits.parallelism;
-    return { ...reason, because: rate && !placesTaken ? 'rate' : 'parallelism' };
+    // Else its limits do not hold it: it is about to start, as soon as there is room for it.
+    return placesTaken ? { ...reason, because: 'parallelism' } : null;
   }
 
   stop(): void {
@@ -204,7 +214,14 @@ export class FlowKey {
 
   private get rate(): Rate | null {
     const { limits } = this;
-    return limits && limits.rate !== null && limits.periodMs !== null ? { starts: limits.rate, periodMs: limits.periodMs } : null;
+    if (limits?.rate == null || limits.periodMs === null) return null;
+    const { rate: starts, periodMs } = limits;
+    return { starts, periodMs, transitMs: this.surroundings.transitMs(periodMs) };
+  }
+
+  /** Nothing more starts in this window. */
+  private isUsedUp(window: RateWindow | null, rate: Rate): boolean {
+    return isClosing(window, rate, this.surroundings.now()) || (startsReady(window, rate) <= 0 && startsLeft(window, rate) <= 0);
   }
 
   /** Lets one through, or moves one out of the way; false when nothing can move. */
@@ -224,6 +241,10 @@ export class FlowKey {
       return true;
     }
     this.window = runningWindow(this.window, rate, surroundings.now());
+    if (this.window && this.isUsedUp(this.window, rate)) {
+      this.setTimer(endOf(this.window, rate));
+      return false;
+    }
     if (startsReady(this.window, rate) <= 0) {
       this.askForStarts(rate, limits);
       return false;
@@ -266,15 +287,11 @@ export class FlowKey {
     return found;
   }
 
-  /** Writes down as many starts as can be made now; at the end of the window when this one has no more. */
+  /** Writes down as many starts as can be made now. */
   private askForStarts(rate: Rate, limits: Limits): void {
     if (this.grant) return;
     const { surroundings, window: base } = this;
     const left = startsLeft(base, rate);
-    if (left <= 0) {
-      if (base) this.setTimer(endOf(base, rate));
-      return;
-    }
     const places = limits.parallelism === null ? left : Math.min(left, limits.parallelism - this.flying);
     const chosen = this.startable(places, (origin) => surroundings.rooms.roomInTurn(origin, this));
     const starts = chosen.length;
@@ -289,7 +306,7 @@ export class FlowKey {
           if (this.grant !== grant) return;
           this.grant = null;
           // The starts are made from now on: a new window begins now.
-          if (!base) this.window = { startedAt: surroundings.now(), granted: starts, made: 0 };
+          if (!base) this.window = { startedAt: surroundings.now(), granted: starts, made: 0, hasLeft: false };
           else if (this.window === base) base.granted = granted.granted;
           this.pump();
         });

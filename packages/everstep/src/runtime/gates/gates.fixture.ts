@@ -115,6 +115,7 @@ export class GateWorld {
   /** Places for deliveries to each origin. */
   placesPerOrigin = Number.POSITIVE_INFINITY;
   endpoint: Endpoint = () => {};
+  transitMs: (periodMs: number) => number = () => 0;
   onStart: (start: Start) => void = () => {};
   private generation = 0;
   private offered = 0;
@@ -137,7 +138,12 @@ export class GateWorld {
       clock: this.clock,
       log: quiet,
       commit: (unit) => this.store.commit(unit),
-      room: (origin) => this.placesPerOrigin - this.flyingTo(origin),
+      places: {
+        free: (origin) => this.placesPerOrigin - this.flyingTo(origin),
+        room: (origin) => this.placesPerOrigin - this.flyingTo(origin),
+        promise: () => {},
+      },
+      transitMs: (periodMs) => this.transitMs(periodMs),
       pass: (ticket, passage) => {
         if (generation === this.generation) this.start(ticket, passage);
       },

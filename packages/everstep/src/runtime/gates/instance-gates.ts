@@ -31,6 +31,7 @@ export interface InstanceSurroundings {
   readonly clock: Clock;
   readonly log: Log;
   readonly rooms: RoomTurns;
+  transitMs(periodMs: number): number;
   pass(delivery: Delivery): void;
   /** Resolves when it is durable. */
   write(write: ControlWrite): Promise<void>;
@@ -96,6 +97,10 @@ export class InstanceGates {
     place.takeBack(delivery);
     if (flowControlKey !== null) this.keys.get(flowControlKey)?.release(delivery, false);
     return false;
+  }
+
+  left(delivery: Delivery): void {
+    this.keys.get(delivery.passage.flowControlKey ?? '')?.left(delivery);
   }
 
   noteLimits(flowControl: FlowControl): void {
@@ -219,6 +224,7 @@ export class InstanceGates {
       now: () => clock.now(),
       setTimer: (atMs, fire) => clock.setTimer(atMs, fire),
       endOfTurn: (fire) => clock.endOfTurn(fire),
+      transitMs: surroundings.transitMs,
       tryLater: surroundings.tryLater,
       writeWindow: (name, window) => surroundings.write({ kind: 'set-flow-window', instanceId, key: name, window }),
       isHeld: (delivery) => this.places.get(delivery.passage.origin)?.holds(delivery) ?? false,

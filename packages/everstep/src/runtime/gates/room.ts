@@ -4,6 +4,16 @@
  */
 import type { Delivery } from './wait-list.js';
 
+/** Where deliveries start, and how many at once. */
+export interface Places {
+  /** Places at this origin that are free, whoever waits for them. */
+  free(origin: string): number;
+  /** Of those, how many may be promised to starts that a rate counts: not all while others wait for a place. */
+  room(origin: string): number;
+  /** So many more (fewer, when negative) are promised; nothing else takes them. */
+  promise(origin: string, change: number): void;
+}
+
 /** A key that waits for room. */
 export interface RoomSeeker {
   /** Takes what it may. */
@@ -11,7 +21,7 @@ export interface RoomSeeker {
 }
 
 export class RoomTurns {
-  private readonly roomAt: (origin: string) => number;
+  private readonly places: Places;
   /** By origin; who waits longest is first. */
   private readonly seekers = new Map<string, Set<RoomSeeker>>();
   /** Room for starts that are being granted, by origin. */
@@ -19,13 +29,13 @@ export class RoomTurns {
   /** Whose turn it is. */
   private served: RoomSeeker | null = null;
 
-  constructor(roomAt: (origin: string) => number) {
-    this.roomAt = roomAt;
+  constructor(places: Places) {
+    this.places = places;
   }
 
   /** Room for starts that are granted already. */
   room(origin: string): number {
-    return this.roomAt(origin);
+    return this.places.free(origin);
   }
 
   /** Room for starts that are still to be granted: none while others have waited longer for it. */
@@ -70,12 +80,13 @@ export class RoomTurns {
   }
 
   private free(origin: string): number {
-    return this.roomAt(origin) - (this.kept.get(origin) ?? 0);
+    return this.places.room(origin) - (this.kept.get(origin) ?? 0);
   }
 
   private count(origin: string, change: number): void {
     const kept = (this.kept.get(origin) ?? 0) + change;
     if (kept === 0) this.kept.delete(origin);
     else this.kept.set(origin, kept);
+    this.places.promise(origin, change);
   }
 }
