@@ -9,6 +9,7 @@ import { type CallAnswer, takeCallAnswer } from './calls.js';
 import { type Decision, Draft, unchanged } from './decision.js';
 import { failAttempt } from './failure.js';
 import type { DecisionContext } from './ids.js';
+import { keepJournalLimits } from './journal-limits.js';
 import { applyReply, type ReplyEnvelope } from './reply.js';
 import type { AttemptedTask, DeliveryFailure, KeptEvent, Run, Task } from './run.js';
 import { notifyWait, receiveEvent, timeOutWait } from './waits.js';
@@ -106,6 +107,7 @@ export function decide(run: Run, event: RunEvent, context: DecisionContext): Dec
       draft.end({ status: 'canceled' });
       break;
   }
+  if (draft.journalLength > run.journalLength) keepJournalLimits(draft);
   return draft.finish();
 }
 

@@ -7,6 +7,7 @@ import type { PlannedStep, WebhookOutcome } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
 import type { Draft } from './decision.js';
 import { newId, newKey } from './ids.js';
+import { journalProblem } from './journal-limits.js';
 import { parseRetryDelay } from './retry-delay.js';
 import type { Run, Task } from './run.js';
 import { takeKeptEvent } from './waits.js';
@@ -15,6 +16,12 @@ import { takeKeptEvent } from './waits.js';
 export class Violation extends Error {}
 /** The reply keeps to the protocol, but asks for what the service does not do. */
 export class PlanRefused extends Error {}
+
+/** Throws Violation when the journal is longer than one may be. */
+export function checkJournal(draft: Draft): void {
+  const problem = journalProblem(draft);
+  if (problem !== null) throw new Violation(problem);
+}
 
 /** How many invocations lead to this run. */
 const depthOf = (run: Run): number => (run.origin?.kind === 'invoke' ? run.origin.depth : 0);
@@ -110,4 +117,6 @@ export function plan(draft: Draft, planned: readonly PlannedStep[]): void {
       if (task.kind === 'wait') takeKeptEvent(draft, task);
     }
   }
+  // Some of it may have been recorded at once.
+  checkJournal(draft);
 }

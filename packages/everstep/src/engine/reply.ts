@@ -8,7 +8,7 @@ import type { FailedReply, ProgressReply, StepReply, StepResult } from '@everste
 import { LIMITS } from '../config/limits.js';
 import type { Draft } from './decision.js';
 import { failAttempt } from './failure.js';
-import { PlanRefused, plan, Violation } from './plan.js';
+import { checkJournal, PlanRefused, plan, Violation } from './plan.js';
 import { ADVANCE_SLOT, type DeliveryFailure, type Task } from './run.js';
 
 type Attempted = Extract<Task, { kind: 'advance' | 'step' }>;
@@ -48,10 +48,7 @@ function recordDone(draft: Draft, task: Attempted, done: readonly StepResult[], 
       }
     }
     draft.recordStep(result, task);
-    if (draft.journalLength > LIMITS.maxJournalSteps)
-      throw new Violation(`its journal has more than ${LIMITS.maxJournalSteps} steps`);
-    if (draft.journalBytes > LIMITS.maxJournalBytes)
-      throw new Violation(`its results are over ${LIMITS.maxJournalBytes} bytes in all`);
+    checkJournal(draft);
   }
 }
 
