@@ -14,13 +14,22 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 const DURATION = /^(?:\d+(?:\.\d+)?(?:ms|[smhd]))+$/;
 const PART = /(\d+(?:\.\d+)?)(ms|[smhd])/g;
 
+const MAX_SHOWN_LENGTH = 40;
+
+/** Beyond it a number of ms is not exact any more, or no number at all. */
+function exact(ms: number, duration: Duration): number {
+  if (Number.isSafeInteger(ms)) return ms;
+  const shown = String(duration).slice(0, MAX_SHOWN_LENGTH);
+  throw new RangeError(`a duration must be at most ${Number.MAX_SAFE_INTEGER} ms, not ${shown}`);
+}
+
 /** Milliseconds, whole and not negative. Throws RangeError when it is no duration. */
 export function durationMs(duration: Duration): number {
   if (typeof duration === 'number') {
     if (!Number.isFinite(duration) || duration < 0) {
       throw new RangeError(`a duration in seconds must be a number of 0 or more, not ${duration}`);
     }
-    return Math.ceil(duration * 1000);
+    return exact(Math.ceil(duration * 1000), duration);
   }
   const text = typeof duration === 'string' ? duration.trim() : '';
   if (!DURATION.test(text)) {
@@ -30,7 +39,7 @@ export function durationMs(duration: Duration): number {
   }
   let totalMs = 0;
   for (const [, value, unit] of text.matchAll(PART)) totalMs += Number(value) * (UNIT_MS[unit ?? ''] ?? 0);
-  return Math.ceil(totalMs);
+  return exact(Math.ceil(totalMs), duration);
 }
 
 /** A Date, an ISO 8601 string, or Unix milliseconds. */

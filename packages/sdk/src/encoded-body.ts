@@ -26,7 +26,11 @@ export function encodedBody(content: string | Uint8Array): EncodedBody {
 /** Throws when it is said to be base64 and is not. */
 export function bytesOf(body: EncodedBody): Uint8Array {
   if (body.encoding === 'utf8') return new TextEncoder().encode(body.data);
-  return Uint8Array.from(atob(body.data), (character) => character.charCodeAt(0));
+  const text = atob(body.data);
+  // A loop, as `Uint8Array.from` takes more than a second for 10 MB.
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes;
 }
 
 /** The text; of bytes that are no UTF-8 what can be read of them. */
