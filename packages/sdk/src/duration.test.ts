@@ -15,7 +15,21 @@ for (const [given, expected] of [
   it(`the duration ${JSON.stringify(given)} is ${expected} ms`, () => assert.equal(durationMs(given), expected));
 }
 
-for (const given of [-1, Number.NaN, Number.POSITIVE_INFINITY, '', 's', '10', '10 s', '1w', '-1s', '1s2', 1e300, '999999999999999d', `${'9'.repeat(400)}d`]) {
+for (const given of [
+  -1,
+  Number.NaN,
+  Number.POSITIVE_INFINITY,
+  '',
+  's',
+  '10',
+  '10 s',
+  '1w',
+  '-1s',
+  '1s2',
+  1e300,
+  '999999999999999d',
+  `${'9'.repeat(400)}d`,
+]) {
   it(`${JSON.stringify(given).slice(0, 40)} is no duration`, () => assert.throws(() => durationMs(given), RangeError));
 }
 

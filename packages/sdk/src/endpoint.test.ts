@@ -149,7 +149,13 @@ describe('the context of a workflow', () => {
     ['JSON that is none', utf8('{', 'application/json'), /^489 PayloadError: the payload is said to be application\/json/],
   ];
   it('does not quote a payload that is no JSON', async () => {
-    for (const text of ['my secret', '{"a": my secret}', '{"a":1} my secret', '{"my secret', '[1,2,3,4,5,6,7,8,9,10, my secret, 1]'])
+    for (const text of [
+      'my secret',
+      '{"a": my secret}',
+      '{"a":1} my secret',
+      '{"my secret',
+      '[1,2,3,4,5,6,7,8,9,10, my secret, 1]',
+    ])
       assert.doesNotMatch(String(await ended(({ payload }) => payload, {}, utf8(text, 'application/json'))), /secret/);
   });
 

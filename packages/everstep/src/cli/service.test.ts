@@ -61,7 +61,7 @@ describe('the service as a process', () => {
 
   test('the credentials are told once; the next start keeps them, and the runs', async () => {
     const first = await start('again');
-    assert.match(first.service.stdout, /This is the first start/);
+    await first.service.printed(/This is the first start[\s\S]*ek_/);
     assert.ok(first.service.stdout.includes(first.written.EVERSTEP_ADMIN_API_KEY ?? '?'));
     await first.client.trigger('http://127.0.0.1:9/', { runId: 'kept', delay: '1h' });
     await first.service.end();

@@ -52,7 +52,10 @@ export interface ClassifyContext {
   readonly now: number;
 }
 
-function httpFailure(answer: HttpAnswer, { call: { discreet }, now }: ClassifyContext): Pick<DeliveryFailure, 'message' | 'retry'> {
+function httpFailure(
+  answer: HttpAnswer,
+  { call: { discreet }, now }: ClassifyContext,
+): Pick<DeliveryFailure, 'message' | 'retry'> {
   const { status, headers, body } = answer;
   if (status >= 300 && status < 400) {
     return {

@@ -86,8 +86,7 @@ function deliverySettings(given: Fields, where: string) {
 function callSpec(value: unknown, where: string): CallSpec {
   const given = fields(value, where);
   const method = text(given.method, `${where}.method`);
-  if (!METHODS.includes(method))
-    throw new Problem(`${where}.method must be one of ${METHODS.join(', ')}`, shown(method));
+  if (!METHODS.includes(method)) throw new Problem(`${where}.method must be one of ${METHODS.join(', ')}`, shown(method));
   const sent = optional(given.body, `${where}.body`, (item, at) => body(item, at, LIMITS.maxCallBodyBytes));
   return {
     url: httpUrl(given.url, `${where}.url`),

@@ -177,15 +177,13 @@ function failed(frame: Fields, request: StepRequest): FailedReply {
 
 function refused(frame: Fields): RefusedReply {
   const code = REFUSALS.get(frame.code);
-  if (code === undefined)
-    throw new Problem(`code must be one of ${[...REFUSALS.values()].join(', ')}`, shown(frame.code));
+  if (code === undefined) throw new Problem(`code must be one of ${[...REFUSALS.values()].join(', ')}`, shown(frame.code));
   const message = text(frame.message, 'message').slice(0, LIMITS.maxKeptErrorLength);
   return { protocol: PROTOCOL_VERSION, kind: 'refused', code, message };
 }
 
 function replyOf(frame: Fields, request: StepRequest, now: number): StepReply {
-  if (frame.protocol !== PROTOCOL_VERSION)
-    throw new Problem(`protocol must be ${PROTOCOL_VERSION}`, shown(frame.protocol));
+  if (frame.protocol !== PROTOCOL_VERSION) throw new Problem(`protocol must be ${PROTOCOL_VERSION}`, shown(frame.protocol));
   switch (frame.kind) {
     case 'progress':
       return progress(frame, request, now);
