@@ -93,6 +93,11 @@ for (const [what, step, problem] of [
   ['a period without a rate', call({ flowControl: { key: 'k', periodMs: 1000 } }), /periodMs goes with/],
   ['a limit without a key', call({ flowControl: { parallelism: 1 } }), /flowControl\.key must be a string/],
   ['an invocation of nothing', invoke({ workflowUrl: 'flow' }), /workflowUrl must be an http or https URL/],
+  [
+    'an invocation of a URL that no trigger takes',
+    invoke({ workflowUrl: `https://a.test/${TOO_LONG}` }),
+    /workflowUrl must have 1 to 2048 characters/,
+  ],
   ['an invocation with too many labels', invoke({ labels: Array.from({ length: 21 }, String) }), /maxLabels/],
   ['a notification of nobody knows what', { type: 'Notify', content: { kind: 'data', body } }, /eventId must be a string/],
   [

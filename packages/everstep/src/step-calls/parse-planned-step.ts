@@ -24,8 +24,8 @@ function body(value: unknown, where: string, most: number): EncodedBody {
   return { encoding, data };
 }
 
-function httpUrl(value: unknown, where: string): string {
-  const url = word(value, where, LIMITS.maxCallUrlLength);
+function httpUrl(value: unknown, where: string, most: number): string {
+  const url = word(value, where, most);
   const parsed = URL.canParse(url) ? new URL(url) : null;
   if (parsed?.protocol === 'http:' || parsed?.protocol === 'https:') return url;
   throw new Problem(`${where} must be an http or https URL`, shown(url));
@@ -89,7 +89,7 @@ function callSpec(value: unknown, where: string): CallSpec {
   if (!METHODS.includes(method)) throw new Problem(`${where}.method must be one of ${METHODS.join(', ')}`, shown(method));
   const sent = optional(given.body, `${where}.body`, (item, at) => body(item, at, LIMITS.maxCallBodyBytes));
   return {
-    url: httpUrl(given.url, `${where}.url`),
+    url: httpUrl(given.url, `${where}.url`, LIMITS.maxCallUrlLength),
     method,
     headers: headers(given.headers, `${where}.headers`),
     ...(sent ? { body: sent } : {}),
@@ -114,7 +114,7 @@ function invokeSpec(value: unknown, where: string): InvokeSpec {
   const named = optional(given.labels, `${where}.labels`, labels);
   const forwarded = headers(given.headers, `${where}.headers`);
   return {
-    workflowUrl: httpUrl(given.workflowUrl, `${where}.workflowUrl`),
+    workflowUrl: httpUrl(given.workflowUrl, `${where}.workflowUrl`, LIMITS.maxWorkflowUrlLength),
     headers: Object.fromEntries(Object.entries(forwarded).map(([name, text_]) => [name.toLowerCase(), text_])),
     ...(sent ? { body: sent } : {}),
     ...(contentType === undefined ? {} : { contentType }),
