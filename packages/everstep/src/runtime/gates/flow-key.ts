@@ -5,6 +5,7 @@
  */
 import type { FlowControl, FlowControlState } from '../../engine/run.js';
 import type { FlowControlStatus, WaitReason } from '../workflow-service.js';
+import type { DeliveryResult } from './passage.js';
 import { endOf, isClosing, type Rate, type RateWindow, restoredWindow, runningWindow, startsLeft, startsReady } from './rate-window.js';
 import type { RoomTurns } from './room.js';
 import { type Delivery, WaitList } from './wait-list.js';
@@ -137,11 +138,19 @@ export class FlowKey {
     }
   }
 
-  /** A delivery that had passed is done, or did not start (`made` false). */
-  release(delivery: Delivery, made: boolean): void {
+  /** A delivery that had passed is done, or did not start. */
+  release(delivery: Delivery, outcome: DeliveryResult['kind']): void {
+    const { window } = delivery;
     this.flying--;
-    if (!made && delivery.window !== null && delivery.window === this.window) this.window.made--;
     delivery.window = null;
+    if (window && window === this.window) {
+      if (outcome === 'not-made') window.made--;
+      if (outcome === 'delivered' && window.hasLeft && window.arrivedBy === null) {
+        window.arrivedBy = this.surroundings.now();
+        // Its end is known better, and may be earlier.
+        this.clearTimer();
+      }
+    }
     this.pump();
   }
 
@@ -306,7 +315,7 @@ export class FlowKey {
           if (this.grant !== grant) return;
           this.grant = null;
           // The starts are made from now on: a new window begins now.
-          if (!base) this.window = { startedAt: surroundings.now(), granted: starts, made: 0, hasLeft: false };
+          if (!base) this.window = { startedAt: surroundings.now(), granted: starts, made: 0, hasLeft: false, arrivedBy: null };
           else if (this.window === base) base.granted = granted.granted;
           this.pump();
         });

@@ -80,7 +80,7 @@ export class InstanceGates {
       place.done(delivery, result);
       if (place.idle) this.places.delete(origin);
     }
-    if (flowControlKey !== null) this.keys.get(flowControlKey)?.release(delivery, result.kind !== 'not-made');
+    if (flowControlKey !== null) this.keys.get(flowControlKey)?.release(delivery, result.kind);
   }
 
   /** It waited, and is gone. */
@@ -95,7 +95,7 @@ export class InstanceGates {
     const place = this.places.get(origin);
     if (!place?.holds(delivery)) return true;
     place.takeBack(delivery);
-    if (flowControlKey !== null) this.keys.get(flowControlKey)?.release(delivery, false);
+    if (flowControlKey !== null) this.keys.get(flowControlKey)?.release(delivery, 'not-made');
     return false;
   }
 

@@ -21,6 +21,8 @@ export interface RateWindow {
   startedAt: number;
   /** Its first request has left. */
   hasLeft: boolean;
+  /** Unix ms by which a request of it had arrived, because it was answered; null while none was. */
+  arrivedBy: number | null;
   /** Starts that the store has written down for this window. */
   granted: number;
   /** Starts that were made; `granted` is never less. */
@@ -29,19 +31,23 @@ export interface RateWindow {
 
 /** What the store tells of a window: what it granted counts as made. */
 export function restoredWindow(kept: { readonly startedAt: number; readonly granted: number } | null): RateWindow | null {
-  return kept && { startedAt: kept.startedAt, granted: kept.granted, made: kept.granted, hasLeft: false };
+  return kept && { startedAt: kept.startedAt, granted: kept.granted, made: kept.granted, hasLeft: false, arrivedBy: null };
 }
 
 /** A small part of the period, so that the limit is used up all the same; within a host or between two that are near it is plenty. */
 const MAX_TRANSIT_MS = 50;
-export const transitOf = (periodMs: number): number => Math.min(MAX_TRANSIT_MS, Math.floor(periodMs * 0.015));
+export const transitOf = (periodMs: number): number => Math.min(MAX_TRANSIT_MS, Math.floor(periodMs * 0.0125));
 
-/** When its first request left is not known, it may have been long after the start was granted. */
-const TRANSITS_WHEN_UNKNOWN = 5;
+/** The first request finds the destination cold. */
+const TRANSITS_OF_FIRST = 2;
+/** When it left is not known, it may have been long after the start was granted. */
+const TRANSITS_WHEN_UNKNOWN = 8;
 
-/** From here on the next window may begin: whatever began this one at the destination is a full period ago. */
-export const endOf = ({ startedAt, hasLeft }: RateWindow, { periodMs, transitMs }: Rate): number =>
-  startedAt + periodMs + transitMs * (hasLeft ? 1 : TRANSITS_WHEN_UNKNOWN);
+/** From here on the next window may begin: what began this one at the destination is a full period ago. */
+export function endOf({ startedAt, hasLeft, arrivedBy }: RateWindow, { periodMs, transitMs }: Rate): number {
+  const latest = startedAt + transitMs * (hasLeft ? TRANSITS_OF_FIRST : TRANSITS_WHEN_UNKNOWN);
+  return periodMs + (arrivedBy === null ? latest : Math.min(arrivedBy, latest));
+}
 
 /** What started now could arrive when the window has ended at the destination, and would count for the next one there. */
 export const isClosing = (window: RateWindow | null, { periodMs, transitMs }: Rate, now: number): boolean =>
