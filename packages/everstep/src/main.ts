@@ -3,10 +3,10 @@ import { access, constants, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Logger } from 'pino';
 import { createAuthority } from './accounts/authority.js';
-import { type Credentials, keepCredentials, readCredentials } from './bootstrap/credentials.js';
-import { writeEnvFile } from './bootstrap/env-file.js';
+import { type Credentials, readCredentials } from './bootstrap/credentials.js';
 import { type Started, startAccounts } from './bootstrap/first-start.js';
 import { keepIdleMemoryLow } from './bootstrap/idle-memory.js';
+import { KeptAccess } from './bootstrap/kept-access.js';
 import { createServiceLog } from './bootstrap/service-log.js';
 import { fileError, listenError, StartError } from './bootstrap/start-error.js';
 import { createSystemClock } from './clock/system-clock.js';
@@ -146,10 +146,11 @@ export async function startService(config: Config, options: StartOptions = {}): 
       publicUrl: () => publicUrl,
     });
     let stopping = false;
+    const keptAccess = new KeptAccess({ dataDir, envFile: config.envFile, authority, log });
     const api = createHttpApi({
       service: runtime,
       store,
-      authority,
+      authority: keptAccess.authority,
       log,
       version: SERVICE_VERSION,
       isStopping: () => stopping,
@@ -174,13 +175,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     opened.push(async () => stopKeeping());
 
     const addresses = { url, managementUrl: url };
-    await keepCredentials(dataDir, { ...credentials, ...addresses });
-    if (config.envFile !== null) {
-      const file = config.envFile;
-      await writeEnvFile(file, { ...credentials, ...addresses }).catch((error) => {
-        throw fileError(`The env file ${file} cannot be written`, error);
-      });
-    }
+    await keptAccess.write({ ...credentials, ...addresses });
     log.info({ url, dataDir, storeFile: config.storeFile, region: credentials.region }, 'everstep listens');
     let stopped: Promise<void> | undefined;
     const stop = () => {

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { createAuthority } from '../accounts/authority.js';
+import { createSystemClock } from '../clock/system-clock.js';
+import { createSystemRandom } from '../clock/system-random.js';
+import { openSqliteStore } from '../stores/sqlite/index.js';
+import { readCredentials } from './credentials.js';
+import { startAccounts } from './first-start.js';
+import { KeptAccess } from './kept-access.js';
+
+async function listening(t: TestContext) {
+  const dataDir = await mkdtemp(join(tmpdir(), 'everstep-kept-'));
+  const store = await openSqliteStore({ file: ':memory:' });
+  t.after(async () => {
+    await store.close();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+  const clock = createSystemClock();
+  const authority = await createAuthority({ store, now: clock.now });
+  const { accounts } = store;
+  const account = { dataDir, region: 'eu-central-1', adminEmail: 'admin@localhost', accounts, authority, clock };
+  const { credentials } = await startAccounts({ ...account, random: createSystemRandom() });
+  const errors: string[] = [];
+  const log = { debug() {}, info() {}, warn() {}, error: (_details: object, message: string) => errors.push(message) };
+  const envFile = join(dataDir, 'service.env');
+  const kept = new KeptAccess({ dataDir, envFile, authority, log });
+  await kept.write({ ...credentials, url: 'http://127.0.0.1:1', managementUrl: 'http://127.0.0.1:1' });
+  return { dataDir, envFile, kept, credentials, errors };
+}
+
+test('rotated signing keys are in the files that tell how to use the service, the latest of several', async (t) => {
+  const { dataDir, envFile, kept, credentials } = await listening(t);
+  const { authority } = kept;
+  await Promise.all([1, 2, 3].map(() => authority.rotateSigningKeys(credentials.instanceId)));
+  const { current, next } = authority.signingKeys(credentials.instanceId);
+  assert.notEqual(next, credentials.nextSigningKey);
+  const lines = (await readFile(envFile, 'utf8')).split('\n');
+  assert.ok(lines.includes(`EVERSTEP_CURRENT_SIGNING_KEY=${current}`) && lines.includes(`EVERSTEP_NEXT_SIGNING_KEY=${next}`));
+  assert.ok(lines.includes(`EVERSTEP_TOKEN=${credentials.token}`));
+  const read = await readCredentials(dataDir);
+  assert.deepEqual([read?.currentSigningKey, read?.nextSigningKey, read?.token], [current, next, credentials.token]);
+});
+
+test('keys are rotated although the files cannot be written, and the log says so', async (t) => {
+  const { dataDir, kept, credentials, errors } = await listening(t);
+  await rm(dataDir, { recursive: true });
+  const { current } = await kept.authority.rotateSigningKeys(credentials.instanceId);
+  assert.equal(current, credentials.nextSigningKey);
+  assert.equal(errors.length, 1);
+});
