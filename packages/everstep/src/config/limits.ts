@@ -55,6 +55,10 @@ export const LIMITS = Object.freeze({
   maxEventsPerWait: 100,
   /** Events that a run has kept before it waits for them. */
   maxKeptEvents: 1_000,
+  /** Of their bodies as text, all told. */
+  maxKeptEventBytes: 16 * MiB,
+  /** Of the bodies of all of them. They are in memory while their run is. */
+  maxKeptEventBytes: 32 * MiB,
   maxEventBytes: MiB,
   maxCallUrlLength: 8 * KiB,
   maxCallBodyBytes: 10 * MiB,
@@ -122,6 +126,7 @@ export function assertLimits(limits: Readonly<Record<keyof typeof LIMITS, number
     [limits.maxStepResultBytes <= limits.maxJournalBytes, 'maxStepResultBytes <= maxJournalBytes'],
     [limits.maxWorkflowUrlLength <= limits.maxUrlLength, 'maxWorkflowUrlLength <= maxUrlLength'],
     [limits.defaultDeliveryTimeoutMs <= limits.maxDeliveryTimeoutMs, 'defaultDeliveryTimeoutMs <= maxDeliveryTimeoutMs'],
+    [limits.maxEventBytes * 2 <= limits.maxKeptEventBytes, 'maxEventBytes * 2 <= maxKeptEventBytes'],
     [limits.maxPlannedAtOnce <= limits.maxJournalSteps, 'maxPlannedAtOnce <= maxJournalSteps'],
     [limits.runsPageDefault <= limits.runsPageMax, 'runsPageDefault <= runsPageMax'],
     [limits.deadLettersPageDefault <= limits.deadLettersPageMax, 'deadLettersPageDefault <= deadLettersPageMax'],

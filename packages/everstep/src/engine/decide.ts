@@ -12,7 +12,7 @@ import type { DecisionContext } from './ids.js';
 import { keepJournalLimits } from './journal-limits.js';
 import { applyReply, type ReplyEnvelope } from './reply.js';
 import type { AttemptedTask, DeliveryFailure, KeptEvent, Run, Task } from './run.js';
-import { notifyWait, receiveEvent, timeOutWait } from './waits.js';
+import { hasRoomFor, keepsTooMuch, notifyWait, receiveEvent, timeOutWait } from './waits.js';
 
 /** Which attempt an answer belongs to. An answer to any other than the present one has no effect. */
 export interface AttemptReference {
@@ -79,7 +79,7 @@ export function decide(run: Run, event: RunEvent, context: DecisionContext): Dec
     }
     case 'event-received':
       receiveEvent(draft, event.event);
-      if (draft.state.keptEvents.length > LIMITS.maxKeptEvents) return unchanged(run);
+      if (keepsTooMuch(draft.state.keptEvents)) return unchanged(run);
       break;
     case 'notify-done': {
       const task = run.tasks.get(event.slot);

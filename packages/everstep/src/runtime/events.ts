@@ -1,10 +1,11 @@
 /** Events: who waits for one is notified, each exactly once; what comes early for a run is kept for it. */
 import type { EventContent, NotifyOutcome as NotifyStepOutcome } from '@everstep/sdk/protocol';
-import { LIMITS } from '../config/limits.js';
 import type { Decision } from '../engine/decision.js';
 import type { DecisionContext } from '../engine/ids.js';
 import { newKey } from '../engine/ids.js';
 import { ADVANCE_SLOT, type Run, type Task } from '../engine/run.js';
+import { keepsTooMuch } from '../engine/waits.js';
+import { hasRoomFor } from '../engine/waits.js';
 import type { Store, WaiterRecord } from '../ports/store.js';
 import type { Decisions } from './decisions.js';
 import type { CachedRun } from './run-cache.js';
@@ -156,7 +157,7 @@ export class Events {
     }
     const run = await store.loadRun({ runKey });
     if (!run) return { kind: 'run-not-found' };
-    return run.status === 'active' && run.keptEvents.length >= LIMITS.maxKeptEvents
+    return run.status === 'active' && keepsTooMuch([...run.keptEvents, event])
       ? { kind: 'too-many-kept' }
       : { kind: 'run-not-active' };
   }

@@ -12,6 +12,9 @@ import { presentKept, presentNotified, presentWaiter } from '../presenters/waite
 import { requireRun } from './runs.js';
 import { stringOrNull } from './trigger.js';
 
+/** In words, for whoever sends one too many. */
+export const KEPT_MOST = `${LIMITS.maxKeptEvents}, or ${LIMITS.maxKeptEventBytes} bytes in all`;
+
 const EventId = KeptText(LIMITS.maxEventIdLength, { description: 'ID of the event, percent-encoded' });
 const body = {
   kind: 'bytes',
@@ -75,7 +78,7 @@ export const notifyRun = operation({
       case 'too-many-kept':
         throw new ApiError(
           'too-many-events',
-          `the run ${shown(workflowRunId)} has ${LIMITS.maxKeptEvents} events kept that it has not waited for, and takes no more`,
+          `the run ${shown(workflowRunId)} has as many events kept that it has not waited for as it may (${KEPT_MOST}), and takes no more`,
         );
     }
   },

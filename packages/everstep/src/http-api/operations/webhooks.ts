@@ -8,6 +8,7 @@ import { encodedBody } from '../encoded-bytes.js';
 import { answer, type Method, type Operation, openOperation, type RequestContext } from '../operation.js';
 import type { ReceivedHeaders } from '../parameters/prefixed-headers.js';
 import { Text } from '../parameters/values.js';
+import { KEPT_MOST } from './notify.js';
 
 /** Of the connection, and not of the request. */
 const HOP_BY_HOP: readonly string[] = [
@@ -71,7 +72,7 @@ function webhook(method: Method, operationId: string): Operation {
         case 'too-many-kept':
           throw new ApiError(
             'too-many-events',
-            `the run of this webhook has ${LIMITS.maxKeptEvents} events kept that it has not waited for, and takes no more`,
+            `the run of this webhook has as many events kept that it has not waited for as it may (${KEPT_MOST}), and takes no more`,
           );
       }
     },
