@@ -55,8 +55,6 @@ export const LIMITS = Object.freeze({
   maxEventsPerWait: 100,
   /** Events that a run has kept before it waits for them. */
   maxKeptEvents: 1_000,
-  /** Of their bodies as text, all told. */
-  maxKeptEventBytes: 16 * MiB,
   /** Of the bodies of all of them. They are in memory while their run is. */
   maxKeptEventBytes: 32 * MiB,
   maxEventBytes: MiB,

@@ -12,7 +12,7 @@ import type { DecisionContext } from './ids.js';
 import { keepJournalLimits } from './journal-limits.js';
 import { applyReply, type ReplyEnvelope } from './reply.js';
 import type { AttemptedTask, DeliveryFailure, KeptEvent, Run, Task } from './run.js';
-import { hasRoomFor, keepsTooMuch, notifyWait, receiveEvent, timeOutWait } from './waits.js';
+import { keepsTooMuch, notifyWait, receiveEvent, timeOutWait } from './waits.js';
 
 /** Which attempt an answer belongs to. An answer to any other than the present one has no effect. */
 export interface AttemptReference {

@@ -52,10 +52,7 @@ const STEP = { stepId: 1, name: 's' } as const;
 const CASES: readonly (readonly [PlannedStep, (task: Task) => RunEvent])[] = [
   [{ ...STEP, type: 'SleepFor', sleepMs: 5 }, () => ({ kind: 'due', slot: 1 })],
   [{ ...STEP, type: 'Wait', eventIds: ['e'], timeoutMs: 5 }, () => ({ kind: 'due', slot: 1 })],
-  [
-    { ...STEP, type: 'Wait', eventIds: ['e'], timeoutMs: 50 },
-    () => ({ kind: 'notified', slot: 1, eventId: 'e', content }),
-  ],
+  [{ ...STEP, type: 'Wait', eventIds: ['e'], timeoutMs: 50 }, () => ({ kind: 'notified', slot: 1, eventId: 'e', content })],
   [
     { ...STEP, type: 'Wait', eventIds: ['e'], timeoutMs: 50 },
     () => ({ kind: 'event-received', event: { eventKey: 'k', eventId: 'e', content, receivedAt: T0 } }),
@@ -98,7 +95,10 @@ for (const [step, eventOf] of CASES) {
     const decision = decide(full, end(run), at(10));
     assert.equal(decision.outcome?.status, 'failed');
     assert.match(decision.deadLetter?.error ?? '', /its results are over 268435456 bytes in all/);
-    assert.ok([...decision.run.tasks.values()].every(({ dueAt }) => dueAt === null), 'nothing is due any more');
+    assert.ok(
+      [...decision.run.tasks.values()].every(({ dueAt }) => dueAt === null),
+      'nothing is due any more',
+    );
   });
 
   test(`${step.type} by "${kind}": one step more than a journal may have fails the run`, () => {

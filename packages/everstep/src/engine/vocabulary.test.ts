@@ -150,18 +150,6 @@ describe('waits', () => {
     assert.equal(decide(room, { kind: 'event-received', event: big }, at(1)).run.keptEvents.length, most);
   });
 
-  test('and only so many bytes of them', () => {
-    const large = { eventKey: 'e', eventId: 'paid', content: data('x'.repeat(LIMITS.maxKeptEventBytes / 2)), receivedAt: T0 };
-    const first = decide(begin(), { kind: 'event-received', event: large }, at(1)).run;
-    const second = decide(first, { kind: 'event-received', event: large }, at(1)).run;
-    assert.equal(second.keptEvents.length, 2);
-    const small = { ...large, content: data('x') };
-    assert.deepEqual(decide(second, { kind: 'event-received', event: small }, at(1)).writes, []);
-    const waits = planned(wait(1, ['paid']));
-    const taken = decide({ ...waits, keptEvents: second.keptEvents }, { kind: 'event-received', event: small }, at(2));
-    assert.deepEqual(Object.keys(recorded(taken)), ['1']);
-  });
-
   test('a resume keeps waits with their deadline, and events that came early', () => {
     const event = { eventKey: 'e1', eventId: 'sent', content: data('x'), receivedAt: T0 };
     const waiting = planned(wait(1, ['paid']), { stepId: 2, name: 'r2', type: 'Run' });

@@ -2,7 +2,7 @@
 import type { EventContent, WaitOutcome } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
 import type { Draft } from './decision.js';
-import type { KeptEvent, Run, Task } from './run.js';
+import type { KeptEvent, Task } from './run.js';
 
 type WaitTask = Extract<Task, { kind: 'wait' }>;
 
@@ -44,14 +44,4 @@ export function receiveEvent(draft: Draft, event: KeptEvent): void {
   }
   if (taken) draft.owe(LIMITS.advanceCoalesceMs);
   else draft.keepEvent(event);
-}
-
-const sizeOf = ({ content }: Pick<KeptEvent, 'content'>): number => content.body.data.length;
-
-/** Whether the run may keep this event beside those that it keeps. */
-export function hasRoomFor(run: Pick<Run, 'keptEvents'>, event: Pick<KeptEvent, 'content'>): boolean {
-  const { keptEvents } = run;
-  if (keptEvents.length >= LIMITS.maxKeptEvents) return false;
-  const kept = keptEvents.reduce((sum, one) => sum + sizeOf(one), 0);
-  return kept + sizeOf(event) <= LIMITS.maxKeptEventBytes;
 }

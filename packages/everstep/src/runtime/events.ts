@@ -5,7 +5,6 @@ import type { DecisionContext } from '../engine/ids.js';
 import { newKey } from '../engine/ids.js';
 import { ADVANCE_SLOT, type Run, type Task } from '../engine/run.js';
 import { keepsTooMuch } from '../engine/waits.js';
-import { hasRoomFor } from '../engine/waits.js';
 import type { Store, WaiterRecord } from '../ports/store.js';
 import type { Decisions } from './decisions.js';
 import type { CachedRun } from './run-cache.js';
