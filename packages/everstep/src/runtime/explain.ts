@@ -9,6 +9,8 @@ export interface LiveState {
   /** What holds it back at the gates; empty when nothing does. */
   reasons(ticket: Ticket): readonly WaitReason[];
   isInFlight(ticket: Ticket): boolean;
+  /** Why what is not due yet will not go when it is; null when its destination is not held. */
+  heldAt(instanceId: string, url: string): Promise<WaitReason | null>;
 }
 
 interface Question {
@@ -28,12 +30,12 @@ const maxRetriesOf = (task: Task, settings: RunSettings): number =>
   task.kind === 'call' ? (task.call.retries ?? 0) : settings.maxRetries;
 
 /** Of a task that is delivered to somebody. */
-function deliveryReasons(
+async function deliveryReasons(
   task: Extract<Task, { readonly retried: number }>,
   dueAt: number,
   history: RunHistory,
   { live, now }: Question,
-): readonly WaitReason[] {
+): Promise<readonly WaitReason[]> {
   const ticket = { runKey: history.run.key, slot: task.slot };
   const reasons: WaitReason[] = [];
   if (task.retried > 0) {
@@ -46,13 +48,16 @@ function deliveryReasons(
       error: last?.message ?? null,
     });
   } else if (dueAt > now) reasons.push({ kind: 'not-before', at: dueAt });
-  if (dueAt > now) return reasons;
+  if (dueAt > now) {
+    const held = await live.heldAt(history.run.instanceId, urlOf(task, history));
+    return held ? [...reasons, held] : reasons;
+  }
   if (live.isInFlight(ticket)) return [...reasons, { kind: 'in-flight', url: urlOf(task, history) }];
   const held = live.reasons(ticket);
   return [...reasons, ...(held.length > 0 ? held : [{ kind: 'queued' } as const])];
 }
 
-function reasonsOf(task: Task, history: RunHistory, question: Question): readonly WaitReason[] {
+async function reasonsOf(task: Task, history: RunHistory, question: Question): Promise<readonly WaitReason[]> {
   if (task.kind === 'invoke') {
     const { childWorkflowRunId, childCreatedAt } = task;
     return [{ kind: 'waiting-for-run', workflowRunId: childWorkflowRunId, workflowCreatedAt: childCreatedAt }];
@@ -72,8 +77,8 @@ function reasonsOf(task: Task, history: RunHistory, question: Question): readonl
 
 const STEP_TYPES = { step: 'Run', call: 'Call', notify: 'Notify', invoke: 'Invoke' } as const;
 
-function explainTask(task: Task, history: RunHistory, question: Question): ExplainedTask {
-  const reasons = reasonsOf(task, history, question);
+async function explainTask(task: Task, history: RunHistory, question: Question): Promise<ExplainedTask> {
+  const reasons = await reasonsOf(task, history, question);
   if (task.kind === 'advance') return { what: 'workflow', reasons };
   if (task.kind === 'callback') return { what: 'failure-callback', reasons };
   const stepType = task.kind === 'sleep' || task.kind === 'wait' ? task.stepType : STEP_TYPES[task.kind];
@@ -90,5 +95,5 @@ export async function explainRun(
   const active = history.run.status === 'active';
   // What a run that has ended left open is owed to nobody, but for the message about its failure.
   const owed = history.tasks.filter(({ slot, dueAt }) => active || (slot === CALLBACK_SLOT && dueAt !== null));
-  return { run: history.run, tasks: owed.map((task) => explainTask(task, history, question)) };
+  return { run: history.run, tasks: await Promise.all(owed.map((task) => explainTask(task, history, question))) };
 }

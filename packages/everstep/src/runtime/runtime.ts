@@ -7,6 +7,7 @@ import { recoverRun, type Started, startRun } from '../engine/start.js';
 import type { CommitResult } from '../engine/writes.js';
 import type { RunRecord, RunReference } from '../ports/store.js';
 import { explainRun } from './explain.js';
+import { originOf } from './passages.js';
 import { Retention } from './retention.js';
 import { RunDriver, type RunDriverOptions } from './run-driver.js';
 import { Schedules } from './schedules.js';
@@ -173,6 +174,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
           live: {
             reasons: (ticket) => gates.reasons(ticket),
             isInFlight: (ticket) => driver.isInFlight(ticket),
+            heldAt: (instanceId, url) => gates.heldAt(instanceId, originOf(url)),
           },
         },
         query,

@@ -365,3 +365,38 @@ test('explain says for each open step what has to come true', async () => {
     assert.equal(await bench.runtime.explain({ instanceId: 'qi_2', workflowRunId: run.workflowRunId }), null);
   });
 });
+
+test('explain says that what is due later is held at its destination, too', async () => {
+  const failing = new ScriptedSender(() => ({
+    kind: 'failure',
+    failure: {
+      cause: 'network',
+      message: 'nobody listens',
+      retry: { kind: 'backoff' },
+      status: null,
+      responseHeaders: {},
+      responseBody: new Uint8Array(),
+    },
+  }));
+  const call: PlannedStep = {
+    stepId: 1,
+    name: 'ask',
+    type: 'Call',
+    call: { url: 'http://bank/pay', method: 'GET', headers: {}, retries: 2 },
+  };
+  await withRuntime(
+    new ScriptedCaller(asking(call)),
+    async (bench) => {
+      const { run } = await bench.trigger();
+      await settle();
+      const kinds = async () => {
+        const explained = await bench.runtime.explain({ instanceId: INSTANCE, workflowRunId: run.workflowRunId });
+        return explained?.tasks[0]?.reasons.map(({ kind }) => kind);
+      };
+      assert.deepEqual(await kinds(), ['retry']);
+      await bench.runtime.holdDestination({ instanceId: INSTANCE, origin: 'http://bank', reason: 'closed' });
+      assert.deepEqual(await kinds(), ['retry', 'destination-held']);
+    },
+    { sender: failing },
+  );
+});

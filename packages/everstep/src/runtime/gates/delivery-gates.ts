@@ -114,6 +114,11 @@ export class DeliveryGates {
     return delivery?.list ? this.instance(delivery.passage.instanceId).reasons(delivery) : [];
   }
 
+  /** Why a delivery to this destination would wait, were it offered now; null when it is not held. */
+  heldAt(instanceId: string, origin: string): Promise<WaitReason | null> {
+    return this.instance(instanceId).heldAt(origin);
+  }
+
   /** In the order of the keys. */
   flowControls({ instanceId }: { readonly instanceId: string }): Promise<readonly FlowControlStatus[]> {
     return this.instance(instanceId).flowControls();

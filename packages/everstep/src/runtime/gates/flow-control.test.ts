@@ -109,6 +109,7 @@ test('a start is granted when there is room for it, and one that has none does n
   await world.pass(0);
   assert.deepEqual(world.startedRuns, ['r0', 'r3']);
   assert.equal(world.store.keys.get('k')?.window?.granted, 2);
+  assert.deepEqual(reasons(world, 'r1'), [], 'its key does not hold it');
   world.endRun('r0');
   await world.pass(0);
   assert.deepEqual(world.startedRuns, ['r0', 'r3', 'r1']);

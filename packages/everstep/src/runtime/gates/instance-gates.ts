@@ -118,6 +118,11 @@ export class InstanceGates {
 
   // ---------------------------------------------------------------- what a person asks for
 
+  async heldAt(origin: string): Promise<WaitReason | null> {
+    await this.read();
+    return this.places.get(origin)?.reason ?? null;
+  }
+
   async flowControls(): Promise<FlowControlStatus[]> {
     const { store } = this.surroundings;
     const kept = await store.listFlowControls({ instanceId: this.instanceId });
