@@ -66,6 +66,8 @@ export const LIMITS = Object.freeze({
   // schedules
   maxCronLength: 256,
   maxSchedules: 10_000,
+  /** Longer payloads are left out of the list: all of them together would be too much for one answer. */
+  maxListedBodyBytes: 4 * KiB,
 
   // what stands beside the runs
   maxRedactedFields: 50,

@@ -16,6 +16,9 @@ export const ScheduleEntry = Type.Object(
     header: Type.Record(Type.String(), Type.Array(Type.String()), { description: 'What is sent on to the workflow.' }),
     body: Type.Optional(Type.String({ description: 'Payload of the runs, when that is UTF-8 text.' })),
     bodyBase64: Type.Optional(Type.String({ description: 'The same in base64, when it is no UTF-8 text.' })),
+    bodyLeftOut: Type.Optional(
+      Type.Integer({ description: 'Bytes of a payload that is too long for a list; the schedule alone shows it.' }),
+    ),
     retries: Type.Integer(),
     retryDelay: Type.Optional(Type.String()),
     timeoutMs: Type.Integer({ description: 'How long one delivery may take, ms.' }),

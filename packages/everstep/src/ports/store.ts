@@ -156,6 +156,11 @@ export interface DeadLetterRecord extends DeadLetter {
   readonly payload: RunPayload;
 }
 
+/** `bodyLeftOut`: how many bytes the payload has that was too long for the list; it is empty then. */
+export interface ListedSchedule extends Schedule {
+  readonly bodyLeftOut?: number;
+}
+
 /** Runs that may go: those that ended before, and those beyond the newest so many. Without a bound none may. */
 export interface RemovalQuery {
   readonly instanceId: string;
@@ -219,8 +224,8 @@ export interface Store {
   /** In the order of the keys. */
   listFlowControls(query: { readonly instanceId: string }): Promise<readonly FlowControlState[]>;
   findFlowControl(query: { readonly instanceId: string; readonly key: string }): Promise<FlowControlState | null>;
-  /** By creation, oldest first. */
-  listSchedules(query: { readonly instanceId: string }): Promise<readonly Schedule[]>;
+  /** By creation, oldest first; payloads over `maxListedBodyBytes` are left out. */
+  listSchedules(query: { readonly instanceId: string }): Promise<readonly ListedSchedule[]>;
   /** How many there are, without reading them: each comes with its payload. */
   countSchedules(query: { readonly instanceId: string }): Promise<number>;
   findSchedule(query: { readonly instanceId: string; readonly scheduleId: string }): Promise<Schedule | null>;

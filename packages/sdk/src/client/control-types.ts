@@ -52,6 +52,8 @@ export interface ScheduleEntry {
   readonly body?: string;
   /** In place of body, when that is no UTF-8 text. */
   readonly bodyBase64?: string;
+  /** Bytes of a payload that is too long for a list; the schedule alone shows it. */
+  readonly bodyLeftOut?: number;
   readonly retries: number;
   readonly retryDelay?: string;
   readonly timeoutMs: number;

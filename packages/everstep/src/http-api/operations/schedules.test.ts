@@ -118,3 +118,15 @@ test('there are so many schedules and no more, but one of them may be replaced',
   assert.equal((await put({})).status, 200);
   await full.close();
 });
+
+test('a list leaves out payloads that are too long for it and says so; alone a schedule shows all', async () => {
+  const body = 'x'.repeat(LIMITS.maxListedBodyBytes + 1);
+  const headers = { 'svc-cron': '0 9 * * *', 'svc-schedule-id': 'long', 'content-type': 'text/plain' };
+  assert.equal((await world.call('POST', '/v2/schedules/http://w.test/ok', { headers, body })).status, 200);
+  const list = (await world.call<ScheduleEntry[]>('GET', '/v2/schedules')).body;
+  const listed = list.find(({ scheduleId }) => scheduleId === 'long');
+  assert.equal(listed?.bodyLeftOut, body.length);
+  assert.notEqual(listed?.body, body);
+  const alone = (await world.call<ScheduleEntry>('GET', '/v2/schedules/long')).body;
+  assert.deepEqual([alone.body, alone.bodyLeftOut], [body, undefined]);
+});

@@ -87,7 +87,7 @@ const listSchedules = operation({
   operationId: 'listSchedules',
   tag: TAG,
   summary: 'List schedules',
-  description: 'Oldest first.',
+  description: `Oldest first. A payload of more than ${LIMITS.maxListedBodyBytes} bytes is left out, and bodyLeftOut says so; get the schedule alone to see it.`,
   method: 'GET',
   path: '/v2/schedules',
   unknownQuery: 'ignore',

@@ -1,11 +1,11 @@
 /** A schedule as answers show it. */
 import type { ScheduleEntry } from '../../contract/schedules.js';
-import type { Schedule } from '../../engine/run.js';
+import type { ListedSchedule } from '../../ports/store.js';
 import { presentBytes, sentHeaders } from './dead-letter.js';
 import { optional } from './optional.js';
 import { shownBody } from './redaction.js';
 
-export function presentSchedule(schedule: Schedule): ScheduleEntry {
+export function presentSchedule(schedule: ListedSchedule): ScheduleEntry {
   const { settings, payload, delayMs } = schedule;
   const { redact } = settings;
   return {
@@ -16,6 +16,7 @@ export function presentSchedule(schedule: Schedule): ScheduleEntry {
     method: 'POST',
     header: sentHeaders(payload, redact),
     ...presentBytes('body', 'bodyBase64', shownBody(payload.body, redact)),
+    ...optional('bodyLeftOut', schedule.bodyLeftOut),
     retries: settings.maxRetries,
     ...optional('retryDelay', settings.retryDelay),
     timeoutMs: settings.deliveryTimeoutMs,

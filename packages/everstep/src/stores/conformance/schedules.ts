@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { LIMITS } from '../../config/limits.js';
 import type { Schedule } from '../../engine/run.js';
 import type { Store, StoreGuard, StoreWrite } from '../../ports/store.js';
 import { type OpenStore, withStore } from './harness.js';
@@ -76,6 +77,21 @@ export function scheduleConformance(open: OpenStore): void {
         assert.deepEqual(await store.listSchedules({ instanceId: 'qi_nobody' }), []);
         const counts = [INSTANCE, OTHER_INSTANCE, 'qi_nobody'].map((instanceId) => store.countSchedules({ instanceId }));
         assert.deepEqual(await Promise.all(counts), [3, 1, 0]);
+      }),
+    );
+
+    test(
+      'are listed without payloads that are too long for a list, and are whole alone',
+      withStore(open, async (store) => {
+        const body = (bytes: number) => ({ payload: { ...PAYLOAD, body: new Uint8Array(bytes).fill(7) } });
+        const [short, long] = [
+          sampleSchedule(1, body(LIMITS.maxListedBodyBytes)),
+          sampleSchedule(2, body(LIMITS.maxListedBodyBytes + 1)),
+        ];
+        await apply(store, [put(short), put(long)]);
+        const listed = { ...long, ...body(0), bodyLeftOut: LIMITS.maxListedBodyBytes + 1 };
+        assert.deepEqual(await store.listSchedules({ instanceId: INSTANCE }), [short, listed]);
+        assert.deepEqual(await store.findSchedule(long), long);
       }),
     );
 

@@ -1,6 +1,8 @@
 /** Schedules, and which of them is due. */
 import type { StatementSync } from 'node:sqlite';
+import { LIMITS } from '../../config/limits.js';
 import type { Schedule } from '../../engine/run.js';
+import type { ListedSchedule } from '../../ports/store.js';
 import { integer, integerOrNull, json, type Row, text, textOrNull, word } from './columns.js';
 import { DIALECTS, payloadOf } from './rows.js';
 import type { StoreParts } from './store-parts.js';
@@ -22,6 +24,11 @@ const scheduleOf = (row: Row): Schedule => ({
   lastFiredAt: integerOrNull(row, 'last_fired_at'),
   lastRunId: textOrNull(row, 'last_run_id'),
 });
+
+function listedOf(row: Row): ListedSchedule {
+  const bytes = integer(row, 'body_bytes');
+  return bytes > LIMITS.maxListedBodyBytes ? { ...scheduleOf(row), bodyLeftOut: bytes } : scheduleOf(row);
+}
 
 export class ScheduleRecords {
   private readonly parts: StoreParts;
@@ -47,8 +54,13 @@ export class ScheduleRecords {
     );
     this.deleteOne = connection.prepare('DELETE FROM schedule WHERE tenant = ? AND schedule_id = ?');
     this.selectTick = connection.prepare('SELECT next_at FROM schedule WHERE tenant = ? AND schedule_id = ?');
+    const shortBody = `CASE WHEN length(s.body) > ${LIMITS.maxListedBodyBytes} THEN x'' ELSE s.body END AS body`;
     const select = 'SELECT s.*, t.instance_id FROM schedule s JOIN tenant t ON t.seq = s.tenant';
-    this.selectAll = connection.prepare(`${select} WHERE s.tenant = ? ORDER BY s.created_at, s.seq`);
+    const listed = columns.map((column) => (column === 'body' ? shortBody : `s.${column}`)).join(', ');
+    this.selectAll = connection.prepare(
+      `SELECT s.schedule_id, t.instance_id, ${listed}, length(s.body) AS body_bytes
+       FROM schedule s JOIN tenant t ON t.seq = s.tenant WHERE s.tenant = ? ORDER BY s.created_at, s.seq`,
+    );
     // Out of the index of ids: the rows themselves hold payloads.
     this.selectCount = connection.prepare('SELECT count(*) AS schedules FROM schedule WHERE tenant = ?');
     this.selectOne = connection.prepare(`${select} WHERE s.tenant = ? AND s.schedule_id = ?`);
@@ -92,9 +104,9 @@ export class ScheduleRecords {
     return row !== undefined && integerOrNull(row, 'next_at') === nextAt;
   }
 
-  list(instanceId: string): readonly Schedule[] {
+  list(instanceId: string): readonly ListedSchedule[] {
     const tenant = this.parts.tenants.find(instanceId);
-    return tenant === null ? [] : this.selectAll.all(tenant).map(scheduleOf);
+    return tenant === null ? [] : this.selectAll.all(tenant).map(listedOf);
   }
 
   count(instanceId: string): number {
