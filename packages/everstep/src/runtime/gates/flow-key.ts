@@ -6,7 +6,16 @@
 import type { FlowControl, FlowControlState } from '../../engine/run.js';
 import type { FlowControlStatus, WaitReason } from '../workflow-service.js';
 import type { DeliveryResult } from './passage.js';
-import { endOf, isClosing, type Rate, type RateWindow, restoredWindow, runningWindow, startsLeft, startsReady } from './rate-window.js';
+import {
+  endOf,
+  isClosing,
+  type Rate,
+  type RateWindow,
+  restoredWindow,
+  runningWindow,
+  startsLeft,
+  startsReady,
+} from './rate-window.js';
 import type { RoomTurns } from './room.js';
 import { type Delivery, WaitList } from './wait-list.js';
 
