@@ -128,6 +128,17 @@ test('settings are changed in part, and what is absent stays', async () => {
   assert.deepEqual((await put({})).body, await get());
 });
 
+test('a failure callback that was given up shows how often it was tried again, not how often it failed', async () => {
+  const [dlqId = ''] = await world.fail(1, { 'svc-failure-callback': 'http://c.test/refuse', 'svc-retries': '0' });
+  const entry = async () => (await world.call<DeadLetterEntry>('GET', `/v2/workflows/dlq/${dlqId}`)).body;
+  for (let turn = 0; (await entry()).failureFunctionState !== 'CALLBACK_FAIL'; turn++) {
+    assert.ok(turn < 1_000, 'the callback was not given up');
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const { failureFunctionInfo: info } = await entry();
+  assert.deepEqual([info?.retried, info?.errors.length], [0, 1]);
+});
+
 test('a failure callback is told again and canceled, and its attempts are shown', async () => {
   const headers = { 'svc-failure-callback': 'http://c.test/refuse', 'svc-retries': '1', 'svc-retry-delay': '3600000' };
   const [dlqId = ''] = await world.fail(1, headers);

@@ -17,6 +17,9 @@ interface Told {
   readonly attempts: RunHistory['attempts'];
 }
 
+/** Each failed attempt led to a retry, but for the one after which it was given up. */
+const retriesOf = (failed: readonly FailedAttempt[]): number => failed.filter(({ retryAt }) => retryAt !== null).length;
+
 /** Null when nobody was told, as far as is known. `state` of the dead letter, null where that is not at hand. */
 export function presentFailureFunction(
   { run, tasks, attempts }: Told,
@@ -31,7 +34,7 @@ export function presentFailureFunction(
     ...optional('state', state ?? (open ? ('CALLBACK_INPROGRESS' as const) : null)),
     url: run.settings.failureCallback?.url ?? run.workflowUrl,
     ...optional('responseStatus', failed.at(-1)?.status),
-    retried: failed.filter((attempt) => attempt.messageId === messageId).length,
+    retried: retriesOf(failed.filter((attempt) => attempt.messageId === messageId)),
     ...optional('nextAttemptAt', open?.dueAt),
     errors: failed.map(presentError),
   };
