@@ -90,6 +90,8 @@ export const LIMITS = Object.freeze({
   deadLettersPageDefault: 100,
   deadLettersPageMax: 100,
   bulkMax: 50,
+  /** A page with more than so many bytes of bodies takes no further entry. */
+  maxPageBytes: 32 * MiB,
 
   // a virtual clock
   maxClockMoveMs: 10 * 366 * DAY_MS,

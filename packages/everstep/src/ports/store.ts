@@ -203,6 +203,7 @@ export interface Store {
   runRecord(query: { readonly runKey: string }): Promise<RunRecord | null>;
   runHistory(query: { readonly runKey: string }): Promise<RunHistory | null>;
   listRuns(query: Page<RunFilter>): Promise<Listing<RunRecord>>;
+  /** A page ends early when its bodies are over LIMITS.maxPageBytes; then `next` says where the next one begins. */
   listDeadLetters(query: Page<DeadLetterFilter>): Promise<Listing<DeadLetterRecord>>;
   /** Ids alone, for bulk operations. */
   listDeadLetterIds(query: Page<DeadLetterFilter>): Promise<Listing<string>>;

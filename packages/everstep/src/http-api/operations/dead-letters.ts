@@ -22,7 +22,8 @@ export const listDeadLetters = operation({
   operationId: 'listDeadLetters',
   tag: 'Dead letter queue',
   summary: 'List failed workflow runs',
-  description: 'Newest first. The cursor is empty when there are no more results. Unknown parameters are ignored.',
+  description:
+    'Newest first. The cursor is empty when there are no more results; a page with long bodies ends early. Unknown parameters are ignored.',
   method: 'GET',
   path: '/v2/workflows/dlq',
   unknownQuery: 'ignore',

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { LIMITS } from '../../config/limits.js';
 import type { FailureFunctionState } from '../../engine/run.js';
 import { type OpenStore, withStore } from './harness.js';
 import { apply, creation, failure, INSTANCE, OTHER_INSTANCE, PAYLOAD, sampleDeadLetter, sampleRun, unit } from './samples.js';
@@ -31,6 +32,28 @@ export function deadLetterConformance(open: OpenStore): void {
         }),
       );
     }
+
+    test(
+      'a page with long bodies ends early, and the next one goes on behind it',
+      withStore(open, async (store) => {
+        const body = new Uint8Array(LIMITS.maxPageBytes / 2 + 1);
+        const runs = [1, 2, 3].map((number) => sampleRun(number));
+        for (const run of runs) {
+          const input = { ...PAYLOAD, body };
+          await apply(store, [{ kind: 'create-run', run, input }, ...failure(run)]);
+        }
+        const first = await store.listDeadLetters(page);
+        assert.equal(first.items.length, 2);
+        const second = await store.listDeadLetters({ ...page, after: first.next });
+        assert.deepEqual([second.items.length, second.next], [1, null]);
+        const ids = [...first.items, ...second.items].map(({ dlqId }) => dlqId);
+        assert.deepEqual(
+          ids,
+          [...runs].reverse().map(({ key }) => `dlq_${key}`),
+        );
+        assert.equal((await store.listDeadLetterIds(page)).items.length, 3);
+      }),
+    );
 
     test(
       'an entry of another instance is not found',

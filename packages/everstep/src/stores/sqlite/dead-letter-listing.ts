@@ -1,17 +1,24 @@
 /** The dead-letter queue: pages of entries under any filter, and single ones. */
 import type { StatementSync } from 'node:sqlite';
+import { LIMITS } from '../../config/limits.js';
 import { FAILURE_FUNCTION_STATES, type FailureFunctionState } from '../../engine/run.js';
 import type { DeadLetterFilter, DeadLetterRecord, Listing, Page, Position } from '../../ports/store.js';
 import { integer, text } from './columns.js';
 import { FACET, NO_STATE, separatedPrefixes } from './facets/facets.js';
 import { namedMembers } from './facets/members.js';
-import { EMPTY_LISTING, pageOf, positionOf, Selection } from './listing.js';
+import { EMPTY_LISTING, pageOf, positionOf, Selection, type Weight } from './listing.js';
 import { deadLetterRecordOf } from './rows.js';
 import type { RunReader } from './run-reader.js';
 import type { StoreParts } from './store-parts.js';
 
 /** Every entry has one of them, so together they are all. */
 export const STATES: readonly (FailureFunctionState | typeof NO_STATE)[] = [NO_STATE, ...FAILURE_FUNCTION_STATES];
+
+/** Payloads are in a page: it must stay small enough to be sent. */
+const WEIGHT: Weight<DeadLetterRecord> = {
+  of: ({ payload, responseBody }) => payload.body.length + responseBody.length,
+  most: LIMITS.maxPageBytes,
+};
 
 export class DeadLetterListing {
   private readonly parts: StoreParts;
@@ -37,7 +44,7 @@ export class DeadLetterListing {
   }
 
   list(page: Page<DeadLetterFilter>): Listing<DeadLetterRecord> {
-    return this.page(page, (seq) => this.read(seq));
+    return this.page(page, (seq) => this.read(seq), WEIGHT);
   }
 
   listIds(page: Page<DeadLetterFilter>): Listing<string> {
@@ -54,7 +61,11 @@ export class DeadLetterListing {
     return positionOf(this.parts.deadLetterOrder.lastSeq());
   }
 
-  private page<Item>(page: Page<DeadLetterFilter>, read: (seq: number) => Item): Listing<Item> {
+  private page<Item>(
+    page: Page<DeadLetterFilter>,
+    read: (seq: number) => Item,
+    weight: Weight<Item> | null = null,
+  ): Listing<Item> {
     const tenant = this.parts.tenants.find(page.instanceId);
     if (tenant === null) return EMPTY_LISTING;
     const { filter } = page;
@@ -74,7 +85,7 @@ export class DeadLetterListing {
     selection.createdWithin(deadLetterOrder, filter.fromDate, filter.toDate);
     if (filter.workflowRunIdPrefix !== undefined) this.withRunIdPrefix(selection, filter.workflowRunIdPrefix);
     const rows = selection.rows(() => facetReader.anyOf(tenant, FACET.deadLetterState, STATES, selection.direction));
-    return pageOf(rows, page.limit, read);
+    return pageOf(rows, page.limit, read, weight);
   }
 
   private withRunIdPrefix(selection: Selection, prefix: string): void {

@@ -77,15 +77,31 @@ function seqAt(position: string): number {
   return Number(position);
 }
 
-/** One page of `rows`, and whether there is another row behind it. */
-export function pageOf<Item>(rows: Iterable<number>, limit: number, read: (seq: number) => Item): Listing<Item> {
+/** How heavy an item is, and from which sum on a page takes no more of them. */
+export interface Weight<Item> {
+  of(item: Item): number;
+  readonly most: number;
+}
+
+/** One page of `rows`, and whether there is another row behind it. With a weight it may hold fewer than `limit`. */
+export function pageOf<Item>(
+  rows: Iterable<number>,
+  limit: number,
+  read: (seq: number) => Item,
+  weight: Weight<Item> | null = null,
+): Listing<Item> {
   if (!Number.isSafeInteger(limit) || limit < 1) throw new RangeError(`a page holds at least one item, not ${limit}`);
-  const seqs: number[] = [];
+  const items: Item[] = [];
+  let last = 0;
+  let sum = 0;
   for (const seq of rows) {
-    if (seqs.length === limit) return { items: seqs.map(read), next: positionOf(seqs.at(-1) ?? 0) };
-    seqs.push(seq);
+    if (items.length === limit || (weight && sum >= weight.most)) return { items, next: positionOf(last) };
+    const item = read(seq);
+    items.push(item);
+    last = seq;
+    if (weight) sum += weight.of(item);
   }
-  return { items: seqs.map(read), next: null };
+  return { items, next: null };
 }
 
 /** What a listing of nothing looks like. */
