@@ -9,6 +9,7 @@ import type { Decision } from '../engine/decision.js';
 import type { DecisionContext } from '../engine/ids.js';
 import { ADVANCE_SLOT, CALLBACK_SLOT, type Run, type RunPayload, type Task } from '../engine/run.js';
 import type { Clock } from '../ports/clock.js';
+import { type InstanceLimits, NO_LIMITS } from '../ports/instance-limits.js';
 import type { Log } from '../ports/log.js';
 import type { MessageSender } from '../ports/message-sender.js';
 import type { Random } from '../ports/random.js';
@@ -41,6 +42,8 @@ export interface RunDriverOptions {
   readonly log: Log;
   /** For upkeep that nobody waits for; when absent it is `clock`. */
   readonly upkeepClock?: Clock;
+  /** Plans and budgets; nothing is limited when absent. */
+  readonly limits?: InstanceLimits;
   /** Where the service is reached from outside, without a slash at the end; known once it listens. */
   readonly publicUrl: () => string;
 }
@@ -58,10 +61,8 @@ export class RunDriver {
   private readonly committer: Committer;
   private readonly cache: RunCache;
   private readonly invocations: Invocations;
-  private readonly ready = new ReadyQueue({
-    maxInFlight: LIMITS.maxDeliveriesInFlight,
-    maxInFlightPerHost: LIMITS.maxConnectionsPerHost,
-  });
+  private readonly limits: InstanceLimits;
+  private readonly ready: ReadyQueue;
   private readonly due: DueTasks;
   private readonly underWay = new Set<Promise<void>>();
   private readonly burst = new BurstGate();
@@ -74,6 +75,12 @@ export class RunDriver {
   constructor(options: RunDriverOptions) {
     const { store, clock, log } = options;
     this.options = options;
+    this.limits = options.limits ?? NO_LIMITS;
+    this.ready = new ReadyQueue({
+      maxInFlight: LIMITS.maxDeliveriesInFlight,
+      maxInFlightPerHost: LIMITS.maxConnectionsPerHost,
+      maxInFlightOf: (instanceId) => this.mostInFlight(instanceId),
+    });
     this.committer = new Committer(store, clock);
     this.cache = new RunCache(store, CACHE_CAPACITY);
     this.ends = new EndWatch(clock);
@@ -94,6 +101,7 @@ export class RunDriver {
       commit: (unit) => this.committer.submit(unit),
       pass: (ticket, passage) => this.enqueue(ticket, passage),
       room: (origin) => this.ready.room(origin),
+      roomOf: (instanceId) => this.ready.roomOf(instanceId),
     });
     this.events = new Events({ store, decisions, context });
     this.invocations = new Invocations({ store, decisions, context, begin: (run, payload) => this.begin(run, payload) });
@@ -155,6 +163,7 @@ export class RunDriver {
   begin(run: Run, payload: RunPayload): void {
     const { clock } = this.options;
     this.burst.triggered(clock.now());
+    this.limits.messagesCounted(run.instanceId);
     const { flowControl } = run.settings;
     if (flowControl) this.gates.noteLimits(run.instanceId, flowControl);
     // A scan may have found it already: what is visible in the store is not always answered yet. Then that state counts.
@@ -176,6 +185,11 @@ export class RunDriver {
     return (await this.cache.load(runKey)) !== null;
   }
 
+  /** Deliveries of the instance that may be in flight. */
+  mostInFlight(instanceId: string): number {
+    return Math.min(LIMITS.maxDeliveriesInFlight, this.limits.maxParallelism(instanceId) ?? LIMITS.maxDeliveriesInFlight);
+  }
+
   /** Deliveries of the instance in flight. */
   inFlight(instanceId: string): number {
     return this.inFlightOf.get(instanceId) ?? 0;
@@ -195,12 +209,16 @@ export class RunDriver {
         this.track(this.invocations.childEnded(run.key, (runKey) => this.cache.load(runKey)));
       }
       const callback = run.tasks.get(CALLBACK_SLOT);
-      if (callback) this.scheduleCallback(run, callback);
+      if (callback) {
+        this.limits.messagesCounted(run.instanceId);
+        this.scheduleCallback(run, callback);
+      }
       return;
     }
     for (const write of writes) {
       // Before the call that brings them: a decision writes its limits first.
       if (write.kind === 'put-flow-control') this.gates.noteLimits(write.instanceId, write.flowControl);
+      if (write.kind === 'count-messages') this.limits.messagesCounted(write.instanceId);
       if (write.kind !== 'put-task') continue;
       const task = entry.run.tasks.get(write.task.slot);
       if (task) this.schedule(entry, task);
@@ -299,7 +317,7 @@ export class RunDriver {
     const { clock } = this.options;
     const fresh = this.ready.fresh;
     const allowed = this.burst.allowance(clock.now(), fresh);
-    this.ready.drain(allowed, (host, task) => this.track(this.act(host, task, task.passage)));
+    this.ready.drain(allowed, (_host, task) => this.track(this.act(task, task.passage)));
     if (fresh.count <= allowed || this.recheck) return;
     this.recheck = clock.setTimer(clock.now() + this.burst.recheckMs, () => {
       this.recheck = null;
@@ -322,11 +340,11 @@ export class RunDriver {
     void settled.then(() => this.underWay.delete(settled));
   }
 
-  private async act(host: string, ticket: Ticket, passage: Passage): Promise<void> {
+  private async act(ticket: Ticket, passage: Passage): Promise<void> {
     const { instanceId } = passage;
     if (!this.gates.mayStart(ticket)) {
       // Its destination was held while it waited for a place: it waits at the gates again.
-      this.ready.done(host, ticket);
+      this.ready.done(ticket);
       this.gates.roomFreed();
       this.drainSoon();
       return;
@@ -344,7 +362,7 @@ export class RunDriver {
         result = resultOfEvent(event);
       }
     } finally {
-      this.ready.done(host, ticket);
+      this.ready.done(ticket);
       const left = this.inFlight(instanceId) - 1;
       if (left > 0) this.inFlightOf.set(instanceId, left);
       else this.inFlightOf.delete(instanceId);

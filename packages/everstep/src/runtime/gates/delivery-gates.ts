@@ -10,7 +10,7 @@ import type { Log } from '../../ports/log.js';
 import type { DestinationStatus, FlowControlChange, FlowControlStatus, WaitReason } from '../workflow-service.js';
 import { type GateStore, InstanceGates } from './instance-gates.js';
 import type { DeliveryResult, Passage, Ticket } from './passage.js';
-import { RoomTurns } from './room.js';
+import { InstanceRooms, RoomTurns } from './room.js';
 import { Delivery } from './wait-list.js';
 
 export type { DeliveryResult, Passage, Ticket } from './passage.js';
@@ -26,6 +26,8 @@ export interface DeliveryGatesOptions {
   pass(ticket: Ticket, passage: Passage): void;
   /** How many deliveries to this origin could start at once. */
   room(origin: string): number;
+  /** How many deliveries of this instance could start at once; absent: as many as there is room for. */
+  roomOf?(instanceId: string): number;
 }
 
 const idOf = ({ runKey, slot }: Ticket): string => `${runKey}/${slot}`;
@@ -158,7 +160,7 @@ export class DeliveryGates {
     let instance = this.instances.get(instanceId);
     if (!instance) {
       const { store, clock, log } = this.options;
-      const { rooms } = this;
+      const rooms = new InstanceRooms(this.rooms, () => this.options.roomOf?.(instanceId) ?? Number.POSITIVE_INFINITY);
       instance = new InstanceGates(instanceId, {
         store,
         clock,

@@ -6,7 +6,7 @@
 import type { FlowControl, FlowControlState } from '../../engine/run.js';
 import type { FlowControlStatus, WaitReason } from '../workflow-service.js';
 import { endOf, type Rate, type RateWindow, restoredWindow, runningWindow, startsLeft, startsReady } from './rate-window.js';
-import type { RoomTurns } from './room.js';
+import type { InstanceRooms } from './room.js';
 import { type Delivery, WaitList } from './wait-list.js';
 
 /** So many are let through in one go; then it is the turn of others. */
@@ -35,7 +35,7 @@ export interface FlowKeySurroundings {
   isHeld(delivery: Delivery): boolean;
   /** It waits for its destination from now on. */
   stepAside(delivery: Delivery): void;
-  readonly rooms: RoomTurns;
+  readonly rooms: InstanceRooms;
   pass(delivery: Delivery): void;
 }
 
@@ -276,7 +276,9 @@ export class FlowKey {
       return;
     }
     const places = limits.parallelism === null ? left : Math.min(left, limits.parallelism - this.flying);
-    const chosen = this.startable(places, (origin) => surroundings.rooms.roomInTurn(origin, this));
+    // With no room at all each destination is asked, so that this key waits for its turn there.
+    const most = Math.max(1, Math.min(places, surroundings.rooms.free));
+    const chosen = this.startable(most, (origin) => surroundings.rooms.roomInTurn(origin, this));
     const starts = chosen.length;
     if (starts === 0) return;
     const granted = { startedAt: base?.startedAt ?? surroundings.now(), granted: (base?.granted ?? 0) + starts };

@@ -15,7 +15,7 @@ import { Destination } from './destination.js';
 import { FlowKey } from './flow-key.js';
 import { changedLimits, sameLimits } from './limit-changes.js';
 import type { DeliveryResult } from './passage.js';
-import type { RoomTurns } from './room.js';
+import type { InstanceRooms } from './room.js';
 import { type Delivery, WaitList } from './wait-list.js';
 
 /** Keys and destinations beyond this are let go when nothing goes on at them. */
@@ -30,7 +30,7 @@ export interface InstanceSurroundings {
   readonly store: GateStore;
   readonly clock: Clock;
   readonly log: Log;
-  readonly rooms: RoomTurns;
+  readonly rooms: InstanceRooms;
   pass(delivery: Delivery): void;
   /** Resolves when it is durable. */
   write(write: ControlWrite): Promise<void>;

@@ -79,3 +79,43 @@ export class RoomTurns {
     else this.kept.set(origin, kept);
   }
 }
+
+/** The same for the keys of one instance, which may also have no more than so many in flight at all destinations. */
+export class InstanceRooms {
+  private readonly turns: RoomTurns;
+  private readonly roomLeft: () => number;
+  /** Room for starts of the instance that are being granted. */
+  private kept = 0;
+
+  constructor(turns: RoomTurns, roomLeft: () => number) {
+    this.turns = turns;
+    this.roomLeft = roomLeft;
+  }
+
+  room(origin: string): number {
+    return Math.min(this.turns.room(origin), this.roomLeft());
+  }
+
+  /** At all destinations together, for starts that are still to be granted. */
+  get free(): number {
+    return this.roomLeft() - this.kept;
+  }
+
+  roomInTurn(origin: string, seeker: RoomSeeker): number {
+    return Math.min(this.turns.roomInTurn(origin, seeker), this.free);
+  }
+
+  await(origin: string, seeker: RoomSeeker): void {
+    this.turns.await(origin, seeker);
+  }
+
+  keep(deliveries: readonly Delivery[]): (take: () => void) => void {
+    const giveBack = this.turns.keep(deliveries);
+    this.kept += deliveries.length;
+    return (take) =>
+      giveBack(() => {
+        this.kept -= deliveries.length;
+        take();
+      });
+  }
+}
