@@ -3,6 +3,8 @@ import { access, constants, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Logger } from 'pino';
 import { createAuthority } from './accounts/authority.js';
+import { BUILT_IN_PLANS } from './accounts/plans.js';
+import { createAccountService } from './accounts/service.js';
 import { type Credentials, keepCredentials, readCredentials } from './bootstrap/credentials.js';
 import { writeEnvFile } from './bootstrap/env-file.js';
 import { type Started, startAccounts } from './bootstrap/first-start.js';
@@ -150,6 +152,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       service: runtime,
       store,
       authority,
+      accounts: createAccountService({ accounts, authority, now: () => clock.now(), random, plans: BUILT_IN_PLANS }),
       log,
       version: SERVICE_VERSION,
       isStopping: () => stopping,

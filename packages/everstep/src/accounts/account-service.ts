@@ -4,7 +4,15 @@
  * rights are checked here, once for every way in. An id that does not exist
  * and one that the caller may not see are the same outcome: `not-found`.
  */
-import type { ApiKeyRecord, AuditEntry, MemberRecord, QueueInstance, Role, TeamRecord, UserRecord } from '../ports/account-store.js';
+import type {
+  ApiKeyRecord,
+  AuditEntry,
+  MemberRecord,
+  QueueInstance,
+  Role,
+  TeamRecord,
+  UserRecord,
+} from '../ports/account-store.js';
 
 /** Who asks, and from where. */
 export interface Principal {
@@ -97,9 +105,13 @@ export interface AccountService {
   /** Needs rights on both sides; to a personal account is invalid. */
   moveToTeam(principal: Principal, move: { readonly instanceId: string; readonly teamId: string }): Promise<Outcome<null>>;
   setBudget(principal: Principal, budget: { readonly instanceId: string; readonly dollars: number }): Promise<Outcome<null>>;
-  setBudgetAlert(principal: Principal, alert: { readonly instanceId: string; readonly url: string | null }): Promise<Outcome<null>>;
+  setBudgetAlert(
+    principal: Principal,
+    alert: { readonly instanceId: string; readonly url: string | null },
+  ): Promise<Outcome<null>>;
   setPlan(principal: Principal, choice: { readonly instanceId: string; readonly plan: string }): Promise<Outcome<null>>;
-  stats(principal: Principal, query: { readonly instanceId: string; readonly months: number }): Promise<Outcome<InstanceStats>>;
+  /** The months that the time from `periodMs` ago until now touches. */
+  stats(principal: Principal, query: { readonly instanceId: string; readonly periodMs: number }): Promise<Outcome<InstanceStats>>;
   plans(): readonly Plan[];
 
   auditLog(

@@ -10,6 +10,8 @@ import assert from 'node:assert/strict';
 import type { JournalEntry, PlannedStep, ProgressReply, WebhookOutcome } from '@everstep/sdk/protocol';
 import type { InjectOptions, LightMyRequestResponse } from 'fastify';
 import { type Authority, createAuthority } from '../../accounts/authority.js';
+import { BUILT_IN_PLANS } from '../../accounts/plans.js';
+import { createAccountService } from '../../accounts/service.js';
 import { createSystemClock } from '../../clock/system-clock.js';
 import { createSystemRandom } from '../../clock/system-random.js';
 import type { RunJournal, TriggeredRun } from '../../contract/runs.js';
@@ -211,7 +213,14 @@ export class ApiWorld {
     const publicUrl = () => 'http://everstep.test';
     const runtime = createRuntime({ store, clock, random, stepCaller: endpoints, messageSender: messages, log, publicUrl });
     await runtime.start();
-    const api = createHttpApi({ service: runtime, store, authority, log, version: '1.2.3', ...overrides });
+    const accounts = createAccountService({
+      accounts: store.accounts,
+      authority,
+      now: () => clock.now(),
+      random,
+      plans: BUILT_IN_PLANS,
+    });
+    const api = createHttpApi({ service: runtime, store, authority, accounts, log, version: '1.2.3', ...overrides });
     const token = await authority.issueToken({ instanceId: 'qi_1', access: 'read-write' });
     const readOnlyToken = await authority.issueToken({ instanceId: 'qi_1', access: 'read-only' });
     return new ApiWorld({ store, authority, runtime, api, endpoints, messages, logged: lines, token, readOnlyToken });
