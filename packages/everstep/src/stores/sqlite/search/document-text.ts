@@ -11,12 +11,16 @@ const MAX_TAGGED_LENGTH = 64;
 /** Values of a document beyond these get no tag either, and then none of its values does: a tag that is missing hides it. */
 const MAX_TAGS = 64;
 /** Stands for all tags in a document that has too many values. */
-export const UNTAGGED = 'tuntagged';
+export const UNTAGGED = 'tqqqx';
 
 const tag = (kind: 'is' | 'has', of: string, path: string, value: FilterValue): string => {
-  const hash = createHash('sha1').update(`${kind} ${of} ${path} ${typeof value} ${value}`).digest();
+  const hash = createHash('sha1')
+    .update(`${kind} ${of} ${path} ${typeof value} ${value}`)
+    .digest();
   // Letters alone: one token for any tokenizer, and no stem of another.
-  return `t${BigInt(`0x${hash.toString('hex', 0, 8)}`).toString().replace(/\d/g, (digit) => 'bcdfghjklm'[Number(digit)] ?? '')}x`;
+  return `t${BigInt(`0x${hash.toString('hex', 0, 8)}`)
+    .toString()
+    .replace(/\d/g, (digit) => 'bcdfghjklm'[Number(digit)] ?? '')}x`;
 };
 
 const pathText = (steps: readonly (string | number)[]): string => JSON.stringify(steps);

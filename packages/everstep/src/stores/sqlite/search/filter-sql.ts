@@ -21,7 +21,7 @@ const negated = (not: boolean, sql: string): string => (not ? `NOT (${sql})` : s
 
 /** `column.content` and `column.metadata` are read. */
 export function filterSql(filter: Filter, column: string): Condition {
-  if (filter.kind === 'and' || filter.kind === 'or') {
+  if ('parts' in filter) {
     const parts = filter.parts.map((part) => filterSql(part, column));
     const word = filter.kind === 'and' ? ' AND ' : ' OR ';
     return { sql: `(${parts.map(({ sql }) => sql).join(word)})`, values: parts.flatMap(({ values }) => values) };
@@ -51,16 +51,19 @@ export function filterSql(filter: Filter, column: string): Condition {
       return { sql: negated(filter.not, `${type} = 'text' AND ${value} GLOB ?`), values: [path, path, filter.pattern] };
     case 'in': {
       const parts = filter.values.map(same);
-      return { sql: negated(filter.not, parts.map(({ sql }) => sql).join(' OR ')), values: parts.flatMap(({ values }) => values) };
-    }
-    case 'contains':
       return {
-        sql: negated(
-          filter.not,
-          `${type} = 'array' AND EXISTS (SELECT 1 FROM json_each(${json}, ?) e WHERE e.type IN (${typesOf(filter.value)}) AND e.value = ?)`,
-        ),
-        values: [path, path, boundOf(filter.value)],
+        sql: negated(filter.not, parts.map(({ sql }) => sql).join(' OR ')),
+        values: parts.flatMap(({ values }) => values),
       };
+    }
+    case 'contains': {
+      const types = typesOf(filter.value);
+      const has = `EXISTS (SELECT 1 FROM json_each(${json}, ?) e WHERE e.type IN (${types}) AND e.value = ?)`;
+      return {
+        sql: `(${type} IS NOT NULL AND ${negated(filter.not, `${type} = 'array' AND ${has}`)})`,
+        values: [path, path, path, boundOf(filter.value)],
+      };
+    }
     case 'has':
       return { sql: `${type} IS ${filter.not ? '' : 'NOT '}NULL`, values: [path] };
   }
