@@ -54,6 +54,8 @@ export interface Budgets {
   spent(instanceId: string): Promise<number>;
   /** Null when there is no such instance. */
   standing(instanceId: string): Promise<BudgetStanding | null>;
+  /** The same, read at this moment. */
+  standingNow(instanceId: string): Promise<BudgetStanding | null>;
   /** To be called after a change of the instance's budget, plan or owner. */
   forget(instanceId: string): void;
 }
@@ -111,8 +113,17 @@ export function createBudgets(options: BudgetsOptions): Budgets {
     };
   }
 
+  function forget(instanceId: string): void {
+    instances.forget(instanceId);
+    counted.delete(instanceId);
+  }
+
   return {
     standing,
+    standingNow(instanceId) {
+      forget(instanceId);
+      return standing(instanceId);
+    },
     async check(instanceId) {
       const instance = await instances.find(instanceId);
       if (!instance || (instance.budgetDollars ?? 0) <= 0) return null;
@@ -124,9 +135,6 @@ export function createBudgets(options: BudgetsOptions): Budgets {
     async spent(instanceId) {
       return (await standing(instanceId))?.spent ?? 0;
     },
-    forget(instanceId) {
-      instances.forget(instanceId);
-      counted.delete(instanceId);
-    },
+    forget,
   };
 }

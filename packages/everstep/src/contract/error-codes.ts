@@ -18,6 +18,7 @@ export const ERROR_CODES = Object.freeze({
     status: 401,
     about: 'The e-mail or the API key is not good, or the Authorization header is no HTTP Basic.',
   },
+  'budget-exceeded': { status: 402, about: 'The monthly budget of the queue instance is spent.' },
   'read-only-token': { status: 403, about: 'The token may only read.' },
   forbidden: { status: 403, about: 'The role of the user in the account does not allow this.' },
   'blocked-address': { status: 400, about: 'The destination resolves to an address that this service may not call.' },
@@ -35,6 +36,10 @@ export const ERROR_CODES = Object.freeze({
   'url-too-long': { status: 414, about: 'The request URL is over the limit.' },
   'unsupported-media-type': { status: 415, about: 'The body has a content type that this operation does not take.' },
   'headers-too-large': { status: 431, about: 'The headers are over the limit.' },
+  'daily-limit-reached': {
+    status: 429,
+    about: 'The queue instance has started as many runs today (UTC) as its plan allows; try again after Retry-After seconds.',
+  },
   'rate-limited': { status: 429, about: 'Too many requests; try again after Retry-After seconds.' },
   'internal-error': { status: 500, about: 'Something went wrong inside the service.' },
   unavailable: { status: 503, about: 'The service is starting or stopping.' },

@@ -2,6 +2,7 @@
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
 import type { AccountService } from '../accounts/account-service.js';
 import type { Authority } from '../accounts/authority.js';
+import type { Limits } from '../accounts/limits.js';
 import { DEFAULT_REGION, type Region } from '../config/regions.js';
 import type { Log } from '../ports/log.js';
 import type { Store } from '../ports/store.js';
@@ -23,6 +24,8 @@ export interface HttpApiDependencies {
   readonly store: Store;
   readonly authority: Authority;
   readonly accounts: AccountService;
+  /** Plans and budgets; nothing is limited when absent. */
+  readonly limits?: Limits;
   /** Never given a token, a payload or a URL. */
   readonly log: Log;
   /** Of the service. */
@@ -73,6 +76,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     store,
     authority,
     accounts,
+    limits: dependencies.limits ?? null,
     log,
     version,
     cursors: createCursorSeal(store.accounts),

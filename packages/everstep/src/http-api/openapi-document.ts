@@ -14,7 +14,7 @@ const BODY_ERRORS: readonly ErrorCode[] = ['request-timeout', 'body-too-large', 
 /** Errors of those that are not let in, by how one is let in. */
 const ADMISSION_ERRORS: Readonly<Record<Operation['access'], readonly ErrorCode[]>> = {
   open: [],
-  token: ['unknown-region', 'missing-token', 'bad-token'],
+  token: ['unknown-region', 'missing-token', 'bad-token', 'rate-limited'],
   account: ['missing-token', 'bad-credential', 'rate-limited'],
 };
 

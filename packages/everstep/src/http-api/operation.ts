@@ -6,6 +6,7 @@
 import type { Static, StaticDecode, TObject, TSchema } from 'typebox';
 import type { AccountService, Principal } from '../accounts/account-service.js';
 import type { Authority, Caller } from '../accounts/authority.js';
+import type { Limits } from '../accounts/limits.js';
 import type { ErrorCode } from '../contract/error-codes.js';
 import type { Dialect } from '../dialects/index.js';
 import type { Log } from '../ports/log.js';
@@ -28,6 +29,8 @@ export interface ApiContext {
   readonly store: Store;
   readonly authority: Authority;
   readonly accounts: AccountService;
+  /** Plans and budgets; null when nothing is limited. */
+  readonly limits: Limits | null;
   readonly log: Log;
   readonly version: string;
   readonly cursors: CursorSeal;

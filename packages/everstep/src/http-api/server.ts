@@ -2,10 +2,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import Type, { type TObject } from 'typebox';
+import type { Caller } from '../accounts/authority.js';
 import { LIMITS } from '../config/limits.js';
 import type { Region } from '../config/regions.js';
 import { ApiError } from '../contract/error-codes.js';
 import { DEFAULT_DIALECT, type Dialect, dialectOf } from '../dialects/index.js';
+import { allowCall } from './allowance.js';
 import { authenticate, credentialOf, type Need } from './authentication.js';
 import { logIn } from './basic-authentication.js';
 import { apiErrorOf, clientError, errorReply, JSON_TYPE, replyOnSocket } from './error-replies.js';
@@ -226,13 +228,11 @@ export function createServer({ context, defaultRegion, operations }: ServerOptio
     const region = regionOf(request.headers.host, defaultRegion);
     const { token, target } = credentialOf(request.headers.authorization, splitTarget(request.originalUrl), dialect);
     const caller = authenticate(authority, token, region, needOf(operation));
-    if (!(caller instanceof Promise)) {
-      admissions.set(request, { admitted: { access: 'token', caller }, dialect, target });
-      return;
-    }
-    return caller.then((verified) => {
+    const admit = (verified: Caller): undefined => {
       admissions.set(request, { admitted: { access: 'token', caller: verified }, dialect, target });
-    });
+      allowCall(context, verified.instanceId);
+    };
+    return caller instanceof Promise ? caller.then(admit) : admit(caller);
   }
 
   async function admitUser(request: FastifyRequest): Promise<void> {
