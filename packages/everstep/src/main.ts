@@ -3,10 +3,14 @@ import { access, constants, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Logger } from 'pino';
 import { createAuthority } from './accounts/authority.js';
+import { BudgetAlerts } from './accounts/budget-alerts.js';
+import { createLimits } from './accounts/limits.js';
+import { createAccountService } from './accounts/service.js';
 import { type Credentials, readCredentials } from './bootstrap/credentials.js';
 import { type Started, startAccounts } from './bootstrap/first-start.js';
 import { keepIdleMemoryLow } from './bootstrap/idle-memory.js';
 import { KeptAccess } from './bootstrap/kept-access.js';
+import { readPlans } from './bootstrap/plans-file.js';
 import { createServiceLog } from './bootstrap/service-log.js';
 import { fileError, listenError, StartError } from './bootstrap/start-error.js';
 import { createSystemClock } from './clock/system-clock.js';
@@ -97,6 +101,7 @@ async function within(timeoutMs: number, work: Promise<void>): Promise<void> {
 export async function startService(config: Config, options: StartOptions = {}): Promise<RunningService> {
   assertLimits();
   const log = options.log ?? createServiceLog({ level: config.logLevel, format: config.mode === 'serve' ? 'json' : 'text' });
+  const plans = await readPlans(config.plansFile);
   await openDataDir(config.dataDir);
   const store = await openStore(config.storeFile, (error) => {
     log.error({ error: error.message }, 'the disk failed; the service ends, so that nothing is acted on that may be lost');
@@ -135,10 +140,27 @@ export async function startService(config: Config, options: StartOptions = {}): 
     const { stepCaller, messageSender } = outbound;
     /** Known for sure once the service listens, as the port may be any; nothing is decided before. */
     let publicUrl = config.publicUrl ?? localUrl(config.host, config.port);
+    const upkeepClock = virtualClock?.upkeep ?? clock;
+    const now = () => clock.now();
+    const limits = await createLimits({
+      accounts,
+      plans,
+      now,
+      elapsedMs: () => performance.now(),
+      onSpending: (instanceId) => budgetAlerts.spent(instanceId),
+    });
+    const budgetAlerts = new BudgetAlerts({
+      accounts,
+      standing: (instanceId) => limits.budgets.standingNow(instanceId),
+      sender: messageSender,
+      clock: upkeepClock,
+      log,
+    });
     const runtime = createRuntime({
       store,
       clock,
-      upkeepClock: virtualClock?.upkeep ?? clock,
+      upkeepClock,
+      limits,
       random,
       stepCaller,
       messageSender,
@@ -151,6 +173,15 @@ export async function startService(config: Config, options: StartOptions = {}): 
       service: runtime,
       store,
       authority: keptAccess.authority,
+      accounts: createAccountService({
+        accounts,
+        authority,
+        now,
+        random,
+        plans,
+        instanceChanged: (instanceId) => limits.forget(instanceId),
+      }),
+      limits,
       log,
       version: SERVICE_VERSION,
       isStopping: () => stopping,
@@ -165,6 +196,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     opened.push(async () => {
       const closing = api.close();
       await runtime.stop({ graceMs: GRACE_MS });
+      await budgetAlerts.stop();
       await within(CLOSE_MS, closing);
     });
     const url = localUrl(config.host, port);

@@ -35,6 +35,13 @@ test('an issued token speaks for its instance, with its access, and carries the 
   assert.deepEqual(authority.recall(token, EUROPE), verdict);
 });
 
+test('the token of a record can be told again', async () => {
+  const token = await authority.issueToken({ instanceId: 'qi_1', access: 'read-only' });
+  const [record] = await store.accounts.listTokens({ instanceId: 'qi_1' });
+  assert.ok(record);
+  assert.equal(await authority.tokenOf(record), token);
+});
+
 test('a token of another region is refused in words that name both, also once it is remembered', async () => {
   await createInstance('qi_us', AMERICA);
   const token = await authority.issueToken({ instanceId: 'qi_us', access: 'read-write' });

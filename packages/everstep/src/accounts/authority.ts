@@ -41,6 +41,8 @@ export interface SigningKeys {
 export interface Authority {
   /** Issues a token for an instance. Rejects when there is no such instance. */
   issueToken(request: { readonly instanceId: string; readonly access: Access }): Promise<string>;
+  /** The token of a record, the same text as when it was issued. Rejects when there is no such instance. */
+  tokenOf(record: TokenRecord): Promise<string>;
   /** From the moment it resolves the token is refused. A token that is unknown or revoked stays so. */
   revoke(tokenId: string): Promise<void>;
   /** The verdict on a token that was verified lately, at once; undefined when it has to be verified. */
@@ -99,6 +101,18 @@ export async function createAuthority(options: {
     return instance;
   }
 
+  /** Nothing in a JWT with HS256 is random: the same claims in the same order are the same text. */
+  async function sign({ tokenId, instanceId, access, createdAt }: TokenRecord): Promise<string> {
+    const { region } = await requireInstance(instanceId);
+    return new SignJWT({ region, access })
+      .setProtectedHeader({ alg: ALGORITHM, typ: 'JWT' })
+      .setIssuer(ISSUER)
+      .setSubject(instanceId)
+      .setJti(tokenId)
+      .setIssuedAt(Math.floor(createdAt / 1000))
+      .sign(secret);
+  }
+
   async function readToken(token: string): Promise<Caller | null> {
     if (token.length > MAX_TOKEN_LENGTH) return null;
     const at = new Date(now());
@@ -118,19 +132,13 @@ export async function createAuthority(options: {
 
   const authority: Authority = {
     async issueToken({ instanceId, access }) {
-      const { region } = await requireInstance(instanceId);
       const tokenId = randomBytes(TOKEN_ID_BYTES).toString('base64url');
-      const createdAt = now();
-      const token = await new SignJWT({ region, access })
-        .setProtectedHeader({ alg: ALGORITHM, typ: 'JWT' })
-        .setIssuer(ISSUER)
-        .setSubject(instanceId)
-        .setJti(tokenId)
-        .setIssuedAt(Math.floor(createdAt / 1000))
-        .sign(secret);
-      await accounts.createToken({ tokenId, instanceId, access, createdAt, revokedAt: null });
+      const record: TokenRecord = { tokenId, instanceId, access, createdAt: now(), revokedAt: null };
+      const token = await sign(record);
+      await accounts.createToken(record);
       return token;
     },
+    tokenOf: sign,
     async revoke(tokenId) {
       await accounts.revokeToken({ tokenId, at: now() });
       revocations++;

@@ -2,20 +2,52 @@ import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
+import { hashOfApiKey } from '../accounts/api-key-hash.js';
 import { createAuthority } from '../accounts/authority.js';
 import { createSystemClock } from '../clock/system-clock.js';
 import { createSystemRandom } from '../clock/system-random.js';
+import type { AccountStore, QueueInstance } from '../ports/store.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
-import { credentialsFile, readCredentials } from './credentials.js';
+import { type Credentials, credentialsFile, keepCredentials, readCredentials } from './credentials.js';
 import { writeEnvFile } from './env-file.js';
-import { hashOfApiKey, startAccounts } from './first-start.js';
+import { startAccounts } from './first-start.js';
 
 async function temporaryDirectory(t: TestContext): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'everstep-first-'));
   t.after(() => rm(directory, { recursive: true, force: true }));
   return directory;
 }
+
+/** What happened to the accounts between two starts. */
+async function meanwhile<Result>(file: string, work: (accounts: AccountStore) => Promise<Result>): Promise<Result> {
+  const store = await openSqliteStore({ file });
+  try {
+    return await work(store.accounts);
+  } finally {
+    await store.close();
+  }
+}
+
+/** As an early version kept it, which knew no owners. */
+function forgetOwners(file: string): void {
+  const database = new DatabaseSync(file);
+  database.exec('UPDATE queue_instance SET account_id = NULL');
+  database.close();
+}
+
+/** Whether a key of the user with this e-mail is good. */
+async function isGood(file: string, { adminEmail, adminApiKey }: Credentials): Promise<boolean> {
+  return meanwhile(file, async (accounts) => {
+    const user = await accounts.findUserByEmail({ email: adminEmail });
+    const keys = user ? await accounts.listApiKeys({ userId: user.userId }) : [];
+    return keys.some(({ keyHash, revokedAt }) => keyHash === hashOfApiKey(adminApiKey) && revokedAt === undefined);
+  });
+}
+
+const idsOf = async (accounts: AccountStore) => (await accounts.listUsers()).map(({ userId }) => userId);
+const owners = (instances: readonly QueueInstance[]) => instances.map(({ accountId }) => accountId);
 
 /** One start of the service on `file`, up to the accounts. */
 async function start(dataDir: string, file: string, email = 'admin@localhost') {
@@ -31,6 +63,7 @@ async function start(dataDir: string, file: string, email = 'admin@localhost') {
       ...started,
       users: await accounts.listUsers(),
       instances: await accounts.listInstances(),
+      audit: (await accounts.listAudit({ accountIds: await idsOf(accounts), after: null, limit: 100 })).toReversed(),
       tokens: await accounts.listTokens({ instanceId }),
       access: [await authority.verify(token, 'eu-central-1'), await authority.verify(readOnlyToken, 'eu-central-1')],
     };
@@ -53,7 +86,7 @@ test('the first start makes a user, a queue instance and working tokens, and kee
     users.map(({ email }) => email),
     ['admin@localhost'],
   );
-  assert.equal(instances.length, 1);
+  assert.deepEqual(owners(instances), [users[0]?.userId]);
   assert.equal(tokens.length, 2);
   assert.deepEqual(
     access.map((verdict) => verdict.ok && verdict.caller.access),
@@ -96,11 +129,123 @@ for (const [name, spoil] of [
     assert.equal(second.kind, 'reissued');
     assert.equal(second.credentials.instanceId, first.credentials.instanceId);
     assert.equal(second.credentials.currentSigningKey, first.credentials.currentSigningKey);
-    assert.notEqual(second.credentials.adminEmail, first.credentials.adminEmail);
     assert.equal(second.instances.length, 1);
     assert.ok(second.access.every(({ ok }) => ok));
   });
+
+  test(`when the credentials are ${name}, the user who is there gets a further API key, and those it has stay good`, async (t) => {
+    const directory = await temporaryDirectory(t);
+    const file = join(directory, 'a.db');
+    const first = await start(directory, file);
+    await spoil(credentialsFile(directory));
+    const second = await start(directory, file, 'another@localhost');
+    assert.deepEqual(second.users, first.users);
+    assert.equal(second.credentials.adminEmail, first.credentials.adminEmail);
+    assert.notEqual(second.credentials.adminApiKey, first.credentials.adminApiKey);
+    assert.ok(await isGood(file, first.credentials));
+    assert.ok(await isGood(file, second.credentials));
+    assert.equal((await start(directory, file)).kind, 'known');
+  });
 }
+
+test('when the credentials are lost, the key goes to the user who owns the queue instance', async (t) => {
+  const directory = await temporaryDirectory(t);
+  const file = join(directory, 'a.db');
+  const first = await start(directory, file);
+  const user = { userId: 'usr_2', email: 'second@localhost', createdAt: 1 };
+  const apiKey = { apiKeyId: 'key_2', userId: 'usr_2', name: 'first', keyHash: 'ab', createdAt: 1 };
+  await meanwhile(file, async (accounts) => {
+    await accounts.createUser({ user, apiKey });
+    await accounts.changeInstance({ instanceId: first.credentials.instanceId, change: { accountId: 'usr_2' } });
+  });
+  await rm(credentialsFile(directory));
+  const second = await start(directory, file);
+  assert.equal(second.credentials.adminEmail, 'second@localhost');
+  assert.deepEqual(owners(second.instances), ['usr_2']);
+});
+
+test('what a start makes is in the audit log, once', async (t) => {
+  const directory = await temporaryDirectory(t);
+  const file = join(directory, 'a.db');
+  const { users, instances } = await start(directory, file, 'Me@Example.com');
+  const { audit } = await start(directory, file);
+  const [userId, instanceId] = [users[0]?.userId, instances[0]?.instanceId];
+  assert.deepEqual(
+    audit.map(({ actor, action, subject, details, address }) => [actor, action, subject, details, address]),
+    [
+      ['operator', 'user.create', userId, { email: 'me@example.com' }, 'start'],
+      ['operator', 'queue.create', instanceId, { name: 'default', region: 'eu-central-1' }, 'start'],
+    ],
+  );
+  await rm(credentialsFile(directory));
+  const later = (await start(directory, file)).audit.slice(audit.length);
+  assert.deepEqual(
+    later.map(({ action, details }) => [action, details]),
+    [['api-key.create', { name: 'made at a start' }]],
+  );
+});
+
+test('a queue instance that nobody owns is given to the user whose key is kept', async (t) => {
+  const directory = await temporaryDirectory(t);
+  const file = join(directory, 'a.db');
+  const first = await start(directory, file);
+  // An early version made a further user when credentials were lost, and kept the key of that one.
+  const user = { userId: 'usr_2', email: 'admin+2@localhost', createdAt: 1 };
+  const apiKey = { apiKeyId: 'key_2', userId: 'usr_2', name: 'first', keyHash: hashOfApiKey('ek_2'), createdAt: 1 };
+  await meanwhile(file, (accounts) => accounts.createUser({ user, apiKey }));
+  const kept = { ...first.credentials, adminEmail: 'Admin+2@localhost', adminApiKey: 'ek_2' };
+  await keepCredentials(directory, kept);
+  forgetOwners(file);
+  const second = await start(directory, file);
+  assert.deepEqual(owners(second.instances), ['usr_2']);
+  assert.deepEqual(second.credentials, { ...kept, adminEmail: user.email });
+  assert.equal(second.kind, 'known');
+  const { instanceId } = first.credentials;
+  const given = second.audit.filter(({ action }) => action === 'queue.give');
+  assert.deepEqual(
+    given.map(({ subject, details, accountIds }) => [subject, details, accountIds]),
+    [[instanceId, { to: 'usr_2' }, ['usr_2']]],
+  );
+});
+
+test('a queue instance that nobody owns is given to the first user when the credentials are lost', async (t) => {
+  const directory = await temporaryDirectory(t);
+  const file = join(directory, 'a.db');
+  const first = await start(directory, file);
+  forgetOwners(file);
+  await rm(credentialsFile(directory));
+  const second = await start(directory, file);
+  assert.deepEqual(owners(second.instances), [first.users[0]?.userId]);
+  assert.equal(second.credentials.instanceId, first.credentials.instanceId);
+});
+
+test('a queue instance that somebody owns stays with its owner', async (t) => {
+  const directory = await temporaryDirectory(t);
+  const file = join(directory, 'a.db');
+  const first = await start(directory, file);
+  await meanwhile(file, async (accounts) => {
+    const [userId = ''] = await idsOf(accounts);
+    const team = { teamId: 'team_1', name: 'kin', createdAt: 1 };
+    await accounts.createTeam({ team, owner: { teamId: 'team_1', userId, email: '', role: 'owner', addedAt: 1 } });
+    await accounts.changeInstance({ instanceId: first.credentials.instanceId, change: { accountId: 'team_1' } });
+  });
+  assert.deepEqual(owners((await start(directory, file)).instances), ['team_1']);
+  await rm(credentialsFile(directory));
+  assert.deepEqual(owners((await start(directory, file)).instances), ['team_1']);
+});
+
+test('a start that ended before it kept its credentials is gone on with by the next one', async (t) => {
+  const directory = await temporaryDirectory(t);
+  const file = join(directory, 'a.db');
+  const user = { userId: 'usr_1', email: 'admin@localhost', createdAt: 1 };
+  const apiKey = { apiKeyId: 'key_1', userId: 'usr_1', name: 'first', keyHash: 'ab', createdAt: 1 };
+  await meanwhile(file, (accounts) => accounts.createUser({ user, apiKey }));
+  const { kind, users, instances, credentials } = await start(directory, file);
+  assert.equal(kind, 'first');
+  assert.deepEqual(users, [user]);
+  assert.deepEqual(owners(instances), ['usr_1']);
+  assert.ok(await isGood(file, credentials));
+});
 
 test('credentials of another store in the data directory are put aside, not lost', async (t) => {
   const directory = await temporaryDirectory(t);
@@ -112,9 +257,9 @@ test('credentials of another store in the data directory are put aside, not lost
   assert.deepEqual(JSON.parse(await readFile(second.setAside, 'utf8')), first.credentials);
 });
 
-test('the first user has the e-mail that was asked for', async (t) => {
+test('the first user has the e-mail that was asked for, in lower case', async (t) => {
   const directory = await temporaryDirectory(t);
-  const { credentials } = await start(directory, join(directory, 'a.db'), 'me@example.com');
+  const { credentials } = await start(directory, join(directory, 'a.db'), 'Me@example.com');
   assert.equal(credentials.adminEmail, 'me@example.com');
 });
 

@@ -1,15 +1,18 @@
 /**
  * The first start makes what nobody can ask for yet: the first user with an
- * API key, a queue instance, its tokens. Later starts find all of it again.
+ * API key, a queue instance that this user owns, its tokens. Later starts find
+ * all of it again, and give what is lost anew to the user who is there.
  */
-import { createHash } from 'node:crypto';
+import { hashOfApiKey } from '../accounts/api-key-hash.js';
 import { newKey } from '../engine/ids.js';
 import type { Clock } from '../ports/clock.js';
 import type { Random } from '../ports/random.js';
-import type { AccountStore, QueueInstance } from '../ports/store.js';
+import type { AccountStore, ApiKeyRecord, AuditEntry, QueueInstance, UserRecord } from '../ports/store.js';
 import { type Credentials, keepCredentials, readCredentials, setCredentialsAside } from './credentials.js';
 
 const SECRET_BYTES = 32;
+/** Who did what happens at a start, and from where: no request asked for it. */
+const OPERATOR = { actor: 'operator', address: 'start' } as const;
 
 /** What is needed of the authority over tokens and signing keys. */
 export interface TokenAuthority {
@@ -38,44 +41,62 @@ export interface Started {
   readonly setAside: string | null;
 }
 
-/** SHA-256 in hex: what the store keeps of an API key. */
-export const hashOfApiKey = (apiKey: string): string => createHash('sha256').update(apiKey).digest('hex');
+/** A user with an API key that was made just now, which is known this once. */
+interface Keyed {
+  readonly user: UserRecord;
+  readonly adminApiKey: string;
+}
 
 export async function startAccounts(options: FirstStartOptions): Promise<Started> {
   const { accounts, authority, clock, random, dataDir } = options;
   const secret = (prefix: string): string => `${prefix}_${Buffer.from(random.bytes(SECRET_BYTES)).toString('base64url')}`;
   const newId = (prefix: string): string => `${prefix}_${newKey({ now: clock.now(), random })}`;
 
-  async function makeInstance(): Promise<QueueInstance> {
+  const audit = (userId: string, told: Pick<AuditEntry, 'action' | 'subject' | 'details'>): AuditEntry => {
+    return { auditId: newId('aud'), at: clock.now(), ...OPERATOR, ...told, accountIds: [userId] };
+  };
+
+  async function makeInstance({ userId }: UserRecord): Promise<QueueInstance> {
+    const { region } = options;
     const instance: QueueInstance = {
       instanceId: newId('qi'),
-      region: options.region,
+      region,
       name: 'default',
       createdAt: clock.now(),
       currentSigningKey: secret('sig'),
       nextSigningKey: secret('sig'),
+      accountId: userId,
     };
-    await accounts.createInstance(instance);
+    const { instanceId: subject, name } = instance;
+    await accounts.createInstance(instance, audit(userId, { action: 'queue.create', subject, details: { name, region } }));
     return instance;
   }
 
-  /** An e-mail that is taken keeps its user: a lost key is replaced by that of a further user. */
-  async function makeUser(): Promise<{ readonly adminEmail: string; readonly adminApiKey: string }> {
-    const taken = new Set((await accounts.listUsers()).map(({ email }) => email));
-    const [name = '', host = ''] = options.adminEmail.split('@');
-    let adminEmail = options.adminEmail;
-    for (let number = 2; taken.has(adminEmail); number++) adminEmail = `${name}+${number}@${host}`;
+  const newApiKey = (userId: string, name: string): { readonly adminApiKey: string; readonly apiKey: ApiKeyRecord } => {
     const adminApiKey = secret('ek');
-    const userId = newId('usr');
-    const createdAt = clock.now();
-    await accounts.createUser({
-      user: { userId, email: adminEmail, createdAt },
-      apiKey: { apiKeyId: newId('key'), userId, name: 'first', keyHash: hashOfApiKey(adminApiKey), createdAt },
-    });
-    return { adminEmail, adminApiKey };
+    const keyHash = hashOfApiKey(adminApiKey);
+    return { adminApiKey, apiKey: { apiKeyId: newId('key'), userId, name, keyHash, createdAt: clock.now() } };
+  };
+
+  async function makeUser(): Promise<Keyed> {
+    const user = { userId: newId('usr'), email: options.adminEmail.toLowerCase(), createdAt: clock.now() };
+    const { adminApiKey, apiKey } = newApiKey(user.userId, 'first');
+    const told = { action: 'user.create', subject: user.userId, details: { email: user.email } };
+    await accounts.createUser({ user, apiKey, audit: audit(user.userId, told) });
+    return { user, adminApiKey };
   }
 
-  async function issue(instance: QueueInstance): Promise<Credentials> {
+  /** A further key for the user, whose other keys stay good; a new user when there is none. */
+  async function keyFor(user: UserRecord | undefined): Promise<Keyed> {
+    if (!user) return makeUser();
+    const { adminApiKey, apiKey } = newApiKey(user.userId, 'made at a start');
+    const { apiKeyId: subject, name } = apiKey;
+    const told = { action: 'api-key.create', subject, details: { name } };
+    await accounts.createApiKey({ apiKey, audit: audit(user.userId, told) });
+    return { user, adminApiKey };
+  }
+
+  async function issue(instance: QueueInstance, { user, adminApiKey }: Keyed): Promise<Credentials> {
     const { instanceId } = instance;
     const credentials: Credentials = {
       instanceId,
@@ -84,28 +105,46 @@ export async function startAccounts(options: FirstStartOptions): Promise<Started
       readOnlyToken: await authority.issueToken({ instanceId, access: 'read-only' }),
       currentSigningKey: instance.currentSigningKey,
       nextSigningKey: instance.nextSigningKey,
-      ...(await makeUser()),
+      adminEmail: user.email,
+      adminApiKey,
     };
     await keepCredentials(dataDir, credentials);
     return credentials;
   }
 
+  /** Instances made before there were accounts. */
+  async function giveOwnerless({ userId }: UserRecord): Promise<void> {
+    for (const { instanceId, accountId } of await accounts.listInstances()) {
+      if (accountId !== undefined) continue;
+      const told = { action: 'queue.give', subject: instanceId, details: { to: userId } };
+      await accounts.changeInstance({ instanceId, change: { accountId: userId }, audit: audit(userId, told) });
+    }
+  }
+
   const kept = await readCredentials(dataDir);
   const known = kept && (await accounts.findInstance({ instanceId: kept.instanceId }));
   const setAside = kept && !known ? await setCredentialsAside(dataDir, kept) : null;
+  const users = await accounts.listUsers();
   if (kept && known) {
+    // Before there were accounts, lost credentials made a further user: the one whose key is kept is who can log in.
+    const user = users.find(({ email }) => email === kept.adminEmail.toLowerCase());
+    const keyed = user ? { user, adminApiKey: kept.adminApiKey } : await keyFor(users[0]);
+    await giveOwnerless(keyed.user);
     const { instanceId, currentSigningKey, nextSigningKey } = known;
     const valid = (token: string) => authority.isValid(token, instanceId);
     const token = (await valid(kept.token)) ? kept.token : await authority.issueToken({ instanceId, access: 'read-write' });
     const readOnlyToken = (await valid(kept.readOnlyToken))
       ? kept.readOnlyToken
       : await authority.issueToken({ instanceId, access: 'read-only' });
-    const credentials = { ...kept, currentSigningKey, nextSigningKey, token, readOnlyToken };
+    const login = { adminEmail: keyed.user.email, adminApiKey: keyed.adminApiKey };
+    const credentials = { ...kept, currentSigningKey, nextSigningKey, token, readOnlyToken, ...login };
     await keepCredentials(dataDir, credentials);
-    const same = token === kept.token && readOnlyToken === kept.readOnlyToken;
+    const same = user && token === kept.token && readOnlyToken === kept.readOnlyToken;
     return { credentials, kind: same ? 'known' : 'reissued', setAside };
   }
   const [oldest] = [...(await accounts.listInstances())].sort((a, b) => a.createdAt - b.createdAt);
-  if (oldest) return { credentials: await issue(oldest), kind: 'reissued', setAside };
-  return { credentials: await issue(await makeInstance()), kind: 'first', setAside };
+  const keyed = await keyFor(users.find(({ userId }) => userId === oldest?.accountId) ?? users[0]);
+  await giveOwnerless(keyed.user);
+  const credentials = await issue(oldest ?? (await makeInstance(keyed.user)), keyed);
+  return { credentials, kind: oldest ? 'reissued' : 'first', setAside };
 }

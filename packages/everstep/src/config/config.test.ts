@@ -25,6 +25,7 @@ test('without anything set, dev listens on 127.0.0.1:8080 and keeps its data in 
     publicUrl: null,
     dataDir: '/srv/app/.everstep',
     storeFile: '/srv/app/.everstep/everstep.db',
+    plansFile: null,
     envFile: null,
     demo: true,
     virtualClock: false,

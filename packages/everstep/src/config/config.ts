@@ -14,6 +14,8 @@ export interface Config {
   readonly dataDir: string;
   /** Absolute path of the embedded store's file. */
   readonly storeFile: string;
+  /** Absolute, or null for none: then there is the built-in plan alone. */
+  readonly plansFile: string | null;
   /** Absolute, or null for none. */
   readonly envFile: string | null;
   readonly demo: boolean;
@@ -115,6 +117,7 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
     publicUrl: read(SETTINGS.publicUrl),
     dataDir,
     storeFile: read(SETTINGS.storeFile) ?? join(dataDir, 'everstep.db'),
+    plansFile: read(SETTINGS.plansFile),
     envFile: read(SETTINGS.envFile),
     demo: read(SETTINGS.demo) && mode === 'dev',
     virtualClock: read(SETTINGS.virtualClock),

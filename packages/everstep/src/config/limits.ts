@@ -79,6 +79,46 @@ export const LIMITS = Object.freeze({
   maxRetentionAgeMs: 100 * 366 * DAY_MS,
   maxRetentionCount: 1_000_000_000,
 
+  // accounts
+  maxAccountNameLength: 100,
+  maxRecordIdLength: 128,
+  maxEmailLength: 254,
+  minBudgetDollars: 20,
+  maxBudgetDollars: 10_000,
+  maxApiKeys: 100,
+  maxTeams: 100,
+  maxTeamMembers: 1_000,
+  maxInstances: 1_000,
+  auditPageDefault: 100,
+  auditPageMax: 1_000,
+  minStatsPeriodMs: HOUR_MS,
+  maxStatsPeriodMs: 30 * DAY_MS,
+  /** Of one account from one address, after which it has to wait. */
+  maxFailedLogins: 10,
+  /** Of one account from everywhere, and from one address to all accounts. */
+  maxFailedLoginsInAll: 60,
+  failedLoginWindowMs: MINUTE_MS,
+  /** Accounts and addresses whose failures are remembered; those that failed longest ago are forgotten first. */
+  rememberedLoginFailures: 10_000,
+
+  // search indexes
+  maxSearchIndexes: 1_000,
+  maxSearchNamespaces: 1_000,
+  maxSearchNamespaceLength: 128,
+  maxSearchDocumentIdLength: 512,
+  maxSearchDocumentBytes: 128 * KiB,
+  /** Of one upsert, one fetch by ids and one deletion by ids. */
+  maxSearchDocumentsAtOnce: 1_000,
+  maxSearchQueryLength: 2 * KiB,
+  searchResultsDefault: 5,
+  maxSearchResults: 1_000,
+  maxSearchFilterLength: 4 * KiB,
+  /** Conditions, and values of lists, in one filter. */
+  maxSearchFilterValues: 100,
+  maxSearchFilterDepth: 20,
+  /** In one pattern: each of them may have to be tried everywhere. */
+  maxSearchGlobStars: 4,
+
   // flow control
   maxParallelism: 10_000,
   maxRate: 1_000_000,
@@ -132,6 +172,11 @@ export function assertLimits(limits: Readonly<Record<keyof typeof LIMITS, number
     [limits.maxPlannedAtOnce <= limits.maxJournalSteps, 'maxPlannedAtOnce <= maxJournalSteps'],
     [limits.runsPageDefault <= limits.runsPageMax, 'runsPageDefault <= runsPageMax'],
     [limits.deadLettersPageDefault <= limits.deadLettersPageMax, 'deadLettersPageDefault <= deadLettersPageMax'],
+    [limits.minBudgetDollars <= limits.maxBudgetDollars, 'minBudgetDollars <= maxBudgetDollars'],
+    [limits.auditPageDefault <= limits.auditPageMax, 'auditPageDefault <= auditPageMax'],
+    [limits.maxFailedLogins <= limits.maxFailedLoginsInAll, 'maxFailedLogins <= maxFailedLoginsInAll'],
+    [limits.maxSearchDocumentBytes <= limits.maxBodyBytes, 'maxSearchDocumentBytes <= maxBodyBytes'],
+    [limits.searchResultsDefault <= limits.maxSearchResults, 'searchResultsDefault <= maxSearchResults'],
     [limits.maxKeptResponseBytes <= limits.maxReplyBytes, 'maxKeptResponseBytes <= maxReplyBytes'],
   ];
   for (const [holds, text] of relations) if (!holds) throw new Error(`limits contradict each other: ${text} must hold`);

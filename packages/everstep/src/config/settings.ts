@@ -156,6 +156,15 @@ export const SETTINGS = Object.freeze({
     fallback: () => null,
     parse: parseStore,
   }),
+  plansFile: setting<string | null>({
+    env: 'EVERSTEP_PLANS_FILE',
+    flag: '--plans-file <path>',
+    option: 'plansFile',
+    help: 'JSON file with the plans that queue instances may have',
+    defaultText: 'one plan, which limits nothing',
+    fallback: () => null,
+    parse: parsePath,
+  }),
   envFile: setting<string | null>({
     env: 'EVERSTEP_ENV_FILE',
     // Not --env-file: node takes that one for itself, wherever it stands on the command line.

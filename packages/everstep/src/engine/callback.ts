@@ -6,6 +6,7 @@
 import { callbackTask } from './decision.js';
 import { attemptOf, nextDelayMs } from './failure.js';
 import type { DecisionContext } from './ids.js';
+import { countMessages } from './metering.js';
 import { CALLBACK_SLOT, type DeliveryFailure, type Run, type Task } from './run.js';
 import type { CommitUnit } from './writes.js';
 
@@ -54,6 +55,7 @@ export function retryCallback(
       guards: [{ kind: 'dead-letters-present', instanceId, dlqIds: [dlqId] }],
       writes: [
         { kind: 'put-task', runKey, task: next },
+        ...countMessages(instanceId, 1, context),
         { kind: 'set-failure-function-state', instanceId, dlqId, state: 'CALLBACK_INPROGRESS' },
       ],
     },

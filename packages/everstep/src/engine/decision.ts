@@ -5,6 +5,7 @@
  */
 import type { StepResult } from '@everstep/sdk/protocol';
 import { type DecisionContext, newId } from './ids.js';
+import { countMessages, isMessage } from './metering.js';
 import {
   ADVANCE_SLOT,
   CALLBACK_SLOT,
@@ -52,6 +53,8 @@ export class Draft {
   private readonly writes: StoreWrite[] = [];
   private outcome: RunOutcome | null = null;
   private deadLetter: DeadLetter | null = null;
+  private messages = 0;
+  private lastClosed: string | null = null;
 
   constructor(run: Run, context: DecisionContext) {
     this.run = run;
@@ -94,13 +97,21 @@ export class Draft {
   }
 
   putTask(task: Task): void {
+    const { messageId } = task;
+    // A message that goes on in another slot is the one that was closed just before.
+    const known = this.tasks.get(task.slot)?.messageId === messageId || this.lastClosed === messageId;
+    if (!known && isMessage(task)) this.messages++;
     this.tasks.put(task);
     if (task.slot >= this.run.known) this.run = { ...this.run, known: task.slot + 1 };
     this.writes.push({ kind: 'put-task', runKey: this.run.key, task });
   }
 
   deleteTask(slot: number): void {
-    if (this.tasks.delete(slot)) this.writes.push({ kind: 'delete-task', runKey: this.run.key, slot });
+    const task = this.tasks.get(slot);
+    if (!task) return;
+    this.lastClosed = task.messageId;
+    this.tasks.delete(slot);
+    this.writes.push({ kind: 'delete-task', runKey: this.run.key, slot });
   }
 
   /** The code has been run until quiet on the first `length` entries of the journal. */
@@ -246,6 +257,8 @@ export class Draft {
   }
 
   finish(): Decision {
+    this.writes.push(...countMessages(this.run.instanceId, this.messages, this.context));
+    this.messages = 0;
     return {
       run: { ...this.run, tasks: this.tasks },
       writes: this.writes,

@@ -62,6 +62,15 @@ export function pauseSchedule(schedule: Schedule, paused: boolean, context: Deci
   return putting({ ...schedule, paused, nextAt });
 }
 
+/** The tick that is due goes by and starts nothing. Null when none is due. */
+export function skipTick(schedule: Schedule, context: DecisionContext): ScheduleDecision | null {
+  const { instanceId, scheduleId, nextAt: tickAt, cron, timeZone } = schedule;
+  if (tickAt === null || tickAt > context.now) return null;
+  const moved: Schedule = { ...schedule, nextAt: nextTickMs(cron, timeZone, context.now) };
+  const guards: CommitUnit['guards'] = [{ kind: 'schedule-due', instanceId, scheduleId, nextAt: tickAt }];
+  return { schedule: moved, unit: { guards, writes: [{ kind: 'put-schedule', schedule: moved }] } };
+}
+
 export interface Fired extends ScheduleDecision {
   readonly started: Started;
 }

@@ -35,6 +35,8 @@ export type StoreGuard =
 
 export type StoreWrite =
   | ControlWrite
+  /** Messages that the instance is billed for, in the calendar month (UTC) of `at`, to whoever owns it when it is written. */
+  | { readonly kind: 'count-messages'; readonly instanceId: string; readonly messages: number; readonly at: number }
   /** The run row and its input. Tasks and journal rows come as writes of their own. */
   | { readonly kind: 'create-run'; readonly run: Run; readonly input: RunPayload | { readonly copyOf: string } }
   /** Copies every journal row of one run to another, byte for byte. */

@@ -1,14 +1,20 @@
-/** The runtime API over HTTP. */
+/** The runtime API and the management API over HTTP. */
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
+import type { AccountService } from '../accounts/account-service.js';
 import type { Authority } from '../accounts/authority.js';
+import type { Limits } from '../accounts/limits.js';
 import { DEFAULT_REGION, type Region } from '../config/regions.js';
 import type { Log } from '../ports/log.js';
 import type { Store } from '../ports/store.js';
 import type { VirtualTime } from '../ports/virtual-time.js';
 import type { WorkflowService } from '../runtime/workflow-service.js';
 import { createCursorSeal } from './cursor.js';
+import { MANAGEMENT_OPERATIONS } from './management/index.js';
+import { managementOpenApiDocument } from './management/openapi.js';
 import { openApiDocument } from './openapi.js';
-import type { ApiContext, DestinationPolicy } from './operation.js';
+import type { ApiContext, DestinationPolicy, Operation } from './operation.js';
+import { OPERATIONS } from './operations/index.js';
+import { getHealth, getReadiness } from './operations/service.js';
 import { createServer } from './server.js';
 
 export type { DestinationPolicy } from './operation.js';
@@ -17,6 +23,9 @@ export interface HttpApiDependencies {
   readonly service: WorkflowService;
   readonly store: Store;
   readonly authority: Authority;
+  readonly accounts: AccountService;
+  /** Plans and budgets; nothing is limited when absent. */
+  readonly limits?: Limits;
   /** Never given a token, a payload or a URL. */
   readonly log: Log;
   /** Of the service. */
@@ -29,6 +38,8 @@ export interface HttpApiDependencies {
   readonly virtualTime?: VirtualTime;
   /** Of hosts that name none; eu-central-1 when absent. */
   readonly defaultRegion?: Region;
+  /** Both APIs unless one is chosen; each tells in any case whether the service is alive and ready. */
+  readonly serves?: 'both' | 'runtime' | 'management';
 }
 
 export interface HttpApi {
@@ -41,17 +52,31 @@ export interface HttpApi {
   openApi(): object;
 }
 
-export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
-  const { service, store, authority, log, version } = dependencies;
-  let document: object | null = null;
-  const openApi = (): object => {
-    document ??= openApiDocument(version);
-    return document;
+const SERVED: Readonly<Record<NonNullable<HttpApiDependencies['serves']>, readonly Operation[]>> = {
+  both: [...OPERATIONS, ...MANAGEMENT_OPERATIONS],
+  runtime: OPERATIONS,
+  management: [...MANAGEMENT_OPERATIONS, getHealth, getReadiness],
+};
+
+/** Made when it is first asked for. */
+function once(make: () => object): () => object {
+  let made: object | null = null;
+  return () => {
+    made ??= make();
+    return made;
   };
+}
+
+export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
+  const { service, store, authority, accounts, log, version } = dependencies;
+  const openApi = once(() => openApiDocument(version));
+  const managementOpenApi = once(() => managementOpenApiDocument(version));
   const context: ApiContext = {
     service,
     store,
     authority,
+    accounts,
+    limits: dependencies.limits ?? null,
     log,
     version,
     cursors: createCursorSeal(store.accounts),
@@ -59,10 +84,12 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     addressPolicy: dependencies.addressPolicy ?? null,
     virtualTime: dependencies.virtualTime ?? null,
     openApi,
+    managementOpenApi,
   };
   const app: FastifyInstance = createServer({
     context,
     defaultRegion: dependencies.defaultRegion ?? DEFAULT_REGION,
+    operations: SERVED[dependencies.serves ?? 'both'],
   });
   return {
     openApi,

@@ -1,17 +1,21 @@
-/** A test aid: holds answers of the API against the OpenAPI document. Needs ajv, which is installed for development only. */
+/** A test aid: holds answers of both APIs against their OpenAPI documents. Needs ajv, which is installed for development only. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
+import { MANAGEMENT_OPERATIONS } from './management/index.js';
+import { managementOpenApiDocument } from './management/openapi.js';
 import { openApiDocument } from './openapi.js';
 import type { Operation } from './operation.js';
 import { OPERATIONS } from './operations/index.js';
 import { PathTable } from './routing.js';
 import { splitTarget } from './target.js';
 
-const BASE = 'everstep:/openapi.json';
+const RUNTIME = 'everstep:/openapi.json';
+const MANAGEMENT = 'everstep:/openapi-management.json';
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 addFormats.default(ajv);
-ajv.addSchema(openApiDocument('0.0.0'), BASE);
-const paths = new PathTable(OPERATIONS);
+ajv.addSchema(openApiDocument('0.0.0'), RUNTIME);
+ajv.addSchema(managementOpenApiDocument('0.0.0'), MANAGEMENT);
+const paths = new PathTable([...OPERATIONS, ...MANAGEMENT_OPERATIONS]);
 const validators = new Map<string, ValidateFunction>();
 
 const pointer = (text: string): string => encodeURIComponent(text.replaceAll('~', '~0').replaceAll('/', '~1'));
@@ -27,7 +31,8 @@ function validatorOf(path: string, operation: Operation, status: number): Valida
     'application/json',
     'schema',
   ];
-  const reference = `${BASE}#/${steps.map(pointer).join('/')}`;
+  const document = MANAGEMENT_OPERATIONS.includes(operation) ? MANAGEMENT : RUNTIME;
+  const reference = `${document}#/${steps.map(pointer).join('/')}`;
   const known = validators.get(reference);
   if (known) return known;
   try {

@@ -4,7 +4,9 @@
  * OpenAPI document.
  */
 import type { Static, StaticDecode, TObject, TSchema } from 'typebox';
+import type { AccountService, Principal } from '../accounts/account-service.js';
 import type { Authority, Caller } from '../accounts/authority.js';
+import type { Limits } from '../accounts/limits.js';
 import type { ErrorCode } from '../contract/error-codes.js';
 import type { Dialect } from '../dialects/index.js';
 import type { Log } from '../ports/log.js';
@@ -26,6 +28,9 @@ export interface ApiContext {
   readonly service: WorkflowService;
   readonly store: Store;
   readonly authority: Authority;
+  readonly accounts: AccountService;
+  /** Plans and budgets; null when nothing is limited. */
+  readonly limits: Limits | null;
   readonly log: Log;
   readonly version: string;
   readonly cursors: CursorSeal;
@@ -34,6 +39,7 @@ export interface ApiContext {
   /** Null when the clock is the real one. */
   readonly virtualTime: VirtualTime | null;
   readonly openApi: () => object;
+  readonly managementOpenApi: () => object;
 }
 
 /** What is known of one request before its operation reads it. */
@@ -116,6 +122,20 @@ export interface TokenOperation<Path, Query, Headers, Body, Responses> extends O
   ): Promise<Answer<Responses>> | Answer<Responses>;
 }
 
+/** Of the management API, with HTTP Basic: `principal` is the user who asks. What the user may do is the service's to say. */
+export interface AccountOperation<Path, Query, Body, Responses> extends OperationDescription {
+  readonly access: 'account';
+  readonly pathParameters?: Path;
+  readonly query?: Query;
+  readonly body?: Body;
+  readonly responses: Responses;
+  handle(
+    input: Input<Path, Query, undefined, Body>,
+    context: ApiContext,
+    principal: Principal,
+  ): Promise<Answer<Responses>> | Answer<Responses>;
+}
+
 /** For everybody. */
 export interface OpenOperation<Path, Body, Responses> extends OperationDescription {
   readonly access: 'open';
@@ -127,9 +147,15 @@ export interface OpenOperation<Path, Body, Responses> extends OperationDescripti
   handle(input: Input<Path, undefined, undefined, Body>, context: ApiContext): Promise<Answer<Responses>> | Answer<Responses>;
 }
 
+/** Who was let in to an operation. */
+export type Admitted =
+  | { readonly access: 'open' }
+  | { readonly access: 'token'; readonly caller: Caller }
+  | { readonly access: 'account'; readonly principal: Principal };
+
 /** Any operation, as the server and the document see it. */
 export interface Operation extends OperationDescription {
-  readonly access: 'token' | 'open';
+  readonly access: Admitted['access'];
   readonly needsReadWrite?: true;
   readonly whileStopping: 'answer' | 'refuse';
   readonly pathParameters?: TObject;
@@ -137,8 +163,8 @@ export interface Operation extends OperationDescription {
   readonly headers?: TObject;
   readonly body?: BodySpec;
   readonly responses: Readonly<Record<number, TSchema>>;
-  /** `caller` is null exactly when `access` is `open`. */
-  run(input: OperationInput, context: ApiContext, caller: Caller | null): Promise<OperationAnswer> | OperationAnswer;
+  /** Throws when somebody was admitted in another way than `access` says. */
+  run(input: OperationInput, context: ApiContext, admitted: Admitted): Promise<OperationAnswer> | OperationAnswer;
 }
 
 export interface OperationInput {
@@ -174,10 +200,33 @@ export function operation<
     ...(query ? { query } : {}),
     ...(headers ? { headers } : {}),
     ...(body ? { body } : {}),
-    run: (input, context, caller) => {
-      if (!caller) throw new Error(`${declared.operationId} was called without a caller`);
+    run: (input, context, admitted) => {
+      if (admitted.access !== 'token') throw new Error(`${declared.operationId} was called without a token`);
       // What was read by the schemas has the types of the schemas.
-      return handle.call(declared, input as Input<Path, Query, Headers, Body>, context, caller) as OperationAnswer;
+      return handle.call(declared, input as Input<Path, Query, Headers, Body>, context, admitted.caller) as OperationAnswer;
+    },
+  };
+}
+
+/** Declares an operation of the management API. */
+export function accountOperation<
+  R extends Responses,
+  Path extends TObject | undefined = undefined,
+  Query extends TObject | undefined = undefined,
+  Body extends BodySpec | undefined = undefined,
+>(declared: Omit<AccountOperation<Path, Query, Body, R>, 'access'>): Operation {
+  const { handle, pathParameters, query, body, ...rest } = declared;
+  return {
+    ...rest,
+    access: 'account',
+    whileStopping: 'refuse',
+    ...(pathParameters ? { pathParameters } : {}),
+    ...(query ? { query } : {}),
+    ...(body ? { body } : {}),
+    run: (input, context, admitted) => {
+      if (admitted.access !== 'account') throw new Error(`${declared.operationId} was called without a user`);
+      // What was read by the schemas has the types of the schemas.
+      return handle.call(declared, input as Input<Path, Query, undefined, Body>, context, admitted.principal) as OperationAnswer;
     },
   };
 }

@@ -7,10 +7,11 @@ import { LIMITS } from '../config/limits.js';
 import type { Region } from '../config/regions.js';
 import { ApiError } from '../contract/error-codes.js';
 import { DEFAULT_DIALECT, type Dialect, dialectOf } from '../dialects/index.js';
+import { allowCall } from './allowance.js';
 import { authenticate, credentialOf, type Need } from './authentication.js';
+import { logIn } from './basic-authentication.js';
 import { apiErrorOf, clientError, errorReply, JSON_TYPE, replyOnSocket } from './error-replies.js';
-import type { ApiContext, Operation, OperationInput, RequestContext } from './operation.js';
-import { OPERATIONS } from './operations/index.js';
+import type { Admitted, ApiContext, Operation, OperationInput, RequestContext } from './operation.js';
 import { readJson, validate } from './parameters/json-body.js';
 import { readPrefixedHeaders } from './parameters/prefixed-headers.js';
 import { readQuery, splitQuery } from './parameters/query.js';
@@ -23,11 +24,13 @@ import { splitTarget, type Target } from './target.js';
 export interface ServerOptions {
   readonly context: ApiContext;
   readonly defaultRegion: Region;
+  /** What is served; a path belongs to one operation for each method. */
+  readonly operations: readonly Operation[];
 }
 
 /** What was found out about a request before its operation runs. */
 interface Admission {
-  readonly caller: Caller | null;
+  readonly admitted: Admitted;
   readonly dialect: Dialect;
   readonly target: Target;
 }
@@ -35,7 +38,7 @@ interface Admission {
 const NO_QUERY: Readonly<Record<string, never>> = Object.freeze({});
 const NO_BODY = Buffer.alloc(0);
 const NO_PARAMETERS = Type.Object({});
-const paths = new PathTable(OPERATIONS);
+const OPEN: Admitted = Object.freeze({ access: 'open' });
 
 function checkLimits(request: FastifyRequest): void {
   const { rawHeaders, httpVersion } = request.raw;
@@ -141,8 +144,9 @@ function readInput(operation: Operation, request: FastifyRequest, context: Reque
   };
 }
 
-export function createServer({ context, defaultRegion }: ServerOptions): FastifyInstance {
+export function createServer({ context, defaultRegion, operations }: ServerOptions): FastifyInstance {
   const { log, authority } = context;
+  const paths = new PathTable(operations);
   const latest = new WeakMap<object, Exchange>();
   const app = Fastify({
     logger: false,
@@ -213,7 +217,7 @@ export function createServer({ context, defaultRegion }: ServerOptions): Fastify
     checkLimits(request);
     if (operation.whileStopping === 'refuse') refuseWhileStopping();
     const dialect = dialectOf(request.headers);
-    admissions.set(request, { caller: null, dialect, target: splitTarget(request.originalUrl) });
+    admissions.set(request, { admitted: OPEN, dialect, target: splitTarget(request.originalUrl) });
   }
 
   /** At once where the token is remembered. */
@@ -224,14 +228,22 @@ export function createServer({ context, defaultRegion }: ServerOptions): Fastify
     const region = regionOf(request.headers.host, defaultRegion);
     const { token, target } = credentialOf(request.headers.authorization, splitTarget(request.originalUrl), dialect);
     const caller = authenticate(authority, token, region, needOf(operation));
-    if (!(caller instanceof Promise)) {
-      admissions.set(request, { caller, dialect, target });
-      return;
-    }
-    return caller.then((verified) => {
-      admissions.set(request, { caller: verified, dialect, target });
-    });
+    const admit = (verified: Caller): undefined => {
+      admissions.set(request, { admitted: { access: 'token', caller: verified }, dialect, target });
+      allowCall(context, verified.instanceId);
+    };
+    return caller instanceof Promise ? caller.then(admit) : admit(caller);
   }
+
+  async function admitUser(request: FastifyRequest): Promise<void> {
+    checkLimits(request);
+    refuseWhileStopping();
+    const principal = await logIn(context.accounts, request.headers.authorization, callerIpOf(request));
+    const dialect = dialectOf(request.headers);
+    admissions.set(request, { admitted: { access: 'account', principal }, dialect, target: splitTarget(request.originalUrl) });
+  }
+
+  const ADMISSION = { open: admitOpen, token: admitCaller, account: admitUser } as const;
 
   function handlerOf(operation: Operation) {
     return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
@@ -244,14 +256,14 @@ export function createServer({ context, defaultRegion }: ServerOptions): Fastify
         target: admission.target,
         signal: () => waiting.signalOf(reply),
       });
-      const { status, body } = await operation.run(input, context, admission.caller);
+      const { status, body } = await operation.run(input, context, admission.admitted);
       endConnection(reply);
       return reply.code(status).header('content-type', JSON_TYPE).send(JSON.stringify(body));
     };
   }
 
-  for (const operation of OPERATIONS) {
-    const admit = operation.access === 'open' ? admitOpen : admitCaller;
+  for (const operation of operations) {
+    const admit = ADMISSION[operation.access];
     for (const path of pathsOf(operation)) {
       app.route({
         method: operation.method,

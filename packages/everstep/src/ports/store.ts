@@ -31,6 +31,7 @@ import type {
   Task,
 } from '../engine/run.js';
 import type { CommitResult, CommitUnit, RunReference } from '../engine/writes.js';
+import type { AccountStore } from './account-store.js';
 
 // ---------------------------------------------------------------- writes
 
@@ -255,52 +256,12 @@ export interface Store {
 
 // ---------------------------------------------------------------- accounts
 
-export interface QueueInstance {
-  readonly instanceId: string;
-  readonly region: string;
-  readonly name: string;
-  /** Unix ms. */
-  readonly createdAt: number;
-  readonly currentSigningKey: string;
-  readonly nextSigningKey: string;
-}
-
-export interface TokenRecord {
-  /** The `jti` of the JWT. */
-  readonly tokenId: string;
-  readonly instanceId: string;
-  readonly access: 'read-write' | 'read-only';
-  readonly createdAt: number;
-  readonly revokedAt: number | null;
-}
-
-export interface UserRecord {
-  readonly userId: string;
-  readonly email: string;
-  readonly createdAt: number;
-}
-
-export interface ApiKeyRecord {
-  readonly apiKeyId: string;
-  readonly userId: string;
-  readonly name: string;
-  /** SHA-256 of the key, hex. The key itself is never stored. */
-  readonly keyHash: string;
-  readonly createdAt: number;
-}
-
-/** Accounts change rarely; each method is one durable transaction. */
-export interface AccountStore {
-  /** A secret of the installation by name, created with `value` if it does not exist; returns what is kept. */
-  secret(query: { readonly name: string; readonly value: string }): Promise<string>;
-  createInstance(instance: QueueInstance): Promise<void>;
-  findInstance(query: { readonly instanceId: string }): Promise<QueueInstance | null>;
-  listInstances(): Promise<readonly QueueInstance[]>;
-  setSigningKeys(query: { readonly instanceId: string; readonly current: string; readonly next: string }): Promise<void>;
-  createToken(token: TokenRecord): Promise<void>;
-  findToken(query: { readonly tokenId: string }): Promise<TokenRecord | null>;
-  listTokens(query: { readonly instanceId: string }): Promise<readonly TokenRecord[]>;
-  revokeToken(query: { readonly tokenId: string; readonly at: number }): Promise<void>;
-  createUser(query: { readonly user: UserRecord; readonly apiKey: ApiKeyRecord }): Promise<void>;
-  listUsers(): Promise<readonly UserRecord[]>;
-}
+export type {
+  AccountStore,
+  ApiKeyRecord,
+  AuditEntry,
+  QueueInstance,
+  TokenRecord,
+  UsageRecord,
+  UserRecord,
+} from './account-store.js';

@@ -7,6 +7,7 @@
 import { LIMITS } from '../config/limits.js';
 import { DEFAULT_INSTANCE_SETTINGS, type RetentionRule, type RetentionSettings, type RetentionState } from '../engine/run.js';
 import type { Clock } from '../ports/clock.js';
+import type { RetentionBounds } from '../ports/instance-limits.js';
 import type { Log } from '../ports/log.js';
 import type { RemovalQuery, Store } from '../ports/store.js';
 
@@ -21,6 +22,8 @@ export interface RetentionOptions {
   };
   readonly clock: Clock;
   readonly log: Log;
+  /** What the plan of an instance keeps at the longest, whatever the instance has set; none when absent. */
+  readonly bounds?: (instanceId: string) => RetentionBounds;
 }
 
 export class Retention {
@@ -79,7 +82,9 @@ export class Retention {
       if (this.stopped) return;
       try {
         const settings = (await store.instanceSettings({ instanceId })) ?? DEFAULT_INSTANCE_SETTINGS;
-        const removed = await this.sweepInstance(instanceId, settings.retention);
+        const bounds = this.options.bounds?.(instanceId);
+        const retention = bounds ? bounded(settings.retention, bounds) : settings.retention;
+        const removed = await this.sweepInstance(instanceId, retention);
         if (removed > 0) log.info({ instanceId, removed }, 'runs that need not be kept any longer are removed');
       } catch (error) {
         this.report(error, { instanceId });
@@ -114,6 +119,20 @@ export class Retention {
   private report(error: unknown, about: { readonly instanceId?: string }): void {
     this.options.log.error({ ...about, error: String(error) }, 'runs could not be removed; trying again at the next time');
   }
+}
+
+/** The rules, none of which keeps anything longer than the bounds allow. */
+function bounded(retention: RetentionSettings, { runsMs, deadLettersMs }: RetentionBounds): RetentionSettings {
+  const within = (rule: RetentionRule, boundMs: number | null): RetentionRule => {
+    if (boundMs === null) return rule;
+    return { ...rule, maxAgeMs: Math.min(rule.maxAgeMs ?? boundMs, boundMs) };
+  };
+  return {
+    succeeded: within(retention.succeeded, runsMs),
+    failed: within(retention.failed, runsMs),
+    canceled: within(retention.canceled, runsMs),
+    deadLetter: within(retention.deadLetter, deadLettersMs),
+  };
 }
 
 /** Null when the rule keeps everything. */

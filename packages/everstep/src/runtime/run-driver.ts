@@ -9,6 +9,7 @@ import type { Decision } from '../engine/decision.js';
 import type { DecisionContext } from '../engine/ids.js';
 import { ADVANCE_SLOT, CALLBACK_SLOT, type Run, type RunPayload, type Task } from '../engine/run.js';
 import type { Clock } from '../ports/clock.js';
+import { type InstanceLimits, NO_LIMITS } from '../ports/instance-limits.js';
 import type { Log } from '../ports/log.js';
 import type { MessageSender } from '../ports/message-sender.js';
 import type { Random } from '../ports/random.js';
@@ -40,6 +41,8 @@ export interface RunDriverOptions {
   readonly stepCaller: StepCaller;
   readonly messageSender: MessageSender;
   readonly log: Log;
+  /** Plans and budgets; nothing is limited when absent. */
+  readonly limits?: InstanceLimits;
   /** For upkeep that nobody waits for; when absent it is `clock`. */
   readonly upkeepClock?: Clock;
   /** Where the service is reached from outside, without a slash at the end; known once it listens. */
@@ -56,6 +59,7 @@ export class RunDriver {
   readonly events: Events;
   readonly callbacks: Callbacks;
   private readonly options: RunDriverOptions;
+  private readonly limits: InstanceLimits;
   private readonly committer: Committer;
   private readonly cache: RunCache;
   private readonly invocations: Invocations;
@@ -75,6 +79,7 @@ export class RunDriver {
   constructor(options: RunDriverOptions) {
     const { store, clock, log } = options;
     this.options = options;
+    this.limits = options.limits ?? NO_LIMITS;
     this.committer = new Committer(store, clock);
     this.cache = new RunCache(store, CACHE_CAPACITY);
     this.ends = new EndWatch(clock);
@@ -165,6 +170,7 @@ export class RunDriver {
   begin(run: Run, payload: RunPayload): void {
     const { clock } = this.options;
     this.burst.triggered(clock.now());
+    this.limits.messagesCounted(run.instanceId);
     const { flowControl } = run.settings;
     if (flowControl) this.gates.noteLimits(run.instanceId, flowControl);
     // A scan may have found it already: what is visible in the store is not always answered yet. Then that state counts.
@@ -186,6 +192,11 @@ export class RunDriver {
     return (await this.cache.load(runKey)) !== null;
   }
 
+  /** Deliveries of the instance that may be in flight. */
+  mostInFlight(instanceId: string): number {
+    return Math.min(LIMITS.maxDeliveriesInFlight, this.limits.maxParallelism(instanceId) ?? LIMITS.maxDeliveriesInFlight);
+  }
+
   /** Deliveries of the instance in flight. */
   inFlight(instanceId: string): number {
     return this.inFlightOf.get(instanceId) ?? 0;
@@ -205,11 +216,15 @@ export class RunDriver {
         this.track(this.invocations.childEnded(run.key, (runKey) => this.cache.load(runKey)));
       }
       const callback = run.tasks.get(CALLBACK_SLOT);
-      if (callback) this.scheduleCallback(run, callback);
+      if (callback) {
+        this.limits.messagesCounted(run.instanceId);
+        this.scheduleCallback(run, callback);
+      }
       return;
     }
     for (const write of writes) {
       // Before the call that brings them: a decision writes its limits first.
+      if (write.kind === 'count-messages') this.limits.messagesCounted(write.instanceId);
       if (write.kind === 'put-flow-control') this.gates.noteLimits(write.instanceId, write.flowControl);
       if (write.kind !== 'put-task') continue;
       const task = entry.run.tasks.get(write.task.slot);

@@ -1,10 +1,10 @@
 /** The workflow service on one store: what users ask for, made durable and driven. */
 
-import { LIMITS } from '../config/limits.js';
 import { type IdPrefix, newId } from '../engine/ids.js';
 import type { RunPayload } from '../engine/run.js';
 import { recoverRun, type Started, startRun } from '../engine/start.js';
 import type { CommitResult } from '../engine/writes.js';
+import { NO_LIMITS } from '../ports/instance-limits.js';
 import type { RunRecord, RunReference } from '../ports/store.js';
 import { explainRun } from './explain.js';
 import { originOf } from './passages.js';
@@ -40,7 +40,7 @@ interface Recovery {
 }
 
 export function createRuntime(options: RunDriverOptions): Runtime {
-  const { store, clock, log } = options;
+  const { store, clock, log, limits = NO_LIMITS } = options;
   const driver = new RunDriver(options);
   const { gates, events, callbacks, decisions } = driver;
   const schedules = new Schedules({
@@ -50,8 +50,14 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     context: () => driver.context,
     commit: (unit) => decisions.commit(unit),
     begin: (started, payload) => driver.begin(started.run, payload),
+    refuseTick: (instanceId) => limits.refuseTick(instanceId),
   });
-  const retention = new Retention({ store, clock: options.upkeepClock ?? clock, log });
+  const retention = new Retention({
+    store,
+    clock: options.upkeepClock ?? clock,
+    log,
+    bounds: (instanceId) => limits.retentionBounds(instanceId),
+  });
 
   async function prepare(command: RecoverCommand, dlqId: string): Promise<Recovery | 'missing' | 'no-flow-control-key'> {
     const letter = await store.findDeadLetter({ instanceId: command.instanceId, dlqId });
@@ -157,7 +163,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     flowControls: (query) => gates.flowControls(query),
     flowControl: (query) => gates.flowControl(query),
     changeFlowControl: (command) => gates.changeFlowControl(command),
-    globalParallelism: ({ instanceId }) => ({ max: LIMITS.maxDeliveriesInFlight, inFlight: driver.inFlight(instanceId) }),
+    globalParallelism: ({ instanceId }) => ({ max: driver.mostInFlight(instanceId), inFlight: driver.inFlight(instanceId) }),
     destinations: (query) => gates.destinations(query),
     holdDestination: (command) => gates.holdDestination(command),
     releaseDestination: (command) => gates.releaseDestination(command),

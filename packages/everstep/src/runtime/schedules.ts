@@ -5,7 +5,7 @@
  */
 import type { DecisionContext } from '../engine/ids.js';
 import type { RunPayload, Schedule } from '../engine/run.js';
-import { createSchedule, type Fired, fireSchedule, pauseSchedule, type ScheduleDecision } from '../engine/schedule.js';
+import { createSchedule, type Fired, fireSchedule, pauseSchedule, type ScheduleDecision, skipTick } from '../engine/schedule.js';
 import type { Started } from '../engine/start.js';
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
 import type { Clock } from '../ports/clock.js';
@@ -31,6 +31,8 @@ export interface SchedulesOptions {
   readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
   /** Acts on a run that is durable. */
   readonly begin: (started: Started, payload: RunPayload) => void;
+  /** In words why the instance may start no run now; null when it may. */
+  readonly refuseTick: (instanceId: string) => Promise<string | null>;
 }
 
 export class Schedules {
@@ -159,9 +161,17 @@ export class Schedules {
 
   /** False when it is still due. */
   private async fire(schedule: Schedule): Promise<boolean> {
-    const { commit, begin, context, log } = this.options;
+    const { commit, begin, context, log, refuseTick } = this.options;
     const { instanceId, scheduleId } = schedule;
     try {
+      const refused = await refuseTick(instanceId);
+      if (refused !== null) {
+        const skipped = skipTick(schedule, context());
+        if (!skipped) return false;
+        await commit(skipped.unit);
+        log.warn({ instanceId, scheduleId, refused }, 'a tick started no run; the next one is tried at its time');
+        return true;
+      }
       const fired: Fired | null = fireSchedule(schedule, context());
       if (!fired) return false;
       const result = await commit(fired.unit);

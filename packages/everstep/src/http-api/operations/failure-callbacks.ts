@@ -2,6 +2,7 @@
 import { FailureFunctionChanged } from '../../contract/dead-letters.js';
 import { ApiError } from '../../contract/error-codes.js';
 import type { CallbackOutcome } from '../../runtime/workflow-service.js';
+import { allowSpending } from '../allowance.js';
 import { answer, operation } from '../operation.js';
 import { DlqIdPath, noSuchEntry } from './dead-letters.js';
 
@@ -30,9 +31,10 @@ export const retryFailureCallback = operation({
   unknownQuery: 'refuse',
   pathParameters: DlqIdPath,
   responses: { 200: FailureFunctionChanged },
-  errors: ['bad-parameter', 'not-found', 'callback-not-possible'],
-  async handle({ path: { dlqId } }, { service }, { instanceId }) {
-    done(await service.retryCallback({ instanceId, dlqId }), dlqId);
+  errors: ['bad-parameter', 'budget-exceeded', 'not-found', 'callback-not-possible'],
+  async handle({ path: { dlqId } }, context, { instanceId }) {
+    await allowSpending(context, instanceId);
+    done(await context.service.retryCallback({ instanceId, dlqId }), dlqId);
     return answer(200, { failureFunctionState: 'CALLBACK_INPROGRESS' as const });
   },
 });

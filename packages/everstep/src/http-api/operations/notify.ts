@@ -4,6 +4,7 @@ import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { NotifiedWaiters, Waiters } from '../../contract/events.js';
+import { allowSize } from '../allowance.js';
 import { encodedBody } from '../encoded-bytes.js';
 import { answer, operation, type RequestContext } from '../operation.js';
 import { shown } from '../parameters/unacceptable.js';
@@ -39,8 +40,9 @@ export const notifyEvent = operation({
   body,
   responses: { 200: NotifiedWaiters },
   errors: ['bad-parameter', 'body-too-large'],
-  async handle({ path: { eventId }, body: data, request }, { service }, { instanceId }) {
-    const outcome = await service.notify({ instanceId, eventId, workflowRunId: null, content: contentOf(data, request) });
+  async handle({ path: { eventId }, body: data, request }, context, { instanceId }) {
+    allowSize(context, instanceId, data);
+    const outcome = await context.service.notify({ instanceId, eventId, workflowRunId: null, content: contentOf(data, request) });
     if (outcome.kind !== 'notified') throw new Error(`a notification of everybody cannot end as ${outcome.kind}`);
     return answer(200, outcome.notified.map(presentNotified));
   },
@@ -62,7 +64,9 @@ export const notifyRun = operation({
   body,
   responses: { 200: NotifiedWaiters },
   errors: ['bad-parameter', 'body-too-large', 'not-found', 'run-not-active', 'too-many-events'],
-  async handle({ path: { workflowRunId, eventId }, body: data, request }, { service, store }, { instanceId }) {
+  async handle({ path: { workflowRunId, eventId }, body: data, request }, context, { instanceId }) {
+    const { service, store } = context;
+    allowSize(context, instanceId, data);
     const outcome = await service.notify({ instanceId, eventId, workflowRunId, content: contentOf(data, request) });
     switch (outcome.kind) {
       case 'notified':

@@ -6,6 +6,7 @@ import { ApiError } from '../../contract/error-codes.js';
 import { RunReferenceSchema } from '../../contract/runs.js';
 import type { RunReference } from '../../ports/store.js';
 import type { RecoverCommand, RunOverrides } from '../../runtime/workflow-service.js';
+import { allowRuns } from '../allowance.js';
 import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../operation.js';
 import { shown } from '../parameters/unacceptable.js';
 import { Text } from '../parameters/values.js';
@@ -84,12 +85,9 @@ function overridesOf({ headers, carried, request }: OverrideInput, context: ApiC
 }
 
 /** The new runs. Throws ApiError for every other outcome. */
-async function recover(
-  command: RecoverCommand,
-  { service }: ApiContext,
-  request: RequestContext,
-): Promise<readonly RunReference[]> {
-  const outcome = await service.recover(command);
+async function recover(command: RecoverCommand, context: ApiContext, request: RequestContext): Promise<readonly RunReference[]> {
+  await allowRuns(context, command.instanceId, command.dlqIds.length);
+  const outcome = await context.service.recover(command);
   switch (outcome.kind) {
     case 'recovered':
       return outcome.runs;
@@ -123,7 +121,17 @@ function single(kind: Kind): Operation {
     headers: SingleOverrideHeaders,
     headerFamilies: OVERRIDE_FAMILIES,
     responses: { 200: RunReferenceSchema },
-    errors: ['bad-parameter', 'bad-header', 'bad-expression', 'bad-url', 'blocked-address', 'not-found', 'run-id-taken'],
+    errors: [
+      'bad-parameter',
+      'bad-header',
+      'bad-expression',
+      'bad-url',
+      'blocked-address',
+      'budget-exceeded',
+      'not-found',
+      'run-id-taken',
+      'daily-limit-reached',
+    ],
     async handle({ path: { dlqId }, headers, carried, request }, context, { instanceId }) {
       const overrides = overridesOf({ headers, carried, request }, context);
       const workflowRunId = headers['Workflow-RunId'];
@@ -153,7 +161,17 @@ function bulk(kind: Kind): Operation {
     headers: OverrideHeaders,
     headerFamilies: OVERRIDE_FAMILIES,
     responses: { 200: RecoveredRuns },
-    errors: ['bad-parameter', 'bad-cursor', 'bad-header', 'bad-expression', 'bad-url', 'blocked-address', 'not-found'],
+    errors: [
+      'bad-parameter',
+      'bad-cursor',
+      'bad-header',
+      'bad-expression',
+      'bad-url',
+      'blocked-address',
+      'budget-exceeded',
+      'not-found',
+      'daily-limit-reached',
+    ],
     async handle({ query, headers, carried, request }, context, { instanceId }) {
       const overrides = overridesOf({ headers, carried, request }, context);
       const command = { kind, instanceId, overrides } as const;

@@ -4,6 +4,7 @@ import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { DeletedSchedule, ScheduleEntry, ScheduleList, ScheduleReference } from '../../contract/schedules.js';
 import { parseCron } from '../../engine/cron.js';
+import { allowSize, allowSpending } from '../allowance.js';
 import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../operation.js';
 import { shown } from '../parameters/unacceptable.js';
 import { Text } from '../parameters/values.js';
@@ -35,9 +36,15 @@ function cronOf(headers: ScheduleHeaders, { dialect }: RequestContext): { readon
 }
 
 /** Throws ApiError when there is no room for one more. One that is replaced takes none. */
-async function checkRoom({ store }: ApiContext, instanceId: string, scheduleId: string | null): Promise<void> {
+async function checkRoom({ store, limits }: ApiContext, instanceId: string, scheduleId: string | null): Promise<void> {
   if (scheduleId !== null && (await store.findSchedule({ instanceId, scheduleId }))) return;
   const count = await store.countSchedules({ instanceId });
+  const plan = limits?.plan(instanceId) ?? null;
+  const most = plan?.maxSchedules ?? null;
+  if (plan && most !== null && count >= most) {
+    const message = `there are ${count} schedules, and the plan ${plan.name} allows ${most}; delete some, or ask for another plan`;
+    throw new ApiError('too-many-schedules', message);
+  }
   if (count < LIMITS.maxSchedules) return;
   throw new ApiError('too-many-schedules', `there are ${count} schedules, and ${LIMITS.maxSchedules} are the most; delete some`);
 }
@@ -60,7 +67,15 @@ const createSchedule = operation({
   headerFamilies: TRIGGER_FAMILIES,
   body: { kind: 'bytes', description: 'Payload of the runs: any bytes, of any content type.' },
   responses: { 200: ScheduleReference },
-  errors: ['bad-header', 'bad-url', 'bad-expression', 'blocked-address', 'body-too-large', 'too-many-schedules'],
+  errors: [
+    'bad-header',
+    'bad-url',
+    'bad-expression',
+    'blocked-address',
+    'budget-exceeded',
+    'body-too-large',
+    'too-many-schedules',
+  ],
   async handle({ headers, carried, body, request }, context, { instanceId }) {
     const destination = destinationOf(request.target, SCHEDULE_PATH);
     const workflowUrl = workflowUrlOf({ destination, destinationName: 'the workflow URL' });
@@ -77,6 +92,8 @@ const createSchedule = operation({
       delayMs: headers.Delay ?? 0,
       callerIp: request.callerIp,
     };
+    allowSize(context, instanceId, body);
+    await allowSpending(context, instanceId);
     await checkRoom(context, instanceId, scheduleId);
     const schedule = await context.service.putSchedule(command);
     return answer(200, { scheduleId: schedule.scheduleId });

@@ -2,6 +2,7 @@
 import Type from 'typebox';
 import { ApiError } from '../../contract/error-codes.js';
 import { RunResult, RunUnderWay, TriggeredRun } from '../../contract/runs.js';
+import { allowRuns, allowSize } from '../allowance.js';
 import { answer, operation } from '../operation.js';
 import { shown } from '../parameters/unacceptable.js';
 import { presentResult } from '../presenters/run.js';
@@ -50,7 +51,15 @@ export const triggerRun = operation({
   headerFamilies: TRIGGER_FAMILIES,
   body: { kind: 'bytes', description: 'Payload of the run: any bytes, of any content type.' },
   responses: { 200: Type.Union([TriggeredRun, RunResult]), 202: RunUnderWay },
-  errors: ['bad-header', 'bad-url', 'bad-expression', 'blocked-address', 'body-too-large'],
+  errors: [
+    'bad-header',
+    'bad-url',
+    'bad-expression',
+    'blocked-address',
+    'budget-exceeded',
+    'body-too-large',
+    'daily-limit-reached',
+  ],
   async handle({ headers, carried, body, request }, context, caller) {
     const command = triggerCommand(
       {
@@ -65,6 +74,8 @@ export const triggerRun = operation({
       request,
       caller,
     );
+    allowSize(context, caller.instanceId, body);
+    await allowRuns(context, caller.instanceId);
     const outcome = await context.service.trigger(command);
     const triggered = presentTriggered(outcome);
     const timeoutMs = headers['Wait-For-Result'] ?? null;

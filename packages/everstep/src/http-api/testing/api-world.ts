@@ -9,7 +9,11 @@
 import assert from 'node:assert/strict';
 import type { JournalEntry, PlannedStep, ProgressReply, WebhookOutcome } from '@everstep/sdk/protocol';
 import type { InjectOptions, LightMyRequestResponse } from 'fastify';
+import type { AccountService } from '../../accounts/account-service.js';
 import { type Authority, createAuthority } from '../../accounts/authority.js';
+import { createLimits, type Limits } from '../../accounts/limits.js';
+import { BUILT_IN_PLANS, type Plans } from '../../accounts/plans.js';
+import { createAccountService } from '../../accounts/service.js';
 import { createSystemClock } from '../../clock/system-clock.js';
 import { createSystemRandom } from '../../clock/system-random.js';
 import type { RunJournal, TriggeredRun } from '../../contract/runs.js';
@@ -173,6 +177,7 @@ export class ApiWorld {
   readonly authority: Authority;
   readonly runtime: Runtime;
   readonly api: HttpApi;
+  readonly accounts: AccountService;
   readonly endpoints: PlayedEndpoints;
   readonly messages: PlayedMessages;
   readonly logged: readonly LoggedLine[];
@@ -184,6 +189,7 @@ export class ApiWorld {
     this.authority = parts.authority;
     this.runtime = parts.runtime;
     this.api = parts.api;
+    this.accounts = parts.accounts;
     this.endpoints = parts.endpoints;
     this.messages = parts.messages;
     this.logged = parts.logged;
@@ -191,7 +197,7 @@ export class ApiWorld {
     this.readOnlyToken = parts.readOnlyToken;
   }
 
-  static async open(overrides: Partial<HttpApiDependencies> = {}): Promise<ApiWorld> {
+  static async open(overrides: Partial<HttpApiDependencies> = {}, { plans = BUILT_IN_PLANS as Plans } = {}): Promise<ApiWorld> {
     const store = await openSqliteStore({ file: ':memory:' });
     const clock = createSystemClock({ notBefore: 0 });
     const random = createSystemRandom();
@@ -209,12 +215,31 @@ export class ApiWorld {
     const authority = await createAuthority({ store, now: () => clock.now() });
     const messages = new PlayedMessages();
     const publicUrl = () => 'http://everstep.test';
-    const runtime = createRuntime({ store, clock, random, stepCaller: endpoints, messageSender: messages, log, publicUrl });
+    const now = () => clock.now();
+    const limits: Limits = await createLimits({ accounts: store.accounts, plans, now });
+    const runtime = createRuntime({
+      store,
+      clock,
+      random,
+      stepCaller: endpoints,
+      messageSender: messages,
+      log,
+      publicUrl,
+      limits,
+    });
     await runtime.start();
-    const api = createHttpApi({ service: runtime, store, authority, log, version: '1.2.3', ...overrides });
+    const accounts = createAccountService({
+      accounts: store.accounts,
+      authority,
+      now,
+      random,
+      plans,
+      instanceChanged: (instanceId) => limits.forget(instanceId),
+    });
+    const api = createHttpApi({ service: runtime, store, authority, accounts, limits, log, version: '1.2.3', ...overrides });
     const token = await authority.issueToken({ instanceId: 'qi_1', access: 'read-write' });
     const readOnlyToken = await authority.issueToken({ instanceId: 'qi_1', access: 'read-only' });
-    return new ApiWorld({ store, authority, runtime, api, endpoints, messages, logged: lines, token, readOnlyToken });
+    return new ApiWorld({ store, authority, runtime, api, accounts, endpoints, messages, logged: lines, token, readOnlyToken });
   }
 
   /** Sends a request as it is, and holds the answer against the OpenAPI document where the path and method exist. */

@@ -1,17 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { QueueInstance, TokenRecord } from '../../ports/store.js';
+import type { TokenRecord } from '../../ports/store.js';
+import { addTeam, addUsers, sampleApiKey, sampleInstance, sampleUser } from './account-samples.js';
 import { type OpenStore, withStore } from './harness.js';
 import { T0 } from './samples.js';
-
-const instance = (instanceId: string): QueueInstance => ({
-  instanceId,
-  region: 'eu-central-1',
-  name: `name of ${instanceId}`,
-  createdAt: T0,
-  currentSigningKey: 'sig_current',
-  nextSigningKey: 'sig_next',
-});
 
 const token = (tokenId: string, instanceId: string): TokenRecord => ({
   tokenId,
@@ -21,8 +13,7 @@ const token = (tokenId: string, instanceId: string): TokenRecord => ({
   revokedAt: null,
 });
 
-const user = { userId: 'usr_1', email: 'a@example.com', createdAt: T0 };
-const apiKey = { apiKeyId: 'key_1', userId: 'usr_1', name: 'first', keyHash: 'ab'.repeat(32), createdAt: T0 };
+const [ann, ben] = [sampleUser('ann'), sampleUser('ben')];
 
 export function accountConformance(open: OpenStore): void {
   describe('accounts', () => {
@@ -37,18 +28,113 @@ export function accountConformance(open: OpenStore): void {
     );
 
     test(
-      'queue instances are found and listed as they were created, with their new signing keys',
+      'users are found by id and by e-mail, in whatever case it is written',
+      withStore(open, async (store, underTest) => {
+        const [mixed, apiKey] = [{ ...ben, email: 'Ben@Example.com' }, sampleApiKey('ben')];
+        await addUsers(store.accounts, 'ann');
+        await store.accounts.createUser({ user: mixed, apiKey });
+        const { accounts } = await underTest.reopen();
+        assert.deepEqual(await accounts.listUsers(), [ann, ben]);
+        assert.deepEqual(await accounts.findUser({ userId: ann.userId }), ann);
+        assert.equal(await accounts.findUser({ userId: 'usr_none' }), null);
+        assert.deepEqual(await accounts.findUserByEmail({ email: ben.email }), ben);
+        assert.deepEqual(await accounts.findUserByEmail({ email: 'BEN@example.COM' }), ben);
+        assert.equal(await accounts.findUserByEmail({ email: 'b%n@example.com' }), null);
+      }),
+    );
+
+    test(
+      'a second user with the same e-mail or key is refused and leaves nothing behind',
       withStore(open, async ({ accounts }) => {
-        assert.equal(await accounts.findInstance({ instanceId: 'qi_b' }), null);
-        for (const id of ['qi_b', 'qi_a']) await accounts.createInstance(instance(id));
-        assert.deepEqual(await accounts.listInstances(), [instance('qi_b'), instance('qi_a')]);
-        await accounts.setSigningKeys({ instanceId: 'qi_a', current: 'sig_next', next: 'sig_new' });
+        await addUsers(accounts, 'ann');
+        for (const email of [ann.email, 'ANN@example.com']) {
+          const user = { ...ann, userId: 'usr_two', email };
+          await assert.rejects(accounts.createUser({ user, apiKey: sampleApiKey('two') }));
+        }
+        await assert.rejects(accounts.createUser({ user: ben, apiKey: sampleApiKey('ben', { apiKeyId: 'key_ann' }) }));
+        await assert.rejects(accounts.createUser({ user: ben, apiKey: sampleApiKey('ben', { keyHash: 'hash of ann' }) }));
+        assert.deepEqual(await accounts.listUsers(), [ann]);
+        assert.deepEqual(await accounts.listApiKeys({ userId: ben.userId }), []);
+      }),
+    );
+
+    test(
+      'API keys belong to a user; a revoked one stays in the list with the time of its revocation',
+      withStore(open, async (store, underTest) => {
+        await addUsers(store.accounts, 'ann', 'ben');
+        const second = sampleApiKey('second', { userId: ann.userId, name: 'é', createdAt: T0 - 5 });
+        await store.accounts.createApiKey({ apiKey: second });
+        const revoke = (apiKeyId: string, userId: string, at: number) => store.accounts.revokeApiKey({ apiKeyId, userId, at });
+        assert.equal(await revoke('key_ann', ben.userId, T0 + 1), false);
+        assert.equal(await revoke('key_none', ann.userId, T0 + 1), false);
+        assert.equal(await revoke('key_ann', ann.userId, T0 + 2), true);
+        assert.equal(await revoke('key_ann', ann.userId, T0 + 3), false);
+        const { accounts } = await underTest.reopen();
+        const first = { ...sampleApiKey('ann'), revokedAt: T0 + 2 };
+        assert.deepEqual(await accounts.listApiKeys({ userId: ann.userId }), [first, second]);
+        assert.deepEqual(await accounts.listApiKeys({ userId: ben.userId }), [sampleApiKey('ben')]);
+        await assert.rejects(accounts.createApiKey({ apiKey: sampleApiKey('third', { userId: 'usr_none' }) }));
+      }),
+    );
+
+    test(
+      'queue instances are found and listed as they were created, with their new signing keys',
+      withStore(open, async (store, underTest) => {
+        await addUsers(store.accounts, 'ann');
+        const bare = sampleInstance('qi_b');
+        const full = sampleInstance('qi_a', {
+          accountId: ann.userId,
+          plan: 'small',
+          budgetDollars: 20,
+          budgetAlertUrl: 'https://alerts.example/budget',
+        });
+        assert.equal(await store.accounts.findInstance({ instanceId: 'qi_b' }), null);
+        for (const instance of [bare, full]) await store.accounts.createInstance(instance);
+        assert.deepEqual(await store.accounts.listInstances(), [bare, full]);
+        await store.accounts.setSigningKeys({ instanceId: 'qi_a', current: 'sig_next', next: 'sig_new' });
+        const { accounts } = await underTest.reopen();
         assert.deepEqual(await accounts.findInstance({ instanceId: 'qi_a' }), {
-          ...instance('qi_a'),
+          ...full,
           currentSigningKey: 'sig_next',
           nextSigningKey: 'sig_new',
         });
-        assert.deepEqual(await accounts.findInstance({ instanceId: 'qi_b' }), instance('qi_b'));
+        assert.deepEqual(await accounts.findInstance({ instanceId: 'qi_b' }), bare);
+      }),
+    );
+
+    test(
+      'of a queue instance changes what is named; null takes a value away',
+      withStore(open, async (store, underTest) => {
+        const { accounts } = store;
+        await addUsers(accounts, 'ann');
+        await addTeam(accounts, 'kin', 'ann');
+        const [bare, other] = [sampleInstance('qi_a'), sampleInstance('qi_b')];
+        for (const instance of [bare, other]) await accounts.createInstance(instance);
+        const change = (instanceId: string, wanted: Parameters<typeof accounts.changeInstance>[0]['change']) =>
+          accounts.changeInstance({ instanceId, change: wanted });
+
+        const owned = { ...bare, accountId: 'team_kin', name: 'orders' };
+        assert.deepEqual(await change('qi_a', { accountId: 'team_kin', name: 'orders' }), owned);
+        const paid = { ...owned, plan: 'large', budgetDollars: 0, budgetAlertUrl: 'https://alerts.example/' };
+        const wanted = { plan: 'large', budgetDollars: 0, budgetAlertUrl: 'https://alerts.example/' };
+        assert.deepEqual(await change('qi_a', wanted), paid);
+        assert.deepEqual(await change('qi_a', {}), paid);
+        const last = { ...owned, accountId: ann.userId, budgetDollars: 20 };
+        const undone = { accountId: ann.userId, plan: null, budgetDollars: 20, budgetAlertUrl: null };
+        assert.deepEqual(await change('qi_a', undone), last);
+        assert.equal(await change('qi_none', { name: 'x' }), null);
+        assert.deepEqual(await (await underTest.reopen()).accounts.listInstances(), [last, other]);
+      }),
+    );
+
+    test(
+      'a queue instance is not given to an account that does not exist',
+      withStore(open, async ({ accounts }) => {
+        await addUsers(accounts, 'ann');
+        await accounts.createInstance(sampleInstance('qi_a', { accountId: ann.userId }));
+        await assert.rejects(accounts.createInstance(sampleInstance('qi_b', { accountId: 'team_none' })));
+        await assert.rejects(accounts.changeInstance({ instanceId: 'qi_a', change: { accountId: 'team_none', name: 'x' } }));
+        assert.deepEqual(await accounts.listInstances(), [sampleInstance('qi_a', { accountId: ann.userId })]);
       }),
     );
 
@@ -72,26 +158,11 @@ export function accountConformance(open: OpenStore): void {
     );
 
     test(
-      'users are listed; a second user with the same e-mail is refused and leaves nothing behind',
-      withStore(open, async ({ accounts }) => {
-        await accounts.createUser({ user, apiKey });
-        const twin = {
-          user: { ...user, userId: 'usr_2' },
-          apiKey: { ...apiKey, apiKeyId: 'key_2', userId: 'usr_2', keyHash: 'cd' },
-        };
-        await assert.rejects(accounts.createUser(twin));
-        const keyTwin = { user: { ...user, userId: 'usr_3', email: 'c@example.com' }, apiKey };
-        await assert.rejects(accounts.createUser(keyTwin));
-        assert.deepEqual(await accounts.listUsers(), [user]);
-      }),
-    );
-
-    test(
       'ids that exist are refused, and so are signing keys for no instance',
       withStore(open, async ({ accounts }) => {
-        await accounts.createInstance(instance('qi_a'));
+        await accounts.createInstance(sampleInstance('qi_a'));
         await accounts.createToken(token('write', 'qi_a'));
-        await assert.rejects(accounts.createInstance(instance('qi_a')));
+        await assert.rejects(accounts.createInstance(sampleInstance('qi_a')));
         await assert.rejects(accounts.createToken(token('write', 'qi_a')));
         await assert.rejects(accounts.setSigningKeys({ instanceId: 'qi_none', current: 'a', next: 'b' }));
       }),

@@ -1,6 +1,9 @@
 /** What every store must do. Run it on each implementation, in a test file of its own. */
 import { describe } from 'node:test';
 import { accountConformance } from './accounts.js';
+import { auditConformance } from './accounts-audit.js';
+import { teamConformance } from './accounts-teams.js';
+import { usageConformance } from './accounts-usage.js';
 import { commitConformance } from './commits.js';
 import { deadLetterConformance } from './dead-letters.js';
 import { eventConformance } from './events.js';
@@ -32,5 +35,8 @@ export function storeConformance(name: string, open: OpenStore): void {
     instanceConformance(open);
     retentionConformance(open);
     accountConformance(open);
+    teamConformance(open);
+    usageConformance(open);
+    auditConformance(open);
   });
 }

@@ -192,6 +192,9 @@ export class BatchWriter {
       case 'set-instance-settings':
         records.instances.setSettings(write.instanceId, write.settings);
         break;
+      case 'count-messages':
+        this.parts.usage.add(write.instanceId, write.messages, write.at);
+        break;
       default:
         write satisfies never;
     }
@@ -218,6 +221,7 @@ function timeOf(write: StoreWrite): number {
     case 'put-flow-control':
     case 'set-flow-control':
     case 'wake-invoker':
+    case 'count-messages':
       return write.at;
     case 'set-flow-window':
       return write.window?.startedAt ?? 0;

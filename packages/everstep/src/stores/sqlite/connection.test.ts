@@ -73,6 +73,18 @@ describe('a store file', () => {
     await store.close();
   });
 
+  test('has exactly the messages counted of what it holds when its process was killed', async () => {
+    const file = join(directory, 'killed-counting.db');
+    const writer = await startWriter(file, 50);
+    const acknowledged = await writer.kill();
+    const store = await openSqliteStore({ file });
+    let held = acknowledged;
+    while (await store.loadRun({ runKey: sampleRun(held + 1).key })) held++;
+    const [usage] = await store.accounts.usage({ instanceId: INSTANCE, fromMonth: '2000-01' });
+    assert.equal(usage?.messages, 5 * held);
+    await store.close();
+  });
+
   test('has all of a run or nothing of it when a process was killed that removed runs and gave their space back', async () => {
     const file = join(directory, 'killed-remover.db');
     const remover = await startWriter(file, 60, './killed-remover.fixture.js');

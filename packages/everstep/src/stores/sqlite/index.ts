@@ -1,6 +1,6 @@
 /** The embedded store: one SQLite file, written by this process alone, durable at every commit. */
 import type { Store } from '../../ports/store.js';
-import { SqliteAccounts } from './accounts.js';
+import { createAccounts } from './accounts.js';
 import { BatchWriter } from './batch-writer.js';
 import { type Connection, openConnection } from './connection.js';
 import { DeadLetterListing } from './dead-letter-listing.js';
@@ -99,7 +99,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     instanceSettings: async ({ instanceId }) => instances.settings(instanceId),
     removeEndedRuns: (query) => retention.remove(query),
     releaseSpace: async () => connection.releaseSpace(),
-    accounts: new SqliteAccounts(connection),
+    accounts: createAccounts(parts),
     latestTime: async () => parts.counters.get('latest_time'),
     close: async () => connection.close(),
   };

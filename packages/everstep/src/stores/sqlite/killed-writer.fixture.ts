@@ -1,15 +1,18 @@
-/** Commits runs with a step each, one after the other, and prints the number of each when it is durable; until killed. */
+/** Commits runs with a step each, and five messages counted for it, one after the other, and prints the number of each when it is durable; until killed. */
 import { writeSync } from 'node:fs';
-import { creation, sampleRun, sampleStep, unit } from '../conformance/samples.js';
+import type { StoreWrite } from '../../ports/store.js';
+import { creation, INSTANCE, sampleRun, sampleStep, T0, unit } from '../conformance/samples.js';
 import { openSqliteStore } from './index.js';
 
 const STDOUT = 1;
 const [file] = process.argv.slice(2);
 if (file === undefined) throw new Error('give the file of the store');
 
+const count = (messages: number): StoreWrite => ({ kind: 'count-messages', instanceId: INSTANCE, messages, at: T0 });
 const store = await openSqliteStore({ file });
 for (let n = 1; ; n++) {
   const run = sampleRun(n);
-  await store.commit([unit([creation(run)]), unit([{ kind: 'record-step', runKey: run.key, step: sampleStep(0) }])]);
+  const step = { kind: 'record-step', runKey: run.key, step: sampleStep(0) } as const;
+  await store.commit([unit([creation(run), count(2)]), unit([step, count(3)])]);
   writeSync(STDOUT, `${n}\n`);
 }

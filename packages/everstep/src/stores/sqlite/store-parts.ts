@@ -7,6 +7,7 @@ import { FacetIndex } from './facets/facet-index.js';
 import { FacetReader, type PrefixLimits } from './facets/members.js';
 import { RunDirectory } from './run-directory.js';
 import { Tenants } from './tenants.js';
+import { UsageCounts } from './usage-counts.js';
 
 export interface StoreParts {
   readonly connection: Connection;
@@ -18,6 +19,7 @@ export interface StoreParts {
   readonly facets: FacetIndex;
   readonly facetReader: FacetReader;
   readonly ended: EndedBlocks;
+  readonly usage: UsageCounts;
 }
 
 export function createStoreParts(connection: Connection, prefixLimits?: PrefixLimits): StoreParts {
@@ -32,11 +34,12 @@ export function createStoreParts(connection: Connection, prefixLimits?: PrefixLi
     facets: new FacetIndex(connection),
     facetReader: new FacetReader(connection, prefixLimits),
     ended: new EndedBlocks(),
+    usage: new UsageCounts(connection),
   };
 }
 
 /** After a rollback: what memory holds may never have happened. */
 export function forgetUnwritten(parts: StoreParts): void {
-  for (const part of [parts.tenants, parts.runs, parts.counters, parts.runOrder, parts.deadLetterOrder, parts.facets])
-    part.forget();
+  const { tenants, runs, counters, runOrder, deadLetterOrder, facets, usage } = parts;
+  for (const part of [tenants, runs, counters, runOrder, deadLetterOrder, facets, usage]) part.forget();
 }

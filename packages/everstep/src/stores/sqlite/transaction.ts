@@ -13,13 +13,14 @@ export class Transaction {
     this.commit = parts.connection.prepare('COMMIT');
   }
 
-  /** Writes what `work` does, with the index and the counters that it changed; what it throws undoes all of it. */
+  /** Writes what `work` does, with the index, the counters and the usage that it changed; what it throws undoes all of it. */
   run<Result>(work: () => Result): Result {
     this.begin.run();
     try {
       const result = work();
       this.parts.facets.flush();
       this.parts.counters.flush();
+      this.parts.usage.flush();
       this.commit.run();
       return result;
     } catch (error) {

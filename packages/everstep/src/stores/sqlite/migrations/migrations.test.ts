@@ -1,4 +1,4 @@
-/** A file as version 1 wrote it, row by row, opened by this version. */
+/** Files as earlier versions wrote them, row by row, opened by this version. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -23,6 +23,8 @@ import {
 import { migrate } from '../connection.js';
 import { openSqliteStore } from '../index.js';
 import { initial } from './0001-initial.js';
+import { waitsAndMessages } from './0002-waits-and-messages.js';
+import { controls } from './0003-controls.js';
 
 const flowControl: FlowControl = { key: 'it\'s "ünusual" ☃', parallelism: 2 };
 const [keyed, plain, failed] = [sampleRun(1, { settings: { flowControl } }), sampleRun(2), sampleRun(3)];
@@ -108,5 +110,63 @@ describe('a file of version 1', () => {
       [{ runKey: plain.key, slot: 5 }],
     );
     assert.equal((await store.loadRun({ runKey: plain.key }))?.failureFunction, true);
+  });
+});
+
+describe('a file of version 3', () => {
+  const OLD = { instanceId: INSTANCE, region: 'eu-central-1', name: 'default', createdAt: T0 };
+  const KEYS = { currentSigningKey: 'sig_1', nextSigningKey: 'sig_2' };
+
+  async function open(users: string): Promise<Store> {
+    const file = join(directory, `version-3-${users.length}.db`);
+    const database = new DatabaseSync(file);
+    migrate(database, file, [initial, waitsAndMessages, controls]);
+    database.exec(`
+      INSERT INTO queue_instance VALUES (1, '${INSTANCE}', 'eu-central-1', 'default', ${T0}, 'sig_1', 'sig_2');
+      INSERT INTO account_user VALUES ${users};
+      INSERT INTO api_key VALUES (1, 'key_1', 'usr_1', 'first', 'ab', ${T0});
+    `);
+    database.close();
+    return openSqliteStore({ file });
+  }
+
+  test('has instances that nobody owns, which are counted and can be given away, and keys that are good', async () => {
+    const opened = await open(`(1, 'usr_1', 'Me@Example.com', ${T0})`);
+    try {
+      const { accounts } = opened;
+      assert.deepEqual(await accounts.listInstances(), [{ ...OLD, ...KEYS }]);
+      assert.deepEqual(await accounts.findUserByEmail({ email: 'me@example.com' }), {
+        userId: 'usr_1',
+        email: 'me@example.com',
+        createdAt: T0,
+      });
+      const key = { apiKeyId: 'key_1', userId: 'usr_1', name: 'first', keyHash: 'ab', createdAt: T0 };
+      assert.deepEqual(await accounts.listApiKeys({ userId: 'usr_1' }), [key]);
+      await apply(opened, [{ kind: 'count-messages', instanceId: INSTANCE, messages: 3, at: Date.UTC(2026, 10) }]);
+      assert.deepEqual(await accounts.usage({ instanceId: INSTANCE, fromMonth: '2026-11' }), [
+        { instanceId: INSTANCE, accountId: null, month: '2026-11', messages: 3 },
+      ]);
+      const owned = await accounts.changeInstance({ instanceId: INSTANCE, change: { accountId: 'usr_1' } });
+      assert.deepEqual(owned, { ...OLD, ...KEYS, accountId: 'usr_1' });
+    } finally {
+      await opened.close();
+    }
+  });
+
+  test('keeps two users whose e-mails differ in case alone', async () => {
+    const opened = await open(`(1, 'usr_1', 'me@example.com', ${T0}), (2, 'usr_2', 'Me@Example.com', ${T0})`);
+    try {
+      const users = await opened.accounts.listUsers();
+      assert.deepEqual(
+        users.map(({ userId, email }) => [userId, email]),
+        [
+          ['usr_1', 'me@example.com'],
+          ['usr_2', 'Me@Example.com'],
+        ],
+      );
+      assert.equal((await opened.accounts.findUserByEmail({ email: 'Me@Example.com' }))?.userId, 'usr_1');
+    } finally {
+      await opened.close();
+    }
   });
 });

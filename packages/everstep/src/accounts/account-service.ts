@@ -1,0 +1,133 @@
+/**
+ * What the management API can be asked to do with accounts: the interface
+ * between its HTTP side and the rules behind it. Inputs are validated shapes;
+ * rights are checked here, once for every way in. An id that does not exist
+ * and one that the caller may not see are the same outcome: `not-found`.
+ */
+import type {
+  ApiKeyRecord,
+  AuditEntry,
+  MemberRecord,
+  QueueInstance,
+  Role,
+  TeamRecord,
+  UserRecord,
+} from '../ports/account-store.js';
+
+/** Who asks, and from where. */
+export interface Principal {
+  readonly user: UserRecord;
+  /** Address of the client, for the audit log. */
+  readonly address: string;
+}
+
+/** What was asked for, or why not. `message` is for the one who asked. */
+export type Outcome<Value> =
+  | { readonly kind: 'done'; readonly value: Value }
+  | { readonly kind: 'not-found'; readonly message: string }
+  /** The caller sees it, but its role does not allow this. */
+  | { readonly kind: 'forbidden'; readonly message: string }
+  | { readonly kind: 'invalid'; readonly message: string }
+  | { readonly kind: 'conflict'; readonly message: string };
+
+export type Login =
+  | { readonly kind: 'in'; readonly principal: Principal }
+  | { readonly kind: 'refused' }
+  /** Too many failures of this account or from this address. */
+  | { readonly kind: 'wait'; readonly retryAfterMs: number };
+
+/** A named set of limits. Null: none but those of the service. */
+export interface Plan {
+  readonly name: string;
+  readonly maxMessageBytes: number | null;
+  readonly logRetentionMs: number | null;
+  readonly deadLetterRetentionMs: number | null;
+  readonly maxParallelism: number | null;
+  readonly maxSchedules: number | null;
+  readonly maxRequestsPerDay: number | null;
+  readonly apiCallsPerSecond: number | null;
+  /** Dollars for 100,000 messages. */
+  readonly pricePer100kMessages: number;
+}
+
+/** An instance with what its owner may see. Tokens only for roles that may use them. */
+export interface InstanceView {
+  readonly instance: QueueInstance;
+  readonly role: Role;
+  readonly plan: Plan;
+  readonly token?: string;
+  readonly readOnlyToken?: string;
+}
+
+export interface UsagePoint {
+  /** UTC month, such as `2026-11`. */
+  readonly month: string;
+  readonly messages: number;
+  readonly dollars: number;
+}
+
+export interface InstanceStats {
+  readonly months: readonly UsagePoint[];
+  readonly budgetDollars: number;
+  readonly spentDollars: number;
+  /** What is refused now, in words; empty when nothing is. */
+  readonly refused: readonly string[];
+}
+
+export interface AccountService {
+  /** Constant-time over whatever is kept; failures are counted per account and address. */
+  logIn(credential: { readonly email: string; readonly apiKey: string; readonly address: string }): Promise<Login>;
+
+  listApiKeys(principal: Principal): Promise<readonly ApiKeyRecord[]>;
+  /** The key itself comes back this once. */
+  createApiKey(principal: Principal, name: string): Promise<Outcome<{ readonly apiKey: string; readonly record: ApiKeyRecord }>>;
+  revokeApiKey(principal: Principal, apiKeyId: string): Promise<Outcome<null>>;
+
+  listTeams(principal: Principal): Promise<readonly (TeamRecord & { readonly role: Role })[]>;
+  createTeam(principal: Principal, name: string): Promise<Outcome<TeamRecord>>;
+  deleteTeam(principal: Principal, teamId: string): Promise<Outcome<null>>;
+  listMembers(principal: Principal, teamId: string): Promise<Outcome<readonly MemberRecord[]>>;
+  /** A user of this e-mail that does not exist yet is made; its first API key then comes back, once. */
+  putMember(
+    principal: Principal,
+    member: { readonly teamId: string; readonly email: string; readonly role: Role },
+  ): Promise<Outcome<{ readonly member: MemberRecord; readonly apiKey: string | null }>>;
+  removeMember(principal: Principal, member: { readonly teamId: string; readonly email: string }): Promise<Outcome<null>>;
+
+  listInstances(principal: Principal): Promise<readonly InstanceView[]>;
+  findInstance(principal: Principal, instanceId: string): Promise<Outcome<InstanceView>>;
+  createInstance(
+    principal: Principal,
+    wish: { readonly name: string; readonly region: string; readonly teamId?: string },
+  ): Promise<Outcome<InstanceView>>;
+  /** From the moment it resolves the old tokens are refused. */
+  rotateTokens(principal: Principal, instanceId: string): Promise<Outcome<InstanceView>>;
+  /** Needs rights on both sides; to a personal account is invalid. */
+  moveToTeam(principal: Principal, move: { readonly instanceId: string; readonly teamId: string }): Promise<Outcome<null>>;
+  setBudget(principal: Principal, budget: { readonly instanceId: string; readonly dollars: number }): Promise<Outcome<null>>;
+  setBudgetAlert(
+    principal: Principal,
+    alert: { readonly instanceId: string; readonly url: string | null },
+  ): Promise<Outcome<null>>;
+  setPlan(principal: Principal, choice: { readonly instanceId: string; readonly plan: string }): Promise<Outcome<null>>;
+  /** The months that the time from `periodMs` ago until now touches. */
+  stats(principal: Principal, query: { readonly instanceId: string; readonly periodMs: number }): Promise<Outcome<InstanceStats>>;
+  plans(): readonly Plan[];
+
+  auditLog(
+    principal: Principal,
+    query: { readonly after: string | null; readonly limit: number },
+  ): Promise<readonly AuditEntry[]>;
+  /** Accounts that the user may see, with the role in each: the own one first. */
+  accountsOf(principal: Principal): Promise<readonly { readonly accountId: string; readonly role: Role }[]>;
+}
+
+/** What each role may do in an account. */
+export type Right = 'see' | 'use' | 'change' | 'pay' | 'manage-members' | 'give-away';
+
+export const RIGHTS: Readonly<Record<Role, readonly Right[]>> = Object.freeze({
+  owner: ['see', 'use', 'change', 'pay', 'manage-members', 'give-away'],
+  admin: ['see', 'use', 'change', 'pay', 'manage-members', 'give-away'],
+  dev: ['see', 'use', 'change'],
+  finance: ['see', 'pay'],
+});

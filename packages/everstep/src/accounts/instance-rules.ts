@@ -1,0 +1,239 @@
+/** Queue instances: who sees, makes, moves and pays them. */
+import { LIMITS } from '../config/limits.js';
+import { REGIONS } from '../config/regions.js';
+import type { InstanceChange, QueueInstance, Role } from '../ports/account-store.js';
+import { type AccountRules, type Change, done, type NotDone, notFound, refuse } from './account-rules.js';
+import { type AccountService, type InstanceView, type Outcome, type Principal, RIGHTS, type Right } from './account-service.js';
+import type { Access, Authority } from './authority.js';
+import { monthsBetween, roundedDollars } from './billed-months.js';
+import { costOf } from './budget.js';
+import { endOfMonth, monthOf } from './months.js';
+import type { Plans } from './plans.js';
+
+const PERSONAL_ID = /^usr_/;
+const INSTANCE = 'queue instance';
+
+export interface InstanceRulesOptions {
+  readonly rules: AccountRules;
+  readonly authority: Pick<Authority, 'issueToken' | 'revoke' | 'tokenOf'>;
+  readonly plans: Plans;
+  readonly isOperator: (userId: string) => Promise<boolean>;
+  /** Told after something of an instance has changed, so that nobody goes on with what it was. */
+  readonly instanceChanged: (instanceId: string) => void;
+  readonly accountsOf: AccountService['accountsOf'];
+}
+
+type InstancePart = Pick<
+  AccountService,
+  | 'listInstances'
+  | 'findInstance'
+  | 'createInstance'
+  | 'rotateTokens'
+  | 'moveToTeam'
+  | 'setBudget'
+  | 'setBudgetAlert'
+  | 'setPlan'
+  | 'stats'
+  | 'plans'
+>;
+
+/** An instance that somebody owns, and the role of who asks in that account. */
+type Seen = { readonly kind: 'seen'; readonly instance: QueueInstance; readonly owner: string; readonly role: Role } | NotDone;
+
+export function createInstanceRules(options: InstanceRulesOptions): InstancePart {
+  const { rules, authority, plans, accountsOf } = options;
+  const { accounts, now } = rules;
+
+  async function find(principal: Principal, instanceId: string, right: Right): Promise<Seen> {
+    const instance = await accounts.findInstance({ instanceId });
+    const owner = instance?.accountId;
+    if (!instance || owner === undefined) return notFound(INSTANCE);
+    const allowed = await rules.allowed(principal, owner, right, INSTANCE);
+    return allowed.kind === 'allowed' ? { kind: 'seen', instance, owner, role: allowed.role } : allowed;
+  }
+
+  /** The newest good token of each kind, made again from its record: a JWT of the same claims is the same text. */
+  async function tokensOf(instanceId: string): Promise<{ readonly token?: string; readonly readOnlyToken?: string }> {
+    const good = (await accounts.listTokens({ instanceId })).filter(({ revokedAt }) => revokedAt === null);
+    const newest = async (access: Access): Promise<string | undefined> => {
+      const record = good.findLast((token) => token.access === access);
+      return record && authority.tokenOf(record);
+    };
+    const [token, readOnlyToken] = [await newest('read-write'), await newest('read-only')];
+    return { ...(token === undefined ? {} : { token }), ...(readOnlyToken === undefined ? {} : { readOnlyToken }) };
+  }
+
+  async function view(instance: QueueInstance, role: Role): Promise<InstanceView> {
+    const tokens = RIGHTS[role].includes('use') ? await tokensOf(instance.instanceId) : {};
+    return { instance, role, plan: plans.planOf(instance), ...tokens };
+  }
+
+  async function issueTokens(instanceId: string): Promise<void> {
+    await authority.issueToken({ instanceId, access: 'read-write' });
+    await authority.issueToken({ instanceId, access: 'read-only' });
+  }
+
+  /** Changes the instance for somebody who was allowed to. */
+  async function change(
+    principal: Principal,
+    instanceId: string,
+    made: InstanceChange,
+    told: Omit<Change, 'subject'>,
+  ): Promise<Outcome<null>> {
+    const audit = rules.audit(principal, { ...told, subject: instanceId });
+    const changed = await accounts.changeInstance({ instanceId, change: made, audit });
+    options.instanceChanged(instanceId);
+    return changed ? done(null) : notFound(INSTANCE);
+  }
+
+  return {
+    plans: () => plans.all,
+
+    async listInstances(principal) {
+      const roles = new Map((await accountsOf(principal)).map(({ accountId, role }) => [accountId, role]));
+      const views: InstanceView[] = [];
+      for (const instance of await accounts.listInstances()) {
+        const role = instance.accountId === undefined ? undefined : roles.get(instance.accountId);
+        if (role && RIGHTS[role].includes('see')) views.push(await view(instance, role));
+      }
+      return views;
+    },
+
+    async findInstance(principal, instanceId) {
+      const seen = await find(principal, instanceId, 'see');
+      return seen.kind === 'seen' ? done(await view(seen.instance, seen.role)) : seen;
+    },
+
+    createInstance: (principal, { name, region, teamId }) =>
+      rules.inTurn(async () => {
+        if (!REGIONS.some((each) => each === region)) return refuse('invalid', `region must be one of ${REGIONS.join(', ')}`);
+        const accountId = teamId ?? principal.user.userId;
+        const allowed = await rules.allowed(principal, accountId, 'change', 'team');
+        if (allowed.kind !== 'allowed') return allowed;
+        const owned = (await accounts.listInstances()).filter((instance) => instance.accountId === accountId);
+        if (owned.length >= LIMITS.maxInstances)
+          return refuse('conflict', `an account owns at most ${LIMITS.maxInstances} queue instances`);
+        const instance: QueueInstance = {
+          instanceId: rules.newId('qi'),
+          region,
+          name,
+          createdAt: now(),
+          currentSigningKey: rules.newSecret('sig'),
+          nextSigningKey: rules.newSecret('sig'),
+          accountId,
+        };
+        const { instanceId } = instance;
+        const told = { action: 'queue.create', subject: instanceId, details: { name, region }, accountIds: [accountId] };
+        await accounts.createInstance(instance, rules.audit(principal, told));
+        await issueTokens(instanceId);
+        return done(await view(instance, allowed.role));
+      }),
+
+    rotateTokens: (principal, instanceId) =>
+      rules.inTurn(async () => {
+        const seen = await find(principal, instanceId, 'change');
+        if (seen.kind !== 'seen') return seen;
+        const old = (await accounts.listTokens({ instanceId })).filter(({ revokedAt }) => revokedAt === null);
+        // Told before it is done: a crash in the middle leaves no change that nobody can read about.
+        const told = { action: 'queue.rotate-token', subject: instanceId, accountIds: [seen.owner] };
+        await accounts.addAudit(rules.audit(principal, told));
+        await issueTokens(instanceId);
+        for (const { tokenId } of old) await authority.revoke(tokenId);
+        return done(await view(seen.instance, seen.role));
+      }),
+
+    moveToTeam: (principal, { instanceId, teamId }) =>
+      rules.inTurn(async () => {
+        const seen = await find(principal, instanceId, 'give-away');
+        if (seen.kind !== 'seen') return seen;
+        // By the form of the id, so that it says nothing of whether the account exists.
+        if (PERSONAL_ID.test(teamId) || teamId === principal.user.userId)
+          return refuse(
+            'invalid',
+            'the body.target_team_id is that of a personal account, and moving to a personal account is not supported',
+          );
+        if (!(await accounts.findTeam({ teamId }))) return notFound('team');
+        const allowed = await rules.allowed(principal, teamId, 'change', 'team');
+        if (allowed.kind !== 'allowed') return allowed;
+        if (seen.owner === teamId) return done(null);
+        const owned = (await accounts.listInstances()).filter((instance) => instance.accountId === teamId);
+        if (owned.length >= LIMITS.maxInstances)
+          return refuse('conflict', `an account owns at most ${LIMITS.maxInstances} queue instances`);
+        const details = { from: seen.owner, to: teamId };
+        const told = { action: 'queue.move-to-team', details, accountIds: [seen.owner, teamId] };
+        return change(principal, instanceId, { accountId: teamId }, told);
+      }),
+
+    setBudget: (principal, { instanceId, dollars }) =>
+      rules.inTurn(async () => {
+        const seen = await find(principal, instanceId, 'pay');
+        if (seen.kind !== 'seen') return seen;
+        const { minBudgetDollars, maxBudgetDollars } = LIMITS;
+        const isBudget =
+          Number.isInteger(dollars) && (dollars === 0 || (dollars >= minBudgetDollars && dollars <= maxBudgetDollars));
+        if (!isBudget)
+          return refuse(
+            'invalid',
+            `the body.budget must be 0 (no limit) or a whole number from ${minBudgetDollars} to ${maxBudgetDollars} dollars, not ${dollars}`,
+          );
+        const details = { from: seen.instance.budgetDollars ?? 0, to: dollars };
+        const told = { action: 'queue.update-budget', details, accountIds: [seen.owner] };
+        // Not the zero that has a sign.
+        return change(principal, instanceId, { budgetDollars: dollars === 0 ? 0 : dollars }, told);
+      }),
+
+    setBudgetAlert: (principal, { instanceId, url }) =>
+      rules.inTurn(async () => {
+        const seen = await find(principal, instanceId, 'pay');
+        if (seen.kind !== 'seen') return seen;
+        if (url !== null && !URL.canParse(url)) return refuse('invalid', 'the body.url must be an absolute http or https URL');
+        // Paths and queries of such URLs often hold secrets.
+        const details = { host: url === null ? null : new URL(url).host };
+        const told = { action: 'queue.set-budget-alert', details, accountIds: [seen.owner] };
+        return change(principal, instanceId, { budgetAlertUrl: url }, told);
+      }),
+
+    setPlan: (principal, { instanceId, plan }) =>
+      rules.inTurn(async () => {
+        const isOperator = await options.isOperator(principal.user.userId);
+        const seen = await find(principal, instanceId, 'see');
+        if (seen.kind !== 'seen' && !isOperator) return seen;
+        if (!isOperator) return refuse('forbidden', 'only the operator of this installation sets plans');
+        const instance = await accounts.findInstance({ instanceId });
+        if (!instance) return notFound(INSTANCE);
+        const names = plans.all.map(({ name }) => name);
+        if (!names.includes(plan)) return refuse('invalid', `the body.plan_name must be one of ${names.join(', ')}`);
+        const details = { from: plans.planOf(instance).name, to: plan };
+        const accountIds = [...new Set([instance.accountId ?? principal.user.userId, principal.user.userId])];
+        return change(principal, instanceId, { plan }, { action: 'queue.set-plan', details, accountIds });
+      }),
+
+    async stats(principal, { instanceId, periodMs }) {
+      const seen = await find(principal, instanceId, 'see');
+      if (seen.kind !== 'seen') return seen;
+      const { instance, owner } = seen;
+      const { pricePer100kMessages } = plans.planOf(instance);
+      const at = now();
+      const months = monthsBetween(at - periodMs, at);
+      const usage = await accounts.usage({ instanceId, fromMonth: months.at(-1) ?? monthOf(at) });
+      const messagesOf = (month: string): number =>
+        usage
+          .filter((record) => record.month === month && record.accountId === owner)
+          .reduce((sum, { messages }) => sum + messages, 0);
+      const points = months.map((month) => {
+        const messages = messagesOf(month);
+        return { month, messages, dollars: roundedDollars(costOf(messages, pricePer100kMessages)) };
+      });
+      const budgetDollars = instance.budgetDollars ?? 0;
+      const spent = costOf(messagesOf(monthOf(at)), pricePer100kMessages);
+      const isSpent = budgetDollars > 0 && spent >= budgetDollars;
+      const until = new Date(endOfMonth(at)).toISOString();
+      const refused = isSpent
+        ? [
+            `new runs, messages and schedules, because the budget of ${budgetDollars} dollars is spent, until ${until} or until it is raised`,
+          ]
+        : [];
+      return done({ months: points, budgetDollars, spentDollars: roundedDollars(spent), refused });
+    },
+  };
+}

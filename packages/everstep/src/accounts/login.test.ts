@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { beforeEach, test } from 'node:test';
+import { LIMITS } from '../config/limits.js';
+import type { Store } from '../ports/store.js';
+import { openSqliteStore } from '../stores/sqlite/index.js';
+import { AccountRules } from './account-rules.js';
+import type { AccountService } from './account-service.js';
+import { hashOfApiKey } from './api-key-hash.js';
+import { FailedLogins } from './failed-logins.js';
+import { createLogin } from './login.js';
+
+const EMAIL = 'ann@w.test';
+const KEY = 'ek_good';
+const HERE = '192.0.2.1';
+const THERE = '192.0.2.2';
+const WINDOW_MS = LIMITS.failedLoginWindowMs;
+
+let store: Store;
+let logIn: AccountService['logIn'];
+let at = 0;
+
+beforeEach(async () => {
+  at = 1_700_000_000_000;
+  store = await openSqliteStore({ file: ':memory:' });
+  let seed = 0;
+  const random = { bytes: (count: number) => new Uint8Array(count).fill(seed++) };
+  logIn = createLogin(new AccountRules({ accounts: store.accounts, now: () => at, random }));
+  const key = { apiKeyId: 'key_1', userId: 'usr_ann', name: 'first', keyHash: hashOfApiKey(KEY), createdAt: at };
+  await store.accounts.createUser({ user: { userId: 'usr_ann', email: EMAIL, createdAt: at }, apiKey: key });
+});
+
+const attempt = async (apiKey: string, { email = EMAIL, address = HERE } = {}) => (await logIn({ email, apiKey, address })).kind;
+
+test('a user logs in with each good key, in whatever case the e-mail is written', async () => {
+  const key = { apiKeyId: 'key_2', userId: 'usr_ann', name: 'second', keyHash: hashOfApiKey('ek_second'), createdAt: at };
+  await store.accounts.createApiKey({ apiKey: key });
+  const login = await logIn({ email: 'Ann@W.Test', apiKey: KEY, address: HERE });
+  assert.ok(login.kind === 'in');
+  assert.deepEqual([login.principal.user.userId, login.principal.address], ['usr_ann', HERE]);
+  assert.equal(await attempt('ek_second'), 'in');
+  await store.accounts.revokeApiKey({ apiKeyId: 'key_2', userId: 'usr_ann', at });
+  assert.equal(await attempt('ek_second'), 'refused');
+});
+
+test('a wrong key, the hash of the key, no key, and an e-mail that nobody has are refused alike', async () => {
+  for (const key of ['ek_wrong', '', KEY.slice(0, -1), `${KEY} `, hashOfApiKey(KEY)])
+    assert.equal(await attempt(key), 'refused', key);
+  for (const email of ['bob@w.test', '', `${'a'.repeat(300)}@w.test`])
+    assert.equal(await attempt(KEY, { email }), 'refused', email);
+});
+
+test('failures of an account from an address are bounded in a sliding window, and the good key waits too', async () => {
+  for (let i = 0; i < LIMITS.maxFailedLogins; i++) {
+    assert.equal(await attempt('ek_wrong'), 'refused');
+    at += 100;
+  }
+  const login = await logIn({ email: EMAIL, apiKey: KEY, address: HERE });
+  assert.deepEqual(login, { kind: 'wait', retryAfterMs: WINDOW_MS - LIMITS.maxFailedLogins * 100 });
+  assert.equal(await attempt(KEY, { address: THERE }), 'in', 'from elsewhere the user is not locked out');
+  assert.equal(await attempt('ek_wrong', { email: 'bob@w.test' }), 'refused', 'of another account');
+  at += login.kind === 'wait' ? login.retryAfterMs : 0;
+  assert.equal(await attempt('ek_wrong'), 'refused', 'one attempt is free again');
+  assert.equal(await attempt(KEY), 'wait');
+  at += WINDOW_MS;
+  assert.equal(await attempt(KEY), 'in');
+});
+
+test('attempts that are sent at once are counted one by one', async () => {
+  const kinds = await Promise.all(Array.from({ length: 30 }, () => attempt('ek_wrong')));
+  assert.equal(kinds.filter((kind) => kind === 'refused').length, LIMITS.maxFailedLogins);
+});
+
+test('failures of an account from everywhere are bounded, and so are those of an address', async () => {
+  for (let i = 0; i < LIMITS.maxFailedLoginsInAll; i++) {
+    assert.equal(await attempt('ek_wrong', { address: `198.51.100.${i}` }), 'refused');
+    assert.equal(await attempt('ek_wrong', { email: `user${i}@w.test` }), 'refused');
+  }
+  assert.equal(await attempt(KEY, { address: THERE }), 'wait', 'the account');
+  assert.equal(await attempt(KEY, { email: 'new@w.test' }), 'wait', 'the address');
+});
+
+test('successes are not counted', async () => {
+  for (let i = 0; i < 3 * LIMITS.maxFailedLogins; i++) assert.equal(await attempt(KEY), 'in');
+});
+
+test('a failed login stands in the audit log of the account, without what was sent', async () => {
+  await attempt('ek_secret-typo', { address: THERE });
+  await attempt(KEY, { email: 'ek_the-key-in-the-wrong-field' });
+  const entries = await store.accounts.listAudit({ accountIds: ['usr_ann'], after: null, limit: 10 });
+  assert.deepEqual(
+    entries.map(({ actor, action, subject, address }) => ({ actor, action, subject, address })),
+    [{ actor: EMAIL, action: 'login.fail', subject: 'usr_ann', address: THERE }],
+  );
+  assert.ok(!JSON.stringify(entries).includes('secret-typo'));
+});
+
+test('the memory of failures is bounded, and who failed longest ago is forgotten first', () => {
+  const failed = new FailedLogins({ ofBoth: 1, inAll: 1, windowMs: 1_000, remembered: 6 });
+  const attempts = ['a', 'b', 'c'].map((name) => ({ email: name, address: name }));
+  for (const each of attempts) failed.record(each, 0);
+  assert.equal(failed.size, 6);
+  assert.deepEqual(
+    attempts.map((each) => failed.waitMs(each, 400)),
+    [0, 600, 600],
+  );
+});

@@ -1,0 +1,55 @@
+/** What is the user's own: API keys, the accounts it sees, and their audit log. */
+import { LIMITS } from '../config/limits.js';
+import type { ApiKeyRecord } from '../ports/account-store.js';
+import { type AccountRules, done, notFound, refuse } from './account-rules.js';
+import type { AccountService } from './account-service.js';
+import { hashOfApiKey } from './api-key-hash.js';
+
+type OwnPart = Pick<AccountService, 'listApiKeys' | 'createApiKey' | 'revokeApiKey' | 'accountsOf' | 'auditLog'>;
+
+export function createOwnRules(rules: AccountRules): OwnPart {
+  const { accounts, now } = rules;
+
+  const goodKeys = async (userId: string): Promise<readonly ApiKeyRecord[]> =>
+    (await accounts.listApiKeys({ userId })).filter(({ revokedAt }) => revokedAt === undefined);
+
+  const accountsOf: AccountService['accountsOf'] = async ({ user }) => {
+    const teams = await accounts.listTeams({ userId: user.userId });
+    return [{ accountId: user.userId, role: 'owner' }, ...teams.map(({ teamId, role }) => ({ accountId: teamId, role }))];
+  };
+
+  return {
+    accountsOf,
+    listApiKeys: ({ user }) => accounts.listApiKeys({ userId: user.userId }),
+    createApiKey: (principal, name) =>
+      rules.inTurn(async () => {
+        const { userId } = principal.user;
+        if ((await goodKeys(userId)).length >= LIMITS.maxApiKeys)
+          return refuse('conflict', `a user has at most ${LIMITS.maxApiKeys} good API keys; revoke one first`);
+        const apiKey = rules.newSecret('ek');
+        const apiKeyId = rules.newId('key');
+        const record: ApiKeyRecord = { apiKeyId, userId, name, keyHash: hashOfApiKey(apiKey), createdAt: now() };
+        const change = { action: 'api-key.create', subject: apiKeyId, details: { name }, accountIds: [userId] };
+        await accounts.createApiKey({ apiKey: record, audit: rules.audit(principal, change) });
+        return done({ apiKey, record });
+      }),
+    revokeApiKey: (principal, apiKeyId) =>
+      rules.inTurn(async () => {
+        const { userId } = principal.user;
+        const good = await goodKeys(userId);
+        if (!good.some((key) => key.apiKeyId === apiKeyId)) return notFound('good API key');
+        if (good.length === 1)
+          return refuse(
+            'conflict',
+            'this is the last good API key of the user, who could not log in any more; create another first',
+          );
+        const audit = rules.audit(principal, { action: 'api-key.revoke', subject: apiKeyId, accountIds: [userId] });
+        const revoked = await accounts.revokeApiKey({ apiKeyId, userId, at: now(), audit });
+        return revoked ? done(null) : notFound('good API key');
+      }),
+    async auditLog(principal, { after, limit }) {
+      const accountIds = (await accountsOf(principal)).map(({ accountId }) => accountId);
+      return accounts.listAudit({ accountIds, after, limit });
+    },
+  };
+}

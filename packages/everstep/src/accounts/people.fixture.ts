@@ -1,0 +1,57 @@
+/**
+ * People for tests: the operator, a team with a member of each role, and a
+ * stranger with a team of its own. Each logs in with `<name>@w.test`.
+ */
+import assert from 'node:assert/strict';
+import type { AccountStore, UserRecord } from '../ports/account-store.js';
+import type { AccountService, Outcome, Principal } from './account-service.js';
+import { hashOfApiKey } from './api-key-hash.js';
+
+export const PEOPLE = ['operator', 'owner', 'admin', 'dev', 'finance', 'stranger'] as const;
+export type Person = (typeof PEOPLE)[number];
+
+export interface People {
+  readonly principals: Readonly<Record<Person, Principal>>;
+  /** Of `owner`, with a member of each role. */
+  readonly teamId: string;
+  /** Of `stranger`, who is alone in it. */
+  readonly otherTeamId: string;
+}
+
+export const emailOf = (person: Person): string => `${person}@w.test`;
+export const apiKeyOf = (person: Person): string => `ek_${person}`;
+export const userIdOf = (person: Person): string => `usr_${person}`;
+export const basicOf = (person: Person): string =>
+  `Basic ${Buffer.from(`${emailOf(person)}:${apiKeyOf(person)}`).toString('base64')}`;
+
+export function doneValue<Value>(outcome: Outcome<Value>): Value {
+  assert.ok(outcome.kind === 'done', JSON.stringify(outcome));
+  return outcome.value;
+}
+
+async function createPerson(accounts: AccountStore, person: Person): Promise<Principal> {
+  const user: UserRecord = { userId: userIdOf(person), email: emailOf(person), createdAt: 1 };
+  const keyHash = hashOfApiKey(apiKeyOf(person));
+  const apiKey = { apiKeyId: `key_${person}`, userId: user.userId, name: 'first', keyHash, createdAt: 1 };
+  await accounts.createUser({ user, apiKey });
+  return { user, address: '192.0.2.1' };
+}
+
+/** The first one is the operator: the store must have no user yet. */
+export async function createPeople(accounts: AccountStore, service: AccountService): Promise<People> {
+  const create = (person: Person): Promise<Principal> => createPerson(accounts, person);
+  const principals = {
+    operator: await create('operator'),
+    owner: await create('owner'),
+    admin: await create('admin'),
+    dev: await create('dev'),
+    finance: await create('finance'),
+    stranger: await create('stranger'),
+  };
+  const { owner, stranger } = principals;
+  const { teamId } = doneValue(await service.createTeam(owner, 'crew'));
+  for (const role of ['admin', 'dev', 'finance'] as const)
+    doneValue(await service.putMember(owner, { teamId, email: emailOf(role), role }));
+  const { teamId: otherTeamId } = doneValue(await service.createTeam(stranger, 'others'));
+  return { principals, teamId, otherTeamId };
+}

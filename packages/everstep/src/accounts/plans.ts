@@ -1,0 +1,135 @@
+/**
+ * Plans: named sets of limits, from a file of the operator. Without a file
+ * there is one, `default`, which limits nothing but what protects the machine:
+ * the limits of the service, which hold for every plan.
+ */
+import { LIMITS } from '../config/limits.js';
+import type { QueueInstance } from '../ports/account-store.js';
+import type { Plan } from './account-service.js';
+
+export const DEFAULT_PLAN_NAME = 'default';
+/** Dollars for 100,000 messages. */
+const DEFAULT_PRICE = 1;
+const MAX_PRICE = 1_000_000;
+const MAX_PLANS = 100;
+const NAME = /^[a-z0-9][a-z0-9-]{0,63}$/;
+const MINUTE_MS = 60_000;
+
+type LimitName = Exclude<keyof Plan, 'name' | 'pricePer100kMessages'>;
+
+/** The least and the most that a plan may say. */
+const RANGES: Readonly<Record<LimitName, readonly [least: number, most: number]>> = {
+  maxMessageBytes: [1, LIMITS.maxBodyBytes],
+  logRetentionMs: [MINUTE_MS, LIMITS.maxRetentionAgeMs],
+  deadLetterRetentionMs: [MINUTE_MS, LIMITS.maxRetentionAgeMs],
+  maxParallelism: [1, LIMITS.maxDeliveriesInFlight],
+  maxSchedules: [0, LIMITS.maxSchedules],
+  maxRequestsPerDay: [0, 1_000_000_000],
+  apiCallsPerSecond: [1, 1_000_000],
+};
+
+const UNLIMITED: Plan = Object.freeze({
+  name: DEFAULT_PLAN_NAME,
+  maxMessageBytes: null,
+  logRetentionMs: null,
+  deadLetterRetentionMs: null,
+  maxParallelism: null,
+  maxSchedules: null,
+  maxRequestsPerDay: null,
+  apiCallsPerSecond: null,
+  pricePer100kMessages: DEFAULT_PRICE,
+});
+
+export interface Plans {
+  /** `default` first, the others as the file has them. */
+  readonly all: readonly Plan[];
+  /** Null when there is no such plan. */
+  find(name: string): Plan | null;
+  /** That of the instance; the default plan when it has none, or one that is not in the file any more. */
+  planOf(instance: Pick<QueueInstance, 'plan'>): Plan;
+}
+
+export type LoadedPlans =
+  | { readonly ok: true; readonly plans: Plans }
+  /** Sentences for the operator. */
+  | { readonly ok: false; readonly problems: readonly string[] };
+
+function plansOf(list: readonly Plan[]): Plans {
+  const byName = new Map(list.map((plan) => [plan.name, plan]));
+  const fallback = byName.get(DEFAULT_PLAN_NAME) ?? UNLIMITED;
+  const all = Object.freeze([fallback, ...list.filter(({ name }) => name !== DEFAULT_PLAN_NAME)]);
+  return {
+    all,
+    find: (name) => (name === DEFAULT_PLAN_NAME ? fallback : (byName.get(name) ?? null)),
+    planOf: ({ plan }) => (plan === undefined ? fallback : (byName.get(plan) ?? fallback)),
+  };
+}
+
+/** Of an installation without a file. */
+export const BUILT_IN_PLANS: Plans = Object.freeze(plansOf([]));
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function readLimit(entry: Readonly<Record<string, unknown>>, limit: LimitName, problem: (text: string) => void): number | null {
+  const value = entry[limit] ?? null;
+  if (value === null) return null;
+  const [least, most] = RANGES[limit];
+  if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value;
+  problem(`${limit} must be a whole number from ${least} to ${most}, or null for no limit`);
+  return null;
+}
+
+function readPrice(entry: Readonly<Record<string, unknown>>, problem: (text: string) => void): number {
+  const value = entry.pricePer100kMessages ?? DEFAULT_PRICE;
+  if (typeof value === 'number' && value >= 0 && value <= MAX_PRICE) return value;
+  problem(`pricePer100kMessages must be a number of dollars from 0 to ${MAX_PRICE}`);
+  return DEFAULT_PRICE;
+}
+
+function readPlan(entry: unknown, problem: (text: string) => void): Plan | null {
+  if (!isObject(entry)) {
+    problem('it must be an object');
+    return null;
+  }
+  const { name } = entry;
+  if (typeof name !== 'string' || !NAME.test(name)) {
+    problem('name must be 1 to 64 lower-case letters, digits and hyphens, and not begin with a hyphen');
+    return null;
+  }
+  for (const key of Object.keys(entry)) if (!(key in UNLIMITED)) problem(`${key} is nothing that a plan has`);
+  const limit = (which: LimitName): number | null => readLimit(entry, which, problem);
+  return Object.freeze({
+    name,
+    maxMessageBytes: limit('maxMessageBytes'),
+    logRetentionMs: limit('logRetentionMs'),
+    deadLetterRetentionMs: limit('deadLetterRetentionMs'),
+    maxParallelism: limit('maxParallelism'),
+    maxSchedules: limit('maxSchedules'),
+    maxRequestsPerDay: limit('maxRequestsPerDay'),
+    apiCallsPerSecond: limit('apiCallsPerSecond'),
+    pricePer100kMessages: readPrice(entry, problem),
+  });
+}
+
+/** Reads the text of a plans file, `{"plans": [{"name": ..., ...}]}`: whole or not at all. Never throws. */
+export function loadPlans(text: string): LoadedPlans {
+  let file: unknown;
+  try {
+    file = JSON.parse(text);
+  } catch (error) {
+    return { ok: false, problems: [`it is no JSON: ${error instanceof Error ? error.message : String(error)}`] };
+  }
+  if (!isObject(file) || !Array.isArray(file.plans) || Object.keys(file).length !== 1) {
+    return { ok: false, problems: ['it must be an object with the list "plans" and nothing else'] };
+  }
+  if (file.plans.length > MAX_PLANS) return { ok: false, problems: [`it must not have more than ${MAX_PLANS} plans`] };
+  const problems: string[] = [];
+  const plans: Plan[] = [];
+  for (const [index, entry] of file.plans.entries()) {
+    const plan = readPlan(entry, (problem) => problems.push(`plan ${index + 1}: ${problem}`));
+    if (plan && plans.some(({ name }) => name === plan.name)) problems.push(`plan ${index + 1}: ${plan.name} is there twice`);
+    if (plan) plans.push(plan);
+  }
+  return problems.length > 0 ? { ok: false, problems } : { ok: true, plans: plansOf(plans) };
+}

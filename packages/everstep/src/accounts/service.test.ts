@@ -1,0 +1,344 @@
+import assert from 'node:assert/strict';
+import { beforeEach, test } from 'node:test';
+import { createSystemRandom } from '../clock/system-random.js';
+import { LIMITS } from '../config/limits.js';
+import type { Role } from '../ports/account-store.js';
+import type { Store } from '../ports/store.js';
+import { openSqliteStore } from '../stores/sqlite/index.js';
+import { type AccountService, type Outcome, RIGHTS, type Right } from './account-service.js';
+import { type Authority, createAuthority } from './authority.js';
+import { createPeople, doneValue, emailOf, PEOPLE, type People, type Person, userIdOf } from './people.fixture.js';
+import { loadPlans } from './plans.js';
+import { createAccountService } from './service.js';
+
+const EUROPE = 'eu-central-1';
+const NOVEMBER = Date.UTC(2026, 10, 21);
+const ROLES: readonly Role[] = ['owner', 'admin', 'dev', 'finance'];
+
+let store: Store;
+let authority: Authority;
+let service: AccountService;
+let people: People;
+let instanceId: string;
+let at: number;
+let changed: string[];
+
+const as = (person: Person) => people.principals[person];
+
+beforeEach(async () => {
+  at = NOVEMBER;
+  changed = [];
+  store = await openSqliteStore({ file: ':memory:' });
+  const now = () => at;
+  authority = await createAuthority({ store, now });
+  const loaded = loadPlans(JSON.stringify({ plans: [{ name: 'big', pricePer100kMessages: 2 }] }));
+  assert.ok(loaded.ok, JSON.stringify(loaded));
+  service = createAccountService({
+    accounts: store.accounts,
+    authority,
+    now,
+    random: createSystemRandom(),
+    plans: loaded.plans,
+    instanceChanged: (id) => changed.push(id),
+  });
+  people = await createPeople(store.accounts, service);
+  ({ instanceId } = doneValue(
+    await service.createInstance(as('owner'), { name: 'main', region: EUROPE, teamId: people.teamId }),
+  ).instance);
+});
+
+const count = (messages: number, id = instanceId) =>
+  store.commit([{ guards: [], writes: [{ kind: 'count-messages', instanceId: id, messages, at }] }]);
+
+/** What an operation on the instance asks for. */
+const ON_INSTANCE: readonly (readonly [what: string, right: Right, ask: (person: Person) => Promise<Outcome<unknown>>])[] = [
+  ['get', 'see', (person) => service.findInstance(as(person), instanceId)],
+  ['stats', 'see', (person) => service.stats(as(person), { instanceId, periodMs: LIMITS.maxStatsPeriodMs })],
+  ['rotate tokens', 'change', (person) => service.rotateTokens(as(person), instanceId)],
+  ['budget', 'pay', (person) => service.setBudget(as(person), { instanceId, dollars: 20 })],
+  ['alert', 'pay', (person) => service.setBudgetAlert(as(person), { instanceId, url: 'https://hooks.w.test/a' })],
+  ['move', 'give-away', (person) => service.moveToTeam(as(person), { instanceId, teamId: people.teamId })],
+];
+const ON_TEAM: typeof ON_INSTANCE = [
+  ['members', 'see', (person) => service.listMembers(as(person), people.teamId)],
+  [
+    'put',
+    'manage-members',
+    (person) => service.putMember(as(person), { teamId: people.teamId, email: 'new@w.test', role: 'dev' }),
+  ],
+  ['remove', 'manage-members', (person) => service.removeMember(as(person), { teamId: people.teamId, email: 'nobody@w.test' })],
+  ['create', 'change', (person) => service.createInstance(as(person), { name: 'n', region: EUROPE, teamId: people.teamId })],
+  ['delete', 'give-away', (person) => service.deleteTeam(as(person), people.teamId)],
+];
+
+test('each role may do what the table of rights says, and for others there is nothing', async (t) => {
+  for (const [what, right, ask] of [...ON_INSTANCE, ...ON_TEAM]) {
+    await t.test(what, async () => {
+      for (const role of ROLES) {
+        const { kind } = await ask(role);
+        if (RIGHTS[role].includes(right)) assert.ok(kind !== 'forbidden', `${role}: ${kind}`);
+        else assert.equal(kind, 'forbidden', role);
+      }
+      for (const person of ['stranger', 'operator'] as const) {
+        const foreign = await ask(person);
+        assert.equal(foreign.kind, 'not-found', person);
+        assert.ok('message' in foreign && !foreign.message.includes(people.teamId));
+      }
+    });
+  }
+});
+
+test('an id of somebody else is answered in the words of an id that does not exist', async () => {
+  const foreign = [
+    await service.findInstance(as('stranger'), instanceId),
+    await service.listMembers(as('stranger'), people.teamId),
+    await service.revokeApiKey(as('stranger'), 'key_owner'),
+  ];
+  const unknown = [
+    await service.findInstance(as('stranger'), 'qi_none'),
+    await service.listMembers(as('stranger'), 'team_none'),
+    await service.revokeApiKey(as('stranger'), 'key_none'),
+  ];
+  assert.deepEqual(foreign, unknown);
+  assert.ok(foreign.every(({ kind }) => kind === 'not-found'));
+});
+
+test('members see the instances of the team, tokens only those who may use them, and others see none', async () => {
+  const seen = async (person: Person) => (await service.listInstances(as(person))).map(({ instance }) => instance.instanceId);
+  for (const person of PEOPLE) {
+    const isMember = person !== 'stranger' && person !== 'operator';
+    assert.deepEqual(await seen(person), isMember ? [instanceId] : [], person);
+  }
+  const own = doneValue(await service.findInstance(as('dev'), instanceId));
+  assert.equal((await authority.verify(own.token ?? '', EUROPE)).ok, true);
+  assert.equal((await authority.verify(own.readOnlyToken ?? '', EUROPE)).ok, true);
+  const finance = doneValue(await service.findInstance(as('finance'), instanceId));
+  assert.deepEqual([finance.token, finance.readOnlyToken, finance.role], [undefined, undefined, 'finance']);
+});
+
+test('an instance belongs to the personal account unless a team is named, which must be one of the user', async () => {
+  const { instance } = doneValue(await service.createInstance(as('dev'), { name: 'mine', region: 'us-east-1' }));
+  assert.deepEqual([instance.accountId, instance.region], [userIdOf('dev'), 'us-east-1']);
+  assert.equal((await service.findInstance(as('owner'), instance.instanceId)).kind, 'not-found');
+  assert.equal((await service.createInstance(as('dev'), { name: 'x', region: 'mars-1' })).kind, 'invalid');
+  for (const teamId of [people.otherTeamId, 'team_none', userIdOf('owner')])
+    assert.equal((await service.createInstance(as('dev'), { name: 'x', region: EUROPE, teamId })).kind, 'not-found', teamId);
+});
+
+test('rotated tokens are refused at once, and the new ones are told and good', async () => {
+  const before = doneValue(await service.findInstance(as('owner'), instanceId));
+  const old = [before.token ?? '', before.readOnlyToken ?? ''];
+  for (const token of old) assert.equal((await authority.verify(token, EUROPE)).ok, true);
+  const after = doneValue(await service.rotateTokens(as('dev'), instanceId));
+  for (const token of old) assert.equal((await authority.verify(token, EUROPE)).ok, false);
+  for (const token of [after.token ?? '', after.readOnlyToken ?? ''])
+    assert.equal((await authority.verify(token, EUROPE)).ok, true);
+  assert.deepEqual(doneValue(await service.findInstance(as('dev'), instanceId)), after, 'the same text again');
+});
+
+test('an instance moves to a team: its members see it with the same tokens, former owners do not', async () => {
+  const { instance, token } = doneValue(await service.createInstance(as('stranger'), { name: 'mine', region: EUROPE }));
+  const move = { instanceId: instance.instanceId, teamId: people.otherTeamId };
+  assert.deepEqual(await service.moveToTeam(as('stranger'), move), { kind: 'done', value: null });
+  const moved = doneValue(await service.findInstance(as('stranger'), instance.instanceId));
+  assert.deepEqual([moved.instance.accountId, moved.token], [people.otherTeamId, token]);
+  assert.deepEqual(changed, [instance.instanceId]);
+  assert.equal(
+    doneValue(await service.putMember(as('stranger'), { teamId: people.otherTeamId, email: emailOf('owner'), role: 'dev' }))
+      .apiKey,
+    null,
+  );
+  // The owner of one team is a dev in the other: that is enough to give its own away, and to take.
+  assert.equal((await service.moveToTeam(as('owner'), { instanceId, teamId: people.otherTeamId })).kind, 'done');
+  assert.equal((await service.findInstance(as('admin'), instanceId)).kind, 'not-found');
+  assert.equal((await service.findInstance(as('stranger'), instanceId)).kind, 'done');
+  assert.equal(
+    (await service.moveToTeam(as('owner'), { instanceId, teamId: people.teamId })).kind,
+    'forbidden',
+    'a dev gives nothing away',
+  );
+});
+
+test('moving needs rights on both sides, and no personal account takes an instance', async () => {
+  const move = (teamId: string, person: Person = 'owner') => service.moveToTeam(as(person), { instanceId, teamId });
+  for (const teamId of ['team_none', people.otherTeamId, '']) assert.equal((await move(teamId)).kind, 'not-found', teamId);
+  for (const userId of [userIdOf('owner'), userIdOf('stranger'), 'usr_none']) {
+    const refused = await move(userId);
+    assert.equal(refused.kind, 'invalid', userId);
+    assert.match(refused.kind === 'invalid' ? refused.message : '', /moving to a personal account is not supported/);
+  }
+  const finance = { teamId: people.otherTeamId, email: emailOf('owner'), role: 'finance' } as const;
+  doneValue(await service.putMember(as('stranger'), finance));
+  assert.equal((await move(people.otherTeamId)).kind, 'forbidden');
+  assert.equal((await move(people.otherTeamId, 'stranger')).kind, 'not-found');
+  const { instance } = doneValue(await service.findInstance(as('owner'), instanceId));
+  assert.equal(instance.accountId, people.teamId);
+});
+
+test('a budget is 0 or a whole number from 20 to 10000', async () => {
+  const set = async (dollars: number) => (await service.setBudget(as('finance'), { instanceId, dollars })).kind;
+  for (const dollars of [0, -0, 20, 21, 9_999, 10_000]) assert.equal(await set(dollars), 'done', String(dollars));
+  for (const dollars of [-1, 1, 19, 19.99, 20.5, 10_001, Number.NaN, Number.POSITIVE_INFINITY])
+    assert.equal(await set(dollars), 'invalid', String(dollars));
+  assert.equal(doneValue(await service.findInstance(as('dev'), instanceId)).instance.budgetDollars, 10_000);
+  assert.equal(await set(0), 'done');
+  assert.equal(doneValue(await service.findInstance(as('dev'), instanceId)).instance.budgetDollars ?? 0, 0);
+});
+
+test('the stats tell what was billed to the present owner in the months of the period, and what is refused', async () => {
+  const stats = async (periodMs: number) => doneValue(await service.stats(as('finance'), { instanceId, periodMs }));
+  await count(1_999_999);
+  doneValue(await service.setBudget(as('finance'), { instanceId, dollars: 20 }));
+  const before = await stats(LIMITS.minStatsPeriodMs);
+  assert.deepEqual(before, {
+    months: [{ month: '2026-11', messages: 1_999_999, dollars: 19.99999 }],
+    budgetDollars: 20,
+    spentDollars: 19.99999,
+    refused: [],
+  });
+  await count(1);
+  const spent = await stats(LIMITS.maxStatsPeriodMs);
+  assert.deepEqual(spent.months, [
+    { month: '2026-11', messages: 2_000_000, dollars: 20 },
+    { month: '2026-10', messages: 0, dollars: 0 },
+  ]);
+  assert.match(spent.refused.join(), /the budget of 20 dollars is spent, until 2026-12-01T00:00:00.000Z/);
+  at = Date.UTC(2026, 11, 1);
+  const next = await stats(LIMITS.minStatsPeriodMs);
+  assert.deepEqual(
+    next.months.map(({ month, messages }) => [month, messages]),
+    [
+      ['2026-12', 0],
+      ['2026-11', 2_000_000],
+    ],
+  );
+  assert.deepEqual([next.spentDollars, next.refused], [0, []]);
+});
+
+test('after a move the usage of the former owner is not shown to the new one', async () => {
+  doneValue(await service.putMember(as('stranger'), { teamId: people.otherTeamId, email: emailOf('owner'), role: 'dev' }));
+  await count(10);
+  doneValue(await service.moveToTeam(as('owner'), { instanceId, teamId: people.otherTeamId }));
+  await count(3);
+  const { months } = doneValue(await service.stats(as('stranger'), { instanceId, periodMs: LIMITS.minStatsPeriodMs }));
+  assert.deepEqual(
+    months.map(({ messages }) => messages),
+    [3],
+  );
+});
+
+test('plans are set by the operator alone, on whatever instance', async () => {
+  const set = (person: Person, plan = 'big', id = instanceId) => service.setPlan(as(person), { instanceId: id, plan });
+  for (const role of ROLES) assert.equal((await set(role)).kind, 'forbidden', role);
+  assert.equal((await set('stranger')).kind, 'not-found');
+  assert.deepEqual(await set('stranger'), await set('stranger', 'big', 'qi_none'));
+  assert.equal((await set('operator', 'big', 'qi_none')).kind, 'not-found');
+  const unknown = await set('operator', 'huge');
+  assert.ok(unknown.kind === 'invalid' && unknown.message.includes('default, big'));
+  assert.equal((await set('operator')).kind, 'done');
+  assert.equal(doneValue(await service.findInstance(as('dev'), instanceId)).plan.name, 'big');
+  await count(100_000);
+  assert.equal(doneValue(await service.stats(as('dev'), { instanceId, periodMs: LIMITS.minStatsPeriodMs })).spentDollars, 2);
+});
+
+test('a new member who is no user yet becomes one, and the first API key is told once', async () => {
+  const put = () => service.putMember(as('admin'), { teamId: people.teamId, email: 'New@W.test', role: 'dev' });
+  const { member, apiKey } = doneValue(await put());
+  assert.deepEqual([member.email, member.role], ['new@w.test', 'dev']);
+  const login = await service.logIn({ email: 'new@w.test', apiKey: apiKey ?? '', address: 'here' });
+  assert.ok(login.kind === 'in');
+  assert.equal(doneValue(await put()).apiKey, null);
+  assert.deepEqual(await service.accountsOf(login.principal), [
+    { accountId: member.userId, role: 'owner' },
+    { accountId: people.teamId, role: 'dev' },
+  ]);
+});
+
+test('only an owner touches owners, and a team keeps one', async () => {
+  const { teamId } = people;
+  const put = async (person: Person, of: Person, role: Role) =>
+    (await service.putMember(as(person), { teamId, email: emailOf(of), role })).kind;
+  const remove = async (person: Person, of: Person) =>
+    (await service.removeMember(as(person), { teamId, email: emailOf(of) })).kind;
+  assert.equal(await put('admin', 'owner', 'dev'), 'forbidden');
+  assert.equal(await put('admin', 'admin', 'owner'), 'forbidden');
+  assert.equal(await remove('admin', 'owner'), 'forbidden');
+  assert.equal(await put('owner', 'owner', 'dev'), 'conflict');
+  assert.equal(await remove('owner', 'owner'), 'conflict');
+  assert.equal(await put('owner', 'admin', 'owner'), 'done');
+  assert.equal(await remove('admin', 'owner'), 'done');
+  assert.equal((await service.findInstance(as('owner'), instanceId)).kind, 'not-found');
+  assert.equal(await put('admin', 'dev', 'admin'), 'done');
+});
+
+test('every member may leave, and is out of all that the team owns', async () => {
+  const leave = () => service.removeMember(as('finance'), { teamId: people.teamId, email: emailOf('finance') });
+  assert.equal((await leave()).kind, 'done');
+  assert.equal((await leave()).kind, 'not-found');
+  assert.deepEqual(await service.listInstances(as('finance')), []);
+  assert.deepEqual(await service.listTeams(as('finance')), []);
+});
+
+test('a team that owns something is not deleted, and its deletion can be read about afterwards', async () => {
+  const { teamId } = people;
+  assert.equal((await service.deleteTeam(as('owner'), teamId)).kind, 'conflict');
+  const { teamId: next } = doneValue(await service.createTeam(as('owner'), 'next'));
+  doneValue(await service.moveToTeam(as('owner'), { instanceId, teamId: next }));
+  assert.equal((await service.deleteTeam(as('owner'), teamId)).kind, 'done');
+  assert.equal((await service.deleteTeam(as('owner'), teamId)).kind, 'not-found');
+  const [latest] = await service.auditLog(as('owner'), { after: null, limit: 1 });
+  assert.deepEqual([latest?.action, latest?.subject], ['team.delete', teamId]);
+});
+
+test('an API key is told once and kept as a hash, and the last good one cannot be revoked', async () => {
+  const { apiKey, record } = doneValue(await service.createApiKey(as('dev'), 'laptop'));
+  assert.match(apiKey, /^ek_[\w-]{43}$/);
+  assert.ok(!JSON.stringify(await service.listApiKeys(as('dev'))).includes(apiKey));
+  assert.equal((await service.logIn({ email: emailOf('dev'), apiKey, address: 'here' })).kind, 'in');
+  assert.equal((await service.revokeApiKey(as('dev'), 'key_dev')).kind, 'done');
+  assert.equal((await service.revokeApiKey(as('dev'), 'key_dev')).kind, 'not-found');
+  assert.equal((await service.revokeApiKey(as('dev'), record.apiKeyId)).kind, 'conflict');
+  const [first] = await service.listApiKeys(as('dev'));
+  assert.equal(first?.revokedAt, at);
+});
+
+test('two revocations at once leave a good key', async () => {
+  const { record } = doneValue(await service.createApiKey(as('dev'), 'laptop'));
+  const both = await Promise.all(['key_dev', record.apiKeyId].map((id) => service.revokeApiKey(as('dev'), id)));
+  assert.deepEqual(
+    both.map(({ kind }) => kind),
+    ['done', 'conflict'],
+  );
+});
+
+test('every change stands in the audit log, with who, what, when and from where, and without secrets', async () => {
+  const { teamId } = people;
+  doneValue(await service.setBudget(as('finance'), { instanceId, dollars: 50 }));
+  doneValue(await service.setBudgetAlert(as('finance'), { instanceId, url: 'https://hooks.w.test/secret-path?key=secret' }));
+  const { token } = doneValue(await service.rotateTokens(as('dev'), instanceId));
+  doneValue(await service.setPlan(as('operator'), { instanceId, plan: 'big' }));
+  doneValue(await service.removeMember(as('owner'), { teamId, email: emailOf('finance') }));
+  const entries = await service.auditLog(as('admin'), { after: null, limit: 100 });
+  assert.deepEqual(
+    entries.map(({ actor, action, details }) => [actor, action, JSON.stringify(details)]),
+    [
+      ['owner@w.test', 'team.remove-member', '{"email":"finance@w.test","from":"finance","to":null}'],
+      ['operator@w.test', 'queue.set-plan', '{"from":"default","to":"big"}'],
+      ['dev@w.test', 'queue.rotate-token', '{}'],
+      ['finance@w.test', 'queue.set-budget-alert', '{"host":"hooks.w.test"}'],
+      ['finance@w.test', 'queue.update-budget', '{"from":0,"to":50}'],
+      ['owner@w.test', 'queue.create', `{"name":"main","region":"${EUROPE}"}`],
+      ['owner@w.test', 'team.put-member', '{"email":"finance@w.test","from":null,"to":"finance"}'],
+      ['owner@w.test', 'team.put-member', '{"email":"dev@w.test","from":null,"to":"dev"}'],
+      ['owner@w.test', 'team.put-member', '{"email":"admin@w.test","from":null,"to":"admin"}'],
+      ['owner@w.test', 'team.create', '{"name":"crew"}'],
+    ],
+  );
+  assert.ok(entries.every((entry) => entry.address === '192.0.2.1' && entry.at === at && entry.auditId.startsWith('aud_')));
+  assert.ok(token && !JSON.stringify(entries).includes(token));
+  const strangers = await service.auditLog(as('stranger'), { after: null, limit: 100 });
+  assert.deepEqual(
+    strangers.map(({ action }) => action),
+    ['team.create'],
+  );
+});

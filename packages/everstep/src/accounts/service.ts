@@ -1,0 +1,48 @@
+/** The account service on an account store: logins, and the rules of keys, teams and queue instances. */
+import type { AccountStore } from '../ports/account-store.js';
+import type { Random } from '../ports/random.js';
+import { AccountRules } from './account-rules.js';
+import type { AccountService } from './account-service.js';
+import type { Authority } from './authority.js';
+import { createInstanceRules } from './instance-rules.js';
+import { createLogin } from './login.js';
+import { createOwnRules } from './own-rules.js';
+import type { Plans } from './plans.js';
+import { createTeamRules } from './team-rules.js';
+
+export interface AccountServiceOptions {
+  readonly accounts: AccountStore;
+  readonly authority: Pick<Authority, 'issueToken' | 'revoke' | 'tokenOf'>;
+  /** Unix ms. */
+  readonly now: () => number;
+  readonly random: Random;
+  readonly plans: Plans;
+  /** Told after something of an instance has changed. */
+  readonly instanceChanged?: (instanceId: string) => void;
+}
+
+export function createAccountService(options: AccountServiceOptions): AccountService {
+  const { accounts, authority, now, random, plans } = options;
+  const rules = new AccountRules({ accounts, now, random });
+  const own = createOwnRules(rules);
+
+  /** The operator of an installation is its first user, whom the first start made. */
+  async function isOperator(userId: string): Promise<boolean> {
+    const [first] = await accounts.listUsers();
+    return first?.userId === userId;
+  }
+
+  return {
+    logIn: createLogin(rules),
+    ...own,
+    ...createTeamRules(rules),
+    ...createInstanceRules({
+      rules,
+      authority,
+      plans,
+      isOperator,
+      instanceChanged: options.instanceChanged ?? (() => undefined),
+      accountsOf: own.accountsOf,
+    }),
+  };
+}

@@ -1,0 +1,123 @@
+/** Teams and their members. */
+import { LIMITS } from '../config/limits.js';
+import type { ApiKeyRecord, MemberRecord, Role, TeamRecord, UserRecord } from '../ports/account-store.js';
+import { type AccountRules, type Allowed, done, notFound, refuse } from './account-rules.js';
+import type { AccountService, Principal, Right } from './account-service.js';
+import { hashOfApiKey } from './api-key-hash.js';
+
+type TeamPart = Pick<AccountService, 'listTeams' | 'createTeam' | 'deleteTeam' | 'listMembers' | 'putMember' | 'removeMember'>;
+
+const LAST_OWNER = refuse('conflict', 'a team keeps at least one owner; make another member its owner first');
+
+export function createTeamRules(rules: AccountRules): TeamPart {
+  const { accounts, now } = rules;
+
+  /** A personal account is no team, also the own one. */
+  async function inTeam(principal: Principal, teamId: string, right: Right): Promise<Allowed> {
+    if (!(await accounts.findTeam({ teamId }))) return notFound('team');
+    return rules.allowed(principal, teamId, right, 'team');
+  }
+
+  async function memberOf(teamId: string, email: string): Promise<MemberRecord | undefined> {
+    return (await accounts.listMembers({ teamId })).find((member) => member.email === email);
+  }
+
+  /** Makes the user with a first API key, which is given back. */
+  async function createUser(principal: Principal, email: string, teamId: string): Promise<{ user: UserRecord; apiKey: string }> {
+    const user: UserRecord = { userId: rules.newId('usr'), email, createdAt: now() };
+    const secret = rules.newSecret('ek');
+    const { userId, createdAt } = user;
+    const keyHash = hashOfApiKey(secret);
+    const apiKey: ApiKeyRecord = { apiKeyId: rules.newId('key'), userId, name: 'first', keyHash, createdAt };
+    const change = { action: 'user.create', subject: userId, details: { email }, accountIds: [teamId, userId] };
+    await accounts.createUser({ user, apiKey, audit: rules.audit(principal, change) });
+    return { user, apiKey: secret };
+  }
+
+  /** Only an owner makes owners and unmakes them: an admin could take the team otherwise. */
+  const touchesOwner = (own: Role, ...roles: (Role | undefined)[]): boolean => own !== 'owner' && roles.includes('owner');
+
+  return {
+    listTeams: ({ user }) => accounts.listTeams({ userId: user.userId }),
+
+    createTeam: (principal, name) =>
+      rules.inTurn(async () => {
+        const { userId, email } = principal.user;
+        if ((await accounts.listTeams({ userId })).length >= LIMITS.maxTeams)
+          return refuse('conflict', `a user is in at most ${LIMITS.maxTeams} teams; leave or delete one first`);
+        const team: TeamRecord = { teamId: rules.newId('team'), name, createdAt: now() };
+        const { teamId } = team;
+        const owner: MemberRecord = { teamId, userId, email, role: 'owner', addedAt: team.createdAt };
+        const change = { action: 'team.create', subject: teamId, details: { name }, accountIds: [teamId] };
+        await accounts.createTeam({ team, owner, audit: rules.audit(principal, change) });
+        return done(team);
+      }),
+
+    deleteTeam: (principal, teamId) =>
+      rules.inTurn(async () => {
+        const allowed = await inTeam(principal, teamId, 'give-away');
+        if (allowed.kind !== 'allowed') return allowed;
+        // Nobody is in the account any more afterwards: whoever deleted it can still read that.
+        const accountIds = [teamId, principal.user.userId];
+        const audit = rules.audit(principal, { action: 'team.delete', subject: teamId, accountIds });
+        switch (await accounts.deleteTeam({ teamId, audit })) {
+          case 'deleted':
+            return done(null);
+          case 'not-found':
+            return notFound('team');
+          case 'owns-something':
+            return refuse('conflict', 'the team owns queue instances or search indexes; move or delete them first');
+        }
+      }),
+
+    async listMembers(principal, teamId) {
+      const allowed = await inTeam(principal, teamId, 'see');
+      return allowed.kind === 'allowed' ? done(await accounts.listMembers({ teamId })) : allowed;
+    },
+
+    putMember: (principal, { teamId, email: given, role }) =>
+      rules.inTurn(async () => {
+        const email = given.toLowerCase();
+        const allowed = await inTeam(principal, teamId, 'manage-members');
+        if (allowed.kind !== 'allowed') return allowed;
+        const members = await accounts.listMembers({ teamId });
+        const before = members.find((member) => member.email === email);
+        if (touchesOwner(allowed.role, before?.role, role))
+          return refuse('forbidden', 'only an owner of the team makes another member an owner, or changes an owner');
+        if (!before && members.length >= LIMITS.maxTeamMembers)
+          return refuse('conflict', `a team has at most ${LIMITS.maxTeamMembers} members; remove one first`);
+        if (before?.role === 'owner' && role !== 'owner' && members.filter((member) => member.role === 'owner').length === 1)
+          return LAST_OWNER;
+        const known = await accounts.findUserByEmail({ email });
+        const { user, apiKey } = known ? { user: known, apiKey: null } : await createUser(principal, email, teamId);
+        const { userId } = user;
+        const member: MemberRecord = { teamId, userId, email, role, addedAt: before?.addedAt ?? now() };
+        const details = { email, from: before?.role ?? null, to: role };
+        const change = { action: 'team.put-member', subject: teamId, details, accountIds: [teamId, userId] };
+        const put = await accounts.putMember({ member, audit: rules.audit(principal, change) });
+        return put === 'done' ? done({ member, apiKey }) : LAST_OWNER;
+      }),
+
+    removeMember: (principal, { teamId, email: given }) =>
+      rules.inTurn(async () => {
+        const email = given.toLowerCase();
+        const leaves = email === principal.user.email;
+        const allowed = await inTeam(principal, teamId, leaves ? 'see' : 'manage-members');
+        if (allowed.kind !== 'allowed') return allowed;
+        const member = await memberOf(teamId, email);
+        if (!member) return refuse('not-found', 'the team has no member of this e-mail');
+        if (touchesOwner(allowed.role, member.role)) return refuse('forbidden', 'only an owner of the team removes an owner');
+        const { userId } = member;
+        const details = { email, from: member.role, to: null };
+        const change = { action: 'team.remove-member', subject: teamId, details, accountIds: [teamId, userId] };
+        switch (await accounts.removeMember({ teamId, userId, audit: rules.audit(principal, change) })) {
+          case 'done':
+            return done(null);
+          case 'not-found':
+            return refuse('not-found', 'the team has no member of this e-mail');
+          case 'last-owner':
+            return LAST_OWNER;
+        }
+      }),
+  };
+}

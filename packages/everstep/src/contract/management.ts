@@ -1,0 +1,161 @@
+/** Wire schemas of the management API. Its fields are written in snake_case; times are Unix seconds. */
+import Type, { type Static } from 'typebox';
+import { LIMITS } from '../config/limits.js';
+
+const CLOSED = { additionalProperties: false } as const;
+/** Something that can be seen, and no character that could disturb a terminal. */
+const VISIBLE = '^(?=[\\s\\S]*\\S)[^\\u0000-\\u001f\\u007f-\\u009f]*$';
+
+export const AccountName = (description: string) =>
+  Type.String({ minLength: 1, maxLength: LIMITS.maxAccountNameLength, pattern: VISIBLE, description });
+export const RecordId = (description: string) => Type.String({ minLength: 1, maxLength: LIMITS.maxRecordIdLength, description });
+/** Without a colon, which ends the name in HTTP Basic. */
+export const Email = (description: string) =>
+  Type.String({
+    minLength: 3,
+    maxLength: LIMITS.maxEmailLength,
+    pattern: '^[^\\s@:\\u0000-\\u001f]+@[^\\s@:\\u0000-\\u001f]+$',
+    description,
+  });
+
+const id = Type.String({ description: 'Unguessable, and sortable by creation.' });
+const customerId = Type.String({ description: 'The account that owns it: of a user or of a team.' });
+const creationTime = Type.Integer({ format: 'int64', description: 'Unix seconds' });
+const role = Type.Enum(['owner', 'admin', 'dev', 'finance'], { type: 'string', description: 'Of the caller in that account.' });
+const limit = (description: string) =>
+  Type.Union([Type.Number(), Type.Null()], { description: `${description}; null: no limit of the plan.` });
+
+/** What the five operations of the specification answer, and others that have nothing to tell. */
+export const Ok = Type.Literal('OK');
+
+export const PlanRecord = Type.Object(
+  {
+    name: Type.String(),
+    max_message_bytes: limit('Largest body of a message, bytes'),
+    log_retention_ms: limit('How long runs are kept after their end, at most'),
+    dead_letter_retention_ms: limit('How long dead letters are kept, at most'),
+    max_parallelism: limit('Deliveries in flight'),
+    max_schedules: limit('Schedules'),
+    max_requests_per_day: limit('Runs and messages that are taken in a UTC day'),
+    api_calls_per_second: limit('Calls of the runtime API'),
+    price_per_100k_messages: Type.Number({ description: 'Dollars' }),
+  },
+  CLOSED,
+);
+export type PlanRecord = Static<typeof PlanRecord>;
+
+export const QueueRecord = Type.Object(
+  {
+    id,
+    customer_id: customerId,
+    name: Type.String(),
+    region: Type.String(),
+    creation_time: creationTime,
+    role,
+    plan: Type.String(),
+    limits: PlanRecord,
+    budget: Type.Integer({ description: 'Dollars a calendar month (UTC); 0: no limit.' }),
+    budget_alert_url: Type.Optional(Type.String({ description: 'Told when 80 % and 100 % of the budget are spent.' })),
+    token: Type.Optional(Type.String({ description: 'Reads and writes. For those who may use the instance.' })),
+    read_only_token: Type.Optional(Type.String({ description: 'Reads. For those who may use the instance.' })),
+  },
+  CLOSED,
+);
+export type QueueRecord = Static<typeof QueueRecord>;
+
+export const QueueStats = Type.Object(
+  {
+    id,
+    customer_id: customerId,
+    months: Type.Array(
+      Type.Object(
+        {
+          month: Type.String({ description: 'UTC, such as 2026-11' }),
+          messages: Type.Integer(),
+          dollars: Type.Number(),
+        },
+        CLOSED,
+      ),
+      { description: 'The calendar months (UTC) that the period touches, newest first, as billed to the present owner.' },
+    ),
+    budget: Type.Integer({ description: 'Dollars a month; 0: no limit.' }),
+    spent: Type.Number({ description: 'Dollars in this month.' }),
+    refused: Type.Array(Type.String(), { description: 'What is refused now, in words; empty when nothing is.' }),
+  },
+  CLOSED,
+);
+
+export const TeamEntry = Type.Object(
+  {
+    id,
+    team_id: Type.String({ description: 'The same as id.' }),
+    customer_id: customerId,
+    name: Type.String(),
+    team_name: Type.String({ description: 'The same as name.' }),
+    creation_time: creationTime,
+    role,
+  },
+  CLOSED,
+);
+export type TeamEntry = Static<typeof TeamEntry>;
+
+export const TeamMember = Type.Object(
+  {
+    id: Type.String({ description: 'Of the user.' }),
+    team_id: Type.String(),
+    customer_id: customerId,
+    member_email: Type.String(),
+    member_role: Type.Enum(['owner', 'admin', 'dev', 'finance'], { type: 'string' }),
+    creation_time: creationTime,
+    api_key: Type.Optional(
+      Type.String({ description: 'The first API key of a user who was made for this membership. It is shown this once.' }),
+    ),
+  },
+  CLOSED,
+);
+export type TeamMember = Static<typeof TeamMember>;
+
+export const ApiKeyEntry = Type.Object(
+  {
+    id,
+    customer_id: customerId,
+    name: Type.String(),
+    creation_time: creationTime,
+    revocation_time: Type.Optional(Type.Integer({ format: 'int64', description: 'Unix seconds; absent: the key is good.' })),
+    api_key: Type.Optional(Type.String({ description: 'The key itself. It is shown this once.' })),
+  },
+  CLOSED,
+);
+export type ApiKeyEntry = Static<typeof ApiKeyEntry>;
+
+export const AccountEntry = Type.Object(
+  {
+    id: Type.String({ description: 'Of the user, and of the personal account.' }),
+    customer_id: Type.String({ description: 'The same as id.' }),
+    email: Type.String(),
+    creation_time: creationTime,
+    accounts: Type.Array(Type.Object({ id: Type.String(), role }, CLOSED), {
+      description: 'The accounts that the user may see, the personal one first.',
+    }),
+  },
+  CLOSED,
+);
+
+export const AuditLogEntry = Type.Object(
+  {
+    id,
+    customer_id: customerId,
+    actor: Type.String({ description: 'E-mail of the user, or operator.' }),
+    action: Type.String({ description: 'Such as queue.move-to-team.' }),
+    subject: Type.String({ description: 'Id of what was changed.' }),
+    details: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()])),
+    address: Type.String({ description: 'Where the request came from.' }),
+    creation_time: creationTime,
+  },
+  CLOSED,
+);
+export type AuditLogEntry = Static<typeof AuditLogEntry>;
+export const AuditLogPage = Type.Object(
+  { cursor: Type.String({ description: 'Of the next page; empty at the end.' }), auditlogs: Type.Array(AuditLogEntry) },
+  CLOSED,
+);

@@ -1,0 +1,25 @@
+/**
+ * What an instance is billed for: messages, that is deliveries that the
+ * service owes somebody. One is counted when it is decided on, in the unit
+ * that makes it, whatever becomes of it; its retries are part of it.
+ */
+import type { DecisionContext } from './ids.js';
+import type { Run, Task } from './run.js';
+import type { StoreWrite } from './writes.js';
+
+/** A sleep or a wait calls nobody, and a notification or an invocation stays inside the service: what they lead to is counted. */
+export function isMessage({ kind }: Task): boolean {
+  return kind === 'advance' || kind === 'step' || kind === 'call' || kind === 'callback';
+}
+
+/** Empty when there is nothing to count. */
+export function countMessages(instanceId: string, messages: number, { now: at }: DecisionContext): readonly StoreWrite[] {
+  return messages === 0 ? [] : [{ kind: 'count-messages', instanceId, messages, at }];
+}
+
+/** All messages that a new run owes. */
+export function countFirstMessages(run: Pick<Run, 'instanceId' | 'tasks'>, context: DecisionContext): readonly StoreWrite[] {
+  let messages = 0;
+  for (const task of run.tasks.values()) if (isMessage(task)) messages++;
+  return countMessages(run.instanceId, messages, context);
+}

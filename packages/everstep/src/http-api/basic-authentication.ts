@@ -1,0 +1,63 @@
+/** Who sent a request to the management API: the e-mail and the API key of HTTP Basic. */
+import type { AccountService, Principal } from '../accounts/account-service.js';
+import { ApiError } from '../contract/error-codes.js';
+import { shown } from './parameters/unacceptable.js';
+
+const CHALLENGE = { 'www-authenticate': 'Basic realm="Everstep management API", charset="UTF-8"' } as const;
+const BASIC = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i;
+const FORM = 'send "Authorization: Basic <base64 of e-mail:API key>"';
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+interface BasicCredential {
+  readonly email: string;
+  readonly apiKey: string;
+}
+
+/** Null when the text is not the base64 of two texts with a colon between. */
+function decode(encoded: string): BasicCredential | null {
+  let text: string;
+  try {
+    text = utf8.decode(Buffer.from(encoded, 'base64'));
+  } catch {
+    return null;
+  }
+  const colon = text.indexOf(':');
+  return colon === -1 ? null : { email: text.slice(0, colon), apiKey: text.slice(colon + 1) };
+}
+
+/** Throws ApiError `missing-token` or `bad-credential`. */
+export function basicCredentialOf(authorization: string | undefined): BasicCredential {
+  if (authorization === undefined) throw new ApiError('missing-token', `no credential was sent; ${FORM}`, CHALLENGE);
+  const encoded = BASIC.exec(authorization)?.[1];
+  if (encoded === undefined) {
+    const scheme = authorization.split(' ', 1)[0] ?? '';
+    const why = scheme.toLowerCase() === 'basic' ? 'what follows "Basic" is no base64' : `not the scheme ${shown(scheme)}`;
+    throw new ApiError('bad-credential', `the management API takes HTTP Basic, and ${why}; ${FORM}`, CHALLENGE);
+  }
+  const credential = decode(encoded);
+  if (credential) return credential;
+  throw new ApiError(
+    'bad-credential',
+    `what follows "Basic" is not the base64 of an e-mail, a colon and an API key; ${FORM}`,
+    CHALLENGE,
+  );
+}
+
+/** Rejects with ApiError `missing-token`, `bad-credential` or `rate-limited`. */
+export async function logIn(accounts: AccountService, authorization: string | undefined, address: string): Promise<Principal> {
+  const login = await accounts.logIn({ ...basicCredentialOf(authorization), address });
+  switch (login.kind) {
+    case 'in':
+      return login.principal;
+    case 'refused':
+      throw new ApiError(
+        'bad-credential',
+        'there is no user with this e-mail and this API key, or the key was revoked',
+        CHALLENGE,
+      );
+    case 'wait': {
+      const seconds = Math.max(1, Math.ceil(login.retryAfterMs / 1000));
+      throw new ApiError('rate-limited', `too many failed logins; try again in ${seconds} s`, { 'retry-after': String(seconds) });
+    }
+  }
+}

@@ -1,0 +1,13 @@
+/** Every operation of the management API, in the order in which its document shows them. */
+import type { Operation } from '../operation.js';
+import { accountOperations } from './account.js';
+import { queueOperations } from './queues.js';
+import { getManagementOpenApi } from './service.js';
+import { teamOperations } from './teams.js';
+
+export const MANAGEMENT_OPERATIONS: readonly Operation[] = Object.freeze([
+  ...queueOperations,
+  ...teamOperations,
+  ...accountOperations,
+  getManagementOpenApi,
+]);

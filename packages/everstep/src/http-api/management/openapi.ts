@@ -1,0 +1,47 @@
+/** The OpenAPI 3.1 document of the management API. */
+import type { TSchema } from 'typebox';
+import { ErrorBody } from '../../contract/errors.js';
+import {
+  AccountEntry,
+  ApiKeyEntry,
+  AuditLogEntry,
+  AuditLogPage,
+  PlanRecord,
+  QueueRecord,
+  QueueStats,
+  TeamEntry,
+  TeamMember,
+} from '../../contract/management.js';
+import { openApiOf } from '../openapi-document.js';
+import { MANAGEMENT_OPERATIONS } from './index.js';
+
+const NAMED: Readonly<Record<string, TSchema>> = {
+  Error: ErrorBody,
+  Account: AccountEntry,
+  ApiKey: ApiKeyEntry,
+  AuditLogEntry,
+  AuditLogPage,
+  Plan: PlanRecord,
+  Queue: QueueRecord,
+  QueueStats,
+  Team: TeamEntry,
+  TeamMember,
+};
+
+/** `serviceVersion` is named beside the version of the API. */
+export function managementOpenApiDocument(serviceVersion: string): object {
+  return openApiOf({
+    info: {
+      title: 'Everstep management API',
+      version: '2.0.0',
+      description: `Accounts, teams, queue instances, budgets and search indexes. Served by Everstep ${serviceVersion}.`,
+    },
+    servers: [{ url: '/', description: 'This service.' }],
+    security: [{ basic: [] }],
+    securitySchemes: {
+      basic: { type: 'http', scheme: 'basic', description: 'The user name is the e-mail, the password an API key.' },
+    },
+    operations: MANAGEMENT_OPERATIONS,
+    named: NAMED,
+  });
+}

@@ -1,0 +1,80 @@
+/** Records of accounts as the management API writes them. */
+import type { InstanceView, Plan } from '../../accounts/account-service.js';
+import type { ApiKeyEntry, AuditLogEntry, PlanRecord, QueueRecord, TeamEntry, TeamMember } from '../../contract/management.js';
+import type { ApiKeyRecord, AuditEntry, MemberRecord, Role, TeamRecord } from '../../ports/account-store.js';
+
+export const toSeconds = (ms: number): number => Math.floor(ms / 1000);
+
+export const presentPlan = (plan: Plan): PlanRecord => ({
+  name: plan.name,
+  max_message_bytes: plan.maxMessageBytes,
+  log_retention_ms: plan.logRetentionMs,
+  dead_letter_retention_ms: plan.deadLetterRetentionMs,
+  max_parallelism: plan.maxParallelism,
+  max_schedules: plan.maxSchedules,
+  max_requests_per_day: plan.maxRequestsPerDay,
+  api_calls_per_second: plan.apiCallsPerSecond,
+  price_per_100k_messages: plan.pricePer100kMessages,
+});
+
+export function presentInstance({ instance, role, plan, token, readOnlyToken }: InstanceView): QueueRecord {
+  return {
+    id: instance.instanceId,
+    // Only an instance that somebody owns can be seen.
+    customer_id: instance.accountId ?? '',
+    name: instance.name,
+    region: instance.region,
+    creation_time: toSeconds(instance.createdAt),
+    role,
+    plan: plan.name,
+    limits: presentPlan(plan),
+    budget: instance.budgetDollars ?? 0,
+    ...(instance.budgetAlertUrl === undefined ? {} : { budget_alert_url: instance.budgetAlertUrl }),
+    ...(token === undefined ? {} : { token }),
+    ...(readOnlyToken === undefined ? {} : { read_only_token: readOnlyToken }),
+  };
+}
+
+export const presentTeam = ({ teamId, name, createdAt, role }: TeamRecord & { readonly role: Role }): TeamEntry => ({
+  id: teamId,
+  team_id: teamId,
+  customer_id: teamId,
+  name,
+  team_name: name,
+  creation_time: toSeconds(createdAt),
+  role,
+});
+
+export const presentMember = (
+  { teamId, userId, email, role, addedAt }: MemberRecord,
+  apiKey: string | null = null,
+): TeamMember => ({
+  id: userId,
+  team_id: teamId,
+  customer_id: teamId,
+  member_email: email,
+  member_role: role,
+  creation_time: toSeconds(addedAt),
+  ...(apiKey === null ? {} : { api_key: apiKey }),
+});
+
+export const presentApiKey = (record: ApiKeyRecord, apiKey: string | null = null): ApiKeyEntry => ({
+  id: record.apiKeyId,
+  customer_id: record.userId,
+  name: record.name,
+  creation_time: toSeconds(record.createdAt),
+  ...(record.revokedAt === undefined ? {} : { revocation_time: toSeconds(record.revokedAt) }),
+  ...(apiKey === null ? {} : { api_key: apiKey }),
+});
+
+/** `visible`: accounts of the reader; the entry is shown as one of the first of them that it is about. */
+export const presentAudit = (entry: AuditEntry, visible: readonly string[]): AuditLogEntry => ({
+  id: entry.auditId,
+  customer_id: entry.accountIds.find((accountId) => visible.includes(accountId)) ?? '',
+  actor: entry.actor,
+  action: entry.action,
+  subject: entry.subject,
+  details: { ...entry.details },
+  address: entry.address,
+  creation_time: toSeconds(entry.at),
+});

@@ -1,0 +1,162 @@
+/** An OpenAPI 3.1 document, made of the same declarations that the routes are made of. */
+import type { TObject, TSchema } from 'typebox';
+import Type from 'typebox';
+import { ERROR_CODES, type ErrorCode } from '../contract/error-codes.js';
+import { ErrorBody } from '../contract/errors.js';
+import { DEFAULT_DIALECT } from '../dialects/index.js';
+import type { Operation } from './operation.js';
+import { pathsOf } from './routing.js';
+
+/** Errors that any operation may give, and those of operations that want a token. */
+const COMMON_ERRORS: readonly ErrorCode[] = ['bad-request', 'url-too-long', 'headers-too-large', 'internal-error', 'unavailable'];
+/** A body is read before the operation looks at it, even where it wants none. */
+const BODY_ERRORS: readonly ErrorCode[] = ['request-timeout', 'body-too-large', 'unsupported-media-type'];
+/** Errors of those that are not let in, by how one is let in. */
+const ADMISSION_ERRORS: Readonly<Record<Operation['access'], readonly ErrorCode[]>> = {
+  open: [],
+  token: ['unknown-region', 'missing-token', 'bad-token', 'rate-limited'],
+  account: ['missing-token', 'bad-credential', 'rate-limited'],
+};
+
+/** A copy of a schema with every named schema in it replaced by a reference; `top` itself is shown in full. */
+type Show = (schema: unknown, top?: boolean) => unknown;
+
+function showBy(named: Readonly<Record<string, TSchema>>): Show {
+  const names = new Map<unknown, string>(Object.entries(named).map(([name, schema]) => [schema, name]));
+  const show: Show = (schema, top = false) => {
+    const name = top ? undefined : names.get(schema);
+    if (name !== undefined) return { $ref: `#/components/schemas/${name}` };
+    if (Array.isArray(schema)) return schema.map((each) => show(each));
+    if (typeof schema !== 'object' || schema === null) return schema;
+    return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, show(value)]));
+  };
+  return show;
+}
+
+function parametersOf(show: Show, where: 'path' | 'query', schema: TObject | undefined) {
+  if (!schema) return [];
+  const required = new Set<string>(schema.required ?? []);
+  return Object.entries(schema.properties).map(([name, property]) => ({
+    name,
+    in: where,
+    required: where === 'path' || required.has(name),
+    ...describe(property),
+    ...(where === 'query' && Type.IsArray(property) ? { style: 'form', explode: true } : {}),
+    schema: show(property),
+  }));
+}
+
+function describe(schema: TSchema): { description?: string } {
+  const description: unknown = Reflect.get(schema, 'description');
+  return typeof description === 'string' ? { description } : {};
+}
+
+function headersOf(show: Show, operation: Operation) {
+  const required = new Set<string>(operation.headers?.required ?? []);
+  const own = Object.entries(operation.headers?.properties ?? {}).map(([name, property]) => ({
+    name: DEFAULT_DIALECT.spell(name),
+    in: 'header',
+    required: required.has(name),
+    ...describe(property),
+    schema: show(property),
+  }));
+  // OpenAPI has no way to describe a family of headers; an example stands for it.
+  const families = Object.entries(operation.headerFamilies ?? {}).map(([name, description]) => ({
+    name: `${DEFAULT_DIALECT.spell(name)}*`,
+    in: 'header',
+    required: false,
+    description: `Any header whose name begins so. ${description}`,
+    schema: { type: 'string' },
+  }));
+  return [...own, ...families];
+}
+
+function bodyOf(show: Show, { body }: Operation) {
+  if (!body) return {};
+  const content =
+    body.kind === 'json'
+      ? { 'application/json': { schema: show(body.schema) } }
+      : { '*/*': { schema: { description: body.description } } };
+  return { requestBody: { required: body.kind === 'json' && body.required, content } };
+}
+
+function errorsOf(operation: Operation): readonly ErrorCode[] {
+  const reads = operation.method === 'GET';
+  const writing: readonly ErrorCode[] =
+    operation.access === 'token' && (!reads || operation.needsReadWrite) ? ['read-only-token'] : [];
+  const body = reads ? [] : BODY_ERRORS;
+  return [
+    ...new Set<ErrorCode>([...operation.errors, ...ADMISSION_ERRORS[operation.access], ...writing, ...body, ...COMMON_ERRORS]),
+  ];
+}
+
+function responsesOf(show: Show, operation: Operation) {
+  const responses: Record<string, unknown> = {};
+  for (const [status, schema] of Object.entries(operation.responses)) {
+    const description = describe(schema).description ?? (status === '202' ? 'Not done yet.' : 'Done.');
+    responses[status] = { description, content: { 'application/json': { schema: show(schema) } } };
+  }
+  const errors = errorsOf(operation);
+  const statuses = [...new Set(errors.map((code) => ERROR_CODES[code].status))].sort((a, b) => a - b);
+  for (const status of statuses) {
+    const codes = errors.filter((code) => ERROR_CODES[code].status === status);
+    responses[String(status)] = {
+      description: codes.map((code) => `\`${code}\`: ${ERROR_CODES[code].about}`).join('\n'),
+      headers: { [DEFAULT_DIALECT.spell('Error-Code')]: { description: 'The stable code.', schema: { enum: codes } } },
+      content: { 'application/json': { schema: show(ErrorBody) } },
+    };
+  }
+  return responses;
+}
+
+function operationObject(show: Show, operation: Operation, path: string) {
+  const alternative = pathsOf(operation).indexOf(path);
+  return {
+    operationId: alternative === 0 ? operation.operationId : `${operation.operationId}AtPath${alternative + 1}`,
+    tags: [operation.tag],
+    summary: operation.summary,
+    ...(operation.description === undefined ? {} : { description: operation.description }),
+    ...(operation.access === 'open' ? { security: [] } : {}),
+    parameters: [
+      ...parametersOf(show, 'path', operation.pathParameters),
+      ...parametersOf(show, 'query', operation.query),
+      ...headersOf(show, operation),
+    ],
+    ...bodyOf(show, operation),
+    responses: responsesOf(show, operation),
+  };
+}
+
+export interface DocumentParts {
+  readonly info: object;
+  readonly servers: readonly object[];
+  readonly security: readonly object[];
+  readonly securitySchemes: object;
+  readonly operations: readonly Operation[];
+  /** Schemas that are shown under a name; each is used by an operation. */
+  readonly named: Readonly<Record<string, TSchema>>;
+}
+
+export function openApiOf({ info, servers, security, securitySchemes, operations, named }: DocumentParts): object {
+  const show = showBy(named);
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const operation of operations) {
+    for (const path of pathsOf(operation)) {
+      const item = paths[path] ?? {};
+      item[operation.method.toLowerCase()] = operationObject(show, operation, path);
+      paths[path] = item;
+    }
+  }
+  return {
+    openapi: '3.1.0',
+    info: { ...info, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+    servers,
+    security,
+    tags: [...new Set(operations.map(({ tag }) => tag))].map((name) => ({ name })),
+    paths,
+    components: {
+      securitySchemes,
+      schemas: Object.fromEntries(Object.entries(named).map(([name, schema]) => [name, show(schema, true)])),
+    },
+  };
+}

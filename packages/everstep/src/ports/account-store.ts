@@ -1,0 +1,180 @@
+/**
+ * What the store keeps of accounts: users, their keys, teams, queue instances
+ * and their tokens, usage, the audit log. Accounts change rarely: each method
+ * is one durable transaction, and every change carries its audit entry, which
+ * is written in the same transaction.
+ */
+
+/** An account owns things: a user's own (its id is the user's) or a team's (its id is the team's). */
+export type AccountId = string;
+
+export interface UserRecord {
+  readonly userId: string;
+  /** Unique; lower case. */
+  readonly email: string;
+  /** Unix ms. */
+  readonly createdAt: number;
+}
+
+export interface ApiKeyRecord {
+  readonly apiKeyId: string;
+  readonly userId: string;
+  readonly name: string;
+  /** SHA-256 of the key, hex. The key itself is never stored. */
+  readonly keyHash: string;
+  readonly createdAt: number;
+  /** Absent: it is good. */
+  readonly revokedAt?: number;
+}
+
+export const ROLES = ['owner', 'admin', 'dev', 'finance'] as const;
+export type Role = (typeof ROLES)[number];
+
+export interface TeamRecord {
+  readonly teamId: string;
+  readonly name: string;
+  readonly createdAt: number;
+}
+
+export interface MemberRecord {
+  readonly teamId: string;
+  readonly userId: string;
+  readonly email: string;
+  readonly role: Role;
+  readonly addedAt: number;
+}
+
+export interface QueueInstance {
+  readonly instanceId: string;
+  readonly region: string;
+  readonly name: string;
+  /** Unix ms. */
+  readonly createdAt: number;
+  readonly currentSigningKey: string;
+  readonly nextSigningKey: string;
+  /** Who owns it and is billed for it; absent for one that nobody owns yet (made before there were accounts). */
+  readonly accountId?: AccountId;
+  /** Name of its plan; absent: the default plan. */
+  readonly plan?: string;
+  /** Dollars a calendar month (UTC); 0 or absent: no limit. */
+  readonly budgetDollars?: number;
+  /** Told when 80 % and 100 % of the budget are spent. */
+  readonly budgetAlertUrl?: string;
+}
+
+/** What of an instance may change; null takes a value away, absent leaves it. */
+export interface InstanceChange {
+  readonly accountId?: AccountId;
+  readonly name?: string;
+  readonly plan?: string | null;
+  readonly budgetDollars?: number;
+  readonly budgetAlertUrl?: string | null;
+}
+
+export interface TokenRecord {
+  /** The `jti` of the JWT. */
+  readonly tokenId: string;
+  readonly instanceId: string;
+  readonly access: 'read-write' | 'read-only';
+  readonly createdAt: number;
+  readonly revokedAt: number | null;
+}
+
+/** Messages of one instance, billed to one account, in one calendar month. */
+export interface UsageRecord {
+  readonly instanceId: string;
+  readonly accountId: AccountId | null;
+  /** UTC, such as `2026-11`. */
+  readonly month: string;
+  readonly messages: number;
+}
+
+/** One change, for ever: entries are only ever added. */
+export interface AuditEntry {
+  readonly auditId: string;
+  /** Unix ms. */
+  readonly at: number;
+  /** E-mail of the user, or `operator` for what the installation did itself. */
+  readonly actor: string;
+  /** Such as `queue.move-to-team`. */
+  readonly action: string;
+  /** Id of what was changed. */
+  readonly subject: string;
+  /** What changed, in a few words or values; never a secret. */
+  readonly details: Readonly<Record<string, string | number | boolean | null>>;
+  /** Where the request came from. */
+  readonly address: string;
+  /** Accounts whose members may read it. */
+  readonly accountIds: readonly AccountId[];
+}
+
+export interface AccountStore {
+  /** A secret of the installation by name, created with `value` if it does not exist; returns what is kept. */
+  secret(query: { readonly name: string; readonly value: string }): Promise<string>;
+
+  createUser(query: { readonly user: UserRecord; readonly apiKey: ApiKeyRecord; readonly audit?: AuditEntry }): Promise<void>;
+  listUsers(): Promise<readonly UserRecord[]>;
+  findUser(query: { readonly userId: string }): Promise<UserRecord | null>;
+  /** `email` in lower case. */
+  findUserByEmail(query: { readonly email: string }): Promise<UserRecord | null>;
+
+  createApiKey(query: { readonly apiKey: ApiKeyRecord; readonly audit?: AuditEntry }): Promise<void>;
+  /** By creation, revoked ones too. */
+  listApiKeys(query: { readonly userId: string }): Promise<readonly ApiKeyRecord[]>;
+  /** False when the user has no such key that is good. */
+  revokeApiKey(query: {
+    readonly apiKeyId: string;
+    readonly userId: string;
+    readonly at: number;
+    readonly audit?: AuditEntry;
+  }): Promise<boolean>;
+
+  createTeam(query: { readonly team: TeamRecord; readonly owner: MemberRecord; readonly audit?: AuditEntry }): Promise<void>;
+  findTeam(query: { readonly teamId: string }): Promise<TeamRecord | null>;
+  /** Teams of which the user is a member, by creation, with the role. */
+  listTeams(query: { readonly userId: string }): Promise<readonly (TeamRecord & { readonly role: Role })[]>;
+  /** `owns-something`: queue instances or search indexes have to be moved or deleted first. */
+  deleteTeam(query: { readonly teamId: string; readonly audit?: AuditEntry }): Promise<'deleted' | 'not-found' | 'owns-something'>;
+  /** By the time they were added. */
+  listMembers(query: { readonly teamId: string }): Promise<readonly MemberRecord[]>;
+  /** Adds the member, or gives it another role. `last-owner`: a team keeps at least one owner. */
+  putMember(query: { readonly member: MemberRecord; readonly audit?: AuditEntry }): Promise<'done' | 'last-owner'>;
+  removeMember(query: {
+    readonly teamId: string;
+    readonly userId: string;
+    readonly audit?: AuditEntry;
+  }): Promise<'done' | 'not-found' | 'last-owner'>;
+  /** Of a user in an account: `owner` of the own one; null for somebody else's. */
+  roleOf(query: { readonly accountId: AccountId; readonly userId: string }): Promise<Role | null>;
+
+  createInstance(instance: QueueInstance, audit?: AuditEntry): Promise<void>;
+  findInstance(query: { readonly instanceId: string }): Promise<QueueInstance | null>;
+  /** By creation. */
+  listInstances(): Promise<readonly QueueInstance[]>;
+  /** Null when there is none. */
+  changeInstance(query: {
+    readonly instanceId: string;
+    readonly change: InstanceChange;
+    readonly audit?: AuditEntry;
+  }): Promise<QueueInstance | null>;
+  setSigningKeys(query: { readonly instanceId: string; readonly current: string; readonly next: string }): Promise<void>;
+
+  createToken(token: TokenRecord): Promise<void>;
+  findToken(query: { readonly tokenId: string }): Promise<TokenRecord | null>;
+  listTokens(query: { readonly instanceId: string }): Promise<readonly TokenRecord[]>;
+  revokeToken(query: { readonly tokenId: string; readonly at: number }): Promise<void>;
+
+  /** Of the instance, whoever was billed; months newest first. Counted by `count-messages`. */
+  usage(query: { readonly instanceId: string; readonly fromMonth: string }): Promise<readonly UsageRecord[]>;
+  /** True for the first caller: remembers that the owner was told that this share of this month's budget is spent. */
+  noteBudgetAlert(query: { readonly instanceId: string; readonly month: string; readonly percent: number }): Promise<boolean>;
+
+  /** Adds an entry for something that changed no account record, such as a failed login or what another store changed. */
+  addAudit(entry: AuditEntry): Promise<void>;
+  /** Entries that one of these accounts may read, newest first, behind `after`. */
+  listAudit(query: {
+    readonly accountIds: readonly AccountId[];
+    readonly after: string | null;
+    readonly limit: number;
+  }): Promise<readonly AuditEntry[]>;
+}

@@ -1,0 +1,139 @@
+/**
+ * What is kept of search indexes. Their records stand with the accounts; the
+ * documents of each index are kept apart from everything else, so that neither
+ * a search nor the end of a huge index holds up the rest of the service.
+ */
+import type { AccountId } from './account-store.js';
+
+export const SEARCH_TYPES = ['free', 'payg', 'fixed'] as const;
+export type SearchType = (typeof SEARCH_TYPES)[number];
+
+export interface SearchIndexRecord {
+  readonly indexId: string;
+  readonly accountId: AccountId;
+  readonly name: string;
+  readonly region: string;
+  readonly type: SearchType;
+  /** Unix ms. */
+  readonly createdAt: number;
+  /** Counts up; tokens of earlier numbers are refused. */
+  readonly tokenNumber: number;
+}
+
+export interface SearchIndexChange {
+  readonly accountId?: AccountId;
+  readonly name?: string;
+  readonly tokenNumber?: number;
+}
+
+/** Each method is one durable transaction. An index that is marked as deleted is found by `deleted` alone. */
+export interface SearchIndexStore {
+  create(index: SearchIndexRecord): Promise<void>;
+  find(query: { readonly indexId: string }): Promise<SearchIndexRecord | null>;
+  /** Of these accounts, by creation. */
+  list(query: { readonly accountIds: readonly AccountId[] }): Promise<readonly SearchIndexRecord[]>;
+  /** Of every account, by creation. */
+  listIds(): Promise<readonly string[]>;
+  /** Null when there is none. */
+  change(query: { readonly indexId: string; readonly change: SearchIndexChange }): Promise<SearchIndexRecord | null>;
+  /** From the moment it resolves nobody finds the index. False when there is none. */
+  markDeleted(query: { readonly indexId: string }): Promise<boolean>;
+  /** Ids of indexes whose documents are still to be removed. */
+  deleted(): Promise<readonly string[]>;
+  /** When the documents of a deleted index are gone. */
+  forget(query: { readonly indexId: string }): Promise<void>;
+}
+
+// ---------------------------------------------------------------- documents
+
+export interface SearchDocument {
+  /** Unique in its namespace. */
+  readonly id: string;
+  /** JSON of an object: what is searched, and filtered. */
+  readonly content: string;
+  /** JSON of an object, or null: what is filtered, but not searched. */
+  readonly metadata: string | null;
+}
+
+export interface FoundDocument extends SearchDocument {
+  /** BM25, larger is better; comparable within one answer. */
+  readonly score: number;
+}
+
+/** A place in a document: names and positions in arrays (below 0: from the end). */
+export interface FieldPath {
+  readonly of: 'content' | 'metadata';
+  readonly steps: readonly (string | number)[];
+}
+
+export type FilterValue = string | number | boolean;
+
+/** A condition on documents. A field that a document does not have fulfils none but `has` with `not`. */
+export type Filter =
+  | { readonly kind: 'and' | 'or'; readonly parts: readonly Filter[] }
+  | {
+      readonly kind: 'compare';
+      readonly field: FieldPath;
+      readonly operator: '=' | '!=' | '<' | '<=' | '>' | '>=';
+      readonly value: FilterValue;
+    }
+  /** `*`, `?` and `[a-z]` as in file names; a text alone fulfils it. */
+  | { readonly kind: 'glob'; readonly field: FieldPath; readonly not: boolean; readonly pattern: string }
+  | { readonly kind: 'in'; readonly field: FieldPath; readonly not: boolean; readonly values: readonly FilterValue[] }
+  /** An array that has the value; an array alone fulfils it. */
+  | { readonly kind: 'contains'; readonly field: FieldPath; readonly not: boolean; readonly value: FilterValue }
+  | { readonly kind: 'has'; readonly field: FieldPath; readonly not: boolean };
+
+export interface NamespaceInfo {
+  readonly name: string;
+  readonly documents: number;
+}
+
+export interface SearchIndexInfo {
+  /** By name. */
+  readonly namespaces: readonly NamespaceInfo[];
+  readonly diskBytes: number;
+}
+
+export interface Namespace {
+  readonly indexId: string;
+  /** May be empty: the one that is meant where none is named. Comes into being with its first document. */
+  readonly namespace: string;
+}
+
+/** Which documents: by their ids, by how their ids begin, or by what is in them. */
+export type DocumentChoice =
+  | { readonly kind: 'ids'; readonly ids: readonly string[] }
+  | { readonly kind: 'prefix'; readonly prefix: string }
+  | { readonly kind: 'filter'; readonly filter: Filter };
+
+/** The documents of all indexes. Every change is durable when its call resolves, and is searched from then on. */
+export interface SearchDocuments {
+  /** All of them or none. A document of the same id is replaced. */
+  upsert(query: Namespace & { readonly documents: readonly SearchDocument[] }): Promise<'done' | 'too-many-namespaces'>;
+  /** In the order of the ids, null where there is none. */
+  fetch(query: Namespace & { readonly ids: readonly string[] }): Promise<readonly (SearchDocument | null)[]>;
+  /** By id, behind `after`. */
+  range(
+    query: Namespace & { readonly prefix: string; readonly after: string | null; readonly limit: number },
+  ): Promise<readonly SearchDocument[]>;
+  /**
+   * The best first: those that have the most telling words of the query, by BM25. Where a word is in very many documents,
+   * documents that have neither all words nor a rarer one may be left out.
+   */
+  search(
+    query: Namespace & { readonly text: string; readonly limit: number; readonly filter: Filter | null },
+  ): Promise<readonly FoundDocument[]>;
+  /** How many there were. In bounded transactions, so that a crash may leave some of them. */
+  remove(query: Namespace & { readonly choice: DocumentChoice }): Promise<number>;
+  /** Empties a namespace (null: all of them) at once; the disk space is given back after. */
+  reset(query: { readonly indexId: string; readonly namespace: string | null }): Promise<void>;
+  /** False when there is none. The disk space is given back after. */
+  removeNamespace(query: Namespace): Promise<boolean>;
+  info(query: { readonly indexId: string }): Promise<SearchIndexInfo>;
+  /** Removes all that is kept of an index, and its disk space; of one that is not there, nothing. */
+  drop(query: { readonly indexId: string }): Promise<void>;
+  /** Goes on with what a stop or crash left half removed; resolves when nothing is left of it. */
+  resume(query: { readonly indexId: string }): Promise<void>;
+  close(): Promise<void>;
+}

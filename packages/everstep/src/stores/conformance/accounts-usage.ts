@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { StoreWrite, UsageRecord } from '../../ports/store.js';
+import { addTeam, addUsers, sampleInstance } from './account-samples.js';
+import { type OpenStore, withStore } from './harness.js';
+import { apply, creation, INSTANCE, OTHER_INSTANCE, sampleRun, sampleStep, unit } from './samples.js';
+
+const NOVEMBER = Date.UTC(2026, 10, 21, 12);
+const DECEMBER = Date.UTC(2026, 11, 1);
+
+const count = (messages: number, at = NOVEMBER, instanceId = INSTANCE): StoreWrite => ({
+  kind: 'count-messages',
+  instanceId,
+  messages,
+  at,
+});
+
+const used = (messages: number, month: string, accountId: string | null = null, instanceId = INSTANCE): UsageRecord => ({
+  instanceId,
+  accountId,
+  month,
+  messages,
+});
+
+export function usageConformance(open: OpenStore): void {
+  describe('usage', () => {
+    test(
+      'is summed for each instance and month, whatever batches it comes in, and is there after a restart',
+      withStore(open, async (store, underTest) => {
+        await store.commit([
+          unit([count(2), count(3), count(7, NOVEMBER, OTHER_INSTANCE)]),
+          unit([count(5)]),
+          unit([count(1, DECEMBER)]),
+        ]);
+        await apply(store, [count(10), count(0, Date.UTC(2026, 8))]);
+        const reopened = await underTest.reopen();
+        await apply(reopened, [count(100)]);
+        const usage = (instanceId: string) => reopened.accounts.usage({ instanceId, fromMonth: '2026-01' });
+        assert.deepEqual(await usage(INSTANCE), [used(1, '2026-12'), used(120, '2026-11')]);
+        assert.deepEqual(await usage(OTHER_INSTANCE), [used(7, '2026-11', null, OTHER_INSTANCE)]);
+        assert.deepEqual(await usage('qi_none'), []);
+        assert.equal(await reopened.latestTime(), DECEMBER);
+      }),
+    );
+
+    test(
+      'belongs to the month in UTC, to the millisecond, and is read from a month on',
+      withStore(open, async (store) => {
+        const newYear = Date.UTC(2027, 0);
+        await apply(store, [count(1, DECEMBER - 1), count(2, DECEMBER), count(4, newYear - 1), count(8, newYear)]);
+        const from = (fromMonth: string) => store.accounts.usage({ instanceId: INSTANCE, fromMonth });
+        const months = [used(8, '2027-01'), used(6, '2026-12'), used(1, '2026-11')];
+        assert.deepEqual(await from('2026-11'), months);
+        assert.deepEqual(await from('2026-12'), months.slice(0, 2));
+        assert.deepEqual(await from('2027-02'), []);
+      }),
+    );
+
+    test(
+      'is counted neither by a unit that is refused nor by a batch that is faulty',
+      withStore(open, async (store) => {
+        const run = sampleRun(1);
+        await apply(store, [creation(run), count(1)]);
+        const refused = unit([count(10)], [{ kind: 'run-active', runKey: 'no such run' }]);
+        assert.deepEqual(await store.commit([refused, unit([count(2)])]), [{ kind: 'run-not-active' }, { kind: 'applied' }]);
+        const twice = [sampleStep(0), sampleStep(0)].map((step): StoreWrite => ({ kind: 'record-step', runKey: run.key, step }));
+        await assert.rejects(store.commit([unit([count(100)]), unit(twice)]));
+        await apply(store, [count(4)]);
+        assert.deepEqual(await store.accounts.usage({ instanceId: INSTANCE, fromMonth: '2026-11' }), [used(7, '2026-11')]);
+      }),
+    );
+
+    test(
+      'is billed to the owner at the moment: from a change of owner on to the new one',
+      withStore(open, async (store, underTest) => {
+        await addUsers(store.accounts, 'ann');
+        await addTeam(store.accounts, 'kin', 'ann');
+        await apply(store, [count(1)]);
+        await store.accounts.createInstance(sampleInstance(INSTANCE));
+        await apply(store, [count(2)]);
+        const give = (accountId: string) => store.accounts.changeInstance({ instanceId: INSTANCE, change: { accountId } });
+        await give('usr_ann');
+        await apply(store, [count(10)]);
+        await store.accounts.changeInstance({ instanceId: INSTANCE, change: { name: 'another' } });
+        await apply(store, [count(20)]);
+        await give('team_kin');
+        await apply(store, [count(100)]);
+        const reopened = await underTest.reopen();
+        await apply(reopened, [count(200)]);
+        const usage = await reopened.accounts.usage({ instanceId: INSTANCE, fromMonth: '2026-11' });
+        const byOwner = new Map(usage.map((record) => [record.accountId, record.messages]));
+        assert.deepEqual(
+          byOwner,
+          new Map([
+            ['team_kin', 300],
+            ['usr_ann', 30],
+            [null, 3],
+          ]),
+        );
+      }),
+    );
+
+    test(
+      'begins with the owner of an instance that is made after messages of its id were counted',
+      withStore(open, async (store) => {
+        await addUsers(store.accounts, 'ann');
+        await apply(store, [count(1)]);
+        await store.accounts.createInstance(sampleInstance(INSTANCE, { accountId: 'usr_ann' }));
+        await apply(store, [count(2)]);
+        const usage = await store.accounts.usage({ instanceId: INSTANCE, fromMonth: '2026-11' });
+        assert.deepEqual(
+          usage.find(({ accountId }) => accountId === 'usr_ann'),
+          used(2, '2026-11', 'usr_ann'),
+        );
+      }),
+    );
+
+    test(
+      'has each share of a budget told once a month',
+      withStore(open, async (store, underTest) => {
+        const note = (percent: number, month = '2026-11', instanceId = INSTANCE) =>
+          store.accounts.noteBudgetAlert({ instanceId, month, percent });
+        assert.equal(await note(80), true);
+        assert.equal(await note(80), false);
+        assert.equal(await note(100), true);
+        assert.equal(await note(80, '2026-12'), true);
+        assert.equal(await note(80, '2026-11', OTHER_INSTANCE), true);
+        const { accounts } = await underTest.reopen();
+        assert.equal(await accounts.noteBudgetAlert({ instanceId: INSTANCE, month: '2026-11', percent: 100 }), false);
+      }),
+    );
+  });
+}

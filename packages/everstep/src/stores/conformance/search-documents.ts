@@ -1,0 +1,281 @@
+/** What every keeper of the documents of search indexes must do. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { FieldPath, Filter, SearchDocument, SearchDocuments } from '../../ports/search-store.js';
+
+export interface DocumentsUnderTest {
+  readonly documents: SearchDocuments;
+  /** Closes and opens again on the same data; null where that is gone then. */
+  readonly reopen: (() => Promise<SearchDocuments>) | null;
+  dispose(): Promise<void>;
+}
+
+export type OpenDocuments = () => Promise<DocumentsUnderTest>;
+
+const INDEX = 'idx_a';
+const here = { indexId: INDEX, namespace: 'films' } as const;
+
+export const sampleDocument = (id: string, content: object, metadata: object | null = null): SearchDocument => ({
+  id,
+  content: JSON.stringify(content),
+  metadata: metadata === null ? null : JSON.stringify(metadata),
+});
+
+const content = (...steps: (string | number)[]): FieldPath => ({ of: 'content', steps });
+const metadata = (...steps: (string | number)[]): FieldPath => ({ of: 'metadata', steps });
+const is = (field: FieldPath, value: string | number | boolean): Filter => ({ kind: 'compare', field, operator: '=', value });
+
+const FILMS: readonly SearchDocument[] = [
+  sampleDocument('alien', { title: 'Alien in space', year: 1979, cast: ['Weaver', 'Hurt'] }, { seen: true, stars: 5 }),
+  sampleDocument('brazil', { title: 'Brazil', year: 1985, cast: ['Pryce'] }, { seen: false, by: { name: 'Gilliam' } }),
+  sampleDocument('contact', { title: 'Contact, far out in deep space', year: 1997, cast: [] }, { stars: 4 }),
+  sampleDocument('dune', { title: 'Dune', year: 2021 }),
+];
+
+export function searchDocumentsConformance(open: OpenDocuments): void {
+  const withDocuments = (body: (documents: SearchDocuments, underTest: DocumentsUnderTest) => Promise<void>) => async () => {
+    const underTest = await open();
+    try {
+      await body(underTest.documents, underTest);
+    } finally {
+      await underTest.dispose();
+    }
+  };
+  const found = async (documents: SearchDocuments, text: string, filter: Filter | null = null, limit = 10) =>
+    (await documents.search({ ...here, text, limit, filter })).map(({ id }) => id);
+  const all = async (documents: SearchDocuments, namespace = here) =>
+    (await documents.range({ ...namespace, prefix: '', after: null, limit: 1000 })).map(({ id }) => id);
+
+  test(
+    'documents are fetched as they were written, in the order asked for; one of the same id is replaced',
+    withDocuments(async (documents) => {
+      assert.equal(await documents.upsert({ ...here, documents: FILMS }), 'done');
+      const [alien, , , dune] = FILMS;
+      assert.deepEqual(await documents.fetch({ ...here, ids: ['dune', 'none', 'alien'] }), [dune, null, alien]);
+      const other = sampleDocument('dune', { title: 'Arrakis' });
+      await documents.upsert({ ...here, documents: [other] });
+      assert.deepEqual(await documents.fetch({ ...here, ids: ['dune'] }), [other]);
+      assert.deepEqual(await found(documents, 'dune'), []);
+      assert.deepEqual(await found(documents, 'arrakis'), ['dune']);
+      assert.deepEqual((await documents.info(here)).namespaces, [{ name: 'films', documents: 4 }]);
+    }),
+  );
+
+  test(
+    'in one upsert the last document of an id counts',
+    withDocuments(async (documents) => {
+      const [first, second] = [sampleDocument('a', { n: 'one' }), sampleDocument('a', { n: 'two' })];
+      await documents.upsert({ ...here, documents: [first, second] });
+      assert.deepEqual(await documents.fetch({ ...here, ids: ['a'] }), [second]);
+      assert.deepEqual(await found(documents, 'one two'), ['a']);
+      assert.deepEqual((await documents.info(here)).namespaces, [{ name: 'films', documents: 1 }]);
+    }),
+  );
+
+  test(
+    'a search finds words of the content in any case, without accents, by their stems; not those of the metadata',
+    withDocuments(async (documents) => {
+      await documents.upsert({
+        ...here,
+        documents: [...FILMS, sampleDocument('cafe', { place: { name: 'Café RÉPUBLIQUE', rooms: [{ kind: 'running water' }] } })],
+      });
+      for (const [text, ids] of [
+        ['deep space', ['contact', 'alien']],
+        ['ALIEN!', ['alien']],
+        ['cafe', ['cafe']],
+        ['république', ['cafe']],
+        ['runs', ['cafe']],
+        ['1985', ['brazil']],
+        ['weaver', ['alien']],
+        ['gilliam', []],
+        ['', []],
+        ['"(*:- AND', []],
+        ['body : dune*', ['dune']],
+      ] as const)
+        assert.deepEqual(await found(documents, text), ids, text);
+    }),
+  );
+
+  test(
+    'what has more and rarer words comes first, and a shorter text before a longer one; scores fall',
+    withDocuments(async (documents) => {
+      await documents.upsert({ ...here, documents: FILMS });
+      const hits = await documents.search({ ...here, text: 'deep space', limit: 10, filter: null });
+      assert.deepEqual(
+        hits.map(({ id }) => id),
+        ['contact', 'alien'],
+      );
+      assert.ok((hits[0]?.score ?? 0) > (hits[1]?.score ?? 0));
+      assert.deepEqual(await found(documents, 'deep space', null, 1), ['contact']);
+      const long = ['long', 'short'].map((id) =>
+        sampleDocument(id, { text: `needle ${id === 'long' ? 'in a stack of hay' : ''}` }),
+      );
+      await documents.upsert({ ...here, documents: long });
+      assert.deepEqual(await found(documents, 'needle'), ['short', 'long']);
+    }),
+  );
+
+  test(
+    'a filter lets only documents pass that fulfil it',
+    withDocuments(async (documents) => {
+      await documents.upsert({
+        ...here,
+        documents: FILMS.map((film) => ({ ...film, content: film.content.replace('{', '{"w":"film",') })),
+      });
+      const table: readonly (readonly [filter: Filter, ids: readonly string[]])[] = [
+        [is(content('title'), 'Dune'), ['dune']],
+        [is(content('title'), 'dune'), []],
+        [is(content('year'), 1985), ['brazil']],
+        [is(content('year'), '1985'), []],
+        [is(metadata('seen'), true), ['alien']],
+        [is(metadata('seen'), 1), []],
+        [is(metadata('stars'), true), []],
+        [is(metadata('by', 'name'), 'Gilliam'), ['brazil']],
+        [is(content('cast', 0), 'Weaver'), ['alien']],
+        [is(content('cast', -1), 'Hurt'), ['alien']],
+        [{ kind: 'compare', field: content('year'), operator: '!=', value: 1985 }, ['alien', 'contact', 'dune']],
+        [{ kind: 'compare', field: metadata('seen'), operator: '!=', value: true }, ['brazil']],
+        [{ kind: 'compare', field: content('year'), operator: '<', value: 1985 }, ['alien']],
+        [{ kind: 'compare', field: content('year'), operator: '>=', value: 1997 }, ['contact', 'dune']],
+        [{ kind: 'compare', field: content('title'), operator: '<=', value: 'Brazil' }, ['alien', 'brazil']],
+        [{ kind: 'compare', field: content('title'), operator: '<', value: 5 }, []],
+        [{ kind: 'glob', field: content('title'), not: false, pattern: '*in*space' }, ['alien', 'contact']],
+        [{ kind: 'glob', field: content('title'), not: true, pattern: '[AB]*' }, ['contact', 'dune']],
+        [{ kind: 'in', field: content('year'), not: false, values: [1979, 2021, 'x'] }, ['alien', 'dune']],
+        [{ kind: 'in', field: content('year'), not: true, values: [1979, 2021] }, ['brazil', 'contact']],
+        [{ kind: 'contains', field: content('cast'), not: false, value: 'Hurt' }, ['alien']],
+        [{ kind: 'contains', field: content('cast'), not: true, value: 'Hurt' }, ['brazil', 'contact']],
+        [{ kind: 'contains', field: content('title'), not: false, value: 'Dune' }, []],
+        [{ kind: 'has', field: metadata('stars'), not: false }, ['alien', 'contact']],
+        [{ kind: 'has', field: metadata('stars'), not: true }, ['brazil', 'dune']],
+        [{ kind: 'and', parts: [is(metadata('stars'), 4), is(content('year'), 1997)] }, ['contact']],
+        [{ kind: 'and', parts: [is(metadata('stars'), 4), is(content('year'), 1998)] }, []],
+        [{ kind: 'or', parts: [is(metadata('stars'), 4), is(content('title'), 'Dune')] }, ['contact', 'dune']],
+      ];
+      for (const [filter, ids] of table) {
+        const text = JSON.stringify(filter);
+        assert.deepEqual((await found(documents, 'film', filter)).sort(), ids, text);
+      }
+      for (const [filter, ids] of table.slice(0, 12)) {
+        assert.equal(await documents.remove({ ...here, choice: { kind: 'filter', filter } }), ids.length);
+        await documents.upsert({ ...here, documents: FILMS });
+      }
+    }),
+  );
+
+  test(
+    'a document with very many values is found by a filter too',
+    withDocuments(async (documents) => {
+      const many = Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`field${n}`, n]));
+      await documents.upsert({ ...here, documents: [sampleDocument('many', { title: 'word', ...many }), ...FILMS] });
+      assert.deepEqual(await found(documents, 'word', is(content('field199'), 199)), ['many']);
+      assert.deepEqual(await found(documents, 'word', is(content('field199'), 198)), []);
+    }),
+  );
+
+  test(
+    'ranges walk by id, with a prefix and behind an id',
+    withDocuments(async (documents) => {
+      const ids = ['a', 'a/1', 'a/2', 'a0', 'b', '\u{10ffff}'];
+      await documents.upsert({ ...here, documents: ids.map((id) => sampleDocument(id, { id })) });
+      const range = async (prefix: string, after: string | null, limit: number) =>
+        (await documents.range({ ...here, prefix, after, limit })).map(({ id }) => id);
+      assert.deepEqual(await range('', null, 10), ids);
+      assert.deepEqual(await range('', 'a/1', 2), ['a/2', 'a0']);
+      assert.deepEqual(await range('a/', null, 10), ['a/1', 'a/2']);
+      assert.deepEqual(await range('a/', 'a/1', 10), ['a/2']);
+      assert.deepEqual(await range('c', null, 10), []);
+      assert.deepEqual(await range('\u{10ffff}', null, 10), ['\u{10ffff}']);
+    }),
+  );
+
+  test(
+    'documents are removed by id and by prefix, and are not found any more',
+    withDocuments(async (documents) => {
+      const many = Array.from({ length: 1200 }, (_, n) => sampleDocument(`n/${n}`, { text: `word number${n}` }));
+      await documents.upsert({ ...here, documents: [...FILMS, ...many] });
+      assert.equal(await documents.remove({ ...here, choice: { kind: 'ids', ids: ['dune', 'none', 'dune'] } }), 1);
+      assert.deepEqual(await found(documents, 'dune'), []);
+      assert.equal(await documents.remove({ ...here, choice: { kind: 'prefix', prefix: 'n/' } }), 1200);
+      assert.deepEqual(await found(documents, 'word number7'), []);
+      assert.deepEqual(await all(documents), ['alien', 'brazil', 'contact']);
+      assert.deepEqual((await documents.info(here)).namespaces, [{ name: 'films', documents: 3 }]);
+    }),
+  );
+
+  test(
+    'namespaces and indexes do not see each other',
+    withDocuments(async (documents) => {
+      const [ours, sibling, foreign] = [here, { ...here, namespace: '' }, { ...here, indexId: 'idx_b' }];
+      for (const [n, place] of [ours, sibling, foreign].entries())
+        await documents.upsert({ ...place, documents: [sampleDocument('same', { title: `word of ${n}` })] });
+      const texts = async () =>
+        Promise.all(
+          [ours, sibling, foreign].map(
+            async (place) => (await documents.search({ ...place, text: 'word', limit: 5, filter: null })).length,
+          ),
+        );
+      assert.deepEqual(await texts(), [1, 1, 1]);
+      assert.equal(await documents.removeNamespace(sibling), true);
+      assert.equal(await documents.removeNamespace(sibling), false);
+      assert.deepEqual(await texts(), [1, 0, 1]);
+      assert.deepEqual((await documents.info(ours)).namespaces, [{ name: 'films', documents: 1 }]);
+      await documents.reset({ indexId: INDEX, namespace: 'films' });
+      assert.deepEqual(await texts(), [0, 0, 1]);
+      assert.deepEqual((await documents.info(ours)).namespaces, [{ name: 'films', documents: 0 }]);
+      await documents.upsert({ ...sibling, documents: [sampleDocument('same', { title: 'word' })] });
+      assert.deepEqual(await texts(), [0, 1, 1]);
+      await documents.reset({ indexId: INDEX, namespace: null });
+      assert.deepEqual(await texts(), [0, 0, 1]);
+      await documents.drop({ indexId: 'idx_b' });
+      assert.deepEqual(await texts(), [0, 0, 0]);
+      assert.deepEqual(await documents.info(foreign), { namespaces: [], diskBytes: 0 });
+      await documents.drop({ indexId: 'idx_b' });
+    }),
+  );
+
+  test(
+    'of an index without documents there is nothing, and asking makes nothing',
+    withDocuments(async (documents) => {
+      assert.deepEqual(await documents.fetch({ ...here, ids: ['a'] }), [null]);
+      assert.deepEqual(await all(documents), []);
+      assert.deepEqual(await found(documents, 'a'), []);
+      assert.equal(await documents.remove({ ...here, choice: { kind: 'prefix', prefix: '' } }), 0);
+      assert.equal(await documents.removeNamespace(here), false);
+      await documents.reset({ indexId: INDEX, namespace: null });
+      assert.deepEqual(await documents.info(here), { namespaces: [], diskBytes: 0 });
+    }),
+  );
+
+  test(
+    'an emptied namespace gives its disk space back, also when it stops in between; what is new in it stays',
+    withDocuments(async (documents, { reopen }) => {
+      if (!reopen) return;
+      const many = Array.from({ length: 4000 }, (_, n) =>
+        sampleDocument(`n/${n}`, { text: `word number${n} ${'x'.repeat(200)}` }),
+      );
+      await documents.upsert({ ...here, documents: many });
+      const full = (await documents.info(here)).diskBytes;
+      await documents.reset({ indexId: INDEX, namespace: 'films' });
+      await documents.upsert({ ...here, documents: FILMS });
+      const again = await reopen();
+      assert.deepEqual(await found(again, 'word'), []);
+      await again.resume({ indexId: INDEX });
+      assert.deepEqual(await all(again), ['alien', 'brazil', 'contact', 'dune']);
+      assert.deepEqual(await found(again, 'deep space'), ['contact', 'alien']);
+      const { diskBytes } = await again.info(here);
+      assert.ok(diskBytes < full / 8, `${diskBytes} of ${full} bytes are left`);
+    }),
+  );
+
+  test(
+    'what was written is there after a restart',
+    withDocuments(async (documents, { reopen }) => {
+      if (!reopen) return;
+      await documents.upsert({ ...here, documents: FILMS });
+      const again = await reopen();
+      assert.deepEqual(await all(again), ['alien', 'brazil', 'contact', 'dune']);
+      assert.deepEqual(await found(again, 'dune'), ['dune']);
+    }),
+  );
+}

@@ -1,0 +1,144 @@
+/** Queue instances and their tokens. */
+import type { StatementSync } from 'node:sqlite';
+import type { InstanceChange, QueueInstance, TokenRecord } from '../../ports/account-store.js';
+import { integer, integerOrNull, type Row, text, textOrNull, word } from './columns.js';
+import type { Connection } from './connection.js';
+
+/** What an instance may have: null is how the row says that it has not. */
+interface Choices {
+  readonly accountId: string | null;
+  readonly plan: string | null;
+  readonly budgetDollars: number | null;
+  readonly budgetAlertUrl: string | null;
+}
+
+const choicesOf = (row: Row): Choices => ({
+  accountId: textOrNull(row, 'account_id'),
+  plan: textOrNull(row, 'plan'),
+  budgetDollars: integerOrNull(row, 'budget_dollars'),
+  budgetAlertUrl: textOrNull(row, 'budget_alert_url'),
+});
+
+function instanceOf(row: Row): QueueInstance {
+  const { accountId, plan, budgetDollars, budgetAlertUrl } = choicesOf(row);
+  return {
+    instanceId: text(row, 'instance_id'),
+    region: text(row, 'region'),
+    name: text(row, 'name'),
+    createdAt: integer(row, 'created_at'),
+    currentSigningKey: text(row, 'current_signing_key'),
+    nextSigningKey: text(row, 'next_signing_key'),
+    ...(accountId === null ? {} : { accountId }),
+    ...(plan === null ? {} : { plan }),
+    ...(budgetDollars === null ? {} : { budgetDollars }),
+    ...(budgetAlertUrl === null ? {} : { budgetAlertUrl }),
+  };
+}
+
+const tokenOf = (row: Row): TokenRecord => ({
+  tokenId: text(row, 'token_id'),
+  instanceId: text(row, 'instance_id'),
+  access: word(row, 'access', ['read-write', 'read-only']),
+  createdAt: integer(row, 'created_at'),
+  revokedAt: integerOrNull(row, 'revoked_at'),
+});
+
+export class AccountInstances {
+  private readonly insertInstance: StatementSync;
+  private readonly selectInstance: StatementSync;
+  private readonly selectInstances: StatementSync;
+  private readonly updateInstance: StatementSync;
+  private readonly updateSigningKeys: StatementSync;
+  private readonly selectAccount: StatementSync;
+  private readonly insertToken: StatementSync;
+  private readonly selectToken: StatementSync;
+  private readonly selectTokens: StatementSync;
+  private readonly updateRevoked: StatementSync;
+
+  constructor(connection: Connection) {
+    this.insertInstance = connection.prepare(
+      `INSERT INTO queue_instance (instance_id, region, name, created_at, current_signing_key, next_signing_key,
+         account_id, plan, budget_dollars, budget_alert_url)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
+    this.selectInstance = connection.prepare('SELECT * FROM queue_instance WHERE instance_id = ?');
+    this.selectInstances = connection.prepare('SELECT * FROM queue_instance ORDER BY seq');
+    this.updateInstance = connection.prepare(
+      `UPDATE queue_instance SET name = ?, account_id = ?, plan = ?, budget_dollars = ?, budget_alert_url = ?
+       WHERE instance_id = ?`,
+    );
+    this.updateSigningKeys = connection.prepare(
+      'UPDATE queue_instance SET current_signing_key = ?, next_signing_key = ? WHERE instance_id = ?',
+    );
+    this.selectAccount = connection.prepare(
+      'SELECT user_id FROM account_user WHERE user_id = ?1 UNION ALL SELECT team_id FROM team WHERE team_id = ?1',
+    );
+    this.insertToken = connection.prepare(
+      'INSERT INTO token (token_id, instance_id, access, created_at, revoked_at) VALUES (?, ?, ?, ?, ?)',
+    );
+    this.selectToken = connection.prepare('SELECT * FROM token WHERE token_id = ?');
+    this.selectTokens = connection.prepare('SELECT * FROM token WHERE instance_id = ? ORDER BY seq');
+    this.updateRevoked = connection.prepare('UPDATE token SET revoked_at = coalesce(revoked_at, ?) WHERE token_id = ?');
+  }
+
+  /** Throws when the id is taken, or when the account does not exist (any more). */
+  create(instance: QueueInstance): void {
+    const { instanceId, region, name, createdAt, currentSigningKey, nextSigningKey } = instance;
+    const { accountId = null, plan = null, budgetDollars = null, budgetAlertUrl = null } = instance;
+    if (accountId !== null) this.requireAccount(accountId);
+    const choices = [accountId, plan, budgetDollars, budgetAlertUrl];
+    this.insertInstance.run(instanceId, region, name, createdAt, currentSigningKey, nextSigningKey, ...choices);
+  }
+
+  find(instanceId: string): QueueInstance | null {
+    const row = this.selectInstance.get(instanceId);
+    return row ? instanceOf(row) : null;
+  }
+
+  /** By creation. */
+  list(): readonly QueueInstance[] {
+    return this.selectInstances.all().map(instanceOf);
+  }
+
+  /** Null when there is none. Throws when the new account does not exist (any more). */
+  change(instanceId: string, change: InstanceChange): QueueInstance | null {
+    const row = this.selectInstance.get(instanceId);
+    if (!row) return null;
+    if (change.accountId !== undefined) this.requireAccount(change.accountId);
+    const { name = text(row, 'name'), ...chosen } = change;
+    const { accountId, plan, budgetDollars, budgetAlertUrl } = { ...choicesOf(row), ...chosen };
+    this.updateInstance.run(name, accountId, plan, budgetDollars, budgetAlertUrl, instanceId);
+    return this.find(instanceId);
+  }
+
+  /** Throws when there is no such instance. */
+  setSigningKeys(instanceId: string, current: string, next: string): void {
+    const { changes } = this.updateSigningKeys.run(current, next, instanceId);
+    if (changes !== 1) throw new Error(`there is no queue instance ${instanceId}`);
+  }
+
+  /** Throws when the id is taken. */
+  createToken({ tokenId, instanceId, access, createdAt, revokedAt }: TokenRecord): void {
+    this.insertToken.run(tokenId, instanceId, access, createdAt, revokedAt);
+  }
+
+  findToken(tokenId: string): TokenRecord | null {
+    const row = this.selectToken.get(tokenId);
+    return row ? tokenOf(row) : null;
+  }
+
+  /** By creation. */
+  listTokens(instanceId: string): readonly TokenRecord[] {
+    return this.selectTokens.all(instanceId).map(tokenOf);
+  }
+
+  /** A token that is revoked already keeps its first time. */
+  revokeToken(tokenId: string, at: number): void {
+    this.updateRevoked.run(at, tokenId);
+  }
+
+  /** A team that was deleted a moment ago must not be given something that nobody would see again. */
+  private requireAccount(accountId: string): void {
+    if (!this.selectAccount.get(accountId)) throw new Error(`there is no account ${accountId}`);
+  }
+}

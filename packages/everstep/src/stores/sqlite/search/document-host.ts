@@ -1,0 +1,200 @@
+/** The documents of all indexes: a file for each, of which some are open. Work that may be long lets others go on in between. */
+import { existsSync, mkdirSync } from 'node:fs';
+import { open, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { LIMITS } from '../../../config/limits.js';
+import type {
+  DocumentChoice,
+  Filter,
+  FoundDocument,
+  Namespace,
+  SearchDocument,
+  SearchDocuments,
+  SearchIndexInfo,
+} from '../../../ports/search-store.js';
+import { IndexFile } from './index-file.js';
+
+const MAX_OPEN_FILES = 64;
+const REMOVED_AT_ONCE = 500;
+/** Documents that a filter looks at before others may go on. */
+const FILTERED_AT_ONCE = 2000;
+/** A file is cut by so much at a time, as the system may take long to free a huge one. */
+const BYTES_CUT_AT_ONCE = 64 * 1024 * 1024;
+const SAFE_ID = /^[\w-]+$/;
+const NOTHING: SearchIndexInfo = Object.freeze({ namespaces: [], diskBytes: 0 });
+
+export interface DocumentHostOptions {
+  /** Made if it does not exist. Null: everything is kept in memory. */
+  readonly directory: string | null;
+  /** Told when what is removed behind the scenes cannot be; it is tried again at the next start. */
+  readonly onFailure?: (error: Error) => void;
+}
+
+export class DocumentHost implements SearchDocuments {
+  private readonly directory: string | null;
+  private readonly onFailure: (error: Error) => void;
+  /** The one used last stands last. */
+  private readonly files = new Map<string, IndexFile>();
+  private readonly cleaning = new Map<string, Promise<void>>();
+  private closed = false;
+
+  constructor({ directory, onFailure = () => {} }: DocumentHostOptions) {
+    this.directory = directory;
+    this.onFailure = onFailure;
+    if (directory !== null) mkdirSync(directory, { recursive: true });
+  }
+
+  async upsert(query: Namespace & { readonly documents: readonly SearchDocument[] }): Promise<'done' | 'too-many-namespaces'> {
+    return this.file(query.indexId).upsert(query.namespace, query.documents, LIMITS.maxSearchNamespaces);
+  }
+
+  async fetch({ indexId, namespace, ids }: Namespace & { readonly ids: readonly string[] }): Promise<(SearchDocument | null)[]> {
+    return this.existing(indexId)?.fetch(namespace, ids) ?? ids.map(() => null);
+  }
+
+  async range(
+    query: Namespace & { readonly prefix: string; readonly after: string | null; readonly limit: number },
+  ): Promise<SearchDocument[]> {
+    return this.existing(query.indexId)?.range(query.namespace, query.prefix, query.after, query.limit) ?? [];
+  }
+
+  async search(
+    query: Namespace & { readonly text: string; readonly limit: number; readonly filter: Filter | null },
+  ): Promise<FoundDocument[]> {
+    return this.existing(query.indexId)?.search(query.namespace, query.text, query.limit, query.filter) ?? [];
+  }
+
+  async remove({ indexId, namespace, choice }: Namespace & { readonly choice: DocumentChoice }): Promise<number> {
+    switch (choice.kind) {
+      case 'ids':
+        return this.existing(indexId)?.remove(namespace, choice.ids) ?? 0;
+      case 'prefix':
+        return this.removePrefix({ indexId, namespace }, choice.prefix);
+      case 'filter':
+        return this.removeMatching({ indexId, namespace }, choice.filter);
+    }
+  }
+
+  async reset({ indexId, namespace }: { readonly indexId: string; readonly namespace: string | null }): Promise<void> {
+    this.existing(indexId)?.empty(namespace);
+    this.clean(indexId);
+  }
+
+  async removeNamespace({ indexId, namespace }: Namespace): Promise<boolean> {
+    const taken = this.existing(indexId)?.takeAway(namespace) ?? 0;
+    this.clean(indexId);
+    return taken > 0;
+  }
+
+  async info({ indexId }: { readonly indexId: string }): Promise<SearchIndexInfo> {
+    return this.existing(indexId)?.info() ?? NOTHING;
+  }
+
+  async drop({ indexId }: { readonly indexId: string }): Promise<void> {
+    const path = this.pathOf(indexId);
+    this.files.get(indexId)?.close();
+    this.files.delete(indexId);
+    if (path === null) return;
+    await cutToNothing(path);
+    for (const suffix of ['', '-wal', '-shm', '-journal']) await rm(path + suffix, { force: true });
+  }
+
+  async resume({ indexId }: { readonly indexId: string }): Promise<void> {
+    this.clean(indexId);
+    await this.cleaning.get(indexId);
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    await Promise.all(this.cleaning.values());
+    for (const file of this.files.values()) file.close();
+    this.files.clear();
+  }
+
+  /** In the background: nobody waits for it. */
+  private clean(indexId: string): void {
+    if (this.cleaning.has(indexId)) return;
+    const work = async (): Promise<void> => {
+      try {
+        // Each time anew: the file may have been closed or dropped meanwhile.
+        while (!this.closed && this.existing(indexId)?.removeSome()) await nextTurn();
+      } catch (error) {
+        this.onFailure(error instanceof Error ? error : new Error(String(error)));
+      } finally {
+        this.cleaning.delete(indexId);
+      }
+    };
+    // Begun in a turn of its own, so that it is noted before it ends.
+    this.cleaning.set(indexId, nextTurn().then(work));
+  }
+
+  private async removePrefix({ indexId, namespace }: Namespace, prefix: string): Promise<number> {
+    for (let removed = 0; ; await nextTurn()) {
+      const file = this.existing(indexId);
+      const found = file?.range(namespace, prefix, null, REMOVED_AT_ONCE) ?? [];
+      if (!file || found.length === 0) return removed;
+      removed += file.remove(
+        namespace,
+        found.map(({ id }) => id),
+      );
+    }
+  }
+
+  private async removeMatching({ indexId, namespace }: Namespace, filter: Filter): Promise<number> {
+    let from: number | null = 0;
+    let removed = 0;
+    while (from !== null) {
+      const file = this.existing(indexId);
+      if (!file) break;
+      const { ids, next } = file.matching(namespace, filter, from, FILTERED_AT_ONCE);
+      removed += file.remove(namespace, ids);
+      from = next;
+      await nextTurn();
+    }
+    return removed;
+  }
+
+  private pathOf(indexId: string): string | null {
+    if (!SAFE_ID.test(indexId)) throw new Error('the id of a search index is not fit for the name of a file');
+    return this.directory === null ? null : join(this.directory, `${indexId}.db`);
+  }
+
+  /** Null when the index has no documents yet. */
+  private existing(indexId: string): IndexFile | null {
+    const path = this.pathOf(indexId);
+    if (!this.files.has(indexId) && (path === null || !existsSync(path))) return null;
+    return this.file(indexId);
+  }
+
+  private file(indexId: string): IndexFile {
+    if (this.closed) throw new Error('the documents are closed');
+    const path = this.pathOf(indexId);
+    const file = this.files.get(indexId) ?? new IndexFile(path ?? ':memory:');
+    this.files.delete(indexId);
+    this.files.set(indexId, file);
+    const [oldest] = this.files;
+    if (oldest && path !== null && this.files.size > MAX_OPEN_FILES) {
+      oldest[1].close();
+      this.files.delete(oldest[0]);
+    }
+    return file;
+  }
+}
+
+async function cutToNothing(path: string): Promise<void> {
+  const file = await open(path, 'r+').catch((error) => {
+    if (error.code === 'ENOENT') return null;
+    throw error;
+  });
+  if (!file) return;
+  try {
+    let { size } = await file.stat();
+    while (size > 0) {
+      size = Math.max(0, size - BYTES_CUT_AT_ONCE);
+      await file.truncate(size);
+    }
+  } finally {
+    await file.close();
+  }
+}

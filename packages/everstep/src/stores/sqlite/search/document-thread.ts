@@ -1,0 +1,46 @@
+/** The thread that keeps the documents: however long a search or a removal takes, the service goes on. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { DocumentHost } from './document-host.js';
+import type { DocumentReply, DocumentRequest, DocumentThreadData } from './document-requests.js';
+
+const { directory }: DocumentThreadData = workerData;
+const port = parentPort;
+if (!port) throw new Error('this file is started as a thread');
+const reply = (message: DocumentReply): void => port.postMessage(message);
+
+const host = new DocumentHost({ directory, onFailure: ({ message }) => reply({ kind: 'trouble', message }) });
+
+function perform(request: DocumentRequest): Promise<unknown> {
+  switch (request.method) {
+    case 'upsert':
+      return host.upsert(request.query);
+    case 'fetch':
+      return host.fetch(request.query);
+    case 'range':
+      return host.range(request.query);
+    case 'search':
+      return host.search(request.query);
+    case 'remove':
+      return host.remove(request.query);
+    case 'reset':
+      return host.reset(request.query);
+    case 'removeNamespace':
+      return host.removeNamespace(request.query);
+    case 'info':
+      return host.info(request.query);
+    case 'drop':
+      return host.drop(request.query);
+    case 'resume':
+      return host.resume(request.query);
+    case 'close':
+      return host.close();
+  }
+}
+
+port.on('message', (request: DocumentRequest) => {
+  const { number } = request;
+  perform(request).then(
+    (answer) => reply({ kind: 'answer', number, answer }),
+    (error) => reply({ kind: 'failed', number, message: error instanceof Error ? error.message : String(error) }),
+  );
+});

@@ -1,0 +1,70 @@
+/** Filters as SQL over the JSON of a document, every value bound. */
+import type { FieldPath, Filter, FilterValue } from '../../../ports/search-store.js';
+
+export interface Condition {
+  readonly sql: string;
+  readonly values: readonly (string | number)[];
+}
+
+/** As SQLite writes places in JSON: `$."a"[0][#-1]`. A name is quoted, and the parser lets no quote into one. */
+export function jsonPath({ steps }: FieldPath): string {
+  return `$${steps.map((step) => (typeof step === 'string' ? `."${step}"` : step < 0 ? `[#${step}]` : `[${step}]`)).join('')}`;
+}
+
+const TYPES = { string: "'text'", number: "'integer', 'real'", boolean: "'true', 'false'" } as const;
+const typesOf = (value: FilterValue): string =>
+  typeof value === 'boolean' ? `'${value}'` : typeof value === 'number' ? TYPES.number : TYPES.string;
+/** A boolean is told by its type alone. */
+const boundOf = (value: FilterValue): string | number => (typeof value === 'boolean' ? Number(value) : value);
+
+const negated = (not: boolean, sql: string): string => (not ? `NOT (${sql})` : sql);
+
+/** `column.content` and `column.metadata` are read. */
+export function filterSql(filter: Filter, column: string): Condition {
+  if ('parts' in filter) {
+    const parts = filter.parts.map((part) => filterSql(part, column));
+    const word = filter.kind === 'and' ? ' AND ' : ' OR ';
+    return { sql: `(${parts.map(({ sql }) => sql).join(word)})`, values: parts.flatMap(({ values }) => values) };
+  }
+  const json = `${column}.${filter.field.of}`;
+  const path = jsonPath(filter.field);
+  const type = `json_type(${json}, ?)`;
+  const value = `json_extract(${json}, ?)`;
+  /** The type of a field that is not there is null, and so is what is said of it. */
+  const same = (wanted: FilterValue): Condition => ({
+    sql: `(${type} IN (${typesOf(wanted)}) AND ${value} = ?)`,
+    values: [path, path, boundOf(wanted)],
+  });
+  switch (filter.kind) {
+    case 'compare': {
+      if (filter.operator === '=') return same(filter.value);
+      if (filter.operator === '!=') {
+        const { sql, values } = same(filter.value);
+        return { sql: `NOT ${sql}`, values };
+      }
+      return {
+        sql: `(${type} IN (${typesOf(filter.value)}) AND ${value} ${filter.operator} ?)`,
+        values: [path, path, boundOf(filter.value)],
+      };
+    }
+    case 'glob':
+      return { sql: negated(filter.not, `${type} = 'text' AND ${value} GLOB ?`), values: [path, path, filter.pattern] };
+    case 'in': {
+      const parts = filter.values.map(same);
+      return {
+        sql: negated(filter.not, parts.map(({ sql }) => sql).join(' OR ')),
+        values: parts.flatMap(({ values }) => values),
+      };
+    }
+    case 'contains': {
+      const types = typesOf(filter.value);
+      const has = `EXISTS (SELECT 1 FROM json_each(${json}, ?) e WHERE e.type IN (${types}) AND e.value = ?)`;
+      return {
+        sql: `(${type} IS NOT NULL AND ${negated(filter.not, `${type} = 'array' AND ${has}`)})`,
+        values: [path, path, path, boundOf(filter.value)],
+      };
+    }
+    case 'has':
+      return { sql: `${type} IS ${filter.not ? '' : 'NOT '}NULL`, values: [path] };
+  }
+}

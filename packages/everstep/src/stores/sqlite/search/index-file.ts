@@ -1,0 +1,139 @@
+/** The open file of one search index. Every method is synchronous, and every change one durable transaction. */
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { Filter, FoundDocument, NamespaceInfo, SearchDocument, SearchIndexInfo } from '../../../ports/search-store.js';
+import { integer, type Row, text } from '../columns.js';
+import { transact } from '../connection.js';
+import { NamespaceRows } from './namespace-rows.js';
+import { RankedSearch } from './ranked-search.js';
+import { Remains } from './remains.js';
+import { namespaceTables, openIndexDatabase } from './schema.js';
+
+interface OpenNamespace {
+  readonly rows: NamespaceRows;
+  readonly ranked: RankedSearch;
+}
+
+export class IndexFile {
+  private readonly database: DatabaseSync;
+  private readonly remains: Remains;
+  private readonly selectNamespace: StatementSync;
+  private readonly selectNamespaces: StatementSync;
+  private readonly insertNamespace: StatementSync;
+  private readonly markGone: StatementSync;
+  private readonly selectPages: StatementSync;
+  /** By number: statements are prepared once. */
+  private readonly open = new Map<number, OpenNamespace>();
+
+  constructor(file: string) {
+    this.database = openIndexDatabase(file);
+    this.remains = new Remains(this.database);
+    this.selectNamespace = this.database.prepare('SELECT seq, documents FROM namespace WHERE name = ? AND gone = 0');
+    this.selectNamespaces = this.database.prepare('SELECT name, documents FROM namespace WHERE gone = 0 ORDER BY name');
+    this.insertNamespace = this.database.prepare('INSERT INTO namespace (name) VALUES (?) RETURNING seq');
+    this.markGone = this.database.prepare('UPDATE namespace SET gone = 1 WHERE gone = 0 AND (?1 IS NULL OR name = ?1)');
+    this.selectPages = this.database.prepare('SELECT page_count, page_size FROM pragma_page_count, pragma_page_size');
+  }
+
+  upsert(namespace: string, documents: readonly SearchDocument[], maxNamespaces: number): 'done' | 'too-many-namespaces' {
+    if (!this.selectNamespace.get(namespace) && this.namespaces().length >= maxNamespaces) return 'too-many-namespaces';
+    transact(this.database, () => {
+      const { rows } = this.find(namespace) ?? this.create(namespace);
+      let made = 0;
+      for (const document of documents) if (rows.upsert(document)) made++;
+      rows.count(made);
+    });
+    return 'done';
+  }
+
+  fetch(namespace: string, ids: readonly string[]): (SearchDocument | null)[] {
+    const found = this.find(namespace);
+    return ids.map((id) => found?.rows.find(id) ?? null);
+  }
+
+  range(namespace: string, prefix: string, after: string | null, limit: number): SearchDocument[] {
+    return this.find(namespace)?.rows.range(prefix, after, limit) ?? [];
+  }
+
+  search(namespace: string, query: string, limit: number, filter: Filter | null): FoundDocument[] {
+    const row = this.selectNamespace.get(namespace);
+    if (!row) return [];
+    return this.openNamespace(integer(row, 'seq')).ranked.search(query, limit, filter, integer(row, 'documents'));
+  }
+
+  /** How many there were. */
+  remove(namespace: string, ids: readonly string[]): number {
+    const found = this.find(namespace);
+    if (!found || ids.length === 0) return 0;
+    return transact(this.database, () => {
+      const removed = ids.filter((id) => found.rows.remove(id)).length;
+      found.rows.count(-removed);
+      return removed;
+    });
+  }
+
+  /** Ids of documents that fulfil the filter among some rows, and where to go on; see NamespaceRows. */
+  matching(namespace: string, filter: Filter, from: number, rows: number) {
+    return this.find(namespace)?.rows.matching(filter, from, rows) ?? { ids: [], next: null };
+  }
+
+  /** Nobody sees the namespace (null: any of them) from now on; its rows are removed by `removeSome`. */
+  takeAway(namespace: string | null): number {
+    return transact(this.database, () => {
+      const taken = Number(this.markGone.run(namespace).changes);
+      this.open.clear();
+      return taken;
+    });
+  }
+
+  /** Empties namespaces, which stay. */
+  empty(namespace: string | null): void {
+    transact(this.database, () => {
+      const names = this.namespaces().map(({ name }) => name);
+      const emptied = namespace === null ? names : names.filter((name) => name === namespace);
+      this.markGone.run(namespace);
+      this.open.clear();
+      for (const name of emptied) this.create(name);
+    });
+  }
+
+  /** Removes some of the rows that nobody sees, and gives back some disk space; false when nothing is left of them. */
+  removeSome(): boolean {
+    return this.remains.removeSome();
+  }
+
+  info(): SearchIndexInfo {
+    const pages = this.selectPages.get();
+    const diskBytes = pages ? integer(pages, 'page_count') * integer(pages, 'page_size') : 0;
+    return { namespaces: this.namespaces(), diskBytes };
+  }
+
+  close(): void {
+    this.open.clear();
+    this.database.close();
+  }
+
+  private namespaces(): NamespaceInfo[] {
+    return this.selectNamespaces.all().map((row: Row) => ({ name: text(row, 'name'), documents: integer(row, 'documents') }));
+  }
+
+  private find(namespace: string): OpenNamespace | null {
+    const row = this.selectNamespace.get(namespace);
+    return row ? this.openNamespace(integer(row, 'seq')) : null;
+  }
+
+  private create(namespace: string): OpenNamespace {
+    const row = this.insertNamespace.get(namespace);
+    if (!row) throw new Error('a namespace was not written');
+    const seq = integer(row, 'seq');
+    this.database.exec(namespaceTables(seq));
+    return { rows: new NamespaceRows(this.database, seq), ranked: new RankedSearch(this.database, seq) };
+  }
+
+  private openNamespace(seq: number): OpenNamespace {
+    const known = this.open.get(seq);
+    if (known) return known;
+    const opened = { rows: new NamespaceRows(this.database, seq), ranked: new RankedSearch(this.database, seq) };
+    this.open.set(seq, opened);
+    return opened;
+  }
+}

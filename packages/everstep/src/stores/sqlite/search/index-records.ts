@@ -1,0 +1,92 @@
+/** Records of search indexes: few rows, rarely changed; each method is one durable transaction. */
+import type { StatementSync } from 'node:sqlite';
+import {
+  SEARCH_TYPES,
+  type SearchIndexChange,
+  type SearchIndexRecord,
+  type SearchIndexStore,
+} from '../../../ports/search-store.js';
+import { integer, type Row, text, word } from '../columns.js';
+import type { Connection } from '../connection.js';
+
+const recordOf = (row: Row): SearchIndexRecord => ({
+  indexId: text(row, 'index_id'),
+  accountId: text(row, 'account_id'),
+  name: text(row, 'name'),
+  region: text(row, 'region'),
+  type: word(row, 'type', SEARCH_TYPES),
+  createdAt: integer(row, 'created_at'),
+  tokenNumber: integer(row, 'token_number'),
+});
+
+export class SqliteSearchIndexes implements SearchIndexStore {
+  private readonly connection: Connection;
+  private readonly insert: StatementSync;
+  private readonly select: StatementSync;
+  private readonly selectOfAccounts: StatementSync;
+  private readonly selectIds: StatementSync;
+  private readonly update: StatementSync;
+  private readonly updateDeleted: StatementSync;
+  private readonly delete: StatementSync;
+
+  constructor(connection: Connection) {
+    this.connection = connection;
+    this.insert = connection.prepare(
+      `INSERT INTO search_index (index_id, account_id, name, region, type, created_at, token_number)
+       VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    );
+    this.select = connection.prepare('SELECT * FROM search_index WHERE index_id = ? AND deleted = 0');
+    this.selectOfAccounts = connection.prepare(
+      'SELECT * FROM search_index WHERE account_id IN (SELECT value FROM json_each(?)) AND deleted = 0 ORDER BY seq',
+    );
+    this.selectIds = connection.prepare('SELECT index_id FROM search_index WHERE deleted = ? ORDER BY seq');
+    this.update = connection.prepare(
+      `UPDATE search_index SET account_id = coalesce(?, account_id), name = coalesce(?, name),
+       token_number = coalesce(?, token_number) WHERE index_id = ? AND deleted = 0 RETURNING *`,
+    );
+    this.updateDeleted = connection.prepare('UPDATE search_index SET deleted = 1 WHERE index_id = ? AND deleted = 0');
+    this.delete = connection.prepare('DELETE FROM search_index WHERE index_id = ? AND deleted = 1');
+  }
+
+  async create(index: SearchIndexRecord): Promise<void> {
+    const { indexId, accountId, name, region, type, createdAt, tokenNumber } = index;
+    this.insert.run(indexId, accountId, name, region, type, createdAt, tokenNumber);
+    await this.connection.durable();
+  }
+
+  async find({ indexId }: { readonly indexId: string }): Promise<SearchIndexRecord | null> {
+    const row = this.select.get(indexId);
+    return row ? recordOf(row) : null;
+  }
+
+  async list({ accountIds }: { readonly accountIds: readonly string[] }): Promise<readonly SearchIndexRecord[]> {
+    return this.selectOfAccounts.all(JSON.stringify(accountIds)).map(recordOf);
+  }
+
+  async listIds(): Promise<readonly string[]> {
+    return this.selectIds.all(0).map((row) => text(row, 'index_id'));
+  }
+
+  async change(query: { readonly indexId: string; readonly change: SearchIndexChange }): Promise<SearchIndexRecord | null> {
+    const { accountId, name, tokenNumber } = query.change;
+    const [row] = this.update.all(accountId ?? null, name ?? null, tokenNumber ?? null, query.indexId);
+    if (!row) return null;
+    await this.connection.durable();
+    return recordOf(row);
+  }
+
+  async markDeleted({ indexId }: { readonly indexId: string }): Promise<boolean> {
+    const { changes } = this.updateDeleted.run(indexId);
+    await this.connection.durable();
+    return changes === 1;
+  }
+
+  async deleted(): Promise<readonly string[]> {
+    return this.selectIds.all(1).map((row) => text(row, 'index_id'));
+  }
+
+  async forget({ indexId }: { readonly indexId: string }): Promise<void> {
+    this.delete.run(indexId);
+    await this.connection.durable();
+  }
+}

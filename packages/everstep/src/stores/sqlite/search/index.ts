@@ -1,0 +1,101 @@
+/** The documents of search indexes, in files of their own, kept by a thread of their own, which begins with the first call. */
+import { Worker } from 'node:worker_threads';
+import type { SearchDocuments } from '../../../ports/search-store.js';
+import { DocumentHost, type DocumentHostOptions } from './document-host.js';
+import type { AnswerOf, DocumentReply, DocumentRequest, DocumentThreadData, MethodName, QueryOf } from './document-requests.js';
+
+interface Waiter {
+  resolve(answer: unknown): void;
+  reject(error: Error): void;
+}
+
+class DocumentThread {
+  private readonly directory: string;
+  private readonly onFailure: (error: Error) => void;
+  private readonly waiting = new Map<number, Waiter>();
+  private worker: Worker | null = null;
+  private latest = 0;
+  private closed = false;
+
+  constructor(directory: string, onFailure: (error: Error) => void) {
+    this.directory = directory;
+    this.onFailure = onFailure;
+  }
+
+  /** What the thread answers to a method is what the method answers. */
+  async ask<Name extends MethodName>(method: Name, query: QueryOf<Name>): Promise<AnswerOf<Name>> {
+    if (this.closed) throw new Error('the documents are closed');
+    return (await this.send({ method, query } as Unnumbered)) as AnswerOf<Name>;
+  }
+
+  async close(): Promise<void> {
+    if (this.closed) return;
+    this.closed = true;
+    if (!this.worker) return;
+    await this.send({ method: 'close' });
+    await this.worker?.terminate();
+  }
+
+  private send(request: Unnumbered): Promise<unknown> {
+    const number = ++this.latest;
+    return new Promise((resolve, reject) => {
+      this.waiting.set(number, { resolve, reject });
+      this.worker ??= this.start();
+      this.worker.postMessage({ ...request, number });
+    });
+  }
+
+  private start(): Worker {
+    const workerData: DocumentThreadData = { directory: this.directory };
+    const worker = new Worker(new URL('./document-thread.js', import.meta.url), { workerData });
+    worker.on('message', (reply: DocumentReply) => this.take(reply));
+    worker.on('error', (error) => this.lost(error instanceof Error ? error : new Error(String(error))));
+    // What waits for an answer keeps the process alive in other ways; the thread alone does not.
+    worker.unref();
+    return worker;
+  }
+
+  private take(reply: DocumentReply): void {
+    if (reply.kind === 'trouble') {
+      this.onFailure(new Error(reply.message));
+      return;
+    }
+    const waiter = this.waiting.get(reply.number);
+    this.waiting.delete(reply.number);
+    if (reply.kind === 'answer') waiter?.resolve(reply.answer);
+    else waiter?.reject(new Error(reply.message));
+  }
+
+  /** The next call starts another thread; the files hold what was acknowledged. */
+  private lost(error: Error): void {
+    this.worker = null;
+    this.onFailure(error);
+    for (const waiter of this.waiting.values()) waiter.reject(error);
+    this.waiting.clear();
+  }
+}
+
+type Unnumbered = DocumentRequest extends infer Request
+  ? Request extends DocumentRequest
+    ? Omit<Request, 'number'>
+    : never
+  : never;
+
+/** Of a service that keeps its data in memory, the documents are there too. */
+export function openSearchDocuments({ directory, onFailure = () => {} }: DocumentHostOptions): SearchDocuments {
+  if (directory === null) return new DocumentHost({ directory, onFailure });
+  const thread = new DocumentThread(directory, onFailure);
+  return {
+    upsert: (query) => thread.ask('upsert', query),
+    fetch: (query) => thread.ask('fetch', query),
+    range: (query) => thread.ask('range', query),
+    search: (query) => thread.ask('search', query),
+    remove: (query) => thread.ask('remove', query),
+    reset: (query) => thread.ask('reset', query),
+    removeNamespace: (query) => thread.ask('removeNamespace', query),
+    info: (query) => thread.ask('info', query),
+    drop: (query) => thread.ask('drop', query),
+    resume: (query) => thread.ask('resume', query),
+    close: () => thread.close(),
+  };
+}

@@ -1,0 +1,100 @@
+/** The documents of one namespace in the file of its index. Each method is a part of a transaction of its caller. */
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { Filter, SearchDocument } from '../../../ports/search-store.js';
+import { integer, type Row, text, textOrNull } from '../columns.js';
+import { documentText } from './document-text.js';
+import { filterSql } from './filter-sql.js';
+
+export const documentOf = (row: Row): SearchDocument => ({
+  id: text(row, 'id'),
+  content: text(row, 'content'),
+  metadata: textOrNull(row, 'metadata'),
+});
+
+/** Behind every text that begins with `prefix`; null: every text may. */
+export function endOfPrefix(prefix: string): string | null {
+  const points = [...prefix];
+  for (;;) {
+    const last = points.pop()?.codePointAt(0);
+    if (last === undefined) return null;
+    if (last === 0x10ffff) continue;
+    // Half of a pair is no character.
+    return points.join('') + String.fromCodePoint(last + 1 === 0xd800 ? 0xe000 : last + 1);
+  }
+}
+
+export class NamespaceRows {
+  readonly seq: number;
+  private readonly database: DatabaseSync;
+  private readonly insertDocument: StatementSync;
+  private readonly insertText: StatementSync;
+  private readonly deleteDocument: StatementSync;
+  private readonly deleteText: StatementSync;
+  private readonly selectById: StatementSync;
+  private readonly selectRange: StatementSync;
+  private readonly countDocuments: StatementSync;
+
+  constructor(database: DatabaseSync, seq: number) {
+    this.database = database;
+    this.seq = seq;
+    const documents = `document_${seq}`;
+    this.insertDocument = database.prepare(
+      `INSERT INTO ${documents} (id, content, metadata) VALUES (?, ?, ?)
+       ON CONFLICT (id) DO UPDATE SET content = excluded.content, metadata = excluded.metadata RETURNING seq`,
+    );
+    this.insertText = database.prepare(`INSERT OR REPLACE INTO text_${seq} (rowid, body, tags) VALUES (?, ?, ?)`);
+    this.deleteDocument = database.prepare(`DELETE FROM ${documents} WHERE id = ? RETURNING seq`);
+    this.deleteText = database.prepare(`DELETE FROM text_${seq} WHERE rowid = ?`);
+    this.selectById = database.prepare(`SELECT seq, id, content, metadata FROM ${documents} WHERE id = ?`);
+    this.selectRange = database.prepare(
+      `SELECT id, content, metadata FROM ${documents}
+       WHERE id >= ?1 AND id > ?2 AND (?3 IS NULL OR id < ?3) ORDER BY id LIMIT ?4`,
+    );
+    this.countDocuments = database.prepare('UPDATE namespace SET documents = documents + ? WHERE seq = ?');
+  }
+
+  /** Makes or replaces one document; true when it is new. */
+  upsert({ id, content, metadata }: SearchDocument): boolean {
+    const isNew = this.selectById.get(id) === undefined;
+    const row = this.insertDocument.get(id, content, metadata);
+    if (!row) throw new Error('a document was not written');
+    const { words, tags } = documentText(content, metadata);
+    this.insertText.run(integer(row, 'seq'), words, tags);
+    return isNew;
+  }
+
+  /** False when there is none. */
+  remove(id: string): boolean {
+    const row = this.deleteDocument.get(id);
+    if (row) this.deleteText.run(integer(row, 'seq'));
+    return row !== undefined;
+  }
+
+  /** What was made less what was removed. */
+  count(difference: number): void {
+    if (difference !== 0) this.countDocuments.run(difference, this.seq);
+  }
+
+  find(id: string): SearchDocument | null {
+    const row = this.selectById.get(id);
+    return row ? documentOf(row) : null;
+  }
+
+  range(prefix: string, after: string | null, limit: number): SearchDocument[] {
+    // No id is empty, so that every id is behind the empty text.
+    return this.selectRange.all(prefix, after ?? '', endOfPrefix(prefix), limit).map(documentOf);
+  }
+
+  /** Ids of documents that fulfil the filter, of those numbered from `from` on; `next` is null when none are left. */
+  matching(filter: Filter, from: number, rows: number): { readonly ids: string[]; readonly next: number | null } {
+    const { sql, values } = filterSql(filter, 'd');
+    const upTo = this.database
+      .prepare(`SELECT max(seq) AS last FROM (SELECT seq FROM document_${this.seq} WHERE seq >= ? ORDER BY seq LIMIT ?)`)
+      .get(from, rows)?.last;
+    if (typeof upTo !== 'number') return { ids: [], next: null };
+    const found = this.database
+      .prepare(`SELECT d.id FROM document_${this.seq} d WHERE d.seq BETWEEN ? AND ? AND ${sql}`)
+      .all(from, upTo, ...values);
+    return { ids: found.map((row) => text(row, 'id')), next: upTo + 1 };
+  }
+}

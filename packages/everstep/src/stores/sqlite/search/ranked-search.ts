@@ -1,0 +1,186 @@
+/**
+ * Full-text search in one namespace, in bounded work.
+ *
+ * FTS5 scores every document that has one of the words, some 0.7 microseconds
+ * each, so that a word of every second document costs seconds among millions.
+ * Words like that tell documents hardly apart. So where the words of a query are
+ * in more documents than are scored at once, two sets are: documents that have
+ * all the words, and documents that have one of the rarer words. The score is
+ * BM25 over all words in both.
+ */
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { Filter, FoundDocument } from '../../../ports/search-store.js';
+import { integer, type Row, text } from '../columns.js';
+import { type TagWish, tagWish, UNTAGGED } from './document-text.js';
+import { filterSql } from './filter-sql.js';
+import { documentOf } from './namespace-rows.js';
+
+/** Documents that are scored at once: some ten ms. */
+const MAX_SCORED = 10_000;
+/** Documents of the frequent words that count for the score: counting them takes some ten ms. */
+const MAX_COUNTED = 200_000;
+/** Documents that are looked at for a filter that no tag narrows, before a search takes what it has. */
+const MAX_FILTERED = 50_000;
+const MAX_QUERY_WORDS = 32;
+const REMEMBERED_WORDS = 10_000;
+const NO_FILTER = { sql: '', values: [] } as const;
+
+const WORD = /[\p{L}\p{N}\p{M}\p{Co}]+/gu;
+
+interface Word {
+  readonly text: string;
+  /** Documents that have it, at most. */
+  readonly documents: number;
+}
+
+interface Hit {
+  readonly seq: number;
+  readonly score: number;
+}
+
+const byRarity = (a: Word, b: Word): number => a.documents - b.documents;
+const quoted = (words: readonly Word[]): string[] => words.map(({ text: word }) => `"${word}"`);
+const anyOf = (words: readonly Word[]): string => quoted(words).join(' OR ');
+
+/** Words, the rarest first, as long as they are in no more documents than `most` together. */
+function within(words: readonly Word[], most: number): Word[] {
+  let sum = 0;
+  return words.filter(({ documents }) => {
+    sum += documents;
+    return sum <= most;
+  });
+}
+
+function tagExpression(wish: TagWish): string {
+  return typeof wish === 'string' ? wish : `(${wish.parts.map(tagExpression).join(wish.kind === 'and' ? ' AND ' : ' OR ')})`;
+}
+
+export class RankedSearch {
+  private readonly database: DatabaseSync;
+  private readonly seq: number;
+  private readonly selectCount: StatementSync;
+  private readonly selectDocument: StatementSync;
+  private readonly insertWord: StatementSync;
+  private readonly deleteWords: StatementSync;
+  private readonly selectTokens: StatementSync;
+  /** How many documents have a frequent token, as counted once: roughly is enough there. Others are counted each time. */
+  private readonly counts = new Map<string, number>();
+
+  constructor(database: DatabaseSync, seq: number) {
+    this.database = database;
+    this.seq = seq;
+    this.selectCount = database.prepare(`SELECT doc FROM word_${seq} WHERE term = ?`);
+    this.selectDocument = database.prepare(`SELECT id, content, metadata FROM document_${seq} WHERE seq = ?`);
+    this.insertWord = database.prepare('INSERT INTO temp.query_word (rowid, word) VALUES (?, ?)');
+    this.deleteWords = database.prepare('DELETE FROM temp.query_word');
+    this.selectTokens = database.prepare('SELECT doc, term FROM temp.query_token ORDER BY doc');
+  }
+
+  search(query: string, limit: number, filter: Filter | null, documents: number): FoundDocument[] {
+    const words = this.wordsOf(query);
+    if (words.length === 0) return [];
+    const wish = filter ? tagWish(filter) : null;
+    const tagged = wish === null ? '' : ` AND tags : (${tagExpression(wish)} OR ${UNTAGGED})`;
+    const total = words.reduce((sum, word) => sum + word.documents, 0);
+    const bound = wish === null ? total : Math.min(total, this.boundOf(wish) + this.countOf(UNTAGGED));
+    const hits =
+      bound <= MAX_SCORED
+        ? this.score(`body : (${anyOf(words)})${tagged}`, MAX_SCORED, filter, limit)
+        : this.amongMany(words, tagged, filter, limit, documents);
+    const best = hits.sort((a, b) => b.score - a.score || a.seq - b.seq).slice(0, limit);
+    return best.map(({ seq, score }) => {
+      const row = this.selectDocument.get(seq);
+      if (!row) throw new Error('the text of a document is indexed, but the document is not there');
+      return { ...documentOf(row), score };
+    });
+  }
+
+  private amongMany(all: readonly Word[], tagged: string, filter: Filter | null, limit: number, documents: number): Hit[] {
+    // A word of more than half of the documents counts nothing in BM25.
+    const telling = all.filter((word) => word.documents <= documents / 2);
+    const words = telling.length > 0 ? telling : all.slice(0, 1);
+    const best = new Map<number, number>();
+    const add = (hits: readonly Hit[], weight: number): void => {
+      for (const { seq, score } of hits) best.set(seq, Math.max(best.get(seq) ?? 0, score * weight));
+    };
+    const rare = within(words, MAX_SCORED);
+    add(this.score(`body : (${quoted(words).join(' AND ')})${tagged}`, MAX_SCORED, filter, limit), 1);
+    if (rare.length > 0 && words.length > 1) {
+      const frequent = within(words.slice(rare.length), MAX_COUNTED);
+      // The rare words stand on both sides and so count twice; the others do likewise.
+      const rest = [...rare, ...frequent, ...frequent];
+      add(this.score(`body : ((${anyOf(rare)}) AND (${anyOf(rest)}))${tagged}`, MAX_SCORED, filter, limit), 1 / 2);
+    } else if (rare.length === 0 && best.size < limit) {
+      add(this.score(`body : (${anyOf(words.slice(0, 1))})${tagged}`, MAX_SCORED, filter, limit), 1);
+    }
+    return [...best].map(([seq, score]) => ({ seq, score }));
+  }
+
+  /** The best of the first `most` documents that match; with a filter, goes on until enough fulfil it. */
+  private score(expression: string, most: number, filter: Filter | null, limit: number): Hit[] {
+    const { sql, values } = filter ? filterSql(filter, 'd') : NO_FILTER;
+    const condition = filter ? `WHERE EXISTS (SELECT 1 FROM document_${this.seq} d WHERE d.seq = m.seq AND ${sql})` : '';
+    const matches = `SELECT rowid AS seq, bm25(text_${this.seq}, 1.0, 0.0) AS score FROM text_${this.seq}
+      WHERE text_${this.seq} MATCH ? AND rowid > ? ORDER BY rowid LIMIT ?`;
+    const best = this.database.prepare(`SELECT seq, score FROM (${matches}) m ${condition} ORDER BY score, seq LIMIT ?`);
+    const last = this.database.prepare(
+      `SELECT max(seq) AS last, count(*) AS matches FROM
+       (SELECT rowid AS seq FROM text_${this.seq} WHERE text_${this.seq} MATCH ? AND rowid > ? ORDER BY rowid LIMIT ?)`,
+    );
+    const hits: Hit[] = [];
+    let after = 0;
+    for (let seen = 0; ; ) {
+      for (const row of best.all(expression, after, most, ...values, limit)) hits.push(hitOf(row));
+      if (!filter || hits.length >= limit) return hits;
+      const read = last.get(expression, after, most);
+      if (!read || read.last === null || integer(read, 'matches') < most) return hits;
+      after = integer(read, 'last');
+      seen += most;
+      if (seen >= MAX_FILTERED) return hits;
+    }
+  }
+
+  /** How many documents may have such tags. */
+  private boundOf(wish: TagWish): number {
+    if (typeof wish === 'string') return this.countOf(wish);
+    const bounds = wish.parts.map((part) => this.boundOf(part));
+    return wish.kind === 'and' ? Math.min(...bounds) : bounds.reduce((sum, bound) => sum + bound, 0);
+  }
+
+  private countOf(token: string): number {
+    const known = this.counts.get(token);
+    if (known !== undefined) return known;
+    const row = this.selectCount.get(token);
+    const count = row ? integer(row, 'doc') : 0;
+    if (count > MAX_SCORED) {
+      if (this.counts.size >= REMEMBERED_WORDS) this.counts.clear();
+      this.counts.set(token, count);
+    }
+    return count;
+  }
+
+  /** The words of a query that some document has, the rarest first. */
+  private wordsOf(query: string): Word[] {
+    const texts = [...new Set(query.toLowerCase().match(WORD) ?? [])].slice(0, MAX_QUERY_WORDS);
+    for (const [index, word] of texts.entries()) this.insertWord.run(index + 1, word);
+    /** By word: its tokens, of which all have to be there. */
+    const fewest = new Map<string, number>();
+    const tokens = new Map<string, string>();
+    for (const row of this.selectTokens.all()) {
+      const word = texts[integer(row, 'doc') - 1] ?? '';
+      const token = text(row, 'term');
+      tokens.set(word, `${tokens.get(word) ?? ''} ${token}`);
+      fewest.set(word, Math.min(fewest.get(word) ?? Number.POSITIVE_INFINITY, this.countOf(token)));
+    }
+    this.deleteWords.run();
+    // Words of one stem are one word.
+    const distinct = new Map([...fewest].map(([word, count]) => [tokens.get(word), { text: word, documents: count }]));
+    return [...distinct.values()].filter((word) => word.documents > 0).sort(byRarity);
+  }
+}
+
+const hitOf = (row: Row): Hit => {
+  const { score } = row;
+  if (typeof score !== 'number') throw new TypeError('a score is no number');
+  return { seq: integer(row, 'seq'), score: -score };
+};

@@ -1,0 +1,63 @@
+/**
+ * What is left of namespaces that were taken away: their rows go some at a
+ * time, then their tables, which are empty by then, then free pages of the
+ * file. Where it stopped, it goes on: the namespace stays listed until nothing
+ * is left of it.
+ */
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { integer } from '../columns.js';
+import { transact } from '../connection.js';
+
+/** Rows removed in one transaction: some ten ms. */
+const ROWS_AT_ONCE = 500;
+/** Free pages given back at a time: 1 MiB. */
+const PAGES_AT_ONCE = 256;
+/** Rows of a full-text index up to here say how it is built, and it cannot be dropped without them. */
+const LAST_RECORD_OF_STRUCTURE = 10;
+
+export class Remains {
+  private readonly database: DatabaseSync;
+  private readonly selectGone: StatementSync;
+  private readonly deleteNamespace: StatementSync;
+  private readonly selectFreePages: StatementSync;
+
+  constructor(database: DatabaseSync) {
+    this.database = database;
+    this.selectGone = database.prepare('SELECT seq FROM namespace WHERE gone = 1 ORDER BY seq LIMIT 1');
+    this.deleteNamespace = database.prepare('DELETE FROM namespace WHERE seq = ?');
+    this.selectFreePages = database.prepare('SELECT freelist_count AS free FROM pragma_freelist_count');
+  }
+
+  /** False when nothing is left. */
+  removeSome(): boolean {
+    const gone = this.selectGone.get();
+    if (gone) {
+      const seq = integer(gone, 'seq');
+      transact(this.database, () => {
+        if (!this.removeRows(seq)) this.removeTables(seq);
+      });
+      return true;
+    }
+    const free = this.selectFreePages.get();
+    if (!free || integer(free, 'free') === 0) return false;
+    this.database.exec(`PRAGMA incremental_vacuum(${PAGES_AT_ONCE})`);
+    return true;
+  }
+
+  /** False when there are none. The index of the text is taken apart from behind: nobody searches it any more. */
+  private removeRows(seq: number): boolean {
+    const parts = [
+      `DELETE FROM document_${seq} WHERE seq IN (SELECT seq FROM document_${seq} LIMIT ${ROWS_AT_ONCE})`,
+      `DELETE FROM text_${seq}_data WHERE id IN
+       (SELECT id FROM text_${seq}_data WHERE id > ${LAST_RECORD_OF_STRUCTURE} LIMIT ${ROWS_AT_ONCE})`,
+      `DELETE FROM text_${seq}_docsize WHERE id IN (SELECT id FROM text_${seq}_docsize LIMIT ${ROWS_AT_ONCE})`,
+      `DELETE FROM text_${seq}_idx WHERE (segid, term) IN (SELECT segid, term FROM text_${seq}_idx LIMIT ${ROWS_AT_ONCE})`,
+    ];
+    return parts.some((sql) => Number(this.database.prepare(sql).run().changes) > 0);
+  }
+
+  private removeTables(seq: number): void {
+    this.database.exec(`DROP TABLE word_${seq}; DROP TABLE text_${seq}; DROP TABLE document_${seq}`);
+    this.deleteNamespace.run(seq);
+  }
+}

@@ -1,0 +1,64 @@
+/** The tables of the file of one index: a list of namespaces, and three tables for each of them. */
+import { DatabaseSync } from 'node:sqlite';
+
+const BUSY_TIMEOUT_MS = 1000;
+const PAGE_CACHE_KIB = 32 * 1024;
+const KEPT_LOG_BYTES = 16 * 1024 * 1024;
+
+/** Words by their letters and digits, without accents, by their English stems. */
+export const TOKENIZER = 'porter unicode61 remove_diacritics 2';
+
+const LIST = `
+CREATE TABLE IF NOT EXISTS namespace (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  name TEXT NOT NULL,
+  documents INTEGER NOT NULL DEFAULT 0,
+  -- 1: nobody sees it, its rows are being removed
+  gone INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE UNIQUE INDEX IF NOT EXISTS namespace_name ON namespace (name) WHERE gone = 0;
+`;
+
+/** The text is not kept twice: its index has no content, and a row of it is found by the document's number. */
+export const namespaceTables = (seq: number): string => `
+CREATE TABLE document_${seq} (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  content TEXT NOT NULL,
+  metadata TEXT
+) STRICT;
+CREATE VIRTUAL TABLE text_${seq} USING fts5 (body, tags, content = '', contentless_delete = 1, tokenize = '${TOKENIZER}');
+CREATE VIRTUAL TABLE word_${seq} USING fts5vocab ('text_${seq}', 'row');
+`;
+
+/** For the tokens of a query: the tokenizer itself takes them apart. */
+const QUERY_WORDS = `
+CREATE VIRTUAL TABLE temp.query_word USING fts5 (word, tokenize = '${TOKENIZER}');
+CREATE VIRTUAL TABLE temp.query_token USING fts5vocab ('temp', 'query_word', 'instance');
+`;
+
+/** Not defensive (as later versions of Node are): rows of a text index that nobody searches any more are removed some at a time. */
+const OPTIONS = Object.freeze({ defensive: false });
+
+/** Opens the file of an index, which is made if it does not exist. `:memory:` keeps nothing. */
+export function openIndexDatabase(file: string): DatabaseSync {
+  const database = new DatabaseSync(file, OPTIONS);
+  try {
+    database.exec(`
+      PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS};
+      PRAGMA auto_vacuum = INCREMENTAL;
+      PRAGMA locking_mode = EXCLUSIVE;
+      PRAGMA journal_mode = WAL;
+      PRAGMA synchronous = FULL;
+      PRAGMA cache_size = -${PAGE_CACHE_KIB};
+      PRAGMA journal_size_limit = ${KEPT_LOG_BYTES};
+      PRAGMA temp_store = MEMORY;
+      ${LIST}
+      ${QUERY_WORDS}
+    `);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}

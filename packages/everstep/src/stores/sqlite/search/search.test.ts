@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
+import type { SearchDocuments } from '../../../ports/search-store.js';
+import { sampleDocument, searchDocumentsConformance } from '../../conformance/search-documents.js';
+import { openSearchDocuments } from './index.js';
+
+async function inFiles() {
+  const directory = await mkdtemp(join(tmpdir(), 'everstep-search-'));
+  const failures: string[] = [];
+  const open = (): SearchDocuments => openSearchDocuments({ directory, onFailure: ({ message }) => failures.push(message) });
+  let documents = open();
+  return {
+    directory,
+    documents,
+    async reopen() {
+      await documents.close();
+      documents = open();
+      return documents;
+    },
+    async dispose() {
+      await documents.close();
+      await rm(directory, { recursive: true });
+      assert.deepEqual(failures, []);
+    },
+  };
+}
+
+describe('SQLite files as the keeper of documents', () => searchDocumentsConformance(inFiles));
+
+describe('SQLite in memory as the keeper of documents', () =>
+  searchDocumentsConformance(async () => {
+    const documents = openSearchDocuments({ directory: null });
+    return { documents, reopen: null, dispose: () => documents.close() };
+  }));
+
+async function opened(t: TestContext) {
+  const world = await inFiles();
+  t.after(() => world.dispose());
+  return world;
+}
+
+const place = { indexId: 'idx_a', namespace: 'n' } as const;
+const numbered = (count: number, text: (n: number) => object) =>
+  Array.from({ length: count }, (_, n) => sampleDocument(`d${String(n).padStart(6, '0')}`, text(n)));
+
+test('a dropped index leaves no file', async (t) => {
+  const { directory, documents } = await opened(t);
+  await documents.upsert({ ...place, documents: numbered(10, (n) => ({ n })) });
+  assert.ok(existsSync(join(directory, 'idx_a.db')));
+  await documents.drop(place);
+  assert.deepEqual(readdirSync(directory), []);
+});
+
+test('an id that could lead out of the directory is refused', async (t) => {
+  const { documents } = await opened(t);
+  await assert.rejects(documents.info({ indexId: '../x' }), /not fit for the name of a file/);
+});
+
+test('more indexes than files may be open at once are served all the same', async (t) => {
+  const { documents } = await opened(t);
+  for (let n = 0; n < 70; n++)
+    await documents.upsert({ indexId: `idx_${n}`, namespace: 'n', documents: [sampleDocument('a', { n })] });
+  for (let n = 0; n < 70; n++)
+    assert.deepEqual(await documents.fetch({ indexId: `idx_${n}`, namespace: 'n', ids: ['a'] }), [sampleDocument('a', { n })]);
+});
+
+test('among very many documents, a rare word beside frequent ones finds its documents, best first', async (t) => {
+  const documents = openSearchDocuments({ directory: null });
+  t.after(() => documents.close());
+  const made = numbered(30_000, (n) => ({
+    // Each of the two is in two of three documents; both are in a third of them.
+    text: `${n % 3 === 0 ? '' : 'common'} ${n % 3 === 1 ? '' : 'usual'} filler${n}`,
+    title: n === 12_345 ? 'rare common' : n === 20_000 ? 'rare' : '',
+  }));
+  await documents.upsert({ ...place, documents: made });
+  const ids = async (text: string, limit: number) =>
+    (await documents.search({ ...place, text, limit, filter: null })).map(({ id }) => id);
+  assert.deepEqual((await ids('common rare usual', 5)).slice(0, 2).sort(), ['d012345', 'd020000']);
+  assert.equal((await ids('common', 5)).length, 5);
+  assert.equal((await ids('common usual', 5)).length, 5);
+  const filter = { kind: 'compare', field: { of: 'content', steps: ['text'] }, operator: '>=', value: 'z' } as const;
+  assert.deepEqual(await documents.search({ ...place, text: 'common', limit: 5, filter }), []);
+  const one = { kind: 'glob', field: { of: 'content', steps: ['text'] }, not: false, pattern: '*filler29999' } as const;
+  assert.deepEqual(
+    (await documents.search({ ...place, text: 'usual', limit: 5, filter: one })).map(({ id }) => id),
+    ['d029999'],
+  );
+});
