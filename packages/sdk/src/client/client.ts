@@ -1,7 +1,7 @@
 /** Client of the runtime API. */
 import type { Duration } from '../duration.js';
-import { EverstepError } from '../errors.js';
 import { NATIVE_PREFIX } from '../protocol.js';
+import { configured } from './configuration.js';
 import type { InstanceSettings, InstanceSettingsUpdate, NotifiedWaiter, SigningKeyPair, Waiter } from './control-types.js';
 import { DeadLetters } from './dead-letters.js';
 import { type NotifyEvent, notifyCall } from './events.js';
@@ -29,15 +29,6 @@ export interface BatchItem extends Omit<TriggerOptions, 'body' | 'waitForResult'
   readonly body?: unknown;
 }
 
-function setting(given: string | undefined, option: string, variable: string): string {
-  const value = given ?? (typeof process === 'object' ? process.env[variable] : undefined);
-  if (value) return value;
-  throw new EverstepError(`the client has no ${option}: give the option ${option}, or set ${variable}`, {
-    status: 0,
-    code: 'no-configuration',
-  });
-}
-
 export class Client {
   readonly runs: Runs;
   readonly dlq: DeadLetters;
@@ -60,11 +51,11 @@ export class Client {
 
   /** Throws EverstepError without a base URL or token, TypeError for a malformed base URL, RangeError for a region that its host cannot carry. */
   constructor(options: ClientOptions = {}) {
-    const given = setting(options.baseUrl, 'baseUrl', 'EVERSTEP_URL');
+    const given = configured(options.baseUrl, 'baseUrl', 'EVERSTEP_URL');
     const baseUrl = options.region === undefined ? new URL(given).toString() : withRegion(given, options.region);
     const transport: TransportOptions = {
       baseUrl: baseUrl.replace(/\/+$/, ''),
-      token: setting(options.token, 'token', 'EVERSTEP_TOKEN'),
+      authorization: `Bearer ${configured(options.token, 'token', 'EVERSTEP_TOKEN')}`,
       // Looked up at each call, so that tracing and test doubles that replace the global one see the calls.
       fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
     };

@@ -13,10 +13,19 @@ export interface Call {
   readonly signal?: AbortSignal;
 }
 
+/** A call that sends JSON; what is undefined is left out. */
+export const jsonCall = (method: Call['method'], path: string, body: object): Call => ({
+  method,
+  path,
+  headers: { 'Content-Type': 'application/json' },
+  body: JSON.stringify(body),
+});
+
 export interface TransportOptions {
   /** Without a slash at the end. */
   readonly baseUrl: string;
-  readonly token: string;
+  /** The header that says who calls. */
+  readonly authorization: string;
   readonly fetch: typeof fetch;
 }
 
@@ -55,7 +64,7 @@ function messageOf(text: string, status: number): string {
 
 /** The JSON value of a successful answer. Rejects with EverstepError, or with the reason of `signal`. */
 export async function callApi(options: TransportOptions, call: Call): Promise<unknown> {
-  const headers: Record<string, string> = { Authorization: `Bearer ${options.token}` };
+  const headers: Record<string, string> = { Authorization: options.authorization };
   for (const [name, value] of Object.entries(call.headers ?? {})) headers[name] = headerBytes(value);
   const { body } = call;
   let response: Response;

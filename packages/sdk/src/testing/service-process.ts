@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { AdminClient } from '../client/admin.js';
 import { connectTestService, type TestService } from './test-service.js';
 
 export interface StartOptions {
@@ -21,6 +22,8 @@ export interface StartOptions {
 export interface StartedTestService extends TestService {
   /** Those that the service signs its requests with, for the option `signingKeys` of `serve`. */
   readonly signingKeys: { readonly current: string; readonly next: string };
+  /** The management API, as the first user. */
+  readonly admin: AdminClient;
   /** Ends the process and removes its data. */
   stop(): Promise<void>;
 }
@@ -130,6 +133,11 @@ export async function startTestService(options: StartOptions = {}): Promise<Star
     return {
       ...connectTestService({ url: get('EVERSTEP_URL'), token: get('EVERSTEP_TOKEN') }),
       signingKeys: { current: get('EVERSTEP_CURRENT_SIGNING_KEY'), next: get('EVERSTEP_NEXT_SIGNING_KEY') },
+      admin: new AdminClient({
+        baseUrl: get('EVERSTEP_MANAGEMENT_URL'),
+        email: get('EVERSTEP_ADMIN_EMAIL'),
+        apiKey: get('EVERSTEP_ADMIN_API_KEY'),
+      }),
       stop,
     };
   } catch (error) {

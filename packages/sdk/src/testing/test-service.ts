@@ -43,7 +43,7 @@ export interface TestService {
 /** Does not reach out: whether the service is there, and on a virtual clock, shows at the first call. */
 export function connectTestService({ url, token }: TestConnection): TestService {
   const client = new Client({ baseUrl: url, token });
-  const transport = { baseUrl: url.replace(/\/+$/, ''), token, fetch: globalThis.fetch };
+  const transport = { baseUrl: url.replace(/\/+$/, ''), authorization: `Bearer ${token}`, fetch: globalThis.fetch };
   const clock = async <Answer>(method: 'GET' | 'POST', path: string, body?: object): Promise<Answer> => {
     const json = body ? { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) } : {};
     // The shapes of the answers are the word of the service; a test of the service holds it to them.

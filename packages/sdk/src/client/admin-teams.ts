@@ -1,0 +1,42 @@
+/** Teams and their members, as calls of the management API. */
+import type { MemberRole, Team, TeamMember } from './admin-types.js';
+import { type Call, jsonCall } from './transport.js';
+
+const MEMBER = '/v2/teams/member';
+
+export class Teams {
+  /** Members are known by their e-mail. */
+  readonly members: {
+    readonly list: (teamId: string) => Promise<readonly TeamMember[]>;
+    /** Adds a member, or gives one another role. A user who does not exist yet is made, and has `api_key` in the answer. */
+    readonly put: (teamId: string, email: string, role: MemberRole) => Promise<TeamMember>;
+    readonly remove: (teamId: string, email: string) => Promise<void>;
+  };
+  private readonly call: <T>(call: Call) => Promise<T>;
+
+  constructor(call: <T>(call: Call) => Promise<T>) {
+    this.call = call;
+    this.members = {
+      list: (teamId) => call({ method: 'GET', path: `/v2/teams/${encodeURIComponent(teamId)}` }),
+      put: (teamId, email, role) => call(jsonCall('POST', MEMBER, { team_id: teamId, member_email: email, member_role: role })),
+      remove: async (teamId, email) => {
+        await call(jsonCall('DELETE', MEMBER, { team_id: teamId, member_email: email }));
+      },
+    };
+  }
+
+  /** Those that the user is a member of. */
+  list(): Promise<readonly Team[]> {
+    return this.call({ method: 'GET', path: '/v2/teams' });
+  }
+
+  /** The user becomes its owner. */
+  create(name: string): Promise<Team> {
+    return this.call(jsonCall('POST', '/v2/team', { team_name: name }));
+  }
+
+  /** It must own nothing any more. */
+  async delete(teamId: string): Promise<void> {
+    await this.call({ method: 'DELETE', path: `/v2/team/${encodeURIComponent(teamId)}` });
+  }
+}

@@ -1,0 +1,123 @@
+/** What the management API answers, as it answers it. Times are Unix seconds. */
+
+export type AccountRole = 'owner' | 'admin' | 'dev' | 'finance';
+/** What a member is made; owners are whoever created the team. */
+export type MemberRole = Exclude<AccountRole, 'owner'>;
+
+export interface Account {
+  /** Of the user, and of the personal account. */
+  readonly id: string;
+  readonly customer_id: string;
+  readonly email: string;
+  readonly creation_time: number;
+  /** Those that the user may see, the personal one first. */
+  readonly accounts: readonly { readonly id: string; readonly role: AccountRole }[];
+}
+
+export interface ApiKey {
+  readonly id: string;
+  readonly customer_id: string;
+  readonly name: string;
+  readonly creation_time: number;
+  /** Absent: the key is good. */
+  readonly revocation_time?: number;
+  /** The key itself, only in the answer that made it. */
+  readonly api_key?: string;
+}
+
+export interface Team {
+  readonly id: string;
+  /** The same as `id`, and `customer_id` too. */
+  readonly team_id: string;
+  readonly customer_id: string;
+  readonly name: string;
+  /** The same as `name`. */
+  readonly team_name: string;
+  readonly creation_time: number;
+  /** Of the caller in the team. */
+  readonly role: AccountRole;
+}
+
+export interface TeamMember {
+  /** Of the user. */
+  readonly id: string;
+  readonly team_id: string;
+  readonly customer_id: string;
+  readonly member_email: string;
+  readonly member_role: AccountRole;
+  readonly creation_time: number;
+  /** The first API key of a user who was made for this membership, only in the answer that made it. */
+  readonly api_key?: string;
+}
+
+/** A named set of limits. Null: no limit of the plan. */
+export interface QueuePlan {
+  readonly name: string;
+  readonly max_message_bytes: number | null;
+  readonly log_retention_ms: number | null;
+  readonly dead_letter_retention_ms: number | null;
+  readonly max_parallelism: number | null;
+  readonly max_schedules: number | null;
+  readonly max_requests_per_day: number | null;
+  readonly api_calls_per_second: number | null;
+  /** Dollars. */
+  readonly price_per_100k_messages: number;
+}
+
+export interface QueueInstance {
+  readonly id: string;
+  /** The account that owns it: of a user or of a team. */
+  readonly customer_id: string;
+  readonly name: string;
+  readonly region: string;
+  readonly creation_time: number;
+  /** Of the caller in the account that owns it. */
+  readonly role: AccountRole;
+  readonly plan: string;
+  readonly limits: QueuePlan;
+  /** Dollars a calendar month (UTC); 0: no limit. */
+  readonly budget: number;
+  readonly budget_alert_url?: string;
+  /** Reads and writes. Absent for those who may not use the instance. */
+  readonly token?: string;
+  readonly read_only_token?: string;
+}
+
+export interface QueueStats {
+  readonly id: string;
+  readonly customer_id: string;
+  /** Newest first. */
+  readonly months: readonly {
+    /** UTC, such as `2026-11`. */
+    readonly month: string;
+    readonly messages: number;
+    readonly dollars: number;
+  }[];
+  /** Dollars a month; 0: no limit. */
+  readonly budget: number;
+  /** Dollars in this month. */
+  readonly spent: number;
+  /** What is refused now, in words; empty when nothing is. */
+  readonly refused: readonly string[];
+}
+
+export interface AuditLogEntry {
+  readonly id: string;
+  readonly customer_id: string;
+  /** E-mail of the user. */
+  readonly actor: string;
+  /** Such as `queue.move-to-team`. */
+  readonly action: string;
+  /** Id of what was changed. */
+  readonly subject: string;
+  readonly details: Readonly<Record<string, string | number | boolean | null>>;
+  /** Where the request came from. */
+  readonly address: string;
+  readonly creation_time: number;
+}
+
+export interface AuditLogPage {
+  /** Of the next page; empty at the end. */
+  readonly cursor: string;
+  readonly auditlogs: readonly AuditLogEntry[];
+}

@@ -1,0 +1,89 @@
+/** Client of the management API: accounts, teams, queue instances, budgets. */
+import { Queues } from './admin-queues.js';
+import { Teams } from './admin-teams.js';
+import type { Account, ApiKey, AuditLogEntry, AuditLogPage } from './admin-types.js';
+import { configured } from './configuration.js';
+import { type Call, callApi, jsonCall, type TransportOptions } from './transport.js';
+
+export interface AdminClientOptions {
+  /** URL of the management API. Default: EVERSTEP_MANAGEMENT_URL. */
+  readonly baseUrl?: string;
+  /** Default: EVERSTEP_ADMIN_EMAIL. */
+  readonly email?: string;
+  /** Default: EVERSTEP_ADMIN_API_KEY. */
+  readonly apiKey?: string;
+  readonly fetch?: typeof fetch;
+}
+
+export interface AuditLogOptions {
+  readonly cursor?: string;
+  /** Entries of a page. */
+  readonly count?: number;
+}
+
+const API_KEYS = '/v2/apikeys';
+
+/** HTTP Basic takes bytes, and the service reads them as UTF-8. */
+function basic(email: string, apiKey: string): string {
+  const bytes = new TextEncoder().encode(`${email}:${apiKey}`);
+  return `Basic ${btoa(String.fromCharCode(...bytes))}`;
+}
+
+export class AdminClient {
+  readonly queues: Queues;
+  readonly teams: Teams;
+  readonly apiKeys: {
+    /** Revoked ones too. */
+    readonly list: () => Promise<readonly ApiKey[]>;
+    /** Resolves with the key itself in `api_key`: it is shown this once. */
+    readonly create: (name: string) => Promise<ApiKey>;
+    readonly revoke: (apiKeyId: string) => Promise<void>;
+  };
+  private readonly call: <T>(call: Call) => Promise<T>;
+
+  /** Throws EverstepError without a base URL, e-mail or API key, TypeError for a malformed base URL. */
+  constructor(options: AdminClientOptions = {}) {
+    const baseUrl = new URL(configured(options.baseUrl, 'baseUrl', 'EVERSTEP_MANAGEMENT_URL')).toString();
+    const transport: TransportOptions = {
+      baseUrl: baseUrl.replace(/\/+$/, ''),
+      authorization: basic(
+        configured(options.email, 'email', 'EVERSTEP_ADMIN_EMAIL'),
+        configured(options.apiKey, 'apiKey', 'EVERSTEP_ADMIN_API_KEY'),
+      ),
+      fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
+    };
+    // The shapes of the answers are the word of the service.
+    const call = async <T>(one: Call) => (await callApi(transport, one)) as T;
+    this.call = call;
+    this.queues = new Queues(call);
+    this.teams = new Teams(call);
+    this.apiKeys = {
+      list: () => call({ method: 'GET', path: API_KEYS }),
+      create: (name) => call(jsonCall('POST', API_KEYS, { name })),
+      revoke: async (apiKeyId) => {
+        await call({ method: 'DELETE', path: `${API_KEYS}/${encodeURIComponent(apiKeyId)}` });
+      },
+    };
+  }
+
+  /** Who the user is, and which accounts it may see. */
+  account(): Promise<Account> {
+    return this.call({ method: 'GET', path: '/v2/account' });
+  }
+
+  /** A page of what was changed in the accounts of the user, newest first. */
+  auditLog(options: AuditLogOptions = {}): Promise<AuditLogPage> {
+    const { cursor, count } = options;
+    return this.call({ method: 'GET', path: '/v2/auditlogs', query: { cursor, count } });
+  }
+
+  /** All of it, newest first; asks for page after page. */
+  async *auditEntries(): AsyncGenerator<AuditLogEntry, void, undefined> {
+    let cursor = '';
+    do {
+      const page = await this.auditLog(cursor === '' ? {} : { cursor });
+      yield* page.auditlogs;
+      cursor = page.cursor;
+    } while (cursor !== '');
+  }
+}
