@@ -1,7 +1,9 @@
 /**
  * What is due and waits for a place: tasks by destination, so that one slow
  * host holds up nobody else. What has begun is finished first (three in four
- * places), so that a burst of new runs does not make every run slow.
+ * places), so that a burst of new runs does not make every run slow. At one
+ * destination the instances take turns; one that has as many in flight as it
+ * may is passed over, and keeps nobody else from a place.
  *
  * Starts that a rate counts are made at once, or they would be made in another
  * window: places are promised to them before they come. Of the places for
@@ -43,12 +45,37 @@ class Fifo<Item> {
   }
 }
 
-interface Lane {
+/** What goes on for one instance, at all destinations. */
+interface InstanceLoad {
+  readonly instanceId: string;
+  inFlight: number;
+  /** Counted starts that are queued. */
+  counted: number;
+  /** Others that are queued. */
+  waiting: number;
+  /** Places that are kept for counted starts to come. */
+  promised: number;
+  /** The last place went, or was promised, to a counted start. */
+  lastCounted: boolean;
+}
+
+/** What is queued for one destination on behalf of one instance. */
+interface Row {
+  readonly instance: InstanceLoad;
   readonly counted: Fifo<Ready>;
   readonly begun: Fifo<Ready>;
   readonly fresh: Fifo<Ready & { readonly since: number }>;
-  inFlight: number;
   turn: number;
+}
+
+interface Lane {
+  /** By instance; the one whose turn it is comes first. Rows that are empty are not kept. */
+  readonly rows: Map<string, Row>;
+  inFlight: number;
+  /** Counted starts that are queued. */
+  counted: number;
+  /** Others that are queued. */
+  waiting: number;
   /** Places that are kept for counted starts to come. */
   promised: number;
   /** The last place went, or was promised, to a counted start. */
@@ -57,17 +84,42 @@ interface Lane {
 
 const idOf = ({ runKey, slot }: Named): string => `${runKey}/${slot}`;
 
+/** Of free places for which others wait, those for counted starts: every second one, and a single one by turns. */
+const inTurn = (free: number, lastCounted: boolean): number =>
+  Math.min(free, Math.max(Math.floor(free / 2), lastCounted ? 0 : 1));
+
+const isIdle = ({ inFlight, counted, waiting, promised }: Omit<InstanceLoad, 'instanceId'>): boolean =>
+  inFlight + counted + waiting + promised === 0;
+
+function rowOf({ rows }: Lane, instance: InstanceLoad): Row {
+  let row = rows.get(instance.instanceId);
+  if (!row) {
+    row = { instance, counted: new Fifo(), begun: new Fifo(), fresh: new Fifo(), turn: 0 };
+    rows.set(instance.instanceId, row);
+  }
+  return row;
+}
+
+interface Next {
+  readonly row: Row;
+  readonly task: Ready;
+  readonly urgency: Urgency;
+}
+
 export interface ReadyQueueLimits {
   readonly maxInFlight: number;
   readonly maxInFlightPerHost: number;
+  /** Of one instance, at all destinations; null: no limit of its own. It may change at any time. */
+  readonly maxInFlightOf?: (instanceId: string) => number | null;
 }
 
 export class ReadyQueue {
   private readonly limits: ReadyQueueLimits;
   private readonly lanes = new Map<string, Lane>();
-  /** Whether a task that is here is in flight, by its id. */
-  private readonly known = new Map<string, boolean>();
-  private inFlightTotal = 0;
+  private readonly instances = new Map<string, InstanceLoad>();
+  /** The instance of each task that is here, by the id of the task. */
+  private readonly known = new Map<string, InstanceLoad>();
+  private readonly flying = new Set<string>();
   private countedTotal = 0;
   private promisedTotal = 0;
   /** Some that could start at their destination wait because all places are taken. */
@@ -79,7 +131,11 @@ export class ReadyQueue {
   }
 
   get inFlight(): number {
-    return this.inFlightTotal;
+    return this.flying.size;
+  }
+  /** Of one instance. */
+  inFlightOf(instanceId: string): number {
+    return this.instances.get(instanceId)?.inFlight ?? 0;
   }
   /** Tasks queued or in flight. */
   get size(): number {
@@ -90,15 +146,15 @@ export class ReadyQueue {
     return this.known.has(idOf(task));
   }
   isInFlight(task: Named): boolean {
-    return this.known.get(idOf(task)) ?? false;
+    return this.flying.has(idOf(task));
   }
 
   /** Places for this host that are free, whoever waits for them. */
   free(host: string): number {
     const lane = this.lanes.get(host);
-    const ofHost = this.limits.maxInFlightPerHost - (lane ? lane.inFlight + lane.counted.length : 0);
+    const ofHost = this.limits.maxInFlightPerHost - (lane ? lane.inFlight + lane.counted : 0);
     const promisedElsewhere = this.promisedTotal - (lane?.promised ?? 0);
-    const ofAll = this.limits.maxInFlight - this.inFlightTotal - this.countedTotal - promisedElsewhere;
+    const ofAll = this.limits.maxInFlight - this.flying.size - this.countedTotal - promisedElsewhere;
     return Math.max(0, Math.min(ofHost, ofAll));
   }
 
@@ -106,31 +162,54 @@ export class ReadyQueue {
   room(host: string): number {
     const lane = this.lanes.get(host);
     const free = this.free(host);
-    const waiting = lane ? lane.begun.length + lane.fresh.length : 0;
+    const waiting = lane ? this.waitingForPlace(lane, free) : 0;
     if (!this.full && waiting === 0) return free;
     const turn = this.full ? this.lastCounted : (lane?.lastCounted ?? false);
-    const inTurn = Math.min(free, Math.max(Math.floor(free / 2), turn ? 0 : 1));
-    return this.full ? inTurn : Math.max(free - waiting, inTurn);
+    const shared = inTurn(free, turn);
+    return this.full ? shared : Math.max(free - waiting, shared);
   }
 
-  /** So many more places are kept for counted starts to this host; fewer, when it is negative. */
-  promise(host: string, change: number): void {
+  /** Like `free`, of what the instance may have in flight; infinite when it has no limit. */
+  freeOf(instanceId: string): number {
+    const most = this.mostOf(instanceId);
+    if (most === Number.POSITIVE_INFINITY) return most;
+    const instance = this.instances.get(instanceId);
+    return Math.max(0, most - (instance ? instance.inFlight + instance.counted : 0));
+  }
+
+  /** Like `room`, of what the instance may have in flight; infinite when it has no limit. */
+  roomOf(instanceId: string): number {
+    const free = this.freeOf(instanceId);
+    const instance = this.instances.get(instanceId);
+    if (free === Number.POSITIVE_INFINITY || !instance || instance.waiting === 0) return free;
+    return Math.max(free - instance.waiting, inTurn(free, instance.lastCounted));
+  }
+
+  /** So many more places are kept for counted starts of this instance to this host; fewer, when it is negative. */
+  promise(host: string, instanceId: string, change: number): void {
     const lane = this.laneOf(host);
+    const instance = this.loadOf(instanceId);
     lane.promised += change;
+    instance.promised += change;
     this.promisedTotal += change;
-    if (change > 0) this.served(lane, true);
-    else this.letGo(host, lane);
+    if (change > 0) this.served(lane, instance, true);
+    else this.letGo(host, lane, instance);
   }
 
   /** False when the task is queued or in flight already. `since`: Unix ms at which it began to wait. */
   add(host: string, task: Ready, urgency: Urgency, since: number): boolean {
     const id = idOf(task);
     if (this.known.has(id)) return false;
-    this.known.set(id, false);
     const lane = this.laneOf(host);
-    if (urgency === 'fresh') lane.fresh.push({ ...task, since });
-    else lane[urgency].push(task);
-    if (urgency === 'counted') this.countedTotal++;
+    const instance = this.loadOf(task.passage.instanceId);
+    this.known.set(id, instance);
+    const row = rowOf(lane, instance);
+    if (urgency === 'fresh') row.fresh.push({ ...task, since });
+    else row[urgency].push(task);
+    const kind = urgency === 'counted' ? 'counted' : 'waiting';
+    lane[kind]++;
+    instance[kind]++;
+    if (kind === 'counted') this.countedTotal++;
     return true;
   }
 
@@ -143,90 +222,138 @@ export class ReadyQueue {
     this.full = false;
     // A lane that is put behind the others comes up again in this very loop.
     for (const [host, lane] of this.lanes) {
-      if (this.inFlightTotal >= this.limits.maxInFlight) {
+      if (this.flying.size >= this.limits.maxInFlight) {
         this.full = true;
         return;
       }
       if (lane.inFlight >= this.limits.maxInFlightPerHost) continue;
-      const counted = lane.counted.shift();
-      if (counted) this.countedTotal--;
-      const inTurn = counted ? null : this.nextInTurn(lane, freshLeft);
-      const task = counted ?? inTurn?.task;
-      if (!task) continue;
-      if (inTurn?.fresh) freshLeft--;
-      this.served(lane, counted !== undefined);
+      const next = this.nextCounted(lane) ?? this.nextInTurn(lane, freshLeft);
+      if (!next) continue;
+      const { row, task, urgency } = next;
+      const { instance } = row;
+      if (urgency === 'fresh') freshLeft--;
+      if (urgency === 'counted') this.countedTotal--;
+      const kind = urgency === 'counted' ? 'counted' : 'waiting';
+      lane[kind]--;
+      instance[kind]--;
+      this.served(lane, instance, kind === 'counted');
       lane.inFlight++;
-      this.inFlightTotal++;
-      this.known.set(idOf(task), true);
+      instance.inFlight++;
+      this.flying.add(idOf(task));
+      lane.rows.delete(instance.instanceId);
+      if (row.counted.length + row.begun.length + row.fresh.length > 0) lane.rows.set(instance.instanceId, row);
       this.lanes.delete(host);
       this.lanes.set(host, lane);
       start(host, task);
     }
   }
 
-  /** Of those that wait for a place; a promised one is none for them. */
-  private nextInTurn(lane: Lane, freshLeft: number): { readonly task: Ready; readonly fresh: boolean } | null {
-    const { maxInFlight, maxInFlightPerHost } = this.limits;
-    if (lane.begun.length + lane.fresh.length === 0 || lane.inFlight + lane.promised >= maxInFlightPerHost) return null;
-    if (this.inFlightTotal + this.countedTotal + this.promisedTotal >= maxInFlight) {
-      this.full = true;
-      return null;
+  private nextCounted(lane: Lane): Next | null {
+    if (lane.counted === 0) return null;
+    for (const row of lane.rows.values()) {
+      if (row.counted.length === 0 || row.instance.inFlight >= this.mostOf(row.instance.instanceId)) continue;
+      const task = row.counted.shift();
+      if (task) return { row, task, urgency: 'counted' };
     }
-    const freshTurn = lane.turn % 4 === 3 && lane.fresh.length > 0 && freshLeft > 0;
-    const fresh = freshTurn || lane.begun.length === 0;
-    if (fresh && freshLeft <= 0) return null;
-    const task = fresh ? lane.fresh.shift() : lane.begun.shift();
-    if (!task) return null;
-    lane.turn++;
-    return { task, fresh };
+    return null;
   }
 
-  private served(lane: Lane, counted: boolean): void {
+  /** Of those that wait for a place; a promised one is none for them. */
+  private nextInTurn(lane: Lane, freshLeft: number): Next | null {
+    const { maxInFlight, maxInFlightPerHost } = this.limits;
+    if (lane.waiting === 0 || lane.inFlight + lane.promised >= maxInFlightPerHost) return null;
+    const taken = this.flying.size + this.countedTotal + this.promisedTotal >= maxInFlight;
+    for (const row of lane.rows.values()) {
+      const { instance, begun, fresh } = row;
+      if (begun.length + fresh.length === 0 || this.unpromisedOf(instance) <= 0) continue;
+      if (taken) {
+        this.full = true;
+        return null;
+      }
+      const freshTurn = row.turn % 4 === 3 && fresh.length > 0 && freshLeft > 0;
+      const urgency = freshTurn || begun.length === 0 ? 'fresh' : 'begun';
+      if (urgency === 'fresh' && freshLeft <= 0) continue;
+      const task = row[urgency].shift();
+      if (!task) continue;
+      row.turn++;
+      return { row, task, urgency };
+    }
+    return null;
+  }
+
+  /** How many wait that only lack a place, counted up to `enough`: not those whose instance has as many as it may. */
+  private waitingForPlace(lane: Lane, enough: number): number {
+    if (lane.waiting === 0) return 0;
+    let waiting = 0;
+    for (const { instance, begun, fresh } of lane.rows.values()) {
+      waiting += Math.max(0, Math.min(begun.length + fresh.length, this.unpromisedOf(instance)));
+      if (waiting >= enough) break;
+    }
+    return waiting;
+  }
+
+  private mostOf(instanceId: string): number {
+    return this.limits.maxInFlightOf?.(instanceId) ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** What the instance may start besides counted starts. */
+  private unpromisedOf({ instanceId, inFlight, counted, promised }: InstanceLoad): number {
+    return this.mostOf(instanceId) - inFlight - counted - promised;
+  }
+
+  private served(lane: Lane, instance: InstanceLoad, counted: boolean): void {
     lane.lastCounted = counted;
+    instance.lastCounted = counted;
     this.lastCounted = counted;
   }
 
   private laneOf(host: string): Lane {
     let lane = this.lanes.get(host);
     if (!lane) {
-      lane = {
-        counted: new Fifo(),
-        begun: new Fifo(),
-        fresh: new Fifo(),
-        inFlight: 0,
-        turn: 0,
-        promised: 0,
-        lastCounted: false,
-      };
+      lane = { rows: new Map(), inFlight: 0, counted: 0, waiting: 0, promised: 0, lastCounted: false };
       this.lanes.set(host, lane);
     }
     return lane;
   }
 
-  /** A lane at which nothing goes on is not kept. */
-  private letGo(host: string, lane: Lane): void {
-    const { inFlight, promised, counted, begun, fresh } = lane;
-    if (inFlight + promised + counted.length + begun.length + fresh.length === 0) this.lanes.delete(host);
+  private loadOf(instanceId: string): InstanceLoad {
+    let instance = this.instances.get(instanceId);
+    if (!instance) {
+      instance = { instanceId, inFlight: 0, counted: 0, waiting: 0, promised: 0, lastCounted: false };
+      this.instances.set(instanceId, instance);
+    }
+    return instance;
+  }
+
+  /** A lane, or an instance, at which nothing goes on is not kept. */
+  private letGo(host: string, lane: Lane, instance: InstanceLoad): void {
+    if (isIdle(lane)) this.lanes.delete(host);
+    if (isIdle(instance)) this.instances.delete(instance.instanceId);
   }
 
   /** First deliveries that wait: how many, and since when the first of them does (Unix ms). */
   get fresh(): { readonly count: number; readonly oldestSince: number } {
     let count = 0;
     let oldestSince = Number.POSITIVE_INFINITY;
-    for (const { fresh } of this.lanes.values()) {
-      count += fresh.length;
-      oldestSince = Math.min(oldestSince, fresh.first?.since ?? Number.POSITIVE_INFINITY);
+    for (const { rows, waiting } of this.lanes.values()) {
+      if (waiting === 0) continue;
+      for (const { fresh } of rows.values()) {
+        count += fresh.length;
+        oldestSince = Math.min(oldestSince, fresh.first?.since ?? Number.POSITIVE_INFINITY);
+      }
     }
     return { count, oldestSince };
   }
 
   /** The task is no longer in flight. */
   done(host: string, task: Named): void {
-    this.known.delete(idOf(task));
-    this.inFlightTotal--;
+    const id = idOf(task);
+    const instance = this.known.get(id);
     const lane = this.lanes.get(host);
-    if (!lane) return;
+    if (!instance || !lane || !this.flying.delete(id)) return;
+    this.known.delete(id);
     lane.inFlight--;
-    this.letGo(host, lane);
+    instance.inFlight--;
+    this.letGo(host, lane, instance);
   }
 }

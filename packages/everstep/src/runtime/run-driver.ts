@@ -66,11 +66,11 @@ export class RunDriver {
   private readonly ready = new ReadyQueue({
     maxInFlight: LIMITS.maxDeliveriesInFlight,
     maxInFlightPerHost: LIMITS.maxConnectionsPerHost,
+    maxInFlightOf: (instanceId) => this.limits.maxParallelism(instanceId),
   });
   private readonly due: DueTasks;
   private readonly underWay = new Set<Promise<void>>();
   private readonly burst = new BurstGate();
-  private readonly inFlightOf = new Map<string, number>();
   private readonly stopped = new AbortController();
   private recheck: (() => void) | null = null;
   private drainScheduled = false;
@@ -102,8 +102,10 @@ export class RunDriver {
       places: {
         free: (origin) => this.ready.free(origin),
         room: (origin) => this.ready.room(origin),
-        promise: (origin, change) => {
-          this.ready.promise(origin, change);
+        freeOf: (instanceId) => this.ready.freeOf(instanceId),
+        roomOf: (instanceId) => this.ready.roomOf(instanceId),
+        promise: (origin, instanceId, change) => {
+          this.ready.promise(origin, instanceId, change);
           // Others wait for a place that is promised no longer.
           if (change < 0) this.drainSoon();
         },
@@ -199,7 +201,7 @@ export class RunDriver {
 
   /** Deliveries of the instance in flight. */
   inFlight(instanceId: string): number {
-    return this.inFlightOf.get(instanceId) ?? 0;
+    return this.ready.inFlightOf(instanceId);
   }
 
   isInFlight(ticket: Ticket): boolean {
@@ -349,7 +351,6 @@ export class RunDriver {
   }
 
   private async act(host: string, ticket: Ticket, passage: Passage): Promise<void> {
-    const { instanceId } = passage;
     if (!this.gates.mayStart(ticket)) {
       // Its destination was held while it waited for a place: it waits at the gates again.
       this.ready.done(host, ticket);
@@ -357,7 +358,6 @@ export class RunDriver {
       this.drainSoon();
       return;
     }
-    this.inFlightOf.set(instanceId, this.inFlight(instanceId) + 1);
     let entry: CachedRun | null = null;
     let event: RunEvent | null = null;
     let result: DeliveryResult = { kind: 'not-made' };
@@ -371,9 +371,6 @@ export class RunDriver {
       }
     } finally {
       this.ready.done(host, ticket);
-      const left = this.inFlight(instanceId) - 1;
-      if (left > 0) this.inFlightOf.set(instanceId, left);
-      else this.inFlightOf.delete(instanceId);
       this.gates.done(ticket, passage, result);
       this.gates.roomFreed();
       this.drainSoon();

@@ -5,7 +5,7 @@
  */
 import type { FlowControl, FlowControlState } from '../../engine/run.js';
 import type { FlowControlStatus, WaitReason } from '../workflow-service.js';
-import type { DeliveryResult } from './passage.js';
+import type { DeliveryResult, Passage } from './passage.js';
 import {
   endOf,
   isClosing,
@@ -34,6 +34,7 @@ const isOpen = ({ paused, parallelism, rate }: Limits): boolean => !paused && pa
 
 /** What a key needs from around it. */
 export interface FlowKeySurroundings {
+  readonly instanceId: string;
   now(): number;
   setTimer(atMs: number, fire: () => void): () => void;
   /** How long requests may take to arrive, for a rate of this period. */
@@ -163,13 +164,13 @@ export class FlowKey {
     this.pump();
   }
 
-  /** Whether a delivery to this origin that came now would start now; as far as is known. */
-  couldStart(origin: string): boolean {
+  /** Whether a delivery with this passage that came now would start now; as far as is known. */
+  couldStart(passage: Passage): boolean {
     const { limits, rate } = this;
     if (!limits) return true;
     if (limits.paused || (limits.parallelism !== null && this.flying >= limits.parallelism)) return false;
     if (!rate) return true;
-    if (this.surroundings.rooms.room(origin) <= 0) return false;
+    if (this.surroundings.rooms.room(passage) <= 0) return false;
     return !this.isUsedUp(runningWindow(this.window, rate, this.surroundings.now()), rate);
   }
 
@@ -267,7 +268,7 @@ export class FlowKey {
       this.askForStarts(rate, limits);
       return false;
     }
-    const [next] = this.startable(1, (origin) => surroundings.rooms.room(origin));
+    const [next] = this.startable(1, (passage) => surroundings.rooms.seekGranted(passage, this));
     if (!next || !this.window) return false;
     list.remove(next);
     this.window.made++;
@@ -285,17 +286,14 @@ export class FlowKey {
    * The first ones that could start at once, `most` of them at the most. One whose destination has no room does not
    * hold up others to elsewhere.
    */
-  private startable(most: number, roomAt: (origin: string) => number): Delivery[] {
+  private startable(most: number, roomFor: (passage: Passage) => number): Delivery[] {
     const found: Delivery[] = [];
     const rooms = new Map<string, number>();
     let passedOver = 0;
     for (const delivery of this.list.inOrder()) {
       const { origin } = delivery.passage;
       let room = rooms.get(origin);
-      if (room === undefined) {
-        room = roomAt(origin);
-        if (room <= 0) this.surroundings.rooms.await(origin, this);
-      }
+      if (room === undefined) room = roomFor(delivery.passage);
       const starts = room > 0 && !this.surroundings.isHeld(delivery);
       rooms.set(origin, starts ? room - 1 : room);
       if (starts) found.push(delivery);
@@ -311,7 +309,10 @@ export class FlowKey {
     const { surroundings, window: base } = this;
     const left = startsLeft(base, rate);
     const places = limits.parallelism === null ? left : Math.min(left, limits.parallelism - this.flying);
-    const chosen = this.startable(places, (origin) => surroundings.rooms.roomInTurn(origin, this));
+    const ofInstance = surroundings.rooms.seekOf(surroundings.instanceId, this);
+    // Without any room it looks all the same, and so waits for its turn.
+    const most = Math.max(1, Math.min(places, ofInstance));
+    const chosen = this.startable(most, (passage) => surroundings.rooms.seek(passage, this));
     const starts = chosen.length;
     if (starts === 0) return;
     const granted = { startedAt: base?.startedAt ?? surroundings.now(), granted: (base?.granted ?? 0) + starts };

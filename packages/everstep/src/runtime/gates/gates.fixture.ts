@@ -114,6 +114,8 @@ export class GateWorld {
   gates: DeliveryGates;
   /** Places for deliveries to each origin. */
   placesPerOrigin = Number.POSITIVE_INFINITY;
+  /** Places for deliveries of an instance. */
+  placesOf: (instanceId: string) => number = () => Number.POSITIVE_INFINITY;
   endpoint: Endpoint = () => {};
   transitMs: (periodMs: number) => number = () => 0;
   onStart: (start: Start) => void = () => {};
@@ -141,6 +143,8 @@ export class GateWorld {
       places: {
         free: (origin) => this.placesPerOrigin - this.flyingTo(origin),
         room: (origin) => this.placesPerOrigin - this.flyingTo(origin),
+        freeOf: (instanceId) => this.placesOf(instanceId) - this.flyingOf(instanceId),
+        roomOf: (instanceId) => this.placesOf(instanceId) - this.flyingOf(instanceId),
         promise: () => {},
       },
       transitMs: (periodMs) => this.transitMs(periodMs),
@@ -153,6 +157,12 @@ export class GateWorld {
   private flyingTo(origin: string): number {
     let count = 0;
     for (const { passage } of this.flying.values()) if (passage.origin === origin) count++;
+    return count;
+  }
+
+  private flyingOf(instanceId: string): number {
+    let count = 0;
+    for (const { passage } of this.flying.values()) if (passage.instanceId === instanceId) count++;
     return count;
   }
 
@@ -185,8 +195,8 @@ export class GateWorld {
     this.gates = this.open();
   }
 
-  offer(flowControlKey: string | null, { origin = ORIGIN, runKey = `r${this.offered++}` } = {}): string {
-    this.gates.offer({ runKey, slot: 0 }, { instanceId: INSTANCE, flowControlKey, origin });
+  offer(flowControlKey: string | null, { origin = ORIGIN, runKey = `r${this.offered++}`, instanceId = INSTANCE } = {}): string {
+    this.gates.offer({ runKey, slot: 0 }, { instanceId, flowControlKey, origin });
     return runKey;
   }
   offerMany(count: number, flowControlKey: string | null, more: { origin?: string } = {}): string[] {

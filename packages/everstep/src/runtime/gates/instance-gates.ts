@@ -226,6 +226,7 @@ export class InstanceGates {
     const { instanceId, surroundings } = this;
     const { clock } = surroundings;
     return new FlowKey(key, {
+      instanceId,
       now: () => clock.now(),
       setTimer: (atMs, fire) => clock.setTimer(atMs, fire),
       endOfTurn: (fire) => clock.endOfTurn(fire),
@@ -265,7 +266,7 @@ export class InstanceGates {
         setTimer: (atMs: number, fire: () => void) => clock.setTimer(atMs, fire),
         endOfTurn: (fire: () => void) => clock.endOfTurn(fire),
         settings: () => (this.known ?? DEFAULT_INSTANCE_SETTINGS).breaker,
-        couldStart: ({ passage }: Delivery) => this.keys.get(passage.flowControlKey ?? '')?.couldStart(passage.origin) ?? true,
+        couldStart: ({ passage }: Delivery) => this.keys.get(passage.flowControlKey ?? '')?.couldStart(passage) ?? true,
         goOn: (delivery: Delivery) => this.goOn(delivery),
         holdChanged: () => this.keepHold(origin),
       };
