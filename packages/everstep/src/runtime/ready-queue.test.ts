@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Ready, ReadyQueue } from './ready-queue.js';
 
-const task = (runKey: string): Ready => ({
+const task = (runKey: string, instanceId = 'qi_1'): Ready => ({
   runKey,
   slot: 1,
-  passage: { instanceId: 'qi_1', flowControlKey: null, origin: 'http://a' },
+  passage: { instanceId, flowControlKey: null, origin: 'http://a' },
 });
 
 test('destinations take turns for a place, so that two that are busy do not keep out a third', () => {
@@ -73,9 +73,9 @@ test('of the places for which others wait every second one may be promised, and 
   for (let turn = 0; turn < 8; turn++) {
     work.endOne();
     if (queue.room('a') > 0) {
-      queue.promise('a', 1);
+      queue.promise('a', 'qi_1', 1);
       work.drain();
-      queue.promise('a', -1);
+      queue.promise('a', 'qi_1', -1);
       queue.add('a', task(`counted${turn}`), 'counted', 0);
     }
     work.drain();
@@ -98,7 +98,7 @@ test('when all places are taken a destination at which nothing waits gets its tu
   work.drain();
   work.endOne();
   assert.equal(queue.room('c'), 1);
-  queue.promise('c', 1);
+  queue.promise('c', 'qi_1', 1);
   work.drain();
   assert.equal(work.started.length, 2);
   work.endOne();
@@ -116,4 +116,62 @@ test('a counted start does not wait until a burst of new runs is over', () => {
   queue.add('a', task('counted'), 'counted', 0);
   work.drain(0);
   assert.deepEqual(work.started, ['counted']);
+});
+
+test('an instance that has as many in flight as it may keeps no other from the same destination', () => {
+  const maxInFlightOf = (id: string) => (id === 'qi_1' ? 2 : null);
+  const queue = new ReadyQueue({ maxInFlight: 10, maxInFlightPerHost: 10, maxInFlightOf });
+  for (let i = 0; i < 4; i++) queue.add('a', task(`r${i}`), 'begun', 0);
+  for (let i = 0; i < 4; i++) queue.add('a', task(`s${i}`, 'qi_2'), 'begun', 0);
+  queue.add('b', task('r4'), 'begun', 0);
+  const started: string[] = [];
+  const drain = () => queue.drain(0, (_host, { runKey }) => started.push(runKey));
+  drain();
+  assert.deepEqual(started, ['r0', 'r4', 's0', 's1', 's2', 's3']);
+  assert.deepEqual([queue.inFlightOf('qi_1'), queue.inFlightOf('qi_2')], [2, 4]);
+  assert.equal(queue.room('a'), 4);
+  queue.done('b', task('r4'));
+  drain();
+  assert.deepEqual(started.slice(6), ['r1']);
+});
+
+test('it tells how many more of an instance could start at once, also after its limit was lowered or raised', () => {
+  let most: number | null = 3;
+  const queue = new ReadyQueue({ maxInFlight: 10, maxInFlightPerHost: 10, maxInFlightOf: () => most });
+  const work = new Work(queue);
+  for (let i = 0; i < 5; i++) queue.add(`h${i}`, task(`r${i}`), 'begun', 0);
+  work.drain();
+  assert.deepEqual([work.started.length, queue.freeOf('qi_1')], [3, 0]);
+  most = 2;
+  work.endOne();
+  work.drain();
+  assert.deepEqual([work.started.length, queue.freeOf('qi_1')], [3, 0]);
+  work.endOne();
+  work.drain();
+  assert.equal(work.started.length, 4);
+  most = null;
+  work.drain();
+  assert.deepEqual([work.started.length, queue.roomOf('qi_1')], [5, Number.POSITIVE_INFINITY]);
+});
+
+test('of the places of an instance for which others wait every second one may be promised, and nothing else takes it', () => {
+  const queue = new ReadyQueue({ maxInFlight: 10, maxInFlightPerHost: 10, maxInFlightOf: () => 1 });
+  const work = new Work(queue);
+  for (let i = 0; i < 20; i++) queue.add('a', task(`other${i}`), 'begun', 0);
+  work.drain();
+  assert.equal(queue.roomOf('qi_1'), 0);
+  for (let turn = 0; turn < 8; turn++) {
+    work.endOne();
+    if (queue.roomOf('qi_1') > 0) {
+      queue.promise('b', 'qi_1', 1);
+      work.drain();
+      assert.equal(queue.inFlight, 0);
+      queue.promise('b', 'qi_1', -1);
+      queue.add('b', task(`counted${turn}`), 'counted', 0);
+    }
+    work.drain();
+    assert.equal(queue.inFlight, 1);
+  }
+  const counted = work.started.filter((runKey) => runKey.startsWith('counted'));
+  assert.deepEqual([work.started.length, counted.length], [9, 4]);
 });
