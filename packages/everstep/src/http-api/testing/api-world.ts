@@ -178,6 +178,7 @@ export class ApiWorld {
   readonly runtime: Runtime;
   readonly api: HttpApi;
   readonly accounts: AccountService;
+  readonly limits: Limits;
   readonly endpoints: PlayedEndpoints;
   readonly messages: PlayedMessages;
   readonly logged: readonly LoggedLine[];
@@ -190,6 +191,7 @@ export class ApiWorld {
     this.runtime = parts.runtime;
     this.api = parts.api;
     this.accounts = parts.accounts;
+    this.limits = parts.limits;
     this.endpoints = parts.endpoints;
     this.messages = parts.messages;
     this.logged = parts.logged;
@@ -239,7 +241,19 @@ export class ApiWorld {
     const api = createHttpApi({ service: runtime, store, authority, accounts, limits, log, version: '1.2.3', ...overrides });
     const token = await authority.issueToken({ instanceId: 'qi_1', access: 'read-write' });
     const readOnlyToken = await authority.issueToken({ instanceId: 'qi_1', access: 'read-only' });
-    return new ApiWorld({ store, authority, runtime, api, accounts, endpoints, messages, logged: lines, token, readOnlyToken });
+    return new ApiWorld({
+      store,
+      authority,
+      runtime,
+      api,
+      accounts,
+      limits,
+      endpoints,
+      messages,
+      logged: lines,
+      token,
+      readOnlyToken,
+    });
   }
 
   /** Sends a request as it is, and holds the answer against the OpenAPI document where the path and method exist. */
