@@ -107,10 +107,13 @@ export type DocumentChoice =
   | { readonly kind: 'prefix'; readonly prefix: string }
   | { readonly kind: 'filter'; readonly filter: Filter };
 
+/** `gone`: the index was dropped meanwhile. */
+export type UpsertResult = 'done' | 'too-many-namespaces' | 'gone';
+
 /** The documents of all indexes. Every change is durable when its call resolves, and is searched from then on. */
 export interface SearchDocuments {
   /** All of them or none. A document of the same id is replaced. */
-  upsert(query: Namespace & { readonly documents: readonly SearchDocument[] }): Promise<'done' | 'too-many-namespaces'>;
+  upsert(query: Namespace & { readonly documents: readonly SearchDocument[] }): Promise<UpsertResult>;
   /** In the order of the ids, null where there is none. */
   fetch(query: Namespace & { readonly ids: readonly string[] }): Promise<readonly (SearchDocument | null)[]>;
   /** By id, behind `after`. */
