@@ -242,6 +242,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
         random,
         plans,
         instanceChanged: (instanceId) => limits.forget(instanceId),
+        refusedNow: (instanceId) => limits.refusedNow(instanceId),
       }),
       search,
       limits,

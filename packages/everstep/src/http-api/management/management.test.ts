@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { decodeJwt } from 'jose';
 import { apiKeyOf, basicOf, emailOf, type Person, userIdOf } from '../../accounts/people.fixture.js';
@@ -17,6 +18,7 @@ import type {
 import type { Method } from '../operation.js';
 import type { Answered, ErrorAnswer } from '../testing/api-world.js';
 import { REGION, Things } from '../testing/isolation-things.js';
+import { MANAGEMENT_OPERATIONS } from './index.js';
 
 let things: Things;
 let queueId: string;
@@ -263,6 +265,18 @@ test('the document is OpenAPI 3.1, needs no credential, and names every field of
   const text = JSON.stringify(body);
   for (const word of ['queue_id', 'target_team_id', '/v2/queue/update-budget/{id}', '"budget"', '"basic"'])
     assert.ok(text.includes(word), word);
+});
+
+test('each operation stands in the guide', () => {
+  const guide = readFileSync(new URL('../../../../../docs/guides/management-api.md', import.meta.url), 'utf8');
+  const operations = MANAGEMENT_OPERATIONS.filter(({ access }) => access === 'account');
+  const missing = operations.filter(
+    ({ method, path }) => !new RegExp(`\`${method} ${path.replace(/[{}]/g, '.')}[\`?]`).test(guide),
+  );
+  assert.deepEqual(
+    missing.map(({ method, path }) => `${method} ${path}`),
+    [],
+  );
 });
 
 test('keys, e-mails and bodies do not reach the log', async () => {
