@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import type { ProgressReply, StepReply, StepRequest } from '@everstep/sdk/protocol';
 import type { RunSettings } from '../engine/run.js';
 import type { Clock } from '../ports/clock.js';
+import { NO_LIMITS } from '../ports/instance-limits.js';
 import type { Log } from '../ports/log.js';
 import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
 import type { StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
@@ -128,7 +129,7 @@ export interface Bench {
 export async function withRuntime(
   caller: StepCaller,
   work: (bench: Bench) => Promise<void>,
-  { wrap = (store: Store) => store, sender = noMessages as MessageSender } = {},
+  { wrap = (store: Store) => store, sender = noMessages as MessageSender, limits = NO_LIMITS } = {},
 ): Promise<void> {
   const store = await openSqliteStore({ file: ':memory:' });
   const clock = new StandingClock();
@@ -140,6 +141,7 @@ export async function withRuntime(
     messageSender: sender,
     log: quiet,
     publicUrl,
+    limits,
   });
   await runtime.start();
   const trigger: Bench['trigger'] = (more = {}) =>
