@@ -7,11 +7,12 @@ import { MANAGEMENT_OPERATIONS } from './management/index.js';
 import type { Operation } from './operation.js';
 import { OPERATIONS } from './operations/index.js';
 import { pathsOf } from './routing.js';
+import { SEARCH_OPERATIONS } from './search/index.js';
 import type { Answered, SentRequest } from './testing/api-world.js';
-import { type Asked, ISOLATION, type Row } from './testing/isolation-table.js';
+import { type Asked, type IndexRow, ISOLATION, type Row } from './testing/isolation-table.js';
 import { MARK, Things } from './testing/isolation-things.js';
 
-const ALL: readonly Operation[] = [...OPERATIONS, ...MANAGEMENT_OPERATIONS];
+const ALL: readonly Operation[] = [...OPERATIONS, ...SEARCH_OPERATIONS, ...MANAGEMENT_OPERATIONS];
 
 let things: Things;
 /** Authorization headers that no operation takes, by what is wrong with them. */
@@ -99,6 +100,30 @@ async function assertRefused(request: SentRequest, authorization: string | null,
   assert.match(JSON.stringify(answer.body), /Bearer|Basic|token|API key/, `${what} says what to send`);
 }
 
+/** Of the API of one index. */
+async function walkIndex(operation: Operation, row: IndexRow, path: string): Promise<void> {
+  const [own, other] = [await things.index(), await things.index()];
+  const place = { indexId: own.index.indexId, namespace: 'n' };
+  const { documents } = things.world.search;
+  await documents.upsert({ ...place, documents: [{ id: 'd', content: '{"text":"a text"}', metadata: null }] });
+  const request = requestOf(operation, path, { ...(await row.ask(things)), params: place });
+  await assertRefused(request, null, /^Bearer/, 'without a token');
+  const refused = {
+    ...refusedByToken,
+    'of another index': `Bearer ${other.token}`,
+    'of the runtime API': `Bearer ${things.world.token}`,
+  };
+  for (const [what, authorization] of Object.entries(refused))
+    await assertRefused(request, authorization, /^Bearer/, `a token that is ${what}`);
+  const nowhere = requestOf(operation, path, { ...(await row.ask(things)), params: { ...place, indexId: 'idx_none' } });
+  const [foreign, unknown] = [await send(request, `Bearer ${other.token}`), await send(nowhere, `Bearer ${other.token}`)];
+  assert.deepEqual([foreign.status, foreign.body], [unknown.status, unknown.body], 'like an index that does not exist');
+  const readOnly = await send(request, `Bearer ${own.readOnlyToken}`);
+  assert.equal(readOnly.status, row.readOnly, `read-only: ${JSON.stringify(readOnly.body)}`);
+  const answer = await send(request, `Bearer ${own.token}`);
+  assert.equal(answer.status, 200, `own, after all the others: ${JSON.stringify(answer.body)}`);
+}
+
 async function walk(operation: Operation, row: Row): Promise<void> {
   for (const path of pathsOf(operation)) {
     const fresh = async () => requestOf(operation, path, await row.ask(things));
@@ -109,6 +134,9 @@ async function walk(operation: Operation, row: Row): Promise<void> {
           assert.equal((await send(request, authorization)).status, row.anybody, String(authorization));
         break;
       }
+      case 'index':
+        await walkIndex(operation, row, path);
+        break;
       case 'token': {
         await assertRefused(request, null, /^Bearer/, 'without a token');
         for (const [what, authorization] of Object.entries(refusedByToken))
@@ -140,7 +168,7 @@ async function walk(operation: Operation, row: Row): Promise<void> {
   }
 }
 
-test('every operation of both APIs has a row, of its kind, and every row an operation', () => {
+test('every operation of all APIs has a row, of its kind, and every row an operation', () => {
   const kinds = (entries: readonly (readonly [string, string])[]) => Object.fromEntries(entries);
   assert.deepEqual(
     kinds(Object.entries(ISOLATION).map(([id, { access }]) => [id, access])),

@@ -331,6 +331,15 @@ const BODIES: readonly (readonly [
     { team_id: TEXT, member_email: [...TEXT, 'a'] },
   ],
   ['POST', '/v2/apikeys', { name: 'n' }, { name: NAME }],
+  [
+    'POST',
+    '/v2/search',
+    { name: 'n', region: REGION, type: 'payg', team_id: 'team_none' },
+    { name: NAME, region: [...TEXT, 'mars-1'], type: [...TEXT, 'gold'], team_id: TEXT },
+    ['team_id'],
+  ],
+  ['POST', '/v2/search/idx_none/rename', { name: 'n' }, { name: NAME }],
+  ['POST', '/v2/search/idx_none/transfer', { target_account: 'team_none' }, { target_account: TEXT }],
 ];
 
 test('every field of every body that is wrong in any way is 400 and named', async (t) => {

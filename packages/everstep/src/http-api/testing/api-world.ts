@@ -242,7 +242,7 @@ export class ApiWorld {
       random,
       plans,
       instanceChanged: (instanceId) => limits.forget(instanceId),
-        refusedNow: (instanceId) => limits.refusedNow(instanceId),
+      refusedNow: (instanceId) => limits.refusedNow(instanceId),
     });
     const search = createSearchService({
       accounts: store.accounts,

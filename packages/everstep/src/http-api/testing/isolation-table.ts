@@ -1,5 +1,5 @@
 /**
- * What each operation answers to whom. A row for every operation of both APIs:
+ * What each operation answers to whom. A row for every operation of all APIs:
  * a new one without a row fails the test. That a missing or bad credential is
  * 401 holds for all that want one and stands in no row.
  */
@@ -34,7 +34,14 @@ export interface OpenRow {
   readonly ask: Ask;
   readonly anybody: number;
 }
-export type Row = TokenRow | AccountRow | OpenRow;
+/** Of one search index, for which a token of every other index is a bad one. */
+export interface IndexRow {
+  readonly access: 'index';
+  readonly ask: Ask;
+  /** Of its read-only token; its read-write token gets 200. */
+  readonly readOnly: number;
+}
+export type Row = TokenRow | AccountRow | OpenRow | IndexRow;
 
 const nothing: Ask = () => ({});
 /** Reads what belongs to the instance of the token: each token sees its own. */
@@ -45,6 +52,9 @@ const reads = (ask: Ask): TokenRow => ({ access: 'token', ask, own: 200, readOnl
 const changes = (ask: Ask): TokenRow => ({ access: 'token', ask, own: 200, readOnly: 403, other: 404 });
 /** Makes or changes what belongs to the instance of the token. */
 const changesOwn = (ask: Ask = nothing): TokenRow => ({ access: 'token', ask, own: 200, readOnly: 403, other: 200 });
+/** The index is made by the test, which knows its tokens. */
+const readsIndex = (body: unknown = []): IndexRow => ({ access: 'index', ask: () => ({ body }), readOnly: 200 });
+const changesIndex = (body: unknown = []): IndexRow => ({ access: 'index', ask: () => ({ body }), readOnly: 403 });
 const open = (anybody: number, ask: Ask = nothing): OpenRow => ({ access: 'open', ask, anybody });
 
 /** Without a right to see it there is nothing; without the right to do it, it is forbidden. */
@@ -72,6 +82,7 @@ const schedule: Ask = async (things) => ({ params: { scheduleId: await things.sc
 const flowControl: Ask = async (things) => ({ params: { flowControlKey: await things.flowControlKey() } });
 const webhook: Ask = () => ({ params: { eventId: 'whk_none.x' } });
 const queue: Ask = async (things) => ({ params: { id: await things.queue() } });
+const searchIndex: Ask = async (things) => ({ params: { id: await things.searchIndex() } });
 const withBody =
   (ask: Ask, body: unknown): Ask =>
   async (things) => ({ ...(await ask(things)), body });
@@ -136,6 +147,17 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   getReadiness: open(200),
   getOpenApi: open(200),
 
+  upsertDocuments: changesIndex({ id: 'd', content: { text: 'own-secret' } }),
+  searchDocuments: readsIndex({ query: 'text' }),
+  fetchDocuments: readsIndex({ ids: ['d'] }),
+  deleteDocuments: changesIndex({ ids: ['d'] }),
+  rangeDocuments: readsIndex({ cursor: '', limit: 1 }),
+  resetDocuments: changesIndex(),
+  deleteNamespace: changesIndex(),
+  listNamespaces: readsIndex(),
+  getIndexInfo: readsIndex(),
+  getSearchOpenApi: open(200),
+
   listQueues: account(nothing, EVERYBODY),
   createQueue: account(
     (things) => ({ body: { name: things.name(), region: REGION, team_id: things.people.teamId } }),
@@ -152,6 +174,21 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   setQueuePlan: account(withBody(queue, { plan_name: 'default' }), ['operator']),
   getQueueStats: account(queue, MEMBERS),
   listPlans: account(nothing, EVERYBODY),
+  listSearchIndexes: account(nothing, EVERYBODY),
+  createSearchIndex: account(
+    (things) => ({ body: { name: things.name(), region: REGION, type: 'free', team_id: things.people.teamId } }),
+    ['owner', 'admin', 'dev'],
+  ),
+  getSearchStats: account(nothing, EVERYBODY),
+  getSearchIndex: account(searchIndex, MEMBERS),
+  getSearchIndexStats: account(searchIndex, MEMBERS),
+  renameSearchIndex: account(withBody(searchIndex, { name: 'other' }), ['owner', 'admin', 'dev']),
+  transferSearchIndex: account(
+    async (things) => ({ ...(await searchIndex(things)), body: { target_account: things.people.teamId } }),
+    ['owner', 'admin'],
+  ),
+  resetSearchPassword: account(searchIndex, ['owner', 'admin', 'dev']),
+  deleteSearchIndex: account(searchIndex, ['owner', 'admin']),
   listTeams: account(nothing, EVERYBODY),
   createTeam: account(() => ({ body: { team_name: 'a team' } }), EVERYBODY),
   deleteTeam: account(async (things) => ({ params: { id: await things.emptyTeam() } }), ['owner', 'admin']),

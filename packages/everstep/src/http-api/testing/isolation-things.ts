@@ -1,6 +1,7 @@
 /** What there is for the rows of the isolation table to ask for, all of it of one queue instance or of one team. */
 import assert from 'node:assert/strict';
 import { createPeople, doneValue, emailOf, type People } from '../../accounts/people.fixture.js';
+import type { SearchIndexView } from '../../search/search-service.js';
 import { ApiWorld } from './api-world.js';
 
 /** Stands in all that is the own, and in nothing of others. */
@@ -56,6 +57,19 @@ export class Things {
   async queue(): Promise<string> {
     const wish = { name: this.name(), region: REGION, teamId: this.people.teamId };
     return doneValue(await this.world.accounts.createInstance(this.people.principals.owner, wish)).instance.instanceId;
+  }
+
+  /** Of the team. */
+  async searchIndex(): Promise<string> {
+    const wish = { name: this.name(), region: REGION, type: 'free', teamId: this.people.teamId } as const;
+    return doneValue(await this.world.search.create(this.people.principals.owner, wish)).index.indexId;
+  }
+
+  /** Of the team, with its tokens. */
+  async index(): Promise<SearchIndexView> {
+    const { people, world } = this;
+    const wish = { name: this.name(), region: REGION, type: 'payg', teamId: people.teamId } as const;
+    return doneValue(await world.search.create(people.principals.owner, wish));
   }
 
   /** Owned by `owner`, with a member of each role, and owning nothing. */
