@@ -16,9 +16,11 @@ import type {
   TeamMember,
 } from '../../contract/management.js';
 import type { Method } from '../operation.js';
+import { pathsOf } from '../routing.js';
 import type { Answered, ErrorAnswer } from '../testing/api-world.js';
 import { REGION, Things } from '../testing/isolation-things.js';
 import { MANAGEMENT_OPERATIONS } from './index.js';
+import { managementOpenApiDocument } from './openapi.js';
 
 let things: Things;
 let queueId: string;
@@ -265,6 +267,19 @@ test('the document is OpenAPI 3.1, needs no credential, and names every field of
   const text = JSON.stringify(body);
   for (const word of ['queue_id', 'target_team_id', '/v2/queue/update-budget/{id}', '"budget"', '"basic"'])
     assert.ok(text.includes(word), word);
+});
+
+test('the document names every route once, and every reference in it leads to a schema that is used', () => {
+  const document: { paths?: object; components?: { schemas?: object } } = managementOpenApiDocument('1.0.0');
+  const documented = Object.entries(document.paths ?? {}).flatMap(([path, item]) =>
+    Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  const declared = MANAGEMENT_OPERATIONS.flatMap((operation) => pathsOf(operation).map((path) => `${operation.method} ${path}`));
+  assert.deepEqual(documented.toSorted(), declared.toSorted());
+  assert.equal(new Set(declared).size, declared.length);
+  const references = new Set(JSON.stringify(document).match(/#\/components\/schemas\/\w+/g) ?? []);
+  const names = Object.keys(document.components?.schemas ?? {}).map((name) => `#/components/schemas/${name}`);
+  assert.deepEqual([...references].toSorted(), names.toSorted());
 });
 
 test('each operation stands in the guide', () => {
