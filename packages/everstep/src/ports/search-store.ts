@@ -121,8 +121,8 @@ export interface SearchDocuments {
     query: Namespace & { readonly prefix: string; readonly after: string | null; readonly limit: number },
   ): Promise<readonly SearchDocument[]>;
   /**
-   * The best first: those that have the most telling words of the query, by BM25. Where a word is in very many documents,
-   * documents that have neither all words nor a rarer one may be left out.
+   * The best first: those that have the most telling words of the query, by BM25. Where words are in very many documents,
+   * documents that have none of the rarer words may be left out.
    */
   search(
     query: Namespace & { readonly text: string; readonly limit: number; readonly filter: Filter | null },
