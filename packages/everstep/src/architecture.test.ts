@@ -61,7 +61,7 @@ const DIRECTIONS: readonly DirectionRule[] = [
   {
     area: 'everstep/src/http-api',
     may: [
-      ...inEverstep('runtime/workflow-service', 'contract', 'dialects', 'accounts', 'engine', 'ports', 'config'),
+      ...inEverstep('runtime/workflow-service', 'contract', 'dialects', 'accounts', 'search', 'engine', 'ports', 'config'),
       ...['@everstep/sdk/protocol', 'fastify', 'typebox', 'pino', 'jose', 'ajv', NODE],
     ],
     because: 'the API speaks to the service through its interface, whatever runs or stores behind it',
@@ -76,6 +76,11 @@ const DIRECTIONS: readonly DirectionRule[] = [
     area: 'everstep/src/accounts',
     may: [PORTS, ENGINE, LIMITS_FILE, ...inEverstep('contract', 'dialects', 'config'), 'jose', NODE],
     because: 'tokens and keys are the same for whoever asks',
+  },
+  {
+    area: 'everstep/src/search',
+    may: [PORTS, LIMITS_FILE, ...inEverstep('accounts'), NODE],
+    because: 'who may do what with an index follows from its account; how documents are kept is behind a port',
   },
   { area: 'everstep/src/config', may: [NODE], because: 'settings are read before there is anything else' },
   { area: 'everstep/src/clock', may: [PORTS, NODE], because: 'the real clock and randomness implement ports' },
@@ -123,6 +128,7 @@ const TESTS_MAY = [
     'runtime',
     'http-api',
     'contract',
+    'search',
   ),
   ...inEverstep('main', 'bootstrap', 'dialects'),
   ...[
@@ -134,6 +140,7 @@ const TESTS_MAY = [
     'express',
     'fastify',
     'hono',
+    '@upstash/search',
     '@hono/node-server',
     'undici',
     NODE,

@@ -12,23 +12,29 @@ import { keepIdleMemoryLow } from './bootstrap/idle-memory.js';
 import { KeptAccess } from './bootstrap/kept-access.js';
 import { readPlans } from './bootstrap/plans-file.js';
 import { createServiceLog } from './bootstrap/service-log.js';
-import { fileError, listenError, StartError } from './bootstrap/start-error.js';
+import { fileError, type ListenSettings, listenError, StartError } from './bootstrap/start-error.js';
 import { createSystemClock } from './clock/system-clock.js';
 import { createSystemRandom } from './clock/system-random.js';
 import { createVirtualClock } from './clock/virtual-clock.js';
 import type { Config } from './config/config.js';
 import { assertLimits, LIMITS } from './config/limits.js';
-import { createHttpApi } from './http-api/index.js';
+import { createHttpApi, type HttpApi, type HttpApiDependencies } from './http-api/index.js';
 import type { Store } from './ports/store.js';
 import { createRuntime } from './runtime/runtime.js';
+import { createSearchService } from './search/search-service.js';
+import { createSearchTokens } from './search/search-tokens.js';
 import { createAddressPolicy, createOutbound } from './step-calls/index.js';
 import { SERVICE_VERSION } from './step-calls/version.js';
 import { openSqliteStore, StoreOpenError } from './stores/sqlite/index.js';
+import { openSearchDocuments } from './stores/sqlite/search/index.js';
 
 /** How long deliveries that are under way may take to end when the service stops; they are delivered again otherwise. */
 const GRACE_MS = 5_000;
 /** How long answers to clients may take after that. */
 const CLOSE_MS = 2_000;
+
+/** Beside the store: a file for each search index that has documents. */
+const SEARCH_DIRECTORY = 'search';
 
 export interface RunningService {
   readonly url: string;
@@ -82,6 +88,48 @@ async function openStore(file: string, onDiskFailure: (error: Error) => void): P
 function localUrl(host: string, port: number): string {
   const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
+}
+
+/** Where a part of the API listens, and the settings that say so. */
+interface Listener {
+  readonly host: string;
+  readonly port: number;
+  readonly settings?: ListenSettings;
+}
+
+const MANAGEMENT_SETTING = 'EVERSTEP_MANAGEMENT_ADDRESS or --management-address';
+
+/** Of the management API, when it has an address of its own. */
+function managementListener({ host, managementAddress }: Config): Listener | null {
+  if (!managementAddress) return null;
+  const settings = { host: MANAGEMENT_SETTING, port: MANAGEMENT_SETTING };
+  return { host: managementAddress.host ?? host, port: managementAddress.port, settings };
+}
+
+interface Served {
+  readonly url: string;
+  readonly managementUrl: string;
+  close(): Promise<void>;
+}
+
+/** Both APIs at one address or at two. Rejects with StartError when one of them cannot be listened at. */
+async function serve(dependencies: HttpApiDependencies, runtime: Listener, management: Listener | null): Promise<Served> {
+  const apis: HttpApi[] = [];
+  const close = async () => {
+    await Promise.all(apis.map((api) => api.close()));
+  };
+  async function listen(serves: HttpApiDependencies['serves'], { host, port, settings }: Listener): Promise<string> {
+    const api = createHttpApi({ ...dependencies, ...(serves ? { serves } : {}) });
+    apis.push(api);
+    try {
+      return localUrl(host, (await api.listen({ host, port })).port);
+    } catch (error) {
+      await close();
+      throw listenError(host, port, error, settings);
+    }
+  }
+  const url = await listen(management ? 'runtime' : 'both', runtime);
+  return { url, managementUrl: management ? await listen('management', management) : url, close };
 }
 
 /** Resolves when `work` does, at most after `timeoutMs`. */
@@ -167,9 +215,24 @@ export async function startService(config: Config, options: StartOptions = {}): 
       log,
       publicUrl: () => publicUrl,
     });
+    const documents = openSearchDocuments({
+      directory: join(dirname(config.storeFile), SEARCH_DIRECTORY),
+      onFailure: ({ message }) => log.error({ error: message }, 'the documents of search indexes are in trouble'),
+    });
+    opened.push(() => documents.close());
+    const search = createSearchService({
+      accounts,
+      indexes: store.searchIndexes,
+      documents,
+      tokens: await createSearchTokens(accounts),
+      now,
+      random,
+      log,
+      publicUrl: () => publicUrl,
+    });
     let stopping = false;
     const keptAccess = new KeptAccess({ dataDir, envFile: config.envFile, authority, log });
-    const api = createHttpApi({
+    const dependencies: HttpApiDependencies = {
       service: runtime,
       store,
       authority: keptAccess.authority,
@@ -180,7 +243,9 @@ export async function startService(config: Config, options: StartOptions = {}): 
         random,
         plans,
         instanceChanged: (instanceId) => limits.forget(instanceId),
+        refusedNow: (instanceId) => limits.refusedNow(instanceId),
       }),
+      search,
       limits,
       log,
       version: SERVICE_VERSION,
@@ -189,24 +254,25 @@ export async function startService(config: Config, options: StartOptions = {}): 
       ...(virtualClock ? { virtualTime: virtualClock } : {}),
       // A host that names no region means the one that this installation is in.
       defaultRegion: config.region,
-    });
-    const { port } = await api.listen({ host: config.host, port: config.port }).catch((error) => {
-      throw listenError(config.host, config.port, error);
-    });
+    };
+    const { host, port } = config;
+    const served = await serve(dependencies, { host, port }, managementListener(config));
+    const { url, managementUrl } = served;
     opened.push(async () => {
-      const closing = api.close();
+      const closing = served.close();
       await runtime.stop({ graceMs: GRACE_MS });
       await budgetAlerts.stop();
+      await search.stop();
       await within(CLOSE_MS, closing);
     });
-    const url = localUrl(config.host, port);
     publicUrl = config.publicUrl ?? url;
     const startedAt = clock.now();
     await runtime.start();
+    search.start();
     const stopKeeping = keepIdleMemoryLow();
     opened.push(async () => stopKeeping());
 
-    const addresses = { url, managementUrl: url };
+    const addresses = { url, managementUrl };
     await keptAccess.write({ ...credentials, ...addresses });
     log.info({ url, dataDir, storeFile: config.storeFile, region: credentials.region }, 'everstep listens');
     let stopped: Promise<void> | undefined;

@@ -45,11 +45,13 @@ export interface Change {
   readonly accountIds: readonly string[];
 }
 
+/** The latest change on each store: all rules on one store take turns, whichever part of the service they belong to. */
+const latestChanges = new WeakMap<AccountStore, Promise<unknown>>();
+
 export class AccountRules {
   readonly accounts: AccountStore;
   readonly now: () => number;
   private readonly random: Random;
-  private latest: Promise<unknown> = Promise.resolve();
 
   constructor(options: { readonly accounts: AccountStore; readonly now: () => number; readonly random: Random }) {
     this.accounts = options.accounts;
@@ -82,8 +84,13 @@ export class AccountRules {
 
   /** Begins when every earlier change has ended, however it ended. */
   inTurn<Value>(change: () => Promise<Value>): Promise<Value> {
-    const turn = this.latest.then(change, change);
-    this.latest = turn.catch(() => undefined);
+    const earlier = latestChanges.get(this.accounts) ?? Promise.resolve();
+    const turn = earlier.then(change);
+    // Whoever asked for the change is told of its failure; the next one begins all the same.
+    latestChanges.set(
+      this.accounts,
+      turn.catch(() => undefined),
+    );
     return turn;
   }
 }

@@ -1,12 +1,13 @@
 /** Rates of API calls: a bucket for each instance that has one, which holds the calls of one second and fills up evenly. */
 
 interface Bucket {
-  calls: number;
+  /** In thousandths of a call: what a ms fills in is then as many as the calls of a second. */
+  level: number;
   /** When it was filled up last. */
   at: number;
 }
 
-const SECOND_MS = 1000;
+const A_CALL = 1000;
 
 export class CallRates {
   private readonly elapsedMs: () => number;
@@ -25,13 +26,13 @@ export class CallRates {
     const at = this.elapsedMs();
     let bucket = this.buckets.get(instanceId);
     if (!bucket) {
-      bucket = { calls: callsPerSecond, at };
+      bucket = { level: callsPerSecond * A_CALL, at };
       this.buckets.set(instanceId, bucket);
     }
-    bucket.calls = Math.min(callsPerSecond, bucket.calls + ((at - bucket.at) * callsPerSecond) / SECOND_MS);
+    bucket.level = Math.min(callsPerSecond * A_CALL, bucket.level + (at - bucket.at) * callsPerSecond);
     bucket.at = at;
-    if (bucket.calls < 1) return ((1 - bucket.calls) * SECOND_MS) / callsPerSecond;
-    bucket.calls--;
+    if (bucket.level < A_CALL) return (A_CALL - bucket.level) / callsPerSecond;
+    bucket.level -= A_CALL;
     return null;
   }
 }

@@ -7,7 +7,7 @@ import { type AccountService, type InstanceView, type Outcome, type Principal, R
 import type { Access, Authority } from './authority.js';
 import { monthsBetween, roundedDollars } from './billed-months.js';
 import { costOf } from './budget.js';
-import { endOfMonth, monthOf } from './months.js';
+import { monthOf } from './months.js';
 import type { Plans } from './plans.js';
 
 const PERSONAL_ID = /^usr_/;
@@ -20,6 +20,8 @@ export interface InstanceRulesOptions {
   readonly isOperator: (userId: string) => Promise<boolean>;
   /** Told after something of an instance has changed, so that nobody goes on with what it was. */
   readonly instanceChanged: (instanceId: string) => void;
+  /** What is refused to an instance now, in words. */
+  readonly refusedNow: (instanceId: string) => Promise<readonly string[]>;
   readonly accountsOf: AccountService['accountsOf'];
 }
 
@@ -226,13 +228,7 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
       });
       const budgetDollars = instance.budgetDollars ?? 0;
       const spent = costOf(messagesOf(monthOf(at)), pricePer100kMessages);
-      const isSpent = budgetDollars > 0 && spent >= budgetDollars;
-      const until = new Date(endOfMonth(at)).toISOString();
-      const refused = isSpent
-        ? [
-            `new runs, messages and schedules, because the budget of ${budgetDollars} dollars is spent, until ${until} or until it is raised`,
-          ]
-        : [];
+      const refused = await options.refusedNow(instanceId);
       return done({ months: points, budgetDollars, spentDollars: roundedDollars(spent), refused });
     },
   };

@@ -19,6 +19,8 @@ export interface AccountServiceOptions {
   readonly plans: Plans;
   /** Told after something of an instance has changed. */
   readonly instanceChanged?: (instanceId: string) => void;
+  /** What is refused to an instance now, in words; nothing when absent. */
+  readonly refusedNow?: (instanceId: string) => Promise<readonly string[]>;
 }
 
 export function createAccountService(options: AccountServiceOptions): AccountService {
@@ -42,6 +44,7 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
       plans,
       isOperator,
       instanceChanged: options.instanceChanged ?? (() => undefined),
+      refusedNow: options.refusedNow ?? (async () => []),
       accountsOf: own.accountsOf,
     }),
   };

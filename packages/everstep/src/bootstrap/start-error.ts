@@ -23,17 +23,23 @@ export function fileError(what: string, error: unknown): StartError {
   return new StartError(`${what}: ${FILE_REASONS[codeOf(error)] ?? messageOf(error)}.`, { cause: error });
 }
 
-export function listenError(host: string, port: number, error: unknown): unknown {
+/** What to change when it cannot be listened somewhere. */
+export interface ListenSettings {
+  readonly port: string;
+  readonly host: string;
+}
+const RUNTIME_SETTINGS: ListenSettings = { port: 'EVERSTEP_PORT or --port', host: 'EVERSTEP_HOST or --host' };
+
+export function listenError(host: string, port: number, error: unknown, settings: ListenSettings = RUNTIME_SETTINGS): unknown {
   const place = `${host.includes(':') ? `[${host}]` : host}:${port}`;
   switch (codeOf(error)) {
     case 'EADDRINUSE':
-      return new StartError(
-        `${place} is in use by another program. Stop it, or choose another port with EVERSTEP_PORT or --port.`,
-        { cause: error },
-      );
+      return new StartError(`${place} is in use by another program. Stop it, or choose another port with ${settings.port}.`, {
+        cause: error,
+      });
     case 'EACCES':
       return new StartError(
-        `This user may not listen on ${place}. Ports below 1024 need more rights; choose another with --port.`,
+        `This user may not listen on ${place}. Ports below 1024 need more rights; choose another with ${settings.port}.`,
         {
           cause: error,
         },
@@ -41,7 +47,7 @@ export function listenError(host: string, port: number, error: unknown): unknown
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return new StartError(`${host} is not an address of this machine. Choose another with EVERSTEP_HOST or --host.`, {
+      return new StartError(`${host} is not an address of this machine. Choose another with ${settings.host}.`, {
         cause: error,
       });
     default:

@@ -212,6 +212,7 @@ describe('the commands that talk to a service', () => {
       'destinations',
       'settings',
       'keys',
+      'admin',
       'clock',
       'Exit codes:',
       'EVERSTEP_TOKEN',

@@ -1,6 +1,7 @@
 /** The command line of Everstep: its commands, and how it ends. */
 import { Command, CommanderError } from 'commander';
 import { SERVICE_VERSION } from '../step-calls/version.js';
+import { adminCommand } from './commands/admin/admin.js';
 import { clockCommand } from './commands/clock.js';
 import { deadLetterCommand } from './commands/dead-letters.js';
 import { destinationsCommand } from './commands/destinations.js';
@@ -43,6 +44,7 @@ export function createProgram(shell: Shell, finish: (code: number) => void): Com
     .addCommand(destinationsCommand(shell))
     .addCommand(settingsCommand(shell))
     .addCommand(keysCommand(shell))
+    .addCommand(adminCommand(shell))
     .addCommand(clockCommand(shell))
     .addHelpText('after', CONNECTION_HELP)
     .addHelpText('after', EXIT_CODES_HELP);

@@ -37,6 +37,33 @@ describe('the service as a process', () => {
     });
   }
 
+  async function statusOf(url: string, written: Readonly<Record<string, string>>): Promise<number> {
+    const credential = `${written.EVERSTEP_ADMIN_EMAIL}:${written.EVERSTEP_ADMIN_API_KEY}`;
+    const headers = { authorization: `Basic ${Buffer.from(credential).toString('base64')}` };
+    const answer = await fetch(url, { headers });
+    await answer.arrayBuffer();
+    return answer.status;
+  }
+
+  test('the first user logs in to the management API, which listens with the runtime API', async () => {
+    const { service, written } = await start('management', 'dev', { EVERSTEP_ADMIN_EMAIL: 'Ann@W.test' });
+    assert.equal(written.EVERSTEP_MANAGEMENT_URL, written.EVERSTEP_URL);
+    assert.equal(await statusOf(`${written.EVERSTEP_MANAGEMENT_URL}/v2/queue/users`, written), 200);
+    await service.end();
+  });
+
+  test('the management API can have an address of its own, and then it is nowhere else', async () => {
+    const { service, written, client } = await start('own-address', 'serve', { EVERSTEP_MANAGEMENT_ADDRESS: '0' });
+    const { EVERSTEP_URL: runtime, EVERSTEP_MANAGEMENT_URL: management } = written;
+    assert.notEqual(runtime, management);
+    assert.equal(await statusOf(`${management}/v2/account`, written), 200);
+    assert.equal(await statusOf(`${management}/health`, written), 200);
+    assert.equal(await statusOf(`${management}/v2/flowControl`, written), 404);
+    assert.equal(await statusOf(`${runtime}/v2/account`, written), 404);
+    assert.deepEqual((await client.runs.list()).runs, []);
+    assert.equal((await service.end()).code, 0);
+  });
+
   test('the env file has all that a client or an app needs, and what it has works', async () => {
     const { service, written, client } = await start('env');
     assert.deepEqual(Object.keys(written), [
@@ -134,6 +161,12 @@ describe('the service as a process', () => {
         () => ({ EVERSTEP_PORT: String((taken.address() as AddressInfo).port), EVERSTEP_DATA_DIR: 'port' }),
         1,
         /^127\.0\.0\.1:\d+ is in use by another program\. .*EVERSTEP_PORT.*\n$/,
+      ],
+      [
+        'a management port that is in use',
+        () => ({ EVERSTEP_MANAGEMENT_ADDRESS: String((taken.address() as AddressInfo).port), EVERSTEP_DATA_DIR: 'port-2' }),
+        1,
+        /^127\.0\.0\.1:\d+ is in use by another program\. .*EVERSTEP_MANAGEMENT_ADDRESS.*\n$/,
       ],
       [
         'a data directory that is a file',

@@ -22,6 +22,7 @@ test('without anything set, dev listens on 127.0.0.1:8080 and keeps its data in 
     mode: 'dev',
     host: '127.0.0.1',
     port: 8080,
+    managementAddress: null,
     publicUrl: null,
     dataDir: '/srv/app/.everstep',
     storeFile: '/srv/app/.everstep/everstep.db',
@@ -50,6 +51,21 @@ test('the configuration is frozen', () => {
 const GOOD: readonly [string, Partial<ConfigSources>, Partial<Config>][] = [
   ['a port', { env: { EVERSTEP_PORT: '0' } }, { port: 0 }],
   ['a flag before a variable', { flags: { port: '9000' }, env: { EVERSTEP_PORT: '1' } }, { port: 9000 }],
+  [
+    'a port of the management API',
+    { env: { EVERSTEP_MANAGEMENT_ADDRESS: '8081' } },
+    { managementAddress: { host: null, port: 8081 } },
+  ],
+  [
+    'an address of the management API',
+    { flags: { managementAddress: '10.0.0.1:0' } },
+    { managementAddress: { host: '10.0.0.1', port: 0 } },
+  ],
+  [
+    'an IPv6 address of the management API',
+    { flags: { managementAddress: '[::1]:8081' } },
+    { managementAddress: { host: '::1', port: 8081 } },
+  ],
   ['an empty variable as unset', { env: { EVERSTEP_PORT: '' } }, { port: 8080 }],
   ['an IPv6 host', { env: { EVERSTEP_HOST: '::1' } }, { host: '::1' }],
   [
@@ -108,6 +124,13 @@ const BAD: readonly [string, Partial<ConfigSources>, RegExp][] = [
   ['a port out of range', { flags: { port: '65536' } }, /--port must be/],
   ['a port with a sign', { env: { EVERSTEP_PORT: '-1' } }, /EVERSTEP_PORT/],
   ['a fractional port', { env: { EVERSTEP_PORT: '8080.5' } }, /EVERSTEP_PORT/],
+  ['a management address without a port', { env: { EVERSTEP_MANAGEMENT_ADDRESS: 'localhost' } }, /must be a port, or an address/],
+  [
+    'an IPv6 management address without brackets',
+    { flags: { managementAddress: '::1:8081' } },
+    /--management-address must be a port/,
+  ],
+  ['a management port out of range', { flags: { managementAddress: 'localhost:99999' } }, /0 to 65535/],
   ['a host with a port', { env: { EVERSTEP_HOST: 'localhost:80' } }, /EVERSTEP_HOST .* without a port/],
   ['a PostgreSQL store', { env: { EVERSTEP_STORE: 'postgres://u@h/db' } }, /EVERSTEP_STORE .*PostgreSQL.* cannot use yet/],
   ['a PostgreSQL store by its long name', { env: { EVERSTEP_STORE: 'postgresql://h/db' } }, /cannot use yet/],

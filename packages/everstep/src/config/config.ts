@@ -1,13 +1,15 @@
 /** Configuration, parsed once from flags and environment, whole or not at all, and frozen. A flag wins over its variable. */
 import { join } from 'node:path';
 import type { Region } from './regions.js';
-import { CLIENT_VARIABLES, type LogLevel, type Mode, SETTINGS, type Setting } from './settings.js';
+import { CLIENT_VARIABLES, type ListenAddress, type LogLevel, type Mode, SETTINGS, type Setting } from './settings.js';
 
 export interface Config {
   readonly mode: Mode;
   readonly host: string;
   /** 0 takes a free port. */
   readonly port: number;
+  /** Where the management API listens by itself; null: with the runtime API. */
+  readonly managementAddress: ListenAddress | null;
   /** Where others reach the service, without a slash at the end; null: where it listens. */
   readonly publicUrl: string | null;
   /** Absolute. */
@@ -114,6 +116,7 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
     mode,
     host: read(SETTINGS.host),
     port: read(SETTINGS.port),
+    managementAddress: read(SETTINGS.managementAddress),
     publicUrl: read(SETTINGS.publicUrl),
     dataDir,
     storeFile: read(SETTINGS.storeFile) ?? join(dataDir, 'everstep.db'),

@@ -52,6 +52,21 @@ function parseHost(text: string): string {
   throw new Error('must be an IP address or a host name, without a port');
 }
 
+/** Where to listen. */
+export interface ListenAddress {
+  /** Null: the host that everything listens on. */
+  readonly host: string | null;
+  readonly port: number;
+}
+
+function parseListenAddress(text: string): ListenAddress {
+  const found = /^(?:(?:\[([^\]]+)\]|([^:]+)):)?(\d{1,5})$/.exec(text);
+  if (!found) throw new Error('must be a port, or an address and a port such as 127.0.0.1:8081 or [::1]:8081');
+  const [, inBrackets, name, port = ''] = found;
+  const host = inBrackets ?? name ?? null;
+  return { host: host === null ? null : parseHost(host), port: parsePort(port) };
+}
+
 function parsePublicUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if ((url?.protocol === 'http:' || url?.protocol === 'https:') && url.search === '' && url.hash === '' && url.username === '') {
@@ -128,6 +143,15 @@ export const SETTINGS = Object.freeze({
     defaultText: '127.0.0.1',
     fallback: () => '127.0.0.1',
     parse: parseHost,
+  }),
+  managementAddress: setting<ListenAddress | null>({
+    env: 'EVERSTEP_MANAGEMENT_ADDRESS',
+    flag: '--management-address <address>',
+    option: 'managementAddress',
+    help: 'a port, or address:port, on which the management API alone listens',
+    defaultText: 'it is served together with the runtime API',
+    fallback: () => null,
+    parse: parseListenAddress,
   }),
   publicUrl: setting<string | null>({
     env: 'EVERSTEP_PUBLIC_URL',

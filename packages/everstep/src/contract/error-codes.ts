@@ -38,7 +38,7 @@ export const ERROR_CODES = Object.freeze({
   'headers-too-large': { status: 431, about: 'The headers are over the limit.' },
   'daily-limit-reached': {
     status: 429,
-    about: 'The queue instance has started as many runs today (UTC) as its plan allows; try again after Retry-After seconds.',
+    about: 'The queue instance has started as many runs today (UTC) as its plan allows.',
   },
   'rate-limited': { status: 429, about: 'Too many requests; try again after Retry-After seconds.' },
   'internal-error': { status: 500, about: 'Something went wrong inside the service.' },

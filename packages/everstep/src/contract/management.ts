@@ -85,6 +85,8 @@ export const QueueStats = Type.Object(
   CLOSED,
 );
 
+export type QueueStats = Static<typeof QueueStats>;
+
 export const TeamEntry = Type.Object(
   {
     id,
@@ -141,6 +143,8 @@ export const AccountEntry = Type.Object(
   CLOSED,
 );
 
+export type AccountEntry = Static<typeof AccountEntry>;
+
 export const AuditLogEntry = Type.Object(
   {
     id,
@@ -159,3 +163,4 @@ export const AuditLogPage = Type.Object(
   { cursor: Type.String({ description: 'Of the next page; empty at the end.' }), auditlogs: Type.Array(AuditLogEntry) },
   CLOSED,
 );
+export type AuditLogPage = Static<typeof AuditLogPage>;

@@ -8,6 +8,7 @@ import type { Log } from '../ports/log.js';
 import type { Store } from '../ports/store.js';
 import type { VirtualTime } from '../ports/virtual-time.js';
 import type { WorkflowService } from '../runtime/workflow-service.js';
+import type { SearchService } from '../search/search-service.js';
 import { createCursorSeal } from './cursor.js';
 import { MANAGEMENT_OPERATIONS } from './management/index.js';
 import { managementOpenApiDocument } from './management/openapi.js';
@@ -15,6 +16,7 @@ import { openApiDocument } from './openapi.js';
 import type { ApiContext, DestinationPolicy, Operation } from './operation.js';
 import { OPERATIONS } from './operations/index.js';
 import { getHealth, getReadiness } from './operations/service.js';
+import { SEARCH_OPERATIONS } from './search/index.js';
 import { createServer } from './server.js';
 
 export type { DestinationPolicy } from './operation.js';
@@ -24,6 +26,7 @@ export interface HttpApiDependencies {
   readonly store: Store;
   readonly authority: Authority;
   readonly accounts: AccountService;
+  readonly search: SearchService;
   /** Plans and budgets; nothing is limited when absent. */
   readonly limits?: Limits;
   /** Never given a token, a payload or a URL. */
@@ -53,8 +56,8 @@ export interface HttpApi {
 }
 
 const SERVED: Readonly<Record<NonNullable<HttpApiDependencies['serves']>, readonly Operation[]>> = {
-  both: [...OPERATIONS, ...MANAGEMENT_OPERATIONS],
-  runtime: OPERATIONS,
+  both: [...OPERATIONS, ...SEARCH_OPERATIONS, ...MANAGEMENT_OPERATIONS],
+  runtime: [...OPERATIONS, ...SEARCH_OPERATIONS],
   management: [...MANAGEMENT_OPERATIONS, getHealth, getReadiness],
 };
 
@@ -68,7 +71,7 @@ function once(make: () => object): () => object {
 }
 
 export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
-  const { service, store, authority, accounts, log, version } = dependencies;
+  const { service, store, authority, accounts, search, log, version } = dependencies;
   const openApi = once(() => openApiDocument(version));
   const managementOpenApi = once(() => managementOpenApiDocument(version));
   const context: ApiContext = {
@@ -76,6 +79,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     store,
     authority,
     accounts,
+    search,
     limits: dependencies.limits ?? null,
     log,
     version,

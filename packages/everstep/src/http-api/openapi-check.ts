@@ -7,15 +7,18 @@ import { openApiDocument } from './openapi.js';
 import type { Operation } from './operation.js';
 import { OPERATIONS } from './operations/index.js';
 import { PathTable } from './routing.js';
+import { SEARCH_OPERATIONS, searchOpenApiDocument } from './search/index.js';
 import { splitTarget } from './target.js';
 
 const RUNTIME = 'everstep:/openapi.json';
 const MANAGEMENT = 'everstep:/openapi-management.json';
+const SEARCH = 'everstep:/openapi-search.json';
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 addFormats.default(ajv);
 ajv.addSchema(openApiDocument('0.0.0'), RUNTIME);
 ajv.addSchema(managementOpenApiDocument('0.0.0'), MANAGEMENT);
-const paths = new PathTable([...OPERATIONS, ...MANAGEMENT_OPERATIONS]);
+ajv.addSchema(searchOpenApiDocument('0.0.0'), SEARCH);
+const paths = new PathTable([...OPERATIONS, ...SEARCH_OPERATIONS, ...MANAGEMENT_OPERATIONS]);
 const validators = new Map<string, ValidateFunction>();
 
 const pointer = (text: string): string => encodeURIComponent(text.replaceAll('~', '~0').replaceAll('/', '~1'));
@@ -31,7 +34,11 @@ function validatorOf(path: string, operation: Operation, status: number): Valida
     'application/json',
     'schema',
   ];
-  const document = MANAGEMENT_OPERATIONS.includes(operation) ? MANAGEMENT : RUNTIME;
+  const document = MANAGEMENT_OPERATIONS.includes(operation)
+    ? MANAGEMENT
+    : SEARCH_OPERATIONS.includes(operation)
+      ? SEARCH
+      : RUNTIME;
   const reference = `${document}#/${steps.map(pointer).join('/')}`;
   const known = validators.get(reference);
   if (known) return known;

@@ -16,6 +16,7 @@ const ADMISSION_ERRORS: Readonly<Record<Operation['access'], readonly ErrorCode[
   open: [],
   token: ['unknown-region', 'missing-token', 'bad-token', 'rate-limited'],
   account: ['missing-token', 'bad-credential', 'rate-limited'],
+  index: ['bad-parameter', 'missing-token', 'bad-token'],
 };
 
 /** A copy of a schema with every named schema in it replaced by a reference; `top` itself is shown in full. */
@@ -83,7 +84,9 @@ function bodyOf(show: Show, { body }: Operation) {
 function errorsOf(operation: Operation): readonly ErrorCode[] {
   const reads = operation.method === 'GET';
   const writing: readonly ErrorCode[] =
-    operation.access === 'token' && (!reads || operation.needsReadWrite) ? ['read-only-token'] : [];
+    (operation.access === 'token' && (!reads || operation.needsReadWrite)) || operation.needs === 'read-write'
+      ? ['read-only-token']
+      : [];
   const body = reads ? [] : BODY_ERRORS;
   return [
     ...new Set<ErrorCode>([...operation.errors, ...ADMISSION_ERRORS[operation.access], ...writing, ...body, ...COMMON_ERRORS]),
@@ -118,7 +121,8 @@ function operationObject(show: Show, operation: Operation, path: string) {
     ...(operation.description === undefined ? {} : { description: operation.description }),
     ...(operation.access === 'open' ? { security: [] } : {}),
     parameters: [
-      ...parametersOf(show, 'path', operation.pathParameters),
+      // Another path of an operation may do without some.
+      ...parametersOf(show, 'path', operation.pathParameters).filter(({ name }) => path.includes(`{${name}}`)),
       ...parametersOf(show, 'query', operation.query),
       ...headersOf(show, operation),
     ],

@@ -13,6 +13,8 @@ import type { Log } from '../ports/log.js';
 import type { Store } from '../ports/store.js';
 import type { VirtualTime } from '../ports/virtual-time.js';
 import type { WorkflowService } from '../runtime/workflow-service.js';
+import type { SearchCaller, SearchService } from '../search/search-service.js';
+import type { Need } from './authentication.js';
 import type { CursorSeal } from './cursor.js';
 import type { ReceivedHeaders } from './parameters/prefixed-headers.js';
 
@@ -29,6 +31,7 @@ export interface ApiContext {
   readonly store: Store;
   readonly authority: Authority;
   readonly accounts: AccountService;
+  readonly search: SearchService;
   /** Plans and budgets; null when nothing is limited. */
   readonly limits: Limits | null;
   readonly log: Log;
@@ -136,6 +139,17 @@ export interface AccountOperation<Path, Query, Body, Responses> extends Operatio
   ): Promise<Answer<Responses>> | Answer<Responses>;
 }
 
+/** Of the API of a search index, whose id is in the path, with a token of that index. */
+export interface IndexOperation<Path, Body, Responses> extends OperationDescription {
+  readonly access: 'index';
+  /** Most of these operations are POST requests, whatever they do. */
+  readonly needs: Need;
+  readonly pathParameters: Path;
+  readonly body?: Body;
+  readonly responses: Responses;
+  handle(input: Input<Path, undefined, undefined, Body>, context: ApiContext): Promise<Answer<Responses>> | Answer<Responses>;
+}
+
 /** For everybody. */
 export interface OpenOperation<Path, Body, Responses> extends OperationDescription {
   readonly access: 'open';
@@ -151,12 +165,15 @@ export interface OpenOperation<Path, Body, Responses> extends OperationDescripti
 export type Admitted =
   | { readonly access: 'open' }
   | { readonly access: 'token'; readonly caller: Caller }
-  | { readonly access: 'account'; readonly principal: Principal };
+  | { readonly access: 'account'; readonly principal: Principal }
+  | { readonly access: 'index'; readonly caller: SearchCaller };
 
 /** Any operation, as the server and the document see it. */
 export interface Operation extends OperationDescription {
   readonly access: Admitted['access'];
   readonly needsReadWrite?: true;
+  /** Of a token of a search index. */
+  readonly needs?: Need;
   readonly whileStopping: 'answer' | 'refuse';
   readonly pathParameters?: TObject;
   readonly query?: TObject;
@@ -227,6 +244,26 @@ export function accountOperation<
       if (admitted.access !== 'account') throw new Error(`${declared.operationId} was called without a user`);
       // What was read by the schemas has the types of the schemas.
       return handle.call(declared, input as Input<Path, Query, undefined, Body>, context, admitted.principal) as OperationAnswer;
+    },
+  };
+}
+
+/** Declares an operation of the API of a search index; a path parameter `indexId` names it. */
+export function indexOperation<R extends Responses, Path extends TObject, Body extends BodySpec | undefined = undefined>(
+  declared: Omit<IndexOperation<Path, Body, R>, 'access'>,
+): Operation {
+  const { handle, pathParameters, body, ...rest } = declared;
+  return {
+    ...rest,
+    access: 'index',
+    whileStopping: 'refuse',
+    pathParameters,
+    ...(body ? { body } : {}),
+    run: (input, context, admitted) => {
+      if (admitted.access !== 'index' || admitted.caller.indexId !== input.path.indexId)
+        throw new Error(`${declared.operationId} was called without a token of its index`);
+      // What was read by the schemas has the types of the schemas.
+      return handle.call(declared, input as Input<Path, undefined, undefined, Body>, context) as OperationAnswer;
     },
   };
 }

@@ -19,6 +19,7 @@ import { readValue } from './parameters/read-value.js';
 import { shown, Unacceptable } from './parameters/unacceptable.js';
 import { regionOf } from './region.js';
 import { PathTable, pathsOf, routedUrl, routerPath } from './routing.js';
+import { admitToIndex } from './search/admission.js';
 import { splitTarget, type Target } from './target.js';
 
 export interface ServerOptions {
@@ -243,7 +244,17 @@ export function createServer({ context, defaultRegion, operations }: ServerOptio
     admissions.set(request, { admitted: { access: 'account', principal }, dialect, target: splitTarget(request.originalUrl) });
   }
 
-  const ADMISSION = { open: admitOpen, token: admitCaller, account: admitUser } as const;
+  async function admitHolder(request: FastifyRequest, operation: Operation): Promise<void> {
+    checkLimits(request);
+    refuseWhileStopping();
+    const indexId = String(readPath(operation.pathParameters, request.params, false).indexId ?? '');
+    const { authorization } = request.headers;
+    const caller = await admitToIndex(context.search, { indexId, authorization, need: operation.needs ?? 'read-write' });
+    const dialect = dialectOf(request.headers);
+    admissions.set(request, { admitted: { access: 'index', caller }, dialect, target: splitTarget(request.originalUrl) });
+  }
+
+  const ADMISSION = { open: admitOpen, token: admitCaller, account: admitUser, index: admitHolder } as const;
 
   function handlerOf(operation: Operation) {
     return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {

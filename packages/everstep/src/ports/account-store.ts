@@ -134,7 +134,10 @@ export interface AccountStore {
   /** Teams of which the user is a member, by creation, with the role. */
   listTeams(query: { readonly userId: string }): Promise<readonly (TeamRecord & { readonly role: Role })[]>;
   /** `owns-something`: queue instances or search indexes have to be moved or deleted first. */
-  deleteTeam(query: { readonly teamId: string; readonly audit?: AuditEntry }): Promise<'deleted' | 'not-found' | 'owns-something'>;
+  deleteTeam(query: {
+    readonly teamId: string;
+    readonly audit?: AuditEntry;
+  }): Promise<'deleted' | 'not-found' | 'owns-something'>;
   /** By the time they were added. */
   listMembers(query: { readonly teamId: string }): Promise<readonly MemberRecord[]>;
   /** Adds the member, or gives it another role. `last-owner`: a team keeps at least one owner. */

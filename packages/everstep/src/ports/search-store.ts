@@ -107,10 +107,13 @@ export type DocumentChoice =
   | { readonly kind: 'prefix'; readonly prefix: string }
   | { readonly kind: 'filter'; readonly filter: Filter };
 
+/** `gone`: the index was dropped meanwhile. */
+export type UpsertResult = 'done' | 'too-many-namespaces' | 'gone';
+
 /** The documents of all indexes. Every change is durable when its call resolves, and is searched from then on. */
 export interface SearchDocuments {
   /** All of them or none. A document of the same id is replaced. */
-  upsert(query: Namespace & { readonly documents: readonly SearchDocument[] }): Promise<'done' | 'too-many-namespaces'>;
+  upsert(query: Namespace & { readonly documents: readonly SearchDocument[] }): Promise<UpsertResult>;
   /** In the order of the ids, null where there is none. */
   fetch(query: Namespace & { readonly ids: readonly string[] }): Promise<readonly (SearchDocument | null)[]>;
   /** By id, behind `after`. */
@@ -118,8 +121,8 @@ export interface SearchDocuments {
     query: Namespace & { readonly prefix: string; readonly after: string | null; readonly limit: number },
   ): Promise<readonly SearchDocument[]>;
   /**
-   * The best first: those that have the most telling words of the query, by BM25. Where a word is in very many documents,
-   * documents that have neither all words nor a rarer one may be left out.
+   * The best first: those that have the most telling words of the query, by BM25. Where words are in very many documents,
+   * documents that have none of the rarer words may be left out.
    */
   search(
     query: Namespace & { readonly text: string; readonly limit: number; readonly filter: Filter | null },

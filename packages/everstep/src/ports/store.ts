@@ -32,6 +32,7 @@ import type {
 } from '../engine/run.js';
 import type { CommitResult, CommitUnit, RunReference } from '../engine/writes.js';
 import type { AccountStore } from './account-store.js';
+import type { SearchIndexStore } from './search-store.js';
 
 // ---------------------------------------------------------------- writes
 
@@ -249,6 +250,7 @@ export interface Store {
   releaseSpace(): Promise<boolean>;
 
   accounts: AccountStore;
+  searchIndexes: SearchIndexStore;
   /** The latest time that the store has recorded: a clock that starts must not be behind it. */
   latestTime(): Promise<number>;
   close(): Promise<void>;

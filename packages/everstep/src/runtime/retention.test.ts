@@ -273,3 +273,23 @@ test('when a virtual clock has been moved, what is too old by then is gone, also
   assert.deepEqual(await statuses(store), []);
   await runtime.stop({ graceMs: 10 });
 });
+
+test('the bounds of a plan hold where the instance has set nothing, and where it has set more, but not where less', async (t) => {
+  const store = await openStore(t);
+  const clock = new StandingClock();
+  for (const [n, how] of (['succeeded', 'canceled', 'dead-letter', 'active'] as const).entries()) await addRun(store, n, how);
+  await addRun(store, 9, 'succeeded', OTHER_INSTANCE);
+  const bounds = (instanceId: string) =>
+    instanceId === INSTANCE ? { runsMs: 2 * DAY_MS, deadLettersMs: 4 * DAY_MS } : { runsMs: null, deadLettersMs: null };
+  const retention = new Retention({ store, clock, log: quiet, bounds });
+  await keep(store, { succeeded: after(1), canceled: after(7) });
+  const left = async (days: number) => {
+    clock.move(days * DAY_MS + MINUTE_MS);
+    await retention.sweep();
+    return [...(await statuses(store))].sort();
+  };
+  assert.deepEqual(await left(1), ['active', 'canceled', 'failed']);
+  assert.deepEqual(await left(1), ['active', 'failed']);
+  assert.deepEqual(await left(2), ['active']);
+  assert.deepEqual(await statuses(store, OTHER_INSTANCE), ['succeeded']);
+});

@@ -11,6 +11,7 @@ import type { DeadLetterRecord, RunRecord, Store } from '../ports/store.js';
 import { createRuntime, type Runtime } from '../runtime/runtime.js';
 import { type App, FaultyCaller, type NetworkFaults } from './faulty-caller.js';
 import { faultyStore, type StoreFaults } from './faulty-store.js';
+import { MessageLedger } from './message-ledger.js';
 import { SeededRandom } from './seeded-random.js';
 import { SimulatedClock } from './simulated-clock.js';
 import { approvalEvent, expectedResult, LETTER_EVENT } from './workflows.js';
@@ -72,6 +73,7 @@ export class World {
   recovered = 0;
   private faults: WorldFaults;
   private readonly store: Store;
+  private readonly ledger = new MessageLedger();
   private readonly startApp: () => App;
   private readonly orders: Order[] = [];
   private life: Life;
@@ -80,7 +82,7 @@ export class World {
   constructor(seed: number, faults: WorldFaults, store: Store, startApp: (store: Store) => App) {
     this.random = new SeededRandom(seed);
     this.faults = faults;
-    this.store = store;
+    this.store = this.ledger.watch(store);
     this.startApp = () => startApp(store);
     this.life = this.begin();
   }
@@ -308,6 +310,7 @@ export class World {
     }
     await this.checkWaits(runs);
     await this.checkInvocations(runs);
+    await this.ledger.check(this.store, INSTANCE);
     for (const order of this.orders) {
       const own = runs.filter((run) => run.workflowRunId === order.id);
       // An id is free again when its run has ended: a client that lost the answer and asks again may start another.

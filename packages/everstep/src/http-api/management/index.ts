@@ -2,11 +2,13 @@
 import type { Operation } from '../operation.js';
 import { accountOperations } from './account.js';
 import { queueOperations } from './queues.js';
+import { searchOperations } from './search.js';
 import { getManagementOpenApi } from './service.js';
 import { teamOperations } from './teams.js';
 
 export const MANAGEMENT_OPERATIONS: readonly Operation[] = Object.freeze([
   ...queueOperations,
+  ...searchOperations,
   ...teamOperations,
   ...accountOperations,
   getManagementOpenApi,

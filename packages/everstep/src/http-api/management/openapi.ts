@@ -12,6 +12,7 @@ import {
   TeamEntry,
   TeamMember,
 } from '../../contract/management.js';
+import { SearchIndexEntry, SearchIndexStatsEntry, SearchStats } from '../../contract/search.js';
 import { openApiOf } from '../openapi-document.js';
 import { MANAGEMENT_OPERATIONS } from './index.js';
 
@@ -24,6 +25,9 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   Plan: PlanRecord,
   Queue: QueueRecord,
   QueueStats,
+  SearchIndex: SearchIndexEntry,
+  SearchIndexStats: SearchIndexStatsEntry,
+  SearchStats,
   Team: TeamEntry,
   TeamMember,
 };

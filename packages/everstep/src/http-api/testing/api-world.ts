@@ -22,7 +22,10 @@ import type { Message, MessageAnswer, MessageSender } from '../../ports/message-
 import type { StepAnswer, StepCall, StepCaller } from '../../ports/step-caller.js';
 import type { Store } from '../../ports/store.js';
 import { createRuntime, type Runtime } from '../../runtime/runtime.js';
+import { createSearchService, type SearchService } from '../../search/search-service.js';
+import { createSearchTokens } from '../../search/search-tokens.js';
 import { openSqliteStore } from '../../stores/sqlite/index.js';
+import { openSearchDocuments } from '../../stores/sqlite/search/index.js';
 import { createHttpApi, type HttpApi, type HttpApiDependencies } from '../index.js';
 import { checkResponse } from '../openapi-check.js';
 import type { Method } from '../operation.js';
@@ -178,6 +181,8 @@ export class ApiWorld {
   readonly runtime: Runtime;
   readonly api: HttpApi;
   readonly accounts: AccountService;
+  readonly search: SearchService;
+  readonly limits: Limits;
   readonly endpoints: PlayedEndpoints;
   readonly messages: PlayedMessages;
   readonly logged: readonly LoggedLine[];
@@ -190,6 +195,8 @@ export class ApiWorld {
     this.runtime = parts.runtime;
     this.api = parts.api;
     this.accounts = parts.accounts;
+    this.search = parts.search;
+    this.limits = parts.limits;
     this.endpoints = parts.endpoints;
     this.messages = parts.messages;
     this.logged = parts.logged;
@@ -235,11 +242,45 @@ export class ApiWorld {
       random,
       plans,
       instanceChanged: (instanceId) => limits.forget(instanceId),
+      refusedNow: (instanceId) => limits.refusedNow(instanceId),
     });
-    const api = createHttpApi({ service: runtime, store, authority, accounts, limits, log, version: '1.2.3', ...overrides });
+    const search = createSearchService({
+      accounts: store.accounts,
+      indexes: store.searchIndexes,
+      documents: openSearchDocuments({ directory: null }),
+      tokens: await createSearchTokens(store.accounts),
+      now,
+      random,
+      log,
+      publicUrl,
+    });
+    const api = createHttpApi({
+      service: runtime,
+      store,
+      authority,
+      accounts,
+      search,
+      limits,
+      log,
+      version: '1.2.3',
+      ...overrides,
+    });
     const token = await authority.issueToken({ instanceId: 'qi_1', access: 'read-write' });
     const readOnlyToken = await authority.issueToken({ instanceId: 'qi_1', access: 'read-only' });
-    return new ApiWorld({ store, authority, runtime, api, accounts, endpoints, messages, logged: lines, token, readOnlyToken });
+    return new ApiWorld({
+      store,
+      authority,
+      runtime,
+      api,
+      accounts,
+      search,
+      limits,
+      endpoints,
+      messages,
+      logged: lines,
+      token,
+      readOnlyToken,
+    });
   }
 
   /** Sends a request as it is, and holds the answer against the OpenAPI document where the path and method exist. */
@@ -292,6 +333,8 @@ export class ApiWorld {
     const closing = this.api.close();
     await this.runtime.stop({ graceMs: 0 });
     await closing;
+    await this.search.stop();
+    await this.search.documents.close();
     await this.store.close();
   }
 }

@@ -15,6 +15,7 @@ import { progressConformance } from './progress.js';
 import { retentionConformance } from './retention.js';
 import { runLogConformance } from './run-log.js';
 import { scheduleConformance } from './schedules.js';
+import { searchIndexConformance } from './search-indexes.js';
 import { taskKindConformance } from './task-kinds.js';
 import { triggerConformance } from './triggers.js';
 
@@ -38,5 +39,6 @@ export function storeConformance(name: string, open: OpenStore): void {
     teamConformance(open);
     usageConformance(open);
     auditConformance(open);
+    searchIndexConformance(open);
   });
 }

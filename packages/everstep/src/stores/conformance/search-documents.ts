@@ -229,6 +229,7 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
       assert.deepEqual(await texts(), [0, 0, 1]);
       await documents.drop({ indexId: 'idx_b' });
       assert.deepEqual(await texts(), [0, 0, 0]);
+      assert.equal(await documents.upsert({ ...foreign, documents: FILMS }), 'gone');
       assert.deepEqual(await documents.info(foreign), { namespaces: [], diskBytes: 0 });
       await documents.drop({ indexId: 'idx_b' });
     }),

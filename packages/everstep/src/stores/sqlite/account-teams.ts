@@ -5,7 +5,10 @@ import { integer, type Row, text, word } from './columns.js';
 import type { Connection } from './connection.js';
 
 /** Whether an account owns something: each is asked with the account's id, and a row says yes. */
-const OWNS_SOMETHING: readonly string[] = ['SELECT 1 FROM queue_instance WHERE account_id = ? LIMIT 1'];
+const OWNS_SOMETHING: readonly string[] = [
+  'SELECT 1 FROM queue_instance WHERE account_id = ? LIMIT 1',
+  'SELECT 1 FROM search_index WHERE account_id = ? AND deleted = 0 LIMIT 1',
+];
 
 const roleIn = (row: Row): Role => word(row, 'role', ROLES);
 

@@ -13,6 +13,7 @@ import { Retention } from './retention.js';
 import { RunListing } from './run-listing.js';
 import { RunReader } from './run-reader.js';
 import { ScheduleRecords } from './schedule-records.js';
+import { SqliteSearchIndexes } from './search/index-records.js';
 import { createStoreParts } from './store-parts.js';
 import { Transaction } from './transaction.js';
 import { TriggerRecords } from './trigger-records.js';
@@ -100,6 +101,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     removeEndedRuns: (query) => retention.remove(query),
     releaseSpace: async () => connection.releaseSpace(),
     accounts: createAccounts(parts),
+    searchIndexes: new SqliteSearchIndexes(connection),
     latestTime: async () => parts.counters.get('latest_time'),
     close: async () => connection.close(),
   };

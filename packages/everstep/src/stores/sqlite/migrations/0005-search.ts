@@ -14,4 +14,5 @@ CREATE TABLE search_index (
 ) STRICT;
 
 CREATE INDEX search_index_of_account ON search_index (account_id, seq);
+CREATE INDEX search_index_by_state ON search_index (deleted, seq);
 `;

@@ -12,6 +12,7 @@ import type {
   SearchDocument,
   SearchDocuments,
   SearchIndexInfo,
+  UpsertResult,
 } from '../../../ports/search-store.js';
 import { IndexFile } from './index-file.js';
 
@@ -37,6 +38,7 @@ export class DocumentHost implements SearchDocuments {
   /** The one used last stands last. */
   private readonly files = new Map<string, IndexFile>();
   private readonly cleaning = new Map<string, Promise<void>>();
+  private readonly dropped = new Set<string>();
   private closed = false;
 
   constructor({ directory, onFailure = () => {} }: DocumentHostOptions) {
@@ -45,7 +47,9 @@ export class DocumentHost implements SearchDocuments {
     if (directory !== null) mkdirSync(directory, { recursive: true });
   }
 
-  async upsert(query: Namespace & { readonly documents: readonly SearchDocument[] }): Promise<'done' | 'too-many-namespaces'> {
+  async upsert(query: Namespace & { readonly documents: readonly SearchDocument[] }): Promise<UpsertResult> {
+    // What was on its way when the index was deleted must not bring its file back.
+    if (this.dropped.has(query.indexId)) return 'gone';
     return this.file(query.indexId).upsert(query.namespace, query.documents, LIMITS.maxSearchNamespaces);
   }
 
@@ -93,6 +97,7 @@ export class DocumentHost implements SearchDocuments {
 
   async drop({ indexId }: { readonly indexId: string }): Promise<void> {
     const path = this.pathOf(indexId);
+    this.dropped.add(indexId);
     this.files.get(indexId)?.close();
     this.files.delete(indexId);
     if (path === null) return;

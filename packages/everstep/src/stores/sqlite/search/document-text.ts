@@ -69,7 +69,7 @@ export function tagWish(filter: Filter): TagWish | null {
     isTagged(value) && field.steps.every((step) => typeof step === 'string')
       ? tag(kind, field.of, pathText(field.steps), value)
       : null;
-  const any = (wishes: readonly (TagWish | null)[]): TagWish | null => {
+  const anyOf = (wishes: readonly (TagWish | null)[]): TagWish | null => {
     const parts = wishes.filter((wish) => wish !== null);
     return parts.length === wishes.length ? { kind: 'or', parts } : null;
   };
@@ -79,9 +79,9 @@ export function tagWish(filter: Filter): TagWish | null {
     case 'contains':
       return filter.not ? null : one('has', filter.field, filter.value);
     case 'in':
-      return filter.not ? null : any(filter.values.map((value) => one('is', filter.field, value)));
+      return filter.not ? null : anyOf(filter.values.map((value) => one('is', filter.field, value)));
     case 'or':
-      return any(filter.parts.map(tagWish));
+      return anyOf(filter.parts.map(tagWish));
     case 'and': {
       const parts = filter.parts.map(tagWish).filter((wish) => wish !== null);
       return parts.length === 0 ? null : { kind: 'and', parts };

@@ -41,6 +41,8 @@ class DocumentThread {
     return new Promise((resolve, reject) => {
       this.waiting.set(number, { resolve, reject });
       this.worker ??= this.start();
+      // The process stays as long as somebody waits for an answer, and no longer.
+      this.worker.ref();
       this.worker.postMessage({ ...request, number });
     });
   }
@@ -50,8 +52,6 @@ class DocumentThread {
     const worker = new Worker(new URL('./document-thread.js', import.meta.url), { workerData });
     worker.on('message', (reply: DocumentReply) => this.take(reply));
     worker.on('error', (error) => this.lost(error instanceof Error ? error : new Error(String(error))));
-    // What waits for an answer keeps the process alive in other ways; the thread alone does not.
-    worker.unref();
     return worker;
   }
 
@@ -62,6 +62,7 @@ class DocumentThread {
     }
     const waiter = this.waiting.get(reply.number);
     this.waiting.delete(reply.number);
+    if (this.waiting.size === 0) this.worker?.unref();
     if (reply.kind === 'answer') waiter?.resolve(reply.answer);
     else waiter?.reject(new Error(reply.message));
   }

@@ -4,9 +4,8 @@
  * FTS5 scores every document that has one of the words, some 0.7 microseconds
  * each, so that a word of every second document costs seconds among millions.
  * Words like that tell documents hardly apart. So where the words of a query are
- * in more documents than are scored at once, two sets are: documents that have
- * all the words, and documents that have one of the rarer words. The score is
- * BM25 over all words in both.
+ * in more documents than are scored at once, only those are that have one of the
+ * rarer words; where no word is rare, those that have all the words.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Filter, FoundDocument } from '../../../ports/search-store.js';
@@ -18,7 +17,9 @@ import { documentOf } from './namespace-rows.js';
 /** Documents that are scored at once: some ten ms. */
 const MAX_SCORED = 10_000;
 /** Documents of the frequent words that count for the score: counting them takes some ten ms. */
-const MAX_COUNTED = 200_000;
+const MAX_COUNTED = 150_000;
+/** Up to so many words, as many documents are scored as may be. */
+const WORDS_AT_FULL = 3;
 /** Documents that are looked at for a filter that no tag narrows, before a search takes what it has. */
 const MAX_FILTERED = 50_000;
 const MAX_QUERY_WORDS = 32;
@@ -99,21 +100,24 @@ export class RankedSearch {
     // A word of more than half of the documents counts nothing in BM25.
     const telling = all.filter((word) => word.documents <= documents / 2);
     const words = telling.length > 0 ? telling : all.slice(0, 1);
-    const best = new Map<number, number>();
-    const add = (hits: readonly Hit[], weight: number): void => {
-      for (const { seq, score } of hits) best.set(seq, Math.max(best.get(seq) ?? 0, score * weight));
-    };
-    const rare = within(words, MAX_SCORED);
-    add(this.score(`body : (${quoted(words).join(' AND ')})${tagged}`, MAX_SCORED, filter, limit), 1);
-    if (rare.length > 0 && words.length > 1) {
+    // Each further word makes it dearer to score a document.
+    const most = Math.round(MAX_SCORED / Math.max(1, words.length / WORDS_AT_FULL));
+    const rare = within(words, most);
+    if (rare.length > 0) {
+      // A document that has all the words is among these.
       const frequent = within(words.slice(rare.length), MAX_COUNTED);
       // The rare words stand on both sides and so count twice; the others do likewise.
       const rest = [...rare, ...frequent, ...frequent];
-      add(this.score(`body : ((${anyOf(rare)}) AND (${anyOf(rest)}))${tagged}`, MAX_SCORED, filter, limit), 1 / 2);
-    } else if (rare.length === 0 && best.size < limit) {
-      add(this.score(`body : (${anyOf(words.slice(0, 1))})${tagged}`, MAX_SCORED, filter, limit), 1);
+      const hits = this.score(`body : ((${anyOf(rare)}) AND (${anyOf(rest)}))${tagged}`, MAX_SCORED, filter, limit);
+      return hits.map(({ seq, score }) => ({ seq, score: score / 2 }));
     }
-    return [...best].map(([seq, score]) => ({ seq, score }));
+    const counted = within(words, MAX_COUNTED);
+    const told = counted.length > 0 ? counted : words.slice(0, 1);
+    const hits = this.score(`body : (${quoted(told).join(' AND ')})${tagged}`, most, filter, limit);
+    if (hits.length >= limit || told.length === 1) return hits;
+    const known = new Set(hits.map(({ seq }) => seq));
+    const others = this.score(`body : (${anyOf(told.slice(0, 1))})${tagged}`, most, filter, limit);
+    return [...hits, ...others.filter(({ seq }) => !known.has(seq))];
   }
 
   /** The best of the first `most` documents that match; with a filter, goes on until enough fulfil it. */

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readdirSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { describe, type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import type { SearchDocuments } from '../../../ports/search-store.js';
 import { sampleDocument, searchDocumentsConformance } from '../../conformance/search-documents.js';
 import { openSearchDocuments } from './index.js';
@@ -89,4 +93,33 @@ test('among very many documents, a rare word beside frequent ones finds its docu
     (await documents.search({ ...place, text: 'usual', limit: 5, filter: one })).map(({ id }) => id),
     ['d029999'],
   );
+});
+
+test('a service that is killed while it removes goes on where it stood, and the file is sound', async (t) => {
+  const { directory, documents, reopen } = await opened(t);
+  await documents.close();
+  const fixture = fileURLToPath(new URL('./killed-cleaner.fixture.js', import.meta.url));
+  for (const rounds of [1, 2, 4]) {
+    const child = spawn(process.execPath, [fixture, directory], { stdio: ['ignore', 'pipe', 'inherit'] });
+    let seen = 0;
+    child.stdout.on('data', () => {
+      seen += 1;
+      if (seen >= rounds) child.kill('SIGKILL');
+    });
+    await once(child, 'close');
+  }
+  const again = await reopen();
+  await again.resume(place);
+  const [info] = (await again.info(place)).namespaces;
+  const ids = (await again.range({ ...place, prefix: '', after: null, limit: 2000 })).map(({ id }) => id);
+  assert.equal(info?.documents, ids.length);
+  assert.equal((await again.search({ ...place, text: 'word', limit: 2000, filter: null })).length, ids.length);
+  await again.close();
+  const database = new DatabaseSync(join(directory, 'idx_a.db'));
+  assert.equal(Object.values(database.prepare('PRAGMA integrity_check').get() ?? {})[0], 'ok');
+  const left = database
+    .prepare("SELECT count(*) AS tables FROM sqlite_schema WHERE name GLOB 'document_*' AND type = 'table'")
+    .get();
+  assert.deepEqual([left?.tables, database.prepare('SELECT count(*) AS rows FROM namespace').get()?.rows], [1, 1]);
+  database.close();
 });

@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openSqliteStore } from '../stores/sqlite/index.js';
+import { AccountRules } from './account-rules.js';
+
+test('changes on one store come one after the other, whichever rules they go by, also after one that failed', async () => {
+  const { accounts } = await openSqliteStore({ file: ':memory:' });
+  const options = { accounts, now: () => 1, random: { bytes: (count: number) => new Uint8Array(count) } };
+  const [one, other] = [new AccountRules(options), new AccountRules(options)];
+  const seen: string[] = [];
+  const change = (name: string) => async () => {
+    seen.push(`${name} begins`);
+    await new Promise((resolve) => setImmediate(resolve));
+    seen.push(`${name} ends`);
+    if (name === 'b') throw new Error('the disk is full');
+    return name;
+  };
+  const turns = [one.inTurn(change('a')), other.inTurn(change('b')), one.inTurn(change('c'))];
+  const ends = await Promise.allSettled(turns);
+  assert.deepEqual(
+    ends.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled'],
+  );
+  assert.deepEqual(seen, ['a begins', 'a ends', 'b begins', 'b ends', 'c begins', 'c ends']);
+});

@@ -1,0 +1,126 @@
+/** Who is told of a budget, how often, and what becomes of it when nobody takes it. */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import type { InstanceChange } from '../ports/account-store.js';
+import type { Message, MessageAnswer } from '../ports/message-sender.js';
+import { quiet, ScriptedSender, StandingClock, settle } from '../runtime/runtime.fixture.js';
+import { createBudgets } from './budget.js';
+import { BudgetAlerts } from './budget-alerts.js';
+import { BUILT_IN_PLANS } from './plans.js';
+import { DECEMBER, INSTANCE, openSpending } from './spending.fixture.js';
+
+const URL_OF_OWNER = 'http://owner/budget';
+const answered = (status: number): MessageAnswer => ({ kind: 'answered', status, headers: {}, body: new Uint8Array() });
+
+async function open(t: TestContext, more: InstanceChange = { budgetAlertUrl: URL_OF_OWNER }) {
+  const world = await openSpending(t, { budgetDollars: 20, ...more });
+  const { accounts } = world.store;
+  const clock = new StandingClock();
+  const budgets = createBudgets({ accounts, plans: BUILT_IN_PLANS, now: () => world.at });
+  let status = 200;
+  const sender = new ScriptedSender(() => answered(status));
+  const start = () => {
+    const alerts = new BudgetAlerts({ accounts, standing: budgets.standingNow, sender, clock, log: quiet });
+    t.after(() => alerts.stop());
+    return alerts;
+  };
+  let alerts = start();
+  return {
+    ...world,
+    sender,
+    answerWith: (next: number) => {
+      status = next;
+    },
+    /** Another process on the same store. */
+    restart: async () => {
+      await alerts.stop();
+      alerts = start();
+    },
+    at: (at: number) => {
+      world.at = at;
+    },
+    pass: async (ms: number) => {
+      clock.move(ms);
+      await settle();
+    },
+    /** Counts messages, and lets the time pass until they are looked at. */
+    async spend(messages: number) {
+      await world.send(messages);
+      alerts.spent(INSTANCE);
+      clock.move(1_000);
+      await settle();
+    },
+    told: () => sender.sent.map(({ body }) => JSON.parse(Buffer.from(body ?? []).toString())),
+  };
+}
+
+const about = (percent: number, spent: number) => ({ queue_id: INSTANCE, month: '2026-11', budget: 20, spent, percent });
+
+test('the owner is told at 80 % and at 100 %, once each', async (t) => {
+  const world = await open(t);
+  await world.spend(1_500_000);
+  assert.deepEqual(world.told(), []);
+  await world.spend(100_000);
+  assert.deepEqual(world.told(), [about(80, 16)]);
+  await world.spend(100_000);
+  await world.spend(300_000);
+  assert.deepEqual(world.told(), [about(80, 16), about(100, 20)]);
+  await world.spend(1_000_000);
+  assert.equal(world.told().length, 2);
+});
+
+test('the message is signed and goes to the URL that was set', async (t) => {
+  const world = await open(t);
+  await world.spend(2_000_000);
+  const [message] = world.sender.sent;
+  assert.ok(message);
+  const { url, method, signed, instanceId } = message satisfies Message;
+  assert.deepEqual([url, method, signed, instanceId], [URL_OF_OWNER, 'POST', true, INSTANCE]);
+});
+
+test('a budget that is passed at once is told of once, and never again after a restart', async (t) => {
+  const world = await open(t);
+  await world.spend(2_000_000);
+  assert.deepEqual(world.told(), [about(100, 20)]);
+  await world.restart();
+  await world.spend(1);
+  assert.equal(world.told().length, 1);
+});
+
+test('each month is told of anew', async (t) => {
+  const world = await open(t);
+  await world.spend(2_000_000);
+  world.at(DECEMBER);
+  await world.spend(1_600_000);
+  assert.deepEqual(world.told()[1], { ...about(80, 16), month: '2026-12' });
+});
+
+test('a message that nobody takes is sent again, later each time, and then given up', async (t) => {
+  const world = await open(t);
+  world.answerWith(500);
+  await world.spend(1_600_000);
+  for (const afterMs of [1_000, 10_000, 60_000, 600_000]) {
+    const before = world.sender.sent.length;
+    await world.pass(afterMs - 1);
+    assert.equal(world.sender.sent.length, before);
+    await world.pass(1);
+    assert.equal(world.sender.sent.length, before + 1);
+  }
+  await world.pass(86_400_000);
+  assert.equal(world.sender.sent.length, 5);
+});
+
+test('without a URL nobody is told, until one is set', async (t) => {
+  const world = await open(t, { budgetAlertUrl: null });
+  await world.spend(1_600_000);
+  assert.deepEqual(world.told(), []);
+  await world.change({ budgetAlertUrl: URL_OF_OWNER });
+  await world.spend(1);
+  assert.equal(world.told().length, 1);
+});
+
+test('without a budget nobody is told', async (t) => {
+  const world = await open(t, { budgetAlertUrl: URL_OF_OWNER, budgetDollars: 0 });
+  await world.spend(100_000_000);
+  assert.deepEqual(world.told(), []);
+});

@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { CliWorld } from './testing/cli-world.js';
+
+describe('the commands for accounts', () => {
+  let world: CliWorld;
+  let login: Readonly<Record<string, string>>;
+  before(async () => {
+    world = await CliWorld.open(() => (_request, response) => void response.end());
+    const { EVERSTEP_MANAGEMENT_URL = '', EVERSTEP_ADMIN_EMAIL = '', EVERSTEP_ADMIN_API_KEY = '' } = world.written;
+    login = { EVERSTEP_MANAGEMENT_URL, EVERSTEP_ADMIN_EMAIL, EVERSTEP_ADMIN_API_KEY };
+  });
+  after(() => world.close());
+
+  const run = (...args: readonly string[]) => world.runIn(login, ['admin', ...args]);
+  async function textOf(...args: readonly string[]): Promise<string> {
+    const { code, stdout, stderr } = await run(...args);
+    assert.deepEqual([code, stderr], [0, '']);
+    return stdout;
+  }
+  const jsonOf = async (...args: readonly string[]) => JSON.parse(await textOf(...args, '--json'));
+  const lineOf = async (...args: readonly string[]) => (await textOf(...args)).trim();
+
+  test('account says who one is, and which accounts one sees', async () => {
+    const { id, email } = await jsonOf('account');
+    assert.equal(email, login.EVERSTEP_ADMIN_EMAIL);
+    const text = await textOf('account');
+    assert.match(text, /^\S+@\S+, since \d{4}-.* UTC\n\nACCOUNT +KIND +ROLE\n/);
+    assert.ok(text.includes(`${id}  personal  owner\n`), text);
+  });
+
+  test('a key that is created logs in, until it is revoked', async () => {
+    const { id, api_key } = await jsonOf('keys', 'create', 'ci');
+    assert.match(await textOf('keys', 'list'), new RegExp(`^KEY +NAME +CREATED .*\\n[\\s\\S]*${id} +ci +\\d{4}-\\S+ \\S+ +-\\n`));
+    assert.equal((await run('account', '--api-key', api_key)).code, 0);
+    assert.equal(await textOf('keys', 'revoke', id), '1 revoked\n');
+    const refused = await run('account', '--api-key', api_key);
+    assert.deepEqual([refused.code, refused.stdout], [1, '']);
+    assert.match(await textOf('keys', 'list'), new RegExp(`${id} +ci +\\d{4}-\\S+ \\S+ +\\d{4}-`));
+    assert.match(await textOf('keys', 'create', 'other'), /^ek_\S+\n$/);
+  });
+
+  test('a team has members, whose roles can be changed, and who are made if they do not exist', async () => {
+    assert.equal(await textOf('teams', 'list'), 'You are in no team.\n');
+    const teamId = await lineOf('teams', 'create', 'Shop');
+    assert.match(
+      await textOf('teams', 'list'),
+      new RegExp(`^TEAM +NAME +YOUR ROLE +CREATED .*\\n${teamId} +Shop +owner +\\d{4}-`),
+    );
+    const added = await textOf('members', 'add', teamId, 'ada@example.com', '--role', 'dev');
+    const [, apiKey = ''] = /^ada@example\.com is dev\nThe user was made\..*\n(ek_\S+)\n$/.exec(added) ?? [];
+    const asAda = ['--email', 'ada@example.com', '--api-key', apiKey];
+    assert.match((await run('teams', 'list', ...asAda)).stdout, /Shop +dev /);
+    const denied = await run('members', 'remove', teamId, login.EVERSTEP_ADMIN_EMAIL ?? '', ...asAda);
+    assert.match(denied.stderr, /the role dev may not/);
+    assert.equal(denied.code, 1);
+    assert.equal(
+      await textOf('members', 'add', teamId, 'ada@example.com', '--role', 'finance'),
+      'ada@example.com is finance\n',
+      'who exists already is given no key',
+    );
+    assert.match(
+      await textOf('members', 'list', teamId),
+      /^MEMBER +ROLE +SINCE \(UTC\)\n[\s\S]*ada@example\.com +finance +\d{4}-/,
+    );
+    assert.equal(await textOf('members', 'remove', teamId, 'ada@example.com'), '1 removed\n');
+    assert.equal((await jsonOf('members', 'list', teamId)).length, 1);
+    assert.equal(await textOf('teams', 'delete', teamId), '1 deleted\n');
+    assert.deepEqual(await jsonOf('teams', 'list'), []);
+  });
+
+  test('a queue instance is created, gets other tokens, and is given to a team', async () => {
+    const { id, token } = await jsonOf('queues', 'create', 'Mail', '--region', 'us-east-1');
+    assert.match(
+      await textOf('queues', 'list'),
+      new RegExp(`^QUEUE +NAME [\\s\\S]*${id} +Mail +us-east-1 +usr_\\S+ +owner +default +-\\n`),
+    );
+    assert.match(await textOf('queues', 'get', id), new RegExp(`^queue +${id}\\nname +Mail\\n[\\s\\S]*budget +no limit\\n`));
+    const rotated = await textOf('queues', 'rotate-tokens', id);
+    assert.match(rotated, /\ntoken +\S+\nread only +\S+\n$/);
+    assert.ok(!rotated.includes(token));
+    const teamId = await lineOf('teams', 'create', 'Post');
+    assert.equal(await textOf('queues', 'move', id, teamId), `${id} belongs to ${teamId}\n`);
+    assert.equal((await jsonOf('queues', 'get', id)).customer_id, teamId);
+    const { customer_id } = await jsonOf('queues', 'create', 'Letters', '--region', 'us-east-1', '--team', teamId);
+    assert.equal(customer_id, teamId);
+    assert.equal((await run('teams', 'delete', teamId)).code, 1, 'it owns something');
+  });
+
+  test('a queue instance has a budget, who is told of it, a plan, and what was used', async () => {
+    const { id } = await jsonOf('queues', 'create', 'Paid', '--region', 'us-east-1');
+    assert.equal(await textOf('queues', 'budget', id, '100'), 'the budget is 100 dollars a month\n');
+    assert.equal(
+      await textOf('queues', 'budget-alert', id, 'https://app.example.com/spent'),
+      'https://app.example.com/spent is told\n',
+    );
+    assert.deepEqual(await jsonOf('queues', 'plan', id, 'default'), { changed: 1 });
+    const queue = await jsonOf('queues', 'get', id);
+    assert.deepEqual([queue.budget, queue.budget_alert_url, queue.plan], [100, 'https://app.example.com/spent', 'default']);
+    assert.match(
+      await textOf('queues', 'stats', id, '--period', '1h'),
+      /^MONTH \(UTC\) +MESSAGES +DOLLARS\n\d{4}-\d\d +0 +0\n[\s\S]*0 dollars spent this month; the budget is 100 dollars a month\.\n$/,
+    );
+    assert.equal(await textOf('queues', 'budget', id, '0'), 'the budget is no limit\n');
+    assert.equal(await textOf('queues', 'budget-alert', id, 'none'), 'nobody is told\n');
+    assert.equal((await jsonOf('queues', 'get', id)).budget_alert_url, undefined);
+  });
+
+  test('plans are listed with their limits', async () => {
+    assert.match(await textOf('plans'), /^PLAN +BYTES .*DOLLARS\/100K\ndefault +- .* 1\n$/);
+    assert.equal((await jsonOf('plans'))[0].name, 'default');
+  });
+
+  test('audit tells who changed what, newest first, over as many pages as it takes', async () => {
+    for (let i = 0; i < 3; i++) await jsonOf('queues', 'create', `Audited ${i}`, '--region', 'us-east-1');
+    const [newest, ...older] = await jsonOf('audit', '--limit', '3');
+    assert.equal(newest.details.name, 'Audited 2');
+    assert.equal(older.length, 2);
+    assert.match(
+      await textOf('audit'),
+      /^AT \(UTC\) +WHO +FROM +WHAT +OF +DETAILS\n\d{4}-.* queue\.create +qi_\S+ +name=Audited 2 /,
+    );
+  });
+
+  test('the login is taken from where the service keeps its data', async () => {
+    const ended = await world.runIn({ EVERSTEP_DATA_DIR: join(world.directory.path, '.everstep') }, ['admin', 'account']);
+    assert.deepEqual([ended.code, ended.stderr], [0, '']);
+  });
+
+  test('a kept key is not sent to another address, nor as that of somebody else', async () => {
+    const env = { EVERSTEP_DATA_DIR: join(world.directory.path, '.everstep') };
+    for (const other of [
+      ['--management-url', 'http://127.0.0.1:9'],
+      ['--email', 'ada@example.com'],
+    ]) {
+      const ended = await world.runIn(env, ['admin', 'account', ...other]);
+      assert.deepEqual([ended.code, ended.stdout], [2, '']);
+      assert.match(ended.stderr, /^No API key/);
+    }
+  });
+
+  const REFUSED: readonly (readonly [string, readonly string[], number, RegExp])[] = [
+    ['an instance that is not there', ['queues', 'get', 'qi_none'], 3, /there is no queue instance/],
+    ['a team that is not there', ['members', 'list', 'team_none'], 3, /there is no team/],
+    ['a budget with cents', ['queues', 'budget', 'qi_none', '20.5'], 2, /whole number/],
+    ['a budget of nonsense', ['queues', 'budget', 'qi_none', 'much'], 2, /whole number/],
+    ['an alert to nonsense', ['queues', 'budget-alert', 'qi_none', 'me'], 2, /absolute URL or "none"/],
+    ['a role that does not exist', ['members', 'add', 't', 'a@b.c', '--role', 'king'], 2, /admin, dev, finance/],
+    ['a member without a role', ['members', 'add', 't', 'a@b.c'], 2, /--role/],
+    ['an instance without a region', ['queues', 'create', 'q'], 2, /--region/],
+    ['a period that is none', ['queues', 'stats', 'q', '--period', 'long'], 2, /duration such as/],
+    ['a URL that is none', ['account', '--management-url', 'localhost'], 2, /--management-url must be/],
+    ['nobody there', ['account', '--management-url', 'http://127.0.0.1:9'], 4, /no answer from/],
+  ];
+  for (const [name, args, expected, words] of REFUSED) {
+    test(`${name}: exit code ${expected}, and the reason on stderr`, async () => {
+      const { code, stdout, stderr } = await run(...args);
+      assert.match(stderr, words);
+      assert.deepEqual([code, stdout], [expected, '']);
+    });
+  }
+});

@@ -1,0 +1,61 @@
+/** Which management API an admin command talks to, and as whom: flags, then the environment, then the local data directory. */
+import { join, resolve } from 'node:path';
+import { AdminClient } from '@everstep/sdk';
+import type { Command } from 'commander';
+import { readCredentials } from '../bootstrap/credentials.js';
+import { UsageError } from './exit-codes.js';
+import type { Shell } from './output.js';
+
+export interface AdminOptions {
+  readonly managementUrl?: string;
+  readonly email?: string;
+  readonly apiKey?: string;
+  readonly dataDir?: string;
+  readonly json?: boolean;
+}
+
+const DEFAULT_URL = 'http://127.0.0.1:8080';
+
+export function withAdminConnection(command: Command): Command {
+  return command
+    .option('--management-url <url>', 'the management API (or EVERSTEP_MANAGEMENT_URL)')
+    .option('--email <email>', 'e-mail of the user (or EVERSTEP_ADMIN_EMAIL)')
+    .option('--api-key <key>', 'API key of the user (or EVERSTEP_ADMIN_API_KEY)')
+    .option('--data-dir <path>', 'local data directory to take all of them from (or EVERSTEP_DATA_DIR)')
+    .option('--json', 'print JSON');
+}
+
+/** Rejects with UsageError when no login can be found, or the URL is none. */
+export async function connectAdmin(options: AdminOptions, { env, cwd }: Pick<Shell, 'env' | 'cwd'>): Promise<AdminClient> {
+  const givenUrl = options.managementUrl || env.EVERSTEP_MANAGEMENT_URL;
+  const givenKey = options.apiKey || env.EVERSTEP_ADMIN_API_KEY;
+  const givenEmail = options.email || env.EVERSTEP_ADMIN_EMAIL;
+  const dataDir = resolve(cwd, options.dataDir || env.EVERSTEP_DATA_DIR || '.everstep');
+  const kept = givenUrl && givenKey && givenEmail ? null : await readCredentials(dataDir);
+  // A kept key is never sent to another address than the one it was made for, nor as that of somebody else.
+  const isOwn =
+    kept !== null &&
+    (!givenUrl || givenUrl === kept.managementUrl) &&
+    (!givenEmail || givenEmail.toLowerCase() === kept.adminEmail.toLowerCase());
+  const apiKey = givenKey || (isOwn ? kept.adminApiKey : undefined);
+  if (!apiKey) {
+    throw new UsageError(
+      `No API key: give --api-key or EVERSTEP_ADMIN_API_KEY, or run this where the service keeps its data (looked in ${join(dataDir, 'credentials.json')}).`,
+    );
+  }
+  const email = givenEmail || (givenKey ? undefined : kept?.adminEmail);
+  if (!email) throw new UsageError('No e-mail: give --email or EVERSTEP_ADMIN_EMAIL, the user whose API key it is.');
+  const baseUrl = givenUrl || kept?.managementUrl || DEFAULT_URL;
+  if (!/^https?:\/\//i.test(baseUrl) || !URL.canParse(baseUrl))
+    throw new UsageError(`--management-url must be an http or https URL; it is "${baseUrl}"`);
+  return new AdminClient({ baseUrl, email, apiKey });
+}
+
+/** The options of a command as they were typed, and a client for the management API they name. */
+export async function openAdmin<Options extends AdminOptions>(
+  command: Command,
+  shell: Shell,
+): Promise<{ readonly admin: AdminClient; readonly options: Options }> {
+  const options = command.opts<Options>();
+  return { admin: await connectAdmin(options, shell), options };
+}

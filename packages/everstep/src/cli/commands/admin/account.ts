@@ -1,0 +1,124 @@
+/** `everstep admin account`, `plans`, `audit` and `keys list|create|revoke` */
+import type { ApiKey } from '@everstep/sdk';
+import { Command } from 'commander';
+import { type AdminOptions, openAdmin, withAdminConnection } from '../../admin-connection.js';
+import { wholeNumber } from '../../arguments.js';
+import { duration, instant, json, printable, type Shell, table } from '../../output.js';
+
+const MS_PER_SECOND = 1_000;
+const DEFAULT_ENTRIES = 100;
+
+export function accountCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withAdminConnection(new Command('account')).description('Show who you are, and the accounts that you see.');
+  return command.action(async () => {
+    const { admin, options } = await openAdmin(command, shell);
+    const account = await admin.account();
+    if (options.json) return screen.write(json(account));
+    screen.write(`${printable(account.email)}, since ${instant(account.creation_time * MS_PER_SECOND)} UTC\n\n`);
+    const rows = account.accounts.map(({ id, role }) => [id, id === account.id ? 'personal' : 'team', role]);
+    screen.write(table(screen, ['ACCOUNT', 'KIND', 'ROLE'], rows));
+  });
+}
+
+export function plansCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withAdminConnection(new Command('plans')).description('List the plans of the installation; "-" is no limit.');
+  return command.action(async () => {
+    const { admin, options } = await openAdmin(command, shell);
+    const plans = await admin.queues.plans();
+    if (options.json) return screen.write(json(plans));
+    const time = (ms: number | null) => (ms === null ? null : duration(ms));
+    const rows = plans.map((plan) => [
+      plan.name,
+      plan.max_message_bytes,
+      plan.max_requests_per_day,
+      plan.api_calls_per_second,
+      plan.max_parallelism,
+      plan.max_schedules,
+      time(plan.log_retention_ms),
+      time(plan.dead_letter_retention_ms),
+      plan.price_per_100k_messages,
+    ]);
+    const head = ['PLAN', 'BYTES', 'A DAY', 'CALLS/S', 'PARALLEL', 'SCHEDULES', 'RUNS KEPT', 'DEAD LETTERS', 'DOLLARS/100K'];
+    screen.write(table(screen, head, rows));
+  });
+}
+
+interface AuditOptions extends AdminOptions {
+  readonly limit: number;
+}
+
+export function auditCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withAdminConnection(new Command('audit'))
+    .description('List what was changed in your accounts, by whom and from where, newest first.')
+    .option('--limit <entries>', 'how many at most', wholeNumber('--limit', 1), DEFAULT_ENTRIES);
+  return command.action(async () => {
+    const { admin, options } = await openAdmin<AuditOptions>(command, shell);
+    const entries = [];
+    for await (const entry of admin.auditEntries()) {
+      entries.push(entry);
+      if (entries.length >= options.limit) break;
+    }
+    if (options.json) return screen.write(json(entries));
+    if (entries.length === 0) return screen.write('Nothing was changed.\n');
+    const rows = entries.map(({ creation_time, actor, address, action, subject, details }) => [
+      instant(creation_time * MS_PER_SECOND),
+      actor,
+      address,
+      action,
+      subject,
+      Object.entries(details)
+        .map(([name, value]) => `${name}=${value}`)
+        .join(' '),
+    ]);
+    screen.write(table(screen, ['AT (UTC)', 'WHO', 'FROM', 'WHAT', 'OF', 'DETAILS'], rows));
+  });
+}
+
+function listKeysCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withAdminConnection(new Command('list')).description('List your API keys, revoked ones too.');
+  return command.action(async () => {
+    const { admin, options } = await openAdmin(command, shell);
+    const keys = await admin.apiKeys.list();
+    if (options.json) return screen.write(json(keys));
+    const revoked = ({ revocation_time }: ApiKey) =>
+      revocation_time === undefined ? null : instant(revocation_time * MS_PER_SECOND);
+    const rows = keys.map((key) => [key.id, key.name, instant(key.creation_time * MS_PER_SECOND), revoked(key)]);
+    screen.write(table(screen, ['KEY', 'NAME', 'CREATED (UTC)', 'REVOKED (UTC)'], rows));
+  });
+}
+
+function createKeyCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withAdminConnection(new Command('create'))
+    .description('Create an API key, and print it: it is shown this once.')
+    .argument('<name>', 'for people');
+  return command.action(async (name: string) => {
+    const { admin, options } = await openAdmin(command, shell);
+    const key = await admin.apiKeys.create(name);
+    screen.write(options.json ? json(key) : `${key.api_key}\n`);
+  });
+}
+
+function revokeKeyCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withAdminConnection(new Command('revoke'))
+    .description('Revoke an API key: it is refused from then on. The last good one cannot be revoked.')
+    .argument('<keyId>', 'id of the key');
+  return command.action(async (keyId: string) => {
+    const { admin, options } = await openAdmin(command, shell);
+    await admin.apiKeys.revoke(keyId);
+    screen.write(options.json ? json({ revoked: 1 }) : '1 revoked\n');
+  });
+}
+
+export function apiKeysCommand(shell: Shell): Command {
+  return new Command('keys')
+    .description('Your API keys: list, create, revoke.')
+    .addCommand(listKeysCommand(shell))
+    .addCommand(createKeyCommand(shell))
+    .addCommand(revokeKeyCommand(shell));
+}

@@ -1,0 +1,24 @@
+/** `everstep admin ...`: the management API. */
+import { Command } from 'commander';
+import type { Shell } from '../../output.js';
+import { accountCommand, apiKeysCommand, auditCommand, plansCommand } from './account.js';
+import { queuesCommand } from './queues.js';
+import { membersCommand, teamsCommand } from './teams.js';
+
+const CONNECTION_HELP = `
+These commands find the management API and the user by --management-url, --email and --api-key, then
+EVERSTEP_MANAGEMENT_URL, EVERSTEP_ADMIN_EMAIL and EVERSTEP_ADMIN_API_KEY, then the credentials that a service keeps in the
+local data directory.`;
+
+export function adminCommand(shell: Shell): Command {
+  return new Command('admin')
+    .description('Accounts: teams, queue instances, budgets, plans, the audit log.')
+    .addCommand(accountCommand(shell))
+    .addCommand(apiKeysCommand(shell))
+    .addCommand(teamsCommand(shell))
+    .addCommand(membersCommand(shell))
+    .addCommand(queuesCommand(shell))
+    .addCommand(plansCommand(shell))
+    .addCommand(auditCommand(shell))
+    .addHelpText('after', CONNECTION_HELP);
+}

@@ -1,0 +1,194 @@
+/** `everstep admin queues list|get|create|rotate-tokens|move|budget|plan|budget-alert|stats` */
+import type { AdminClient, QueueInstance } from '@everstep/sdk';
+import { Command } from 'commander';
+import { type AdminOptions, openAdmin, withAdminConnection } from '../../admin-connection.js';
+import { length, wholeNumber } from '../../arguments.js';
+import { UsageError } from '../../exit-codes.js';
+import { instant, json, printable, type Screen, type Shell, styled, table } from '../../output.js';
+
+const MS_PER_SECOND = 1_000;
+
+const budgetText = (dollars: number): string => (dollars === 0 ? 'no limit' : `${dollars} dollars a month`);
+
+function showQueue(screen: Screen, queue: QueueInstance): void {
+  const fields: readonly (readonly [string, string | undefined])[] = [
+    ['queue', queue.id],
+    ['name', queue.name],
+    ['owner', queue.customer_id],
+    ['your role', queue.role],
+    ['region', queue.region],
+    ['created', instant(queue.creation_time * MS_PER_SECOND)],
+    ['plan', queue.plan],
+    ['budget', budgetText(queue.budget)],
+    ['alert', queue.budget_alert_url],
+    ['token', queue.token],
+    ['read only', queue.read_only_token],
+  ];
+  for (const [name, value] of fields) {
+    if (value !== undefined) screen.write(`${styled(screen, 'dim', name.padEnd(11))}${printable(value)}\n`);
+  }
+}
+
+function listCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withAdminConnection(new Command('list')).description('List the queue instances of all your accounts.');
+  return command.action(async () => {
+    const { admin, options } = await openAdmin(command, shell);
+    const queues = await admin.queues.list();
+    if (options.json) return screen.write(json(queues));
+    if (queues.length === 0) return screen.write('There are no queue instances.\n');
+    const rows = queues.map((queue) => [
+      queue.id,
+      queue.name,
+      queue.region,
+      queue.customer_id,
+      queue.role,
+      queue.plan,
+      queue.budget === 0 ? null : queue.budget,
+    ]);
+    screen.write(table(screen, ['QUEUE', 'NAME', 'REGION', 'OWNER', 'YOUR ROLE', 'PLAN', 'BUDGET'], rows));
+  });
+}
+
+interface CreateOptions extends AdminOptions {
+  readonly region: string;
+  readonly team?: string;
+}
+
+function createCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withAdminConnection(new Command('create'))
+    .description('Create a queue instance, and show it with its tokens.')
+    .argument('<name>', 'for people')
+    .requiredOption('--region <region>', 'where it lives, such as eu-central-1')
+    .option('--team <teamId>', 'the team that is to own it (default: your personal account)');
+  return command.action(async (name: string) => {
+    const { admin, options } = await openAdmin<CreateOptions>(command, shell);
+    const { region, team } = options;
+    const queue = await admin.queues.create({ name, region, ...(team === undefined ? {} : { teamId: team }) });
+    if (options.json) screen.write(json(queue));
+    else showQueue(screen, queue);
+  });
+}
+
+/** A command that takes the id of an instance and shows the instance. */
+function oneCommand(
+  shell: Shell,
+  name: string,
+  description: string,
+  act: (admin: AdminClient, queueId: string) => Promise<QueueInstance>,
+): Command {
+  const { screen } = shell;
+  const command = withAdminConnection(new Command(name))
+    .description(description)
+    .argument('<queueId>', 'id of the queue instance');
+  return command.action(async (queueId: string) => {
+    const { admin, options } = await openAdmin(command, shell);
+    const queue = await act(admin, queueId);
+    if (options.json) screen.write(json(queue));
+    else showQueue(screen, queue);
+  });
+}
+
+interface Change {
+  readonly name: string;
+  readonly description: string;
+  /** Name and meaning of the second argument. */
+  readonly argument: readonly [name: string, about: string];
+  /** Changes it, and resolves with what was done, for people. Throws UsageError for an argument that is none. */
+  readonly act: (admin: AdminClient, queueId: string, value: string) => Promise<string>;
+}
+
+/** A command that changes one thing of an instance. */
+function changeCommand(shell: Shell, { name, description, argument, act }: Change): Command {
+  const { screen } = shell;
+  const command = withAdminConnection(new Command(name))
+    .description(description)
+    .argument('<queueId>', 'id of the queue instance')
+    .argument(...argument);
+  return command.action(async (queueId: string, value: string) => {
+    const { admin, options } = await openAdmin(command, shell);
+    const told = await act(admin, queueId, value);
+    screen.write(options.json ? json({ changed: 1 }) : `${told}\n`);
+  });
+}
+
+const CHANGES: readonly Change[] = [
+  {
+    name: 'move',
+    description: 'Give a queue instance to a team. What is in it, and its tokens, stay as they are.',
+    argument: ['<teamId>', 'id of the team'],
+    async act(admin, queueId, teamId) {
+      await admin.queues.moveToTeam(queueId, teamId);
+      return `${printable(queueId)} belongs to ${printable(teamId)}`;
+    },
+  },
+  {
+    name: 'budget',
+    description: 'Set the budget of a queue instance. When it is spent, nothing new is taken; runs that have started finish.',
+    argument: ['<dollars>', 'whole dollars a calendar month (UTC), 0 for no limit'],
+    async act(admin, queueId, text) {
+      const dollars = wholeNumber('<dollars>')(text);
+      await admin.queues.updateBudget(queueId, dollars);
+      return `the budget is ${budgetText(dollars)}`;
+    },
+  },
+  {
+    name: 'plan',
+    description: 'Set the plan of a queue instance. For the operator of the installation.',
+    argument: ['<plan>', 'name of the plan'],
+    async act(admin, queueId, plan) {
+      await admin.queues.setPlan(queueId, plan);
+      return `the plan is ${printable(plan)}`;
+    },
+  },
+  {
+    name: 'budget-alert',
+    description: 'Set the URL that is told when 80 % and 100 % of the budget are spent.',
+    argument: ['<url>', 'an absolute URL, or "none"'],
+    async act(admin, queueId, url) {
+      if (url !== 'none' && !URL.canParse(url)) throw new UsageError(`<url> must be an absolute URL or "none"; it is "${url}"`);
+      await admin.queues.setBudgetAlert(queueId, url === 'none' ? null : url);
+      return url === 'none' ? 'nobody is told' : `${printable(url)} is told`;
+    },
+  },
+];
+
+interface StatsOptions extends AdminOptions {
+  readonly period?: number;
+}
+
+function statsCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withAdminConnection(new Command('stats'))
+    .description('Show what a queue instance has used in each month, its budget, and what is refused.')
+    .argument('<queueId>', 'id of the queue instance')
+    .option('--period <length>', 'how far back to look, 1h to 30d (default: 30d)', length('--period'));
+  return command.action(async (queueId: string) => {
+    const { admin, options } = await openAdmin<StatsOptions>(command, shell);
+    const { period } = options;
+    const stats = await admin.queues.stats(queueId, period === undefined ? {} : { period: period / MS_PER_SECOND });
+    if (options.json) return screen.write(json(stats));
+    const rows = stats.months.map(({ month, messages, dollars }) => [month, messages, dollars]);
+    screen.write(table(screen, ['MONTH (UTC)', 'MESSAGES', 'DOLLARS'], rows));
+    screen.write(`\n${stats.spent} dollars spent this month; the budget is ${budgetText(stats.budget)}.\n`);
+    for (const refused of stats.refused) screen.write(`Refused: ${printable(refused)}.\n`);
+  });
+}
+
+export function queuesCommand(shell: Shell): Command {
+  const queues = new Command('queues')
+    .description('Queue instances: list, get, create, and what can be changed of them.')
+    .addCommand(listCommand(shell))
+    .addCommand(
+      oneCommand(shell, 'get', 'Show a queue instance, with its tokens if you may use it.', (admin, id) => admin.queues.get(id)),
+    )
+    .addCommand(createCommand(shell))
+    .addCommand(
+      oneCommand(shell, 'rotate-tokens', 'Issue new tokens, and show them; the old ones are refused from then on.', (admin, id) =>
+        admin.queues.rotateTokens(id),
+      ),
+    );
+  for (const change of CHANGES) queues.addCommand(changeCommand(shell, change));
+  return queues.addCommand(statsCommand(shell));
+}

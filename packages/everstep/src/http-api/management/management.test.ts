@@ -1,0 +1,405 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before, test } from 'node:test';
+import { decodeJwt } from 'jose';
+import { apiKeyOf, basicOf, emailOf, type Person, userIdOf } from '../../accounts/people.fixture.js';
+import { LIMITS } from '../../config/limits.js';
+import { ERROR_CODES } from '../../contract/error-codes.js';
+import type {
+  AccountEntry,
+  ApiKeyEntry,
+  AuditLogPage,
+  PlanRecord,
+  QueueRecord,
+  QueueStats,
+  TeamEntry,
+  TeamMember,
+} from '../../contract/management.js';
+import type { Method } from '../operation.js';
+import { pathsOf } from '../routing.js';
+import type { Answered, ErrorAnswer } from '../testing/api-world.js';
+import { REGION, Things } from '../testing/isolation-things.js';
+import { MANAGEMENT_OPERATIONS } from './index.js';
+import { managementOpenApiDocument } from './openapi.js';
+
+let things: Things;
+let queueId: string;
+before(async () => {
+  things = await Things.open();
+  queueId = await things.queue();
+});
+after(() => things.world.close());
+
+function call<Body = ErrorAnswer>(person: Person, method: Method, url: string, body?: unknown): Promise<Answered<Body>> {
+  const headers = { authorization: basicOf(person), ...(body === undefined ? {} : { 'content-type': 'application/json' }) };
+  return things.world.send<Body>({ method, url, headers, ...(body === undefined ? {} : { payload: JSON.stringify(body) }) });
+}
+
+test('an instance is created, read, listed and shown with its tokens, and its tokens work', async () => {
+  const made = await call<QueueRecord>('owner', 'POST', '/v2/queue/users', { name: 'orders', region: 'us-east-1' });
+  assert.equal(made.status, 200);
+  const { id, token = '', read_only_token = '', creation_time, limits, ...rest } = made.body;
+  assert.deepEqual(rest, {
+    customer_id: userIdOf('owner'),
+    name: 'orders',
+    region: 'us-east-1',
+    role: 'owner',
+    plan: 'default',
+    budget: 0,
+  });
+  assert.deepEqual([limits.name, limits.max_schedules], ['default', null]);
+  assert.ok(id.startsWith('qi_') && creation_time > 1_700_000_000 && creation_time < 10_000_000_000);
+  assert.deepEqual([decodeJwt(token).access, decodeJwt(read_only_token).access], ['read-write', 'read-only']);
+  const host = 'us-east-1.everstep.test';
+  const run = {
+    method: 'POST',
+    url: '/v2/trigger/http://w.test/ok',
+    headers: { host, authorization: `Bearer ${token}` },
+  } as const;
+  assert.equal((await things.world.send<unknown>(run)).status, 200);
+  assert.deepEqual((await call<QueueRecord>('owner', 'GET', `/v2/queue/user/${id}`)).body, made.body);
+  const listed = await call<QueueRecord[]>('owner', 'GET', '/v2/queue/users');
+  assert.deepEqual(
+    listed.body.map((queue) => queue.id),
+    [queueId, id],
+  );
+  assert.equal((await call<QueueRecord>('finance', 'GET', `/v2/queue/user/${queueId}`)).body.token, undefined);
+});
+
+test('the operations of the specification answer the JSON string OK', async () => {
+  const id = await things.queue();
+  const { body: team } = await call<TeamEntry>('owner', 'POST', '/v2/team', { team_name: 'next' });
+  const moved = await call<string>('owner', 'POST', '/v2/queue/move-to-team', { queue_id: id, target_team_id: team.id });
+  assert.deepEqual([moved.status, moved.body], [200, 'OK']);
+  assert.equal(moved.headers['content-type'], 'application/json; charset=utf-8');
+  const { body: record } = await call<QueueRecord>('owner', 'GET', `/v2/queue/user/${id}`);
+  assert.equal(record.customer_id, team.id);
+  assert.equal((await call('dev', 'GET', `/v2/queue/user/${id}`)).status, 404);
+  const budget = await call<string>('owner', 'PATCH', `/v2/queue/update-budget/${id}`, { budget: 20 });
+  assert.deepEqual([budget.status, budget.body], [200, 'OK']);
+  assert.equal((await call<QueueRecord>('owner', 'GET', `/v2/queue/user/${id}`)).body.budget, 20);
+});
+
+test('moving to a personal account is 400, and to an unknown or foreign team 404', async () => {
+  const move = (target_team_id: string) => call('owner', 'POST', '/v2/queue/move-to-team', { queue_id: queueId, target_team_id });
+  const personal = await move(userIdOf('owner'));
+  assert.deepEqual([personal.status, personal.headers['svc-error-code']], [400, 'bad-body']);
+  assert.match(personal.body.error, /moving to a personal account is not supported/);
+  const [foreign, unknown] = [await move(things.people.otherTeamId), await move('team_none')];
+  assert.deepEqual([foreign.status, foreign.body], [404, unknown.body]);
+});
+
+test('a budget is 0 or 20 to 10000, and everything else is 400 and names it', async () => {
+  const set = (budget: unknown) => call('owner', 'PATCH', `/v2/queue/update-budget/${queueId}`, { budget });
+  for (const budget of [0, 20, 10_000, 0]) assert.equal((await set(budget)).status, 200, String(budget));
+  for (const budget of [1, 19, -1, -20, 10_001, 20.5, '20', '', null, true, [20], {}, 1e308]) {
+    const refused = await set(budget);
+    assert.deepEqual([refused.status, refused.headers['svc-error-code']], [400, 'bad-body'], JSON.stringify(budget));
+    assert.match(refused.body.error, /budget/, JSON.stringify(budget));
+  }
+});
+
+test('tokens are rotated: the old ones are refused at once, the new ones are in the answer', async () => {
+  const id = await things.queue();
+  const { body: before } = await call<QueueRecord>('dev', 'GET', `/v2/queue/user/${id}`);
+  const { body: rotated } = await call<QueueRecord>('dev', 'POST', `/v2/queue/rotate-token/${id}`);
+  const status = async (token = '') => {
+    const headers = { authorization: `Bearer ${token}` };
+    return (await things.world.send<unknown>({ method: 'GET', url: '/v2/flowControl', headers })).status;
+  };
+  assert.deepEqual([await status(before.token), await status(before.read_only_token)], [401, 401]);
+  assert.deepEqual([await status(rotated.token), await status(rotated.read_only_token)], [200, 200]);
+});
+
+test('a URL for alerts is set, shown and taken away', async () => {
+  const set = (url: unknown) => call<string | ErrorAnswer>('finance', 'POST', `/v2/queue/set-budget-alert/${queueId}`, { url });
+  const shown = async () => (await call<QueueRecord>('finance', 'GET', `/v2/queue/user/${queueId}`)).body.budget_alert_url;
+  assert.deepEqual((await set('https://hooks.w.test/a?b=c')).body, 'OK');
+  assert.equal(await shown(), 'https://hooks.w.test/a?b=c');
+  for (const url of ['ftp://w.test/', 'nonsense', 'http://u:p@w.test/', `http://w.test/${'x'.repeat(2_100)}`, '', 1, undefined]) {
+    const refused = await set(url);
+    assert.equal(refused.status, 400, String(url));
+    assert.match(JSON.stringify(refused.body), /url/, String(url));
+  }
+  assert.equal(await shown(), 'https://hooks.w.test/a?b=c');
+  assert.equal((await set(null)).body, 'OK');
+  assert.equal(await shown(), undefined);
+});
+
+test('plans are listed for everybody and set by the operator', async () => {
+  const { body: plans } = await call<PlanRecord[]>('stranger', 'GET', '/v2/queue/plans');
+  assert.deepEqual(
+    plans.map(({ name, price_per_100k_messages }) => [name, price_per_100k_messages]),
+    [['default', 1]],
+  );
+  const url = `/v2/queue/set-plan/${queueId}`;
+  assert.equal((await call<string>('operator', 'POST', url, { plan_name: 'default' })).body, 'OK');
+  const unknown = await call('operator', 'POST', url, { plan_name: 'huge' });
+  assert.deepEqual([unknown.status, unknown.body.error], [400, 'the body.plan_name must be one of default']);
+});
+
+test('the stats count messages, and take a period of 1h to 30d', async () => {
+  const { body: record } = await call<QueueRecord>('dev', 'GET', `/v2/queue/user/${queueId}`);
+  const headers = { authorization: `Bearer ${record.token}` };
+  await things.world.send<unknown>({ method: 'POST', url: '/v2/trigger/http://w.test/ok', headers });
+  for (const period of ['', '?period=1h', '?period=30d', '?period=7d']) {
+    const { status, body } = await call<QueueStats>('dev', 'GET', `/v2/queue/stats/${queueId}${period}`);
+    assert.equal(status, 200, period);
+    assert.ok((body.months[0]?.messages ?? 0) >= 1, period);
+    assert.deepEqual([body.id, body.customer_id, body.budget, body.refused], [queueId, things.people.teamId, 0, []]);
+  }
+  for (const period of ['59m', '31d', 'soon', '', '-1h', '1.5h']) {
+    const refused = await call('dev', 'GET', `/v2/queue/stats/${queueId}?period=${period}`);
+    assert.deepEqual([refused.status, refused.headers['svc-error-code']], [400, 'bad-parameter'], period);
+    assert.match(refused.body.error, /period/);
+  }
+});
+
+test('a team is created, listed and deleted, and its members are added, changed and removed', async () => {
+  const { body: team } = await call<TeamEntry>('dev', 'POST', '/v2/team', { team_name: 'apollo' });
+  assert.deepEqual(
+    [team.team_id, team.customer_id, team.team_name, team.name, team.role],
+    [team.id, team.id, 'apollo', 'apollo', 'owner'],
+  );
+  const member = { team_id: team.id, member_email: 'Neil@W.test' };
+  const added = await call<TeamMember>('dev', 'POST', '/v2/teams/member', { ...member, member_role: 'dev' });
+  assert.equal(added.body.member_email, 'neil@w.test');
+  const headers = { authorization: `Basic ${Buffer.from(`neil@w.test:${added.body.api_key}`).toString('base64')}` };
+  const who = await things.world.send<{ readonly email: string }>({ method: 'GET', url: '/v2/account', headers });
+  assert.equal(who.body.email, 'neil@w.test');
+  const changed = await call<TeamMember>('dev', 'POST', '/v2/teams/member', { ...member, member_role: 'finance' });
+  assert.deepEqual([changed.body.member_role, changed.body.api_key], ['finance', undefined]);
+  const { body: members } = await call<TeamMember[]>('dev', 'GET', `/v2/teams/${team.id}`);
+  assert.deepEqual(
+    members.map(({ member_email, member_role }) => [member_email, member_role]),
+    [
+      [emailOf('dev'), 'owner'],
+      ['neil@w.test', 'finance'],
+    ],
+  );
+  assert.equal((await call<string>('dev', 'DELETE', '/v2/teams/member', member)).body, 'OK');
+  assert.equal((await call('dev', 'DELETE', '/v2/teams/member', member)).status, 404);
+  const { body: teams } = await call<TeamEntry[]>('dev', 'GET', '/v2/teams');
+  assert.ok(teams.some(({ id, role }) => id === team.id && role === 'owner'));
+  assert.equal((await call<string>('dev', 'DELETE', `/v2/team/${team.id}`)).body, 'OK');
+  assert.equal((await call('dev', 'GET', `/v2/teams/${team.id}`)).status, 404);
+  const conflict = await call('owner', 'DELETE', `/v2/team/${things.people.teamId}`);
+  assert.deepEqual([conflict.status, conflict.headers['svc-error-code']], [409, 'conflict']);
+});
+
+test('the account tells who I am, and its API keys are made, listed without the key, and revoked', async () => {
+  const { body: me } = await call<AccountEntry>('admin', 'GET', '/v2/account');
+  assert.deepEqual([me.id, me.customer_id, me.email], [userIdOf('admin'), userIdOf('admin'), emailOf('admin')]);
+  assert.deepEqual(me.accounts, [
+    { id: userIdOf('admin'), role: 'owner' },
+    { id: things.people.teamId, role: 'admin' },
+  ]);
+  const { body: made } = await call<ApiKeyEntry>('admin', 'POST', '/v2/apikeys', { name: 'ci' });
+  assert.match(made.api_key ?? '', /^ek_/);
+  assert.equal((await call<string>('admin', 'DELETE', '/v2/apikeys/key_admin')).body, 'OK');
+  const refused = await call('admin', 'GET', '/v2/account');
+  assert.deepEqual([refused.status, refused.headers['svc-error-code']], [401, 'bad-credential']);
+  const headers = { authorization: `Basic ${Buffer.from(`${emailOf('admin')}:${made.api_key}`).toString('base64')}` };
+  const { body: keys } = await things.world.send<ApiKeyEntry[]>({ method: 'GET', url: '/v2/apikeys', headers });
+  assert.deepEqual(
+    keys.map(({ name, api_key, revocation_time }) => [name, api_key, revocation_time === undefined]),
+    [
+      ['first', undefined, false],
+      ['ci', undefined, true],
+    ],
+  );
+});
+
+test('the audit log is read page by page, newest first, and its cursor is good for nobody else', async () => {
+  for (const budget of [21, 22, 23]) await call('owner', 'PATCH', `/v2/queue/update-budget/${queueId}`, { budget });
+  const { body: whole } = await call<AuditLogPage>('owner', 'GET', '/v2/auditlogs?count=1000');
+  assert.deepEqual(
+    whole.auditlogs.slice(0, 3).map(({ actor, action, subject, details }) => [actor, action, subject, details.to]),
+    [23, 22, 21].map((budget) => [emailOf('owner'), 'queue.update-budget', queueId, budget]),
+  );
+  assert.equal(whole.cursor, '');
+  const paged: string[] = [];
+  let cursor = '';
+  let first = '';
+  do {
+    const { body } = await call<AuditLogPage>('owner', 'GET', `/auditlogs?count=2${cursor && `&cursor=${cursor}`}`);
+    paged.push(...body.auditlogs.map(({ id }) => id));
+    cursor = body.cursor;
+    first ||= cursor;
+  } while (cursor !== '');
+  assert.deepEqual(
+    paged,
+    whole.auditlogs.map(({ id }) => id),
+  );
+  const foreign = await call('stranger', 'GET', `/v2/auditlogs?cursor=${first}`);
+  assert.deepEqual([foreign.status, foreign.headers['svc-error-code']], [400, 'bad-cursor']);
+  for (const query of ['count=0', 'count=1001', 'count=x', 'limit=1'])
+    assert.equal((await call('owner', 'GET', `/v2/auditlogs?${query}`)).headers['svc-error-code'], 'bad-parameter', query);
+});
+
+test('after too many failed logins an account waits, and is told how long', async () => {
+  const headers = { authorization: `Basic ${Buffer.from(`${emailOf('stranger')}:wrong`).toString('base64')}` };
+  const attempt = () => things.world.send({ method: 'GET', url: '/v2/account', headers, remoteAddress: '203.0.113.9' });
+  for (let i = 0; i < LIMITS.maxFailedLogins; i++) assert.equal((await attempt()).status, 401);
+  const waits = await attempt();
+  assert.deepEqual([waits.status, waits.headers['svc-error-code']], [429, 'rate-limited']);
+  const seconds = Number(waits.headers['retry-after']);
+  assert.ok(seconds >= 1 && seconds <= 60, String(seconds));
+  assert.equal((await call<AccountEntry>('stranger', 'GET', '/v2/account')).status, 200, 'from another address');
+});
+
+test('each API says which credential it takes when it gets that of the other', async () => {
+  const headers = { authorization: `Bearer ${things.world.token}` };
+  const management = await things.world.send({ method: 'GET', url: '/v2/account', headers });
+  assert.match(management.body.error, /takes HTTP Basic, and not the scheme "Bearer"; send "Authorization: Basic/);
+  const runtime = await things.world.send({
+    method: 'GET',
+    url: '/v2/flowControl',
+    headers: { authorization: basicOf('owner') },
+  });
+  assert.match(runtime.body.error, /"Bearer <token>", not the scheme "Basic"/);
+});
+
+test('the document is OpenAPI 3.1, needs no credential, and names every field of the specification', async () => {
+  const { status, body } = await things.world.send<Record<string, unknown>>({ method: 'GET', url: '/openapi-management.json' });
+  assert.equal(status, 200);
+  assert.match(String(body.openapi), /^3\.1\./);
+  const text = JSON.stringify(body);
+  for (const word of ['queue_id', 'target_team_id', '/v2/queue/update-budget/{id}', '"budget"', '"basic"'])
+    assert.ok(text.includes(word), word);
+});
+
+test('the document names every route once, and every reference in it leads to a schema that is used', () => {
+  const document: { paths?: object; components?: { schemas?: object } } = managementOpenApiDocument('1.0.0');
+  const documented = Object.entries(document.paths ?? {}).flatMap(([path, item]) =>
+    Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  const declared = MANAGEMENT_OPERATIONS.flatMap((operation) => pathsOf(operation).map((path) => `${operation.method} ${path}`));
+  assert.deepEqual(documented.toSorted(), declared.toSorted());
+  assert.equal(new Set(declared).size, declared.length);
+  const references = new Set(JSON.stringify(document).match(/#\/components\/schemas\/\w+/g) ?? []);
+  const names = Object.keys(document.components?.schemas ?? {}).map((name) => `#/components/schemas/${name}`);
+  assert.deepEqual([...references].toSorted(), names.toSorted());
+});
+
+test('each operation stands in the guide', () => {
+  const guide = readFileSync(new URL('../../../../../docs/guides/management-api.md', import.meta.url), 'utf8');
+  const operations = MANAGEMENT_OPERATIONS.filter(({ access }) => access === 'account');
+  const missing = operations.filter(
+    ({ method, path }) => !new RegExp(`\`${method} ${path.replace(/[{}]/g, '.')}[\`?]`).test(guide),
+  );
+  assert.deepEqual(
+    missing.map(({ method, path }) => `${method} ${path}`),
+    [],
+  );
+});
+
+test('keys, e-mails and bodies do not reach the log', async () => {
+  await call('owner', 'POST', '/v2/team', { team_name: 'a-name-nobody-should-log' });
+  const text = JSON.stringify(things.world.logged);
+  assert.match(text, /"route":"\/v2\/team"/);
+  for (const word of [apiKeyOf('owner'), basicOf('owner'), emailOf('owner'), 'a-name-nobody-should-log'])
+    assert.ok(!text.includes(word), word);
+});
+
+/** Bodies of each operation that takes one: what is right, and of each field what is wrong. */
+const TEXT: readonly unknown[] = ['', 1, null, true, [], {}, 'x'.repeat(1_000)];
+const NAME: readonly unknown[] = [...TEXT, '   ', 'a\u0000b', 'a\nb'];
+const BODIES: readonly (readonly [
+  method: Method,
+  path: string,
+  right: Readonly<Record<string, unknown>>,
+  wrong: Readonly<Record<string, readonly unknown[]>>,
+  optional?: readonly string[],
+])[] = [
+  [
+    'POST',
+    '/v2/queue/users',
+    { name: 'n', region: REGION, team_id: 'team_none' },
+    { name: NAME, region: [...TEXT, 'mars-1'], team_id: TEXT },
+    ['team_id'],
+  ],
+  [
+    'POST',
+    '/v2/queue/move-to-team',
+    { queue_id: 'qi_none', target_team_id: 'team_none' },
+    { queue_id: TEXT, target_team_id: TEXT },
+  ],
+  ['PATCH', '/v2/queue/update-budget/qi_none', { budget: 20 }, { budget: ['20', 1.5, -1, 10_001, null, true, [], {}] }],
+  ['POST', '/v2/queue/set-budget-alert/qi_none', { url: null }, { url: ['', 1, true, [], {}, 'mailto:a@b'] }],
+  ['POST', '/v2/queue/set-plan/qi_none', { plan_name: 'default' }, { plan_name: NAME }],
+  ['POST', '/v2/team', { team_name: 'n' }, { team_name: NAME }],
+  [
+    'POST',
+    '/v2/teams/member',
+    { team_id: 'team_none', member_email: 'a@w.test', member_role: 'dev' },
+    {
+      team_id: TEXT,
+      member_email: [...TEXT, 'a', 'a@', '@w.test', 'a b@w.test', 'a:b@w.test', 'a@b@w.test'],
+      member_role: [...TEXT, 'owner', 'Dev', 'king'],
+    },
+  ],
+  [
+    'DELETE',
+    '/v2/teams/member',
+    { team_id: 'team_none', member_email: 'a@w.test' },
+    { team_id: TEXT, member_email: [...TEXT, 'a'] },
+  ],
+  ['POST', '/v2/apikeys', { name: 'n' }, { name: NAME }],
+  [
+    'POST',
+    '/v2/search',
+    { name: 'n', region: REGION, type: 'payg', team_id: 'team_none' },
+    { name: NAME, region: [...TEXT, 'mars-1'], type: [...TEXT, 'gold'], team_id: TEXT },
+    ['team_id'],
+  ],
+  ['POST', '/v2/search/idx_none/rename', { name: 'n' }, { name: NAME }],
+  ['POST', '/v2/search/idx_none/transfer', { target_account: 'team_none' }, { target_account: TEXT }],
+];
+
+test('every field of every body that is wrong in any way is 400 and named', async (t) => {
+  for (const [method, path, right, wrong, optional = []] of BODIES) {
+    await t.test(`${method} ${path}`, async () => {
+      assert.deepEqual(Object.keys(wrong), Object.keys(right), 'each field has wrong values');
+      const refused = async (body: unknown, name: string) => {
+        const answer = await call('owner', method, path, body);
+        assert.equal(answer.status, 400, `${JSON.stringify(body)}: ${JSON.stringify(answer.body)}`);
+        assert.match(answer.body.error, new RegExp(name), JSON.stringify(body));
+      };
+      for (const [field, values] of Object.entries(wrong)) {
+        for (const value of values) await refused({ ...right, [field]: value }, field);
+        const { [field]: _, ...without } = right;
+        if (!optional.includes(field)) await refused(without, field);
+      }
+      await refused({ ...right, surprise: 1 }, 'no field "surprise"');
+      for (const body of ['text', 1, null, [], [right]]) await refused(body, 'the body');
+    });
+  }
+});
+
+test('a body that is missing, no JSON or of another type is refused', async () => {
+  for (const [method, path, right] of BODIES) {
+    const send = (headers: Record<string, string>, payload?: string | Buffer) =>
+      things.world.send({
+        method,
+        url: path,
+        headers: { authorization: basicOf('owner'), ...headers },
+        ...(payload === undefined ? {} : { payload }),
+      });
+    const json = { 'content-type': 'application/json' };
+    for (const [answer, code] of [
+      [await send({}), 'bad-body'],
+      [await send(json, ''), 'bad-body'],
+      [await send(json, '{"name":'), 'bad-body'],
+      [await send(json, Buffer.from([0x7b, 0xff])), 'bad-body'],
+      [await send({ 'content-type': 'text/plain' }, JSON.stringify(right)), 'unsupported-media-type'],
+      [await send({ 'content-type': 'application/x-www-form-urlencoded' }, 'name=n'), 'unsupported-media-type'],
+      [await send({ 'content-type': 'nonsense' }, JSON.stringify(right)), 'unsupported-media-type'],
+    ] as const) {
+      assert.equal(answer.headers['svc-error-code'], code, `${method} ${path}: ${JSON.stringify(answer.body)}`);
+      assert.equal(answer.status, ERROR_CODES[code].status);
+    }
+    const query = await call('owner', method, `${path}?surprise=1`, right);
+    assert.deepEqual([query.status, query.headers['svc-error-code']], [400, 'bad-parameter'], path);
+  }
+});

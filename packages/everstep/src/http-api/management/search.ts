@@ -1,0 +1,193 @@
+/** Search indexes: the operations at `/v2/search`. */
+import Type from 'typebox';
+import { REGIONS } from '../../config/regions.js';
+import { AccountName, Ok, RecordId } from '../../contract/management.js';
+import { SearchIndexEntry, SearchIndexStatsEntry, SearchStats } from '../../contract/search.js';
+import { SEARCH_TYPES } from '../../ports/search-store.js';
+import type { SearchIndexStats, SearchIndexView } from '../../search/search-service.js';
+import { accountOperation, answer, type Operation } from '../operation.js';
+import { BODY_ERRORS, CHANGE_ERRORS, done, given, jsonBody, OK } from './outcome.js';
+import { toSeconds } from './presenters.js';
+
+const TAG = 'Search indexes';
+const pathParameters = Type.Object({ id: RecordId('Id of the search index.') });
+
+const presentIndex = ({ index, endpoint, token, readOnlyToken }: SearchIndexView): SearchIndexEntry => ({
+  id: index.indexId,
+  customer_id: index.accountId,
+  name: index.name,
+  region: index.region,
+  type: index.type,
+  endpoint,
+  creation_time: toSeconds(index.createdAt),
+  ...(token === undefined ? {} : { token }),
+  ...(readOnlyToken === undefined ? {} : { read_only_token: readOnlyToken }),
+});
+
+const presentStats = ({ index, namespaces, diskBytes }: SearchIndexStats): SearchIndexStatsEntry => ({
+  id: index.indexId,
+  customer_id: index.accountId,
+  name: index.name,
+  document_count: namespaces.reduce((sum, { documents }) => sum + documents, 0),
+  namespace_count: namespaces.length,
+  disk_size: diskBytes,
+});
+
+const listSearchIndexes = accountOperation({
+  operationId: 'listSearchIndexes',
+  tag: TAG,
+  summary: 'List the search indexes of all accounts that the user is in',
+  method: 'GET',
+  path: '/v2/search',
+  unknownQuery: 'ignore',
+  responses: { 200: Type.Array(SearchIndexEntry) },
+  errors: [],
+  handle: async (_input, { search }, principal) => answer(200, (await search.list(principal)).map(presentIndex)),
+});
+
+const createSearchIndex = accountOperation({
+  operationId: 'createSearchIndex',
+  tag: TAG,
+  summary: 'Create a search index',
+  description: 'It belongs to the personal account of the user, or to a team.',
+  method: 'POST',
+  path: '/v2/search',
+  unknownQuery: 'refuse',
+  body: jsonBody({
+    name: AccountName('For people.'),
+    region: Type.Enum([...REGIONS], { type: 'string', description: 'Where it lives.' }),
+    type: Type.Enum([...SEARCH_TYPES], { type: 'string', description: 'How it is paid; all do the same here.' }),
+    team_id: Type.Optional(RecordId('The team that is to own it; absent: the personal account.')),
+  }),
+  responses: { 200: SearchIndexEntry },
+  errors: [...CHANGE_ERRORS, ...BODY_ERRORS, 'conflict'],
+  async handle({ body }, { search }, principal) {
+    const { name, region, type, team_id: teamId } = given(body);
+    const wish = { name, region, type, ...(teamId === undefined ? {} : { teamId }) };
+    return answer(200, presentIndex(done(await search.create(principal, wish))));
+  },
+});
+
+const getSearchStats = accountOperation({
+  operationId: 'getSearchStats',
+  tag: TAG,
+  summary: 'How many documents the search indexes have, and how much room they take',
+  method: 'GET',
+  path: '/v2/search/stats',
+  unknownQuery: 'ignore',
+  responses: { 200: SearchStats },
+  errors: [],
+  async handle(_input, { search }, principal) {
+    const indexes = (await search.stats(principal)).map(presentStats);
+    return answer(200, {
+      index_count: indexes.length,
+      document_count: indexes.reduce((sum, index) => sum + index.document_count, 0),
+      disk_size: indexes.reduce((sum, index) => sum + index.disk_size, 0),
+      indexes,
+    });
+  },
+});
+
+const getSearchIndex = accountOperation({
+  operationId: 'getSearchIndex',
+  tag: TAG,
+  summary: 'Get a search index, with its tokens for those who may use it',
+  method: 'GET',
+  path: '/v2/search/{id}',
+  unknownQuery: 'ignore',
+  pathParameters,
+  responses: { 200: SearchIndexEntry },
+  errors: ['bad-parameter', 'not-found'],
+  handle: async ({ path }, { search }, principal) => answer(200, presentIndex(done(await search.find(principal, path.id)))),
+});
+
+const getSearchIndexStats = accountOperation({
+  operationId: 'getSearchIndexStats',
+  tag: TAG,
+  summary: 'How many documents a search index has, and how much room they take',
+  method: 'GET',
+  path: '/v2/search/{id}/stats',
+  unknownQuery: 'ignore',
+  pathParameters,
+  responses: { 200: SearchIndexStatsEntry },
+  errors: ['bad-parameter', 'not-found'],
+  handle: async ({ path }, { search }, principal) => answer(200, presentStats(done(await search.statsOf(principal, path.id)))),
+});
+
+const renameSearchIndex = accountOperation({
+  operationId: 'renameSearchIndex',
+  tag: TAG,
+  summary: 'Rename a search index',
+  method: 'POST',
+  path: '/v2/search/{id}/rename',
+  unknownQuery: 'refuse',
+  pathParameters,
+  body: jsonBody({ name: AccountName('The new name.') }),
+  responses: { 200: Ok },
+  errors: [...CHANGE_ERRORS, ...BODY_ERRORS],
+  async handle({ path, body }, { search }, principal) {
+    done(await search.rename(principal, { indexId: path.id, name: given(body).name }));
+    return OK;
+  },
+});
+
+const transferSearchIndex = accountOperation({
+  operationId: 'transferSearchIndex',
+  tag: TAG,
+  summary: 'Transfer a search index to a team',
+  description: 'With all its documents; its tokens stay good. A transfer to a personal account is not supported.',
+  method: 'POST',
+  path: '/v2/search/{id}/transfer',
+  unknownQuery: 'refuse',
+  pathParameters,
+  body: jsonBody({ target_account: RecordId('Id of the target team.') }),
+  responses: { 200: Ok },
+  errors: [...CHANGE_ERRORS, ...BODY_ERRORS, 'conflict'],
+  async handle({ path, body }, { search }, principal) {
+    done(await search.transfer(principal, { indexId: path.id, accountId: given(body).target_account }));
+    return OK;
+  },
+});
+
+const resetSearchPassword = accountOperation({
+  operationId: 'resetSearchPassword',
+  tag: TAG,
+  summary: 'Make new tokens for a search index',
+  description: 'The old tokens are refused from the moment this is answered.',
+  method: 'POST',
+  path: '/v2/search/{id}/reset-password',
+  unknownQuery: 'refuse',
+  pathParameters,
+  responses: { 200: SearchIndexEntry },
+  errors: CHANGE_ERRORS,
+  handle: async ({ path }, { search }, principal) =>
+    answer(200, presentIndex(done(await search.resetPassword(principal, path.id)))),
+});
+
+const deleteSearchIndex = accountOperation({
+  operationId: 'deleteSearchIndex',
+  tag: TAG,
+  summary: 'Delete a search index with all its data, permanently',
+  method: 'DELETE',
+  path: '/v2/search/{id}',
+  unknownQuery: 'refuse',
+  pathParameters,
+  responses: { 200: Ok },
+  errors: CHANGE_ERRORS,
+  async handle({ path }, { search }, principal) {
+    done(await search.remove(principal, path.id));
+    return OK;
+  },
+});
+
+export const searchOperations: readonly Operation[] = [
+  listSearchIndexes,
+  createSearchIndex,
+  getSearchStats,
+  getSearchIndex,
+  getSearchIndexStats,
+  renameSearchIndex,
+  transferSearchIndex,
+  resetSearchPassword,
+  deleteSearchIndex,
+];

@@ -1,0 +1,168 @@
+/** Budgets and plans at the API: what is refused, how, and what goes on. */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { loadPlans } from '../../accounts/plans.js';
+import type { TriggeredRun } from '../../contract/runs.js';
+import type { InstanceChange } from '../../ports/account-store.js';
+import { ApiWorld, EVENT_ID } from '../testing/api-world.js';
+
+const INSTANCE = 'qi_1';
+const TRIGGER = '/v2/trigger/http://w.test/ok';
+const PLANS = loadPlans(
+  JSON.stringify({
+    plans: [
+      { name: 'small', maxMessageBytes: 10, maxSchedules: 1, maxParallelism: 2 },
+      { name: 'daily', maxRequestsPerDay: 2 },
+      { name: 'slow', apiCallsPerSecond: 1 },
+    ],
+  }),
+);
+
+async function open(t: TestContext, change: InstanceChange = {}): Promise<ApiWorld> {
+  assert.ok(PLANS.ok);
+  const world = await ApiWorld.open({}, { plans: PLANS.plans });
+  t.after(() => world.close());
+  await changed(world, change);
+  return world;
+}
+
+async function changed(world: ApiWorld, change: InstanceChange): Promise<void> {
+  await world.store.accounts.changeInstance({ instanceId: INSTANCE, change });
+  world.limits.forget(INSTANCE);
+  // From here on it is known.
+  await world.limits.refuseSpending(INSTANCE);
+}
+
+/** Spends so many dollars, and has it known. */
+async function spend(world: ApiWorld, dollars: number): Promise<void> {
+  const write = { kind: 'count-messages', instanceId: INSTANCE, messages: dollars * 100_000, at: world.runtime.now() } as const;
+  await world.store.commit([{ guards: [], writes: [write] }]);
+  world.limits.forget(INSTANCE);
+  await world.limits.refuseSpending(INSTANCE);
+}
+
+const codeOf = ({ headers }: { readonly headers: Readonly<Record<string, unknown>> }) => headers['svc-error-code'];
+
+test('what has been spent is what the runs have cost, message by message', async (t) => {
+  const world = await open(t);
+  await world.trigger('ok', { 'svc-wait-for-result': 'true' });
+  await world.trigger('steps', { 'svc-wait-for-result': 'true' });
+  await world.runtime.idle();
+  const [month] = await world.store.accounts.usage({ instanceId: INSTANCE, fromMonth: '2000-01' });
+  // One call for the run that ends at once; for the other one for each call of its endpoint.
+  assert.equal(month?.messages, world.endpoints.calls.length);
+});
+
+test('a spent budget refuses triggers, items of batches, schedules, resumes and restarts with 402, and no Retry-After', async (t) => {
+  const world = await open(t, { budgetDollars: 20 });
+  const [dlqId] = await world.fail(1);
+  await spend(world, 20);
+  for (const [url, headers] of [
+    [TRIGGER, {}],
+    ['/v2/schedules/http://w.test/ok', { 'svc-cron': '0 * * * *' }],
+    [`/v2/workflows/dlq/resume/${dlqId}`, {}],
+    [`/v2/workflows/dlq/restart/${dlqId}`, {}],
+    [`/v2/workflows/dlq/restart?dlqIds=${dlqId}`, {}],
+    [`/v2/workflows/dlq/callback/${dlqId}`, {}],
+  ] as const) {
+    const answer = await world.call('POST', url, { headers });
+    assert.deepEqual([answer.status, codeOf(answer)], [402, 'budget-exceeded'], url);
+    assert.equal(answer.headers['retry-after'], undefined);
+    assert.match(answer.body.error, /\$20\.\d\d of \$20 for \d{4}-\d\d, which ends at .*Z \(UTC\)/);
+  }
+  const batch = await world.call<readonly { readonly error?: string }[]>('POST', '/v2/batch/trigger', {
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify([{ destination: 'http://w.test/ok' }, { destination: 'http://w.test/ok' }]),
+  });
+  assert.equal(batch.status, 200);
+  assert.deepEqual(
+    batch.body.map(({ error }) => /budget/.test(error ?? '')),
+    [true, true],
+  );
+});
+
+test('runs that were started before the budget was spent go on to their end', async (t) => {
+  const world = await open(t, { budgetDollars: 20 });
+  const { workflowRunId } = await world.trigger('wait');
+  await world.runtime.idle();
+  await spend(world, 25);
+  assert.equal((await world.call('POST', TRIGGER)).status, 402);
+  const notified = await world.call('POST', `/v2/notify/${encodeURIComponent(EVENT_ID)}`, { body: '{}' });
+  assert.equal(notified.status, 200);
+  const journal = await world.journalWhen(workflowRunId, ({ workflowState }) => workflowState !== 'RUN_STARTED');
+  assert.equal(journal.workflowState, 'RUN_SUCCESS');
+});
+
+test('a budget that is raised, or lifted with 0, lets runs start again', async (t) => {
+  const world = await open(t, { budgetDollars: 20 });
+  await spend(world, 30);
+  assert.equal((await world.call('POST', TRIGGER)).status, 402);
+  for (const budgetDollars of [40, 0]) {
+    await changed(world, { budgetDollars: 20 });
+    assert.equal((await world.call('POST', TRIGGER)).status, 402);
+    await changed(world, { budgetDollars });
+    assert.equal((await world.call('POST', TRIGGER)).status, 200);
+  }
+});
+
+test("another instance's budget refuses nothing here", async (t) => {
+  const world = await open(t, { budgetDollars: 20 });
+  await spend(world, 30);
+  const token = await world.authority.issueToken({ instanceId: 'qi_2', access: 'read-write' });
+  const answer = await world.send({ method: 'POST', url: TRIGGER, headers: { authorization: `Bearer ${token}` } });
+  assert.equal(answer.status, 200);
+});
+
+test('a plan bounds the length of messages, and says so', async (t) => {
+  const world = await open(t, { plan: 'small' });
+  assert.equal((await world.call('POST', TRIGGER, { body: '0123456789' })).status, 200);
+  for (const [url, headers] of [
+    [TRIGGER, {}],
+    ['/v2/schedules/http://w.test/ok', { 'svc-cron': '0 * * * *' }],
+    ['/v2/notify/e', {}],
+  ] as const) {
+    const answer = await world.call('POST', url, { headers, body: '0123456789a' });
+    assert.deepEqual([answer.status, codeOf(answer)], [413, 'body-too-large'], url);
+    assert.match(answer.body.error, /the plan small takes messages of at most 10 bytes, and this has 11/);
+  }
+});
+
+test('a plan bounds the number of schedules; one that is replaced takes no room', async (t) => {
+  const world = await open(t, { plan: 'small' });
+  const create = (id: string) =>
+    world.call('POST', '/v2/schedules/http://w.test/ok', { headers: { 'svc-cron': '0 * * * *', 'svc-schedule-id': id } });
+  assert.equal((await create('a')).status, 200);
+  const refused = await create('b');
+  assert.deepEqual([refused.status, codeOf(refused)], [409, 'too-many-schedules']);
+  assert.match(refused.body.error, /the plan small allows 1/);
+  assert.equal((await create('a')).status, 200);
+});
+
+test('a plan bounds the runs of a day; Retry-After leads to the next one', async (t) => {
+  const world = await open(t, { plan: 'daily' });
+  for (let i = 0; i < 2; i++) assert.equal((await world.call<TriggeredRun>('POST', TRIGGER)).status, 200);
+  const refused = await world.call('POST', TRIGGER);
+  assert.deepEqual([refused.status, codeOf(refused)], [429, 'daily-limit-reached']);
+  const seconds = Number(refused.headers['retry-after']);
+  assert.ok(seconds >= 1 && seconds <= 86_400, String(seconds));
+});
+
+test('a plan bounds the calls of the API, reads too, and tells when to try again', async (t) => {
+  const world = await open(t, { plan: 'slow' });
+  const answers = await Promise.all([1, 2, 3].map(() => world.call('GET', '/v2/schedules')));
+  const refused = answers.filter(({ status }) => status === 429);
+  assert.ok(refused.length >= 1);
+  for (const answer of refused) {
+    assert.deepEqual([codeOf(answer), answer.headers['retry-after']], ['rate-limited', '1']);
+    assert.match(answer.body.error, /the plan slow allows 1 calls of the API a second/);
+  }
+});
+
+test('the parallelism of the plan is shown and held', async (t) => {
+  const world = await open(t, { plan: 'small' });
+  for (let i = 0; i < 4; i++) await world.trigger('hang');
+  // Turns enough for more than the plan allows, if that were let through.
+  for (let turn = 0; turn < 200; turn++) await new Promise((resolve) => setImmediate(resolve));
+  const { body } = await world.call<{ parallelismMax: number; parallelismCount: number }>('GET', '/v2/globalParallelism');
+  assert.deepEqual(body, { parallelismMax: 2, parallelismCount: 2 });
+});

@@ -1,0 +1,27 @@
+/** Who sent a request to the API of a search index: the token of that index. */
+import { ApiError } from '../../contract/error-codes.js';
+import type { SearchCaller, SearchService } from '../../search/search-service.js';
+import type { Need } from '../authentication.js';
+
+const CHALLENGE = { 'www-authenticate': 'Bearer' } as const;
+const BEARER = /^bearer +(\S+) *$/i;
+const FORM = 'send "Authorization: Bearer <token of the index>"';
+
+export interface IndexRequest {
+  readonly indexId: string;
+  readonly authorization: string | undefined;
+  readonly need: Need;
+}
+
+/** Rejects with ApiError `missing-token`, `bad-token` or `read-only-token`. */
+export async function admitToIndex(search: SearchService, request: IndexRequest): Promise<SearchCaller> {
+  const { indexId, authorization, need } = request;
+  if (authorization === undefined) throw new ApiError('missing-token', `no token was sent; ${FORM}`, CHALLENGE);
+  const token = BEARER.exec(authorization)?.[1];
+  const caller = token === undefined ? null : await search.admit({ indexId, token });
+  if (!caller)
+    throw new ApiError('bad-token', `there is no such search index, or the token is not one of its tokens; ${FORM}`, CHALLENGE);
+  if (need === 'read-write' && caller.access === 'read-only')
+    throw new ApiError('read-only-token', 'this token may only read; use the read-write token of the index for this operation');
+  return caller;
+}

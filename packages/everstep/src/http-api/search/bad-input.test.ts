@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Principal } from '../../accounts/account-service.js';
+import { createPeople } from '../../accounts/people.fixture.js';
+import { LIMITS } from '../../config/limits.js';
+import type { SearchIndexView } from '../../search/search-service.js';
+import { ApiWorld } from '../testing/api-world.js';
+import { DOCUMENT_OPERATIONS } from './documents.js';
+
+let principal: Principal;
+let world: ApiWorld;
+let made: SearchIndexView;
+
+before(async () => {
+  world = await ApiWorld.open();
+  principal = (await createPeople(world.store.accounts, world.accounts)).principals.owner;
+  const outcome = await world.search.create(principal, { name: 'films', region: 'eu-central-1', type: 'free' });
+  assert.ok(outcome.kind === 'done');
+  made = outcome.value;
+});
+after(() => world.close());
+
+const post = (path: string, body: unknown, headers: Readonly<Record<string, string>> = {}) =>
+  world.send({
+    method: 'POST',
+    url: `/search/${made.index.indexId}/${path}`,
+    headers: { authorization: `Bearer ${made.token}`, 'content-type': 'application/json', ...headers },
+    payload: typeof body === 'string' ? body : JSON.stringify(body),
+  });
+
+test('bodies that are wrong are refused with the name of the field', async (t) => {
+  const large = 'x'.repeat(LIMITS.maxSearchDocumentBytes);
+  const table: readonly (readonly [path: string, body: unknown, status: number, error: RegExp])[] = [
+    ['upsert-data/n', '', 400, /a JSON body is missing/],
+    ['upsert-data/n', '{', 400, /no JSON/],
+    ['upsert-data/n', [], 400, /body/],
+    ['upsert-data/n', { id: '', content: {} }, 400, /body/],
+    ['upsert-data/n', { id: 'a' }, 400, /body/],
+    ['upsert-data/n', { id: 'a', content: 'text' }, 400, /body/],
+    ['upsert-data/n', [{ id: 'a', content: {}, metadata: 5 }], 400, /body/],
+    ['upsert-data/n', { id: 'a', content: { large } }, 413, /131072 bytes/],
+    ['upsert-data/n', Array.from({ length: 1001 }, (_, n) => ({ id: n, content: {} })), 400, /body/],
+    ['search/n', {}, 400, /body.*query/],
+    ['search/n', { query: 5 }, 400, /body\.query/],
+    ['search/n', { query: 'x'.repeat(2049) }, 400, /body\.query/],
+    ['search/n', { query: 'a', topK: 0 }, 400, /body\.topK/],
+    ['search/n', { query: 'a', topK: 1001 }, 400, /body\.topK/],
+    ['search/n', { query: 'a', filter: 'a ==' }, 400, /body\.filter/],
+    ['fetch/n', {}, 400, /by ids, by prefix/],
+    ['fetch/n', { ids: ['a'], prefix: 'b' }, 400, /by one of them alone/],
+    ['fetch/n', { ids: [{}] }, 400, /body\.ids/],
+    ['delete/n', {}, 400, /by ids, by prefix or by filter/],
+    ['delete/n', { filter: '(' }, 400, /body\.filter/],
+    ['range/n', {}, 400, /body.*limit/],
+    ['range/n', { limit: 1, cursor: '*' }, 400, /body\.cursor/],
+    [`search/${'n'.repeat(129)}`, { query: 'a' }, 400, /namespace/],
+    ['search/%00', { query: 'a' }, 400, /namespace/],
+  ];
+  for (const [path, body, status, error] of table) {
+    await t.test(`${path.slice(0, 20)} ${JSON.stringify(body).slice(0, 50)}`, async () => {
+      const answer = await post(path, body);
+      assert.equal(answer.status, status, answer.body.error);
+      assert.match(answer.body.error, error);
+    });
+  }
+  const answer = await post('search/n', { query: 'a' }, { 'content-type': 'text/plain' });
+  assert.equal(answer.status, 415);
+});
+
+test('without a good token of the index, each operation is refused before its body is read', async () => {
+  for (const { path } of DOCUMENT_OPERATIONS) {
+    const filled = path.replace('{indexId}', made.index.indexId).replace('{namespace}', 'n');
+    for (const authorization of [undefined, 'Bearer nothing', `Basic ${made.token}`, `Bearer ${world.token}`]) {
+      const headers = authorization === undefined ? {} : { authorization };
+      const answer = await world.send({ method: 'POST', url: filled, headers, payload: 'no JSON' });
+      assert.equal(answer.status, 401, `${path} with ${authorization}`);
+    }
+    const unknown = filled.replace(made.index.indexId, 'idx_none');
+    const answer = await world.send({ method: 'POST', url: unknown, headers: { authorization: `Bearer ${made.token}` } });
+    assert.equal(answer.status, 401, unknown);
+  }
+});
+
+test('without a namespace, the one without a name is meant', async () => {
+  assert.equal((await post('upsert-data', { id: 7, content: { title: 'word' } })).status, 200);
+  const { body } = await world.send<{ readonly result: readonly { readonly id: string }[] }>({
+    method: 'POST',
+    url: `/search/${made.index.indexId}/search`,
+    headers: { authorization: `Bearer ${made.readOnlyToken}`, 'content-type': 'application/json' },
+    payload: JSON.stringify({ query: 'word' }),
+  });
+  assert.deepEqual(
+    body.result.map(({ id }) => id),
+    ['7'],
+  );
+  assert.equal((await post('reset?all', [])).status, 200);
+  assert.equal((await post('search/n', { query: 'word' })).status, 200);
+});

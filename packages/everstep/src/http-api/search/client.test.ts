@@ -1,0 +1,168 @@
+/** The published client of a search service, unmodified, against a served index. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { Search } from '@upstash/search';
+import type { Principal } from '../../accounts/account-service.js';
+import { createPeople } from '../../accounts/people.fixture.js';
+import type { SearchIndexView } from '../../search/search-service.js';
+import { ApiWorld } from '../testing/api-world.js';
+
+type Content = {
+  readonly title: string;
+  readonly genre: string;
+  readonly year?: number;
+};
+type Metadata = {
+  readonly director: string;
+  readonly tags?: string[];
+};
+
+let principal: Principal;
+
+let world: ApiWorld;
+let url: string;
+
+before(async () => {
+  world = await ApiWorld.open();
+  principal = (await createPeople(world.store.accounts, world.accounts)).principals.owner;
+  const { port } = await world.api.listen({ host: '127.0.0.1', port: 0 });
+  url = `http://127.0.0.1:${port}`;
+});
+after(() => world.close());
+
+async function createIndex(): Promise<SearchIndexView> {
+  const made = await world.search.create(principal, { name: 'films', region: 'eu-central-1', type: 'free' });
+  assert.ok(made.kind === 'done');
+  return made.value;
+}
+
+async function clientOf({ index, token }: SearchIndexView, used = token): Promise<Search> {
+  return new Search({ url: `${url}/search/${index.indexId}`, token: used ?? '', retry: false, enableTelemetry: false });
+}
+
+const FILMS = [
+  {
+    id: 'star-wars',
+    content: { title: 'Star Wars', genre: 'sci-fi', year: 1977 },
+    metadata: { director: 'Lucas', tags: ['old'] },
+  },
+  { id: 'inception', content: { title: 'Inception', genre: 'action', year: 2010 }, metadata: { director: 'Nolan' } },
+  {
+    id: 'interstellar',
+    content: { title: 'Interstellar, among the stars', genre: 'sci-fi', year: 2014 },
+    metadata: { director: 'Nolan' },
+  },
+];
+
+test('the published client works with an index as its documentation shows', async (t) => {
+  const client = await clientOf(await createIndex());
+  const films = client.index<Content, Metadata>('movies');
+
+  await t.test('upsert one and many', async () => {
+    assert.equal(await films.upsert({ id: 'one', content: { title: 'One', genre: 'none' } }), 'Success');
+    assert.equal(await films.upsert(FILMS), 'Success');
+  });
+  await t.test('fetch by ids and by prefix', async () => {
+    assert.deepEqual(await films.fetch(['inception', 'nothing', 'star-wars']), [FILMS[1], null, FILMS[0]]);
+    assert.deepEqual(
+      (await films.fetch({ prefix: 'in' })).map((film) => film?.id),
+      ['inception', 'interstellar'],
+    );
+    assert.deepEqual(await films.fetch({ ids: ['one'] }), [
+      { id: 'one', content: { title: 'One', genre: 'none' }, metadata: undefined },
+    ]);
+  });
+  await t.test('search, with the options of other ways of searching', async () => {
+    const found = await films.search({ query: 'stars', limit: 2, reranking: true, semanticWeight: 0.5, inputEnrichment: false });
+    assert.deepEqual(
+      found.map(({ id }) => id),
+      ['star-wars', 'interstellar'],
+    );
+    assert.deepEqual(found[0]?.content, FILMS[0]?.content);
+    assert.deepEqual(found[0]?.metadata, FILMS[0]?.metadata);
+    assert.ok((found[0]?.score ?? 0) >= (found[1]?.score ?? 0) && (found[1]?.score ?? 0) > 0);
+  });
+  await t.test('search with a filter as a text and as an object', async () => {
+    const ids = async (filter: Parameters<typeof films.search>[0]['filter']) =>
+      (await films.search({ query: 'star inception', filter })).map(({ id }) => id).sort();
+    assert.deepEqual(await ids("genre = 'sci-fi' AND year < 2000"), ['star-wars']);
+    assert.deepEqual(await ids({ year: { greaterThan: 2000 } }), ['inception', 'interstellar']);
+    assert.deepEqual(await ids({ AND: [{ '@metadata.director': { equals: 'Nolan' } }, { genre: { glob: 'sci*' } }] }), [
+      'interstellar',
+    ]);
+    assert.deepEqual(await ids({ OR: [{ genre: { in: ['action', 'x'] } }, { '@metadata.tags': { contains: 'old' } }] }), [
+      'inception',
+      'star-wars',
+    ]);
+    await assert.rejects(films.search({ query: 'star', filter: 'genre = ' }), /the body\.filter: .* it ends where/);
+  });
+  await t.test('range over all pages', async () => {
+    const ids: string[] = [];
+    let cursor = '0';
+    do {
+      const page = await films.range({ cursor, limit: 3 });
+      ids.push(...page.documents.map(({ id }) => id));
+      cursor = page.nextCursor;
+    } while (cursor !== '');
+    assert.deepEqual(ids, ['inception', 'interstellar', 'one', 'star-wars']);
+    assert.deepEqual((await films.range({ cursor: '', limit: 10, prefix: 'inter' })).documents, [FILMS[2]]);
+    await assert.rejects(films.range({ cursor: '!', limit: 1 }), /is none of a page before/);
+  });
+  await t.test('namespaces: info, list, reset and delete', async () => {
+    await client.index('other').upsert({ id: 'a', content: { b: 'c' } });
+    assert.deepEqual(await client.listIndexes(), ['movies', 'other']);
+    const info = await client.info();
+    assert.equal(info.documentCount, 5);
+    assert.deepEqual(info.indexes, {
+      movies: { documentCount: 4, pendingDocumentCount: 0 },
+      other: { documentCount: 1, pendingDocumentCount: 0 },
+    });
+    assert.deepEqual(await films.info(), { documentCount: 4, pendingDocumentCount: 0 });
+    assert.equal(await films.reset(), 'Success');
+    assert.deepEqual(await films.info(), { documentCount: 0, pendingDocumentCount: 0 });
+    assert.equal(await client.index('other').deleteIndex(), 'Success');
+    assert.deepEqual(await client.listIndexes(), ['movies']);
+    await assert.rejects(client.index('other').deleteIndex(), /there is no namespace/);
+  });
+  await t.test('delete by ids, by prefix and by filter', async () => {
+    await films.upsert(FILMS);
+    assert.deepEqual(await films.delete(['star-wars', 'nothing']), { deleted: 1 });
+    assert.deepEqual(await films.delete({ filter: 'year > 2012' }), { deleted: 1 });
+    assert.deepEqual(await films.delete({ prefix: 'in' }), { deleted: 1 });
+    assert.deepEqual(await films.search({ query: 'star inception interstellar' }), []);
+  });
+});
+
+test('a token is good for its own index, for reading alone where it says so, and until the password is reset', async () => {
+  const [one, other] = [await createIndex(), await createIndex()];
+  const documents = [{ id: 'a', content: { title: 'word' } }];
+  await (await clientOf(one)).index('n').upsert(documents);
+  await assert.rejects((await clientOf(one, other.token)).index('n').fetch(['a']), /not one of its tokens/);
+  await assert.rejects((await clientOf(one, 'x')).index('n').fetch(['a']), /not one of its tokens/);
+  const reader = (await clientOf(one, one.readOnlyToken)).index('n');
+  assert.equal((await reader.search({ query: 'word' })).length, 1);
+  assert.equal((await reader.fetch(['a'])).length, 1);
+  for (const write of [
+    () => reader.upsert(documents),
+    () => reader.delete(['a']),
+    () => reader.reset(),
+    () => reader.deleteIndex(),
+  ])
+    await assert.rejects(write(), /this token may only read/);
+  const reset = await world.search.resetPassword(principal, one.index.indexId);
+  assert.ok(reset.kind === 'done');
+  await assert.rejects((await clientOf(one)).index('n').fetch(['a']), /not one of its tokens/);
+  await assert.rejects(reader.fetch(['a']), /not one of its tokens/);
+  assert.equal((await (await clientOf(reset.value)).index('n').fetch(['a'])).length, 1);
+});
+
+test('a deleted index is gone at once, with its documents', async () => {
+  const made = await createIndex();
+  const index = (await clientOf(made)).index('n');
+  await index.upsert({ id: 'a', content: { title: 'word' } });
+  assert.equal((await world.search.remove(principal, made.index.indexId)).kind, 'done');
+  await assert.rejects(index.fetch(['a']), /there is no such search index/);
+  await world.search.stop();
+  assert.deepEqual(await world.store.searchIndexes.deleted(), []);
+  assert.deepEqual((await world.search.documents.info(made.index)).namespaces, []);
+});

@@ -1,0 +1,38 @@
+/** Every operation of the API of search indexes, and its OpenAPI 3.1 document. */
+import Type from 'typebox';
+import { ErrorBody } from '../../contract/errors.js';
+import { DocumentBody, DocumentPage, IndexInfo, ScoredDocument, StoredDocument } from '../../contract/search.js';
+import { openApiOf } from '../openapi-document.js';
+import { answer, type Operation, openOperation } from '../operation.js';
+import { DOCUMENT_OPERATIONS } from './documents.js';
+
+const getSearchOpenApi = openOperation({
+  operationId: 'getSearchOpenApi',
+  tag: 'Service',
+  summary: 'This document',
+  method: 'GET',
+  path: '/openapi-search.json',
+  unknownQuery: 'ignore',
+  whileStopping: 'answer',
+  responses: { 200: Type.Unknown({ description: 'OpenAPI 3.1' }) },
+  errors: [],
+  handle: (_input, { version }) => answer(200, searchOpenApiDocument(version)),
+});
+
+export const SEARCH_OPERATIONS: readonly Operation[] = Object.freeze([...DOCUMENT_OPERATIONS, getSearchOpenApi]);
+
+/** `serviceVersion` is named beside the version of the API. */
+export function searchOpenApiDocument(serviceVersion: string): object {
+  return openApiOf({
+    info: {
+      title: 'Everstep search API',
+      version: '2.0.0',
+      description: `The documents of a search index. Served by Everstep ${serviceVersion}.`,
+    },
+    servers: [{ url: '/', description: 'This service.' }],
+    security: [{ token: [] }],
+    securitySchemes: { token: { type: 'http', scheme: 'bearer', description: 'A token of the index.' } },
+    operations: SEARCH_OPERATIONS,
+    named: { Error: ErrorBody, Document: DocumentBody, DocumentPage, IndexInfo, ScoredDocument, StoredDocument },
+  });
+}

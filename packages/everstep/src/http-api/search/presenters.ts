@@ -1,0 +1,39 @@
+/** Documents and what is known of an index, as clients of search services read them. */
+import type { Static } from 'typebox';
+import type { DocumentBody, IndexInfo, ScoredDocument, StoredDocument } from '../../contract/search.js';
+import type { FoundDocument, SearchDocument, SearchIndexInfo } from '../../ports/search-store.js';
+
+export interface Parts {
+  readonly includeData?: boolean;
+  readonly includeMetadata?: boolean;
+}
+
+export const presentDocument = ({ id, content, metadata }: SearchDocument, parts: Parts): StoredDocument => ({
+  id,
+  ...(parts.includeData === false ? {} : { content: JSON.parse(content) }),
+  ...(parts.includeMetadata === false || metadata === null ? {} : { metadata: JSON.parse(metadata) }),
+});
+
+export const presentHit = (found: FoundDocument, parts: Parts): Static<typeof ScoredDocument> => ({
+  ...presentDocument(found, parts),
+  score: found.score,
+});
+
+export function presentInfo({ namespaces, diskBytes }: SearchIndexInfo): Static<typeof IndexInfo> {
+  return {
+    vectorCount: namespaces.reduce((sum, { documents }) => sum + documents, 0),
+    pendingVectorCount: 0,
+    indexSize: diskBytes,
+    dimension: 0,
+    similarityFunction: 'BM25',
+    namespaces: Object.fromEntries(
+      namespaces.map(({ name, documents }) => [name, { vectorCount: documents, pendingVectorCount: 0 }]),
+    ),
+  };
+}
+
+export const readDocument = ({ id, content, metadata }: Static<typeof DocumentBody>): SearchDocument => ({
+  id: String(id),
+  content: JSON.stringify(content),
+  metadata: metadata ? JSON.stringify(metadata) : null,
+});

@@ -1,0 +1,212 @@
+/**
+ * What each operation answers to whom. A row for every operation of all APIs:
+ * a new one without a row fails the test. That a missing or bad credential is
+ * 401 holds for all that want one and stands in no row.
+ */
+import type { Person } from '../../accounts/people.fixture.js';
+import { REGION, type Things } from './isolation-things.js';
+
+export interface Asked {
+  readonly params?: Readonly<Record<string, string>>;
+  readonly query?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** As JSON. */
+  readonly body?: unknown;
+}
+/** Makes what is asked for, and asks. */
+export type Ask = (things: Things) => Promise<Asked> | Asked;
+
+export interface TokenRow {
+  readonly access: 'token';
+  readonly ask: Ask;
+  /** Statuses by the token; `other` is one of another instance in the same region. */
+  readonly own: number;
+  readonly readOnly: number;
+  readonly other: number;
+}
+export interface AccountRow {
+  readonly access: 'account';
+  readonly ask: Ask;
+  readonly people: Readonly<Record<Person, number>>;
+}
+export interface OpenRow {
+  readonly access: 'open';
+  readonly ask: Ask;
+  readonly anybody: number;
+}
+/** Of one search index, for which a token of every other index is a bad one. */
+export interface IndexRow {
+  readonly access: 'index';
+  readonly ask: Ask;
+  /** Of its read-only token; its read-write token gets 200. */
+  readonly readOnly: number;
+}
+export type Row = TokenRow | AccountRow | OpenRow | IndexRow;
+
+const nothing: Ask = () => ({});
+/** Reads what belongs to the instance of the token: each token sees its own. */
+const readsOwn = (ask: Ask = nothing): TokenRow => ({ access: 'token', ask, own: 200, readOnly: 200, other: 200 });
+/** Reads one thing by its id. */
+const reads = (ask: Ask): TokenRow => ({ access: 'token', ask, own: 200, readOnly: 200, other: 404 });
+/** Changes one thing by its id. */
+const changes = (ask: Ask): TokenRow => ({ access: 'token', ask, own: 200, readOnly: 403, other: 404 });
+/** Makes or changes what belongs to the instance of the token. */
+const changesOwn = (ask: Ask = nothing): TokenRow => ({ access: 'token', ask, own: 200, readOnly: 403, other: 200 });
+/** The index is made by the test, which knows its tokens. */
+const readsIndex = (body: unknown = []): IndexRow => ({ access: 'index', ask: () => ({ body }), readOnly: 200 });
+const changesIndex = (body: unknown = []): IndexRow => ({ access: 'index', ask: () => ({ body }), readOnly: 403 });
+const open = (anybody: number, ask: Ask = nothing): OpenRow => ({ access: 'open', ask, anybody });
+
+/** Without a right to see it there is nothing; without the right to do it, it is forbidden. */
+const account = (ask: Ask, may: readonly Person[], members: readonly Person[] = MEMBERS): AccountRow => {
+  const statusOf = (person: Person): number => (may.includes(person) ? 200 : members.includes(person) ? 403 : 404);
+  return {
+    access: 'account',
+    ask,
+    people: {
+      operator: statusOf('operator'),
+      owner: statusOf('owner'),
+      admin: statusOf('admin'),
+      dev: statusOf('dev'),
+      finance: statusOf('finance'),
+      stranger: statusOf('stranger'),
+    },
+  };
+};
+const MEMBERS: readonly Person[] = ['owner', 'admin', 'dev', 'finance'];
+const EVERYBODY: readonly Person[] = [...MEMBERS, 'operator', 'stranger'];
+
+const run: Ask = async (things) => ({ params: { workflowRunId: await things.run() } });
+const deadLetter: Ask = async (things) => ({ params: { dlqId: await things.deadLetter() } });
+const schedule: Ask = async (things) => ({ params: { scheduleId: await things.schedule() } });
+const flowControl: Ask = async (things) => ({ params: { flowControlKey: await things.flowControlKey() } });
+const webhook: Ask = () => ({ params: { eventId: 'whk_none.x' } });
+const queue: Ask = async (things) => ({ params: { id: await things.queue() } });
+const searchIndex: Ask = async (things) => ({ params: { id: await things.searchIndex() } });
+const withBody =
+  (ask: Ask, body: unknown): Ask =>
+  async (things) => ({ ...(await ask(things)), body });
+const FAILED = { 'svc-failure-callback': 'http://w.test/refuse', 'svc-retries': '0' };
+
+export const ISOLATION: Readonly<Record<string, Row>> = {
+  triggerRun: changesOwn(() => ({ params: { workflowUrl: 'http://w.test/ok' } })),
+  triggerRuns: changesOwn(() => ({ body: [{ destination: 'http://w.test/ok' }] })),
+  getRun: reads(run),
+  getRunResult: reads(async (things) => ({ params: { workflowRunId: await things.run('ok') }, query: 'timeout=60s' })),
+  explainRun: reads(run),
+  cancelRun: changes(run),
+  cancelRuns: changesOwn(async (things) => ({ body: { workflowRunIds: [await things.run()] } })),
+  listRunLogs: readsOwn(),
+  listRunEvents: readsOwn(() => ({ query: 'groupBy=workflowRunId' })),
+  listDeadLetters: readsOwn(),
+  getDeadLetter: reads(deadLetter),
+  deleteDeadLetter: changes(deadLetter),
+  deleteDeadLetters: changes(async (things) => ({ query: `dlqIds=${await things.deadLetter()}` })),
+  resumeDeadLetters: changes(async (things) => ({ query: `dlqIds=${await things.deadLetter()}` })),
+  restartDeadLetters: changes(async (things) => ({ query: `dlqIds=${await things.deadLetter()}` })),
+  resumeDeadLetter: changes(deadLetter),
+  restartDeadLetter: changes(deadLetter),
+  retryFailureCallback: changes(async (things) => ({ params: { dlqId: await things.deadLetter(FAILED) } })),
+  cancelFailureCallback: changes(async (things) => ({
+    params: { dlqId: await things.deadLetter({ 'svc-failure-callback': 'http://w.test/hang' }) },
+  })),
+  createSchedule: changesOwn(() => ({ params: { destination: 'http://w.test/ok' }, headers: { 'svc-cron': '0 0 1 1 *' } })),
+  listSchedules: readsOwn(),
+  getSchedule: reads(schedule),
+  deleteSchedule: changes(schedule),
+  pauseSchedule: changes(schedule),
+  resumeSchedule: changes(schedule),
+  notifyEvent: changesOwn(() => ({ params: { eventId: 'e' } })),
+  notifyRun: changes(async (things) => ({ params: { workflowRunId: await things.run(), eventId: 'e' } })),
+  listWaiters: readsOwn(() => ({ params: { eventId: 'e' } })),
+  callWebhookByGet: open(404, webhook),
+  callWebhook: open(404, webhook),
+  callWebhookByPut: open(404, webhook),
+  callWebhookByPatch: open(404, webhook),
+  callWebhookByDelete: open(404, webhook),
+  listFlowControls: readsOwn(),
+  getFlowControl: reads(flowControl),
+  pauseFlowControl: changes(flowControl),
+  resumeFlowControl: changes(flowControl),
+  unpinFlowControl: changes(flowControl),
+  resetRateFlowControl: changes(flowControl),
+  pinFlowControl: changesOwn(async (things) => ({ params: { flowControlKey: things.name() }, query: 'parallelism=1' })),
+  getGlobalParallelism: readsOwn(),
+  listDestinations: readsOwn(),
+  holdDestination: changesOwn(() => ({ body: { origin: 'http://held.test', reason: 'test' } })),
+  releaseDestination: changesOwn(() => ({ body: { origin: 'http://held.test' } })),
+  getSettings: readsOwn(),
+  changeSettings: changesOwn(() => ({ body: { breaker: { enabled: true } } })),
+  getSigningKeys: { access: 'token', ask: nothing, own: 200, readOnly: 403, other: 200 },
+  rotateSigningKeys: changesOwn(),
+  // The clock of the test is the real one, whoever asks.
+  getClock: { access: 'token', ask: nothing, own: 404, readOnly: 404, other: 404 },
+  advanceClock: { access: 'token', ask: () => ({ body: { by: '1s' } }), own: 404, readOnly: 403, other: 404 },
+  settleClock: { access: 'token', ask: nothing, own: 404, readOnly: 403, other: 404 },
+  getHealth: open(200),
+  getReadiness: open(200),
+  getOpenApi: open(200),
+
+  upsertDocuments: changesIndex({ id: 'd', content: { text: 'own-secret' } }),
+  searchDocuments: readsIndex({ query: 'text' }),
+  fetchDocuments: readsIndex({ ids: ['d'] }),
+  deleteDocuments: changesIndex({ ids: ['d'] }),
+  rangeDocuments: readsIndex({ cursor: '', limit: 1 }),
+  resetDocuments: changesIndex(),
+  deleteNamespace: changesIndex(),
+  listNamespaces: readsIndex(),
+  getIndexInfo: readsIndex(),
+  getSearchOpenApi: open(200),
+
+  listQueues: account(nothing, EVERYBODY),
+  createQueue: account(
+    (things) => ({ body: { name: things.name(), region: REGION, team_id: things.people.teamId } }),
+    ['owner', 'admin', 'dev'],
+  ),
+  getQueue: account(queue, MEMBERS),
+  rotateQueueTokens: account(queue, ['owner', 'admin', 'dev']),
+  moveQueueToTeam: account(
+    async (things) => ({ body: { queue_id: await things.queue(), target_team_id: things.people.teamId } }),
+    ['owner', 'admin'],
+  ),
+  updateQueueBudget: account(withBody(queue, { budget: 20 }), ['owner', 'admin', 'finance']),
+  setQueueBudgetAlert: account(withBody(queue, { url: null }), ['owner', 'admin', 'finance']),
+  setQueuePlan: account(withBody(queue, { plan_name: 'default' }), ['operator']),
+  getQueueStats: account(queue, MEMBERS),
+  listPlans: account(nothing, EVERYBODY),
+  listSearchIndexes: account(nothing, EVERYBODY),
+  createSearchIndex: account(
+    (things) => ({ body: { name: things.name(), region: REGION, type: 'free', team_id: things.people.teamId } }),
+    ['owner', 'admin', 'dev'],
+  ),
+  getSearchStats: account(nothing, EVERYBODY),
+  getSearchIndex: account(searchIndex, MEMBERS),
+  getSearchIndexStats: account(searchIndex, MEMBERS),
+  renameSearchIndex: account(withBody(searchIndex, { name: 'other' }), ['owner', 'admin', 'dev']),
+  transferSearchIndex: account(
+    async (things) => ({ ...(await searchIndex(things)), body: { target_account: things.people.teamId } }),
+    ['owner', 'admin'],
+  ),
+  resetSearchPassword: account(searchIndex, ['owner', 'admin', 'dev']),
+  deleteSearchIndex: account(searchIndex, ['owner', 'admin']),
+  listTeams: account(nothing, EVERYBODY),
+  createTeam: account(() => ({ body: { team_name: 'a team' } }), EVERYBODY),
+  deleteTeam: account(async (things) => ({ params: { id: await things.emptyTeam() } }), ['owner', 'admin']),
+  listTeamMembers: account((things) => ({ params: { team_id: things.people.teamId } }), MEMBERS),
+  putTeamMember: account(
+    async (things) => ({
+      body: { team_id: things.people.teamId, member_email: await things.member(), member_role: 'finance' },
+    }),
+    ['owner', 'admin'],
+  ),
+  removeTeamMember: account(
+    async (things) => ({ body: { team_id: things.people.teamId, member_email: await things.member() } }),
+    ['owner', 'admin'],
+  ),
+  getAccount: account(nothing, EVERYBODY),
+  listApiKeys: account(nothing, EVERYBODY),
+  createApiKey: account(() => ({ body: { name: 'a key' } }), EVERYBODY),
+  revokeApiKey: account(async (things) => ({ params: { id: await things.apiKeyOfOwner() } }), ['owner'], []),
+  listAuditLogs: account(nothing, EVERYBODY),
+  getManagementOpenApi: open(200),
+};

@@ -1,0 +1,97 @@
+/** What there is for the rows of the isolation table to ask for, all of it of one queue instance or of one team. */
+import assert from 'node:assert/strict';
+import { createPeople, doneValue, emailOf, type People } from '../../accounts/people.fixture.js';
+import type { SearchIndexView } from '../../search/search-service.js';
+import { ApiWorld } from './api-world.js';
+
+/** Stands in all that is the own, and in nothing of others. */
+export const MARK = 'own-secret';
+export const REGION = 'eu-central-1';
+
+export class Things {
+  readonly world: ApiWorld;
+  readonly people: People;
+  private count = 0;
+
+  private constructor(world: ApiWorld, people: People) {
+    this.world = world;
+    this.people = people;
+  }
+
+  static async open(): Promise<Things> {
+    const world = await ApiWorld.open();
+    return new Things(world, await createPeople(world.store.accounts, world.accounts));
+  }
+
+  name(): string {
+    this.count += 1;
+    return `${MARK}-${this.count}`;
+  }
+
+  async run(endpoint = 'hang', headers: Readonly<Record<string, string>> = {}): Promise<string> {
+    const workflowRunId = this.name();
+    await this.world.trigger(endpoint, { 'svc-workflow-runid': workflowRunId, 'svc-label': MARK, ...headers });
+    return workflowRunId;
+  }
+
+  async deadLetter(headers: Readonly<Record<string, string>> = {}): Promise<string> {
+    const [dlqId] = await this.world.fail(1, { 'svc-workflow-runid': this.name(), 'svc-label': MARK, ...headers });
+    assert.ok(dlqId);
+    return dlqId;
+  }
+
+  async schedule(): Promise<string> {
+    const headers = { 'svc-cron': '0 0 1 1 *', 'svc-schedule-id': this.name() };
+    const made = await this.world.call<{ scheduleId: string }>('POST', '/v2/schedules/http://w.test/ok', { headers });
+    assert.equal(made.status, 200);
+    return made.body.scheduleId;
+  }
+
+  async flowControlKey(): Promise<string> {
+    const key = this.name();
+    await this.run('hang', { 'svc-flow-control-key': key, 'svc-flow-control-value': 'parallelism=1' });
+    return key;
+  }
+
+  /** Of the team. */
+  async queue(): Promise<string> {
+    const wish = { name: this.name(), region: REGION, teamId: this.people.teamId };
+    return doneValue(await this.world.accounts.createInstance(this.people.principals.owner, wish)).instance.instanceId;
+  }
+
+  /** Of the team. */
+  async searchIndex(): Promise<string> {
+    const wish = { name: this.name(), region: REGION, type: 'free', teamId: this.people.teamId } as const;
+    return doneValue(await this.world.search.create(this.people.principals.owner, wish)).index.indexId;
+  }
+
+  /** Of the team, with its tokens. */
+  async index(): Promise<SearchIndexView> {
+    const { people, world } = this;
+    const wish = { name: this.name(), region: REGION, type: 'payg', teamId: people.teamId } as const;
+    return doneValue(await world.search.create(people.principals.owner, wish));
+  }
+
+  /** Owned by `owner`, with a member of each role, and owning nothing. */
+  async emptyTeam(): Promise<string> {
+    const { accounts } = this.world;
+    const { owner } = this.people.principals;
+    const { teamId } = doneValue(await accounts.createTeam(owner, this.name()));
+    for (const role of ['admin', 'dev', 'finance'] as const)
+      doneValue(await accounts.putMember(owner, { teamId, email: emailOf(role), role }));
+    return teamId;
+  }
+
+  async apiKeyOfOwner(): Promise<string> {
+    const { accounts } = this.world;
+    return doneValue(await accounts.createApiKey(this.people.principals.owner, this.name())).record.apiKeyId;
+  }
+
+  /** E-mail of a further member of the team. */
+  async member(): Promise<string> {
+    const email = `${this.name()}@w.test`;
+    const { teamId, principals } = this.people;
+    doneValue(await this.world.accounts.putMember(principals.owner, { teamId, email, role: 'dev' }));
+    return email;
+  }
+}

@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { createAuthority } from '../accounts/authority.js';
+import { createPeople, doneValue, type Person } from '../accounts/people.fixture.js';
+import { BUILT_IN_PLANS } from '../accounts/plans.js';
+import { createAccountService } from '../accounts/service.js';
+import { createSystemRandom } from '../clock/system-random.js';
+import type { SearchDocuments } from '../ports/search-store.js';
+import { openSqliteStore } from '../stores/sqlite/index.js';
+import { openSearchDocuments } from '../stores/sqlite/search/index.js';
+import { createSearchService } from './search-service.js';
+import { createSearchTokens } from './search-tokens.js';
+
+const NOW = 1_700_000_000_000;
+const random = createSystemRandom();
+const now = () => NOW;
+
+async function openWorld(t: TestContext, directory: string | null = null) {
+  const errors: string[] = [];
+  const log = { debug() {}, info() {}, warn() {}, error: (_details: object, message: string) => errors.push(message) };
+  const store = await openSqliteStore({ file: ':memory:' });
+  const { accounts } = store;
+  const authority = await createAuthority({ store, now });
+  const service = createAccountService({ accounts, authority, now, random, plans: BUILT_IN_PLANS, instanceChanged: () => {} });
+  const people = await createPeople(accounts, service);
+  const tokens = await createSearchTokens(accounts);
+  const documents = openSearchDocuments({ directory });
+  const publicUrl = () => 'http://everstep.test';
+  const serviceOn = (used: SearchDocuments) =>
+    createSearchService({ accounts, indexes: store.searchIndexes, documents: used, tokens, now, random, log, publicUrl });
+  const search = serviceOn(documents);
+  t.after(async () => {
+    await search.stop();
+    await documents.close();
+    await store.close();
+  });
+  const as = (person: Person) => people.principals[person];
+  const create = async (person: Person, teamId?: string) =>
+    doneValue(
+      await search.create(as(person), { name: 'films', region: 'eu-central-1', type: 'payg', ...(teamId ? { teamId } : {}) }),
+    );
+  return { store, accounts, service, people, documents, search, serviceOn, as, create, errors };
+}
+
+test('an index is shown with its endpoint, and with tokens to those who may use it', async (t) => {
+  const { search, people, as, create } = await openWorld(t);
+  const made = await create('owner', people.teamId);
+  const { indexId } = made.index;
+  assert.equal(made.endpoint, `http://everstep.test/search/${indexId}`);
+  assert.match(made.token ?? '', /^srw_[\w-]{43}$/);
+  assert.match(made.readOnlyToken ?? '', /^sro_[\w-]{43}$/);
+  assert.deepEqual(doneValue(await search.find(as('dev'), indexId)), made);
+  assert.deepEqual(await search.list(as('admin')), [made]);
+  const seen = doneValue(await search.find(as('finance'), indexId));
+  assert.deepEqual([seen.token, seen.readOnlyToken], [undefined, undefined]);
+  assert.equal((await search.find(as('stranger'), indexId)).kind, 'not-found');
+  assert.deepEqual(await search.list(as('stranger')), []);
+});
+
+test('a transfer goes to a team in which one may change things, and to no personal account', async (t) => {
+  const { search, people, as, create } = await openWorld(t);
+  const { index, token } = await create('owner');
+  const { indexId } = index;
+  const transfer = (person: Person, accountId: string) => search.transfer(as(person), { indexId, accountId });
+  for (const accountId of ['usr_owner', 'usr_stranger', 'usr_of_nobody'])
+    assert.equal((await transfer('owner', accountId)).kind, 'invalid', accountId);
+  assert.equal((await transfer('owner', people.otherTeamId)).kind, 'not-found');
+  assert.equal((await transfer('owner', 'team_none')).kind, 'not-found');
+  assert.equal((await transfer('admin', people.teamId)).kind, 'not-found', 'it is not in the team yet');
+  assert.equal((await transfer('owner', people.teamId)).kind, 'done');
+  assert.equal((await transfer('dev', people.teamId)).kind, 'forbidden');
+  assert.equal((await transfer('owner', people.teamId)).kind, 'done', 'it is there already');
+  const seen = doneValue(await search.find(as('dev'), indexId));
+  assert.deepEqual([seen.index.accountId, seen.token], [people.teamId, token]);
+});
+
+test('every change is in the audit log of its accounts, without a secret', async (t) => {
+  const { search, service, people, as, create } = await openWorld(t);
+  const { index, token } = await create('owner');
+  const { indexId } = index;
+  doneValue(await search.rename(as('owner'), { indexId, name: 'movies' }));
+  doneValue(await search.transfer(as('owner'), { indexId, accountId: people.teamId }));
+  const { token: newToken } = doneValue(await search.resetPassword(as('admin'), indexId));
+  doneValue(await search.remove(as('admin'), indexId));
+  const entries = (await service.auditLog(as('owner'), { after: null, limit: 100 })).filter(({ subject }) => subject === indexId);
+  assert.deepEqual(
+    entries.map(({ action, actor, details }) => [action, actor, details]),
+    [
+      ['search.delete', 'admin@w.test', { name: 'movies' }],
+      ['search.reset-password', 'admin@w.test', {}],
+      ['search.transfer', 'owner@w.test', { from: 'usr_owner', to: people.teamId }],
+      ['search.rename', 'owner@w.test', { from: 'films', to: 'movies' }],
+      ['search.create', 'owner@w.test', { name: 'films', region: 'eu-central-1', type: 'payg' }],
+    ],
+  );
+  const told = JSON.stringify(entries);
+  for (const secret of [token, newToken]) assert.ok(secret && !told.includes(secret));
+  assert.equal(
+    (await service.auditLog(as('stranger'), { after: null, limit: 100 })).some(({ subject }) => subject === indexId),
+    false,
+  );
+});
+
+test('what is left of a deleted index goes at the next start', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'everstep-search-'));
+  t.after(() => rm(directory, { recursive: true }));
+  const { search, serviceOn, store, documents, as, create, errors } = await openWorld(t, directory);
+  const { index } = await create('owner');
+  const { indexId } = index;
+  await documents.upsert({ indexId, namespace: 'n', documents: [{ id: 'a', content: '{"a":"word"}', metadata: null }] });
+  const broken = serviceOn({ ...documents, drop: () => Promise.reject(new Error('no disk')) });
+  doneValue(await broken.remove(as('owner'), indexId));
+  await broken.stop();
+  assert.deepEqual(errors, ['what a search index left could not be removed; it is tried again at the next start']);
+  assert.equal((await search.find(as('owner'), indexId)).kind, 'not-found');
+  assert.equal((await readdir(directory)).length > 0, true);
+  search.start();
+  await search.stop();
+  assert.deepEqual(await store.searchIndexes.deleted(), [indexId], 'a stopped service begins no removal');
+  const next = serviceOn(documents);
+  next.start();
+  while ((await store.searchIndexes.deleted()).length > 0) await new Promise((resolve) => setImmediate(resolve));
+  await next.stop();
+  assert.deepEqual(await readdir(directory), []);
+});
+
+test('stats count documents, namespaces and bytes of the indexes that one may see', async (t) => {
+  const { search, documents, as, create } = await openWorld(t);
+  const { index } = await create('owner');
+  const { indexId } = index;
+  await create('stranger');
+  for (const namespace of ['a', 'b'])
+    await documents.upsert({ indexId, namespace, documents: [{ id: 'a', content: '{"a":"word"}', metadata: null }] });
+  const stats = doneValue(await search.statsOf(as('owner'), indexId));
+  assert.deepEqual(stats.namespaces, [
+    { name: 'a', documents: 1 },
+    { name: 'b', documents: 1 },
+  ]);
+  assert.ok(stats.diskBytes > 0);
+  assert.deepEqual(await search.stats(as('owner')), [stats]);
+  assert.equal((await search.statsOf(as('stranger'), indexId)).kind, 'not-found');
+});

@@ -1,0 +1,283 @@
+/**
+ * What can be asked of search indexes: by users, who make, see, move and delete
+ * them, and by those who hold a token of one, who work with its documents.
+ */
+import { AccountRules, done, notFound, refuse } from '../accounts/account-rules.js';
+import { type Outcome, type Principal, RIGHTS, type Right } from '../accounts/account-service.js';
+import { LIMITS } from '../config/limits.js';
+import type { AccountStore, Role } from '../ports/account-store.js';
+import type { Log } from '../ports/log.js';
+import type { Random } from '../ports/random.js';
+import type {
+  SearchDocuments,
+  SearchIndexChange,
+  SearchIndexInfo,
+  SearchIndexRecord,
+  SearchIndexStore,
+  SearchType,
+} from '../ports/search-store.js';
+import type { SearchAccess, SearchTokens } from './search-tokens.js';
+
+const INDEX = 'search index';
+const FIRST_TOKEN = 1;
+
+/** An index with what who asks may see of it. */
+export interface SearchIndexView {
+  readonly index: SearchIndexRecord;
+  /** URL of its own API. */
+  readonly endpoint: string;
+  /** For roles that may use the index. */
+  readonly token?: string;
+  readonly readOnlyToken?: string;
+}
+
+export interface SearchIndexStats extends SearchIndexInfo {
+  readonly index: SearchIndexRecord;
+}
+
+/** Who holds a token of an index. */
+export interface SearchCaller {
+  readonly indexId: string;
+  readonly access: SearchAccess;
+}
+
+export interface SearchService {
+  /** Of all accounts that the user may see. */
+  list(principal: Principal): Promise<readonly SearchIndexView[]>;
+  find(principal: Principal, indexId: string): Promise<Outcome<SearchIndexView>>;
+  /** In the personal account, or in a team. */
+  create(
+    principal: Principal,
+    wish: { readonly name: string; readonly region: string; readonly type: SearchType; readonly teamId?: string },
+  ): Promise<Outcome<SearchIndexView>>;
+  rename(principal: Principal, wish: { readonly indexId: string; readonly name: string }): Promise<Outcome<null>>;
+  /** Needs rights on both sides; to a personal account is invalid. */
+  transfer(principal: Principal, move: { readonly indexId: string; readonly accountId: string }): Promise<Outcome<null>>;
+  /** From the moment it resolves the old tokens are refused. */
+  resetPassword(principal: Principal, indexId: string): Promise<Outcome<SearchIndexView>>;
+  /** From the moment it resolves nobody finds the index; its documents go after. */
+  remove(principal: Principal, indexId: string): Promise<Outcome<null>>;
+  stats(principal: Principal): Promise<readonly SearchIndexStats[]>;
+  statsOf(principal: Principal, indexId: string): Promise<Outcome<SearchIndexStats>>;
+  /** Null for a token that is not good for this index, and for an index that does not exist. */
+  admit(query: { readonly indexId: string; readonly token: string }): Promise<SearchCaller | null>;
+  readonly documents: SearchDocuments;
+  /** Goes on with removals that were cut off. */
+  start(): void;
+  /** Resolves when no removal is under way; what is left goes after the next start. */
+  stop(): Promise<void>;
+}
+
+export interface SearchServiceOptions {
+  readonly accounts: AccountStore;
+  readonly indexes: SearchIndexStore;
+  readonly documents: SearchDocuments;
+  readonly tokens: SearchTokens;
+  /** Unix ms. */
+  readonly now: () => number;
+  readonly random: Random;
+  readonly log: Log;
+  /** Where the service is reached, without a slash at the end. */
+  readonly publicUrl: () => string;
+}
+
+type Seen =
+  | { readonly kind: 'seen'; readonly index: SearchIndexRecord; readonly role: Role }
+  | Exclude<Outcome<never>, { readonly kind: 'done' }>;
+
+/** A removal behind the scenes, one at a time. */
+class Removals {
+  private readonly options: Pick<SearchServiceOptions, 'indexes' | 'documents' | 'log'>;
+  private latest: Promise<void> = Promise.resolve();
+  private stopped = false;
+
+  constructor(options: Pick<SearchServiceOptions, 'indexes' | 'documents' | 'log'>) {
+    this.options = options;
+  }
+
+  resume(): void {
+    const { indexes, documents } = this.options;
+    this.run(async () => {
+      for (const indexId of await indexes.deleted()) await this.drop(indexId);
+      for (const indexId of await indexes.listIds()) if (!this.stopped) await documents.resume({ indexId });
+    });
+  }
+
+  begin(indexId: string): void {
+    this.run(() => this.drop(indexId));
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true;
+    await this.latest;
+  }
+
+  private async drop(indexId: string): Promise<void> {
+    if (this.stopped) return;
+    const { indexes, documents } = this.options;
+    await documents.drop({ indexId });
+    await indexes.forget({ indexId });
+  }
+
+  private run(work: () => Promise<void>): void {
+    const { log } = this.options;
+    this.latest = this.latest.then(work).catch((error) => {
+      log.error({ error: String(error) }, 'what a search index left could not be removed; it is tried again at the next start');
+    });
+  }
+}
+
+export function createSearchService(options: SearchServiceOptions): SearchService {
+  const { accounts, indexes, documents, tokens, publicUrl } = options;
+  const rules = new AccountRules(options);
+  const removals = new Removals(options);
+
+  const endpointOf = (indexId: string): string => `${publicUrl()}/search/${indexId}`;
+
+  function view(index: SearchIndexRecord, role: Role): SearchIndexView {
+    const shown = { index, endpoint: endpointOf(index.indexId) };
+    if (!RIGHTS[role].includes('use')) return shown;
+    return { ...shown, token: tokens.tokenOf(index, 'read-write'), readOnlyToken: tokens.tokenOf(index, 'read-only') };
+  }
+
+  async function find(principal: Principal, indexId: string, right: Right): Promise<Seen> {
+    const index = await indexes.find({ indexId });
+    if (!index) return notFound(INDEX);
+    const allowed = await rules.allowed(principal, index.accountId, right, INDEX);
+    return allowed.kind === 'allowed' ? { kind: 'seen', index, role: allowed.role } : allowed;
+  }
+
+  /** The role in each account that the user may see. */
+  async function rolesOf({ user }: Principal): Promise<ReadonlyMap<string, Role>> {
+    const teams = await accounts.listTeams({ userId: user.userId });
+    return new Map([[user.userId, 'owner' as const], ...teams.map(({ teamId, role }) => [teamId, role] as const)]);
+  }
+
+  async function listOf(principal: Principal): Promise<readonly { readonly index: SearchIndexRecord; readonly role: Role }[]> {
+    const roles = await rolesOf(principal);
+    const found = await indexes.list({ accountIds: [...roles.keys()] });
+    return found.flatMap((index) => {
+      const role = roles.get(index.accountId);
+      return role && RIGHTS[role].includes('see') ? [{ index, role }] : [];
+    });
+  }
+
+  interface Told {
+    readonly action: string;
+    readonly details?: Readonly<Record<string, string | number>>;
+    readonly accountIds: readonly string[];
+  }
+
+  async function tell(principal: Principal, subject: string, told: Told): Promise<void> {
+    await accounts.addAudit(rules.audit(principal, { subject, ...told }));
+  }
+
+  async function change(principal: Principal, indexId: string, wish: SearchIndexChange, told: Told) {
+    const changed = await indexes.change({ indexId, change: wish });
+    if (changed) await tell(principal, indexId, told);
+    return changed;
+  }
+
+  /** Null: there is room for one more. */
+  async function full(accountId: string) {
+    const owned = await indexes.list({ accountIds: [accountId] });
+    return owned.length < LIMITS.maxSearchIndexes
+      ? null
+      : refuse('conflict', `an account owns at most ${LIMITS.maxSearchIndexes} search indexes`);
+  }
+
+  return {
+    documents,
+
+    list: async (principal) => (await listOf(principal)).map(({ index, role }) => view(index, role)),
+
+    async find(principal, indexId) {
+      const seen = await find(principal, indexId, 'see');
+      return seen.kind === 'seen' ? done(view(seen.index, seen.role)) : seen;
+    },
+
+    create: (principal, { name, region, type, teamId }) =>
+      rules.inTurn(async () => {
+        const accountId = teamId ?? principal.user.userId;
+        const allowed = await rules.allowed(principal, accountId, 'change', 'team');
+        if (allowed.kind !== 'allowed') return allowed;
+        const tooMany = await full(accountId);
+        if (tooMany) return tooMany;
+        const indexId = rules.newId('idx');
+        const index = { indexId, accountId, name, region, type, createdAt: rules.now(), tokenNumber: FIRST_TOKEN };
+        await indexes.create(index);
+        await tell(principal, indexId, { action: 'search.create', details: { name, region, type }, accountIds: [accountId] });
+        return done(view(index, allowed.role));
+      }),
+
+    rename: (principal, { indexId, name }) =>
+      rules.inTurn(async () => {
+        const seen = await find(principal, indexId, 'change');
+        if (seen.kind !== 'seen') return seen;
+        const details = { from: seen.index.name, to: name };
+        const told = { action: 'search.rename', details, accountIds: [seen.index.accountId] };
+        return (await change(principal, indexId, { name }, told)) ? done(null) : notFound(INDEX);
+      }),
+
+    transfer: (principal, { indexId, accountId }) =>
+      rules.inTurn(async () => {
+        const seen = await find(principal, indexId, 'give-away');
+        if (seen.kind !== 'seen') return seen;
+        // By the form of the id, so that it says nothing of whether the account exists.
+        if (accountId.startsWith('usr_') || accountId === principal.user.userId)
+          return refuse(
+            'invalid',
+            'the body.target_account is that of a personal account, and a transfer to a personal account is not supported',
+          );
+        if (!(await accounts.findTeam({ teamId: accountId }))) return notFound('team');
+        const allowed = await rules.allowed(principal, accountId, 'change', 'team');
+        if (allowed.kind !== 'allowed') return allowed;
+        const from = seen.index.accountId;
+        if (from === accountId) return done(null);
+        const tooMany = await full(accountId);
+        if (tooMany) return tooMany;
+        const told = { action: 'search.transfer', details: { from, to: accountId }, accountIds: [from, accountId] };
+        return (await change(principal, indexId, { accountId }, told)) ? done(null) : notFound(INDEX);
+      }),
+
+    resetPassword: (principal, indexId) =>
+      rules.inTurn(async () => {
+        const seen = await find(principal, indexId, 'change');
+        if (seen.kind !== 'seen') return seen;
+        const told = { action: 'search.reset-password', accountIds: [seen.index.accountId] };
+        const changed = await change(principal, indexId, { tokenNumber: seen.index.tokenNumber + 1 }, told);
+        return changed ? done(view(changed, seen.role)) : notFound(INDEX);
+      }),
+
+    remove: (principal, indexId) =>
+      rules.inTurn(async () => {
+        const seen = await find(principal, indexId, 'give-away');
+        if (seen.kind !== 'seen') return seen;
+        if (!(await indexes.markDeleted({ indexId }))) return notFound(INDEX);
+        removals.begin(indexId);
+        const { name, accountId } = seen.index;
+        await tell(principal, indexId, { action: 'search.delete', details: { name }, accountIds: [accountId] });
+        return done(null);
+      }),
+
+    async stats(principal) {
+      const found = await listOf(principal);
+      return Promise.all(found.map(async ({ index }) => ({ index, ...(await documents.info(index)) })));
+    },
+
+    async statsOf(principal, indexId) {
+      const seen = await find(principal, indexId, 'see');
+      if (seen.kind !== 'seen') return seen;
+      return done({ index: seen.index, ...(await documents.info({ indexId })) });
+    },
+
+    async admit({ indexId, token }) {
+      const index = await indexes.find({ indexId });
+      const access = index && tokens.accessOf(index, token);
+      return access ? { indexId, access } : null;
+    },
+
+    start: () => removals.resume(),
+    stop: () => removals.stop(),
+  };
+}

@@ -1,0 +1,39 @@
+/**
+ * Keeps a second account of messages, from the tasks that were really written:
+ * every delivery has an id, and its retries have the same. What the service
+ * has counted must be as many, whatever was refused, lost or killed meanwhile.
+ */
+import assert from 'node:assert/strict';
+import type { Task } from '../engine/run.js';
+import type { Store } from '../ports/store.js';
+
+const DELIVERED: readonly Task['kind'][] = ['advance', 'step', 'call', 'callback'];
+
+export class MessageLedger {
+  private readonly messageIds = new Set<string>();
+
+  /** The store, watched: what is applied is entered, also when the answer is lost on its way up. */
+  watch(store: Store): Store {
+    return {
+      ...store,
+      commit: async (units) => {
+        const results = await store.commit(units);
+        for (const [index, { writes }] of units.entries()) {
+          if (results[index]?.kind !== 'applied') continue;
+          for (const write of writes) {
+            if (write.kind === 'put-task' && DELIVERED.includes(write.task.kind)) this.messageIds.add(write.task.messageId);
+          }
+        }
+        return results;
+      },
+    };
+  }
+
+  /** The instance is billed for each message once. */
+  async check(store: Store, instanceId: string): Promise<void> {
+    const usage = await store.accounts.usage({ instanceId, fromMonth: '0000-01' });
+    const counted = usage.reduce((sum, { messages }) => sum + messages, 0);
+    assert.ok(counted > 0);
+    assert.equal(counted, this.messageIds.size, 'each message is counted once');
+  }
+}

@@ -1,0 +1,21 @@
+/** Fills a namespace and empties it, again and again, with what was removed going behind the scenes; prints a number per round, until killed. */
+import { writeSync } from 'node:fs';
+import { sampleDocument } from '../../conformance/search-documents.js';
+import { openSearchDocuments } from './index.js';
+
+const STDOUT = 1;
+const DOCUMENTS_PER_ROUND = 1000;
+const [directory] = process.argv.slice(2);
+if (directory === undefined) throw new Error('give the directory');
+
+const documents = openSearchDocuments({ directory });
+const place = { indexId: 'idx_a', namespace: 'n' } as const;
+for (let round = 1; ; round++) {
+  const made = Array.from({ length: DOCUMENTS_PER_ROUND }, (_, n) =>
+    sampleDocument(`d${n}`, { text: `word round${round} ${n}` }),
+  );
+  await documents.upsert({ ...place, documents: made });
+  await documents.reset({ indexId: place.indexId, namespace: place.namespace });
+  await documents.upsert({ ...place, documents: made.slice(0, 10) });
+  writeSync(STDOUT, `${round}\n`);
+}
