@@ -1,0 +1,43 @@
+/** The example of the guide on accounts: an instance that is tried out, given to a team, and paid by it. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import * as accounts from '@everstep/example-guides/accounts';
+import { AdminClient, Client } from '@everstep/sdk';
+import { type StartedTestService, startTestService } from '@everstep/sdk/testing';
+
+let service: StartedTestService;
+before(async () => {
+  service = await startTestService();
+});
+after(() => service?.stop());
+
+const ALERT_URL = 'https://shop.example.com/budget';
+
+test('accounts: a team takes over an instance, whose token stays good; each role sees and does its part', async () => {
+  const { admin, url: baseUrl } = service;
+  const trial = await accounts.tryOut(admin);
+  assert.ok(trial.token);
+  const client = new Client({ baseUrl, token: trial.token });
+  assert.ok(await client.settings.get());
+
+  const { teamId, members } = await accounts.foundTeam(admin, 'ada@example.com', 'luca@example.com');
+  const [developer, accountant] = members.map(
+    ({ member_email: email, api_key: apiKey = '' }) => new AdminClient({ baseUrl, email, apiKey }),
+  );
+  assert.ok(developer && accountant);
+  await assert.rejects(developer.queues.get(trial.id), { status: 404 });
+  await accounts.handOver(admin, trial.id, teamId);
+  assert.ok(await client.settings.get(), 'the token is as good as before');
+  assert.equal((await developer.queues.get(trial.id)).token, trial.token);
+  assert.equal((await accountant.queues.get(trial.id)).token, undefined);
+
+  await assert.rejects(accounts.limitCosts(developer, trial.id, ALERT_URL), { status: 403 });
+  await accounts.limitCosts(accountant, trial.id, ALERT_URL);
+  const { budget, budget_alert_url } = await admin.queues.get(trial.id);
+  assert.deepEqual([budget, budget_alert_url], [50, ALERT_URL]);
+  assert.deepEqual(await accounts.historyOf(accountant, trial.id), [
+    'luca@example.com: queue.set-budget-alert',
+    'luca@example.com: queue.update-budget',
+    'admin@localhost: queue.move-to-team',
+  ]);
+});
