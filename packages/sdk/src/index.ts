@@ -1,5 +1,6 @@
 export { AdminClient, type AdminClientOptions, type AuditLogOptions } from './client/admin.js';
 export type { NewQueue } from './client/admin-queues.js';
+export type { NewSearchIndex } from './client/admin-search.js';
 export type * from './client/admin-types.js';
 export { type BatchItem, Client, type ClientOptions } from './client/client.js';
 export type * from './client/control-types.js';

@@ -121,3 +121,38 @@ export interface AuditLogPage {
   readonly cursor: string;
   readonly auditlogs: readonly AuditLogEntry[];
 }
+
+export type SearchIndexType = 'free' | 'payg' | 'fixed';
+
+export interface SearchIndex {
+  readonly id: string;
+  /** The account that owns it: of a user or of a team. */
+  readonly customer_id: string;
+  readonly name: string;
+  readonly region: string;
+  readonly type: string;
+  /** URL of the API of the index. */
+  readonly endpoint: string;
+  readonly creation_time: number;
+  /** Reads and writes. Absent for those who may not use the index. */
+  readonly token?: string;
+  readonly read_only_token?: string;
+}
+
+export interface SearchIndexStats {
+  readonly id: string;
+  readonly customer_id: string;
+  readonly name: string;
+  readonly document_count: number;
+  readonly namespace_count: number;
+  /** Bytes. */
+  readonly disk_size: number;
+}
+
+export interface SearchStats {
+  readonly index_count: number;
+  readonly document_count: number;
+  /** Bytes. */
+  readonly disk_size: number;
+  readonly indexes: readonly SearchIndexStats[];
+}

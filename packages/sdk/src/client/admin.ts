@@ -1,5 +1,6 @@
-/** Client of the management API: accounts, teams, queue instances, budgets. */
+/** Client of the management API: accounts, teams, queue instances, budgets, search indexes. */
 import { Queues } from './admin-queues.js';
+import { SearchIndexes } from './admin-search.js';
 import { Teams } from './admin-teams.js';
 import type { Account, ApiKey, AuditLogEntry, AuditLogPage } from './admin-types.js';
 import { configured } from './configuration.js';
@@ -32,6 +33,7 @@ function basic(email: string, apiKey: string): string {
 export class AdminClient {
   readonly queues: Queues;
   readonly teams: Teams;
+  readonly searchIndexes: SearchIndexes;
   readonly apiKeys: {
     /** Revoked ones too. */
     readonly list: () => Promise<readonly ApiKey[]>;
@@ -57,6 +59,7 @@ export class AdminClient {
     this.call = call;
     this.queues = new Queues(call);
     this.teams = new Teams(call);
+    this.searchIndexes = new SearchIndexes(call);
     this.apiKeys = {
       list: () => call({ method: 'GET', path: API_KEYS }),
       create: (name) => call(jsonCall('POST', API_KEYS, { name })),
