@@ -8,6 +8,14 @@ process.emitWarning = (warning: string | Error, ...details: unknown[]): void => 
   Reflect.apply(emitWarning, process, [warning, ...details]);
 };
 
+// Its SQLite has full text search from there on. An older one would only fail later, in other words.
+const OLDEST_NODE = [22, 16] as const;
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+if (major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1])) {
+  console.error(`Everstep needs Node ${OLDEST_NODE.join('.')} or newer; this is ${process.versions.node}.`);
+  process.exit(1);
+}
+
 // Only now, so that nothing is loaded before the above.
 const { runCli } = await import('./program.js');
 process.exitCode = await runCli(process.argv.slice(2));

@@ -71,7 +71,7 @@ export class AccountInstances {
       'UPDATE queue_instance SET current_signing_key = ?, next_signing_key = ? WHERE instance_id = ?',
     );
     this.selectAccount = connection.prepare(
-      'SELECT user_id FROM account_user WHERE user_id = ?1 UNION ALL SELECT team_id FROM team WHERE team_id = ?1',
+      'SELECT user_id FROM account_user WHERE user_id = ? UNION ALL SELECT team_id FROM team WHERE team_id = ?',
     );
     this.insertToken = connection.prepare(
       'INSERT INTO token (token_id, instance_id, access, created_at, revoked_at) VALUES (?, ?, ?, ?, ?)',
@@ -139,6 +139,6 @@ export class AccountInstances {
 
   /** A team that was deleted a moment ago must not be given something that nobody would see again. */
   private requireAccount(accountId: string): void {
-    if (!this.selectAccount.get(accountId)) throw new Error(`there is no account ${accountId}`);
+    if (!this.selectAccount.get(accountId, accountId)) throw new Error(`there is no account ${accountId}`);
   }
 }

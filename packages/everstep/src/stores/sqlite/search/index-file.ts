@@ -30,7 +30,7 @@ export class IndexFile {
     this.selectNamespace = this.database.prepare('SELECT seq, documents FROM namespace WHERE name = ? AND gone = 0');
     this.selectNamespaces = this.database.prepare('SELECT name, documents FROM namespace WHERE gone = 0 ORDER BY name');
     this.insertNamespace = this.database.prepare('INSERT INTO namespace (name) VALUES (?) RETURNING seq');
-    this.markGone = this.database.prepare('UPDATE namespace SET gone = 1 WHERE gone = 0 AND (?1 IS NULL OR name = ?1)');
+    this.markGone = this.database.prepare('UPDATE namespace SET gone = 1 WHERE gone = 0 AND (? IS NULL OR name = ?)');
     this.selectPages = this.database.prepare('SELECT page_count, page_size FROM pragma_page_count, pragma_page_size');
   }
 
@@ -79,7 +79,7 @@ export class IndexFile {
   /** Nobody sees the namespace (null: any of them) from now on; its rows are removed by `removeSome`. */
   takeAway(namespace: string | null): number {
     return transact(this.database, () => {
-      const taken = Number(this.markGone.run(namespace).changes);
+      const taken = Number(this.markGone.run(namespace, namespace).changes);
       this.open.clear();
       return taken;
     });
@@ -90,7 +90,7 @@ export class IndexFile {
     transact(this.database, () => {
       const names = this.namespaces().map(({ name }) => name);
       const emptied = namespace === null ? names : names.filter((name) => name === namespace);
-      this.markGone.run(namespace);
+      this.markGone.run(namespace, namespace);
       this.open.clear();
       for (const name of emptied) this.create(name);
     });

@@ -48,7 +48,7 @@ export class NamespaceRows {
     this.selectById = database.prepare(`SELECT seq, id, content, metadata FROM ${documents} WHERE id = ?`);
     this.selectRange = database.prepare(
       `SELECT id, content, metadata FROM ${documents}
-       WHERE id >= ?1 AND id > ?2 AND (?3 IS NULL OR id < ?3) ORDER BY id LIMIT ?4`,
+       WHERE id >= ? AND id > ? AND (? IS NULL OR id < ?) ORDER BY id LIMIT ?`,
     );
     this.countDocuments = database.prepare('UPDATE namespace SET documents = documents + ? WHERE seq = ?');
   }
@@ -82,7 +82,8 @@ export class NamespaceRows {
 
   range(prefix: string, after: string | null, limit: number): SearchDocument[] {
     // No id is empty, so that every id is behind the empty text.
-    return this.selectRange.all(prefix, after ?? '', endOfPrefix(prefix), limit).map(documentOf);
+    const end = endOfPrefix(prefix);
+    return this.selectRange.all(prefix, after ?? '', end, end, limit).map(documentOf);
   }
 
   /** Ids of documents that fulfil the filter, of those numbered from `from` on; `next` is null when none are left. */
