@@ -41,6 +41,20 @@ async function ids(store: Store, before: number, limit = 10): Promise<readonly s
 export function scheduleConformance(open: OpenStore): void {
   describe('schedules', () => {
     test(
+      'a schedule without a body is kept again as it was read',
+      withStore(open, async (store) => {
+        const payload = { body: new Uint8Array(0), contentType: null, forwardHeaders: {} };
+        const schedule = sampleSchedule(1, { payload });
+        await apply(store, [{ kind: 'put-schedule', schedule }]);
+        const { instanceId, scheduleId } = schedule;
+        const read = await store.findSchedule({ instanceId, scheduleId });
+        assert.ok(read);
+        await apply(store, [{ kind: 'put-schedule', schedule: { ...read, paused: true } }]);
+        assert.deepEqual(await store.findSchedule({ instanceId, scheduleId }), { ...schedule, paused: true });
+      }),
+    );
+
+    test(
       'are read as they were put, also when the store is opened again',
       withStore(open, async (store, underTest) => {
         const schedules = [

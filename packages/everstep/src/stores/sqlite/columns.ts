@@ -17,9 +17,13 @@ export function text(row: Row, column: string): string {
   return typeof value === 'string' ? value : unexpected(row, column, 'a text');
 }
 
+const NO_BYTES = new Uint8Array(0);
+
 export function bytes(row: Row, column: string): Uint8Array {
   const value = row[column];
-  return value instanceof Uint8Array ? value : unexpected(row, column, 'bytes');
+  if (!(value instanceof Uint8Array)) return unexpected(row, column, 'bytes');
+  // Node 22 reads empty bytes as an array that it writes as null.
+  return value.length === 0 ? NO_BYTES : value;
 }
 
 export const integerOrNull = (row: Row, column: string): number | null => (row[column] === null ? null : integer(row, column));
