@@ -17,14 +17,15 @@ export function text(row: Row, column: string): string {
   return typeof value === 'string' ? value : unexpected(row, column, 'a text');
 }
 
-const NO_BYTES = new Uint8Array(0);
+const NO_BYTES = new Uint8Array(new ArrayBuffer(8), 0, 0);
 
 export function bytes(row: Row, column: string): Uint8Array {
   const value = row[column];
-  if (!(value instanceof Uint8Array)) return unexpected(row, column, 'bytes');
-  // Node 22 reads empty bytes as an array that it writes as null.
-  return value.length === 0 ? NO_BYTES : value;
+  return value instanceof Uint8Array ? value : unexpected(row, column, 'bytes');
 }
+
+/** Bytes as they are written. Node 22 writes empty ones as null, unless they are a part of some memory. */
+export const blob = (value: Uint8Array): Uint8Array => (value.length === 0 ? NO_BYTES : value);
 
 export const integerOrNull = (row: Row, column: string): number | null => (row[column] === null ? null : integer(row, column));
 

@@ -1,7 +1,7 @@
 /** Writes of the dead-letter queue: entries put in and taken out, with their index. */
 import type { StatementSync } from 'node:sqlite';
 import { CALLBACK_SLOT, type DeadLetter, type FailureFunctionState, type RunSettings } from '../../engine/run.js';
-import { integer, json, type Row, text, textOrNull } from './columns.js';
+import { blob, integer, json, type Row, text, textOrNull } from './columns.js';
 import { FACET, type FacetValue, NO_STATE, separatedPrefixes } from './facets/facets.js';
 import type { StoreParts } from './store-parts.js';
 
@@ -84,7 +84,7 @@ export class DeadLetterWriter {
       entry.responseStatus,
       JSON.stringify(entry.responseHeaders),
       entry.error,
-      entry.responseBody,
+      blob(entry.responseBody),
     );
     const seq = Number(inserted.lastInsertRowid);
     deadLetterOrder.added(seq, listedAt);

@@ -1,6 +1,7 @@
 /** Writes of runs as a whole: begun, ended, brought into the index. */
 import type { StatementSync } from 'node:sqlite';
 import type { Run, RunOutcome, RunPayload, RunStatus } from '../../engine/run.js';
+import { blob } from './columns.js';
 import { FACET, type FacetValue } from './facets/facets.js';
 import type { StoreParts } from './store-parts.js';
 
@@ -80,7 +81,7 @@ export class RunWriter {
 
   private insertInput(seq: number, input: RunPayload | { readonly copyOf: string }): void {
     if (!('copyOf' in input)) {
-      this.insertPayload.run(seq, input.contentType, JSON.stringify(input.forwardHeaders), input.body);
+      this.insertPayload.run(seq, input.contentType, JSON.stringify(input.forwardHeaders), blob(input.body));
       return;
     }
     const { changes } = this.copyPayload.run(seq, this.parts.runs.require(input.copyOf).seq);

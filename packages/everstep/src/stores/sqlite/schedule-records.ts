@@ -3,7 +3,7 @@ import type { StatementSync } from 'node:sqlite';
 import { LIMITS } from '../../config/limits.js';
 import type { Schedule } from '../../engine/run.js';
 import type { ListedSchedule } from '../../ports/store.js';
-import { integer, integerOrNull, json, type Row, text, textOrNull, word } from './columns.js';
+import { blob, integer, integerOrNull, json, type Row, text, textOrNull, word } from './columns.js';
 import { DIALECTS, payloadOf } from './rows.js';
 import type { StoreParts } from './store-parts.js';
 
@@ -87,7 +87,7 @@ export class ScheduleRecords {
       JSON.stringify(schedule.settings),
       payload.contentType,
       JSON.stringify(payload.forwardHeaders),
-      payload.body,
+      blob(payload.body),
     );
   }
 
