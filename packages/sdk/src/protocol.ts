@@ -135,6 +135,8 @@ export interface InvokeSpec {
   readonly timeoutMs?: number;
   readonly labels?: readonly string[];
   readonly flowControl?: FlowControlSpec;
+  /** Told when the invoked run fails. */
+  readonly failureCallback?: { readonly url: string; readonly headers: Readonly<Record<string, string>> };
 }
 
 /** What an event carries: data of a notification, or the request that came to a webhook. */
@@ -152,7 +154,8 @@ export type EventContent =
 
 /** What a step needs to be planned, by type. Durations in ms, instants in Unix ms. */
 export type PlannedStep =
-  | { readonly stepId: number; readonly name: string; readonly type: 'Run' }
+  /** `asks`: planned by its name alone; when the endpoint is asked for it, it tells what a step of that type needs. */
+  | { readonly stepId: number; readonly name: string; readonly type: 'Run'; readonly asks?: StepType }
   | { readonly stepId: number; readonly name: string; readonly type: 'SleepFor'; readonly sleepMs: number }
   | { readonly stepId: number; readonly name: string; readonly type: 'SleepUntil'; readonly wakeAt: number }
   /** Result: WaitOutcome. The first of the events, or the timeout. */

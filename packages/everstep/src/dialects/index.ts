@@ -6,10 +6,11 @@
 import type { DialectName } from '../engine/run.js';
 import type { Dialect } from './dialect.js';
 import { native } from './native/index.js';
+import { upstash } from './upstash/index.js';
 
 export type { Dialect } from './dialect.js';
 
-export const DIALECTS: Readonly<Record<DialectName, Dialect>> = Object.freeze({ native });
+export const DIALECTS: Readonly<Record<DialectName, Dialect>> = Object.freeze({ native, upstash });
 
 /** Spoken to those who do not show which dialect they speak. */
 export const DEFAULT_DIALECT: Dialect = DIALECTS.native;

@@ -12,6 +12,7 @@ import type { DecisionContext } from './ids.js';
 import { keepJournalLimits } from './journal-limits.js';
 import { applyReply, type ReplyEnvelope } from './reply.js';
 import type { AttemptedTask, DeliveryFailure, KeptEvent, Run, Task } from './run.js';
+import { endExchange, type Submission, takeSubmission } from './submissions.js';
 import { keepsTooMuch, notifyWait, receiveEvent, timeOutWait } from './waits.js';
 
 /** Which attempt an answer belongs to. An answer to any other than the present one has no effect. */
@@ -23,6 +24,10 @@ export interface AttemptReference {
 
 export type RunEvent =
   | { readonly kind: 'replied'; readonly attempt: AttemptReference; readonly reply: StepReply; readonly envelope: ReplyEnvelope }
+  /** The endpoint submitted steps in a request of their own. */
+  | { readonly kind: 'submitted'; readonly submission: Submission }
+  /** It answered a delivery, and its answer says nothing: what there was to say it submitted. */
+  | { readonly kind: 'exchange-ended'; readonly attempt: AttemptReference; readonly envelope: ReplyEnvelope }
   | { readonly kind: 'attempt-failed'; readonly attempt: AttemptReference; readonly failure: DeliveryFailure }
   /** What came of a call's attempt; see takeCallAnswer. */
   | {
@@ -51,7 +56,9 @@ const isOpen = (task: Task, messageId: string): boolean => task.messageId === me
 
 export function decide(run: Run, event: RunEvent, context: DecisionContext): Decision {
   if (run.status !== 'active') return unchanged(run);
-  if (event.kind === 'replied' || event.kind === 'attempt-failed') return decideAttempt(run, event, context);
+  if (event.kind === 'submitted') return takeSubmission(run, event.submission, context);
+  if (event.kind === 'replied' || event.kind === 'attempt-failed' || event.kind === 'exchange-ended')
+    return decideAttempt(run, event, context);
   const draft = new Draft(run, context);
   switch (event.kind) {
     case 'call-answered': {
@@ -116,13 +123,14 @@ const isPresent = (task: AttemptedTask, attempt: AttemptReference): boolean =>
 
 function decideAttempt(
   run: Run,
-  event: Extract<RunEvent, { kind: 'replied' | 'attempt-failed' }>,
+  event: Extract<RunEvent, { kind: 'replied' | 'attempt-failed' | 'exchange-ended' }>,
   context: DecisionContext,
 ): Decision {
   const task = run.tasks.get(event.attempt.slot);
   if ((task?.kind !== 'advance' && task?.kind !== 'step') || !isPresent(task, event.attempt)) return unchanged(run);
   const attempted: Attempted = task;
   if (event.kind === 'replied') return applyReply(() => new Draft(run, context), attempted, event.reply, event.envelope).finish();
+  if (event.kind === 'exchange-ended') return endExchange(run, attempted, event.envelope, context);
   const draft = new Draft(run, context);
   failAttempt(draft, attempted, event.failure);
   return draft.finish();

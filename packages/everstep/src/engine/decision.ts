@@ -238,7 +238,10 @@ export class Draft {
     const waiting = this.tasks.get(ADVANCE_SLOT);
     if (this.run.journalLength <= this.run.quietAt) return;
     let othersOut = false;
+    const joined = this.run.settings.steps?.joined === true;
     for (const task of this.tasks.values()) {
+      // Code that joins what it planned together would have nothing to say before the last of it is recorded.
+      if (joined && task.slot > ADVANCE_SLOT) return;
       if (task.kind === 'step' && task.dueAt !== null && task.dueAt <= this.now) {
         othersOut = true;
         break;

@@ -43,7 +43,7 @@ function taskOf(step: PlannedStep, group: number, concurrent: number, draft: Dra
   };
   switch (step.type) {
     case 'Run':
-      return { ...base, kind: 'step', dueAt: now, retried: 0 };
+      return { ...base, kind: 'step', dueAt: now, retried: 0, ...(step.asks ? { stepType: step.asks } : {}) };
     case 'SleepFor':
     case 'SleepUntil': {
       const sleepMs = step.type === 'SleepFor' ? step.sleepMs : null;
@@ -96,6 +96,19 @@ function createWebhook(step: PlannedStep, group: number, concurrent: number, dra
   draft.recordPlanned({ stepId, name, type, out: JSON.stringify(outcome) }, { group, concurrent });
 }
 
+/** The endpoint was asked for a step that it had planned by its name alone, and tells what the step needs. */
+function carryOut(step: PlannedStep, open: Extract<Task, { kind: 'step' }>, draft: Draft): void {
+  const { group, concurrent } = open;
+  draft.deleteTask(open.slot);
+  const task = taskOf(step, group, concurrent, draft);
+  if (task === null) {
+    createWebhook(step, group, concurrent, draft);
+    return;
+  }
+  draft.putTask(task);
+  if (task.kind === 'wait') takeKeptEvent(draft, task);
+}
+
 /** Takes on what is new of the plan. Throws Violation or PlanRefused. */
 export function plan(draft: Draft, planned: readonly PlannedStep[]): void {
   const added = planned.filter((step) => step.stepId >= draft.known);
@@ -107,6 +120,7 @@ export function plan(draft: Draft, planned: readonly PlannedStep[]): void {
       if (open && 'name' in open && open.name !== step.name) {
         throw new Violation(`it plans step ${step.stepId} as "${step.name}", planned before as "${open.name}"`);
       }
+      if (open?.kind === 'step' && open.stepType !== undefined && open.stepType === step.type) carryOut(step, open, draft);
       continue;
     }
     if (step.stepId !== draft.known) throw new Violation(`it plans step ${step.stepId}, but the next new step is ${draft.known}`);

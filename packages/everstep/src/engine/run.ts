@@ -5,7 +5,8 @@
  */
 import type { CallSpec, EventContent, InvokeSpec, StepType } from '@everstep/sdk/protocol';
 
-export type DialectName = 'native';
+export const DIALECT_NAMES = ['native', 'upstash'] as const;
+export type DialectName = (typeof DIALECT_NAMES)[number];
 
 export interface FlowControl {
   readonly key: string;
@@ -31,6 +32,14 @@ export interface Redaction {
   readonly fields: readonly string[];
 }
 
+/** How the protocol that an endpoint speaks deals with steps. */
+export interface StepRules {
+  /** The code goes on only when all that was planned together is recorded; asked before, it has nothing to say. */
+  readonly joined: boolean;
+  /** False: the endpoint has to introduce itself before it is asked for its first step. */
+  readonly introduced: boolean;
+}
+
 /** What a trigger sets and a resume or restart may override. */
 export interface RunSettings {
   readonly maxRetries: number;
@@ -42,6 +51,8 @@ export interface RunSettings {
   readonly flowControl: FlowControl | null;
   readonly failureCallback: FailureCallback | null;
   readonly redact?: Redaction;
+  /** Absent: the native protocol, where code goes on with any step that is recorded, and nobody introduces himself. */
+  readonly steps?: StepRules;
 }
 
 interface OriginBase {
@@ -101,8 +112,11 @@ interface StepTaskBase extends TaskBase {
 export type Task =
   /** Call the endpoint without a target, so that its code moves on. */
   | (TaskBase & { readonly kind: 'advance'; readonly retried: number })
-  /** Call the endpoint to execute one planned step. */
-  | (StepTaskBase & { readonly kind: 'step'; readonly retried: number })
+  /**
+   * Call the endpoint to execute one planned step. With another type than Run it may tell what the step needs instead,
+   * and the service carries it out.
+   */
+  | (StepTaskBase & { readonly kind: 'step'; readonly retried: number; readonly stepType?: StepType })
   /** Nothing to call: record the step when it is due. */
   | (StepTaskBase & {
       readonly kind: 'sleep';

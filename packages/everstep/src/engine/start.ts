@@ -165,6 +165,7 @@ export function recoverRun(failed: Run, request: RecoverRequest, context: Decisi
     flowControl,
     failureCallback: overrides.failureCallback ?? failed.settings.failureCallback,
     ...(failed.settings.redact ? { redact: failed.settings.redact } : {}),
+    ...(failed.settings.steps ? { steps: failed.settings.steps } : {}),
   };
   const delayMs = overrides.delayMs ?? 0;
   const started = startRun(

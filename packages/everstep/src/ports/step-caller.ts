@@ -4,13 +4,21 @@
  * to the service is another implementation of the same port.
  */
 import type { StepReply, StepRequest } from '@everstep/sdk/protocol';
-import type { DeliveryFailure, DialectName } from '../engine/run.js';
+import type { DeliveryFailure, DialectName, RecordedStep, RunPayload, StepTask } from '../engine/run.js';
 
 export interface StepCall {
   readonly instanceId: string;
   readonly dialect: DialectName;
   readonly workflowUrl: string;
   readonly request: StepRequest;
+  /** The steps of `request.journal.entries`, with all that is known of them. */
+  readonly recorded: readonly RecordedStep[];
+  /** What is planned and not recorded, by position. */
+  readonly open: readonly StepTask[];
+  /** What the run was triggered with; present exactly when `request.input` is. */
+  readonly payload?: RunPayload;
+  /** False: the endpoint still has to introduce itself. */
+  readonly introduced: boolean;
   /** The user's headers to send along, lower-case names. */
   readonly forwardHeaders: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
@@ -24,6 +32,13 @@ export type StepAnswer =
       readonly reply: StepReply;
       /** As it came, for the dead letter, should this be the last attempt. */
       readonly status: number | null;
+      readonly responseHeaders: Readonly<Record<string, readonly string[]>>;
+      readonly responseBody: Uint8Array;
+    }
+  /** The exchange ended well and says nothing by itself: what there was to say came in requests of the endpoint's own. */
+  | {
+      readonly kind: 'silent';
+      readonly status: number;
       readonly responseHeaders: Readonly<Record<string, readonly string[]>>;
       readonly responseBody: Uint8Array;
     }

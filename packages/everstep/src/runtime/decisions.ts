@@ -45,10 +45,10 @@ export class Decisions {
     return this.options.cache.peek(entry.run.key) === entry;
   }
 
-  /** Lets the state go, and gives up what is out for it. */
-  forget(entry: CachedRun): void {
+  /** Lets the state go, and gives up what is out for it, unless that may still finish. */
+  forget(entry: CachedRun, deliveries: 'give-up' | 'let-finish' = 'give-up'): void {
     if (this.isCurrent(entry)) this.options.cache.drop(entry.run.key);
-    if (entry.deliveries > 0) entry.control?.abort();
+    if (entry.deliveries > 0 && deliveries === 'give-up') entry.control?.abort();
   }
 
   /** Decides on this state, makes durable, acts. Null when the event had no effect, or its batch was lost: then the run is read again. */

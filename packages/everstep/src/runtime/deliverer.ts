@@ -10,7 +10,7 @@ type Callable = Extract<Task, { kind: 'advance' | 'step' }>;
 
 /** Notes what the worker said it holds. Replies of parallel steps arrive in any order; the furthest counts. */
 function noteHold(entry: CachedRun, answer: StepAnswer): void {
-  if (answer.kind === 'failure') {
+  if (answer.kind !== 'reply') {
     entry.hold = null;
     return;
   }
@@ -45,7 +45,7 @@ export async function deliver(
           instanceId: run.instanceId,
           dialect: run.dialect,
           workflowUrl: run.workflowUrl,
-          request: await buildStepRequest(store, entry, task, from),
+          ...(await buildStepRequest(store, entry, task, from)),
           forwardHeaders: entry.forwardHeaders,
           timeoutMs: run.settings.deliveryTimeoutMs,
           discreet: run.settings.redact !== undefined,
@@ -63,7 +63,10 @@ export async function deliver(
       entry.payload = null;
       const attempt = { slot: task.slot, messageId: task.messageId, retried: task.retried };
       if (answer.kind === 'failure') return { kind: 'attempt-failed', attempt, failure: answer.failure };
-      const { reply, status, responseHeaders, responseBody } = answer;
+      const { status, responseHeaders, responseBody } = answer;
+      if (answer.kind === 'silent')
+        return { kind: 'exchange-ended', attempt, envelope: { status, responseHeaders, responseBody } };
+      const { reply } = answer;
       return { kind: 'replied', attempt, reply, envelope: { status, responseHeaders, responseBody } };
     }
   } finally {

@@ -43,7 +43,8 @@ function commandOf(parent: Run, task: InvokeTask, spec: InvokeSpec): StartComman
       deliveryTimeoutMs: spec.timeoutMs ?? LIMITS.defaultDeliveryTimeoutMs,
       labels: spec.labels ?? [],
       flowControl: spec.flowControl ?? null,
-      failureCallback: null,
+      failureCallback: spec.failureCallback ?? null,
+      ...(parent.settings.steps ? { steps: { ...parent.settings.steps, introduced: true } } : {}),
       // What must not be shown of a run must not be shown of what it calls with it.
       ...(parent.settings.redact ? { redact: parent.settings.redact } : {}),
     },

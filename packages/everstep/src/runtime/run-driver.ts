@@ -8,6 +8,7 @@ import type { RunEvent } from '../engine/decide.js';
 import type { Decision } from '../engine/decision.js';
 import type { DecisionContext } from '../engine/ids.js';
 import { ADVANCE_SLOT, CALLBACK_SLOT, type Run, type RunPayload, type Task } from '../engine/run.js';
+import type { Submission } from '../engine/submissions.js';
 import type { Clock } from '../ports/clock.js';
 import { type InstanceLimits, NO_LIMITS } from '../ports/instance-limits.js';
 import type { Log } from '../ports/log.js';
@@ -190,6 +191,15 @@ export class RunDriver {
     return (await this.decisions.decideOn(runKey, { kind: 'cancel' })) !== null;
   }
 
+  /** Takes what an endpoint submits. False when the run is not active (any more); else it is durable. */
+  async submit(runKey: string, submission: Submission): Promise<boolean> {
+    let active = false;
+    await this.decisions.decideOn(runKey, { kind: 'submitted', submission }, () => {
+      active = true;
+    });
+    return active;
+  }
+
   async isActive(runKey: string): Promise<boolean> {
     return (await this.cache.load(runKey)) !== null;
   }
@@ -211,7 +221,9 @@ export class RunDriver {
   private actOn(entry: CachedRun, decision: Decision, before: Run): void {
     const { run, outcome, writes } = decision;
     if (outcome) {
-      this.decisions.forget(entry);
+      // An endpoint that submits the end is still about to answer the delivery in which it came to it.
+      const submitted = outcome.status === 'succeeded' && run.settings.steps !== undefined;
+      this.decisions.forget(entry, submitted ? 'let-finish' : 'give-up');
       for (const slot of before.tasks.keys()) this.gates.withdraw({ runKey: run.key, slot });
       this.ends.ended(run.key);
       if (run.origin?.kind === 'invoke') {
@@ -377,9 +389,19 @@ export class RunDriver {
       this.due.resume();
     }
     if (!entry) return;
-    if (event && this.decisions.isCurrent(entry)) await this.decisions.apply(entry, event);
+    if (event && this.decisions.isCurrent(entry)) {
+      const applied = await this.decisions.apply(entry, event);
+      // What it asked for was submitted while it was out, and what follows from that waited for this place.
+      if (!applied && this.decisions.isCurrent(entry)) this.offerAgain(entry, ticket.slot);
+    }
     // The state was let go while the endpoint worked, so the answer belongs to nothing. If the run goes on, ask again.
     else if (!this.decisions.isCurrent(entry) && !this.stopping) await this.askAgain(ticket);
+  }
+
+  /** What stands in the slot now could not be offered while the delivery before it was out. */
+  private offerAgain(entry: CachedRun, slot: number): void {
+    const task = entry.durable.tasks.get(slot);
+    if (task && task === entry.run.tasks.get(slot)) this.schedule(entry, task);
   }
 
   private async askAgain({ runKey, slot }: Ticket): Promise<void> {

@@ -117,6 +117,12 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     }
   }
 
+  async function submit(command: Parameters<WorkflowService['submit']>[0]): ReturnType<WorkflowService['submit']> {
+    const run = await store.findRun(command);
+    if (!run) return 'not-found';
+    return (await driver.submit(run.key, command.submission)) ? 'taken' : 'not-active';
+  }
+
   async function cancel(command: { readonly instanceId: string; readonly workflowRunId: string }): Promise<CancelOutcome> {
     const run = await store.findRun(command);
     if (!run) return { kind: 'not-found' };
@@ -154,6 +160,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
         await driver.idle();
       } while (!schedules.idle || !retention.idle);
     },
+    submit,
     trigger,
     recover,
     cancel,

@@ -1,6 +1,7 @@
 /** What is sent for a task: the run, and of its journal only what the worker does not hold. */
 import { type JournalEntry, PROTOCOL_VERSION, type RunInput, type StepRequest } from '@everstep/sdk/protocol';
-import { ADVANCE_SLOT, type Run, type RunPayload, type Task } from '../engine/run.js';
+import { ADVANCE_SLOT, type RecordedStep, type Run, type RunPayload, type StepTask, type Task } from '../engine/run.js';
+import type { StepCall } from '../ports/step-caller.js';
 import type { Store } from '../ports/store.js';
 import { encodeBody } from './encoded-body.js';
 import type { CachedRun } from './run-cache.js';
@@ -29,24 +30,23 @@ export async function buildStepRequest(
   entry: CachedRun,
   task: Extract<Task, { kind: 'advance' | 'step' }>,
   from: number,
-): Promise<StepRequest> {
+): Promise<Pick<StepCall, 'request' | 'recorded' | 'open' | 'payload' | 'introduced'>> {
   const run = entry.durable;
   const worker = entry.hold?.worker;
   const length = run.journalLength;
-  let entries: readonly JournalEntry[] = [];
-  if (from < length) {
-    const recorded = await store.loadJournal({ runKey: run.key, from });
-    entries = recorded
-      .slice(0, length - from)
-      .map(({ stepId, name, type, out }) => (out === null ? { stepId, name, type } : { stepId, name, type, out }));
-  }
+  let recorded: readonly RecordedStep[] = [];
+  if (from < length) recorded = (await store.loadJournal({ runKey: run.key, from })).slice(0, length - from);
+  const entries = recorded.map(
+    ({ stepId, name, type, out }): JournalEntry => (out === null ? { stepId, name, type } : { stepId, name, type, out }),
+  );
+  let payload: RunPayload | null = null;
   let input: RunInput | undefined;
   if (from === 0) {
-    const payload = entry.payload ?? (await store.loadPayload({ runKey: run.key }));
+    payload = entry.payload ?? (await store.loadPayload({ runKey: run.key }));
     if (payload === null) throw new Error(`run ${run.key} has no payload`);
     input = encodeInput(payload);
   }
-  return {
+  const request: StepRequest = {
     protocol: PROTOCOL_VERSION,
     run: {
       key: run.key,
@@ -62,5 +62,12 @@ export async function buildStepRequest(
     known: run.known,
     journal: { from, ...(from > 0 && worker !== undefined ? { worker } : {}), length, entries },
     ...(input ? { input } : {}),
+  };
+  return {
+    request,
+    recorded,
+    open: [...run.tasks.values()].filter((open): open is StepTask => open.kind !== 'advance' && open.kind !== 'callback'),
+    introduced: (run.settings.steps?.introduced ?? true) || length > 0 || run.quietAt >= 0,
+    ...(payload ? { payload } : {}),
   };
 }

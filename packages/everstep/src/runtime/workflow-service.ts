@@ -16,6 +16,7 @@ import type {
   Schedule,
 } from '../engine/run.js';
 import type { Overrides, StartCommand } from '../engine/start.js';
+import type { Submission } from '../engine/submissions.js';
 import type { RunRecord, RunReference, WaiterRecord } from '../ports/store.js';
 
 /** What a trigger asks for: what the engine starts a run with. */
@@ -208,6 +209,16 @@ export interface WorkflowService {
   /** Tells the failure callback again. */
   retryCallback(command: { readonly instanceId: string; readonly dlqId: string }): Promise<CallbackOutcome>;
   cancelCallback(command: { readonly instanceId: string; readonly dlqId: string }): Promise<CallbackOutcome>;
+
+  /**
+   * Takes what the endpoint of the active run with this id submits; resolves when it is durable. A second submission of
+   * the same steps is taken and has no effect.
+   */
+  submit(command: {
+    readonly instanceId: string;
+    readonly workflowRunId: string;
+    readonly submission: Submission;
+  }): Promise<'taken' | 'not-found' | 'not-active'>;
 
   trigger(command: TriggerCommand): Promise<TriggerOutcome>;
   recover(command: RecoverCommand): Promise<RecoverOutcome>;

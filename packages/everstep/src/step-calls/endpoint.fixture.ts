@@ -104,6 +104,9 @@ export function stepCall(changes: Partial<StepCall> = {}): StepCall {
     request: REQUEST,
     forwardHeaders: {},
     timeoutMs: 5_000,
+    recorded: [],
+    open: [],
+    introduced: true,
     discreet: false,
     ...changes,
   };

@@ -1,6 +1,7 @@
 /** Rows of tasks as the engine knows them. */
+import { STEP_TYPES } from '@everstep/sdk/protocol';
 import type { Task } from '../../engine/run.js';
-import { integer, integerOrNull, json, type Row, text, word } from './columns.js';
+import { integer, integerOrNull, json, type Row, text, textOrNull, word } from './columns.js';
 
 type TaskOf<Kind extends Task['kind']> = Extract<Task, { readonly kind: Kind }>;
 
@@ -37,7 +38,12 @@ export function taskOf(row: Row): Task {
   };
   switch (kind) {
     case 'step':
-      return { ...step, kind, retried: integer(row, 'retried') };
+      return {
+        ...step,
+        kind,
+        retried: integer(row, 'retried'),
+        ...(textOrNull(row, 'step_type') === null ? {} : { stepType: word(row, 'step_type', STEP_TYPES) }),
+      };
     case 'sleep':
       return {
         ...step,

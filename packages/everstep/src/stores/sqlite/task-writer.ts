@@ -63,7 +63,7 @@ export class TaskWriter {
         this.replaceTask.run(...place, task.retried, null, null, null, null, null, null);
         return;
       case 'step':
-        this.replaceTask.run(...place, task.retried, task.name, task.group, task.concurrent, null, null, null);
+        this.replaceTask.run(...place, task.retried, task.name, task.group, task.concurrent, task.stepType ?? null, null, null);
         return;
       case 'sleep':
         this.replaceTask.run(...place, null, task.name, task.group, task.concurrent, task.stepType, task.sleepMs, task.wakeAt);
