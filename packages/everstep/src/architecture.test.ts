@@ -71,6 +71,14 @@ const DIRECTIONS: readonly DirectionRule[] = [
     may: [LIMITS_FILE, `types ${ENGINE}`, 'typebox', PROTOCOL],
     because: 'the contract stands by itself, so that every side can rely on it',
   },
+  {
+    area: 'everstep/src/dialects/upstash/operations',
+    may: [
+      ...inEverstep('dialects', 'http-api', 'runtime/workflow-service', 'contract', 'accounts', 'engine', 'ports', 'config'),
+      ...['@everstep/sdk/protocol', 'typebox', NODE],
+    ],
+    because: 'the operations of a dialect are operations like the native ones, and main alone brings them together',
+  },
   { area: 'everstep/src/dialects', may: [`types ${ENGINE}`, PROTOCOL], because: 'a dialect is a table' },
   {
     area: 'everstep/src/accounts',

@@ -18,6 +18,7 @@ import { createSystemRandom } from './clock/system-random.js';
 import { createVirtualClock } from './clock/virtual-clock.js';
 import type { Config } from './config/config.js';
 import { assertLimits, LIMITS } from './config/limits.js';
+import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from './dialects/upstash/operations/index.js';
 import { createHttpApi, type HttpApi, type HttpApiDependencies } from './http-api/index.js';
 import type { Store } from './ports/store.js';
 import { createRuntime } from './runtime/runtime.js';
@@ -251,6 +252,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       version: SERVICE_VERSION,
       isStopping: () => stopping,
       addressPolicy,
+      dialectOperations: { runtime: UPSTASH_OPERATIONS, management: UPSTASH_MANAGEMENT_OPERATIONS },
       ...(virtualClock ? { virtualTime: virtualClock } : {}),
       // A host that names no region means the one that this installation is in.
       defaultRegion: config.region,

@@ -11,14 +11,24 @@ export interface Dialect {
   readonly tokenParameter: string;
   /** A header name with its prefix, as documents show it. */
   spell(header: string): string;
+  /** The token within the form in which only clients of this dialect carry one; null for any other text. */
+  readToken(text: string): string | null;
 }
 
-export function createDialect(name: DialectName, prefix: string, tokenParameter: string): Dialect {
+export interface DialectSpelling {
+  readonly name: DialectName;
+  readonly prefix: string;
+  readonly tokenParameter: string;
+  readonly readToken?: Dialect['readToken'];
+}
+
+export function createDialect({ name, prefix, tokenParameter, readToken = () => null }: DialectSpelling): Dialect {
   return Object.freeze({
     name,
     prefix,
     receivedPrefix: prefix.toLowerCase(),
     tokenParameter,
     spell: (header: string) => prefix + header,
+    readToken,
   });
 }

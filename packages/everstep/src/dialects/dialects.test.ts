@@ -1,10 +1,25 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DEFAULT_DIALECT, DIALECTS, dialectOf } from './index.js';
+import { bareToken, DEFAULT_DIALECT, DIALECTS, dialectOf } from './index.js';
+import { carryToken } from './upstash/index.js';
 
 test('a request without any prefixed header speaks the native dialect', () => {
-  assert.equal(dialectOf({ host: 'localhost', 'content-type': 'text/plain' }), DIALECTS.native);
-  assert.equal(dialectOf({}), DEFAULT_DIALECT);
+  assert.equal(dialectOf({ headers: { host: 'localhost', 'content-type': 'text/plain' } }), DIALECTS.native);
+  assert.equal(dialectOf({ headers: {} }), DEFAULT_DIALECT);
+});
+
+test('a request shows the dialect of the published SDKs by a header, by the form of its token, or by where the token stands', () => {
+  const token = carryToken({ instanceId: 'qi_1', token: 'a.b.c' });
+  assert.equal(dialectOf({ headers: { 'upstash-retries': '3' } }), DIALECTS.upstash);
+  assert.equal(dialectOf({ headers: { authorization: `Bearer ${token}` } }), DIALECTS.upstash);
+  assert.equal(dialectOf({ headers: {}, query: 'x=1&qstash_token=a.b.c' }), DIALECTS.upstash);
+  assert.equal(dialectOf({ headers: { authorization: 'Bearer a.b.c' }, query: 'svc_token=x' }), DIALECTS.native);
+});
+
+test('a token is taken out of the form in which the published SDKs carry it, and any other text is left as it is', () => {
+  assert.equal(bareToken(carryToken({ instanceId: 'qi_1', token: 'a.b.c' })), 'a.b.c');
+  for (const text of ['a.b.c', '', 'e30=', 'bm90IGpzb24=', Buffer.from('{"UserID":1,"Password":"x"}').toString('base64')])
+    assert.equal(bareToken(text), text);
 });
 
 test('the native dialect spells headers with its prefix, and knows them as Node receives them', () => {

@@ -15,10 +15,35 @@ export const DIALECTS: Readonly<Record<DialectName, Dialect>> = Object.freeze({ 
 /** Spoken to those who do not show which dialect they speak. */
 export const DEFAULT_DIALECT: Dialect = DIALECTS.native;
 
-/** The dialect of a request: the one whose prefix its headers carry, else the default. `headers` with lower-case names. */
-export function dialectOf(headers: Readonly<Record<string, string | readonly string[] | undefined>>): Dialect {
-  const others = Object.values(DIALECTS).filter((dialect) => dialect !== DEFAULT_DIALECT);
-  if (others.length === 0) return DEFAULT_DIALECT;
-  const names = Object.keys(headers);
-  return others.find(({ receivedPrefix }) => names.some((name) => name.startsWith(receivedPrefix))) ?? DEFAULT_DIALECT;
+const OTHERS = Object.values(DIALECTS).filter((dialect) => dialect !== DEFAULT_DIALECT);
+const BEARER = /^bearer +(\S+) *$/i;
+
+/** What shows the dialect of a request: lower-case names of its headers, and its query. */
+export interface Spoken {
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  readonly query?: string;
+}
+
+/** The dialect that a request shows: by the prefix of a header, the form of its token, or the parameter that carries one. Null when it shows none. */
+export function dialectShown({ headers, query = '' }: Spoken): Dialect | null {
+  const { authorization } = headers;
+  const token = typeof authorization === 'string' ? BEARER.exec(authorization)?.[1] : undefined;
+  for (const dialect of OTHERS) {
+    for (const name in headers) if (name.startsWith(dialect.receivedPrefix)) return dialect;
+    if (token !== undefined && dialect.readToken(token) !== null) return dialect;
+    if (query.includes(`${dialect.tokenParameter}=`)) return dialect;
+  }
+  return null;
+}
+
+/** The dialect of a request: the one that it shows, else the default. */
+export const dialectOf = (spoken: Spoken): Dialect => dialectShown(spoken) ?? DEFAULT_DIALECT;
+
+/** A token without the form in which some dialect carries it. */
+export function bareToken(text: string): string {
+  for (const dialect of OTHERS) {
+    const token = dialect.readToken(text);
+    if (token !== null) return token;
+  }
+  return text;
 }

@@ -2,7 +2,7 @@
 import type { Authority, Caller, TokenVerdict } from '../accounts/authority.js';
 import type { Region } from '../config/regions.js';
 import { ApiError } from '../contract/error-codes.js';
-import type { Dialect } from '../dialects/index.js';
+import { bareToken, type Dialect } from '../dialects/index.js';
 import { shown } from './parameters/unacceptable.js';
 import { type Target, takeToken } from './target.js';
 
@@ -19,7 +19,7 @@ export interface Credential {
 export function credentialOf(authorization: string | undefined, target: Target, dialect: Dialect): Credential {
   if (authorization !== undefined) {
     const token = BEARER.exec(authorization)?.[1];
-    if (token !== undefined) return { token, target };
+    if (token !== undefined) return { token: bareToken(token), target };
     const scheme = authorization.split(' ', 1)[0] ?? '';
     throw new ApiError(
       'bad-token',
@@ -28,7 +28,7 @@ export function credentialOf(authorization: string | undefined, target: Target, 
     );
   }
   const found = takeToken(target.query, dialect.tokenParameter);
-  if (found && found.token !== '') return { token: found.token, target: { path: target.path, query: found.rest } };
+  if (found && found.token !== '') return { token: bareToken(found.token), target: { path: target.path, query: found.rest } };
   throw new ApiError(
     'missing-token',
     `no token was sent; send "Authorization: Bearer <token>" or the query parameter ${dialect.tokenParameter}`,

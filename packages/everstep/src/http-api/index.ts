@@ -41,6 +41,8 @@ export interface HttpApiDependencies {
   readonly virtualTime?: VirtualTime;
   /** Of hosts that name none; eu-central-1 when absent. */
   readonly defaultRegion?: Region;
+  /** Operations of dialects beside the native one, of the runtime API and of the management API. */
+  readonly dialectOperations?: { readonly runtime: readonly Operation[]; readonly management: readonly Operation[] };
   /** Both APIs unless one is chosen; each tells in any case whether the service is alive and ready. */
   readonly serves?: 'both' | 'runtime' | 'management';
 }
@@ -55,11 +57,18 @@ export interface HttpApi {
   openApi(): object;
 }
 
-const SERVED: Readonly<Record<NonNullable<HttpApiDependencies['serves']>, readonly Operation[]>> = {
-  both: [...OPERATIONS, ...SEARCH_OPERATIONS, ...MANAGEMENT_OPERATIONS],
-  runtime: [...OPERATIONS, ...SEARCH_OPERATIONS],
-  management: [...MANAGEMENT_OPERATIONS, getHealth, getReadiness],
-};
+function servedBy({ serves = 'both', dialectOperations }: HttpApiDependencies): readonly Operation[] {
+  const runtime = [...OPERATIONS, ...SEARCH_OPERATIONS, ...(dialectOperations?.runtime ?? [])];
+  const management = [...MANAGEMENT_OPERATIONS, ...(dialectOperations?.management ?? [])];
+  switch (serves) {
+    case 'both':
+      return [...runtime, ...management];
+    case 'runtime':
+      return runtime;
+    case 'management':
+      return [...management, getHealth, getReadiness];
+  }
+}
 
 /** Made when it is first asked for. */
 function once(make: () => object): () => object {
@@ -93,7 +102,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
   const app: FastifyInstance = createServer({
     context,
     defaultRegion: dependencies.defaultRegion ?? DEFAULT_REGION,
-    operations: SERVED[dependencies.serves ?? 'both'],
+    operations: servedBy(dependencies),
   });
   return {
     openApi,

@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test';
 import type { InjectOptions } from 'fastify';
 import { decodeJwt, SignJWT } from 'jose';
 import { apiKeyOf, basicOf, emailOf, PEOPLE } from '../accounts/people.fixture.js';
+import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from '../dialects/upstash/operations/index.js';
 import { MANAGEMENT_OPERATIONS } from './management/index.js';
 import type { Operation } from './operation.js';
 import { OPERATIONS } from './operations/index.js';
@@ -12,7 +13,13 @@ import type { Answered, SentRequest } from './testing/api-world.js';
 import { type Asked, type IndexRow, ISOLATION, type Row } from './testing/isolation-table.js';
 import { MARK, Things } from './testing/isolation-things.js';
 
-const ALL: readonly Operation[] = [...OPERATIONS, ...SEARCH_OPERATIONS, ...MANAGEMENT_OPERATIONS];
+const ALL: readonly Operation[] = [
+  ...OPERATIONS,
+  ...SEARCH_OPERATIONS,
+  ...MANAGEMENT_OPERATIONS,
+  ...UPSTASH_OPERATIONS,
+  ...UPSTASH_MANAGEMENT_OPERATIONS,
+];
 
 let things: Things;
 /** Authorization headers that no operation takes, by what is wrong with them. */

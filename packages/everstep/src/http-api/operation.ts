@@ -9,6 +9,7 @@ import type { Authority, Caller } from '../accounts/authority.js';
 import type { Limits } from '../accounts/limits.js';
 import type { ErrorCode } from '../contract/error-codes.js';
 import type { Dialect } from '../dialects/index.js';
+import type { DialectName } from '../engine/run.js';
 import type { Log } from '../ports/log.js';
 import type { Store } from '../ports/store.js';
 import type { VirtualTime } from '../ports/virtual-time.js';
@@ -96,6 +97,11 @@ interface OperationDescription {
   readonly method: Method;
   /** As OpenAPI writes it, with parameters in braces. */
   readonly path: string;
+  /**
+   * Only for requests of this dialect. Where it alone has the path, the path says which dialect is meant; where another
+   * operation has it too, this one is taken when the request shows the dialect.
+   */
+  readonly dialect?: DialectName;
   /** Other paths of the same operation. */
   readonly otherPaths?: readonly string[];
   /** What becomes of query parameters that the operation does not know. `part-of-path`: the query belongs to the path. */

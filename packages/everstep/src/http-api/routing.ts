@@ -1,11 +1,41 @@
 /** Paths as OpenAPI writes them, as the router takes them, and as expressions to match. */
 import type { Operation } from './operation.js';
-import { SCHEDULE_PATH, splitTarget, TRIGGER_PATH } from './target.js';
+import { ENQUEUE_PATH, PUBLISH_PATH, SCHEDULE_PATH, splitTarget, TRIGGER_PATH } from './target.js';
 
 /** Stands for every workflow URL in the router, which could not read most of them as a path. */
 const ANY_WORKFLOW = '-';
 
 export const pathsOf = (operation: Operation): readonly string[] => [operation.path, ...(operation.otherPaths ?? [])];
+
+/** Operations of which one is taken: they have the same method and path, and differ in the dialect for which they are. */
+export interface Route {
+  readonly method: Operation['method'];
+  readonly path: string;
+  readonly operations: readonly Operation[];
+}
+
+/** Throws when two operations of one dialect have the same method and path, or name its parameters differently. */
+export function routesOf(operations: readonly Operation[]): readonly Route[] {
+  const routes = new Map<string, { readonly path: string; readonly operations: Operation[] }>();
+  for (const operation of operations) {
+    for (const path of pathsOf(operation)) {
+      const key = `${operation.method} ${path.replace(/\{\w+\}/g, '{}')}`;
+      const route = routes.get(key);
+      if (!route) {
+        routes.set(key, { path, operations: [operation] });
+        continue;
+      }
+      const clash = route.path !== path || route.operations.some(({ dialect }) => dialect === operation.dialect);
+      if (clash) throw new Error(`${operation.operationId} has the path of another operation: ${key}`);
+      route.operations.push(operation);
+    }
+  }
+  return [...routes.values()].map(({ path, operations: all }) => {
+    const [first] = all;
+    if (!first) throw new Error(`${path} has no operation`);
+    return { method: first.method, path, operations: all };
+  });
+}
 
 export const routerPath = (path: string): string => path.replace(/\{(\w+)\}/g, ':$1');
 
@@ -14,6 +44,11 @@ export function routedUrl(method: string, url: string): string {
   const { path, query } = splitTarget(url);
   const isUrl = (before: string): boolean => path.startsWith(before) && path.length > before.length;
   if (isUrl(TRIGGER_PATH)) return TRIGGER_PATH + ANY_WORKFLOW;
+  if (isUrl(PUBLISH_PATH)) return PUBLISH_PATH + ANY_WORKFLOW;
+  if (isUrl(ENQUEUE_PATH)) {
+    const end = path.indexOf('/', ENQUEUE_PATH.length);
+    if (end !== -1 && end < path.length - 1) return path.slice(0, end + 1) + ANY_WORKFLOW;
+  }
   if (method === 'POST' && isUrl(SCHEDULE_PATH)) return SCHEDULE_PATH + ANY_WORKFLOW;
   return url.startsWith('/') ? url : `${path}${query === '' ? '' : `?${query}`}`;
 }

@@ -6,7 +6,7 @@ import type { Caller } from '../accounts/authority.js';
 import { LIMITS } from '../config/limits.js';
 import type { Region } from '../config/regions.js';
 import { ApiError } from '../contract/error-codes.js';
-import { DEFAULT_DIALECT, type Dialect, dialectOf } from '../dialects/index.js';
+import { DEFAULT_DIALECT, DIALECTS, type Dialect, dialectOf, dialectShown } from '../dialects/index.js';
 import { allowCall } from './allowance.js';
 import { authenticate, credentialOf, type Need } from './authentication.js';
 import { logIn } from './basic-authentication.js';
@@ -18,7 +18,7 @@ import { readQuery, splitQuery } from './parameters/query.js';
 import { readValue } from './parameters/read-value.js';
 import { shown, Unacceptable } from './parameters/unacceptable.js';
 import { regionOf } from './region.js';
-import { PathTable, pathsOf, routedUrl, routerPath } from './routing.js';
+import { PathTable, type Route, routedUrl, routerPath, routesOf } from './routing.js';
 import { admitToIndex } from './search/admission.js';
 import { splitTarget, type Target } from './target.js';
 
@@ -29,8 +29,15 @@ export interface ServerOptions {
   readonly operations: readonly Operation[];
 }
 
+/** Which operation of a route a request asks for, and in which dialect. */
+interface Chosen {
+  readonly operation: Operation;
+  readonly dialect: Dialect;
+}
+
 /** What was found out about a request before its operation runs. */
 interface Admission {
+  readonly operation: Operation;
   readonly admitted: Admitted;
   readonly dialect: Dialect;
   readonly target: Target;
@@ -98,7 +105,24 @@ class WaitingRequests {
   }
 }
 
+function choose({ operations }: Route, request: FastifyRequest): Chosen {
+  const shows = dialectShown({ headers: request.headers, query: splitTarget(request.originalUrl).query });
+  const spoken = shows ?? DEFAULT_DIALECT;
+  const [only] = operations;
+  const own = operations.find(({ dialect }) => dialect === spoken.name) ?? operations.find(({ dialect }) => !dialect);
+  const operation = own ?? only;
+  if (!operation) throw new Error('a route has no operation');
+  return { operation, dialect: operation.dialect ? DIALECTS[operation.dialect] : spoken };
+}
+
 const needOf = ({ method, needsReadWrite }: Operation): Need => (method === 'GET' && !needsReadWrite ? 'read' : 'read-write');
+
+/** The most that any operation of the route takes; null: as much as all others. */
+function bodyLimitOf({ operations }: Route): number | null {
+  const most = operations.map(({ body }) => (body?.kind === 'bytes' ? body.maxBytes : undefined) ?? LIMITS.maxBodyBytes);
+  const limit = Math.max(...most);
+  return limit === LIMITS.maxBodyBytes ? null : limit;
+}
 
 function readPath(schema: TObject | undefined, given: unknown, isUrl: boolean): Readonly<Record<string, unknown>> {
   if (!schema || isUrl) return {};
@@ -169,6 +193,7 @@ export function createServer({ context, defaultRegion, operations }: ServerOptio
   // Node leaves out headers beyond a count without a word; all are counted here instead, and their bytes are bounded.
   app.server.maxHeadersCount = 0;
   app.server.on('request', (request, response) => latest.set(request.socket, { request, response }));
+  const chosen = new WeakMap<FastifyRequest, Chosen>();
   const admissions = new WeakMap<FastifyRequest, Admission>();
   const waiting = new WaitingRequests();
   let closing = false;
@@ -187,7 +212,10 @@ export function createServer({ context, defaultRegion, operations }: ServerOptio
     const { method, routeOptions } = request;
     const maxBodyBytes = routeOptions.bodyLimit ?? LIMITS.maxBodyBytes;
     const api = apiErrorOf(error, log, { method, route: routeOptions.url, maxBodyBytes });
-    const { status, headers, body } = errorReply(api, admissions.get(request)?.dialect ?? dialectOf(request.headers));
+    const { status, headers, body } = errorReply(
+      api,
+      admissions.get(request)?.dialect ?? chosen.get(request)?.dialect ?? dialectOf({ headers: request.headers }),
+    );
     endConnection(reply);
     reply.code(status).headers(headers).send(body);
   }
@@ -214,95 +242,87 @@ export function createServer({ context, defaultRegion, operations }: ServerOptio
       throw new ApiError('unavailable', 'the service is stopping; try again in a moment', { 'retry-after': '1' });
   }
 
-  function admitOpen(request: FastifyRequest, operation: Operation): undefined {
+  function admitOpen(request: FastifyRequest, { operation, dialect }: Chosen): undefined {
     checkLimits(request);
     if (operation.whileStopping === 'refuse') refuseWhileStopping();
-    const dialect = dialectOf(request.headers);
-    admissions.set(request, { admitted: OPEN, dialect, target: splitTarget(request.originalUrl) });
+    admissions.set(request, { operation, admitted: OPEN, dialect, target: splitTarget(request.originalUrl) });
   }
 
   /** At once where the token is remembered. */
-  function admitCaller(request: FastifyRequest, operation: Operation): undefined | Promise<void> {
+  function admitCaller(request: FastifyRequest, { operation, dialect }: Chosen): undefined | Promise<void> {
     checkLimits(request);
     refuseWhileStopping();
-    const dialect = dialectOf(request.headers);
     const region = regionOf(request.headers.host, defaultRegion);
     const { token, target } = credentialOf(request.headers.authorization, splitTarget(request.originalUrl), dialect);
     const caller = authenticate(authority, token, region, needOf(operation));
     const admit = (verified: Caller): undefined => {
-      admissions.set(request, { admitted: { access: 'token', caller: verified }, dialect, target });
+      admissions.set(request, { operation, admitted: { access: 'token', caller: verified }, dialect, target });
       allowCall(context, verified.instanceId);
     };
     return caller instanceof Promise ? caller.then(admit) : admit(caller);
   }
 
-  async function admitUser(request: FastifyRequest): Promise<void> {
+  async function admitUser(request: FastifyRequest, { operation, dialect }: Chosen): Promise<void> {
     checkLimits(request);
     refuseWhileStopping();
     const principal = await logIn(context.accounts, request.headers.authorization, callerIpOf(request));
-    const dialect = dialectOf(request.headers);
-    admissions.set(request, { admitted: { access: 'account', principal }, dialect, target: splitTarget(request.originalUrl) });
+    const target = splitTarget(request.originalUrl);
+    admissions.set(request, { operation, admitted: { access: 'account', principal }, dialect, target });
   }
 
-  async function admitHolder(request: FastifyRequest, operation: Operation): Promise<void> {
+  async function admitHolder(request: FastifyRequest, { operation, dialect }: Chosen): Promise<void> {
     checkLimits(request);
     refuseWhileStopping();
     const indexId = String(readPath(operation.pathParameters, request.params, false).indexId ?? '');
     const { authorization } = request.headers;
     const caller = await admitToIndex(context.search, { indexId, authorization, need: operation.needs ?? 'read-write' });
-    const dialect = dialectOf(request.headers);
-    admissions.set(request, { admitted: { access: 'index', caller }, dialect, target: splitTarget(request.originalUrl) });
+    const target = splitTarget(request.originalUrl);
+    admissions.set(request, { operation, admitted: { access: 'index', caller }, dialect, target });
   }
 
   const ADMISSION = { open: admitOpen, token: admitCaller, account: admitUser, index: admitHolder } as const;
 
-  function handlerOf(operation: Operation) {
-    return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-      const admission = admissions.get(request);
-      if (!admission) throw new Error('a request was not admitted');
-      const input = readInput(operation, request, {
-        dialect: admission.dialect,
-        callerIp: callerIpOf(request),
-        headers: request.headers,
-        target: admission.target,
-        signal: () => waiting.signalOf(reply),
-      });
-      const { status, body } = await operation.run(input, context, admission.admitted);
-      endConnection(reply);
-      return reply.code(status).header('content-type', JSON_TYPE).send(JSON.stringify(body));
-    };
+  async function handle(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const admission = admissions.get(request);
+    if (!admission) throw new Error('a request was not admitted');
+    const { operation } = admission;
+    const input = readInput(operation, request, {
+      dialect: admission.dialect,
+      callerIp: callerIpOf(request),
+      headers: request.headers,
+      target: admission.target,
+      signal: () => waiting.signalOf(reply),
+    });
+    const { status, body } = await operation.run(input, context, admission.admitted);
+    endConnection(reply);
+    return reply.code(status).header('content-type', JSON_TYPE).send(JSON.stringify(body));
   }
 
-  for (const operation of operations) {
-    const admit = ADMISSION[operation.access];
-    for (const path of pathsOf(operation)) {
-      app.route({
-        method: operation.method,
-        url: routerPath(path),
-        ...(operation.body?.kind === 'bytes' && operation.body.maxBytes !== undefined
-          ? { bodyLimit: operation.body.maxBytes }
-          : {}),
-        ...(operation.head === false ? { exposeHeadRoute: false } : {}),
-        onRequest: (request, _reply, done) => {
-          try {
-            const admitted = admit(request, operation);
-            if (admitted) admitted.then(() => done(), done);
-            else done();
-          } catch (error) {
-            done(error instanceof Error ? error : new Error(String(error)));
-          }
-        },
-        // The route and not the URL: a workflow URL or a token in it is nobody's business.
-        onResponse: (request, reply, done) => {
-          log.debug(
-            { method: request.method, route: path, status: reply.statusCode, ms: Math.round(reply.elapsedTime) },
-            'request',
-          );
-          done();
-        },
-        handler: handlerOf(operation),
-      });
-    }
+  for (const route of routesOf(operations)) {
+    app.route({
+      method: route.method,
+      url: routerPath(route.path),
+      ...(bodyLimitOf(route) === null ? {} : { bodyLimit: bodyLimitOf(route) ?? LIMITS.maxBodyBytes }),
+      ...(route.operations.some(({ head }) => head === false) ? { exposeHeadRoute: false } : {}),
+      onRequest: (request, _reply, done) => {
+        try {
+          const choice = choose(route, request);
+          chosen.set(request, choice);
+          const admitted = ADMISSION[choice.operation.access](request, choice);
+          if (admitted) admitted.then(() => done(), done);
+          else done();
+        } catch (error) {
+          done(error instanceof Error ? error : new Error(String(error)));
+        }
+      },
+      // The route and not the URL: a workflow URL or a token in it is nobody's business.
+      onResponse: (request, reply, done) => {
+        const ms = Math.round(reply.elapsedTime);
+        log.debug({ method: request.method, route: route.path, status: reply.statusCode, ms }, 'request');
+        done();
+      },
+      handler: handle,
+    });
   }
   return app;
 }

@@ -6,9 +6,12 @@ export interface Target {
   readonly query: string;
 }
 
-/** A workflow URL stands behind these: behind the first whatever the method, behind the second in a POST. */
+/** A URL stands behind these: behind the first two whatever the method, behind the third in a POST. */
 export const TRIGGER_PATH = '/v2/trigger/';
+export const PUBLISH_PATH = '/v2/publish/';
 export const SCHEDULE_PATH = '/v2/schedules/';
+/** Behind this a name, a slash and then a URL. */
+export const ENQUEUE_PATH = '/v2/enqueue/';
 
 const ORIGIN = /^https?:\/\/[^/?]*/i;
 

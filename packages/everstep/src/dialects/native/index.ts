@@ -2,4 +2,4 @@
 import { NATIVE_PREFIX } from '@everstep/sdk/protocol';
 import { createDialect } from '../dialect.js';
 
-export const native = createDialect('native', NATIVE_PREFIX, 'svc_token');
+export const native = createDialect({ name: 'native', prefix: NATIVE_PREFIX, tokenParameter: 'svc_token' });

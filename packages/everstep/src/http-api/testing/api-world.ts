@@ -17,6 +17,7 @@ import { createAccountService } from '../../accounts/service.js';
 import { createSystemClock } from '../../clock/system-clock.js';
 import { createSystemRandom } from '../../clock/system-random.js';
 import type { RunJournal, TriggeredRun } from '../../contract/runs.js';
+import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from '../../dialects/upstash/operations/index.js';
 import type { Log } from '../../ports/log.js';
 import type { Message, MessageAnswer, MessageSender } from '../../ports/message-sender.js';
 import type { StepAnswer, StepCall, StepCaller } from '../../ports/step-caller.js';
@@ -263,6 +264,7 @@ export class ApiWorld {
       limits,
       log,
       version: '1.2.3',
+      dialectOperations: { runtime: UPSTASH_OPERATIONS, management: UPSTASH_MANAGEMENT_OPERATIONS },
       ...overrides,
     });
     const token = await authority.issueToken({ instanceId: 'qi_1', access: 'read-write' });
