@@ -94,7 +94,7 @@ const DIRECTIONS: readonly DirectionRule[] = [
   { area: 'everstep/src/clock', may: [PORTS, NODE], because: 'the real clock and randomness implement ports' },
   {
     area: 'everstep/src/bootstrap',
-    may: [PORTS, ENGINE, ...inEverstep('accounts', 'config', 'clock'), 'pino', NODE],
+    may: [PORTS, ENGINE, ...inEverstep('accounts', 'config', 'clock', 'dialects'), 'pino', NODE],
     because: 'the first start prepares what the service needs, and serves nobody',
   },
   {

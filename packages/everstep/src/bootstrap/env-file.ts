@@ -1,6 +1,7 @@
 /** The env file: what an app or a script needs to talk to the running service, as KEY=value lines. */
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { carryToken } from '../dialects/upstash/index.js';
 import type { Credentials, ServiceAddresses } from './credentials.js';
 import { writePrivately } from './private-file.js';
 
@@ -16,6 +17,11 @@ export function environmentOf(access: ServiceAccess): Readonly<Record<string, st
     EVERSTEP_NEXT_SIGNING_KEY: access.nextSigningKey,
     EVERSTEP_ADMIN_EMAIL: access.adminEmail,
     EVERSTEP_ADMIN_API_KEY: access.adminApiKey,
+    // Under the names that the published SDKs read.
+    QSTASH_URL: access.url,
+    QSTASH_TOKEN: carryToken(access),
+    QSTASH_CURRENT_SIGNING_KEY: access.currentSigningKey,
+    QSTASH_NEXT_SIGNING_KEY: access.nextSigningKey,
   };
 }
 

@@ -291,6 +291,10 @@ test('the env file replaces what was there, for its owner alone', async (t) => {
       'EVERSTEP_NEXT_SIGNING_KEY=sig_2',
       'EVERSTEP_ADMIN_EMAIL=admin@localhost',
       'EVERSTEP_ADMIN_API_KEY=ek_1',
+      'QSTASH_URL=http://127.0.0.1:1',
+      `QSTASH_TOKEN=${Buffer.from('{"UserID":"qi_1","Password":"t.o.k"}').toString('base64')}`,
+      'QSTASH_CURRENT_SIGNING_KEY=sig_1',
+      'QSTASH_NEXT_SIGNING_KEY=sig_2',
       '',
     ].join('\n'),
   );
