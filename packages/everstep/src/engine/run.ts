@@ -16,10 +16,34 @@ export interface FlowControl {
   readonly periodMs?: number;
 }
 
+/** A message about what became of a run or of another message. What is absent is as it is for the run, or the default. */
 export interface FailureCallback {
   readonly url: string;
   /** Headers to send with the callback (`Failure-Callback-Forward-*` without the prefix). */
   readonly headers: Readonly<Record<string, string>>;
+  /** POST when absent. */
+  readonly method?: string;
+  readonly maxRetries?: number;
+  readonly retryDelay?: string;
+  readonly timeoutMs?: number;
+  /** How long it waits before it is sent first, ms. */
+  readonly delayMs?: number;
+}
+
+/** What makes a run a plain message: one request, no code, no journal. Its URL, body and headers are those of the run. */
+export interface MessageSettings {
+  readonly method: string;
+  /** Where it keeps its place in line. */
+  readonly queue?: string;
+  /** The group that it was published to, and the name of the endpoint in it. */
+  readonly urlGroup?: string;
+  readonly endpointName?: string;
+  /** The schedule that published it. */
+  readonly scheduleId?: string;
+  /** Unix ms before which it was not to be sent. */
+  readonly notBefore?: number;
+  /** Told of every answer, as a message of its own. */
+  readonly callback?: FailureCallback;
 }
 
 /** What logs, dead letters and whatever else is shown must not show. */
@@ -53,6 +77,8 @@ export interface RunSettings {
   readonly redact?: Redaction;
   /** Absent: the native protocol, where code goes on with any step that is recorded, and nobody introduces himself. */
   readonly steps?: StepRules;
+  /** Present: it is a plain message. */
+  readonly message?: MessageSettings;
 }
 
 interface OriginBase {
@@ -362,3 +388,29 @@ export const DEFAULT_INSTANCE_SETTINGS: InstanceSettings = {
   breaker: { enabled: false, failures: 10, probeEveryMs: 10_000 },
   retention: { succeeded: KEPT_FOR_EVER, failed: KEPT_FOR_EVER, canceled: KEPT_FOR_EVER, deadLetter: KEPT_FOR_EVER },
 };
+
+/** A line of messages: in the order in which they came, so many at a time. */
+export interface Queue {
+  readonly name: string;
+  readonly parallelism: number;
+  readonly paused: boolean;
+  /** Unix ms. */
+  readonly createdAt: number;
+  /** Unix ms. */
+  readonly updatedAt: number;
+}
+
+export interface GroupEndpoint {
+  readonly name: string | null;
+  readonly url: string;
+}
+
+/** Endpoints that a message is published to together. */
+export interface UrlGroup {
+  readonly name: string;
+  readonly endpoints: readonly GroupEndpoint[];
+  /** Unix ms. */
+  readonly createdAt: number;
+  /** Unix ms. */
+  readonly updatedAt: number;
+}

@@ -101,6 +101,8 @@ export interface RunHistory {
 }
 
 export interface RunFilter {
+  /** Runs of workflows, or plain messages; of workflows when absent. They are never listed together. */
+  readonly kind?: 'workflow' | 'message';
   readonly workflowRunId?: string;
   readonly workflowUrls?: readonly string[];
   /** A prefix of the URL; used by bulk cancel. */
@@ -114,9 +116,15 @@ export interface RunFilter {
   readonly labels?: readonly string[];
   readonly flowControlKeys?: readonly string[];
   readonly callerIps?: readonly string[];
+  /** Of messages alone. */
+  readonly queues?: readonly string[];
+  readonly urlGroups?: readonly string[];
+  readonly scheduleIds?: readonly string[];
 }
 
 export interface DeadLetterFilter {
+  /** Those of workflows, or those of plain messages; both when absent. */
+  readonly kind?: 'workflow' | 'message';
   readonly dlqIds?: readonly string[];
   readonly workflowRunId?: string;
   readonly workflowRunIdPrefix?: string;
@@ -130,6 +138,12 @@ export interface DeadLetterFilter {
   readonly failureFunctionStates?: readonly FailureFunctionState[];
   readonly callerIps?: readonly string[];
   readonly flowControlKeys?: readonly string[];
+  /** What the last attempt was answered with. Entries of versions before messages are not found by it. */
+  readonly responseStatuses?: readonly number[];
+  /** Of messages alone. */
+  readonly queues?: readonly string[];
+  readonly urlGroups?: readonly string[];
+  readonly scheduleIds?: readonly string[];
 }
 
 /** A place in a listing, in the store's own terms: a short printable string. */

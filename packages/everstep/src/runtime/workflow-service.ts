@@ -19,6 +19,8 @@ import type { Overrides, StartCommand } from '../engine/start.js';
 import type { Submission } from '../engine/submissions.js';
 import type { RunRecord, RunReference, WaiterRecord } from '../ports/store.js';
 
+export * from './message-service.js';
+
 /** What a trigger asks for: what the engine starts a run with. */
 export type TriggerCommand = StartCommand;
 
@@ -99,6 +101,7 @@ export interface ScheduleCommand {
   readonly scheduleId: string | null;
   readonly cron: string;
   readonly timeZone: string;
+  /** With `settings.message` its ticks publish messages: to this URL, or to `settings.message.urlGroup`, whose name then stands here. */
   readonly workflowUrl: string;
   readonly payload: RunPayload;
   readonly settings: RunSettings;
