@@ -1,6 +1,13 @@
-/** A test aid: holds answers of both APIs against their OpenAPI documents. Needs ajv, which is installed for development only. */
+/** A test aid: holds answers of all APIs against their OpenAPI documents. Needs ajv, which is installed for development only. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
+import Type from 'typebox';
+import { type Dialect, dialectShown } from '../dialects/index.js';
+import {
+  UPSTASH_MANAGEMENT_OPERATIONS,
+  UPSTASH_OPERATIONS,
+  upstashOpenApiDocument,
+} from '../dialects/upstash/operations/index.js';
 import { MANAGEMENT_OPERATIONS } from './management/index.js';
 import { managementOpenApiDocument } from './management/openapi.js';
 import { openApiDocument } from './openapi.js';
@@ -13,15 +20,24 @@ import { splitTarget } from './target.js';
 const RUNTIME = 'everstep:/openapi.json';
 const MANAGEMENT = 'everstep:/openapi-management.json';
 const SEARCH = 'everstep:/openapi-search.json';
+const UPSTASH = 'everstep:/openapi-upstash.json';
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 addFormats.default(ajv);
 ajv.addSchema(openApiDocument('0.0.0'), RUNTIME);
 ajv.addSchema(managementOpenApiDocument('0.0.0'), MANAGEMENT);
 ajv.addSchema(searchOpenApiDocument('0.0.0'), SEARCH);
-const paths = new PathTable([...OPERATIONS, ...SEARCH_OPERATIONS, ...MANAGEMENT_OPERATIONS]);
+ajv.addSchema(upstashOpenApiDocument('0.0.0'), UPSTASH);
+const OF_UPSTASH = [...UPSTASH_OPERATIONS, ...UPSTASH_MANAGEMENT_OPERATIONS];
+const paths = new PathTable([...OPERATIONS, ...SEARCH_OPERATIONS, ...MANAGEMENT_OPERATIONS, ...OF_UPSTASH]);
 const validators = new Map<string, ValidateFunction>();
 
 const pointer = (text: string): string => encodeURIComponent(text.replaceAll('~', '~0').replaceAll('/', '~1'));
+
+function documentOf(operation: Operation): string {
+  if (OF_UPSTASH.includes(operation)) return UPSTASH;
+  if (MANAGEMENT_OPERATIONS.includes(operation)) return MANAGEMENT;
+  return SEARCH_OPERATIONS.includes(operation) ? SEARCH : RUNTIME;
+}
 
 function validatorOf(path: string, operation: Operation, status: number): ValidateFunction | null {
   const steps = [
@@ -34,12 +50,7 @@ function validatorOf(path: string, operation: Operation, status: number): Valida
     'application/json',
     'schema',
   ];
-  const document = MANAGEMENT_OPERATIONS.includes(operation)
-    ? MANAGEMENT
-    : SEARCH_OPERATIONS.includes(operation)
-      ? SEARCH
-      : RUNTIME;
-  const reference = `${document}#/${steps.map(pointer).join('/')}`;
+  const reference = `${documentOf(operation)}#/${steps.map(pointer).join('/')}`;
   const known = validators.get(reference);
   if (known) return known;
   try {
@@ -51,15 +62,38 @@ function validatorOf(path: string, operation: Operation, status: number): Valida
   }
 }
 
-/**
- * Throws when the document has no such operation, the operation has no such status, or the body is not as the document
- * says. `path` as it was requested, with a query or without; `body` parsed.
- */
-export function checkResponse(method: string, path: string, status: number, body: unknown): void {
+export interface CheckedRequest {
+  readonly method: string;
+  /** As it was requested, with a query or without. */
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>>;
+}
+
+/** Which operation took the request, as the server chooses. */
+function operationOf({ method, url, headers = {} }: CheckedRequest) {
   const asked = method.toUpperCase() === 'HEAD' ? 'GET' : method.toUpperCase();
-  const found = paths.at(splitTarget(path).path).find(({ operation }) => operation.method === asked);
-  if (!found) throw new Error(`the OpenAPI document has no operation ${asked} ${path}`);
-  const { operationId } = found.operation;
+  const { path, query } = splitTarget(url);
+  const found = paths.at(path).filter(({ operation }) => operation.method === asked);
+  const shown: Dialect | null = dialectShown({ headers, query });
+  const [first] = found;
+  const sameRoute = found.filter((each) => each.path === first?.path);
+  const own = sameRoute.find(({ operation }) => operation.dialect === shown?.name);
+  return own ?? sameRoute.find(({ operation }) => !operation.dialect) ?? first;
+}
+
+/**
+ * Throws when no document has the operation, the operation has no such status, or the body is not as the document says.
+ * `body` parsed; undefined when there was none.
+ */
+export function checkResponse(request: CheckedRequest, status: number, body: unknown): void {
+  const found = operationOf(request);
+  if (!found) throw new Error(`no OpenAPI document has an operation ${request.method} ${request.url}`);
+  const { operationId, responses } = found.operation;
+  const schema = responses[status];
+  if (schema && Type.IsUndefined(schema)) {
+    if (body === undefined) return;
+    throw new Error(`the answer ${status} of ${operationId} has a body, and should have none: ${JSON.stringify(body)}`);
+  }
   const validator = validatorOf(found.path, found.operation, status);
   if (!validator) throw new Error(`${operationId} has no answer with the status ${status} in the OpenAPI document`);
   if (validator(body)) return;

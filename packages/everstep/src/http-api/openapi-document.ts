@@ -3,7 +3,7 @@ import type { TObject, TSchema } from 'typebox';
 import Type from 'typebox';
 import { ERROR_CODES, type ErrorCode } from '../contract/error-codes.js';
 import { ErrorBody } from '../contract/errors.js';
-import { DEFAULT_DIALECT } from '../dialects/index.js';
+import { DEFAULT_DIALECT, type Dialect } from '../dialects/index.js';
 import type { Operation } from './operation.js';
 import { pathsOf } from './routing.js';
 
@@ -21,6 +21,13 @@ const ADMISSION_ERRORS: Readonly<Record<Operation['access'], readonly ErrorCode[
 
 /** A copy of a schema with every named schema in it replaced by a reference; `top` itself is shown in full. */
 type Show = (schema: unknown, top?: boolean) => unknown;
+
+/** How a document writes what operations share. */
+interface Writing {
+  readonly show: Show;
+  readonly dialect: Dialect;
+  readonly security: DocumentParts['securityOf'];
+}
 
 function showBy(named: Readonly<Record<string, TSchema>>): Show {
   const names = new Map<unknown, string>(Object.entries(named).map(([name, schema]) => [schema, name]));
@@ -52,10 +59,10 @@ function describe(schema: TSchema): { description?: string } {
   return typeof description === 'string' ? { description } : {};
 }
 
-function headersOf(show: Show, operation: Operation) {
+function headersOf({ show, dialect }: Writing, operation: Operation) {
   const required = new Set<string>(operation.headers?.required ?? []);
   const own = Object.entries(operation.headers?.properties ?? {}).map(([name, property]) => ({
-    name: DEFAULT_DIALECT.spell(name),
+    name: dialect.spell(name),
     in: 'header',
     required: required.has(name),
     ...describe(property),
@@ -63,7 +70,7 @@ function headersOf(show: Show, operation: Operation) {
   }));
   // OpenAPI has no way to describe a family of headers; an example stands for it.
   const families = Object.entries(operation.headerFamilies ?? {}).map(([name, description]) => ({
-    name: `${DEFAULT_DIALECT.spell(name)}*`,
+    name: `${dialect.spell(name)}*`,
     in: 'header',
     required: false,
     description: `Any header whose name begins so. ${description}`,
@@ -93,11 +100,12 @@ function errorsOf(operation: Operation): readonly ErrorCode[] {
   ];
 }
 
-function responsesOf(show: Show, operation: Operation) {
+function responsesOf({ show, dialect }: Writing, operation: Operation) {
   const responses: Record<string, unknown> = {};
   for (const [status, schema] of Object.entries(operation.responses)) {
     const description = describe(schema).description ?? (status === '202' ? 'Not done yet.' : 'Done.');
-    responses[status] = { description, content: { 'application/json': { schema: show(schema) } } };
+    const content = Type.IsUndefined(schema) ? {} : { content: { 'application/json': { schema: show(schema) } } };
+    responses[status] = { description, ...content };
   }
   const errors = errorsOf(operation);
   const statuses = [...new Set(errors.map((code) => ERROR_CODES[code].status))].sort((a, b) => a - b);
@@ -105,29 +113,31 @@ function responsesOf(show: Show, operation: Operation) {
     const codes = errors.filter((code) => ERROR_CODES[code].status === status);
     responses[String(status)] = {
       description: codes.map((code) => `\`${code}\`: ${ERROR_CODES[code].about}`).join('\n'),
-      headers: { [DEFAULT_DIALECT.spell('Error-Code')]: { description: 'The stable code.', schema: { enum: codes } } },
+      headers: { [dialect.spell('Error-Code')]: { description: 'The stable code.', schema: { enum: codes } } },
       content: { 'application/json': { schema: show(ErrorBody) } },
     };
   }
   return responses;
 }
 
-function operationObject(show: Show, operation: Operation, path: string) {
+function operationObject(writing: Writing, operation: Operation, path: string) {
+  const { show } = writing;
+  const security = operation.access === 'open' ? [] : writing.security?.(operation);
   const alternative = pathsOf(operation).indexOf(path);
   return {
     operationId: alternative === 0 ? operation.operationId : `${operation.operationId}AtPath${alternative + 1}`,
     tags: [operation.tag],
     summary: operation.summary,
     ...(operation.description === undefined ? {} : { description: operation.description }),
-    ...(operation.access === 'open' ? { security: [] } : {}),
+    ...(security ? { security } : {}),
     parameters: [
       // Another path of an operation may do without some.
       ...parametersOf(show, 'path', operation.pathParameters).filter(({ name }) => path.includes(`{${name}}`)),
       ...parametersOf(show, 'query', operation.query),
-      ...headersOf(show, operation),
+      ...headersOf(writing, operation),
     ],
     ...bodyOf(show, operation),
-    responses: responsesOf(show, operation),
+    responses: responsesOf(writing, operation),
   };
 }
 
@@ -135,19 +145,25 @@ export interface DocumentParts {
   readonly info: object;
   readonly servers: readonly object[];
   readonly security: readonly object[];
+  /** Of operations that want something else; null for those that do not. */
+  readonly securityOf?: (operation: Operation) => readonly object[] | null;
   readonly securitySchemes: object;
   readonly operations: readonly Operation[];
+  /** Whose headers are shown; the native one when absent. */
+  readonly dialect?: Dialect;
   /** Schemas that are shown under a name; each is used by an operation. */
   readonly named: Readonly<Record<string, TSchema>>;
 }
 
-export function openApiOf({ info, servers, security, securitySchemes, operations, named }: DocumentParts): object {
+export function openApiOf(parts: DocumentParts): object {
+  const { info, servers, security, securitySchemes, operations, named } = parts;
   const show = showBy(named);
+  const writing: Writing = { show, dialect: parts.dialect ?? DEFAULT_DIALECT, security: parts.securityOf };
   const paths: Record<string, Record<string, unknown>> = {};
   for (const operation of operations) {
     for (const path of pathsOf(operation)) {
       const item = paths[path] ?? {};
-      item[operation.method.toLowerCase()] = operationObject(show, operation, path);
+      item[operation.method.toLowerCase()] = operationObject(writing, operation, path);
       paths[path] = item;
     }
   }

@@ -144,8 +144,8 @@ test('the names of the specification are there', () => {
 
 test('the check finds an answer that is not as the document says', () => {
   const page = { cursor: '', messages: [] };
-  checkResponse('GET', '/v2/workflows/dlq?label=a', 200, page);
-  checkResponse('POST', '/v2/dlq/resume/dlq_1', 404, { error: 'x' });
+  checkResponse({ method: 'GET', url: '/v2/workflows/dlq?label=a' }, 200, page);
+  checkResponse({ method: 'POST', url: '/v2/dlq/resume/dlq_1' }, 404, { error: 'x' });
   const wrong: readonly (readonly [method: string, path: string, status: number, body: unknown])[] = [
     ['GET', '/v2/workflows/dlq', 200, { messages: [] }],
     ['GET', '/v2/workflows/dlq', 200, { ...page, extra: 1 }],
@@ -156,8 +156,8 @@ test('the check finds an answer that is not as the document says', () => {
     ['GET', '/v2/nothing', 200, page],
     ['PUT', '/v2/workflows/dlq', 200, page],
   ];
-  for (const [method, path, status, body] of wrong)
-    assert.throws(() => checkResponse(method, path, status, body), `${method} ${path} ${status} ${JSON.stringify(body)}`);
+  for (const [method, url, status, body] of wrong)
+    assert.throws(() => checkResponse({ method, url }, status, body), `${method} ${url} ${status} ${JSON.stringify(body)}`);
 });
 
 test('every error code that an operation declares is in the table', () => {

@@ -295,6 +295,7 @@ export function createServer({ context, defaultRegion, operations }: ServerOptio
     });
     const { status, body } = await operation.run(input, context, admission.admitted);
     endConnection(reply);
+    if (body === undefined) return reply.code(status).send();
     return reply.code(status).header('content-type', JSON_TYPE).send(JSON.stringify(body));
   }
 

@@ -167,6 +167,11 @@ export interface SentRequest extends InjectOptions {
   readonly url: string;
 }
 
+const errorCodeOf = ({ headers }: LightMyRequestResponse): unknown => headers['svc-error-code'] ?? headers['upstash-error-code'];
+
+const textsOf = (headers: NonNullable<InjectOptions['headers']>): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]));
+
 export interface CallOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Buffer;
@@ -289,8 +294,9 @@ export class ApiWorld {
   async send<Body = ErrorAnswer>(request: SentRequest): Promise<Answered<Body>> {
     const answer = await this.api.inject(request);
     const body: Body = answer.payload === '' ? undefined : JSON.parse(answer.payload);
-    if (answer.statusCode !== 405 && answer.headers['svc-error-code'] !== 'unknown-route') {
-      checkResponse(request.method, request.url, answer.statusCode, body);
+    if (answer.statusCode !== 405 && errorCodeOf(answer) !== 'unknown-route') {
+      const { method, url, headers } = request;
+      checkResponse({ method, url, ...(headers ? { headers: textsOf(headers) } : {}) }, answer.statusCode, body);
     }
     return { status: answer.statusCode, headers: answer.headers, body };
   }

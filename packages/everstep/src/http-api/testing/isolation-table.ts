@@ -209,4 +209,17 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   revokeApiKey: account(async (things) => ({ params: { id: await things.apiKeyOfOwner() } }), ['owner'], []),
   listAuditLogs: account(nothing, EVERYBODY),
   getManagementOpenApi: open(200),
+
+  // Of the dialect of the published SDKs.
+  getUpstashOpenApi: open(200),
+  listQStashUsers: account(nothing, EVERYBODY),
+  getQStashUser: account(queue, MEMBERS),
+  resetQStashToken: account(queue, ['owner', 'admin', 'dev']),
+  setQStashPlan: account(withBody(queue, { plan_name: 'default' }), ['operator']),
+  getQStashStats: account(queue, MEMBERS),
+  moveQStashToTeam: account(
+    async (things) => ({ body: { qstash_id: await things.queue(), target_team_id: things.people.teamId } }),
+    ['owner', 'admin'],
+  ),
+  updateQStashBudget: account(withBody(queue, { budget: 20 }), ['owner', 'admin', 'finance']),
 };

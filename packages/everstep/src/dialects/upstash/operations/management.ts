@@ -1,0 +1,76 @@
+/**
+ * The management of queue instances under the paths of this dialect. Each is
+ * the operation of our own at another path; what is written otherwise is a
+ * field of one body, and the form of the tokens.
+ */
+import { RecordId } from '../../../contract/management.js';
+import { MANAGEMENT_OPERATIONS } from '../../../http-api/management/index.js';
+import { jsonBody } from '../../../http-api/management/outcome.js';
+import type { BodySpec, Operation, OperationAnswer, OperationInput } from '../../../http-api/operation.js';
+import { carryToken } from '../token.js';
+
+interface Row {
+  /** The operation of our own. */
+  readonly of: string;
+  readonly operationId: string;
+  readonly path: string;
+  readonly body?: BodySpec;
+  /** Names of fields of the body: those of this dialect, and ours. */
+  readonly renamed?: Readonly<Record<string, string>>;
+}
+
+const ROWS: readonly Row[] = [
+  { of: 'listQueues', operationId: 'listQStashUsers', path: '/v2/qstash/users' },
+  { of: 'getQueue', operationId: 'getQStashUser', path: '/v2/qstash/user/{id}' },
+  { of: 'rotateQueueTokens', operationId: 'resetQStashToken', path: '/v2/qstash/rotate-token/{id}' },
+  { of: 'setQueuePlan', operationId: 'setQStashPlan', path: '/v2/qstash/set-plan/{id}' },
+  { of: 'getQueueStats', operationId: 'getQStashStats', path: '/v2/qstash/stats/{id}' },
+  {
+    of: 'moveQueueToTeam',
+    operationId: 'moveQStashToTeam',
+    path: '/v2/qstash/move-to-team',
+    body: jsonBody({ qstash_id: RecordId('Id of the queue instance.'), target_team_id: RecordId('Id of the team.') }),
+    renamed: { qstash_id: 'queue_id' },
+  },
+  { of: 'updateQueueBudget', operationId: 'updateQStashBudget', path: '/v2/qstash/update-budget/{id}' },
+];
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function withNames(body: unknown, names: Readonly<Record<string, string>>): unknown {
+  if (!isObject(body)) return body;
+  return Object.fromEntries(Object.entries(body).map(([name, value]) => [names[name] ?? name, value]));
+}
+
+/** Records of instances with their tokens as the published SDKs take them; anything else as it is. */
+function withCarriedTokens(body: unknown): unknown {
+  if (Array.isArray(body)) return body.map(withCarriedTokens);
+  if (!isObject(body)) return body;
+  const { id } = body;
+  if (typeof id !== 'string') return body;
+  return Object.fromEntries(
+    Object.entries(body).map(([name, value]) => {
+      const isToken = (name === 'token' || name === 'read_only_token') && typeof value === 'string';
+      return [name, isToken ? carryToken({ instanceId: id, token: value }) : value];
+    }),
+  );
+}
+
+function atPath({ of, operationId, path, body, renamed = {} }: Row): Operation {
+  const own = MANAGEMENT_OPERATIONS.find((operation) => operation.operationId === of);
+  if (!own) throw new Error(`the management API has no operation ${of}`);
+  return {
+    ...own,
+    operationId,
+    path,
+    dialect: 'upstash',
+    ...(body ? { body } : {}),
+    async run(input: OperationInput, context, admitted): Promise<OperationAnswer> {
+      const answer = await own.run({ ...input, body: withNames(input.body, renamed) }, context, admitted);
+      return { ...answer, body: withCarriedTokens(answer.body) };
+    },
+  };
+}
+
+export const managementOperations: readonly Operation[] = ROWS.map(atPath);

@@ -1,0 +1,56 @@
+/** The OpenAPI 3.1 document of the operations of this dialect. */
+import Type, { type TSchema } from 'typebox';
+import { ErrorBody } from '../../../contract/errors.js';
+import { QueueRecord, QueueStats } from '../../../contract/management.js';
+import { openApiOf } from '../../../http-api/openapi-document.js';
+import { answer, type Operation, openOperation } from '../../../http-api/operation.js';
+import { upstash } from '../index.js';
+
+/** Schemas that are shown under a name. */
+const NAMED: Readonly<Record<string, TSchema>> = {
+  Error: ErrorBody,
+  QStashUser: QueueRecord,
+  QStashStats: QueueStats,
+};
+
+/** The operation that answers with the document `of` a version of the service. */
+export function openApiOperation(of: (serviceVersion: string) => object): Operation {
+  let made: object | null = null;
+  return openOperation({
+    operationId: 'getUpstashOpenApi',
+    tag: 'Service',
+    summary: 'This document',
+    method: 'GET',
+    path: '/openapi-upstash.json',
+    unknownQuery: 'ignore',
+    whileStopping: 'answer',
+    responses: { 200: Type.Unknown({ description: 'OpenAPI 3.1' }) },
+    errors: [],
+    handle(_input, { version }) {
+      made ??= of(version);
+      return answer(200, made);
+    },
+  });
+}
+
+/** `serviceVersion` is named beside the version of the API. */
+export function openApiDocumentOf(operations: readonly Operation[], serviceVersion: string): object {
+  return openApiOf({
+    info: {
+      title: 'Everstep API for the published SDKs',
+      version: '2.0.0',
+      description: `What is there for @upstash/qstash and @upstash/workflow alone, or is answered otherwise for them. All other operations are those of /openapi.json, with headers that begin with ${upstash.prefix}. Served by Everstep ${serviceVersion}.`,
+    },
+    servers: [{ url: '/', description: 'This service.' }],
+    security: [{ token: [] }, { tokenInQuery: [] }],
+    securityOf: ({ access }) => (access === 'account' ? [{ basic: [] }] : null),
+    securitySchemes: {
+      token: { type: 'http', scheme: 'bearer', description: 'A token of the queue instance, as it is or as QSTASH_TOKEN.' },
+      tokenInQuery: { type: 'apiKey', in: 'query', name: upstash.tokenParameter },
+      basic: { type: 'http', scheme: 'basic', description: 'The user name is the e-mail, the password an API key.' },
+    },
+    operations,
+    dialect: upstash,
+    named: NAMED,
+  });
+}
