@@ -16,11 +16,11 @@ import type { MessageSender } from '../ports/message-sender.js';
 import type { Random } from '../ports/random.js';
 import type { StepCaller } from '../ports/step-caller.js';
 import type { DueTask, Store } from '../ports/store.js';
-import { BurstGate } from './burst-gate.js';
 import { Callbacks, callbackUrlOf } from './callbacks.js';
 import { Committer } from './committer.js';
 import { Decisions } from './decisions.js';
 import { deliver } from './deliverer.js';
+import { Departures } from './departures.js';
 import { DueTasks } from './due-tasks.js';
 import { EndWatch } from './end-watch.js';
 import { Events } from './events.js';
@@ -29,7 +29,6 @@ import { transitOf } from './gates/rate-window.js';
 import { Invocations } from './invocations.js';
 import { makeCall } from './messages.js';
 import { originOf, resultOfEvent, resultOfFailure } from './passages.js';
-import { ReadyQueue } from './ready-queue.js';
 import { type CachedRun, RunCache } from './run-cache.js';
 
 const CACHE_CAPACITY = 5_000;
@@ -64,17 +63,10 @@ export class RunDriver {
   private readonly committer: Committer;
   private readonly cache: RunCache;
   private readonly invocations: Invocations;
-  private readonly ready = new ReadyQueue({
-    maxInFlight: LIMITS.maxDeliveriesInFlight,
-    maxInFlightPerHost: LIMITS.maxConnectionsPerHost,
-    maxInFlightOf: (instanceId) => this.limits.maxParallelism(instanceId),
-  });
+  private readonly departures: Departures;
   private readonly due: DueTasks;
   private readonly underWay = new Set<Promise<void>>();
-  private readonly burst = new BurstGate();
   private readonly stopped = new AbortController();
-  private recheck: (() => void) | null = null;
-  private drainScheduled = false;
   private stopping = false;
 
   constructor(options: RunDriverOptions) {
@@ -94,23 +86,18 @@ export class RunDriver {
       onLost: () => this.due.restart(),
     });
     const { decisions } = this;
+    this.departures = new Departures({
+      clock,
+      limits: this.limits,
+      leave: (host, ticket, passage) => this.track(this.act(host, ticket, passage)),
+    });
     this.gates = new DeliveryGates({
       store,
       clock,
       log,
       commit: (unit) => this.committer.submit(unit),
       pass: (ticket, passage, counted) => this.enqueue(ticket, passage, counted),
-      places: {
-        free: (origin) => this.ready.free(origin),
-        room: (origin) => this.ready.room(origin),
-        freeOf: (instanceId) => this.ready.freeOf(instanceId),
-        roomOf: (instanceId) => this.ready.roomOf(instanceId),
-        promise: (origin, instanceId, change) => {
-          this.ready.promise(origin, instanceId, change);
-          // Others wait for a place that is promised no longer.
-          if (change < 0) this.drainSoon();
-        },
-      },
+      places: this.departures.places,
       transitMs: transitOf,
     });
     this.events = new Events({ store, decisions, context });
@@ -122,7 +109,7 @@ export class RunDriver {
       context,
       expect: (run, task) => this.scheduleCallback(run, task),
     });
-    this.due = new DueTasks({ store, clock, log, take: (task) => this.takeDue(task), backlog: () => this.ready.size });
+    this.due = new DueTasks({ store, clock, log, take: (task) => this.takeDue(task), backlog: () => this.departures.size });
   }
 
   get context(): DecisionContext {
@@ -137,9 +124,9 @@ export class RunDriver {
   /** Takes on nothing new, waits at most `graceMs` for what is under way, then gives it up; it is delivered again at the next start. */
   async stop(graceMs: number): Promise<void> {
     this.stopping = true;
+    this.departures.stop();
     await this.due.stop();
     await this.gates.stop();
-    this.recheck?.();
     const { clock } = this.options;
     await new Promise<void>((resolve) => {
       const cancel = clock.setTimer(clock.now() + graceMs, resolve);
@@ -163,7 +150,7 @@ export class RunDriver {
         quietTurns = 0;
         continue;
       }
-      const busy = this.ready.size > 0 || !this.committer.idle || !this.due.idle || !this.gates.idle || this.drainScheduled;
+      const busy = !this.departures.idle || !this.committer.idle || !this.due.idle || !this.gates.idle;
       quietTurns = busy ? 0 : quietTurns + 1;
       await new Promise<void>((resolve) => this.options.clock.endOfTurn(resolve));
     }
@@ -172,7 +159,7 @@ export class RunDriver {
   /** A run that was just made durable: keeps it in memory and acts on its first tasks. */
   begin(run: Run, payload: RunPayload): void {
     const { clock } = this.options;
-    this.burst.triggered(clock.now());
+    this.departures.triggered();
     this.limits.messagesCounted(run.instanceId);
     const { flowControl } = run.settings;
     if (flowControl) this.gates.noteLimits(run.instanceId, flowControl);
@@ -211,11 +198,11 @@ export class RunDriver {
 
   /** Deliveries of the instance in flight. */
   inFlight(instanceId: string): number {
-    return this.ready.inFlightOf(instanceId);
+    return this.departures.inFlight(instanceId);
   }
 
   isInFlight(ticket: Ticket): boolean {
-    return this.ready.isInFlight(ticket);
+    return this.departures.isInFlight(ticket);
   }
 
   private actOn(entry: CachedRun, decision: Decision, before: Run): void {
@@ -320,31 +307,7 @@ export class RunDriver {
     const run = this.cache.peek(ticket.runKey)?.run;
     const begun = ticket.slot !== ADVANCE_SLOT || (run !== undefined && run.journalLength > 0);
     const urgency = counted ? 'counted' : begun ? 'begun' : 'fresh';
-    if (this.ready.add(passage.origin, { ...ticket, passage }, urgency, this.options.clock.now())) this.drainSoon();
-    else this.gates.done(ticket, passage, { kind: 'not-made' });
-  }
-
-  /** What becomes due together is handed out together. */
-  private drainSoon(): void {
-    if (this.drainScheduled || this.stopping) return;
-    this.drainScheduled = true;
-    queueMicrotask(() => {
-      this.drainScheduled = false;
-      this.drain();
-    });
-  }
-
-  private drain(): void {
-    if (this.stopping) return;
-    const { clock } = this.options;
-    const fresh = this.ready.fresh;
-    const allowed = this.burst.allowance(clock.now(), fresh);
-    this.ready.drain(allowed, (host, task) => this.track(this.act(host, task, task.passage)));
-    if (fresh.count <= allowed || this.recheck) return;
-    this.recheck = clock.setTimer(clock.now() + this.burst.recheckMs, () => {
-      this.recheck = null;
-      this.drainSoon();
-    });
+    if (!this.departures.add(ticket, passage, urgency)) this.gates.done(ticket, passage, { kind: 'not-made' });
   }
 
   private track(work: Promise<unknown>): void {
@@ -365,9 +328,9 @@ export class RunDriver {
   private async act(host: string, ticket: Ticket, passage: Passage): Promise<void> {
     if (!this.gates.mayStart(ticket)) {
       // Its destination was held while it waited for a place: it waits at the gates again.
-      this.ready.done(host, ticket);
+      this.departures.done(host, ticket);
       this.gates.roomFreed();
-      this.drainSoon();
+      this.departures.drainSoon();
       return;
     }
     let entry: CachedRun | null = null;
@@ -382,10 +345,10 @@ export class RunDriver {
         result = resultOfEvent(event);
       }
     } finally {
-      this.ready.done(host, ticket);
+      this.departures.done(host, ticket);
       this.gates.done(ticket, passage, result);
       this.gates.roomFreed();
-      this.drainSoon();
+      this.departures.drainSoon();
       this.due.resume();
     }
     if (!entry) return;
