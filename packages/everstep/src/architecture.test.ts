@@ -56,7 +56,7 @@ const DIRECTIONS: readonly DirectionRule[] = [
   {
     area: 'everstep/src/step-calls',
     may: [`types ${ENGINE}`, PORTS, ANSWERS, LIMITS_FILE, 'everstep/src/dialects', PROTOCOL, 'undici', NODE],
-    because: 'a way to call steps is exchangeable, so it knows nothing but its port',
+    because: 'a way to call steps is exchangeable, so it knows nothing but its port; what a call says is the matter of a dialect',
   },
   {
     area: 'everstep/src/http-api',
@@ -79,7 +79,11 @@ const DIRECTIONS: readonly DirectionRule[] = [
     ],
     because: 'the operations of a dialect are operations like the native ones, and main alone brings them together',
   },
-  { area: 'everstep/src/dialects', may: [`types ${ENGINE}`, PROTOCOL], because: 'a dialect is a table' },
+  {
+    area: 'everstep/src/dialects',
+    may: [`types ${ENGINE}`, `types ${PORTS}`, ANSWERS, LIMITS_FILE, PROTOCOL],
+    because: 'a dialect says how things are written and what answers mean, whoever sends them',
+  },
   {
     area: 'everstep/src/accounts',
     may: [PORTS, ENGINE, LIMITS_FILE, ...inEverstep('contract', 'dialects', 'config'), 'jose', NODE],

@@ -184,7 +184,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
 
     const addressPolicy = createAddressPolicy({ allowLoopback: config.allowLoopback, allow: config.allowAddresses });
     const signingKeys = (instanceId: string) => authority.signingKeys(instanceId);
-    const outbound = createOutbound({ signingKeys, addressPolicy, now: machineTime, random, log });
+    const regionOf = (instanceId: string) => authority.regionOf(instanceId);
+    const outbound = createOutbound({ signingKeys, regionOf, addressPolicy, now: machineTime, random, log });
     opened.push(() => outbound.close());
     const { stepCaller, messageSender } = outbound;
     /** Known for sure once the service listens, as the port may be any; nothing is decided before. */

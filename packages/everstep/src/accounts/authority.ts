@@ -52,6 +52,8 @@ export interface Authority {
   isValid(token: string, instanceId: string): Promise<boolean>;
   /** The instance's keys, without waiting. Throws when the instance is unknown. */
   signingKeys(instanceId: string): SigningKeys;
+  /** Where the instance is, without waiting; null when it is unknown. */
+  regionOf(instanceId: string): string | null;
   /** The next key becomes the current one, and a new one is made. Rejects when there is no such instance. */
   rotateSigningKeys(instanceId: string): Promise<SigningKeys>;
 }
@@ -160,6 +162,7 @@ export async function createAuthority(options: {
       if (!instance) throw new Error(`there is no queue instance ${instanceId}`);
       return { current: instance.currentSigningKey, next: instance.nextSigningKey };
     },
+    regionOf: (instanceId) => instances.get(instanceId)?.region ?? null,
     async rotateSigningKeys(instanceId) {
       const instance = await requireInstance(instanceId);
       const keys: SigningKeys = { current: instance.nextSigningKey, next: newSigningKey() };

@@ -1,5 +1,26 @@
-/** How one family of clients spells what all of them mean. */
+/** How one family of clients spells what all of them mean, and how a step travels to its endpoints. */
+import type { EndpointAnswer } from '../answers/endpoint-failure.js';
 import type { DialectName } from '../engine/run.js';
+import type { StepAnswer, StepCall } from '../ports/step-caller.js';
+
+/** What the way to the endpoint adds to a call. */
+export interface StepEnvelope {
+  /** Workflow URL, as the signature has it. */
+  readonly url: string;
+  readonly userAgent: string;
+  readonly signature: string;
+  /** Of the queue instance; null when it is not known. */
+  readonly region: string | null;
+}
+
+/** The step protocol of a dialect, as requests to workflow endpoints and their answers. */
+export interface StepCodec {
+  body(call: StepCall): Uint8Array;
+  /** Names and values in turns, all of them; the signature is over the body. */
+  headers(call: StepCall, envelope: StepEnvelope): string[];
+  /** The meaning of a whole answer; `now` in Unix ms. */
+  read(answer: EndpointAnswer, call: StepCall, now: number): StepAnswer;
+}
 
 export interface Dialect {
   readonly name: DialectName;
@@ -9,8 +30,15 @@ export interface Dialect {
   readonly receivedPrefix: string;
   /** Query parameter that carries the token. */
   readonly tokenParameter: string;
+  /** Who signs, as receivers of this dialect expect it. */
+  readonly issuer: string;
+  /** Header that names the region of what is sent, without the prefix; null when receivers expect none. */
+  readonly regionHeader: string | null;
+  readonly steps: StepCodec;
   /** A header name with its prefix, as documents show it. */
   spell(header: string): string;
+  /** Whether a header of this lower-case name is the service's own, so that no header of a user may stand in its place. */
+  reserves(name: string): boolean;
   /** The token within the form in which only clients of this dialect carry one; null for any other text. */
   readToken(text: string): string | null;
 }
@@ -19,16 +47,25 @@ export interface DialectSpelling {
   readonly name: DialectName;
   readonly prefix: string;
   readonly tokenParameter: string;
+  readonly issuer: string;
+  readonly regionHeader?: string;
+  readonly steps: StepCodec;
+  readonly reserves: Dialect['reserves'];
   readonly readToken?: Dialect['readToken'];
 }
 
-export function createDialect({ name, prefix, tokenParameter, readToken = () => null }: DialectSpelling): Dialect {
+export function createDialect(spelling: DialectSpelling): Dialect {
+  const { name, prefix, tokenParameter, issuer, regionHeader = null, steps, reserves, readToken = () => null } = spelling;
   return Object.freeze({
     name,
     prefix,
     receivedPrefix: prefix.toLowerCase(),
     tokenParameter,
+    issuer,
+    regionHeader,
+    steps,
     spell: (header: string) => prefix + header,
+    reserves,
     readToken,
   });
 }

@@ -1,11 +1,11 @@
 /** Where requests go: judged by the address policy, over connections that all who send requests share. */
+import { headerValueOfUrl } from '../dialects/header-text.js';
 import type { Log } from '../ports/log.js';
 import { type AddressPolicy, BlockedAddressError } from './address-policy.js';
-import { type FailedAnswer, failureWithoutAnswer } from './classify.js';
 import { CONNECT_TIMEOUT_MS, Connections } from './connections.js';
 import { type ExchangeOutcome, type ExchangeRequest, exchange } from './exchange.js';
+import { type FailedAnswer, failureWithoutAnswer } from './failed-answer.js';
 import { describeNetworkError, networkErrorCode } from './network-errors.js';
-import { headerValueOfUrl } from './request-headers.js';
 
 const NEVER = { kind: 'never' } as const;
 

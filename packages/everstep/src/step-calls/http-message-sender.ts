@@ -1,10 +1,11 @@
 /** Plain messages over HTTP: whatever status comes back is an answer. Nothing is followed, repeated or kept. */
+import { valuesOf } from '../answers/endpoint-failure.js';
 import { DIALECTS } from '../dialects/index.js';
 import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
-import { answerTooLong, type FailedAnswer, failureWithoutAnswer, untakenAnswer, valuesOf } from './classify.js';
 import { decodeAnswer } from './content-decoding.js';
 import { Destinations } from './destinations.js';
 import { type HttpAnswer, METHODS, type Method } from './exchange.js';
+import { answerTooLong, type FailedAnswer, failureWithoutAnswer, untakenAnswer } from './failed-answer.js';
 import type { OutboundOptions } from './http-step-caller.js';
 import { messageHeaders } from './message-headers.js';
 import { signRequest } from './signature.js';
@@ -56,9 +57,9 @@ export class HttpMessageSender implements MessageSender {
       headers: message.headers,
       serviceHeaders: {
         ...message.serviceHeaders,
-        ...(message.signed ? { [SIGNATURE_HEADER]: this.signatureOf(message, target.url) } : {}),
+        ...(message.signed ? this.proofOf(message, target.url) : {}),
       },
-      prefix: DIALECTS[message.dialect].prefix,
+      dialect: DIALECTS[message.dialect],
       userAgent: USER_AGENT,
       // What is signed is of the service's own making, with the headers that a trigger has left for it.
       take: message.signed ? 'forwarded' : 'exact',
@@ -80,10 +81,16 @@ export class HttpMessageSender implements MessageSender {
     }
   }
 
-  private signatureOf(message: Message, url: string): string {
-    const { signingKeys, now, random } = this.options;
-    const key = signingKeys(message.instanceId).current;
-    return signRequest({ key, url, body: message.body ?? NO_BODY, now: now(), random });
+  /** The signature, and where it comes from. */
+  private proofOf({ instanceId, dialect, body }: Message, url: string): Readonly<Record<string, string>> {
+    const { signingKeys, regionOf, now, random } = this.options;
+    const { issuer, regionHeader } = DIALECTS[dialect];
+    const key = signingKeys(instanceId).current;
+    const region = regionHeader === null ? null : (regionOf?.(instanceId) ?? null);
+    return {
+      [SIGNATURE_HEADER]: signRequest({ key, issuer, url, body: body ?? NO_BODY, now: now(), random }),
+      ...(regionHeader !== null && region !== null ? { [regionHeader]: region } : {}),
+    };
   }
 }
 

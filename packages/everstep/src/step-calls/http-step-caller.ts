@@ -1,13 +1,12 @@
-/** Steps over HTTP: one signed POST to the workflow URL per step, the outcome in its answer. */
+/** Steps over HTTP: one signed POST to the workflow URL per step. What it carries, and what its answer means, a dialect knows. */
 import { LIMITS } from '../config/limits.js';
 import { DIALECTS } from '../dialects/index.js';
 import type { Log } from '../ports/log.js';
 import type { Random } from '../ports/random.js';
 import type { StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
 import type { AddressPolicy } from './address-policy.js';
-import { answerTooLong, classifyAnswer, failureWithoutAnswer } from './classify.js';
 import { Destinations, type TargetVerdict } from './destinations.js';
-import { forwardedPairs, requestHeaders } from './request-headers.js';
+import { answerTooLong, failureWithoutAnswer } from './failed-answer.js';
 import { signRequest } from './signature.js';
 import { USER_AGENT } from './version.js';
 
@@ -18,6 +17,8 @@ const MAX_TARGETS = 1_000;
 export interface OutboundOptions {
   /** Signing keys of an instance: they always exist. Throws when it does not know the instance. */
   readonly signingKeys: (instanceId: string) => { readonly current: string; readonly next: string };
+  /** Where an instance is, for receivers that are told so; null when it is not known. */
+  readonly regionOf?: (instanceId: string) => string | null;
   readonly addressPolicy: AddressPolicy;
   /** Unix ms. */
   readonly now: () => number;
@@ -29,8 +30,6 @@ export class HttpStepCaller implements StepCaller {
   private readonly options: OutboundOptions;
   private readonly destinations: Destinations;
   private readonly targets = new Map<string, TargetVerdict>();
-  /** A run's headers are one object for all its calls, so they are sifted once. */
-  private readonly forwarded = new WeakMap<Readonly<Record<string, string>>, readonly string[]>();
 
   constructor(options: OutboundOptions, destinations: Destinations) {
     this.options = options;
@@ -56,23 +55,18 @@ export class HttpStepCaller implements StepCaller {
     const verdict = this.targetOf(call.workflowUrl);
     if (!verdict.ok) return destinations.blocked(call.instanceId, verdict.message);
     const { target } = verdict;
-    const { prefix } = DIALECTS[call.dialect];
-    const body = Buffer.from(JSON.stringify(call.request));
+    const { steps, issuer } = DIALECTS[call.dialect];
+    const body = steps.body(call);
     const signature = signRequest({
       key: options.signingKeys(call.instanceId).current,
+      issuer,
       url: target.url,
       body,
       now: options.now(),
       random: options.random,
     });
-    const headers = requestHeaders({
-      request: call.request,
-      url: target.url,
-      prefix,
-      forwarded: this.forwardedOf(call.forwardHeaders, prefix),
-      userAgent: USER_AGENT,
-      signature,
-    });
+    const region = options.regionOf?.(call.instanceId) ?? null;
+    const headers = steps.headers(call, { url: target.url, userAgent: USER_AGENT, signature, region });
     const outcome = await destinations.ask(
       call.instanceId,
       target,
@@ -89,7 +83,7 @@ export class HttpStepCaller implements StepCaller {
     );
     switch (outcome.kind) {
       case 'answered':
-        return classifyAnswer(outcome.answer, { call, prefix, now: options.now() });
+        return steps.read(outcome.answer, call, options.now());
       case 'too-long':
         return answerTooLong(outcome.answer, LIMITS.maxReplyBytes, 'maxReplyBytes');
       case 'failure':
@@ -104,14 +98,6 @@ export class HttpStepCaller implements StepCaller {
     if (this.targets.size >= MAX_TARGETS) this.targets.clear();
     this.targets.set(workflowUrl, verdict);
     return verdict;
-  }
-
-  private forwardedOf(headers: Readonly<Record<string, string>>, prefix: string): readonly string[] {
-    const known = this.forwarded.get(headers);
-    if (known) return known;
-    const pairs = forwardedPairs(headers, prefix);
-    this.forwarded.set(headers, pairs);
-    return pairs;
   }
 }
 

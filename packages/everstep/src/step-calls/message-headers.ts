@@ -1,5 +1,6 @@
 /** The headers of a plain message: those that its sender wants, without what belongs to the exchange. */
-import { headerValue, headerValueOfUrl, mayForward, whyNoHeader } from './request-headers.js';
+import type { Dialect } from '../dialects/dialect.js';
+import { headerValue, headerValueOfUrl, mayForward, whyNoHeader } from '../dialects/header-text.js';
 
 /** Of this hop, or of how a body is framed: the connection makes them. */
 const OF_THE_HOP: ReadonlySet<string> = new Set([
@@ -29,7 +30,7 @@ export interface MessageHeadersInput {
   readonly headers: Readonly<Record<string, string>>;
   /** Of the service's own, without the prefix. They win. */
   readonly serviceHeaders: Readonly<Record<string, string>>;
-  readonly prefix: string;
+  readonly dialect: Pick<Dialect, 'spell' | 'reserves'>;
   readonly userAgent: string;
   /**
    * `exact`: a header that no request can carry is refused, since a request without it would not be the one that was
@@ -40,7 +41,7 @@ export interface MessageHeadersInput {
 
 /** Every header once, whatever the case of its name: of two the later one. A value may be a secret and is never shown. */
 export function messageHeaders(input: MessageHeadersInput): MessageHeaders {
-  const { prefix, take } = input;
+  const { dialect, take } = input;
   const sent = new Map<string, readonly [name: string, value: string]>();
   for (const [name, value] of Object.entries(input.headers)) {
     const key = name.toLowerCase();
@@ -53,13 +54,14 @@ export function messageHeaders(input: MessageHeadersInput): MessageHeaders {
         };
       }
       if (!OF_THE_HOP.has(key)) sent.set(key, [name, value]);
-    } else if (mayForward(key, value, prefix) || (SAID_BY_THE_MESSAGE.has(key) && problem === null)) sent.set(key, [name, value]);
+    } else if (mayForward(key, value, dialect) || (SAID_BY_THE_MESSAGE.has(key) && problem === null))
+      sent.set(key, [name, value]);
   }
   if (!sent.has('user-agent')) sent.set('user-agent', ['user-agent', input.userAgent]);
   // An encoded answer has to be decoded here: it is only asked for by those who want it so.
   if (!sent.has('accept-encoding')) sent.set('accept-encoding', ['accept-encoding', 'identity']);
   for (const [bare, value] of Object.entries(input.serviceHeaders)) {
-    const name = prefix + bare;
+    const name = dialect.spell(bare);
     sent.set(name.toLowerCase(), [name, bare === URL_HEADER ? headerValueOfUrl(value) : headerValue(value)]);
   }
   return { ok: true, pairs: [...sent.values()].flat() };

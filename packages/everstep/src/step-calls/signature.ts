@@ -11,11 +11,12 @@ import { LIMITS } from '../config/limits.js';
 import type { Random } from '../ports/random.js';
 
 const HEADER_SEGMENT = Buffer.from(JSON.stringify({ alg: 'HS256', typ: 'JWT' })).toString('base64url');
-const ISSUER = 'Everstep';
 const ID_BYTES = 16;
 
 export interface SignatureInput {
   readonly key: string;
+  /** Who signs. */
+  readonly issuer: string;
   /** URL that the request goes to. */
   readonly url: string;
   readonly body: Uint8Array;
@@ -41,7 +42,7 @@ export function signRequest(input: SignatureInput): string {
   const issuedAt = Math.floor(input.now / 1000);
   const id = input.random.bytes(ID_BYTES);
   const claims = {
-    iss: ISSUER,
+    iss: input.issuer,
     sub: input.url,
     iat: issuedAt,
     nbf: issuedAt,

@@ -1,5 +1,13 @@
 /** The service's own spelling. */
 import { NATIVE_PREFIX } from '@everstep/sdk/protocol';
 import { createDialect } from '../dialect.js';
+import { nativeSteps, reserves } from './step-codec.js';
 
-export const native = createDialect({ name: 'native', prefix: NATIVE_PREFIX, tokenParameter: 'svc_token' });
+export const native = createDialect({
+  name: 'native',
+  prefix: NATIVE_PREFIX,
+  tokenParameter: 'svc_token',
+  issuer: 'Everstep',
+  steps: nativeSteps,
+  reserves,
+});

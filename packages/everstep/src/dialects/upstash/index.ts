@@ -1,12 +1,18 @@
 /** The spelling of the published SDKs `@upstash/workflow` and `@upstash/qstash`. */
 import { createDialect } from '../dialect.js';
+import { upstashSteps } from './step-codec.js';
 import { readCarriedToken } from './token.js';
+import { HEADERS, PREFIX, reserves } from './wire.js';
 
 export { carryToken } from './token.js';
 
 export const upstash = createDialect({
   name: 'upstash',
-  prefix: 'Upstash-',
+  prefix: PREFIX,
   tokenParameter: 'qstash_token',
+  issuer: 'Upstash',
+  regionHeader: HEADERS.region,
+  steps: upstashSteps,
+  reserves,
   readToken: readCarriedToken,
 });

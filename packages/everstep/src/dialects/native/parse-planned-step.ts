@@ -8,8 +8,8 @@ import type {
   PlannedStep,
   StepType,
 } from '@everstep/sdk/protocol';
-import { LIMITS } from '../config/limits.js';
-import { type Fields, fields, integer, list, milliseconds, optional, Problem, shown, text, word } from './frame-fields.js';
+import { LIMITS } from '../../config/limits.js';
+import { type Fields, fields, integer, list, milliseconds, optional, Problem, shown, text, word } from '../frame-fields.js';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 

@@ -17,8 +17,8 @@ import {
   type StepResult,
   type StepType,
 } from '@everstep/sdk/protocol';
-import { LIMITS } from '../config/limits.js';
-import { type Fields, fields, integer, jsonText, list, milliseconds, Problem, shown, text } from './frame-fields.js';
+import { LIMITS } from '../../config/limits.js';
+import { type Fields, fields, integer, jsonText, list, milliseconds, Problem, shown, text } from '../frame-fields.js';
 import { plannedStep } from './parse-planned-step.js';
 
 export type ParsedReply =

@@ -1,5 +1,4 @@
-/** The headers of a request to a workflow endpoint. */
-import { PROTOCOL_HEADER, PROTOCOL_VERSION, type StepRequest } from '@everstep/sdk/protocol';
+/** What may stand in a header, and which headers of a user are sent along. */
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 // What may stand in a header: tab, visible ASCII and Latin-1. Anything else could end the header or the request.
@@ -34,18 +33,35 @@ export function whyNoHeader(name: string, value: string): string | null {
   return VALUE.test(value) ? null : 'its value has characters that no header can carry';
 }
 
+/** Which names a dialect keeps for itself; in lower case. */
+export interface ReservedNames {
+  reserves(name: string): boolean;
+}
+
 /** Whether a user's header may be sent along. `name` in lower case. */
-export function mayForward(name: string, value: string, prefix: string): boolean {
-  return TOKEN.test(name) && VALUE.test(value) && !RESERVED.has(name) && !name.startsWith(prefix.toLowerCase());
+export function mayForward(name: string, value: string, dialect: ReservedNames): boolean {
+  return TOKEN.test(name) && VALUE.test(value) && !RESERVED.has(name) && !dialect.reserves(name);
 }
 
 /** Names and values in turns, as undici takes them without copying. */
-export function forwardedPairs(headers: Readonly<Record<string, string>>, prefix: string): readonly string[] {
+export function forwardedPairs(headers: Readonly<Record<string, string>>, dialect: ReservedNames): readonly string[] {
   const pairs: string[] = [];
   for (const [name, value] of Object.entries(headers)) {
-    if (mayForward(name.toLowerCase(), value, prefix)) pairs.push(name, value);
+    if (mayForward(name.toLowerCase(), value, dialect)) pairs.push(name, value);
   }
   return pairs;
+}
+
+/** A run's headers are one object for all its calls, so they are sifted once. */
+export function rememberForwarded(dialect: ReservedNames): (headers: Readonly<Record<string, string>>) => readonly string[] {
+  const sifted = new WeakMap<Readonly<Record<string, string>>, readonly string[]>();
+  return (headers) => {
+    const known = sifted.get(headers);
+    if (known) return known;
+    const pairs = forwardedPairs(headers, dialect);
+    sifted.set(headers, pairs);
+    return pairs;
+  };
 }
 
 /** A value as it is where a header can carry it, else percent-encoded. */
@@ -56,42 +72,4 @@ export function headerValue(text: string): string {
 /** A URL as it is where a header can carry it, else in its normal form, which is ASCII. */
 export function headerValueOfUrl(url: string): string {
   return VALUE.test(url) ? url : new URL(url).href;
-}
-
-export interface HeaderInput {
-  readonly request: StepRequest;
-  /** Workflow URL, as the signature has it. */
-  readonly url: string;
-  readonly prefix: string;
-  readonly forwarded: readonly string[];
-  readonly userAgent: string;
-  readonly signature: string;
-}
-
-export function requestHeaders({ request, url, prefix, forwarded, userAgent, signature }: HeaderInput): string[] {
-  const headers = [
-    ...forwarded,
-    'content-type',
-    'application/json',
-    // An answer in another encoding could not be read.
-    'accept-encoding',
-    'identity',
-    'user-agent',
-    userAgent,
-    prefix + PROTOCOL_HEADER,
-    String(PROTOCOL_VERSION),
-    `${prefix}Workflow-RunId`,
-    headerValue(request.run.id),
-    `${prefix}Workflow-Created-At`,
-    String(request.run.createdAt),
-    `${prefix}Workflow-Url`,
-    url,
-    `${prefix}Message-Id`,
-    headerValue(request.messageId),
-    `${prefix}Retried`,
-    String(request.retried),
-    `${prefix}Signature`,
-    signature,
-  ];
-  return headers;
 }

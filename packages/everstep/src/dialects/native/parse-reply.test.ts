@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { StepRequest } from '@everstep/sdk/protocol';
-import { LIMITS } from '../config/limits.js';
+import { LIMITS } from '../../config/limits.js';
 import { parseReply } from './parse-reply.js';
 
 const NOW = 1_700_000_000_000;

@@ -1,0 +1,140 @@
+/**
+ * The step protocol of `@upstash/workflow` over HTTP. The request carries the
+ * journal; its answer says only whether that went well, since the endpoint
+ * submits what came of it in requests of its own while it answers.
+ */
+import { NON_RETRYABLE_STATUS } from '@everstep/sdk/protocol';
+import { describeBody, type EndpointAnswer, endpointFailure, valuesOf } from '../../answers/endpoint-failure.js';
+import { headerOf, keptOf, retryAdviceOf } from '../../answers/http-advice.js';
+import { LIMITS } from '../../config/limits.js';
+import type { DeliveryFailure } from '../../engine/run.js';
+import type { StepAnswer, StepCall } from '../../ports/step-caller.js';
+import type { StepCodec, StepEnvelope } from '../dialect.js';
+import { headerValue, rememberForwarded } from '../header-text.js';
+import { firstMessageId, wireJournal } from './journal.js';
+import { HEADERS, otherVersion, PREFIX, reserves, STEP_PROTOCOL_VERSION } from './wire.js';
+
+const NEVER = { kind: 'never' } as const;
+const NOTHING = new Uint8Array(0);
+const MAX_ERROR_NAME_LENGTH = 256;
+
+const forwardedOf = rememberForwarded({ reserves });
+
+/** The SDK looks this id up in a journal that it fetches, and leaves out what comes behind it. */
+function messageIdOf({ request, recorded }: StepCall): string {
+  if (request.target !== null) return request.messageId;
+  return recorded.at(-1)?.messageId ?? firstMessageId(request.run.key);
+}
+
+/** Results and payload, as base64 makes them longer; without what stands around them. */
+function leastBytes({ payload, recorded }: StepCall): number {
+  const bytes = recorded.reduce((sum, { out }) => sum + (out?.length ?? 0), payload?.body.byteLength ?? 0);
+  return (bytes * 4) / 3;
+}
+
+/** Empty when the journal is long: then the endpoint fetches it. */
+function body(call: StepCall): Uint8Array {
+  const { request, recorded, payload, instanceId, open } = call;
+  if (payload === undefined) throw new Error(`a delivery of run ${request.run.key} has no payload`);
+  if (leastBytes(call) > LIMITS.maxDeliveredJournalBytes) return NOTHING;
+  const target = open.find(({ slot }) => slot === request.target);
+  const entries = wireJournal({
+    runKey: request.run.key,
+    workflowRunId: request.run.id,
+    instanceId,
+    payload,
+    recorded,
+    open: target ? [target] : [],
+  });
+  const text = Buffer.from(JSON.stringify(entries));
+  return text.byteLength > LIMITS.maxDeliveredJournalBytes ? NOTHING : text;
+}
+
+function headers(call: StepCall, { url, userAgent, signature, region }: StepEnvelope): string[] {
+  const { run, retried } = call.request;
+  const own: readonly (readonly [name: string, value: string])[] = [
+    call.introduced ? [HEADERS.protocol, STEP_PROTOCOL_VERSION] : [HEADERS.unknownSdk, 'true'],
+    [HEADERS.runId, headerValue(run.id)],
+    [HEADERS.createdAt, String(run.createdAt)],
+    [HEADERS.url, url],
+    [HEADERS.messageId, headerValue(messageIdOf(call))],
+    [HEADERS.retried, String(retried)],
+    [HEADERS.signature, signature],
+    ...(run.labels.length > 0 ? [[HEADERS.label, headerValue(run.labels.join(','))] as const] : []),
+    ...(region === null ? [] : [[HEADERS.region, region] as const]),
+  ];
+  return [
+    ...forwardedOf(call.forwardHeaders),
+    'content-type',
+    'application/json',
+    'accept-encoding',
+    'identity',
+    'user-agent',
+    userAgent,
+    ...own.flatMap(([name, value]) => [PREFIX + name, value]),
+  ];
+}
+
+interface ToldError {
+  readonly name: string;
+  readonly message: string;
+}
+
+/** What the SDK says of an error that came out of a workflow. */
+function toldError(body: Buffer): ToldError | null {
+  try {
+    const value: unknown = JSON.parse(body.toString('utf8'));
+    if (typeof value !== 'object' || value === null || !('message' in value) || typeof value.message !== 'string') return null;
+    const name = 'error' in value && typeof value.error === 'string' ? value.error : 'Error';
+    return { name: name.slice(0, MAX_ERROR_NAME_LENGTH), message: value.message.slice(0, LIMITS.maxKeptErrorLength) };
+  } catch {
+    return null;
+  }
+}
+
+/** The SDK answered, and no success: a step or the code between steps failed. */
+function workflowFailure(
+  answer: EndpointAnswer,
+  { discreet }: StepCall,
+  now: number,
+): Omit<DeliveryFailure, 'status' | 'responseHeaders' | 'responseBody'> {
+  const { status, headers: given } = answer;
+  const stepName = headerOf(given, PREFIX + HEADERS.errorStepName);
+  const where = stepName === undefined ? '' : `step "${stepName}": `;
+  const told = toldError(answer.body);
+  const retry = retryAdviceOf(status, given, now);
+  const cause = stepName === undefined ? 'workflow' : 'step';
+  if (discreet || told === null) {
+    return { cause, message: `${where}the workflow answered ${status} (${describeBody(answer, discreet)})`, retry };
+  }
+  return { cause, message: `${where}${told.name}: ${told.message}`, retry };
+}
+
+function read(answer: EndpointAnswer, call: StepCall, now: number): StepAnswer {
+  const { status, headers: given } = answer;
+  const { discreet } = call;
+  const envelope = { status, responseHeaders: valuesOf(given), responseBody: keptOf(answer.body) };
+  const failure = (cause: DeliveryFailure['cause'], message: string, retry: DeliveryFailure['retry']): StepAnswer => ({
+    kind: 'failure',
+    failure: { cause, message, retry, ...envelope },
+  });
+  const version = headerOf(given, PREFIX + HEADERS.protocol);
+  const ok = status >= 200 && status < 300;
+  if (version !== undefined && version !== STEP_PROTOCOL_VERSION)
+    return failure('refused', otherVersion('the endpoint', version), NEVER);
+  if (version !== undefined && ok) return { kind: 'silent', ...envelope };
+  if (version !== undefined || status === NON_RETRYABLE_STATUS) {
+    return { kind: 'failure', failure: { ...workflowFailure(answer, call, now), ...envelope } };
+  }
+  if (ok) {
+    return failure(
+      'not-protocol',
+      `the endpoint answered ${status} without the header ${PREFIX}${HEADERS.protocol}, so there is no workflow endpoint at this URL, or one whose SDK is too old: ${describeBody(answer, discreet)}; serve the workflow with @upstash/workflow 1.x at exactly this URL, and let nothing in front of it answer in its place`,
+      NEVER,
+    );
+  }
+  const { message, retry } = endpointFailure(answer, { discreet, now });
+  return failure('http', message, retry);
+}
+
+export const upstashSteps: StepCodec = { body, headers, read };

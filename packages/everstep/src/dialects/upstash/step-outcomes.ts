@@ -1,0 +1,91 @@
+/**
+ * Results of steps as the published SDK reads them in a journal. What it
+ * executed itself (Run, Notify, CreateWebhook) is kept as it submitted it;
+ * what the service carried out is told in its form.
+ */
+import type { CallOutcome, EncodedBody, EventContent, InvokeOutcome, StepType, WaitOutcome } from '@everstep/sdk/protocol';
+
+/** The fields of a journal entry that say what came of the step. */
+export interface WireOutcome {
+  readonly out?: string;
+  readonly waitTimeout?: boolean;
+}
+
+/** Where the run is: the address of a webhook is made of it. */
+export interface HookPlace {
+  readonly instanceId: string;
+  readonly workflowRunId: string;
+}
+
+const bytesOf = ({ encoding, data }: EncodedBody): Buffer => Buffer.from(data, encoding);
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null;
+const isBody = (value: unknown): value is EncodedBody => isRecord(value) && typeof value.encoding === 'string';
+
+// Each of these tells what the service recorded from what an SDK may have submitted as the result of such a step.
+const isCall = (value: unknown): value is CallOutcome => isRecord(value) && isBody(value.body);
+const isWait = (value: unknown): value is WaitOutcome => isRecord(value) && typeof value.timeout === 'boolean';
+const isInvoke = (value: unknown): value is InvokeOutcome => isRecord(value) && typeof value.state === 'string';
+
+/** As the clients of this service know header names: each word with a capital. */
+const canonical = (name: string): string =>
+  name.replace(/(^|-)([a-z])/g, (_, before: string, letter: string) => before + letter.toUpperCase());
+
+function canonicalHeaders(headers: CallOutcome['headers']): Readonly<Record<string, readonly string[]>> {
+  return Object.fromEntries(Object.entries(headers).map(([name, values]) => [canonical(name), values]));
+}
+
+/** The SDK takes each character of the text for a byte, and decodes those as UTF-8 where the content is text. */
+function callOut({ status, headers, body, error }: CallOutcome): string {
+  const bytes = error === undefined ? bytesOf(body) : Buffer.from(error);
+  return JSON.stringify({ status, body: bytes.toString('latin1'), header: canonicalHeaders(headers) });
+}
+
+function hookPath({ instanceId, workflowRunId }: HookPlace, eventId: string): string {
+  return ['/v2/workflows/hooks', ...[instanceId, workflowRunId, eventId].map(encodeURIComponent)].join('/');
+}
+
+function requestOut(content: Extract<EventContent, { kind: 'request' }>, eventId: string, place: HookPlace): string {
+  const { method, query, headers, body } = content;
+  const first = (name: string): string | undefined => headers[name]?.[0]?.split(',')[0]?.trim();
+  const request = {
+    method,
+    header: canonicalHeaders(headers),
+    body: bytesOf(body).toString('base64'),
+    proto: first('x-forwarded-proto') ?? 'http',
+    host: first('host') ?? 'localhost',
+    url: hookPath(place, eventId) + query,
+  };
+  return Buffer.from(JSON.stringify(request)).toString('base64');
+}
+
+function waitOutcome(outcome: WaitOutcome, place: HookPlace): WireOutcome {
+  if (outcome.timeout) return { waitTimeout: true };
+  const { content, eventId } = outcome;
+  if (content.kind === 'request') return { out: requestOut(content, eventId, place), waitTimeout: false };
+  return { out: bytesOf(content.body).toString('base64'), waitTimeout: false };
+}
+
+function invokeOut(outcome: InvokeOutcome): string {
+  const { workflowRunId, state } = outcome;
+  const body = outcome.state === 'succeeded' ? outcome.result : outcome.state === 'failed' ? outcome.error : undefined;
+  return JSON.stringify({ workflowRunId, body, isFailed: state === 'failed', isCanceled: state === 'canceled' });
+}
+
+/** `out` as it was recorded: JSON text, or null when the step has no result. */
+export function wireOutcome(type: StepType, out: string | null, place: HookPlace): WireOutcome {
+  if (out === null) return {};
+  switch (type) {
+    case 'Call':
+    case 'Wait':
+    case 'WaitForWebhook':
+    case 'Invoke': {
+      const recorded: unknown = JSON.parse(out);
+      if (type === 'Call' && isCall(recorded)) return { out: callOut(recorded) };
+      if (type === 'Invoke' && isInvoke(recorded)) return { out: invokeOut(recorded) };
+      if ((type === 'Wait' || type === 'WaitForWebhook') && isWait(recorded)) return waitOutcome(recorded, place);
+      return { out };
+    }
+    default:
+      return { out };
+  }
+}

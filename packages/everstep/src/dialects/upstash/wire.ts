@@ -1,0 +1,48 @@
+/** Names of the step protocol of `@upstash/workflow`, without the prefix, and its version. */
+
+/** The one version that there is; sent with every delivery, submission and answer. */
+export const STEP_PROTOCOL_VERSION = '1';
+
+export const HEADERS = Object.freeze({
+  protocol: 'Workflow-Sdk-Version',
+  unknownSdk: 'Workflow-Unknown-Sdk',
+  runId: 'Workflow-RunId',
+  url: 'Workflow-Url',
+  createdAt: 'Workflow-CreatedAt',
+  messageId: 'Message-Id',
+  retried: 'Retried',
+  label: 'Label',
+  signature: 'Signature',
+  region: 'Region',
+  errorStepName: 'Error-Step-Name',
+  isFailure: 'Workflow-Is-Failure',
+  failureCallback: 'Workflow-Failure-Callback',
+  failureFunctionMissing: 'Workflow-Failure-Callback-Notfound',
+});
+
+export const PREFIX = 'Upstash-';
+
+const OWN: ReadonlySet<string> = new Set(
+  [
+    HEADERS.protocol,
+    HEADERS.unknownSdk,
+    HEADERS.runId,
+    HEADERS.url,
+    HEADERS.createdAt,
+    HEADERS.messageId,
+    HEADERS.retried,
+    HEADERS.label,
+    HEADERS.signature,
+    HEADERS.region,
+  ].map((name) => (PREFIX + name).toLowerCase()),
+);
+
+/** Only what the service itself says is reserved: clients forward headers with the prefix to their endpoints. */
+export const reserves = (name: string): boolean => OWN.has(name);
+
+/** What to do about an endpoint or a client that speaks another version of the step protocol. */
+export function otherVersion(who: string, version: string): string {
+  const older = Number(version) < Number(STEP_PROTOCOL_VERSION);
+  const todo = older ? 'upgrade @upstash/workflow there to 1.x' : 'upgrade the service, or use @upstash/workflow 1.x there';
+  return `${who} speaks version ${JSON.stringify(version.slice(0, 40))} of the step protocol and this service version ${STEP_PROTOCOL_VERSION}: ${todo}`;
+}
