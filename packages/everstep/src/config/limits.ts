@@ -48,6 +48,8 @@ export const LIMITS = Object.freeze({
   maxKeptErrorLength: 8 * KiB,
   deduplicationWindowMs: 10 * MINUTE_MS,
   maxBatchItems: 100,
+  /** Of a batch: an item may carry the longest step result, twice as JSON text. */
+  maxBatchBytes: 40 * MiB,
   /** A longer journal is not sent with a delivery but fetched, where the step protocol knows that; body parsers often take 100 kB. */
   maxDeliveredJournalBytes: 96 * KiB,
 

@@ -11,6 +11,7 @@ export const ERROR_CODES = Object.freeze({
   'bad-cursor': { status: 400, about: 'The cursor was not made by this service, or not for this request and its filters.' },
   'bad-url': { status: 400, about: 'The workflow URL is not an absolute http or https URL, or is too long.' },
   'bad-expression': { status: 400, about: 'The retry delay expression cannot be parsed or uses something that is not allowed.' },
+  'run-over': { status: 400, about: 'The run of the submitted steps is not active: it has ended, or there is none.' },
   'unknown-region': { status: 400, about: 'The host names a region that does not exist.' },
   'missing-token': { status: 401, about: 'No credential was sent.' },
   'bad-token': { status: 401, about: 'The token is malformed, expired, revoked, or not of this region or installation.' },
@@ -32,6 +33,10 @@ export const ERROR_CODES = Object.freeze({
   'too-many-schedules': { status: 409, about: 'The queue instance has as many schedules as it may.' },
   'callback-not-possible': { status: 409, about: 'The failure callback is in no state that allows this, or there is none.' },
   conflict: { status: 409, about: 'What is there does not allow this: the message says what to change first.' },
+  'steps-refused': {
+    status: 412,
+    about: 'What the endpoint submits for its run cannot be taken, and no retry will help: the message says why.',
+  },
   'body-too-large': { status: 413, about: 'The body is over the limit.' },
   'url-too-long': { status: 414, about: 'The request URL is over the limit.' },
   'unsupported-media-type': { status: 415, about: 'The body has a content type that this operation does not take.' },

@@ -8,7 +8,7 @@ import { keepsTooMuch } from '../engine/waits.js';
 import type { Store, WaiterRecord } from '../ports/store.js';
 import type { Decisions } from './decisions.js';
 import type { CachedRun } from './run-cache.js';
-import type { Notified, NotifyOutcome } from './workflow-service.js';
+import type { Notified, NotifyOutcome, WorkflowService } from './workflow-service.js';
 
 const PAGE = 500;
 
@@ -26,6 +26,8 @@ interface NotifyCommand {
   readonly workflowRunId: string | null;
   readonly content: EventContent;
 }
+
+type WebhookCall = Parameters<WorkflowService['callWebhook']>[0];
 
 /** What the run owes to having been notified: the message that moves its code on. */
 const messageOf = (decision: Decision): string | undefined => decision.run.tasks.get(ADVANCE_SLOT)?.messageId;
@@ -62,9 +64,9 @@ export class Events {
   }
 
   /** A request that came to a webhook is an event for the run that made it, or for what a resume made of that. */
-  async callWebhook(eventId: string, content: EventContent): Promise<'taken' | 'not-found' | 'too-many-kept'> {
+  async callWebhook({ eventId, content, of }: WebhookCall): Promise<'taken' | 'not-found' | 'too-many-kept'> {
     const { store } = this.options;
-    let runKey = eventId.slice(eventId.indexOf('.') + 1);
+    let runKey = of ? ((await store.findRun(of))?.key ?? '') : eventId.slice(eventId.indexOf('.') + 1);
     if (!(await store.hasWebhook({ runKey, eventId }))) return 'not-found';
     for (;;) {
       const became = (await store.runRecord({ runKey }))?.became;

@@ -166,7 +166,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     cancel,
     awaitEnd,
     notify: (command) => events.notify(command),
-    callWebhook: ({ eventId, content }) => events.callWebhook(eventId, content),
+    callWebhook: (command) => events.callWebhook(command),
     flowControls: (query) => gates.flowControls(query),
     flowControl: (query) => gates.flowControl(query),
     changeFlowControl: (command) => gates.changeFlowControl(command),

@@ -133,17 +133,26 @@ export type WaitReason =
       /** When the key may let something through again, Unix ms; null when that is not a matter of time. */
       readonly until: number | null;
     }
+  | {
+      readonly kind: 'queue';
+      readonly queue: string;
+      /** From 1, among those that wait. */
+      readonly place: number;
+      readonly waiting: number;
+      /** Others are before it, or the queue is paused. */
+      readonly because: 'order' | 'paused';
+    }
   | { readonly kind: 'destination-held'; readonly hold: DestinationHold; readonly probeAt: number | null }
   /** Due, and waits for a place among the deliveries in flight. */
   | { readonly kind: 'queued' }
   | { readonly kind: 'in-flight'; readonly url: string };
 
 export interface ExplainedTask {
-  /** Absent for the code between steps and for a failure callback. */
+  /** Absent for the code between steps, for a plain message and for a failure callback. */
   readonly stepId?: number;
   readonly stepName?: string;
   readonly stepType?: string;
-  readonly what: 'workflow' | 'step' | 'failure-callback';
+  readonly what: 'workflow' | 'step' | 'message' | 'failure-callback';
   readonly reasons: readonly WaitReason[];
 }
 
@@ -171,6 +180,8 @@ export interface WorkflowService {
   callWebhook(command: {
     readonly eventId: string;
     readonly content: EventContent;
+    /** The run that made it, where the address names that; else the id leads there. */
+    readonly of?: { readonly instanceId: string; readonly workflowRunId: string };
   }): Promise<'taken' | 'not-found' | 'too-many-kept'>;
 
   flowControls(query: { readonly instanceId: string }): Promise<readonly FlowControlStatus[]>;

@@ -5,7 +5,7 @@ import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { WebhookTaken } from '../../contract/events.js';
 import { encodedBody } from '../encoded-bytes.js';
-import { answer, type Method, type Operation, openOperation, type RequestContext } from '../operation.js';
+import { type ApiContext, answer, type Method, type Operation, openOperation, type RequestContext } from '../operation.js';
 import type { ReceivedHeaders } from '../parameters/prefixed-headers.js';
 import { Text } from '../parameters/values.js';
 import { KEPT_MOST } from './notify.js';
@@ -35,7 +35,8 @@ function recordedHeaders(headers: ReceivedHeaders): Readonly<Record<string, read
   );
 }
 
-function contentOf(method: Method, body: Uint8Array, { headers, target }: RequestContext): EventContent {
+/** What came to a webhook, as an event. */
+export function contentOf(method: Method, body: Uint8Array, { headers, target }: RequestContext): EventContent {
   return {
     kind: 'request',
     method,
@@ -43,6 +44,21 @@ function contentOf(method: Method, body: Uint8Array, { headers, target }: Reques
     headers: recordedHeaders(headers),
     body: encodedBody(body),
   };
+}
+
+/** Throws ApiError when nobody took it. */
+export function answerWebhook(outcome: Awaited<ReturnType<ApiContext['service']['callWebhook']>>) {
+  switch (outcome) {
+    case 'taken':
+      return answer(200, { status: 'taken' as const });
+    case 'not-found':
+      throw new ApiError('not-found', 'there is no such webhook, or its run has ended');
+    case 'too-many-kept':
+      throw new ApiError(
+        'too-many-events',
+        `the run of this webhook has as many events kept that it has not waited for as it may (${KEPT_MOST}), and takes no more`,
+      );
+  }
 }
 
 function webhook(method: Method, operationId: string): Operation {
@@ -63,18 +79,7 @@ function webhook(method: Method, operationId: string): Operation {
     responses: { 200: WebhookTaken },
     errors: ['bad-parameter', 'body-too-large', 'not-found', 'too-many-events'],
     async handle({ path: { eventId }, body, request }, { service }) {
-      const outcome = await service.callWebhook({ eventId, content: contentOf(method, body, request) });
-      switch (outcome) {
-        case 'taken':
-          return answer(200, { status: 'taken' as const });
-        case 'not-found':
-          throw new ApiError('not-found', 'there is no such webhook, or its run has ended');
-        case 'too-many-kept':
-          throw new ApiError(
-            'too-many-events',
-            `the run of this webhook has as many events kept that it has not waited for as it may (${KEPT_MOST}), and takes no more`,
-          );
-      }
+      return answerWebhook(await service.callWebhook({ eventId, content: contentOf(method, body, request) }));
     },
   });
 }

@@ -34,7 +34,7 @@ export interface PublishedItem {
   readonly url?: string;
   readonly deduplicated?: true;
 }
-export type ItemAnswer = PublishedItem | readonly PublishedItem[] | { readonly error: string };
+export type ItemAnswer = PublishedItem | PublishedItem[] | { readonly error: string };
 
 /** Publishes plain messages; each is answered in its place. Throws ApiError for a request that is no batch. */
 export type PublishItems = (

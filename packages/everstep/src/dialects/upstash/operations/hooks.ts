@@ -1,0 +1,42 @@
+/** Requests of anybody to the webhooks that runs made with the published SDK. */
+import Type from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { WebhookTaken } from '../../../contract/events.js';
+import { type Method, type Operation, openOperation } from '../../../http-api/operation.js';
+import { answerWebhook, contentOf } from '../../../http-api/operations/webhooks.js';
+import { Text } from '../../../http-api/parameters/values.js';
+
+function hook(method: Method, operationId: string): Operation {
+  return openOperation({
+    operationId,
+    tag: 'Webhooks',
+    summary: `Call a webhook with ${method}`,
+    description: 'The SDK makes the URL; whoever has it may call it, without a token, until the run has ended.',
+    method,
+    path: '/v2/workflows/hooks/{userId}/{workflowRunId}/{eventId}',
+    dialect: 'upstash',
+    unknownQuery: 'ignore',
+    head: false,
+    whileStopping: 'refuse',
+    pathParameters: Type.Object({
+      userId: Text(LIMITS.maxRecordIdLength, { description: 'As the token of the endpoint names it' }),
+      workflowRunId: Text(LIMITS.maxRunIdLength, { description: 'ID of the run' }),
+      eventId: Text(LIMITS.maxEventIdLength, { description: 'ID of the webhook' }),
+    }),
+    body: { kind: 'bytes', maxBytes: LIMITS.maxEventBytes, description: 'Any bytes, of any content type.' },
+    responses: { 200: WebhookTaken },
+    errors: ['bad-parameter', 'body-too-large', 'not-found', 'too-many-events'],
+    async handle({ path: { userId: instanceId, workflowRunId, eventId }, body, request }, { service }) {
+      const content = contentOf(method, body, request);
+      return answerWebhook(await service.callWebhook({ eventId, content, of: { instanceId, workflowRunId } }));
+    },
+  });
+}
+
+export const hookOperations: readonly Operation[] = [
+  hook('GET', 'callHookByGet'),
+  hook('POST', 'callHook'),
+  hook('PUT', 'callHookByPut'),
+  hook('PATCH', 'callHookByPatch'),
+  hook('DELETE', 'callHookByDelete'),
+];

@@ -1,0 +1,25 @@
+/** Headers of items: only those that an operation knows are read, since the SDKs send others beside them. */
+import type { StaticDecode, TObject } from 'typebox';
+import { type ReadHeaders, type ReceivedHeaders, readPrefixedHeaders } from '../../../http-api/parameters/prefixed-headers.js';
+import { upstash } from '../index.js';
+
+/** A value is read by its schema; families are headers that carry others. Throws ApiError. */
+export function readKnownHeaders<Schema extends TObject, Family extends string>(
+  schema: Schema,
+  families: readonly Family[],
+  headers: ReceivedHeaders,
+): ReadHeaders<Schema, Family> {
+  const { receivedPrefix } = upstash;
+  const names = new Set(Object.keys(schema.properties).map((name) => receivedPrefix + name.toLowerCase()));
+  const starts = families.map((family) => receivedPrefix + family.toLowerCase());
+  const known = Object.entries(headers).filter(([name]) => names.has(name) || starts.some((start) => name.startsWith(start)));
+  return readPrefixedHeaders(schema, families, Object.fromEntries(known), upstash);
+}
+
+export type Known<Schema extends TObject> = StaticDecode<Schema>;
+
+/** The one value of a header. */
+export function headerText(headers: ReceivedHeaders, name: string): string | undefined {
+  const value = headers[name];
+  return typeof value === 'string' ? value : value?.[0];
+}

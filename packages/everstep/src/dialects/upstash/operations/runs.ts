@@ -1,0 +1,162 @@
+/** What workflow endpoints ask of their own run: its journal, its end, a wait; and starts by hand. */
+import Type from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import { TriggeredRun } from '../../../contract/runs.js';
+import type { StepTask, Task } from '../../../engine/run.js';
+import { allowRuns, allowSize } from '../../../http-api/allowance.js';
+import { answer, type Operation, operation } from '../../../http-api/operation.js';
+import { RunIdPath } from '../../../http-api/operations/runs.js';
+import { destinationOf } from '../../../http-api/operations/trigger.js';
+import { presentTriggered } from '../../../http-api/operations/trigger-command.js';
+import { shown } from '../../../http-api/parameters/unacceptable.js';
+import { KeptText } from '../../../http-api/parameters/values.js';
+import { TRIGGER_PATH } from '../../../http-api/target.js';
+import { wireJournal } from '../journal.js';
+import { headerText } from './item-headers.js';
+import { readWait } from './planned-reader.js';
+import { checkVersion, refusing } from './step-refusals.js';
+import { submit } from './submissions.js';
+import { startCommand } from './workflow-triggers.js';
+
+const RUN_ID = 'upstash-workflow-runid';
+
+const isStep = (task: Task): task is StepTask => 'name' in task;
+
+/** An endpoint whose journal was too long for its delivery fetches it. */
+const getJournal = operation({
+  operationId: 'getRunSteps',
+  tag: 'Runs',
+  summary: 'Get the steps of an active run',
+  description:
+    'The payload, every recorded step in order, and what is planned, each named by its message. A run that has ended has no steps any more.',
+  method: 'GET',
+  path: '/v2/workflows/runs/{workflowRunId}',
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  pathParameters: RunIdPath,
+  responses: {
+    200: Type.Array(
+      Type.Object({
+        messageId: Type.String(),
+        body: Type.String({ description: 'Base64: the payload of the first, else a step as JSON.' }),
+        callType: Type.Literal('step'),
+      }),
+    ),
+  },
+  errors: ['bad-parameter', 'not-found'],
+  // It shows what the run hides.
+  needsReadWrite: true,
+  async handle({ path: { workflowRunId } }, { store }, { instanceId }) {
+    const gone = () => new ApiError('not-found', `there is no active run ${shown(workflowRunId)}`);
+    const record = await store.findRun({ instanceId, workflowRunId });
+    if (record?.status !== 'active' || record.dialect !== 'upstash') throw gone();
+    const runKey = record.key;
+    const run = await store.loadRun({ runKey });
+    const payload = await store.loadPayload({ runKey });
+    if (!run || !payload || run.status !== 'active') throw gone();
+    const recorded = (await store.loadJournal({ runKey, from: 0 })).slice(0, run.journalLength);
+    const open = [...run.tasks.values()].filter(isStep).sort((a, b) => a.slot - b.slot);
+    return answer(200, [...wireJournal({ instanceId, workflowRunId, runKey, payload, recorded, open })]);
+  },
+});
+
+const endRun = operation({
+  operationId: 'endRun',
+  tag: 'Runs',
+  summary: 'End a run, or cancel it',
+  description: 'With cancel=false the endpoint says that the workflow has ended; the body is what it returned, as JSON.',
+  method: 'DELETE',
+  path: '/v2/workflows/runs/{workflowRunId}',
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  pathParameters: RunIdPath,
+  query: Type.Object({
+    cancel: Type.Optional(Type.Boolean({ description: 'True when absent.' })),
+  }),
+  body: { kind: 'bytes', maxBytes: LIMITS.maxStepResultBytes, description: 'JSON; empty when nothing was returned.' },
+  responses: { 200: Type.Object({ cancelled: Type.Integer({ description: 'Runs that were canceled.' }) }) },
+  errors: ['bad-parameter', 'body-too-large', 'not-found', 'run-over', 'steps-refused'],
+  async handle({ path: { workflowRunId }, query, body }, context, caller) {
+    const { service } = context;
+    if (query.cancel ?? true) {
+      const { kind } = await service.cancel({ instanceId: caller.instanceId, workflowRunId });
+      if (kind === 'not-found') throw new ApiError('not-found', `there is no run ${shown(workflowRunId)}`);
+      return answer(200, { cancelled: kind === 'canceled' ? 1 : 0 });
+    }
+    const text = body.toString('utf8');
+    const result = text === '' ? {} : { result: jsonOf(text) };
+    await submit(workflowRunId, { done: [], planned: [], end: { kind: 'finished', ...result } }, context, caller);
+    return answer(200, { cancelled: 0 });
+  },
+});
+
+/** Clients other than the SDK may send any text. */
+function jsonOf(text: string): string {
+  try {
+    JSON.parse(text);
+    return text;
+  } catch {
+    return JSON.stringify(text);
+  }
+}
+
+const waitForEvent = operation({
+  operationId: 'waitForEvent',
+  tag: 'Events',
+  summary: 'Wait for an event in a step',
+  method: 'POST',
+  path: '/v2/wait/{eventId}',
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  pathParameters: Type.Object({
+    eventId: KeptText(LIMITS.maxEventIdLength, { description: 'ID of the event, percent-encoded' }),
+  }),
+  body: { kind: 'bytes', description: 'JSON: { step, timeout }.' },
+  responses: { 200: Type.Object({ messageId: Type.String() }) },
+  errors: ['bad-parameter', 'body-too-large', 'run-over', 'steps-refused'],
+  async handle({ path: { eventId }, body, request }, context, caller) {
+    const { workflowRunId, step } = refusing(() => {
+      checkVersion(request.headers);
+      return readWait(eventId, body, headerText(request.headers, RUN_ID));
+    });
+    await submit(workflowRunId, { done: [], planned: [step] }, context, caller);
+    return answer(200, { messageId: context.service.newId('msg') });
+  },
+});
+
+const startByHand = operation({
+  operationId: 'startWorkflow',
+  tag: 'Runs',
+  summary: 'Start a workflow run',
+  description:
+    'Without the SDK: unless the request names a version of the step protocol, the endpoint introduces itself before its first step.',
+  method: 'POST',
+  path: `${TRIGGER_PATH}{workflowUrl}`,
+  dialect: 'upstash',
+  unknownQuery: 'part-of-path',
+  pathParameters: Type.Object({
+    workflowUrl: Type.String({ description: 'Absolute http or https URL of the workflow, raw or percent-encoded.' }),
+  }),
+  body: { kind: 'bytes', description: 'Payload of the run: any bytes, of any content type.' },
+  responses: { 200: TriggeredRun },
+  errors: [
+    'bad-header',
+    'bad-url',
+    'bad-expression',
+    'blocked-address',
+    'budget-exceeded',
+    'body-too-large',
+    'daily-limit-reached',
+  ],
+  async handle({ body, request }, context, caller) {
+    const destination = destinationOf(request.target);
+    const start = { destination, destinationName: 'the workflow URL', headers: request.headers, body };
+    const command = startCommand(start, context, request, caller);
+    allowSize(context, caller.instanceId, body);
+    await allowRuns(context, caller.instanceId);
+    return answer(200, presentTriggered(await context.service.trigger(command)));
+  },
+});
+
+export const runOperations: readonly Operation[] = [startByHand, getJournal, endRun, waitForEvent];

@@ -1,0 +1,60 @@
+/** Items that belong to runs: what their endpoints submit, in the engine's terms. */
+import type { Caller } from '../../../accounts/authority.js';
+import type { Submission } from '../../../engine/submissions.js';
+import type { ApiContext } from '../../../http-api/operation.js';
+import { Problem } from '../../frame-fields.js';
+import { type BatchItem, kindOf } from './batch-items.js';
+import { headerText } from './item-headers.js';
+import { readCall, readInvoke } from './planned-reader.js';
+import { readStep } from './step-reader.js';
+import { checkVersion, refusing, runOver } from './step-refusals.js';
+
+const RUN_ID = 'upstash-workflow-runid';
+
+interface Gathered {
+  done: Submission['done'];
+  planned: Submission['planned'];
+}
+
+function add(item: BatchItem, runs: Map<string, Gathered>, now: number): void {
+  checkVersion(item.headers);
+  const of = (workflowRunId: string): Gathered => {
+    const known = runs.get(workflowRunId) ?? { done: [], planned: [] };
+    runs.set(workflowRunId, known);
+    return known;
+  };
+  const kind = kindOf(item);
+  if (kind === 'call' || kind === 'invoke') {
+    const { workflowRunId, step } = kind === 'call' ? readCall(item) : readInvoke(item);
+    const run = of(workflowRunId);
+    run.planned = [...run.planned, step];
+    return;
+  }
+  const workflowRunId = headerText(item.headers, RUN_ID);
+  if (workflowRunId === undefined) throw new Problem('the run that the step belongs to is not named');
+  const run = of(workflowRunId);
+  const read = readStep(item.body, now);
+  if (read.kind === 'done') run.done = [...run.done, read.step];
+  else run.planned = [...run.planned, read.step];
+}
+
+/** What is submitted for each run, all of it at once: steps that are planned together come in one request. */
+export function readSubmissions(items: readonly BatchItem[], now: number): ReadonlyMap<string, Submission> {
+  return refusing(() => {
+    const runs = new Map<string, Gathered>();
+    for (const item of items) add(item, runs, now);
+    for (const run of runs.values()) run.planned = [...run.planned].sort((a, b) => a.stepId - b.stepId);
+    return runs;
+  });
+}
+
+/** Resolves when it is durable. Rejects with ApiError `run-over`. */
+export async function submit(
+  workflowRunId: string,
+  submission: Submission,
+  { service }: Pick<ApiContext, 'service'>,
+  { instanceId }: Pick<Caller, 'instanceId'>,
+): Promise<void> {
+  const outcome = await service.submit({ instanceId, workflowRunId, submission });
+  if (outcome !== 'taken') throw runOver(workflowRunId);
+}

@@ -1,0 +1,68 @@
+/** Starts of runs in this dialect: settings in headers, and a failure function that is told at the workflow URL. */
+import Type from 'typebox';
+import type { Caller } from '../../../accounts/authority.js';
+import type { FailureCallback } from '../../../engine/run.js';
+import type { ApiContext, RequestContext } from '../../../http-api/operation.js';
+import {
+  FAILURE_CALLBACK_FORWARD,
+  FORWARD,
+  settingHeaders,
+  TriggerHeaders,
+} from '../../../http-api/operations/setting-headers.js';
+import { type TriggerRequest, triggerCommand } from '../../../http-api/operations/trigger-command.js';
+import type { TriggerCommand } from '../../../runtime/workflow-service.js';
+import { HEADERS, PREFIX } from '../wire.js';
+import { headerText, readKnownHeaders } from './item-headers.js';
+import { checkClientVersion } from './step-refusals.js';
+
+const { 'Wait-For-Result': _, ...taken } = TriggerHeaders.properties;
+const StartHeaders = Type.Object({
+  ...taken,
+  'Failure-Callback-Retries': settingHeaders.Retries,
+  'Failure-Callback-Retry-Delay': settingHeaders['Retry-Delay'],
+});
+
+/** What is told of a failure by default: the endpoint answers whether it has a failure function. */
+function toFailureFunction(url: string, forwarded: Readonly<Record<string, string>>): FailureCallback {
+  const marks = [HEADERS.isFailure, HEADERS.failureCallback].map((name) => [(PREFIX + name).toLowerCase(), 'true'] as const);
+  return { url, headers: { ...forwarded, ...Object.fromEntries(marks) } };
+}
+
+/** Whether the client knows that there is a workflow at the URL; else the endpoint has to introduce itself. */
+const isKnown = (headers: RequestContext['headers']): boolean =>
+  headerText(headers, (PREFIX + HEADERS.protocol).toLowerCase()) !== undefined;
+
+export interface Start extends Pick<TriggerRequest, 'destination' | 'destinationName' | 'body'> {
+  readonly headers: RequestContext['headers'];
+}
+
+/** Throws ApiError when something is not acceptable. */
+export function startCommand(start: Start, context: ApiContext, request: RequestContext, caller: Caller): TriggerCommand {
+  checkClientVersion(start.headers);
+  const { values, families } = readKnownHeaders(StartHeaders, [FAILURE_CALLBACK_FORWARD, FORWARD], start.headers);
+  const { destination, destinationName, body, headers } = start;
+  const contentType = headerText(headers, 'content-type') ?? null;
+  const command = triggerCommand(
+    { destination, destinationName, body, contentType, headers: values, carried: families },
+    context,
+    request,
+    caller,
+  );
+  const { settings, workflowUrl } = command;
+  const given = settings.failureCallback;
+  const retries = values['Failure-Callback-Retries'];
+  const retryDelay = values['Failure-Callback-Retry-Delay'];
+  return {
+    ...command,
+    dialect: 'upstash',
+    settings: {
+      ...settings,
+      steps: { joined: true, introduced: isKnown(headers) },
+      failureCallback: {
+        ...(given ?? toFailureFunction(workflowUrl, families[FORWARD])),
+        ...(retries === undefined ? {} : { maxRetries: retries }),
+        ...(retryDelay === undefined ? {} : { retryDelay }),
+      },
+    },
+  };
+}
