@@ -15,6 +15,7 @@ export const Reason = Type.Object(
         'waiting-for-run',
         'retry',
         'flow-control',
+        'queue',
         'destination-held',
         'queued',
         'in-flight',
@@ -31,9 +32,10 @@ export const Reason = Type.Object(
     maxRetries: Type.Optional(Type.Integer()),
     error: Type.Optional(Type.String({ description: 'Why the last attempt failed.' })),
     flowControlKey: Type.Optional(Type.String()),
-    place: Type.Optional(Type.Integer({ description: 'Place in the wait list of the key, from 1.' })),
+    place: Type.Optional(Type.Integer({ description: 'Place in the wait list of the key or of the queue, from 1.' })),
     waitListSize: Type.Optional(Type.Integer()),
-    because: Type.Optional(Type.Enum(['parallelism', 'rate', 'paused'], { type: 'string' })),
+    queueName: Type.Optional(Type.String({ description: 'queue: the queue that the message is in.' })),
+    because: Type.Optional(Type.Enum(['parallelism', 'rate', 'paused', 'order'], { type: 'string' })),
     origin: Type.Optional(Type.String({ description: 'destination-held: scheme, host and port.' })),
     heldBy: Type.Optional(Type.Enum(['breaker', 'hand'], { type: 'string' })),
     heldSince: unixMs('destination-held: since when'),
@@ -47,10 +49,12 @@ export type Reason = Static<typeof Reason>;
 
 const ExplainedTask = Type.Object(
   {
-    stepId: Type.Optional(Type.Integer({ description: 'Absent for the code between steps, and for a failure callback.' })),
+    stepId: Type.Optional(
+      Type.Integer({ description: 'Absent for the code between steps, a plain message and a failure callback.' }),
+    ),
     stepName: Type.Optional(Type.String()),
     stepType: Type.Optional(Type.Enum([...SHOWN_STEP_TYPES], { type: 'string' })),
-    what: Type.Enum(['workflow', 'step', 'failure-callback'], { type: 'string' }),
+    what: Type.Enum(['workflow', 'step', 'message', 'failure-callback'], { type: 'string' }),
     reasons: Type.Array(Reason, { description: 'What it waits for, in the order in which it has to come true.' }),
   },
   CLOSED,

@@ -236,7 +236,7 @@ const JournalStep = Type.Object(
 
 const OpenTask = Type.Object(
   {
-    kind: Type.Enum(['advance', 'step', 'sleep', 'wait', 'call', 'notify', 'invoke', 'callback'], {
+    kind: Type.Enum(['advance', 'message', 'step', 'sleep', 'wait', 'call', 'notify', 'invoke', 'callback'], {
       type: 'string',
       description:
         'advance: the workflow is asked to go on; step: a planned step is executed; sleep: a time is waited for; wait: an event is waited for; call: an HTTP request is made; notify: those who wait are notified; invoke: the end of another run is waited for; callback: the failure is told.',

@@ -4,7 +4,7 @@
  * the dead letter (resume, restart, delete) takes it away.
  */
 import { callbackTask } from './decision.js';
-import { attemptOf, nextDelayMs } from './failure.js';
+import { attemptOf, nextDelayMs, type RetryRule } from './failure.js';
 import type { DecisionContext } from './ids.js';
 import { countMessages } from './metering.js';
 import { CALLBACK_SLOT, type DeliveryFailure, type Run, type Task } from './run.js';
@@ -22,6 +22,14 @@ const guardOf = (run: Run, task: CallbackTask): CommitUnit['guards'] => [
   { kind: 'task-open', runKey: run.key, slot: CALLBACK_SLOT, messageId: task.messageId },
 ];
 
+/** How often the message is tried: what is said of it, or else of the run. */
+export function callbackRetryRule({ failureCallback, maxRetries, retryDelay }: Run['settings']): RetryRule {
+  return {
+    maxRetries: failureCallback?.maxRetries ?? maxRetries,
+    retryDelay: failureCallback?.retryDelay ?? retryDelay,
+  };
+}
+
 /** `failure` null: it was taken. */
 export function decideCallback(
   run: Run,
@@ -34,7 +42,7 @@ export function decideCallback(
   const close = { kind: 'delete-task', runKey, slot: CALLBACK_SLOT } as const;
   const state = { kind: 'set-failure-function-state', instanceId, dlqId: task.dlqId } as const;
   if (!failure) return { unit: { guards, writes: [close, { ...state, state: 'CALLBACK_SUCCESS' }] }, next: null };
-  const delayMs = nextDelayMs(run.settings, task.retried, failure);
+  const delayMs = nextDelayMs(callbackRetryRule(run.settings), task.retried, failure);
   const attempt = { kind: 'record-attempt', runKey, attempt: attemptOf(task, failure, context.now, delayMs) } as const;
   if (delayMs === null) return { unit: { guards, writes: [attempt, close, { ...state, state: 'CALLBACK_FAIL' }] }, next: null };
   const next: CallbackTask = { ...task, retried: task.retried + 1, dueAt: context.now + delayMs };

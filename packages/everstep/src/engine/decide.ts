@@ -10,6 +10,7 @@ import { type Decision, Draft, unchanged } from './decision.js';
 import { failAttempt } from './failure.js';
 import type { DecisionContext } from './ids.js';
 import { keepJournalLimits } from './journal-limits.js';
+import { takeMessageAnswer } from './messages.js';
 import { applyReply, type ReplyEnvelope } from './reply.js';
 import type { AttemptedTask, DeliveryFailure, KeptEvent, Run, Task } from './run.js';
 import { endExchange, type Submission, takeSubmission } from './submissions.js';
@@ -35,6 +36,13 @@ export type RunEvent =
       readonly attempt: AttemptReference;
       readonly answer: CallAnswer | null;
       readonly failure: DeliveryFailure | null;
+    }
+  /** What came of an attempt of a plain message; see takeMessageAnswer. */
+  | {
+      readonly kind: 'message-answered';
+      readonly attempt: AttemptReference;
+      readonly failure: DeliveryFailure | null;
+      readonly notice: Uint8Array | null;
     }
   /** A task that calls nobody (a sleep, a wait) may be due. */
   | { readonly kind: 'due'; readonly slot: number }
@@ -65,6 +73,12 @@ export function decide(run: Run, event: RunEvent, context: DecisionContext): Dec
       const task = run.tasks.get(event.attempt.slot);
       if (task?.kind !== 'call' || !isPresent(task, event.attempt)) return unchanged(run);
       takeCallAnswer(draft, task, event.answer, event.failure);
+      break;
+    }
+    case 'message-answered': {
+      const task = run.tasks.get(event.attempt.slot);
+      if (task?.kind !== 'message' || !isPresent(task, event.attempt)) return unchanged(run);
+      takeMessageAnswer(draft, task, event.failure, event.notice);
       break;
     }
     case 'due': {

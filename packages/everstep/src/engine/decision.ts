@@ -17,6 +17,7 @@ import {
   type RecordedStep,
   type Run,
   type RunOutcome,
+  type RunPayload,
   type Task,
 } from './run.js';
 import { TaskTable } from './task-table.js';
@@ -29,17 +30,25 @@ export interface Decision {
   /** Present when this decision ended the run. */
   readonly outcome: RunOutcome | null;
   readonly deadLetter: DeadLetter | null;
+  /** Runs that it makes, in the same unit; absent when there are none. */
+  readonly begun?: readonly Begun[];
+}
+
+/** A run that is new, with what it was triggered with. */
+export interface Begun {
+  readonly run: Run;
+  readonly payload: RunPayload;
 }
 
 export const unchanged = (run: Run): Decision => ({ run, writes: [], outcome: null, deadLetter: null });
 
 /** The message that tells of a failure. */
-export function callbackTask(dlqId: string, context: DecisionContext): Extract<Task, { kind: 'callback' }> {
+export function callbackTask(dlqId: string, context: DecisionContext, delayMs = 0): Extract<Task, { kind: 'callback' }> {
   return {
     kind: 'callback',
     slot: CALLBACK_SLOT,
     messageId: newId('msg', context),
-    dueAt: context.now,
+    dueAt: context.now + delayMs,
     createdAt: context.now,
     retried: 0,
     dlqId,
@@ -55,6 +64,7 @@ export class Draft {
   private deadLetter: DeadLetter | null = null;
   private messages = 0;
   private lastClosed: string | null = null;
+  private begun: Begun[] | null = null;
 
   constructor(run: Run, context: DecisionContext) {
     this.run = run;
@@ -122,7 +132,7 @@ export class Draft {
   /** Appends a step to the journal and closes its task. */
   recordStep(result: StepResult, from: Task): void {
     const own = this.tasks.get(result.stepId);
-    const planned = own && own.kind !== 'advance' && own.kind !== 'callback' ? own : null;
+    const planned = own && 'name' in own ? own : null;
     this.deleteTask(result.stepId);
     this.appendStep(result, {
       messageId: planned?.messageId ?? from.messageId,
@@ -186,6 +196,13 @@ export class Draft {
     this.run = { ...this.run, failureFunction: true };
   }
 
+  /** Makes another run in the same unit. Its id must be one that was made for it: nothing guards it. */
+  begin(begun: Begun, writes: readonly StoreWrite[]): void {
+    this.begun ??= [];
+    this.begun.push(begun);
+    this.writes.push(...writes);
+  }
+
   recordAttempt(attempt: FailedAttempt): void {
     this.writes.push({ kind: 'record-attempt', runKey: this.run.key, attempt });
   }
@@ -224,7 +241,8 @@ export class Draft {
       error,
     };
     this.writes.push({ kind: 'add-dead-letter', entry: this.deadLetter });
-    if (tells) this.putTask(callbackTask(this.deadLetter.dlqId, this.context));
+    if (!tells) return;
+    this.putTask(callbackTask(this.deadLetter.dlqId, this.context, this.run.settings.failureCallback?.delayMs));
   }
 
   /**
@@ -267,6 +285,7 @@ export class Draft {
       writes: this.writes,
       outcome: this.outcome,
       deadLetter: this.deadLetter,
+      ...(this.begun ? { begun: this.begun } : {}),
     };
   }
 }

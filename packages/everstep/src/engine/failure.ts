@@ -4,7 +4,9 @@ import type { Draft } from './decision.js';
 import { retryDelayMs } from './retry-delay.js';
 import type { AttemptedTask, DeliveryFailure, FailedAttempt, Task } from './run.js';
 
-type Attempted = Extract<Task, { kind: 'advance' | 'step' }>;
+type Attempted = Extract<Task, { kind: 'advance' | 'step' | 'message' }>;
+
+const NOT_STEPS = { advance: 'the workflow', message: 'the message' } as const;
 
 /** How often, and after which delay, something is tried again. */
 export interface RetryRule {
@@ -36,7 +38,7 @@ export function attemptOf(task: AttemptedTask, failure: DeliveryFailure, now: nu
 }
 
 function inWords(task: Attempted, failure: DeliveryFailure): string {
-  const what = task.kind === 'step' ? `step "${task.name}" (${task.slot})` : 'the workflow';
+  const what = task.kind === 'step' ? `step "${task.name}" (${task.slot})` : NOT_STEPS[task.kind];
   const attempts = task.retried + 1;
   const how =
     failure.retry.kind === 'never' ? 'failed and is not retried' : `failed after ${attempts} attempt${attempts === 1 ? '' : 's'}`;

@@ -47,3 +47,9 @@ export function newKey(context: IdSource): string {
 export function newId(prefix: IdPrefix, context: IdSource): string {
   return `${prefix}_${newKey(context)}`;
 }
+
+/** The id of a plain message: made of the key of its run, so that it leads there by itself. */
+export const messageIdOf = (runKey: string): string => `msg_${runKey}`;
+
+/** The key in the id of a plain message; null for what can be no such id. */
+export const keyOfMessage = (messageId: string): string | null => (messageId.startsWith('msg_') ? messageId.slice(4) : null);

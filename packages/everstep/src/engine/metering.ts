@@ -9,7 +9,7 @@ import type { StoreWrite } from './writes.js';
 
 /** A sleep or a wait calls nobody, and a notification or an invocation stays inside the service: what they lead to is counted. */
 export function isMessage({ kind }: Task): boolean {
-  return kind === 'advance' || kind === 'step' || kind === 'call' || kind === 'callback';
+  return kind === 'advance' || kind === 'step' || kind === 'call' || kind === 'message' || kind === 'callback';
 }
 
 /** Empty when there is nothing to count. */

@@ -44,6 +44,8 @@ export interface MessageSettings {
   readonly notBefore?: number;
   /** Told of every answer, as a message of its own. */
   readonly callback?: FailureCallback;
+  /** The message whose answer this one tells of. */
+  readonly callbackOf?: string;
 }
 
 /** What logs, dead letters and whatever else is shown must not show. */
@@ -136,6 +138,8 @@ interface StepTaskBase extends TaskBase {
 
 /** Something that the service owes a run, with the time at which it is due. One row each. */
 export type Task =
+  /** Send the message that the run is. Its message id is that of the run. */
+  | (TaskBase & { readonly kind: 'message'; readonly retried: number })
   /** Call the endpoint without a target, so that its code moves on. */
   | (TaskBase & { readonly kind: 'advance'; readonly retried: number })
   /**
@@ -184,7 +188,7 @@ export type Task =
 /** Tasks that call somebody, and may have to try again. */
 export type AttemptedTask = Extract<Task, { readonly retried: number }>;
 /** Tasks that stand for a step of the code. */
-export type StepTask = Exclude<Task, { readonly kind: 'advance' | 'callback' }>;
+export type StepTask = Exclude<Task, { readonly kind: 'advance' | 'message' | 'callback' }>;
 
 /** An event that came before the run waited for it. */
 export interface KeptEvent {

@@ -1,7 +1,7 @@
 /** Schedules: how one is made and changed, and what its tick starts. */
 import { nextTickMs } from './cron.js';
 import { type DecisionContext, newId } from './ids.js';
-import type { Schedule } from './run.js';
+import type { GroupEndpoint, RunSettings, Schedule } from './run.js';
 import { type Started, startRun } from './start.js';
 import type { CommitUnit } from './writes.js';
 
@@ -72,40 +72,55 @@ export function skipTick(schedule: Schedule, context: DecisionContext): Schedule
 }
 
 export interface Fired extends ScheduleDecision {
-  readonly started: Started;
+  /** One; of a message to a group, one for each endpoint. */
+  readonly started: readonly Started[];
+}
+
+/** What a tick starts. A message goes to the endpoints, when it is for a group. */
+function startedBy(schedule: Schedule, tickAt: number, endpoints: readonly GroupEndpoint[] | null, context: DecisionContext) {
+  const { instanceId, scheduleId, settings } = schedule;
+  const start = (workflowUrl: string, message: RunSettings['message']): Started =>
+    startRun(
+      {
+        instanceId,
+        dialect: schedule.dialect,
+        workflowUrl,
+        payload: schedule.payload,
+        settings: message ? { ...settings, message: { ...message, scheduleId } } : settings,
+        callerIp: schedule.callerIp,
+        workflowRunId: null,
+        notBefore: tickAt + schedule.delayMs,
+        deduplicationId: null,
+        origin: { kind: 'schedule', scheduleId },
+      },
+      context,
+    );
+  const { message } = settings;
+  if (!message || !endpoints) return [start(schedule.workflowUrl, message)];
+  return endpoints.map(({ url, name }) => start(url, name === null ? message : { ...message, endpointName: name }));
 }
 
 /**
  * The tick that is due starts a run. The run and the move to the next tick are one unit, guarded by this tick, so no tick
  * starts two. The next one is later than now: of ticks that were missed, while the service was down for instance, one run is made.
  */
-export function fireSchedule(schedule: Schedule, context: DecisionContext): Fired | null {
+export function fireSchedule(
+  schedule: Schedule,
+  context: DecisionContext,
+  endpoints: readonly GroupEndpoint[] | null = null,
+): Fired | null {
   const { instanceId, scheduleId, nextAt: tickAt } = schedule;
   if (tickAt === null || tickAt > context.now) return null;
-  const started = startRun(
-    {
-      instanceId,
-      dialect: schedule.dialect,
-      workflowUrl: schedule.workflowUrl,
-      payload: schedule.payload,
-      settings: schedule.settings,
-      callerIp: schedule.callerIp,
-      workflowRunId: null,
-      notBefore: tickAt + schedule.delayMs,
-      deduplicationId: null,
-      origin: { kind: 'schedule', scheduleId },
-    },
-    context,
-  );
+  const started = startedBy(schedule, tickAt, endpoints, context);
   const moved: Schedule = {
     ...schedule,
     nextAt: nextTickMs(schedule.cron, schedule.timeZone, context.now),
     lastFiredAt: context.now,
-    lastRunId: started.run.workflowRunId,
+    lastRunId: started.at(-1)?.run.workflowRunId ?? schedule.lastRunId,
   };
   const unit: CommitUnit = {
-    guards: [{ kind: 'schedule-due', instanceId, scheduleId, nextAt: tickAt }, ...started.unit.guards],
-    writes: [...started.unit.writes, { kind: 'put-schedule', schedule: moved }],
+    guards: [{ kind: 'schedule-due', instanceId, scheduleId, nextAt: tickAt }, ...started.flatMap(({ unit }) => unit.guards)],
+    writes: [...started.flatMap(({ unit }) => unit.writes), { kind: 'put-schedule', schedule: moved }],
   };
   return { schedule: moved, started, unit };
 }

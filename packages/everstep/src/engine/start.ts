@@ -1,6 +1,6 @@
 /** How a run begins: triggered, or made from a dead letter. */
 import { LIMITS } from '../config/limits.js';
-import { type DecisionContext, newId, newKey } from './ids.js';
+import { type DecisionContext, messageIdOf, newId, newKey } from './ids.js';
 import { countFirstMessages } from './metering.js';
 import {
   ADVANCE_SLOT,
@@ -8,6 +8,7 @@ import {
   type DialectName,
   type FailureCallback,
   type FlowControl,
+  type MessageSettings,
   type Run,
   type RunOrigin,
   type RunPayload,
@@ -55,27 +56,37 @@ const freeRunId = (run: Run): StoreGuard => ({
   workflowRunId: run.workflowRunId,
 });
 
-/** A new run with one task: call the endpoint for the first time. */
+function heldUntil({ notBefore: _before, ...message }: MessageSettings, dueAt: number, now: number): MessageSettings {
+  return dueAt > now ? { ...message, notBefore: dueAt } : message;
+}
+
+function queueWrites({ instanceId, settings, createdAt: at }: Run): readonly StoreWrite[] {
+  const name = settings.message?.queue;
+  return name === undefined ? [] : [{ kind: 'register-queue', instanceId, name, at }];
+}
+
+/** A new run with one task: call the endpoint for the first time, or send the message that it is. */
 export function startRun(command: StartCommand, context: DecisionContext): Started {
   const key = command.key ?? newKey(context);
-  const first: Task = {
-    kind: 'advance',
+  const { message } = command.settings;
+  const first = {
+    kind: message ? ('message' as const) : ('advance' as const),
     slot: ADVANCE_SLOT,
-    messageId: newId('msg', context),
+    messageId: message ? messageIdOf(key) : newId('msg', context),
     dueAt: Math.max(context.now, command.notBefore ?? 0),
     createdAt: context.now,
     retried: 0,
-  };
+  } satisfies Task;
   const run: Run = {
     key,
     instanceId: command.instanceId,
-    workflowRunId: command.workflowRunId ?? `wfr_${key}`,
+    workflowRunId: message ? messageIdOf(key) : (command.workflowRunId ?? `wfr_${key}`),
     createdAt: context.now,
     dialect: command.dialect,
     workflowUrl: command.workflowUrl,
     callerIp: command.callerIp,
     origin: command.origin ?? null,
-    settings: command.settings,
+    settings: message ? { ...command.settings, message: heldUntil(message, first.dueAt, context.now) } : command.settings,
     status: 'active',
     known: 1,
     journalLength: 0,
@@ -92,9 +103,10 @@ export function startRun(command: StartCommand, context: DecisionContext): Start
     ...putTasks(run),
     ...countFirstMessages(run, context),
     ...flowControlWrites(run, context),
+    ...queueWrites(run),
   ];
   // An id that was made this moment is free by construction; only a caller's id needs the look-up.
-  if (command.workflowRunId !== null) guards.push(freeRunId(run));
+  if (command.workflowRunId !== null && !message) guards.push(freeRunId(run));
   if (deduplicationId !== null) {
     guards.unshift({ kind: 'not-duplicate', instanceId, deduplicationId, now: context.now });
     const expiresAt = context.now + LIMITS.deduplicationWindowMs;
@@ -154,9 +166,13 @@ function reopened(task: Task, now: number, delayMs: number, context: DecisionCon
  * run, and the other is told that the entry is gone.
  */
 export function recoverRun(failed: Run, request: RecoverRequest, context: DecisionContext): Started | 'no-flow-control-key' {
-  const { overrides, kind, dlqId } = request;
+  const { overrides, dlqId } = request;
+  const { message: sent } = failed.settings;
+  // A message has nothing behind it that it could go on from.
+  const kind = sent ? 'restart' : request.kind;
   const flowControl = overriddenFlowControl(failed.settings.flowControl, overrides);
   if (flowControl === 'no-key') return 'no-flow-control-key';
+  const delayMs = overrides.delayMs ?? 0;
   const settings: RunSettings = {
     maxRetries: overrides.maxRetries ?? failed.settings.maxRetries,
     retryDelay: overrides.retryDelay ?? failed.settings.retryDelay,
@@ -166,8 +182,8 @@ export function recoverRun(failed: Run, request: RecoverRequest, context: Decisi
     failureCallback: overrides.failureCallback ?? failed.settings.failureCallback,
     ...(failed.settings.redact ? { redact: failed.settings.redact } : {}),
     ...(failed.settings.steps ? { steps: failed.settings.steps } : {}),
+    ...(sent ? { message: sent } : {}),
   };
-  const delayMs = overrides.delayMs ?? 0;
   const started = startRun(
     {
       instanceId: failed.instanceId,
@@ -210,14 +226,14 @@ export function recoverRun(failed: Run, request: RecoverRequest, context: Decisi
     },
   };
   const guards: StoreGuard[] = [{ kind: 'dead-letters-present', instanceId: run.instanceId, dlqIds: [dlqId] }];
-  if (request.workflowRunId !== null) guards.push(freeRunId(run));
+  if (request.workflowRunId !== null && !sent) guards.push(freeRunId(run));
   const writes: StoreWrite[] = [{ kind: 'create-run', run, input: { copyOf: failed.key } }];
   if (kind === 'resume') {
     writes.push({ kind: 'copy-journal', fromRunKey: failed.key, toRunKey: run.key });
     for (const event of run.keptEvents) writes.push({ kind: 'keep-event', runKey: run.key, event });
     if (run.failureFunction) writes.push({ kind: 'note-failure-function', runKey: run.key });
   }
-  writes.push(...putTasks(run), ...countFirstMessages(run, context), ...flowControlWrites(run, context));
+  writes.push(...putTasks(run), ...countFirstMessages(run, context), ...flowControlWrites(run, context), ...queueWrites(run));
   writes.push({ kind: 'take-dead-letter', instanceId: run.instanceId, dlqId, became: { kind, runKey: run.key } });
   return { run, unit: { guards, writes } };
 }

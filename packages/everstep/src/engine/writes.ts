@@ -11,12 +11,14 @@ import type {
   FlowControlState,
   InstanceSettings,
   KeptEvent,
+  Queue,
   RecordedStep,
   Run,
   RunOutcome,
   RunPayload,
   Schedule,
   Task,
+  UrlGroup,
 } from './run.js';
 
 export type StoreGuard =
@@ -85,8 +87,14 @@ export type StoreWrite =
       readonly at: number;
     };
 
-/** Writes of what stands beside the runs: keys, schedules, destinations, settings. */
+/** Writes of what stands beside the runs: keys, queues, groups, schedules, destinations, settings. */
 export type ControlWrite =
+  /** A queue that a message names: one message at a time, when it is new. */
+  | { readonly kind: 'register-queue'; readonly instanceId: string; readonly name: string; readonly at: number }
+  | { readonly kind: 'put-queue'; readonly instanceId: string; readonly queue: Queue }
+  | { readonly kind: 'delete-queue'; readonly instanceId: string; readonly name: string }
+  | { readonly kind: 'put-url-group'; readonly instanceId: string; readonly group: UrlGroup }
+  | { readonly kind: 'delete-url-group'; readonly instanceId: string; readonly name: string }
   /** What a person set of a key; registers it when it is new. A change of limits here counts also for a pinned key. */
   | { readonly kind: 'set-flow-control'; readonly instanceId: string; readonly state: FlowControlState; readonly at: number }
   /** Starts granted in a rate window; written before they are made, so that a crash cannot grant them twice. */

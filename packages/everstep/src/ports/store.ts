@@ -20,6 +20,7 @@ import type {
   FlowControlState,
   InstanceSettings,
   KeptEvent,
+  Queue,
   RecordedStep,
   RetentionState,
   Run,
@@ -29,6 +30,7 @@ import type {
   RunStatus,
   Schedule,
   Task,
+  UrlGroup,
 } from '../engine/run.js';
 import type { CommitResult, CommitUnit, RunReference } from '../engine/writes.js';
 import type { AccountStore } from './account-store.js';
@@ -53,6 +55,8 @@ export interface DueTask extends TaskReference {
   readonly workflowUrl: string;
   /** The key that holds its delivery; null for none, and for what is no delivery. */
   readonly flowControlKey: string | null;
+  /** Of a plain message in a queue. */
+  readonly queue?: string;
 }
 
 /** A task that waits for an event. */
@@ -116,7 +120,12 @@ export interface RunFilter {
   readonly labels?: readonly string[];
   readonly flowControlKeys?: readonly string[];
   readonly callerIps?: readonly string[];
-  /** Of messages alone. */
+  /** Of messages alone, as all that follows. */
+  readonly runKeys?: readonly string[];
+  /** Host names in URLs, with the port where there is one. */
+  readonly hosts?: readonly string[];
+  /** Paths in URLs, without the query. */
+  readonly paths?: readonly string[];
   readonly queues?: readonly string[];
   readonly urlGroups?: readonly string[];
   readonly scheduleIds?: readonly string[];
@@ -241,6 +250,16 @@ export interface Store {
   /** In the order of the keys. */
   listFlowControls(query: { readonly instanceId: string }): Promise<readonly FlowControlState[]>;
   findFlowControl(query: { readonly instanceId: string; readonly key: string }): Promise<FlowControlState | null>;
+  /** In the order of the names. */
+  listQueues(query: { readonly instanceId: string }): Promise<readonly Queue[]>;
+  findQueue(query: { readonly instanceId: string; readonly name: string }): Promise<Queue | null>;
+  /** How many messages of the queue have not ended. */
+  countQueued(query: { readonly instanceId: string; readonly name: string }): Promise<number>;
+  /** Keys of active messages of the queue that failed before and are tried again: they have kept their place in it. */
+  retriedInQueue(query: { readonly instanceId: string; readonly name: string }): Promise<readonly string[]>;
+  /** In the order of the names. */
+  listUrlGroups(query: { readonly instanceId: string }): Promise<readonly UrlGroup[]>;
+  findUrlGroup(query: { readonly instanceId: string; readonly name: string }): Promise<UrlGroup | null>;
   /** By creation, oldest first; payloads over `maxListedBodyBytes` are left out. */
   listSchedules(query: { readonly instanceId: string }): Promise<readonly ListedSchedule[]>;
   /** How many there are, without reading them: each comes with its payload. */

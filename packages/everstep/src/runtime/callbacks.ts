@@ -3,10 +3,11 @@ import { FAILURE_FUNCTION_HEADER, type FailureNotice } from '@everstep/sdk/proto
 import { LIMITS } from '../config/limits.js';
 import { type CallbackTask, cancelCallback, decideCallback, retryCallback } from '../engine/callback.js';
 import type { DecisionContext } from '../engine/ids.js';
-import { CALLBACK_SLOT, type DeliveryFailure, type Run, type Task } from '../engine/run.js';
+import { ADVANCE_SLOT, CALLBACK_SLOT, type DeliveryFailure, type Run, type Task } from '../engine/run.js';
 import type { MessageSender } from '../ports/message-sender.js';
 import type { DeadLetterRecord, Store } from '../ports/store.js';
 import type { Decisions } from './decisions.js';
+import { messageNotice } from './message-notice.js';
 import { messageFailureOf } from './message-outcome.js';
 import type { CallbackOutcome } from './workflow-service.js';
 
@@ -59,6 +60,15 @@ function noticeOf(run: Run, task: CallbackTask, letter: DeadLetterRecord): Failu
   };
 }
 
+/** Where no answer came, the words stand in place of one. */
+function noticeOfMessage(run: Run, letter: DeadLetterRecord): Uint8Array {
+  const sent = run.tasks.get(ADVANCE_SLOT);
+  const { responseStatus: status, responseHeaders: headers } = letter;
+  const body = status === null ? Buffer.from(letter.error) : letter.responseBody;
+  const retried = sent && 'retried' in sent ? sent.retried : 0;
+  return messageNotice(run, letter.payload, { status: status ?? 0, headers, body, retried }, letter.dlqId);
+}
+
 export class Callbacks {
   private readonly options: CallbacksOptions;
 
@@ -74,23 +84,22 @@ export class Callbacks {
     if (!run || !task || task.dueAt === null || task.dueAt > context().now) return 'given-up';
     const letter = await store.findDeadLetter({ instanceId: run.instanceId, dlqId: task.dlqId });
     if (!letter) return 'given-up';
-    const { failureCallback, deliveryTimeoutMs } = run.settings;
+    const { failureCallback, deliveryTimeoutMs, message } = run.settings;
     const answer = await sender.send(
       {
         instanceId: run.instanceId,
         dialect: run.dialect,
-        method: 'POST',
+        method: failureCallback?.method ?? 'POST',
         url: callbackUrlOf(run),
         headers: { ...(failureCallback?.headers ?? letter.payload.forwardHeaders), 'content-type': 'application/json' },
         serviceHeaders: {
-          'Workflow-RunId': run.workflowRunId,
-          'Workflow-Url': run.workflowUrl,
+          ...(message ? {} : { 'Workflow-RunId': run.workflowRunId, 'Workflow-Url': run.workflowUrl }),
           'Message-Id': task.messageId,
           Retried: String(task.retried),
           ...(failureCallback === null ? { [FAILURE_FUNCTION_HEADER]: 'true' } : {}),
         },
-        body: Buffer.from(JSON.stringify(noticeOf(run, task, letter))),
-        timeoutMs: deliveryTimeoutMs,
+        body: message ? noticeOfMessage(run, letter) : Buffer.from(JSON.stringify(noticeOf(run, task, letter))),
+        timeoutMs: failureCallback?.timeoutMs ?? deliveryTimeoutMs,
         maxAnswerBytes: LIMITS.maxReplyBytes,
         signed: true,
       },

@@ -1,6 +1,8 @@
 /** Why a run is where it is: for each thing it owes, what has to come true before it goes on. */
+import { callbackRetryRule } from '../engine/callback.js';
+import { keyOfMessage } from '../engine/ids.js';
 import { CALLBACK_SLOT, type FailedAttempt, type RunSettings, type Task } from '../engine/run.js';
-import type { RunHistory, Store } from '../ports/store.js';
+import type { RunHistory, RunRecord, Store } from '../ports/store.js';
 import type { Ticket } from './gates/delivery-gates.js';
 import type { ExplainedTask, Explanation, WaitReason } from './workflow-service.js';
 
@@ -26,8 +28,10 @@ function urlOf(task: Task, history: RunHistory): string {
   return task.kind === 'callback' ? (settings.failureCallback?.url ?? workflowUrl) : workflowUrl;
 }
 
-const maxRetriesOf = (task: Task, settings: RunSettings): number =>
-  task.kind === 'call' ? (task.call.retries ?? 0) : settings.maxRetries;
+function maxRetriesOf(task: Task, settings: RunSettings): number {
+  if (task.kind === 'call') return task.call.retries ?? 0;
+  return task.kind === 'callback' ? callbackRetryRule(settings).maxRetries : settings.maxRetries;
+}
 
 /** Of a task that is delivered to somebody. */
 async function deliveryReasons(
@@ -80,16 +84,28 @@ const STEP_TYPES = { step: 'Run', call: 'Call', notify: 'Notify', invoke: 'Invok
 async function explainTask(task: Task, history: RunHistory, question: Question): Promise<ExplainedTask> {
   const reasons = await reasonsOf(task, history, question);
   if (task.kind === 'advance') return { what: 'workflow', reasons };
+  if (task.kind === 'message') return { what: 'message', reasons };
   if (task.kind === 'callback') return { what: 'failure-callback', reasons };
   const stepType = task.kind === 'sleep' || task.kind === 'wait' ? task.stepType : STEP_TYPES[task.kind];
   return { what: 'step', stepId: task.slot, stepName: task.name, stepType, reasons };
+}
+
+async function messageOf(
+  store: Store,
+  { instanceId, workflowRunId }: { readonly instanceId: string; readonly workflowRunId: string },
+  runKey: string,
+): Promise<RunRecord | null> {
+  const run = await store.runRecord({ runKey });
+  return run?.instanceId === instanceId && run.workflowRunId === workflowRunId ? run : null;
 }
 
 export async function explainRun(
   question: Question,
   query: { readonly instanceId: string; readonly workflowRunId: string; readonly createdAt?: number },
 ): Promise<Explanation | null> {
-  const run = await question.store.findRun(query);
+  const message = keyOfMessage(query.workflowRunId);
+  const run =
+    (await question.store.findRun(query)) ?? (message === null ? null : await messageOf(question.store, query, message));
   const history = run && (await question.store.runHistory({ runKey: run.key }));
   if (!history) return null;
   const active = history.run.status === 'active';

@@ -76,18 +76,9 @@ export interface MessageEvent {
   readonly responseStatus?: number;
 }
 
-/** All that is absent asks for nothing. Of the values of one filter any will do. */
-export interface MessageFilter
-  extends Pick<
-    RunFilter,
-    'statuses' | 'fromDate' | 'toDate' | 'labels' | 'flowControlKeys' | 'callerIps' | 'queues' | 'urlGroups' | 'scheduleIds'
-  > {
+/** `workflowUrls` are the URLs that messages go to. All that is absent asks for nothing; of the values of one filter any will do. */
+export interface MessageFilter extends Omit<RunFilter, 'kind' | 'workflowRunId' | 'createdAt' | 'runKeys'> {
   readonly messageIds?: readonly string[];
-  readonly urls?: readonly string[];
-  /** Host names of URLs, with the port where they have one. */
-  readonly hosts?: readonly string[];
-  /** Paths of URLs, without the query. */
-  readonly paths?: readonly string[];
 }
 
 export interface MessageQuery {

@@ -43,6 +43,7 @@ export function resultOfEvent(event: RunEvent | null): DeliveryResult {
       return NOT_MADE;
     case 'attempt-failed':
     case 'call-answered':
+    case 'message-answered':
       return resultOfFailure(event.failure);
     default:
       return DELIVERED;

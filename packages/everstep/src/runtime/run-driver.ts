@@ -27,6 +27,7 @@ import { Events } from './events.js';
 import { DeliveryGates, type DeliveryResult, type Passage, type Ticket } from './gates/delivery-gates.js';
 import { transitOf } from './gates/rate-window.js';
 import { Invocations } from './invocations.js';
+import { sendMessage } from './message-delivery.js';
 import { makeCall } from './messages.js';
 import { originOf, resultOfEvent, resultOfFailure } from './passages.js';
 import { type CachedRun, RunCache } from './run-cache.js';
@@ -50,7 +51,7 @@ export interface RunDriverOptions {
 }
 
 /** What is delivered to somebody, and so has to pass the gates. */
-type Delivery = Extract<Task, { readonly kind: 'advance' | 'step' | 'call' }>;
+type Delivery = Extract<Task, { readonly kind: 'advance' | 'step' | 'call' | 'message' }>;
 
 export class RunDriver {
   readonly ends: EndWatch;
@@ -83,7 +84,10 @@ export class RunDriver {
       log,
       context,
       onDurable: (entry, decision, before) => this.actOn(entry, decision, before),
-      onLost: () => this.due.restart(),
+      onLost: () => {
+        this.due.restart();
+        this.gates.verifyQueues((runKey) => this.isActive(runKey));
+      },
     });
     const { decisions } = this;
     this.departures = new Departures({
@@ -207,7 +211,10 @@ export class RunDriver {
 
   private actOn(entry: CachedRun, decision: Decision, before: Run): void {
     const { run, outcome, writes } = decision;
+    for (const { run: made, payload } of decision.begun ?? []) this.begin(made, payload);
     if (outcome) {
+      const queue = run.settings.message?.queue;
+      if (queue !== undefined) this.gates.leaveQueue({ instanceId: run.instanceId, queue, runKey: run.key });
       // An endpoint that submits the end is still about to answer the delivery in which it came to it.
       const submitted = outcome.status === 'succeeded' && run.settings.steps !== undefined;
       this.decisions.forget(entry, submitted ? 'let-finish' : 'give-up');
@@ -264,7 +271,10 @@ export class RunDriver {
     const call = task.kind === 'call' ? task.call : null;
     const flowControl = call ? call.flowControl : settings.flowControl;
     const origin = originOf(call?.url ?? run.workflowUrl);
-    this.gates.offer({ runKey, slot: task.slot }, { instanceId, flowControlKey: flowControl?.key ?? null, origin });
+    const flowControlKey = flowControl?.key ?? null;
+    const queue = settings.message?.queue;
+    const passage = queue === undefined ? { instanceId, flowControlKey, origin } : { instanceId, flowControlKey, origin, queue };
+    this.gates.offer({ runKey, slot: task.slot }, passage);
   }
 
   private scheduleCallback(run: Run, task: Task): void {
@@ -279,14 +289,19 @@ export class RunDriver {
 
   /** A due task as the store tells of it: the run may have moved on since. Who delivers it looks again. */
   private async takeDue(task: DueTask): Promise<void> {
-    const { runKey, slot, instanceId, flowControlKey } = task;
+    const { runKey, slot, instanceId, flowControlKey, queue } = task;
     switch (task.kind) {
       case 'advance':
       case 'step':
       case 'call':
       case 'callback':
-        this.gates.offer({ runKey, slot }, { instanceId, flowControlKey, origin: originOf(task.workflowUrl) });
+      case 'message': {
+        const origin = originOf(task.workflowUrl);
+        const passage =
+          queue === undefined ? { instanceId, flowControlKey, origin } : { instanceId, flowControlKey, origin, queue };
+        this.gates.offer({ runKey, slot }, passage);
         return;
+      }
       case 'invoke': {
         // Its due time was written by the run that ended, past the state in memory.
         const entry = await this.cache.load(runKey);
@@ -387,6 +402,8 @@ export class RunDriver {
         return deliver(store, stepCaller, entry, task, onLeave);
       case 'call':
         return makeCall(messageSender, entry, task, () => clock.now(), onLeave);
+      case 'message':
+        return sendMessage({ store, sender: messageSender, now: () => clock.now() }, entry, task, onLeave);
       default:
         return null;
     }

@@ -7,6 +7,8 @@ import type { CommitResult } from '../engine/writes.js';
 import { NO_LIMITS } from '../ports/instance-limits.js';
 import type { RunRecord, RunReference } from '../ports/store.js';
 import { explainRun } from './explain.js';
+import { MessageTargets } from './message-targets.js';
+import { PublishedMessages } from './messages-published.js';
 import { originOf } from './passages.js';
 import { Retention } from './retention.js';
 import { RunDriver, type RunDriverOptions } from './run-driver.js';
@@ -51,6 +53,21 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     commit: (unit) => decisions.commit(unit),
     begin: (started, payload) => driver.begin(started.run, payload),
     refuseTick: (instanceId) => limits.refuseTick(instanceId),
+  });
+  const published = new PublishedMessages({
+    store,
+    context: () => driver.context,
+    commit: (unit) => decisions.commit(unit),
+    begin: (started, payload) => driver.begin(started.run, payload),
+    cancel: (runKey) => driver.cancel(runKey),
+    isInFlight: (ticket) => driver.isInFlight(ticket),
+  });
+  const targets = new MessageTargets({
+    store,
+    now: () => clock.now(),
+    commit: (unit) => decisions.commit(unit),
+    queueChanged: (instanceId, name, queue) => gates.queueChanged(instanceId, name, queue),
+    cancel: (runKey) => driver.cancel(runKey),
   });
   const retention = new Retention({
     store,
@@ -165,6 +182,21 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     recover,
     cancel,
     awaitEnd,
+    publish: (commands) => published.publish(commands),
+    message: (query) => published.message(query),
+    messages: (query) => published.messages(query),
+    messageEvents: (query) => published.messageEvents(query),
+    cancelMessage: (command) => published.cancelMessage(command),
+    cancelMessages: (command) => published.cancelMessages(command),
+    putQueue: (command) => targets.putQueue(command),
+    queue: (query) => targets.queue(query),
+    queues: (query) => targets.queues(query),
+    deleteQueue: (command) => targets.deleteQueue(command),
+    addEndpoints: (command) => targets.addEndpoints(command),
+    removeEndpoints: (command) => targets.removeEndpoints(command),
+    urlGroup: (query) => targets.urlGroup(query),
+    urlGroups: (query) => targets.urlGroups(query),
+    deleteUrlGroup: (command) => targets.deleteUrlGroup(command),
     notify: (command) => events.notify(command),
     callWebhook: (command) => events.callWebhook(command),
     flowControls: (query) => gates.flowControls(query),

@@ -4,7 +4,7 @@
  * one after the other, so that none writes over what another has read.
  */
 import type { DecisionContext } from '../engine/ids.js';
-import type { RunPayload, Schedule } from '../engine/run.js';
+import type { GroupEndpoint, RunPayload, Schedule } from '../engine/run.js';
 import { createSchedule, type Fired, fireSchedule, pauseSchedule, type ScheduleDecision, skipTick } from '../engine/schedule.js';
 import type { Started } from '../engine/start.js';
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
@@ -23,7 +23,7 @@ interface ScheduleId {
 }
 
 export interface SchedulesOptions {
-  readonly store: Pick<Store, 'dueSchedules' | 'nextScheduleAt' | 'findSchedule' | 'loadRun'>;
+  readonly store: Pick<Store, 'dueSchedules' | 'nextScheduleAt' | 'findSchedule' | 'findUrlGroup'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly context: () => DecisionContext;
@@ -159,6 +159,13 @@ export class Schedules {
     this.expect(failed ? Math.max(nextAt, clock.now() + RETRY_AFTER_FAULT_MS) : nextAt);
   }
 
+  /** Of the group that it publishes to; none when the group is gone. Null when it is not for a group. */
+  private async endpointsOf({ instanceId, settings }: Schedule): Promise<readonly GroupEndpoint[] | null> {
+    const name = settings.message?.urlGroup;
+    if (name === undefined) return null;
+    return (await this.options.store.findUrlGroup({ instanceId, name }))?.endpoints ?? [];
+  }
+
   /** False when it is still due. */
   private async fire(schedule: Schedule): Promise<boolean> {
     const { commit, begin, context, log, refuseTick } = this.options;
@@ -172,11 +179,19 @@ export class Schedules {
         log.warn({ instanceId, scheduleId, refused }, 'a tick started no run; the next one is tried at its time');
         return true;
       }
-      const fired: Fired | null = fireSchedule(schedule, context());
+      const endpoints = await this.endpointsOf(schedule);
+      if (endpoints?.length === 0) {
+        const skipped = skipTick(schedule, context());
+        if (!skipped) return false;
+        await commit(skipped.unit);
+        log.warn({ instanceId, scheduleId }, 'a tick published nothing: the URL group of the schedule has no endpoints');
+        return true;
+      }
+      const fired: Fired | null = fireSchedule(schedule, context(), endpoints);
       if (!fired) return false;
       const result = await commit(fired.unit);
       // Refused, it has ticked already. When only the answer was lost, its run is found among what is due.
-      if (result.kind === 'applied') begin(fired.started, schedule.payload);
+      if (result.kind === 'applied') for (const started of fired.started) begin(started, schedule.payload);
       if (fired.schedule.nextAt === null) log.warn({ instanceId, scheduleId }, 'the schedule has no next tick');
       return true;
     } catch (error) {

@@ -18,6 +18,7 @@ import type {
 import type { Overrides, StartCommand } from '../engine/start.js';
 import type { Submission } from '../engine/submissions.js';
 import type { RunRecord, RunReference, WaiterRecord } from '../ports/store.js';
+import type { MessageService } from './message-service.js';
 
 export * from './message-service.js';
 
@@ -168,7 +169,7 @@ export type CallbackOutcome =
   /** It has none, or it is not in a state that allows this. */
   | { readonly kind: 'not-possible'; readonly why: string };
 
-export interface WorkflowService {
+export interface WorkflowService extends MessageService {
   notify(command: {
     readonly instanceId: string;
     readonly eventId: string;

@@ -36,9 +36,10 @@ export const RunIdPrefixFilter = Text(LIMITS.maxRunIdLength, { description: 'ID 
 
 const DeadLetterFilters = Type.Object(deadLetterFilters);
 
-/** `undefined` in a filter of the store asks for nothing. */
+/** Entries of workflows. `undefined` in a filter of the store asks for nothing. */
 export function deadLetterFilterOf(query: StaticDecode<typeof DeadLetterFilters>): DeadLetterFilter {
   return {
+    kind: 'workflow',
     fromDate: query.fromDate,
     toDate: query.toDate,
     workflowUrls: query.workflowUrl,

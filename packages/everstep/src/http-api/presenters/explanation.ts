@@ -67,6 +67,12 @@ function presentReason(reason: WaitReason, isCall: boolean, redact: Redaction | 
         because: reason.because,
         ...optional('until', reason.until),
       };
+    case 'queue': {
+      const { queue, place, waiting, because } = reason;
+      const where = `It is number ${place} of ${waiting} that wait in the queue ${JSON.stringify(queue)}`;
+      const why = because === 'paused' ? 'which is paused' : 'where those before it have to end first';
+      return { kind, message: `${where}, ${why}.`, queueName: queue, place, waitListSize: waiting, because };
+    }
     case 'destination-held': {
       const { origin, by, reason: why, since } = reason.hold;
       const who = by === 'hand' ? 'was held back by hand' : 'is held back because it keeps failing';
@@ -106,6 +112,7 @@ function presentTask(task: ExplainedTask, redact: Redaction | undefined): Explan
 const SUBJECTS: Readonly<Record<ExplainedTask['what'], string>> = {
   workflow: 'The code of the workflow is asked to go on',
   step: 'A step is open',
+  message: 'The message is to be delivered',
   'failure-callback': 'The run has failed, and its failure callback is owed',
 };
 const ENDS: Readonly<Record<Explanation['run']['status'], string>> = {

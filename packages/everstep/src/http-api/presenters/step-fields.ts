@@ -23,7 +23,7 @@ type Fields = Pick<
   | 'invokedWorkflowUrl'
 >;
 
-export const isStepTask = (task: Task): task is StepTask => task.kind !== 'advance' && task.kind !== 'callback';
+export const isStepTask = (task: Task): task is StepTask => 'name' in task;
 
 export function stepTypeOf(task: StepTask): StepType {
   switch (task.kind) {
@@ -60,6 +60,7 @@ export function fieldsOfTask(task: Task, redact: Redaction | undefined): Fields 
         ? { invokedWorkflowRunId: task.childWorkflowRunId, invokedWorkflowCreatedAt: task.childCreatedAt }
         : { invokedWorkflowUrl: shownUrl(task.invoke.workflowUrl, redact) };
     case 'advance':
+    case 'message':
     case 'step':
     case 'callback':
       return {};

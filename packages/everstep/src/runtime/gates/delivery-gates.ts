@@ -1,9 +1,10 @@
 /**
- * Every delivery passes here before it may go to the ready queue: its
- * destination must not be held, and its flow control key must allow it. A
+ * Every delivery passes here before it may go to the ready queue: a message
+ * has its turn in its queue, its destination must not be held, and its flow
+ * control key must allow it. A
  * delivery that nothing holds passes at once.
  */
-import type { FlowControl, InstanceSettings } from '../../engine/run.js';
+import type { FlowControl, InstanceSettings, Queue } from '../../engine/run.js';
 import type { CommitResult, CommitUnit, ControlWrite } from '../../engine/writes.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
@@ -96,6 +97,34 @@ export class DeliveryGates {
   left(ticket: Ticket): void {
     const delivery = this.known.get(idOf(ticket));
     if (delivery?.window) this.instance(delivery.passage.instanceId).left(delivery);
+  }
+
+  /** A message has ended: its place in its queue is free. */
+  leaveQueue({
+    instanceId,
+    queue,
+    runKey,
+  }: {
+    readonly instanceId: string;
+    readonly queue: string;
+    readonly runKey: string;
+  }): void {
+    this.instances.get(instanceId)?.leaveQueue(queue, runKey);
+  }
+
+  /** What was set of a queue, durable by now; null when it was deleted. */
+  queueChanged(instanceId: string, name: string, queue: Queue | null): void {
+    this.instances.get(instanceId)?.queueChanged(name, queue);
+  }
+
+  /** The answer to a batch was lost. Messages that ended in it must not hold their places for ever. */
+  verifyQueues(isActive: (runKey: string) => Promise<boolean>): void {
+    for (const instance of this.instances.values()) {
+      instance.verifyQueues(isActive).catch((error: unknown) => {
+        this.options.log.warn({ error: String(error) }, 'messages of a queue could not be looked at; trying again');
+        this.tryLater(() => this.verifyQueues(isActive));
+      });
+    }
   }
 
   /** Deliveries ended: rate starts that waited for room may be granted. */
@@ -192,7 +221,10 @@ export class DeliveryGates {
   private shared(passage: Passage): Passage {
     const last = this.lastPassage;
     const same =
-      last?.origin === passage.origin && last.flowControlKey === passage.flowControlKey && last.instanceId === passage.instanceId;
+      last?.origin === passage.origin &&
+      last.flowControlKey === passage.flowControlKey &&
+      last.queue === passage.queue &&
+      last.instanceId === passage.instanceId;
     if (last && same) return last;
     this.lastPassage = passage;
     return passage;

@@ -1,5 +1,5 @@
 /** Gates before endpoints that a test plays, in simulated time, over a store in memory that takes its time. */
-import type { DestinationHold, FlowControl, FlowControlState, InstanceSettings } from '../../engine/run.js';
+import type { DestinationHold, FlowControl, FlowControlState, InstanceSettings, Queue } from '../../engine/run.js';
 import type { CommitResult, CommitUnit } from '../../engine/writes.js';
 import { SimulatedClock } from '../../simulation/simulated-clock.js';
 import { DeliveryGates, type DeliveryResult, type Passage, type Ticket } from './delivery-gates.js';
@@ -12,6 +12,9 @@ export const ORIGIN = 'http://app:80';
 export class KeptInMemory implements GateStore {
   readonly keys = new Map<string, FlowControlState>();
   readonly holds = new Map<string, DestinationHold>();
+  readonly queues = new Map<string, Queue>();
+  /** Messages that keep their place in any queue. */
+  retried: readonly string[] = [];
   settings: InstanceSettings | null = null;
   commits = 0;
   latencyMs: () => number = () => 0;
@@ -72,6 +75,12 @@ export class KeptInMemory implements GateStore {
   }
   async listHolds(): Promise<readonly DestinationHold[]> {
     return this.read([...this.holds.values()]);
+  }
+  async findQueue({ name }: { name: string }): Promise<Queue | null> {
+    return this.read(this.queues.get(name) ?? null);
+  }
+  async retriedInQueue(): Promise<readonly string[]> {
+    return this.read(this.retried);
   }
   async instanceSettings(): Promise<InstanceSettings | null> {
     return this.read(this.settings);

@@ -1,10 +1,16 @@
 /**
- * The gates of one instance: first its destinations, then its flow control
- * keys. What is held for its destination takes no place and no start at its
+ * The gates of one instance: first the queues of messages, then its
+ * destinations, then its flow control keys. What is held for its destination takes no place and no start at its
  * key. What the store keeps of an instance, and of a key, is read when it is
  * needed first; what comes meanwhile waits in order.
  */
-import { DEFAULT_INSTANCE_SETTINGS, type DestinationHold, type FlowControl, type InstanceSettings } from '../../engine/run.js';
+import {
+  DEFAULT_INSTANCE_SETTINGS,
+  type DestinationHold,
+  type FlowControl,
+  type InstanceSettings,
+  type Queue,
+} from '../../engine/run.js';
 import type { ControlWrite } from '../../engine/writes.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
@@ -15,6 +21,7 @@ import { Destination } from './destination.js';
 import { FlowKey } from './flow-key.js';
 import { changedLimits, sameLimits } from './limit-changes.js';
 import type { DeliveryResult } from './passage.js';
+import { QueueLine } from './queue-line.js';
 import type { RoomTurns } from './room.js';
 import { type Delivery, WaitList } from './wait-list.js';
 
@@ -24,7 +31,10 @@ const KEPT = 5_000;
 const LOOKED_AT = 8;
 
 /** What the gates read of the store. */
-export type GateStore = Pick<Store, 'findFlowControl' | 'listFlowControls' | 'listHolds' | 'instanceSettings'>;
+export type GateStore = Pick<
+  Store,
+  'findFlowControl' | 'listFlowControls' | 'listHolds' | 'instanceSettings' | 'findQueue' | 'retriedInQueue'
+>;
 
 export interface InstanceSurroundings {
   readonly store: GateStore;
@@ -44,6 +54,7 @@ export class InstanceGates {
   private readonly surroundings: InstanceSurroundings;
   private readonly keys = new Map<string, FlowKey>();
   private readonly places = new Map<string, Destination>();
+  private readonly lines = new Map<string, QueueLine>();
   /** What came before settings and holds were read. */
   private readonly early = new WaitList();
   /** Null until they are read. */
@@ -59,6 +70,7 @@ export class InstanceGates {
     if (this.reading) return true;
     for (const key of this.keys.values()) if (key.busy) return true;
     for (const place of this.places.values()) if (place.busy) return true;
+    for (const line of this.lines.values()) if (!line.loaded) return true;
     return false;
   }
 
@@ -68,9 +80,26 @@ export class InstanceGates {
       if (this.early.size === 1) this.readSoon();
       return;
     }
-    const place = this.places.get(delivery.passage.origin);
-    if (place?.keepsOut) place.wait(delivery);
-    else this.goOn(delivery);
+    const { queue } = delivery.passage;
+    if (queue === undefined) this.toDestination(delivery);
+    else this.lineOf(queue).offer(delivery);
+  }
+
+  /** A message of the queue has ended. */
+  leaveQueue(queue: string, runKey: string): void {
+    const line = this.lines.get(queue);
+    line?.ended(runKey);
+    if (line?.idle) this.lines.delete(queue);
+  }
+
+  /** What was set of a queue, durable by now; null when it was deleted. */
+  queueChanged(name: string, queue: Queue | null): void {
+    this.lines.get(name)?.set(queue);
+  }
+
+  /** The answer to a batch was lost: messages may have ended in it. */
+  async verifyQueues(isActive: (runKey: string) => Promise<boolean>): Promise<void> {
+    for (const line of [...this.lines.values()]) await line.verify(isActive);
   }
 
   done(delivery: Delivery, result: DeliveryResult): void {
@@ -108,12 +137,13 @@ export class InstanceGates {
   }
 
   reasons(delivery: Delivery): WaitReason[] {
-    const { origin, flowControlKey } = delivery.passage;
+    const { origin, flowControlKey, queue } = delivery.passage;
+    const inLine = this.lines.get(queue ?? '')?.reasonFor(delivery) ?? null;
     const place = this.places.get(origin);
     const key = flowControlKey === null ? undefined : this.keys.get(flowControlKey);
     const held = place?.holds(delivery) ? place.reason : null;
     const limited = key?.reasonFor(delivery) ?? null;
-    return [held, limited].filter((reason) => reason !== null);
+    return [inLine, held, limited].filter((reason) => reason !== null);
   }
 
   // ---------------------------------------------------------------- what a person asks for
@@ -201,9 +231,41 @@ export class InstanceGates {
   stop(): void {
     for (const key of this.keys.values()) key.stop();
     for (const place of this.places.values()) place.stop();
+    for (const line of this.lines.values()) line.stop();
   }
 
   // ---------------------------------------------------------------- the way of a delivery
+
+  private toDestination(delivery: Delivery): void {
+    const place = this.places.get(delivery.passage.origin);
+    if (place?.keepsOut) place.wait(delivery);
+    else this.goOn(delivery);
+  }
+
+  private lineOf(name: string): QueueLine {
+    let line = this.lines.get(name);
+    if (!line) {
+      line = new QueueLine(name, (delivery) => this.toDestination(delivery));
+      makeRoom(this.lines, (one) => one.idle);
+      this.lines.set(name, line);
+      this.loadLineSoon(line);
+    }
+    return line;
+  }
+
+  private loadLineSoon(line: QueueLine): void {
+    this.loadLine(line).catch((error: unknown) => {
+      this.surroundings.log.warn({ error: String(error) }, 'a queue could not be read; trying again');
+      this.surroundings.tryLater(() => this.loadLineSoon(line));
+    });
+  }
+
+  private async loadLine(line: QueueLine): Promise<void> {
+    const { store } = this.surroundings;
+    const query = { instanceId: this.instanceId, name: line.name };
+    const [queue, retried] = await Promise.all([store.findQueue(query), store.retriedInQueue(query)]);
+    line.load(queue, retried);
+  }
 
   private goOn(delivery: Delivery): void {
     const { flowControlKey } = delivery.passage;

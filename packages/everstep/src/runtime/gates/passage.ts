@@ -9,6 +9,8 @@ export interface Ticket {
 export interface Passage {
   readonly instanceId: string;
   readonly flowControlKey: string | null;
+  /** Of a plain message: where it keeps its place in line, before all else. */
+  readonly queue?: string;
   /** Scheme, host and port of the destination. */
   readonly origin: string;
 }

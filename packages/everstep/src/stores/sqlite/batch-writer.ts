@@ -8,12 +8,14 @@ import { FACET } from './facets/facets.js';
 import type { FlowControlRecords } from './flow-control-records.js';
 import type { InstanceRecords } from './instance-records.js';
 import { ProgressWriter } from './progress-writer.js';
+import type { QueueRecords } from './queue-records.js';
 import { RunWriter } from './run-writer.js';
 import type { ScheduleRecords } from './schedule-records.js';
 import type { StoreParts } from './store-parts.js';
 import { TaskWriter } from './task-writer.js';
 import type { Transaction } from './transaction.js';
 import type { TriggerRecords } from './trigger-records.js';
+import type { UrlGroupRecords } from './url-group-records.js';
 
 const APPLIED: CommitResult = Object.freeze({ kind: 'applied' });
 const NOT_ACTIVE: CommitResult = Object.freeze({ kind: 'run-not-active' });
@@ -24,6 +26,8 @@ const SCHEDULE_MOVED: CommitResult = Object.freeze({ kind: 'schedule-moved' });
 export interface Records {
   readonly triggers: TriggerRecords;
   readonly flowControls: FlowControlRecords;
+  readonly queues: QueueRecords;
+  readonly urlGroups: UrlGroupRecords;
   readonly schedules: ScheduleRecords;
   readonly instances: InstanceRecords;
   readonly events: EventRecords;
@@ -180,6 +184,21 @@ export class BatchWriter {
       case 'set-flow-window':
         records.flowControls.setWindow(write.instanceId, write.key, write.window);
         break;
+      case 'register-queue':
+        records.queues.register(write.instanceId, write.name, write.at);
+        break;
+      case 'put-queue':
+        records.queues.put(write.instanceId, write.queue);
+        break;
+      case 'delete-queue':
+        records.queues.delete(write.instanceId, write.name);
+        break;
+      case 'put-url-group':
+        records.urlGroups.put(write.instanceId, write.group);
+        break;
+      case 'delete-url-group':
+        records.urlGroups.delete(write.instanceId, write.name);
+        break;
       case 'put-schedule':
         records.schedules.put(write.schedule);
         break;
@@ -220,11 +239,16 @@ function timeOf(write: StoreWrite): number {
       return write.event.receivedAt;
     case 'put-flow-control':
     case 'set-flow-control':
+    case 'register-queue':
     case 'wake-invoker':
     case 'count-messages':
       return write.at;
     case 'set-flow-window':
       return write.window?.startedAt ?? 0;
+    case 'put-queue':
+      return write.queue.updatedAt;
+    case 'put-url-group':
+      return write.group.updatedAt;
     case 'put-schedule':
       return Math.max(write.schedule.createdAt, write.schedule.lastFiredAt ?? 0);
     case 'set-hold':

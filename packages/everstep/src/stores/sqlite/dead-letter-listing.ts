@@ -4,7 +4,7 @@ import { LIMITS } from '../../config/limits.js';
 import { FAILURE_FUNCTION_STATES, type FailureFunctionState } from '../../engine/run.js';
 import type { DeadLetterFilter, DeadLetterRecord, Listing, Page, Position } from '../../ports/store.js';
 import { integer, text } from './columns.js';
-import { FACET, NO_STATE, separatedPrefixes } from './facets/facets.js';
+import { FACET, NO_STATE, type RunKind, separatedPrefixes, stateValues } from './facets/facets.js';
 import { namedMembers } from './facets/members.js';
 import { EMPTY_LISTING, pageOf, positionOf, Selection, type Weight } from './listing.js';
 import { deadLetterRecordOf } from './rows.js';
@@ -12,7 +12,8 @@ import type { RunReader } from './run-reader.js';
 import type { StoreParts } from './store-parts.js';
 
 /** Every entry has one of them, so together they are all. */
-export const STATES: readonly (FailureFunctionState | typeof NO_STATE)[] = [NO_STATE, ...FAILURE_FUNCTION_STATES];
+const STATES: readonly (FailureFunctionState | typeof NO_STATE)[] = [NO_STATE, ...FAILURE_FUNCTION_STATES];
+export const ALL_STATES: readonly string[] = stateValues(undefined, STATES);
 
 /** Payloads are in a page: it must stay small enough to be sent. */
 const WEIGHT: Weight<DeadLetterRecord> = {
@@ -77,15 +78,27 @@ export class DeadLetterListing {
       FACET.deadLetterRunCreatedAt,
       filter.workflowCreatedAt === undefined ? undefined : [String(filter.workflowCreatedAt)],
     );
-    selection.anyOf(FACET.deadLetterState, filter.failureFunctionStates);
+    const { kind, failureFunctionStates: states } = filter;
+    if (states || (kind && this.hasOthers(tenant, kind)))
+      selection.anyOf(FACET.deadLetterState, stateValues(kind, states ?? STATES));
     selection.anyOf(FACET.deadLetterUrl, filter.workflowUrls);
     selection.anyOf(FACET.deadLetterLabel, filter.labels);
     selection.anyOf(FACET.deadLetterCallerIp, filter.callerIps);
     selection.anyOf(FACET.deadLetterFlowControlKey, filter.flowControlKeys);
+    selection.anyOf(FACET.deadLetterResponseStatus, filter.responseStatuses?.map(String));
+    selection.anyOf(FACET.deadLetterQueue, filter.queues);
+    selection.anyOf(FACET.deadLetterUrlGroup, filter.urlGroups);
+    selection.anyOf(FACET.deadLetterSchedule, filter.scheduleIds);
     selection.createdWithin(deadLetterOrder, filter.fromDate, filter.toDate);
     if (filter.workflowRunIdPrefix !== undefined) this.withRunIdPrefix(selection, filter.workflowRunIdPrefix);
-    const rows = selection.rows(() => facetReader.anyOf(tenant, FACET.deadLetterState, STATES, selection.direction));
+    const rows = selection.rows(() => facetReader.anyOf(tenant, FACET.deadLetterState, ALL_STATES, selection.direction));
     return pageOf(rows, page.limit, read, weight);
+  }
+
+  /** Whether the kind narrows anything down: few queues hold entries of both. */
+  private hasOthers(tenant: number, kind: RunKind): boolean {
+    const others = stateValues(kind === 'workflow' ? 'message' : 'workflow', STATES);
+    return this.parts.facetReader.anyOf(tenant, FACET.deadLetterState, others, 'up').seek(0) !== null;
   }
 
   private withRunIdPrefix(selection: Selection, prefix: string): void {

@@ -2,7 +2,7 @@
 import type { StatementSync } from 'node:sqlite';
 import { CALLBACK_SLOT, type DeadLetter, type FailureFunctionState, type RunSettings } from '../../engine/run.js';
 import { blob, integer, json, type Row, text, textOrNull } from './columns.js';
-import { FACET, type FacetValue, NO_STATE, separatedPrefixes } from './facets/facets.js';
+import { FACET, type FacetValue, NO_STATE, type RunKind, separatedPrefixes, stateValue } from './facets/facets.js';
 import type { StoreParts } from './store-parts.js';
 
 /** From columns of the entry and of its run. */
@@ -10,7 +10,7 @@ function facetsOf(row: Row): readonly FacetValue[] {
   const settings = json<RunSettings>(row, 'settings');
   const workflowRunId = text(row, 'workflow_run_id');
   const values: FacetValue[] = [
-    stateFacet(textOrNull(row, 'failure_function_state')),
+    stateFacet(kindOf(settings), textOrNull(row, 'failure_function_state')),
     { facet: FACET.deadLetterUrl, value: text(row, 'workflow_url') },
     { facet: FACET.deadLetterCallerIp, value: text(row, 'caller_ip') },
     { facet: FACET.deadLetterRunId, value: workflowRunId },
@@ -19,10 +19,22 @@ function facetsOf(row: Row): readonly FacetValue[] {
   for (const value of separatedPrefixes(workflowRunId)) values.push({ facet: FACET.deadLetterRunIdPrefix, value });
   for (const value of settings.labels) values.push({ facet: FACET.deadLetterLabel, value });
   if (settings.flowControl) values.push({ facet: FACET.deadLetterFlowControlKey, value: settings.flowControl.key });
+  if (row.response_status !== null) {
+    values.push({ facet: FACET.deadLetterResponseStatus, value: String(integer(row, 'response_status')) });
+  }
+  const { queue, urlGroup, scheduleId } = settings.message ?? {};
+  if (queue !== undefined) values.push({ facet: FACET.deadLetterQueue, value: queue });
+  if (urlGroup !== undefined) values.push({ facet: FACET.deadLetterUrlGroup, value: urlGroup });
+  if (scheduleId !== undefined) values.push({ facet: FACET.deadLetterSchedule, value: scheduleId });
   return values;
 }
 
-const stateFacet = (state: string | null): FacetValue => ({ facet: FACET.deadLetterState, value: state ?? NO_STATE });
+const kindOf = ({ message }: RunSettings): RunKind => (message ? 'message' : 'workflow');
+
+const stateFacet = (kind: RunKind, state: string | null): FacetValue => ({
+  facet: FACET.deadLetterState,
+  value: stateValue(kind, state ?? NO_STATE),
+});
 
 export class DeadLetterWriter {
   private readonly parts: StoreParts;
@@ -46,7 +58,7 @@ export class DeadLetterWriter {
     );
     this.deleteEntry = connection.prepare('DELETE FROM dead_letter WHERE seq = ?');
     this.selectIndexed = connection.prepare(
-      `SELECT d.run_seq, d.failure_function_state, r.workflow_run_id, r.workflow_url, r.caller_ip, r.settings,
+      `SELECT d.run_seq, d.failure_function_state, d.response_status, r.workflow_run_id, r.workflow_url, r.caller_ip, r.settings,
          r.created_at AS run_created_at
        FROM dead_letter d JOIN run r ON r.seq = d.run_seq WHERE d.seq = ?`,
     );
@@ -55,7 +67,9 @@ export class DeadLetterWriter {
     this.unlinkRun = connection.prepare(
       'UPDATE run SET dead_letter_seq = NULL, became_kind = ?, became_run_key = ? WHERE seq = ?',
     );
-    this.selectState = connection.prepare('SELECT failure_function_state FROM dead_letter WHERE seq = ?');
+    this.selectState = connection.prepare(
+      'SELECT d.failure_function_state, r.settings FROM dead_letter d JOIN run r ON r.seq = d.run_seq WHERE d.seq = ?',
+    );
     this.updateState = connection.prepare('UPDATE dead_letter SET failure_function_state = ? WHERE seq = ?');
     this.deleteCallback = connection.prepare(`DELETE FROM task WHERE run_seq = ? AND slot = ${CALLBACK_SLOT}`);
   }
@@ -102,10 +116,12 @@ export class DeadLetterWriter {
 
   setState(instanceId: string, dlqId: string, state: FailureFunctionState): void {
     const { tenant, seq } = this.require(instanceId, dlqId);
-    const before = textOrNull(this.selectState.get(seq) ?? {}, 'failure_function_state');
+    const row = this.selectState.get(seq) ?? {};
+    const before = textOrNull(row, 'failure_function_state');
+    const kind = kindOf(json<RunSettings>(row, 'settings'));
     this.updateState.run(state, seq);
-    this.parts.facets.remove(tenant, stateFacet(before), seq);
-    this.parts.facets.add(tenant, stateFacet(state), seq);
+    this.parts.facets.remove(tenant, stateFacet(kind, before), seq);
+    this.parts.facets.add(tenant, stateFacet(kind, state), seq);
   }
 
   /** Removes the entry alone, and returns the row number of its run, which still names it. */

@@ -9,6 +9,7 @@ import { EventRecords } from './event-records.js';
 import type { PrefixLimits } from './facets/members.js';
 import { FlowControlRecords } from './flow-control-records.js';
 import { InstanceRecords } from './instance-records.js';
+import { QueueRecords } from './queue-records.js';
 import { Retention } from './retention.js';
 import { RunListing } from './run-listing.js';
 import { RunReader } from './run-reader.js';
@@ -17,6 +18,7 @@ import { SqliteSearchIndexes } from './search/index-records.js';
 import { createStoreParts } from './store-parts.js';
 import { Transaction } from './transaction.js';
 import { TriggerRecords } from './trigger-records.js';
+import { UrlGroupRecords } from './url-group-records.js';
 
 export { StoreOpenError, type StoreOpenErrorCode } from './connection.js';
 
@@ -44,12 +46,15 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     new ScheduleRecords(parts),
     new InstanceRecords(parts),
   ];
+  const [queues, urlGroups] = [new QueueRecords(parts), new UrlGroupRecords(parts)];
   const events = new EventRecords(parts);
   const deadLetterWriter = new DeadLetterWriter(parts);
   const retention = new Retention(parts, transaction, deadLetterWriter);
   const batches = new BatchWriter(parts, transaction, deadLetterWriter, {
     triggers: new TriggerRecords(parts),
     flowControls,
+    queues,
+    urlGroups,
     schedules,
     instances,
     events,
@@ -87,6 +92,12 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     hasWebhook: async ({ runKey, eventId }) => events.hasWebhook(runKey, eventId),
     listFlowControls: async ({ instanceId }) => flowControls.list(instanceId),
     findFlowControl: async ({ instanceId, key }) => flowControls.find(instanceId, key),
+    listQueues: async ({ instanceId }) => queues.list(instanceId),
+    findQueue: async ({ instanceId, name }) => queues.find(instanceId, name),
+    countQueued: async ({ instanceId, name }) => queues.count(instanceId, name),
+    retriedInQueue: async ({ instanceId, name }) => queues.retried(instanceId, name),
+    listUrlGroups: async ({ instanceId }) => urlGroups.list(instanceId),
+    findUrlGroup: async ({ instanceId, name }) => urlGroups.find(instanceId, name),
     listSchedules: async ({ instanceId }) => schedules.list(instanceId),
     countSchedules: async ({ instanceId }) => schedules.count(instanceId),
     findSchedule: async ({ instanceId, scheduleId }) => schedules.find(instanceId, scheduleId),

@@ -12,11 +12,11 @@ import { CALLBACK_SLOT, type RetentionState } from '../../engine/run.js';
 import type { RemovalQuery } from '../../ports/store.js';
 import { integer, integerOrNull } from './columns.js';
 import type { CreationOrder } from './creation-order.js';
-import { STATES } from './dead-letter-listing.js';
+import { ALL_STATES } from './dead-letter-listing.js';
 import type { DeadLetterWriter } from './dead-letter-writer.js';
 import type { BlockFacts } from './ended-blocks.js';
 import { BLOCK_SIZE, blockOf } from './facets/block-set.js';
-import { FACET, type Facet } from './facets/facets.js';
+import { FACET, type Facet, stateValues } from './facets/facets.js';
 import type { Direction } from './facets/members.js';
 import { RunRemover } from './run-remover.js';
 import type { StoreParts } from './store-parts.js';
@@ -203,10 +203,10 @@ export class Retention {
   private rowsOf(tenant: number, state: RetentionState): Rows {
     const { runOrder, deadLetterOrder } = this.parts;
     if (state === 'deadLetter') {
-      const source = { order: deadLetterOrder, facet: FACET.deadLetterState, values: STATES };
+      const source = { order: deadLetterOrder, facet: FACET.deadLetterState, values: ALL_STATES };
       return { state, tenant, statements: this.entryStatements, named: [tenant], ...source };
     }
-    const source = { order: runOrder, facet: FACET.runStatus, values: [state] };
+    const source = { order: runOrder, facet: FACET.runStatus, values: stateValues(undefined, [state]) };
     return { state, tenant, statements: this.runStatements, named: [tenant, state], ...source };
   }
 }

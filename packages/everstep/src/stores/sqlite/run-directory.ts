@@ -2,6 +2,7 @@
 import type { StatementSync } from 'node:sqlite';
 import { integer, text } from './columns.js';
 import type { Connection } from './connection.js';
+import type { RunKind } from './facets/facets.js';
 
 /** Runs kept in each of two generations. */
 const GENERATION_SIZE = 10_000;
@@ -9,6 +10,7 @@ const GENERATION_SIZE = 10_000;
 export interface RunEntry {
   readonly seq: number;
   readonly tenant: number;
+  readonly kind: RunKind;
   readonly active: boolean;
   /** Slots with a wait that has waiters; null for none. Kept here so that other slots cost no statement. */
   waitSlots: Set<number> | null;
@@ -23,7 +25,8 @@ export class RunDirectory {
 
   constructor(connection: Connection) {
     this.select = connection.prepare(
-      `SELECT seq, tenant, status, EXISTS (SELECT 1 FROM waiter w WHERE w.run_seq = run.seq) AS waits FROM run WHERE key = ?`,
+      `SELECT seq, tenant, status, json_extract(settings, '$.message') IS NOT NULL AS is_message,
+         EXISTS (SELECT 1 FROM waiter w WHERE w.run_seq = run.seq) AS waits FROM run WHERE key = ?`,
     );
     this.selectWaitSlots = connection.prepare('SELECT DISTINCT slot FROM waiter WHERE run_seq = ?');
     this.selectBehind = connection.prepare('SELECT seq FROM run WHERE key > ? ORDER BY key LIMIT 1');
@@ -78,6 +81,7 @@ export class RunDirectory {
     const seq = integer(row, 'seq');
     const waitSlots =
       integer(row, 'waits') === 0 ? null : new Set(this.selectWaitSlots.all(seq).map((waiter) => integer(waiter, 'slot')));
-    return { seq, tenant: integer(row, 'tenant'), active: text(row, 'status') === 'active', waitSlots };
+    const kind = integer(row, 'is_message') === 1 ? 'message' : 'workflow';
+    return { seq, tenant: integer(row, 'tenant'), kind, active: text(row, 'status') === 'active', waitSlots };
   }
 }

@@ -3,13 +3,21 @@ import type { StatementSync } from 'node:sqlite';
 import type { RunStatus } from '../../engine/run.js';
 import type { Listing, Page, Position, RunFilter, RunRecord } from '../../ports/store.js';
 import { text } from './columns.js';
-import { FACET } from './facets/facets.js';
+import { FACET, stateValues } from './facets/facets.js';
+import { namedMembers } from './facets/members.js';
 import { EMPTY_LISTING, pageOf, positionOf, Selection } from './listing.js';
 import type { RunReader } from './run-reader.js';
 import type { StoreParts } from './store-parts.js';
 
 /** Every run has one of them, so together they are all. */
 const STATUSES: readonly RunStatus[] = ['active', 'succeeded', 'failed', 'canceled'];
+
+function selectWorkflows(selection: Selection, filter: RunFilter): void {
+  selection.anyOf(FACET.runId, filter.workflowRunId === undefined ? undefined : [filter.workflowRunId]);
+  selection.anyOf(FACET.runLabel, filter.labels);
+  selection.anyOf(FACET.runFlowControlKey, filter.flowControlKeys);
+  selection.anyOf(FACET.runCallerIp, filter.callerIps);
+}
 
 export class RunListing {
   private readonly parts: StoreParts;
@@ -28,19 +36,21 @@ export class RunListing {
     const { filter } = page;
     const { facetReader, runOrder } = this.parts;
     const selection = new Selection(page, runOrder, facetReader, tenant);
-    selection.anyOf(FACET.runId, filter.workflowRunId === undefined ? undefined : [filter.workflowRunId]);
-    selection.anyOf(FACET.runStatus, filter.statuses);
-    selection.anyOf(FACET.runUrl, filter.workflowUrls);
-    selection.anyOf(FACET.runLabel, filter.labels);
-    selection.anyOf(FACET.runFlowControlKey, filter.flowControlKeys);
-    selection.anyOf(FACET.runCallerIp, filter.callerIps);
+    const kind = filter.kind ?? 'workflow';
+    const urlFacet = kind === 'workflow' ? FACET.runUrl : FACET.messageUrl;
+    if (kind === 'workflow') selectWorkflows(selection, filter);
+    else this.selectMessages(selection, filter, tenant);
+    selection.anyOf(FACET.runStatus, filter.statuses && stateValues(kind, filter.statuses));
+    selection.anyOf(urlFacet, filter.workflowUrls);
     selection.createdWithin(runOrder, filter.createdAt, filter.createdAt);
     selection.createdWithin(runOrder, filter.fromDate, filter.toDate);
     const prefix = filter.workflowUrlPrefix;
-    if (prefix !== undefined && !selection.withPrefix(FACET.runUrl, prefix)) {
+    if (prefix !== undefined && !selection.withPrefix(urlFacet, prefix)) {
       selection.test((seq) => this.urlOf(seq).startsWith(prefix));
     }
-    const rows = selection.rows(() => facetReader.anyOf(tenant, FACET.runStatus, STATUSES, selection.direction));
+    const rows = selection.rows(() =>
+      facetReader.anyOf(tenant, FACET.runStatus, stateValues(kind, STATUSES), selection.direction),
+    );
     return pageOf(rows, page.limit, (seq) => this.read(seq));
   }
 
@@ -53,6 +63,29 @@ export class RunListing {
 
   horizon(): Position {
     return positionOf(this.parts.runOrder.lastSeq());
+  }
+
+  private selectMessages(selection: Selection, filter: RunFilter, tenant: number): void {
+    const { runKeys, hosts, paths } = filter;
+    if (runKeys) selection.from(namedMembers(this.seqsOf(runKeys, tenant), selection.direction));
+    if (hosts || paths) {
+      selection.test((seq) => {
+        const url = this.urlOf(seq);
+        const { host, pathname } = URL.canParse(url) ? new URL(url) : { host: '', pathname: '' };
+        return (hosts?.includes(host) ?? true) && (paths?.includes(pathname) ?? true);
+      });
+    }
+    selection.anyOf(FACET.messageLabel, filter.labels);
+    selection.anyOf(FACET.messageFlowControlKey, filter.flowControlKeys);
+    selection.anyOf(FACET.messageCallerIp, filter.callerIps);
+    selection.anyOf(FACET.messageQueue, filter.queues);
+    selection.anyOf(FACET.messageUrlGroup, filter.urlGroups);
+    selection.anyOf(FACET.messageSchedule, filter.scheduleIds);
+  }
+
+  private seqsOf(runKeys: readonly string[], tenant: number): readonly number[] {
+    const runs = runKeys.map((runKey) => this.parts.runs.find(runKey));
+    return runs.flatMap((run) => (run?.tenant === tenant && run.kind === 'message' ? [run.seq] : []));
   }
 
   private urlOf(seq: number): string {

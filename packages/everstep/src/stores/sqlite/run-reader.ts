@@ -22,7 +22,8 @@ const DELIVERY_COLUMNS = `
   CASE t.kind WHEN 'call' THEN t.call_url
     WHEN 'callback' THEN coalesce(json_extract(r.settings, '$.failureCallback.url'), r.workflow_url)
     ELSE r.workflow_url END AS url,
-  CASE t.kind WHEN 'call' THEN t.flow_key WHEN 'advance' THEN r.flow_key WHEN 'step' THEN r.flow_key END AS flow_key`;
+  CASE t.kind WHEN 'call' THEN t.flow_key WHEN 'advance' THEN r.flow_key WHEN 'step' THEN r.flow_key WHEN 'message' THEN r.flow_key END AS flow_key,
+  t.queue`;
 
 const dueTaskOf = (row: Row): DueTask => ({
   runKey: text(row, 'key'),
@@ -32,6 +33,7 @@ const dueTaskOf = (row: Row): DueTask => ({
   instanceId: text(row, 'instance_id'),
   workflowUrl: text(row, 'url'),
   flowControlKey: textOrNull(row, 'flow_key'),
+  ...(row.queue === null ? {} : { queue: text(row, 'queue') }),
 });
 
 const invokedOf = (row: Row): RunHistory['invoked'][number] => ({

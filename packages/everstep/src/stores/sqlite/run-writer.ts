@@ -1,8 +1,8 @@
 /** Writes of runs as a whole: begun, ended, brought into the index. */
 import type { StatementSync } from 'node:sqlite';
-import type { Run, RunOutcome, RunPayload, RunStatus } from '../../engine/run.js';
+import type { MessageSettings, Run, RunOutcome, RunPayload, RunStatus } from '../../engine/run.js';
 import { blob } from './columns.js';
-import { FACET, type FacetValue } from './facets/facets.js';
+import { FACET, type FacetValue, type RunKind, stateValue } from './facets/facets.js';
 import type { StoreParts } from './store-parts.js';
 
 /** Under which a run is found. */
@@ -10,8 +10,9 @@ export function runFacetsOf(
   run: Pick<Run, 'status' | 'workflowUrl' | 'callerIp' | 'workflowRunId' | 'settings'>,
 ): readonly FacetValue[] {
   const { settings } = run;
+  if (settings.message) return messageFacetsOf(run, settings.message);
   const values: FacetValue[] = [
-    statusFacet(run.status),
+    statusFacet('workflow', run.status),
     { facet: FACET.runUrl, value: run.workflowUrl },
     { facet: FACET.runCallerIp, value: run.callerIp },
     { facet: FACET.runId, value: run.workflowRunId },
@@ -21,7 +22,28 @@ export function runFacetsOf(
   return values;
 }
 
-const statusFacet = (status: RunStatus): FacetValue => ({ facet: FACET.runStatus, value: status });
+/** Its id leads to its row by itself. */
+function messageFacetsOf(
+  { status, workflowUrl, callerIp, settings }: Pick<Run, 'status' | 'workflowUrl' | 'callerIp' | 'settings'>,
+  { queue, urlGroup, scheduleId }: MessageSettings,
+): readonly FacetValue[] {
+  const values: FacetValue[] = [
+    statusFacet('message', status),
+    { facet: FACET.messageUrl, value: workflowUrl },
+    { facet: FACET.messageCallerIp, value: callerIp },
+  ];
+  for (const label of settings.labels) values.push({ facet: FACET.messageLabel, value: label });
+  if (settings.flowControl) values.push({ facet: FACET.messageFlowControlKey, value: settings.flowControl.key });
+  if (queue !== undefined) values.push({ facet: FACET.messageQueue, value: queue });
+  if (urlGroup !== undefined) values.push({ facet: FACET.messageUrlGroup, value: urlGroup });
+  if (scheduleId !== undefined) values.push({ facet: FACET.messageSchedule, value: scheduleId });
+  return values;
+}
+
+const statusFacet = (kind: RunKind, status: RunStatus): FacetValue => ({
+  facet: FACET.runStatus,
+  value: stateValue(kind, status),
+});
 
 export class RunWriter {
   private readonly parts: StoreParts;
@@ -36,8 +58,8 @@ export class RunWriter {
     this.parts = parts;
     this.insertRun = connection.prepare(
       `INSERT INTO run (key, tenant, status, created_at, listed_at, workflow_run_id, dialect, workflow_url, caller_ip, origin, settings,
-         flow_key, invoked_by_run_key, failure_function)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         flow_key, invoked_by_run_key, failure_function, queue)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.insertPayload = connection.prepare(
       'INSERT INTO payload (run_seq, content_type, forward_headers, body) VALUES (?, ?, ?, ?)',
@@ -71,10 +93,12 @@ export class RunWriter {
       run.settings.flowControl?.key ?? null,
       run.origin?.kind === 'invoke' ? run.origin.runKey : null,
       run.failureFunction ? 1 : 0,
+      run.settings.message?.queue ?? null,
     );
     const seq = Number(inserted.lastInsertRowid);
     runOrder.added(seq, listedAt);
-    runs.remember(run.key, { seq, tenant, active: run.status === 'active', waitSlots: null });
+    const kind = run.settings.message ? 'message' : 'workflow';
+    runs.remember(run.key, { seq, tenant, kind, active: run.status === 'active', waitSlots: null });
     this.insertInput(seq, input);
     for (const value of runFacetsOf(run)) facets.add(tenant, value, seq);
   }
@@ -96,15 +120,15 @@ export class RunWriter {
   end(runKey: string, outcome: RunOutcome, completedAt: number): void {
     const { runs, facets, ended } = this.parts;
     const entry = runs.require(runKey);
-    const { seq, tenant } = entry;
+    const { seq, tenant, kind } = entry;
     const result = outcome.status === 'succeeded' ? outcome.result : null;
     const error = outcome.status === 'failed' ? outcome.error : null;
     const { changes } = this.updateEnded.run(outcome.status, completedAt, result, error, seq);
     // A late writer must not overwrite how a run ended.
     if (changes !== 1) throw new Error(`the run ${runKey} has ended already`);
     runs.remember(runKey, { ...entry, active: false });
-    facets.remove(tenant, statusFacet('active'), seq);
-    facets.add(tenant, statusFacet(outcome.status), seq);
+    facets.remove(tenant, statusFacet(kind, 'active'), seq);
+    facets.add(tenant, statusFacet(kind, outcome.status), seq);
     ended.changed(tenant, outcome.status, seq);
   }
 }

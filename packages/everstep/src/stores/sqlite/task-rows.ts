@@ -5,7 +5,17 @@ import { integer, integerOrNull, json, type Row, text, textOrNull, word } from '
 
 type TaskOf<Kind extends Task['kind']> = Extract<Task, { readonly kind: Kind }>;
 
-const TASK_KINDS = ['advance', 'step', 'sleep', 'wait', 'call', 'notify', 'invoke', 'callback'] as const satisfies Task['kind'][];
+const TASK_KINDS = [
+  'advance',
+  'message',
+  'step',
+  'sleep',
+  'wait',
+  'call',
+  'notify',
+  'invoke',
+  'callback',
+] as const satisfies Task['kind'][];
 
 /** What stands in `detail`: the rest of a kind, for which there is no column. */
 export interface TaskDetail {
@@ -26,7 +36,7 @@ export function taskOf(row: Row): Task {
     createdAt: integer(row, 'created_at'),
   };
   const kind = taskKindOf(row);
-  if (kind === 'advance') return { ...base, kind, retried: integer(row, 'retried') };
+  if (kind === 'advance' || kind === 'message') return { ...base, kind, retried: integer(row, 'retried') };
   if (kind === 'callback') {
     return { ...base, kind, retried: integer(row, 'retried'), ...json<TaskDetail['callback']>(row, 'detail') };
   }

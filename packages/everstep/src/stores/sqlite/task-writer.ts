@@ -21,6 +21,7 @@ const COLUMNS =
 export class TaskWriter {
   private readonly parts: StoreParts;
   private readonly replaceTask: StatementSync;
+  private readonly replaceMessage: StatementSync;
   private readonly replaceSpecialTask: StatementSync;
   private readonly deleteOneTask: StatementSync;
   private readonly parkAllTasks: StatementSync;
@@ -35,6 +36,10 @@ export class TaskWriter {
     this.parts = parts;
     this.replaceTask = connection.prepare(
       `INSERT OR REPLACE INTO task (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
+    this.replaceMessage = connection.prepare(
+      `INSERT OR REPLACE INTO task (run_seq, slot, kind, message_id, due_at, created_at, retried, queue)
+       VALUES (?, ?, ?, ?, ?, ?, ?, (SELECT queue FROM run WHERE seq = ?))`,
     );
     this.replaceSpecialTask = connection.prepare(
       `INSERT OR REPLACE INTO task (${COLUMNS}, flow_key, child_run_key, call_url, detail)
@@ -61,6 +66,9 @@ export class TaskWriter {
     switch (task.kind) {
       case 'advance':
         this.replaceTask.run(...place, task.retried, null, null, null, null, null, null);
+        return;
+      case 'message':
+        this.replaceMessage.run(...place, task.retried, run.seq);
         return;
       case 'step':
         this.replaceTask.run(...place, task.retried, task.name, task.group, task.concurrent, task.stepType ?? null, null, null);

@@ -1,5 +1,6 @@
 /** What rows can be filtered by. The numbers stand in the file: they never change and are never used again. */
 export const FACET = Object.freeze({
+  /** Of plain messages, too: with values of their own, see statusValue. */
   runStatus: 1,
   runUrl: 2,
   runLabel: 3,
@@ -18,6 +19,20 @@ export const FACET = Object.freeze({
   deadLetterRunIdPrefix: 23,
   /** Unix ms of the creation of the run, in digits. */
   deadLetterRunCreatedAt: 24,
+  deadLetterQueue: 25,
+  deadLetterUrlGroup: 26,
+  deadLetterSchedule: 27,
+  /** In digits; entries of versions before messages have none. */
+  deadLetterResponseStatus: 28,
+
+  /** Messages are never listed with runs of workflows, so neither makes the index of the other longer. */
+  messageUrl: 33,
+  messageLabel: 34,
+  messageCallerIp: 35,
+  messageFlowControlKey: 36,
+  messageQueue: 37,
+  messageUrlGroup: 38,
+  messageSchedule: 39,
 });
 
 export type Facet = (typeof FACET)[keyof typeof FACET];
@@ -28,6 +43,17 @@ export interface FacetValue {
 }
 
 export const NO_STATE = '';
+
+export type RunKind = 'workflow' | 'message';
+
+/** The state of a run, or of the failure function of a dead letter, as the index has it: messages are told apart by it. */
+export const stateValue = (kind: RunKind, state: string): string => (kind === 'workflow' ? state : `message ${state}`);
+
+const RUN_KINDS: readonly RunKind[] = ['workflow', 'message'];
+
+/** Of these kinds, all when undefined, in any of the states. */
+export const stateValues = (kind: RunKind | undefined, states: readonly string[]): readonly string[] =>
+  (kind === undefined ? RUN_KINDS : [kind]).flatMap((one) => states.map((state) => stateValue(one, state)));
 
 const MAX_SEPARATED_PREFIXES = 8;
 

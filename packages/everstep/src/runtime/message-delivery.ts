@@ -1,0 +1,78 @@
+/** Carries a plain message to where it goes, and its answer to the engine. */
+import { LIMITS } from '../config/limits.js';
+import type { RunEvent } from '../engine/decide.js';
+import type { Run, RunPayload, Task } from '../engine/run.js';
+import type { MessageAnswer, MessageSender } from '../ports/message-sender.js';
+import type { Store } from '../ports/store.js';
+import { messageNotice } from './message-notice.js';
+import { messageFailureOf } from './message-outcome.js';
+import type { CachedRun } from './run-cache.js';
+
+type MessageTask = Extract<Task, { kind: 'message' }>;
+
+export interface MessageDelivery {
+  readonly store: Pick<Store, 'loadPayload'>;
+  readonly sender: MessageSender;
+  readonly now: () => number;
+}
+
+/** What the endpoint is told beside the message itself. */
+function serviceHeadersOf(run: Run, task: MessageTask): Readonly<Record<string, string>> {
+  const { queue, urlGroup, endpointName, scheduleId } = run.settings.message ?? {};
+  return {
+    'Message-Id': run.workflowRunId,
+    Retried: String(task.retried),
+    ...(scheduleId === undefined ? {} : { 'Schedule-Id': scheduleId }),
+    ...(queue === undefined ? {} : { 'Queue-Name': queue }),
+    ...(urlGroup === undefined ? {} : { 'Topic-Name': urlGroup }),
+    ...(endpointName === undefined ? {} : { 'Endpoint-Name': endpointName }),
+  };
+}
+
+/** Null when it was given up. */
+export async function sendMessage(
+  { store, sender, now }: MessageDelivery,
+  entry: CachedRun,
+  task: MessageTask,
+  onLeave: () => void,
+): Promise<RunEvent | null> {
+  entry.control ??= new AbortController();
+  const { signal } = entry.control;
+  const run = entry.durable;
+  const { settings } = run;
+  entry.deliveries++;
+  let payload: RunPayload | null;
+  let answer: MessageAnswer;
+  try {
+    payload = entry.payload ?? (await store.loadPayload({ runKey: run.key }));
+    if (payload === null) throw new Error(`the message ${run.key} has no payload`);
+    const { body, contentType, forwardHeaders } = payload;
+    answer = await sender.send(
+      {
+        instanceId: run.instanceId,
+        dialect: run.dialect,
+        method: settings.message?.method ?? 'POST',
+        url: run.workflowUrl,
+        headers: { ...forwardHeaders, ...(contentType === null ? {} : { 'content-type': contentType }) },
+        serviceHeaders: serviceHeadersOf(run, task),
+        body: body.byteLength === 0 ? null : body,
+        timeoutMs: settings.deliveryTimeoutMs,
+        maxAnswerBytes: LIMITS.maxCallAnswerBytes,
+        signed: true,
+      },
+      signal,
+      onLeave,
+    );
+  } finally {
+    entry.deliveries--;
+  }
+  if (signal.aborted) return null;
+  entry.payload = null;
+  const attempt = { slot: task.slot, messageId: task.messageId, retried: task.retried };
+  const failure = messageFailureOf(answer, now(), settings.redact !== undefined);
+  const notice =
+    answer.kind === 'answered' && settings.message?.callback
+      ? messageNotice(run, payload, { ...answer, retried: task.retried })
+      : null;
+  return { kind: 'message-answered', attempt, failure, notice };
+}

@@ -1,0 +1,43 @@
+/** What is told of a plain message: to its callback with every answer, to its failure callback when it failed for good. */
+import type { Run, RunPayload } from '../engine/run.js';
+
+/** What came back, as it is kept of the attempt. `status` 0: nothing came. */
+export interface NoticedAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, readonly string[]>>;
+  readonly body: Uint8Array;
+  /** Failed attempts before it. */
+  readonly retried: number;
+}
+
+const base64 = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
+
+/** Of a run that is a message; bodies are base64, times Unix ms. `dlqId`: where it stands now that it has failed. */
+export function messageNotice(run: Run, payload: RunPayload, answer: NoticedAnswer, dlqId?: string): Uint8Array {
+  const { message, maxRetries } = run.settings;
+  const { urlGroup, endpointName, scheduleId, notBefore } = message ?? {};
+  const sourceHeaders = {
+    ...(payload.contentType === null ? {} : { 'content-type': payload.contentType }),
+    ...payload.forwardHeaders,
+  };
+  const notice = {
+    status: answer.status,
+    header: answer.headers,
+    body: base64(answer.body),
+    retried: answer.retried,
+    maxRetries,
+    sourceMessageId: run.workflowRunId,
+    ...(urlGroup === undefined ? {} : { topicName: urlGroup }),
+    ...(endpointName === undefined ? {} : { endpointName }),
+    url: run.workflowUrl,
+    method: message?.method ?? 'POST',
+    sourceHeader: Object.fromEntries(Object.entries(sourceHeaders).map(([name, value]) => [name, [value]])),
+    sourceBody: base64(payload.body),
+    ...(notBefore === undefined ? {} : { notBefore }),
+    createdAt: run.createdAt,
+    ...(scheduleId === undefined ? {} : { scheduleId }),
+    callerIP: run.callerIp,
+    ...(dlqId === undefined ? {} : { dlqId }),
+  };
+  return Buffer.from(JSON.stringify(notice));
+}
