@@ -254,6 +254,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       ...(virtualClock ? { virtualTime: virtualClock } : {}),
       // A host that names no region means the one that this installation is in.
       defaultRegion: config.region,
+      trustedProxies: config.trustedProxies,
     };
     const { host, port } = config;
     const served = await serve(dependencies, { host, port }, managementListener(config));

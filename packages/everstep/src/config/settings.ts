@@ -115,6 +115,17 @@ function parseAddresses(text: string): readonly string[] {
   return Object.freeze(addresses);
 }
 
+function parseProxies(text: string): readonly string[] {
+  const proxies = text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+  for (const proxy of proxies)
+    if (!isCidr(proxy) && !isIP(proxy))
+      throw new Error(`must be IP addresses or CIDRs, separated by commas; "${proxy}" is neither`);
+  return Object.freeze(proxies);
+}
+
 function parseEmail(text: string): string {
   if (/^[^\s@:]+@[^\s@:]+$/.test(text)) return text;
   throw new Error('must be an e-mail address');
@@ -234,6 +245,15 @@ export const SETTINGS = Object.freeze({
     defaultText: 'none for serve, loopback for dev',
     fallback: () => Object.freeze([]),
     parse: parseAddresses,
+  }),
+  trustedProxies: setting<readonly string[]>({
+    env: 'EVERSTEP_TRUSTED_PROXIES',
+    flag: '--trusted-proxies <list>',
+    option: 'trustedProxies',
+    help: 'addresses or CIDRs of the proxies in front, whose X-Forwarded-For says who calls, separated by commas',
+    defaultText: 'none: whoever connects is who calls',
+    fallback: () => Object.freeze([]),
+    parse: parseProxies,
   }),
   region: setting<Region>({
     env: 'EVERSTEP_REGION',
