@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { CliWorld } from './testing/cli-world.js';
@@ -189,6 +189,20 @@ describe('the commands for search indexes', () => {
       assert.deepEqual([code, stdout], [expected, '']);
     });
   }
+
+  test('the page on running the service names everything that is in the data directory', async () => {
+    await told(search('upsert', JSON.stringify(FILMS)));
+    const page = await readFile(new URL('../../../../docs/operations/running.md', import.meta.url), 'utf8');
+    const [, section = ''] = page.split('## What is in the data directory');
+    const names = await readdir(join(world.directory.path, '.everstep'), { recursive: true, withFileTypes: true });
+    const unnamed = names
+      .map((entry) =>
+        entry.isDirectory() ? `${entry.name}/` : entry.name.replace(/^idx_[^.]+/, '<indexId>').replace(/^<.*-wal$/, '-wal'),
+      )
+      .filter((name) => !section.split('\n## ')[0]?.includes(`\`${name}\``));
+    assert.ok(names.length >= 6, String(names.map(({ name }) => name)));
+    assert.deepEqual(unnamed, []);
+  });
 
   test('without an index, exit code 2 and how to name one', async () => {
     const { code, stderr } = await world.runIn({}, ['search', 'info']);
