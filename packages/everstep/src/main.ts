@@ -194,7 +194,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
       accounts,
       plans,
       now,
-      elapsedMs: () => performance.now(),
+      // Where time is moved on, what was read before the move is old.
+      elapsedMs: virtualClock ? now : () => performance.now(),
       onSpending: (instanceId) => budgetAlerts.spent(instanceId),
     });
     const budgetAlerts = new BudgetAlerts({
