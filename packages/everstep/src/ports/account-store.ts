@@ -5,6 +5,10 @@
  * is written in the same transaction.
  */
 
+import type { CountOfDay, DayCountKind } from '../engine/writes.js';
+
+export type { CountOfDay, DayCountKind } from '../engine/writes.js';
+
 /** An account owns things: a user's own (its id is the user's) or a team's (its id is the team's). */
 export type AccountId = string;
 
@@ -87,6 +91,20 @@ export interface UsageRecord {
   /** UTC, such as `2026-11`. */
   readonly month: string;
   readonly messages: number;
+}
+
+/** Days behind the latest one whose counts stay. */
+export const DAYS_KEPT = 31;
+
+/** How often something happened to an instance in a day (UTC). */
+export interface DayCount {
+  readonly instanceId: string;
+  /** Days since 1970. */
+  readonly day: number;
+  readonly what: DayCountKind;
+  readonly count: number;
+  /** Unix ms. */
+  readonly lastAt: number;
 }
 
 /** One change, for ever: entries are only ever added. */
@@ -182,6 +200,10 @@ export interface AccountStore {
 
   /** Of the instance, whoever was billed; months newest first. Counted by `count-messages`. */
   usage(query: { readonly instanceId: string; readonly fromMonth: string }): Promise<readonly UsageRecord[]>;
+  /** Adds to what is counted of a day, in one transaction; for what comes in no unit of its own. */
+  countOfDay(counts: readonly Omit<CountOfDay, 'kind'>[]): Promise<void>;
+  /** Of the instance, from a day on (days since 1970), newest first. Also counted by `count-of-day`. */
+  countsOfDays(query: { readonly instanceId: string; readonly fromDay: number }): Promise<readonly DayCount[]>;
   /** True for the first caller: remembers that the owner was told that this share of this month's budget is spent. */
   noteBudgetAlert(query: { readonly instanceId: string; readonly month: string; readonly percent: number }): Promise<boolean>;
 

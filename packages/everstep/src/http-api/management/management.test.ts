@@ -46,6 +46,7 @@ test('an instance is created, read, listed and shown with its tokens, and its to
     region: 'us-east-1',
     role: 'owner',
     plan: 'default',
+    requests_today: 0,
     budget: 0,
   });
   assert.deepEqual([limits.name, limits.max_schedules], ['default', null]);
@@ -58,7 +59,7 @@ test('an instance is created, read, listed and shown with its tokens, and its to
     headers: { host, authorization: `Bearer ${token}` },
   } as const;
   assert.equal((await things.world.send<unknown>(run)).status, 200);
-  assert.deepEqual((await call<QueueRecord>('owner', 'GET', `/v2/queue/user/${id}`)).body, made.body);
+  assert.deepEqual((await call<QueueRecord>('owner', 'GET', `/v2/queue/user/${id}`)).body, { ...made.body, requests_today: 1 });
   const listed = await call<QueueRecord[]>('owner', 'GET', '/v2/queue/users');
   assert.deepEqual(
     listed.body.map((queue) => queue.id),

@@ -5,6 +5,7 @@ import { auditConformance } from './accounts-audit.js';
 import { teamConformance } from './accounts-teams.js';
 import { usageConformance } from './accounts-usage.js';
 import { commitConformance } from './commits.js';
+import { dayCountConformance } from './day-counts.js';
 import { deadLetterConformance } from './dead-letters.js';
 import { eventConformance } from './events.js';
 import { flowControlConformance } from './flow-control.js';
@@ -38,6 +39,7 @@ export function storeConformance(name: string, open: OpenStore): void {
     accountConformance(open);
     teamConformance(open);
     usageConformance(open);
+    dayCountConformance(open);
     auditConformance(open);
     searchIndexConformance(open);
   });

@@ -8,7 +8,7 @@ import { AuditLog } from './audit-log.js';
 import { text } from './columns.js';
 import type { StoreParts } from './store-parts.js';
 
-export function createAccounts({ connection, usage }: Pick<StoreParts, 'connection' | 'usage'>): AccountStore {
+export function createAccounts({ connection, usage, days }: Pick<StoreParts, 'connection' | 'usage' | 'days'>): AccountStore {
   const insertSecret = connection.prepare('INSERT INTO secret (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING');
   const selectSecret = connection.prepare('SELECT value FROM secret WHERE name = ?');
   const users = new AccountUsers(connection);
@@ -95,6 +95,8 @@ export function createAccounts({ connection, usage }: Pick<StoreParts, 'connecti
     replaceTokens: ({ instanceId, tokens, at, audit }) => change(() => instances.replaceTokens(instanceId, tokens, at), audit),
 
     usage: async ({ instanceId, fromMonth }) => usage.list(instanceId, fromMonth),
+    countOfDay: (counts) => change(() => days.write(counts)),
+    countsOfDays: async ({ instanceId, fromDay }) => days.list(instanceId, fromDay),
     noteBudgetAlert: ({ instanceId, month, percent }) => change(() => usage.noteAlert(instanceId, month, percent)),
 
     addAudit: (entry) => change(() => log.add(entry)),

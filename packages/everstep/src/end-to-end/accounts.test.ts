@@ -1,0 +1,53 @@
+/** What plans and budgets count, and whom they tell, in a service that is killed. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { AdminClient } from '@everstep/sdk';
+import { ServiceProcess } from './service-process.fixture.js';
+
+/** A service whose default plan this is, with somebody who logs in to its present life. */
+async function startWithPlan(t: TestContext, plan: Readonly<Record<string, number>>) {
+  const directory = await mkdtemp(join(tmpdir(), 'everstep-plans-'));
+  const file = join(directory, 'plans.json');
+  await writeFile(file, JSON.stringify({ plans: [{ name: 'default', ...plan }] }));
+  const service = await ServiceProcess.create({ EVERSTEP_PLANS_FILE: file });
+  t.after(async () => {
+    await service.dispose();
+    await rm(directory, { recursive: true });
+  });
+  await service.start();
+  const admin = () =>
+    new AdminClient({
+      baseUrl: service.env.get('EVERSTEP_MANAGEMENT_URL') ?? '',
+      email: service.env.get('EVERSTEP_ADMIN_EMAIL') ?? '',
+      apiKey: service.env.get('EVERSTEP_ADMIN_API_KEY') ?? '',
+    });
+  const [queue] = await admin().queues.list();
+  assert.ok(queue);
+  /** Nobody listens there: the runs are started all the same. */
+  const trigger = async () => (await service.request('POST', '/v2/trigger/http://127.0.0.1:9/nobody')).status;
+  const restart = async () => {
+    await service.end('SIGKILL');
+    await service.start();
+  };
+  return { admin, queueId: queue.id, trigger, restart };
+}
+
+test('the runs of a day are counted exactly in a service that is killed', async (t) => {
+  const { admin, queueId, trigger, restart } = await startWithPlan(t, { maxRequestsPerDay: 5 });
+  const today = () => new Date().getUTCDate();
+  const begun = today();
+  for (let i = 0; i < 3; i++) assert.equal(await trigger(), 200);
+  await restart();
+  assert.equal((await admin().queues.get(queueId)).requests_today, 3);
+  const answers = await Promise.all([1, 2, 3, 4].map(trigger));
+  await restart();
+  if (today() !== begun) return t.skip('midnight came in between');
+  assert.deepEqual(answers.sort(), [200, 200, 429, 429]);
+  assert.equal(await trigger(), 429);
+  const stats = await admin().queues.stats(queueId);
+  assert.equal(stats.requests_today, 5);
+  assert.match(stats.refused.join(), /the plan default starts at most 5 runs a day/);
+});
