@@ -123,11 +123,14 @@ function readPath(schema: TObject | undefined, given: unknown, isUrl: boolean): 
   const texts = new Map(Object.entries(typeof given === 'object' && given !== null ? given : {}));
   const read: Record<string, unknown> = {};
   for (const [name, property] of Object.entries(schema.properties)) {
+    const text = String(texts.get(name) ?? '');
     try {
-      read[name] = readValue(property, String(texts.get(name) ?? ''));
+      read[name] = readValue(property, text);
     } catch (error) {
-      if (error instanceof Unacceptable) throw new ApiError(error.code ?? 'bad-parameter', `${name} ${error.message}`);
-      throw error;
+      if (!(error instanceof Unacceptable)) throw error;
+      // A part of a path cannot be left out, as other parameters can.
+      const why = text === '' ? 'is missing in the path' : error.message;
+      throw new ApiError(error.code ?? 'bad-parameter', `${name} ${why}`);
     }
   }
   return read;
