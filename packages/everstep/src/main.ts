@@ -274,6 +274,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     publicUrl = config.publicUrl ?? url;
     const startedAt = clock.now();
     await runtime.start();
+    budgetAlerts.start();
     search.start();
     const stopKeeping = keepIdleMemoryLow();
     opened.push(async () => stopKeeping());

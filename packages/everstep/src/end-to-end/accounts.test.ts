@@ -1,9 +1,11 @@
 /** What plans and budgets count, and whom they tell, in a service that is killed. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { AdminClient } from '@everstep/sdk';
 import { ServiceProcess } from './service-process.fixture.js';
 
@@ -34,6 +36,40 @@ async function startWithPlan(t: TestContext, plan: Readonly<Record<string, numbe
   };
   return { admin, queueId: queue.id, trigger, restart };
 }
+
+test('an alert that nobody had taken when the service was killed is sent after the next start', async (t) => {
+  const told: unknown[] = [];
+  let status = 500;
+  const owner = createServer(async (request, response) => {
+    let text = '';
+    for await (const chunk of request) text += chunk;
+    told.push(JSON.parse(text));
+    response.writeHead(status).end();
+  });
+  await new Promise<void>((resolve) => owner.listen(0, '127.0.0.1', resolve));
+  t.after(() => owner.close());
+  const address = owner.address();
+  assert.ok(address && typeof address === 'object');
+  // Ten dollars a message.
+  const { admin, queueId, trigger, restart } = await startWithPlan(t, { pricePer100kMessages: 1_000_000 });
+  await admin().queues.updateBudget(queueId, 20);
+  await admin().queues.setBudgetAlert(queueId, `http://127.0.0.1:${address.port}/budget`);
+  const [first, second] = [await trigger(), await trigger()];
+  assert.deepEqual([first, second], [200, 200]);
+  const until = async (reached: () => boolean) => {
+    for (const deadline = performance.now() + 20_000; !reached(); ) {
+      assert.ok(performance.now() < deadline, JSON.stringify(told));
+      await pause(20);
+    }
+  };
+  await until(() => told.length === 1);
+  await restart();
+  status = 200;
+  await until(() => told.length >= 2);
+  const last = told.at(-1);
+  assert.ok(last && typeof last === 'object' && 'percent' in last && 'queue_id' in last);
+  assert.deepEqual([last.percent, last.queue_id], [100, queueId]);
+});
 
 test('the runs of a day are counted exactly in a service that is killed', async (t) => {
   const { admin, queueId, trigger, restart } = await startWithPlan(t, { maxRequestsPerDay: 5 });

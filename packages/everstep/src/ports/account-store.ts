@@ -107,6 +107,24 @@ export interface DayCount {
   readonly lastAt: number;
 }
 
+/** There is one for each share of the budget of an instance and month, whatever becomes of it. */
+export interface BudgetAlertId {
+  readonly instanceId: string;
+  /** UTC, such as `2026-11`. */
+  readonly month: string;
+  readonly percent: number;
+}
+
+/** An alert that its owner is still to be told. */
+export interface OwedBudgetAlert extends BudgetAlertId {
+  /** JSON: what is told. */
+  readonly body: string;
+  /** Attempts so far. */
+  readonly retried: number;
+  /** Unix ms. */
+  readonly dueAt: number;
+}
+
 /** One change, for ever: entries are only ever added. */
 export interface AuditEntry {
   readonly auditId: string;
@@ -204,8 +222,17 @@ export interface AccountStore {
   countOfDay(counts: readonly Omit<CountOfDay, 'kind'>[]): Promise<void>;
   /** Of the instance, from a day on (days since 1970), newest first. Also counted by `count-of-day`. */
   countsOfDays(query: { readonly instanceId: string; readonly fromDay: number }): Promise<readonly DayCount[]>;
-  /** True for the first caller: remembers that the owner was told that this share of this month's budget is spent. */
-  noteBudgetAlert(query: { readonly instanceId: string; readonly month: string; readonly percent: number }): Promise<boolean>;
+  /**
+   * Notes that this share of the month's budget was reached, and with it all lesser ones. True for the first caller: from
+   * then on the alert is owed to the owner. The lesser ones are not owed.
+   */
+  noteBudgetAlert(query: { readonly alert: OwedBudgetAlert; readonly lesser: readonly number[] }): Promise<boolean>;
+  /** Alerts that are owed and due at or before `before` (Unix ms), earliest first. */
+  dueBudgetAlerts(query: { readonly before: number; readonly limit: number }): Promise<readonly OwedBudgetAlert[]>;
+  /** When the next alert behind `after` is due, Unix ms; null when none is. */
+  nextBudgetAlertAt(query: { readonly after: number }): Promise<number | null>;
+  /** After an attempt to tell it: due again, or (null) not owed any more. */
+  moveBudgetAlert(query: BudgetAlertId & { readonly retried: number; readonly dueAt: number | null }): Promise<void>;
 
   /** Adds an entry for something that changed no record, such as a failed login. */
   addAudit(entry: AuditEntry): Promise<void>;

@@ -4,6 +4,7 @@ import { accountConformance } from './accounts.js';
 import { auditConformance } from './accounts-audit.js';
 import { teamConformance } from './accounts-teams.js';
 import { usageConformance } from './accounts-usage.js';
+import { budgetAlertConformance } from './budget-alerts.js';
 import { commitConformance } from './commits.js';
 import { dayCountConformance } from './day-counts.js';
 import { deadLetterConformance } from './dead-letters.js';
@@ -40,6 +41,7 @@ export function storeConformance(name: string, open: OpenStore): void {
     teamConformance(open);
     usageConformance(open);
     dayCountConformance(open);
+    budgetAlertConformance(open);
     auditConformance(open);
     searchIndexConformance(open);
   });
