@@ -12,13 +12,13 @@ import { createTeamRules } from './team-rules.js';
 
 export interface AccountServiceOptions {
   readonly accounts: AccountStore;
-  readonly authority: Pick<Authority, 'issueToken' | 'revoke' | 'tokenOf'>;
+  readonly authority: Pick<Authority, 'newToken' | 'revoked' | 'tokenOf'>;
   /** Unix ms. */
   readonly now: () => number;
   readonly random: Random;
   readonly plans: Plans;
-  /** Told after something of an instance has changed. */
-  readonly instanceChanged?: (instanceId: string) => void;
+  /** Told after something of an instance has changed, and waited for before that is answered. */
+  readonly instanceChanged?: (instanceId: string) => unknown;
   /** What is refused to an instance now, in words; nothing when absent. */
   readonly refusedNow?: (instanceId: string) => Promise<readonly string[]>;
 }

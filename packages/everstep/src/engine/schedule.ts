@@ -1,9 +1,10 @@
 /** Schedules: how one is made and changed, and what its tick starts. */
 import { nextTickMs } from './cron.js';
 import { type DecisionContext, newId } from './ids.js';
+import { countOfDay } from './metering.js';
 import type { GroupEndpoint, RunSettings, Schedule } from './run.js';
 import { type Started, startRun } from './start.js';
-import type { CommitUnit } from './writes.js';
+import type { CommitUnit, DayCountKind } from './writes.js';
 
 /** A validated request for a schedule. */
 export interface ScheduleRequest
@@ -62,13 +63,15 @@ export function pauseSchedule(schedule: Schedule, paused: boolean, context: Deci
   return putting({ ...schedule, paused, nextAt });
 }
 
-/** The tick that is due goes by and starts nothing. Null when none is due. */
-export function skipTick(schedule: Schedule, context: DecisionContext): ScheduleDecision | null {
+/** The tick that is due goes by and starts nothing; what refused it is counted, if anything did. Null when none is due. */
+export function skipTick(schedule: Schedule, because: DayCountKind | null, context: DecisionContext): ScheduleDecision | null {
   const { instanceId, scheduleId, nextAt: tickAt, cron, timeZone } = schedule;
   if (tickAt === null || tickAt > context.now) return null;
   const moved: Schedule = { ...schedule, nextAt: nextTickMs(cron, timeZone, context.now) };
   const guards: CommitUnit['guards'] = [{ kind: 'schedule-due', instanceId, scheduleId, nextAt: tickAt }];
-  return { schedule: moved, unit: { guards, writes: [{ kind: 'put-schedule', schedule: moved }] } };
+  const put = { kind: 'put-schedule', schedule: moved } as const;
+  const writes: CommitUnit['writes'] = because === null ? [put] : [put, countOfDay(instanceId, because, context)];
+  return { schedule: moved, unit: { guards, writes } };
 }
 
 export interface Fired extends ScheduleDecision {

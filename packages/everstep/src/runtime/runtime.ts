@@ -52,7 +52,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     context: () => driver.context,
     commit: (unit) => decisions.commit(unit),
     begin: (started, payload) => driver.begin(started.run, payload),
-    refuseTick: (instanceId) => limits.refuseTick(instanceId),
+    limits,
   });
   const published = new PublishedMessages({
     store,
@@ -198,6 +198,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     urlGroups: (query) => targets.urlGroups(query),
     deleteUrlGroup: (command) => targets.deleteUrlGroup(command),
     notify: (command) => events.notify(command),
+    instanceOfWebhook: ({ eventId }) => events.instanceOfWebhook(eventId),
     callWebhook: (command) => events.callWebhook(command),
     flowControls: (query) => gates.flowControls(query),
     flowControl: (query) => gates.flowControl(query),
