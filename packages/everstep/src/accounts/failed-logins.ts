@@ -1,4 +1,10 @@
-/** Counts failed logins in a sliding window, by account, by address and by both, in bounded memory. */
+/**
+ * Counts failed logins in a sliding window, by account, by address and by both, in bounded memory.
+ *
+ * Anybody can fail to log in to an account of somebody else. So what fails elsewhere does not hold up those who come from
+ * where the account has logged in before: they would be locked out for as long as somebody likes.
+ */
+import { networkOf } from './network-of.js';
 
 export interface FailedLoginLimits {
   /** Of one account from one address. */
@@ -6,11 +12,11 @@ export interface FailedLoginLimits {
   /** Of one account from everywhere, and from one address to all accounts. */
   readonly inAll: number;
   readonly windowMs: number;
-  /** Accounts and addresses that are remembered. */
+  /** Accounts and addresses that are remembered, of failures; and as many of logins. */
   readonly remembered: number;
 }
 
-/** Who tried, and from where. */
+/** Who tried, and from where; the addresses of one IPv6 network count as one. */
 export interface LoginAttempt {
   readonly email: string;
   readonly address: string;
@@ -20,6 +26,8 @@ export class FailedLogins {
   private readonly limits: FailedLoginLimits;
   /** Times of the latest failures, oldest first; who failed longest ago stands first. */
   private readonly failures = new Map<string, readonly number[]>();
+  /** Accounts with where they logged in; the one that did so longest ago stands first. */
+  private readonly logins = new Set<string>();
 
   constructor(limits: FailedLoginLimits) {
     this.limits = limits;
@@ -27,33 +35,36 @@ export class FailedLogins {
 
   /** How long until another attempt is looked at; 0: at once. */
   waitMs(attempt: LoginAttempt, now: number): number {
-    return Math.max(...this.counted(attempt).map(([key, limit]) => this.waitOf(key, limit, now)));
+    const { ofBoth, inAll } = this.limits;
+    const { account, network, both } = keysOf(attempt);
+    return Math.max(
+      this.waitOf(both, ofBoth, now),
+      this.waitOf(network, inAll, now),
+      this.logins.has(both) ? 0 : this.waitOf(account, inAll, now),
+    );
   }
 
   record(attempt: LoginAttempt, now: number): void {
-    for (const [key, limit] of this.counted(attempt)) {
+    const { ofBoth, inAll } = this.limits;
+    const { account, network, both } = keysOf(attempt);
+    for (const [key, limit] of [[both, ofBoth] as const, [account, inAll] as const, [network, inAll] as const]) {
       const kept = [...(this.failures.get(key) ?? []), now].slice(-limit);
       this.failures.delete(key);
       this.failures.set(key, kept);
     }
-    while (this.failures.size > this.limits.remembered) {
-      const oldest = this.failures.keys().next();
-      if (oldest.done) return;
-      this.failures.delete(oldest.value);
-    }
+    forgetOldest(this.failures, this.limits.remembered);
+  }
+
+  /** Somebody was let in. */
+  succeeded(attempt: LoginAttempt): void {
+    const { both } = keysOf(attempt);
+    this.logins.delete(both);
+    this.logins.add(both);
+    forgetOldest(this.logins, this.limits.remembered);
   }
 
   get size(): number {
     return this.failures.size;
-  }
-
-  private counted({ email, address }: LoginAttempt): readonly (readonly [key: string, limit: number])[] {
-    const { ofBoth, inAll } = this.limits;
-    return [
-      [JSON.stringify([email, address]), ofBoth],
-      [JSON.stringify({ email }), inAll],
-      [JSON.stringify({ address }), inAll],
-    ];
   }
 
   private waitOf(key: string, limit: number, now: number): number {
@@ -61,5 +72,22 @@ export class FailedLogins {
     const first = times.at(-limit);
     if (times.length < limit || first === undefined) return 0;
     return Math.max(0, first + this.limits.windowMs - now);
+  }
+}
+
+function keysOf({ email, address }: LoginAttempt) {
+  const network = networkOf(address);
+  return {
+    account: JSON.stringify({ email }),
+    network: JSON.stringify({ network }),
+    both: JSON.stringify([email, network]),
+  };
+}
+
+function forgetOldest(kept: Map<string, unknown> | Set<string>, most: number): void {
+  while (kept.size > most) {
+    const oldest = kept.keys().next();
+    if (oldest.done) return;
+    kept.delete(oldest.value);
   }
 }

@@ -1,7 +1,7 @@
 /** Queue instances: who sees, makes, moves and pays them. */
 import { LIMITS } from '../config/limits.js';
 import { REGIONS } from '../config/regions.js';
-import type { InstanceChange, QueueInstance, Role } from '../ports/account-store.js';
+import type { InstanceChange, QueueInstance, Role, TokenRecord } from '../ports/account-store.js';
 import { type AccountRules, type Change, done, type NotDone, notFound, refuse } from './account-rules.js';
 import { type AccountService, type InstanceView, type Outcome, type Principal, RIGHTS, type Right } from './account-service.js';
 import type { Access, Authority } from './authority.js';
@@ -15,7 +15,7 @@ const INSTANCE = 'queue instance';
 
 export interface InstanceRulesOptions {
   readonly rules: AccountRules;
-  readonly authority: Pick<Authority, 'issueToken' | 'revoke' | 'tokenOf'>;
+  readonly authority: Pick<Authority, 'newToken' | 'revoked' | 'tokenOf'>;
   readonly plans: Plans;
   readonly isOperator: (userId: string) => Promise<boolean>;
   /** Told after something of an instance has changed, so that nobody goes on with what it was. */
@@ -70,10 +70,10 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
     return { instance, role, plan: plans.planOf(instance), ...tokens };
   }
 
-  async function issueTokens(instanceId: string): Promise<void> {
-    await authority.issueToken({ instanceId, access: 'read-write' });
-    await authority.issueToken({ instanceId, access: 'read-only' });
-  }
+  const newTokens = (instanceId: string): readonly TokenRecord[] => [
+    authority.newToken({ instanceId, access: 'read-write' }),
+    authority.newToken({ instanceId, access: 'read-only' }),
+  ];
 
   /** Changes the instance for somebody who was allowed to. */
   async function change(
@@ -126,8 +126,7 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
         };
         const { instanceId } = instance;
         const told = { action: 'queue.create', subject: instanceId, details: { name, region }, accountIds: [accountId] };
-        await accounts.createInstance(instance, rules.audit(principal, told));
-        await issueTokens(instanceId);
+        await accounts.createInstance(instance, rules.audit(principal, told), newTokens(instanceId));
         return done(await view(instance, allowed.role));
       }),
 
@@ -135,12 +134,10 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
       rules.inTurn(async () => {
         const seen = await find(principal, instanceId, 'change');
         if (seen.kind !== 'seen') return seen;
-        const old = (await accounts.listTokens({ instanceId })).filter(({ revokedAt }) => revokedAt === null);
-        // Told before it is done: a crash in the middle leaves no change that nobody can read about.
         const told = { action: 'queue.rotate-token', subject: instanceId, accountIds: [seen.owner] };
-        await accounts.addAudit(rules.audit(principal, told));
-        await issueTokens(instanceId);
-        for (const { tokenId } of old) await authority.revoke(tokenId);
+        const audit = rules.audit(principal, told);
+        const tokens = newTokens(instanceId);
+        authority.revoked(await accounts.replaceTokens({ instanceId, tokens, at: now(), audit }));
         return done(await view(seen.instance, seen.role));
       }),
 

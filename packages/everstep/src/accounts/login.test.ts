@@ -8,6 +8,7 @@ import type { AccountService } from './account-service.js';
 import { hashOfApiKey } from './api-key-hash.js';
 import { FailedLogins } from './failed-logins.js';
 import { createLogin } from './login.js';
+import { networkOf } from './network-of.js';
 
 const EMAIL = 'ann@w.test';
 const KEY = 'ek_good';
@@ -79,6 +80,22 @@ test('failures of an account from everywhere are bounded, and so are those of an
   assert.equal(await attempt(KEY, { email: 'new@w.test' }), 'wait', 'the address');
 });
 
+test('who has logged in from an address is not locked out there by those who fail elsewhere', async () => {
+  assert.equal(await attempt(KEY), 'in');
+  for (let i = 0; i < LIMITS.maxFailedLoginsInAll; i++) await attempt('ek_wrong', { address: `198.51.100.${i}` });
+  assert.equal(await attempt(KEY, { address: THERE }), 'wait', 'from where nobody has logged in');
+  assert.equal(await attempt(KEY), 'in');
+  for (let i = 0; i < LIMITS.maxFailedLogins; i++) assert.equal(await attempt('ek_wrong'), 'refused');
+  assert.equal(await attempt(KEY), 'wait', 'failures at this address count all the same');
+});
+
+test('the addresses of one IPv6 network count as one', async () => {
+  for (let i = 0; i < LIMITS.maxFailedLogins; i++)
+    assert.equal(await attempt('ek_wrong', { address: `2001:db8:0:7::${i.toString(16)}` }), 'refused');
+  assert.equal(await attempt(KEY, { address: '2001:db8:0:7:ffff:1:2:3' }), 'wait');
+  assert.equal(await attempt(KEY, { address: '2001:db8:0:8::1' }), 'in', 'the network beside it');
+});
+
 test('successes are not counted', async () => {
   for (let i = 0; i < 3 * LIMITS.maxFailedLogins; i++) assert.equal(await attempt(KEY), 'in');
 });
@@ -103,4 +120,29 @@ test('the memory of failures is bounded, and who failed longest ago is forgotten
     attempts.map((each) => failed.waitMs(each, 400)),
     [0, 600, 600],
   );
+});
+
+test('addresses that are remembered after a login are bounded too', () => {
+  const failed = new FailedLogins({ ofBoth: 9, inAll: 1, windowMs: 1_000, remembered: 3 });
+  for (const name of ['a', 'b', 'c', 'd']) failed.succeeded({ email: name, address: name });
+  const waits = ['a', 'd'].map((name) => {
+    failed.record({ email: name, address: 'elsewhere' }, 0);
+    return failed.waitMs({ email: name, address: name }, 0);
+  });
+  assert.deepEqual(waits, [1_000, 0], 'the one used longest ago is forgotten');
+});
+
+test('a network is an IPv4 address, or the first 64 bits of an IPv6 address', () => {
+  const networks = {
+    '192.0.2.1': '192.0.2.1',
+    '::1': '0:0:0:0',
+    '2001:DB8::1': '2001:db8:0:0',
+    '2001:db8:1:2:3:4:5:6': '2001:db8:1:2',
+    '2001:db8:0:0:1::': '2001:db8:0:0',
+    '64:ff9b::192.0.2.1': '64:ff9b:0:0',
+    'fe80::1%eth0': 'fe80:0:0:0',
+    '1:2:3:4:5:6:192.0.2.1': '1:2:3:4',
+    'no address': 'no address',
+  };
+  for (const [address, network] of Object.entries(networks)) assert.equal(networkOf(address), network, address);
 });

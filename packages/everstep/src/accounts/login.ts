@@ -40,7 +40,10 @@ export function createLogin(rules: AccountRules): AccountService['logIn'] {
     if (retryAfterMs > 0) return { kind: 'wait', retryAfterMs };
     const good = keys.filter(({ revokedAt }) => revokedAt === undefined).map(({ keyHash }) => keyHash);
     const isKnown = oneOf(good, hashOfApiKey(apiKey));
-    if (user && isKnown) return { kind: 'in', principal: { user, address } };
+    if (user && isKnown) {
+      failed.succeeded({ email, address });
+      return { kind: 'in', principal: { user, address } };
+    }
     failed.record({ email, address }, now());
     // What was sent as an e-mail is kept only if it is one: some put the key there.
     const subject = user?.userId ?? '';

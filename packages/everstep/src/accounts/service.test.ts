@@ -8,7 +8,7 @@ import { openSqliteStore } from '../stores/sqlite/index.js';
 import { type AccountService, type Outcome, RIGHTS, type Right } from './account-service.js';
 import { type Authority, createAuthority } from './authority.js';
 import { createPeople, doneValue, emailOf, PEOPLE, type People, type Person, userIdOf } from './people.fixture.js';
-import { loadPlans } from './plans.js';
+import { BUILT_IN_PLANS, loadPlans } from './plans.js';
 import { createAccountService } from './service.js';
 
 const EUROPE = 'eu-central-1';
@@ -125,6 +125,35 @@ test('an instance belongs to the personal account unless a team is named, which 
   assert.equal((await service.createInstance(as('dev'), { name: 'x', region: 'mars-1' })).kind, 'invalid');
   for (const teamId of [people.otherTeamId, 'team_none', userIdOf('owner')])
     assert.equal((await service.createInstance(as('dev'), { name: 'x', region: EUROPE, teamId })).kind, 'not-found', teamId);
+});
+
+test('an instance that is made while its team is deleted is there with its team, or is not made', async () => {
+  for (const createsFirst of [true, false]) {
+    const { teamId } = doneValue(await service.createTeam(as('owner'), 'short-lived'));
+    const create = () => service.createInstance(as('owner'), { name: 'n', region: EUROPE, teamId });
+    const remove = () => service.deleteTeam(as('owner'), teamId);
+    const outcomes = await Promise.all(createsFirst ? [create(), remove()] : [remove(), create()]);
+    assert.deepEqual(
+      outcomes.map(({ kind }) => kind),
+      ['done', createsFirst ? 'conflict' : 'not-found'],
+    );
+  }
+  for (const { accountId = '' } of await store.accounts.listInstances())
+    assert.ok(accountId.startsWith('usr_') || (await store.accounts.findTeam({ teamId: accountId })), accountId);
+});
+
+test('tokens that could not be put in the place of others, or told of, leave those as they were', async () => {
+  const { token = '' } = doneValue(await service.findInstance(as('dev'), instanceId));
+  const broken = createAccountService({
+    accounts: { ...store.accounts, replaceTokens: () => Promise.reject(new Error('the disk is full')) },
+    authority,
+    now: () => at,
+    random: createSystemRandom(),
+    plans: BUILT_IN_PLANS,
+  });
+  await assert.rejects(broken.rotateTokens(as('dev'), instanceId), /the disk is full/);
+  assert.equal((await authority.verify(token, EUROPE)).ok, true);
+  assert.equal((await service.auditLog(as('dev'), { after: null, limit: 1 }))[0]?.action, 'queue.create');
 });
 
 test('rotated tokens are refused at once, and the new ones are told and good', async () => {

@@ -12,7 +12,7 @@ import { createTeamRules } from './team-rules.js';
 
 export interface AccountServiceOptions {
   readonly accounts: AccountStore;
-  readonly authority: Pick<Authority, 'issueToken' | 'revoke' | 'tokenOf'>;
+  readonly authority: Pick<Authority, 'newToken' | 'revoked' | 'tokenOf'>;
   /** Unix ms. */
   readonly now: () => number;
   readonly random: Random;

@@ -17,7 +17,7 @@ import type { ApiContext, DestinationPolicy, Operation } from './operation.js';
 import { OPERATIONS } from './operations/index.js';
 import { getHealth, getReadiness } from './operations/service.js';
 import { SEARCH_OPERATIONS } from './search/index.js';
-import { createServer } from './server.js';
+import { createServer, type Route } from './server.js';
 
 export type { DestinationPolicy } from './operation.js';
 
@@ -53,6 +53,8 @@ export interface HttpApi {
   /** A request without a socket, for tests. */
   inject(request: InjectOptions): Promise<LightMyRequestResponse>;
   openApi(): object;
+  /** All that is there to be asked for. */
+  readonly routes: readonly Route[];
 }
 
 const SERVED: Readonly<Record<NonNullable<HttpApiDependencies['serves']>, readonly Operation[]>> = {
@@ -90,13 +92,16 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     openApi,
     managementOpenApi,
   };
+  const routes: Route[] = [];
   const app: FastifyInstance = createServer({
     context,
+    onRoute: (route) => routes.push(route),
     defaultRegion: dependencies.defaultRegion ?? DEFAULT_REGION,
     operations: SERVED[dependencies.serves ?? 'both'],
   });
   return {
     openApi,
+    routes,
     async listen({ host, port }) {
       await app.listen({ host, port });
       const address = app.server.address();

@@ -27,6 +27,15 @@ export interface ServerOptions {
   readonly defaultRegion: Region;
   /** What is served; a path belongs to one operation for each method. */
   readonly operations: readonly Operation[];
+  /** Told of each route that comes into being, whoever makes it. */
+  readonly onRoute?: (route: Route) => void;
+}
+
+/** As the router has it. */
+export interface Route {
+  readonly method: string;
+  /** Its parameters begin with a colon. */
+  readonly path: string;
 }
 
 /** What was found out about a request before its operation runs. */
@@ -145,7 +154,7 @@ function readInput(operation: Operation, request: FastifyRequest, context: Reque
   };
 }
 
-export function createServer({ context, defaultRegion, operations }: ServerOptions): FastifyInstance {
+export function createServer({ context, defaultRegion, operations, onRoute }: ServerOptions): FastifyInstance {
   const { log, authority } = context;
   const paths = new PathTable(operations);
   const latest = new WeakMap<object, Exchange>();
@@ -169,6 +178,9 @@ export function createServer({ context, defaultRegion, operations }: ServerOptio
   // Node leaves out headers beyond a count without a word; all are counted here instead, and their bytes are bounded.
   app.server.maxHeadersCount = 0;
   app.server.on('request', (request, response) => latest.set(request.socket, { request, response }));
+  app.addHook('onRoute', ({ method, url }) => {
+    for (const each of [method].flat()) onRoute?.({ method: each, path: url });
+  });
   const admissions = new WeakMap<FastifyRequest, Admission>();
   const waiting = new WaitingRequests();
   let closing = false;

@@ -150,7 +150,8 @@ export interface AccountStore {
   /** Of a user in an account: `owner` of the own one; null for somebody else's. */
   roleOf(query: { readonly accountId: AccountId; readonly userId: string }): Promise<Role | null>;
 
-  createInstance(instance: QueueInstance, audit?: AuditEntry): Promise<void>;
+  /** With its first tokens. Rejects when the id is taken, or when the account does not exist (any more). */
+  createInstance(instance: QueueInstance, audit?: AuditEntry, tokens?: readonly TokenRecord[]): Promise<void>;
   findInstance(query: { readonly instanceId: string }): Promise<QueueInstance | null>;
   /** By creation. */
   listInstances(): Promise<readonly QueueInstance[]>;
@@ -160,19 +161,31 @@ export interface AccountStore {
     readonly change: InstanceChange;
     readonly audit?: AuditEntry;
   }): Promise<QueueInstance | null>;
-  setSigningKeys(query: { readonly instanceId: string; readonly current: string; readonly next: string }): Promise<void>;
+  setSigningKeys(query: {
+    readonly instanceId: string;
+    readonly current: string;
+    readonly next: string;
+    readonly audit?: AuditEntry;
+  }): Promise<void>;
 
   createToken(token: TokenRecord): Promise<void>;
   findToken(query: { readonly tokenId: string }): Promise<TokenRecord | null>;
   listTokens(query: { readonly instanceId: string }): Promise<readonly TokenRecord[]>;
   revokeToken(query: { readonly tokenId: string; readonly at: number }): Promise<void>;
+  /** Revokes every good token of the instance and puts these in their place; returns the ids of those that were revoked. */
+  replaceTokens(query: {
+    readonly instanceId: string;
+    readonly tokens: readonly TokenRecord[];
+    readonly at: number;
+    readonly audit?: AuditEntry;
+  }): Promise<readonly string[]>;
 
   /** Of the instance, whoever was billed; months newest first. Counted by `count-messages`. */
   usage(query: { readonly instanceId: string; readonly fromMonth: string }): Promise<readonly UsageRecord[]>;
   /** True for the first caller: remembers that the owner was told that this share of this month's budget is spent. */
   noteBudgetAlert(query: { readonly instanceId: string; readonly month: string; readonly percent: number }): Promise<boolean>;
 
-  /** Adds an entry for something that changed no account record, such as a failed login or what another store changed. */
+  /** Adds an entry for something that changed no record, such as a failed login. */
   addAudit(entry: AuditEntry): Promise<void>;
   /** Entries that one of these accounts may read, newest first, behind `after`. */
   listAudit(query: {

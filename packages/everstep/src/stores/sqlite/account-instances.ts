@@ -1,6 +1,7 @@
 /** Queue instances and their tokens. */
 import type { StatementSync } from 'node:sqlite';
 import type { InstanceChange, QueueInstance, TokenRecord } from '../../ports/account-store.js';
+import { createAccountCheck } from './account-change.js';
 import { integer, integerOrNull, type Row, text, textOrNull, word } from './columns.js';
 import type { Connection } from './connection.js';
 
@@ -49,7 +50,7 @@ export class AccountInstances {
   private readonly selectInstances: StatementSync;
   private readonly updateInstance: StatementSync;
   private readonly updateSigningKeys: StatementSync;
-  private readonly selectAccount: StatementSync;
+  private readonly requireAccount: (accountId: string) => void;
   private readonly insertToken: StatementSync;
   private readonly selectToken: StatementSync;
   private readonly selectTokens: StatementSync;
@@ -70,9 +71,7 @@ export class AccountInstances {
     this.updateSigningKeys = connection.prepare(
       'UPDATE queue_instance SET current_signing_key = ?, next_signing_key = ? WHERE instance_id = ?',
     );
-    this.selectAccount = connection.prepare(
-      'SELECT user_id FROM account_user WHERE user_id = ? UNION ALL SELECT team_id FROM team WHERE team_id = ?',
-    );
+    this.requireAccount = createAccountCheck(connection);
     this.insertToken = connection.prepare(
       'INSERT INTO token (token_id, instance_id, access, created_at, revoked_at) VALUES (?, ?, ?, ?, ?)',
     );
@@ -137,8 +136,13 @@ export class AccountInstances {
     this.updateRevoked.run(at, tokenId);
   }
 
-  /** A team that was deleted a moment ago must not be given something that nobody would see again. */
-  private requireAccount(accountId: string): void {
-    if (!this.selectAccount.get(accountId, accountId)) throw new Error(`there is no account ${accountId}`);
+  /** Returns the ids of the tokens that were good until now. */
+  replaceTokens(instanceId: string, tokens: readonly TokenRecord[], at: number): readonly string[] {
+    const revoked = this.listTokens(instanceId)
+      .filter(({ revokedAt }) => revokedAt === null)
+      .map(({ tokenId }) => tokenId);
+    for (const tokenId of revoked) this.revokeToken(tokenId, at);
+    for (const token of tokens) this.createToken(token);
+    return revoked;
   }
 }

@@ -1,11 +1,11 @@
 /** Accounts: few rows, rarely changed; each method is one durable transaction, with the entry of the audit log in it. */
-import type { AccountStore, AuditEntry } from '../../ports/account-store.js';
+import type { AccountStore } from '../../ports/account-store.js';
+import { createAccountChange } from './account-change.js';
 import { AccountInstances } from './account-instances.js';
 import { AccountTeams } from './account-teams.js';
 import { AccountUsers } from './account-users.js';
 import { AuditLog } from './audit-log.js';
 import { text } from './columns.js';
-import { transact } from './connection.js';
 import type { StoreParts } from './store-parts.js';
 
 export function createAccounts({ connection, usage }: Pick<StoreParts, 'connection' | 'usage'>): AccountStore {
@@ -15,21 +15,7 @@ export function createAccounts({ connection, usage }: Pick<StoreParts, 'connecti
   const teams = new AccountTeams(connection);
   const instances = new AccountInstances(connection);
   const log = new AuditLog(connection);
-
-  /** The entry is written when `work` did what was asked, as `happened` judges its result. */
-  async function change<Result>(
-    work: () => Result,
-    audit?: AuditEntry,
-    happened: (result: Result) => boolean = () => true,
-  ): Promise<Result> {
-    const result = transact(connection, () => {
-      const outcome = work();
-      if (audit && happened(outcome)) log.add(audit);
-      return outcome;
-    });
-    await connection.durable();
-    return result;
-  }
+  const change = createAccountChange(connection, log);
 
   return {
     async secret({ name, value }) {
@@ -82,9 +68,10 @@ export function createAccounts({ connection, usage }: Pick<StoreParts, 'connecti
       return teams.roleOf(accountId, userId);
     },
 
-    createInstance: (instance, audit) =>
+    createInstance: (instance, audit, tokens = []) =>
       change(() => {
         instances.create(instance);
+        for (const token of tokens) instances.createToken(token);
         usage.ownerChanged(instance.instanceId);
       }, audit),
     findInstance: async ({ instanceId }) => instances.find(instanceId),
@@ -98,12 +85,14 @@ export function createAccounts({ connection, usage }: Pick<StoreParts, 'connecti
         audit,
         (instance) => instance !== null,
       ),
-    setSigningKeys: ({ instanceId, current, next }) => change(() => instances.setSigningKeys(instanceId, current, next)),
+    setSigningKeys: ({ instanceId, current, next, audit }) =>
+      change(() => instances.setSigningKeys(instanceId, current, next), audit),
 
     createToken: (token) => change(() => instances.createToken(token)),
     findToken: async ({ tokenId }) => instances.findToken(tokenId),
     listTokens: async ({ instanceId }) => instances.listTokens(instanceId),
     revokeToken: ({ tokenId, at }) => change(() => instances.revokeToken(tokenId, at)),
+    replaceTokens: ({ instanceId, tokens, at, audit }) => change(() => instances.replaceTokens(instanceId, tokens, at), audit),
 
     usage: async ({ instanceId, fromMonth }) => usage.list(instanceId, fromMonth),
     noteBudgetAlert: ({ instanceId, month, percent }) => change(() => usage.noteAlert(instanceId, month, percent)),
