@@ -1,4 +1,5 @@
-import { describe } from 'node:test';
+import { after, describe } from 'node:test';
+import type { Store } from '../../ports/store.js';
 import { storeConformance } from '../conformance/index.js';
 import { openPostgresStore } from './index.js';
 import { openTestSchemas } from './testing/schemas.js';
@@ -9,22 +10,22 @@ const log = { debug() {}, info() {}, warn() {}, error() {} };
 if (typeof schemas === 'string') {
   describe('PostgreSQL as a store', { skip: schemas }, () => {});
 } else {
-  // One for all tests, emptied after each: making the tables anew would take longer than most of them.
+  // One schema for all tests, emptied after each: making the tables anew would take longer than most of them. And one store,
+  // but for those that open another: it keeps nothing between two calls.
   const schema = await schemas.make();
   const { url } = schema;
+  let opened: Store | null = null;
+  after(async () => opened?.close());
   storeConformance('PostgreSQL', async () => {
-    let store = await openPostgresStore({ url, log });
+    opened ??= await openPostgresStore({ url, log });
     return {
-      store,
+      store: opened,
       async reopen() {
-        await store.close();
-        store = await openPostgresStore({ url, log });
-        return store;
+        await opened?.close();
+        opened = await openPostgresStore({ url, log });
+        return opened;
       },
-      async dispose() {
-        await store.close();
-        await schema.clear();
-      },
+      dispose: () => schema.clear(),
     };
   });
 }
