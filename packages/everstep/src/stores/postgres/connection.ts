@@ -30,7 +30,7 @@ const SERIALIZATION_FAILURE = '40001';
 const DEADLOCK = '40P01';
 const UNIQUE_VIOLATION = '23505';
 
-/** A statement that each connection prepares once. */
+/** A statement that each connection prepares once under its name; without one it is prepared each time. */
 export interface Statement {
   readonly name: string;
   readonly text: string;
@@ -40,6 +40,9 @@ export interface Statement {
 export function statement(text: string): Statement {
   return { name: `everstep_${createHash('sha256').update(text).digest('hex').slice(0, 20)}`, text };
 }
+
+/** One that is planned each time, for the values that it is sent with. */
+export const planned = (text: string): Statement => ({ name: '', text });
 
 /** Texts, numbers, flags, bytes, null, and arrays of them (`unnest($1::text[])`). */
 export type SqlValue = string | number | boolean | Uint8Array | null | readonly SqlValue[];
@@ -83,6 +86,15 @@ function int8(digits: string): number {
   if (!Number.isSafeInteger(value)) throw new RangeError(`${digits} is too large to be read as a number`);
   return value;
 }
+
+/**
+ * First of all on each connection. What was acknowledged must be on the disk, whatever the server's default is. Every
+ * statement has an index to go by: a table that grew since the server last counted its rows must not be read through.
+ */
+const SESSION_SETTINGS = `
+  SELECT set_config('synchronous_commit', 'on', false)
+  WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply');
+  SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off`;
 
 /** Reads bigint as a number, in these connections alone. */
 const TYPES: pg.CustomTypesConfig = {
@@ -166,12 +178,8 @@ export class Database implements Session {
     // A connection that breaks while nobody uses it is replaced; without a listener the process would end.
     this.pool.on('error', (error) => log.warn({ error: error.message }, 'a connection to the database was lost'));
     this.pool.on('connect', (client) => {
-      // First of all on the connection. What was acknowledged must be on the disk, whatever the server's default is.
       client
-        .query(
-          `SELECT set_config('synchronous_commit', 'on', false)
-           WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')`,
-        )
+        .query(SESSION_SETTINGS)
         .catch((error: Error) => log.warn({ error: error.message }, 'a connection to the database could not be prepared'));
     });
   }
@@ -202,6 +210,27 @@ export class Database implements Session {
         if (attempt === MOST_TRIES || !isRetryable(error, retryOn)) throw error;
         await pause(RETRY_DELAY_MS * attempt * Math.random());
       }
+    }
+  }
+
+  /**
+   * Reads that see one state of the database, in one round trip: `work` sends all of them before it waits for the first.
+   */
+  async snapshot<Result>(work: (session: Session) => Promise<Result>): Promise<Result> {
+    const client = await this.pool.connect();
+    const session = new ClientSession(client);
+    let usable = false;
+    try {
+      session.control('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+      const result = work(session);
+      const outcome = session.control('COMMIT');
+      const [read] = await Promise.allSettled([result, outcome]);
+      await outcome;
+      usable = true;
+      if (read.status === 'rejected') throw read.reason;
+      return read.value;
+    } finally {
+      client.release(!usable);
     }
   }
 

@@ -54,22 +54,26 @@ CREATE TABLE run_label (
 );
 CREATE INDEX run_label_by_run ON run_label (instance_id, run_key);
 
--- One row for each run that goes on. Whoever changes such a run locks its row first.
+-- One row for each run that goes on. Whoever changes such a run locks its row first. The claim of a run that alone may
+-- be active under its id is empty, that of another its key: so the index keeps two of the former apart.
 CREATE TABLE active_run (
   instance_id text COLLATE "C" NOT NULL,
   run_key text COLLATE "C" NOT NULL,
   workflow_run_id text COLLATE "C" NOT NULL,
+  claim text COLLATE "C" NOT NULL,
   place bigint NOT NULL,
+  created_at bigint NOT NULL,
   PRIMARY KEY (instance_id, run_key)
-);
-CREATE UNIQUE INDEX active_run_by_id ON active_run (instance_id, workflow_run_id);
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+CREATE UNIQUE INDEX active_run_claim ON active_run (instance_id, workflow_run_id, claim);
 CREATE INDEX active_run_by_place ON active_run (instance_id, place);
 
+-- The state is the status, but deadLetter while a failed run has an entry in the DLQ.
 CREATE TABLE ended_run (
   instance_id text COLLATE "C" NOT NULL,
   run_key text COLLATE "C" NOT NULL,
   place bigint NOT NULL,
-  status text COLLATE "C" NOT NULL,
+  state text COLLATE "C" NOT NULL,
   completed_at bigint NOT NULL,
   result text,
   error text,
@@ -77,8 +81,8 @@ CREATE TABLE ended_run (
   became_run_key text COLLATE "C",
   PRIMARY KEY (instance_id, run_key)
 );
-CREATE UNIQUE INDEX ended_run_by_place ON ended_run (instance_id, status, place) INCLUDE (completed_at);
-CREATE INDEX ended_run_by_time ON ended_run (instance_id, status, completed_at);
+CREATE UNIQUE INDEX ended_run_by_place ON ended_run (instance_id, state, place) INCLUDE (completed_at);
+CREATE INDEX ended_run_by_time ON ended_run (instance_id, state, completed_at);
 
 -- Runs whose endpoint said that it has a failure function.
 CREATE TABLE failure_function (
