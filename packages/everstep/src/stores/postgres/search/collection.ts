@@ -12,7 +12,11 @@ const FIND_TABLE = statement('SELECT number FROM search_collection WHERE index_i
 const NAMESPACES = statement('SELECT name, documents FROM search_namespace WHERE index_id = $1 AND NOT gone ORDER BY name');
 const LOCK_NAMESPACE = statement(`
   SELECT number, documents FROM search_namespace WHERE index_id = $1 AND name = $2 AND NOT gone FOR UPDATE`);
-const SHARE_COLLECTION = statement('SELECT number, dropped FROM search_collection WHERE index_id = $1 FOR SHARE');
+/** Not where the namespace is still to be made: two that make it at once would wait for each other's share. */
+const SHARE_COLLECTION = statement(`
+  SELECT number, dropped FROM search_collection c
+  WHERE index_id = $1 AND EXISTS (SELECT 1 FROM search_namespace n WHERE n.index_id = $1 AND n.name = $2 AND NOT n.gone)
+  FOR SHARE`);
 const LOCK_COLLECTION = statement('SELECT number, dropped FROM search_collection WHERE index_id = $1 FOR UPDATE');
 const INSERT_COLLECTION = statement(
   'INSERT INTO search_collection (index_id) VALUES ($1) ON CONFLICT DO NOTHING RETURNING number',
@@ -48,7 +52,7 @@ const createTable = (table: string): readonly string[] => [
     fields jsonb,
     PRIMARY KEY (namespace, id)
   )`,
-  `CREATE INDEX ${table}_words ON ${table} USING gin (terms, tags)`,
+  `CREATE INDEX ${table}_words ON ${table} USING gin (terms, tags) WITH (gin_pending_list_limit = 1024)`,
 ];
 
 /** Null when there are no documents, and none have been. */
@@ -77,7 +81,7 @@ export async function atPlace<Result>(
 
 /** Locks the namespace against others who write in it or take it away; null when there is none. */
 export async function lockPlace(session: TransactionSession, indexId: string, namespace: string): Promise<Place | null> {
-  const collections = session.query(SHARE_COLLECTION, [indexId]);
+  const collections = session.query(SHARE_COLLECTION, [indexId, namespace]);
   const namespaces = session.query(LOCK_NAMESPACE, [indexId, namespace]);
   const [[collection], [row]] = await Promise.all([collections, namespaces]);
   if (!collection || flag(collection, 'dropped') || !row) return null;

@@ -34,6 +34,9 @@ const STATISTICS = statement(`
 
 const ROWS = statement('SELECT reltuples::bigint AS rows FROM pg_class WHERE oid = to_regclass($1)');
 
+const double = (value: number): string => `${value}::double precision`;
+const HALF = double(0.5);
+
 interface Word {
   readonly term: string;
   /** Documents that have it, roughly; 0: few enough that the statistics do not tell. */
@@ -80,17 +83,15 @@ function scored({ place, words, filter, limit }: Asked, matching: readonly Word[
     const has = `m.terms @@ ${values.add(lexeme(namespace, term), 'tsquery')}`;
     return `CASE WHEN ${has} THEN coalesce((m.repeats ->> ${values.add(term, 'text')})::integer, 1) ELSE 0 END AS n${index}`;
   });
-  // A word that the statistics know is in more documents than those that are looked at here.
-  const frequencies = words.map(
-    (word, index) =>
-      `greatest(count(*) FILTER (WHERE n${index} > 0), ${values.add(Math.round(word.documents), 'bigint')}) AS f${index}`,
-  );
-  const norm = `${SATURATION} * (1 - ${LENGTH_WEIGHT} + ${LENGTH_WEIGHT} * c.length / s.mean)`;
   const all = values.add(documents, 'double precision');
-  const parts = words.map(
-    (_, index) =>
-      `ln(1 + greatest(${all} - f${index} + 0.5, 0.5) / (f${index} + 0.5)) * n${index} * ${SATURATION + 1} / (n${index} + ${norm})`,
-  );
+  const weights = words.map((word, index) => {
+    // A word that the statistics know is in more documents than those that are looked at here.
+    const having = `greatest(count(*) FILTER (WHERE n${index} > 0), ${values.add(Math.round(word.documents), 'bigint')})`;
+    return `ln(1 + greatest(${all} - ${having} + ${HALF}, ${HALF}) / (${having} + ${HALF})) AS w${index}`;
+  });
+  // All in double precision: what is not marked so would be reckoned in decimal digits, ten times as slowly.
+  const part = (_: Word, index: number): string =>
+    `s.w${index} * c.n${index} * ${double(SATURATION + 1)} / (c.n${index} + c.norm)`;
   const columns = 'id, length, repeats, terms';
   const looked = filter ? `${columns}, content, metadata, fields` : columns;
   const first = `SELECT ${looked} FROM ${table} d WHERE ${conditions.join(' AND ')} LIMIT ${filter ? MAX_FILTERED : MAX_SCORED}`;
@@ -101,8 +102,11 @@ function scored({ place, words, filter, limit }: Asked, matching: readonly Word[
     values: values.list,
     statement: once(`
       WITH c AS MATERIALIZED (SELECT m.id, m.length, ${counts.join(', ')} FROM (${passed}) m),
-        s AS (SELECT greatest(avg(length)::double precision, 1) AS mean, ${frequencies.join(', ')} FROM c),
-        best AS (SELECT c.id, (${parts.join(' + ')})::double precision AS score FROM c, s
+        s AS MATERIALIZED (SELECT ${double(SATURATION * LENGTH_WEIGHT)} / greatest(avg(length)::double precision, 1) AS steepness,
+          ${weights.join(', ')} FROM c),
+        best AS (
+          SELECT c.id, ${words.map(part).join(' + ')} AS score
+          FROM s, LATERAL (SELECT *, ${double(SATURATION * (1 - LENGTH_WEIGHT))} + s.steepness * length AS norm FROM c) c
           ORDER BY score DESC, c.id LIMIT ${values.add(limit, 'integer')})
       SELECT d.id, d.content, d.metadata, best.score FROM best
       JOIN ${table} d ON d.namespace = ${values.add(namespace, 'bigint')} AND d.id = best.id
