@@ -18,6 +18,7 @@ import { type SettingsWrite, writeInstanceSettings } from './instance-records.js
 import { JournalWrites } from './journal-writes.js';
 import { type RunPlace, RunWrites } from './run-writes.js';
 import { type ScheduleWrite, writeSchedules } from './schedule-records.js';
+import { TableStatistics } from './table-statistics.js';
 import { TaskWrites } from './task-writes.js';
 import { countMessages, type UsageWrite } from './usage-counts.js';
 
@@ -228,9 +229,11 @@ function sendAll<Write>(
 export class BatchWriter {
   private readonly database: Database;
   private readonly clockMarks = new ClockMarks();
+  private readonly statistics: TableStatistics;
 
   constructor(database: Database) {
     this.database = database;
+    this.statistics = new TableStatistics(database);
   }
 
   /** Rejects when a write is faulty, or the batch could not be made durable, or nobody knows whether it was. */
@@ -238,7 +241,7 @@ export class BatchWriter {
     if (units.length === 0) return [];
     const shard = this.clockMarks.take();
     try {
-      return await this.database.transaction(
+      const results = await this.database.transaction(
         async (session) => {
           const batch = new Batch(session, await BatchState.read(session, units));
           const results = units.map((unit) => batch.apply(unit));
@@ -248,6 +251,8 @@ export class BatchWriter {
         },
         { retryOn: RETRY_ON },
       );
+      this.statistics.noteWrites(units.reduce((sum, { writes }) => sum + writes.length, 0));
+      return results;
     } finally {
       this.clockMarks.give(shard);
     }

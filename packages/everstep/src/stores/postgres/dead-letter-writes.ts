@@ -24,13 +24,14 @@ const TAKE = {
   became_run_key: 'text',
 } as const satisfies Columns;
 
+/** `IS TRUE` keeps the server from looking for the state in an index instead of for the run. */
 const INSERT = statement(`
   WITH base AS MATERIALIZED (SELECT ${PLACE_BASE} AS place),
   given AS MATERIALIZED (
     SELECT u.*, base.place + u.n AS place FROM base, ${unnest(ENTRY)} WITH ORDINALITY AS u(${names(ENTRY)}, n)
   ),
   ended AS (
-    UPDATE ended_run e SET state = 'deadLetter' FROM given g WHERE e.instance_id = g.instance_id AND e.run_key = g.run_key AND e.state = 'failed'
+    UPDATE ended_run e SET state = 'deadLetter' FROM given g WHERE e.instance_id = g.instance_id AND e.run_key = g.run_key AND (e.state = 'failed') IS TRUE
   ),
   labels AS (
     INSERT INTO dead_letter_label (instance_id, label, place, dlq_id)

@@ -28,8 +28,7 @@ const NOT_ASKED_FOR = `(SELECT true FROM task t WHERE t.child_run_key = x.run_ke
 interface Rows {
   readonly table: string;
   readonly endedAt: string;
-  /** Those of the state. */
-  readonly counted: string;
+  readonly ofState: string;
   /** What keeps a row, besides being young or new. */
   readonly removable: string;
 }
@@ -37,7 +36,7 @@ interface Rows {
 const RUNS: Rows = {
   table: 'ended_run',
   endedAt: 'completed_at',
-  counted: 'x.instance_id = $1 AND x.state = $2',
+  ofState: 'x.state = $2',
   removable: `${NOT_ASKED_FOR} AND (
     SELECT true FROM active_run b WHERE b.instance_id = x.instance_id AND b.run_key = x.became_run_key) IS NULL`,
 };
@@ -45,27 +44,32 @@ const RUNS: Rows = {
 const ENTRIES: Rows = {
   table: 'dead_letter',
   endedAt: 'created_at',
-  counted: `x.instance_id = $1 AND $2::text = 'deadLetter'`,
+  ofState: `$2::text = 'deadLetter'`,
   removable: `${NOT_ASKED_FOR} AND (
     SELECT true FROM task c WHERE c.instance_id = x.instance_id AND c.run_key = x.run_key AND c.slot = ${CALLBACK_SLOT}) IS NULL`,
 };
 
-const behindNewest = ({ table, counted }: Rows): Statement =>
-  planned(`SELECT x.place::text AS place FROM ${table} x WHERE ${counted} ORDER BY x.place DESC OFFSET $3 LIMIT 1`);
+const behindNewest = ({ table, ofState }: Rows): Statement =>
+  planned(
+    `SELECT x.place::text AS place FROM ${table} x WHERE x.instance_id = $1 AND ${ofState} ORDER BY x.place DESC OFFSET $3 LIMIT 1`,
+  );
 
 /** How many rows belong to a run is guessed by its journal: the rest is little. */
-const found = ({ table, counted, removable }: Rows, bound: string): Statement =>
+const found = ({ table, ofState, removable }: Rows, bound: string): Statement =>
   planned(`
   SELECT x.run_key, x.place::text AS shown_place, (
     SELECT count(*) FROM step s WHERE s.instance_id = x.instance_id AND s.run_key = x.run_key) AS steps
-  FROM ${table} x WHERE ${counted} AND ${bound} AND ${removable} ORDER BY x.place LIMIT $4`);
+  FROM ${table} x WHERE x.instance_id = $1 AND ${ofState} AND ${bound} AND ${removable} ORDER BY x.place LIMIT $4`);
 
 const lock = ({ table }: Rows): Statement =>
   statement(`
   SELECT x.run_key FROM ${table} x WHERE x.instance_id = $1 AND x.run_key = ANY($2::text[])
   ORDER BY x.instance_id, ${table === 'dead_letter' ? 'x.dlq_id' : 'x.run_key'} FOR UPDATE`);
-const check = ({ table, counted, removable }: Rows): Statement =>
-  statement(`SELECT x.run_key FROM ${table} x WHERE ${counted} AND x.run_key = ANY($3::text[]) AND ${removable}`);
+/** `IS TRUE` keeps the server from looking for the state in an index instead of for the runs. */
+const check = ({ table, ofState, removable }: Rows): Statement =>
+  statement(`
+  SELECT x.run_key FROM ${table} x
+  WHERE x.instance_id = $1 AND x.run_key = ANY($3::text[]) AND (${ofState}) IS TRUE AND ${removable}`);
 
 /** What leads to the rows of a run that is removed. Labels of its entry go before the entry that names them. */
 const DELETE_ENTRY_LABELS = statement(`
