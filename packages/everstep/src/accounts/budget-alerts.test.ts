@@ -1,7 +1,7 @@
 /** Who is told of a budget, how often, and what becomes of it when nobody takes it. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { InstanceChange } from '../ports/account-store.js';
+import type { AccountStore, InstanceChange } from '../ports/account-store.js';
 import type { Message, MessageAnswer } from '../ports/message-sender.js';
 import { quiet, ScriptedSender, StandingClock, settle } from '../runtime/runtime.fixture.js';
 import { createBudgets } from './budget.js';
@@ -18,23 +18,38 @@ async function open(t: TestContext, more: InstanceChange = { budgetAlertUrl: URL
   const clock = new StandingClock();
   const budgets = createBudgets({ accounts, plans: BUILT_IN_PLANS, now: () => world.at });
   let status = 200;
-  const sender = new ScriptedSender(() => answered(status));
+  let hanging = false;
+  const sender = new ScriptedSender(() => (hanging ? new Promise(() => {}) : answered(status)));
+  let faulty = false;
+  const failing: AccountStore = new Proxy(accounts, {
+    get: (target, name, receiver) =>
+      faulty ? () => Promise.reject(new Error('the disk is full')) : Reflect.get(target, name, receiver),
+  });
   const start = () => {
-    const alerts = new BudgetAlerts({ accounts, standing: budgets.standingNow, sender, clock, log: quiet });
-    t.after(() => alerts.stop());
+    const alerts = new BudgetAlerts({ accounts: failing, standing: budgets.standingNow, sender, clock, log: quiet });
+    alerts.start();
     return alerts;
   };
   let alerts = start();
+  t.after(() => void alerts.stop());
   return {
     ...world,
     sender,
     answerWith: (next: number) => {
       status = next;
     },
-    /** Another process on the same store. */
+    hang: (hangs: boolean) => {
+      hanging = hangs;
+    },
+    fail: (fails: boolean) => {
+      faulty = fails;
+    },
+    /** Another process on the same store; the one before is gone in the middle of what it did. */
     restart: async () => {
-      await alerts.stop();
+      // Its messages may hang for ever: it is not waited for.
+      void alerts.stop();
       alerts = start();
+      await settle();
     },
     at: (at: number) => {
       world.at = at;
@@ -85,6 +100,74 @@ test('a budget that is passed at once is told of once, and never again after a r
   await world.restart();
   await world.spend(1);
   assert.equal(world.told().length, 1);
+});
+
+test('what nobody had taken when the service was gone is told after the next start, and then no more', async (t) => {
+  const world = await open(t);
+  world.hang(true);
+  await world.spend(1_600_000);
+  assert.deepEqual(world.told(), [about(80, 16)]);
+  world.hang(false);
+  await world.restart();
+  assert.deepEqual(world.told(), [about(80, 16), about(80, 16)]);
+  await world.restart();
+  await world.spend(1);
+  await world.pass(86_400_000);
+  assert.equal(world.told().length, 2);
+});
+
+test('attempts and the time of the next one outlive the service', async (t) => {
+  const world = await open(t);
+  world.answerWith(500);
+  await world.spend(1_600_000);
+  await world.pass(1_000);
+  assert.equal(world.sender.sent.length, 2);
+  await world.restart();
+  await world.pass(9_999);
+  assert.equal(world.sender.sent.length, 2);
+  await world.pass(1);
+  assert.equal(world.sender.sent.length, 3);
+  assert.deepEqual(
+    world.sender.sent.map(({ serviceHeaders }) => serviceHeaders?.Retried),
+    ['0', '1', '2'],
+  );
+  await world.restart();
+  await world.pass(60_000);
+  await world.pass(600_000);
+  await world.restart();
+  await world.pass(86_400_000);
+  assert.equal(world.sender.sent.length, 5);
+});
+
+test('while the store fails nothing is told and nothing forgotten', async (t) => {
+  const world = await open(t);
+  await world.send(1_600_000);
+  world.fail(true);
+  await world.spend(1);
+  await world.pass(1_000);
+  assert.deepEqual(world.told(), []);
+  world.fail(false);
+  await world.pass(1_000);
+  assert.equal(world.told().length, 1);
+  await world.pass(60_000);
+  assert.equal(world.told().length, 1);
+});
+
+test('what is tried again goes to the URL of that time, and to nobody when there is none any more', async (t) => {
+  const world = await open(t);
+  world.answerWith(404);
+  await world.spend(1_600_000);
+  await world.change({ budgetAlertUrl: 'http://owner/other' });
+  await world.pass(1_000);
+  assert.deepEqual(
+    world.sender.sent.map(({ url }) => url),
+    [URL_OF_OWNER, 'http://owner/other'],
+  );
+  await world.change({ budgetAlertUrl: null });
+  await world.pass(86_400_000);
+  await world.change({ budgetAlertUrl: URL_OF_OWNER });
+  await world.pass(86_400_000);
+  assert.equal(world.sender.sent.length, 2);
 });
 
 test('each month is told of anew', async (t) => {

@@ -56,8 +56,8 @@ export interface Budgets {
   standing(instanceId: string): Promise<BudgetStanding | null>;
   /** The same, read at this moment. */
   standingNow(instanceId: string): Promise<BudgetStanding | null>;
-  /** To be called after a change of the instance's budget, plan or owner. */
-  forget(instanceId: string): void;
+  /** To be called after a change of the instance's budget, plan or owner. Resolves when what it is now is known. */
+  forget(instanceId: string): Promise<void>;
 }
 
 interface Counted {
@@ -113,15 +113,15 @@ export function createBudgets(options: BudgetsOptions): Budgets {
     };
   }
 
-  function forget(instanceId: string): void {
-    instances.forget(instanceId);
+  function forget(instanceId: string): Promise<void> {
     counted.delete(instanceId);
+    return instances.forget(instanceId);
   }
 
   return {
     standing,
-    standingNow(instanceId) {
-      forget(instanceId);
+    async standingNow(instanceId) {
+      await forget(instanceId);
       return standing(instanceId);
     },
     async check(instanceId) {

@@ -3,12 +3,22 @@ import { LIMITS } from '../config/limits.js';
 import { REGIONS } from '../config/regions.js';
 import type { InstanceChange, QueueInstance, Role, TokenRecord } from '../ports/account-store.js';
 import { type AccountRules, type Change, done, type NotDone, notFound, refuse } from './account-rules.js';
-import { type AccountService, type InstanceView, type Outcome, type Principal, RIGHTS, type Right } from './account-service.js';
+import {
+  type AccountService,
+  type InstanceStats,
+  type InstanceView,
+  type Outcome,
+  type Principal,
+  type RefusalCount,
+  RIGHTS,
+  type Right,
+} from './account-service.js';
 import type { Access, Authority } from './authority.js';
 import { monthsBetween, roundedDollars } from './billed-months.js';
 import { costOf } from './budget.js';
-import { monthOf } from './months.js';
+import { dayOf, monthOf } from './months.js';
 import type { Plans } from './plans.js';
+import type { RefusalKind } from './refusals.js';
 
 const PERSONAL_ID = /^usr_/;
 const INSTANCE = 'queue instance';
@@ -19,7 +29,7 @@ export interface InstanceRulesOptions {
   readonly plans: Plans;
   readonly isOperator: (userId: string) => Promise<boolean>;
   /** Told after something of an instance has changed, so that nobody goes on with what it was. */
-  readonly instanceChanged: (instanceId: string) => void;
+  readonly instanceChanged: (instanceId: string) => unknown;
   /** What is refused to an instance now, in words. */
   readonly refusedNow: (instanceId: string) => Promise<readonly string[]>;
   readonly accountsOf: AccountService['accountsOf'];
@@ -65,9 +75,27 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
     return { ...(token === undefined ? {} : { token }), ...(readOnlyToken === undefined ? {} : { readOnlyToken }) };
   }
 
+  /** On the days (UTC) from that of `from` (Unix ms) on. */
+  async function countedSince(instanceId: string, from: number): Promise<Pick<InstanceStats, 'requestsToday' | 'refusals'>> {
+    const counts = await accounts.countsOfDays({ instanceId, fromDay: dayOf(from) });
+    const today = dayOf(now());
+    const refusals = new Map<RefusalKind, RefusalCount>();
+    let requestsToday = 0;
+    for (const { day, what, count, lastAt } of counts) {
+      if (what === 'run') requestsToday += day === today ? count : 0;
+      else {
+        const known = refusals.get(what);
+        refusals.set(what, { kind: what, count: count + (known?.count ?? 0), lastAt: Math.max(lastAt, known?.lastAt ?? 0) });
+      }
+    }
+    // What was refused last comes first.
+    return { requestsToday, refusals: [...refusals.values()].sort((a, b) => b.lastAt - a.lastAt) };
+  }
+
   async function view(instance: QueueInstance, role: Role): Promise<InstanceView> {
     const tokens = RIGHTS[role].includes('use') ? await tokensOf(instance.instanceId) : {};
-    return { instance, role, plan: plans.planOf(instance), ...tokens };
+    const { requestsToday } = await countedSince(instance.instanceId, now());
+    return { instance, role, plan: plans.planOf(instance), requestsToday, ...tokens };
   }
 
   const newTokens = (instanceId: string): readonly TokenRecord[] => [
@@ -84,7 +112,7 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
   ): Promise<Outcome<null>> {
     const audit = rules.audit(principal, { ...told, subject: instanceId });
     const changed = await accounts.changeInstance({ instanceId, change: made, audit });
-    options.instanceChanged(instanceId);
+    await options.instanceChanged(instanceId);
     return changed ? done(null) : notFound(INSTANCE);
   }
 
@@ -226,7 +254,8 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
       const budgetDollars = instance.budgetDollars ?? 0;
       const spent = costOf(messagesOf(monthOf(at)), pricePer100kMessages);
       const refused = await options.refusedNow(instanceId);
-      return done({ months: points, budgetDollars, spentDollars: roundedDollars(spent), refused });
+      const counted = await countedSince(instanceId, at - periodMs);
+      return done({ months: points, budgetDollars, spentDollars: roundedDollars(spent), refused, ...counted });
     },
   };
 }

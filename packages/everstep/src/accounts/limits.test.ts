@@ -9,7 +9,7 @@ import { DECEMBER, INSTANCE, openSpending, type SpendingWorld } from './spending
 const DAY_MS = 86_400_000;
 const PLANS = JSON.stringify({
   plans: [
-    { name: 'small', maxRequestsPerDay: 3, apiCallsPerSecond: 2, maxParallelism: 4, logRetentionMs: 60_000 },
+    { name: 'small', maxRequestsPerDay: 3, apiCallsPerSecond: 2, maxParallelism: 4, maxMessageBytes: 10, logRetentionMs: 60_000 },
     { name: 'large', apiCallsPerSecond: 100, deadLetterRetentionMs: 120_000 },
   ],
 });
@@ -17,6 +17,8 @@ const PLANS = JSON.stringify({
 interface World extends SpendingWorld {
   readonly limits: Limits;
   readonly spending: string[];
+  /** What another process on the same store knows. */
+  restart(): Promise<Limits>;
 }
 
 async function open(t: TestContext, more: InstanceChange): Promise<World> {
@@ -24,13 +26,14 @@ async function open(t: TestContext, more: InstanceChange): Promise<World> {
   const read = loadPlans(PLANS);
   assert.ok(read.ok);
   const spending: string[] = [];
-  const limits = await createLimits({
-    accounts: world.store.accounts,
-    plans: read.plans,
-    now: () => world.at,
-    onSpending: (instanceId) => spending.push(instanceId),
-  });
-  return Object.assign(world, { limits, spending });
+  const restart = () =>
+    createLimits({
+      accounts: world.store.accounts,
+      plans: read.plans,
+      now: () => world.at,
+      onSpending: (instanceId) => spending.push(instanceId),
+    });
+  return Object.assign(world, { limits: await restart(), spending, restart });
 }
 
 test('what the plan says is known before anything was asked', async (t) => {
@@ -72,11 +75,77 @@ test('a day has so many runs, all or none of those that are asked for together; 
   assert.ok(refusal?.kind === 'daily-limit');
   assert.equal(refusal.retryAfterMs, DAY_MS / 2);
   assert.match(refusal.message, /the plan small starts at most 3 runs a day .* 2026-12-01T00:00:00Z/);
-  assert.equal(await world.limits.refuseTick(INSTANCE), null);
-  assert.match((await world.limits.refuseTick(INSTANCE)) ?? '', /3 were started today/);
+  assert.equal(await world.limits.refuseTick(INSTANCE, 0), null);
+  assert.match((await world.limits.refuseTick(INSTANCE, 0))?.message ?? '', /3 were started today/);
+  assert.equal((await world.limits.refuseTick(INSTANCE, 0))?.kind, 'tick-daily-limit-reached');
   assert.equal((await world.limits.refusedNow(INSTANCE)).length, 1);
   world.at = DECEMBER;
   assert.equal(await world.limits.refuseRuns(INSTANCE, 3), null);
+});
+
+test('the runs of a day are those that the store has counted, also after a restart', async (t) => {
+  const world = await open(t, { plan: 'small' });
+  await world.start(2);
+  const again = await world.restart();
+  assert.equal((await again.refuseRuns(INSTANCE, 2))?.kind, 'daily-limit');
+  assert.equal(await again.refuseRuns(INSTANCE, 1), null);
+  const refusal = await again.refuseRuns(INSTANCE, 1);
+  assert.match(refusal?.message ?? '', /3 were started today/);
+});
+
+test('of many runs that come at once no more are let in than the plan allows', async (t) => {
+  const world = await open(t, { plan: 'small' });
+  await world.start(1);
+  const { limits } = world;
+  const refusals = await Promise.all(Array.from({ length: 20 }, () => limits.refuseRuns(INSTANCE, 1)));
+  assert.equal(refusals.filter((refusal) => refusal === null).length, 2);
+});
+
+test('runs that were let in and came to nothing do not count for the day', async (t) => {
+  const { limits } = await open(t, { plan: 'small' });
+  assert.equal(await limits.refuseRuns(INSTANCE, 3), null);
+  limits.notStarted(INSTANCE, 2);
+  assert.equal(await limits.refuseRuns(INSTANCE, 3 - 1), null);
+  assert.equal((await limits.refuseRuns(INSTANCE, 1))?.kind, 'daily-limit');
+  // Nobody knows whether they were started: the store has none of them.
+  limits.recount(INSTANCE);
+  assert.equal(await limits.refuseRuns(INSTANCE, 3), null);
+});
+
+test('runs that were started while no plan bounded them count when one does', async (t) => {
+  const world = await open(t, { plan: 'small' });
+  assert.equal(await world.limits.refuseRuns(INSTANCE, 1), null);
+  await world.start(1);
+  await world.change({ plan: 'large' });
+  await world.limits.forget(INSTANCE);
+  assert.equal(await world.limits.refuseRuns(INSTANCE, 2), null);
+  await world.start(2);
+  await world.change({ plan: 'small' });
+  await world.limits.forget(INSTANCE);
+  assert.equal((await world.limits.refuseRuns(INSTANCE, 1))?.kind, 'daily-limit');
+});
+
+test('a tick whose body is larger than the plan takes is refused, and counts for no day', async (t) => {
+  const { limits } = await open(t, { plan: 'small' });
+  assert.deepEqual(limits.messageLimit(INSTANCE), { plan: 'small', maxBytes: 10 });
+  assert.equal(limits.messageLimit('qi_none'), null);
+  const refusal = await limits.refuseTick(INSTANCE, 11);
+  assert.equal(refusal?.kind, 'tick-body-too-large');
+  assert.match(refusal.message, /the plan small takes messages of at most 10 bytes, and this has 11/);
+  assert.equal(await limits.refuseTick(INSTANCE, 10), null);
+  assert.equal(await limits.refuseRuns(INSTANCE, 2), null);
+});
+
+test('while an instance that was changed is read again the limits that were known hold, and then whoever asked is told', async (t) => {
+  const world = await open(t, { plan: 'small' });
+  const told: string[] = [];
+  world.limits.onChange((instanceId) => told.push(`${instanceId} ${world.limits.maxParallelism(instanceId)}`));
+  await world.change({ plan: 'large' });
+  const known = world.limits.forget(INSTANCE);
+  assert.equal(world.limits.maxParallelism(INSTANCE), 4);
+  await known;
+  assert.equal(world.limits.maxParallelism(INSTANCE), null);
+  assert.deepEqual(told, [`${INSTANCE} null`]);
 });
 
 test('a budget that is spent refuses runs and all other spending, in words that say how it can go on', async (t) => {
@@ -90,7 +159,7 @@ test('a budget that is spent refuses runs and all other spending, in words that 
     assert.ok(refusal.message.includes(part), refusal.message);
   }
   assert.deepEqual(await world.limits.refuseSpending(INSTANCE), refusal);
-  assert.equal(await world.limits.refuseTick(INSTANCE), refusal.message);
+  assert.deepEqual(await world.limits.refuseTick(INSTANCE, 0), { kind: 'tick-budget-exceeded', message: refusal.message });
   assert.deepEqual(await world.limits.refusedNow(INSTANCE), [refusal.message]);
   world.at = DECEMBER;
   assert.equal(await world.limits.refuseRuns(INSTANCE, 1), null);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { createSystemRandom } from '../clock/system-random.js';
 import { LIMITS } from '../config/limits.js';
-import type { Role } from '../ports/account-store.js';
+import type { DayCountKind, Role } from '../ports/account-store.js';
 import type { Store } from '../ports/store.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import { type AccountService, type Outcome, RIGHTS, type Right } from './account-service.js';
@@ -12,7 +12,7 @@ import { BUILT_IN_PLANS, loadPlans } from './plans.js';
 import { createAccountService } from './service.js';
 
 const EUROPE = 'eu-central-1';
-const NOVEMBER = Date.UTC(2026, 10, 21);
+const NOVEMBER = Date.UTC(2026, 10, 21, 12);
 const ROLES: readonly Role[] = ['owner', 'admin', 'dev', 'finance'];
 
 let store: Store;
@@ -216,6 +216,28 @@ test('a budget is 0 or a whole number from 20 to 10000', async () => {
   assert.equal(doneValue(await service.findInstance(as('dev'), instanceId)).instance.budgetDollars ?? 0, 0);
 });
 
+test('the stats and the record tell the runs of today, and what was refused on the days of the period, the last first', async () => {
+  const DAY_MS = 86_400_000;
+  const count = (what: DayCountKind, count: number, ago: number) => ({ instanceId, what, count, at: at - ago });
+  await store.accounts.countOfDay([
+    count('run', 3, 0),
+    count('run', 50, DAY_MS),
+    count('rate-limited', 2, 5_000),
+    count('rate-limited', 5, DAY_MS),
+    count('tick-budget-exceeded', 1, 3_000),
+    count('body-too-large', 9, 3 * DAY_MS),
+  ]);
+  const { requestsToday, refusals } = doneValue(await service.stats(as('finance'), { instanceId, periodMs: DAY_MS }));
+  assert.equal(requestsToday, 3);
+  assert.deepEqual(refusals, [
+    { kind: 'tick-budget-exceeded', count: 1, lastAt: at - 3_000 },
+    { kind: 'rate-limited', count: 7, lastAt: at - 5_000 },
+  ]);
+  assert.equal(doneValue(await service.findInstance(as('finance'), instanceId)).requestsToday, 3);
+  at += DAY_MS;
+  assert.equal(doneValue(await service.findInstance(as('finance'), instanceId)).requestsToday, 0);
+});
+
 test('the stats tell what was billed to the present owner in the months of the period, and what is refused', async () => {
   const stats = async (periodMs: number) => doneValue(await service.stats(as('finance'), { instanceId, periodMs }));
   await count(1_999_999);
@@ -226,6 +248,8 @@ test('the stats tell what was billed to the present owner in the months of the p
     budgetDollars: 20,
     spentDollars: 19.99999,
     refused: [],
+    requestsToday: 0,
+    refusals: [],
   });
   await count(1);
   refusedNow = ['no new runs, because the budget is spent'];

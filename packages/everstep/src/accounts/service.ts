@@ -17,8 +17,8 @@ export interface AccountServiceOptions {
   readonly now: () => number;
   readonly random: Random;
   readonly plans: Plans;
-  /** Told after something of an instance has changed. */
-  readonly instanceChanged?: (instanceId: string) => void;
+  /** Told after something of an instance has changed, and waited for before that is answered. */
+  readonly instanceChanged?: (instanceId: string) => unknown;
   /** What is refused to an instance now, in words; nothing when absent. */
   readonly refusedNow?: (instanceId: string) => Promise<readonly string[]>;
 }

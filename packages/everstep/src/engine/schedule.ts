@@ -1,9 +1,10 @@
 /** Schedules: how one is made and changed, and what its tick starts. */
 import { nextTickMs } from './cron.js';
 import { type DecisionContext, newId } from './ids.js';
+import { countOfDay } from './metering.js';
 import type { Schedule } from './run.js';
 import { type Started, startRun } from './start.js';
-import type { CommitUnit } from './writes.js';
+import type { CommitUnit, DayCountKind } from './writes.js';
 
 /** A validated request for a schedule. */
 export interface ScheduleRequest
@@ -62,13 +63,14 @@ export function pauseSchedule(schedule: Schedule, paused: boolean, context: Deci
   return putting({ ...schedule, paused, nextAt });
 }
 
-/** The tick that is due goes by and starts nothing. Null when none is due. */
-export function skipTick(schedule: Schedule, context: DecisionContext): ScheduleDecision | null {
+/** The tick that is due goes by and starts nothing, which is counted. Null when none is due. */
+export function skipTick(schedule: Schedule, because: DayCountKind, context: DecisionContext): ScheduleDecision | null {
   const { instanceId, scheduleId, nextAt: tickAt, cron, timeZone } = schedule;
   if (tickAt === null || tickAt > context.now) return null;
   const moved: Schedule = { ...schedule, nextAt: nextTickMs(cron, timeZone, context.now) };
   const guards: CommitUnit['guards'] = [{ kind: 'schedule-due', instanceId, scheduleId, nextAt: tickAt }];
-  return { schedule: moved, unit: { guards, writes: [{ kind: 'put-schedule', schedule: moved }] } };
+  const writes: CommitUnit['writes'] = [{ kind: 'put-schedule', schedule: moved }, countOfDay(instanceId, because, context)];
+  return { schedule: moved, unit: { guards, writes } };
 }
 
 export interface Fired extends ScheduleDecision {

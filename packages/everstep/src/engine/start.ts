@@ -1,7 +1,7 @@
 /** How a run begins: triggered, or made from a dead letter. */
 import { LIMITS } from '../config/limits.js';
 import { type DecisionContext, newId, newKey } from './ids.js';
-import { countFirstMessages } from './metering.js';
+import { countStart } from './metering.js';
 import {
   ADVANCE_SLOT,
   CALLBACK_SLOT,
@@ -90,7 +90,7 @@ export function startRun(command: StartCommand, context: DecisionContext): Start
   const writes: StoreWrite[] = [
     { kind: 'create-run', run, input: command.payload },
     ...putTasks(run),
-    ...countFirstMessages(run, context),
+    ...countStart(run, context),
     ...flowControlWrites(run, context),
   ];
   // An id that was made this moment is free by construction; only a caller's id needs the look-up.
@@ -216,7 +216,7 @@ export function recoverRun(failed: Run, request: RecoverRequest, context: Decisi
     for (const event of run.keptEvents) writes.push({ kind: 'keep-event', runKey: run.key, event });
     if (run.failureFunction) writes.push({ kind: 'note-failure-function', runKey: run.key });
   }
-  writes.push(...putTasks(run), ...countFirstMessages(run, context), ...flowControlWrites(run, context));
+  writes.push(...putTasks(run), ...countStart(run, context), ...flowControlWrites(run, context));
   writes.push({ kind: 'take-dead-letter', instanceId: run.instanceId, dlqId, became: { kind, runKey: run.key } });
   return { run, unit: { guards, writes } };
 }

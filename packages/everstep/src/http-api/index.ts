@@ -41,6 +41,8 @@ export interface HttpApiDependencies {
   readonly virtualTime?: VirtualTime;
   /** Of hosts that name none; eu-central-1 when absent. */
   readonly defaultRegion?: Region;
+  /** Addresses and CIDRs of proxies whose X-Forwarded-For says who calls; nobody is believed when absent. */
+  readonly trustedProxies?: readonly string[];
   /** Both APIs unless one is chosen; each tells in any case whether the service is alive and ready. */
   readonly serves?: 'both' | 'runtime' | 'management';
 }
@@ -97,6 +99,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     context,
     onRoute: (route) => routes.push(route),
     defaultRegion: dependencies.defaultRegion ?? DEFAULT_REGION,
+    trustedProxies: dependencies.trustedProxies ?? [],
     operations: SERVED[dependencies.serves ?? 'both'],
   });
   return {

@@ -1,5 +1,6 @@
 /** The operations on Fastify: routes, limits on requests, who is calling, and what becomes of errors. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isIP } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import Type, { type TObject } from 'typebox';
 import type { Caller } from '../accounts/authority.js';
@@ -25,6 +26,8 @@ import { splitTarget, type Target } from './target.js';
 export interface ServerOptions {
   readonly context: ApiContext;
   readonly defaultRegion: Region;
+  /** Addresses and CIDRs of proxies that are believed when they say who calls. */
+  readonly trustedProxies: readonly string[];
   /** What is served; a path belongs to one operation for each method. */
   readonly operations: readonly Operation[];
   /** Told of each route that comes into being, whoever makes it. */
@@ -69,8 +72,14 @@ function checkLimits(request: FastifyRequest): void {
     );
 }
 
-/** Without the form that maps IPv4 into IPv6: one address has one name. */
-const callerIpOf = (request: FastifyRequest): string => request.ip.replace(/^::ffff:(?=\d+\.)/i, '');
+/**
+ * Whoever connects, or, behind proxies that are trusted, the last one whom they name and who is none of them. Without the
+ * form that maps IPv4 into IPv6: one address has one name.
+ */
+function callerIpOf({ ip, socket }: FastifyRequest): string {
+  const address = isIP(ip) ? ip : (socket.remoteAddress ?? '');
+  return address.replace(/^::ffff:(?=\d+\.)/i, '');
+}
 
 interface Exchange {
   readonly request: IncomingMessage;
@@ -114,11 +123,14 @@ function readPath(schema: TObject | undefined, given: unknown, isUrl: boolean): 
   const texts = new Map(Object.entries(typeof given === 'object' && given !== null ? given : {}));
   const read: Record<string, unknown> = {};
   for (const [name, property] of Object.entries(schema.properties)) {
+    const text = String(texts.get(name) ?? '');
     try {
-      read[name] = readValue(property, String(texts.get(name) ?? ''));
+      read[name] = readValue(property, text);
     } catch (error) {
-      if (error instanceof Unacceptable) throw new ApiError(error.code ?? 'bad-parameter', `${name} ${error.message}`);
-      throw error;
+      if (!(error instanceof Unacceptable)) throw error;
+      // A part of a path cannot be left out, as other parameters can.
+      const why = text === '' ? 'is missing in the path' : error.message;
+      throw new ApiError(error.code ?? 'bad-parameter', `${name} ${why}`);
     }
   }
   return read;
@@ -154,12 +166,13 @@ function readInput(operation: Operation, request: FastifyRequest, context: Reque
   };
 }
 
-export function createServer({ context, defaultRegion, operations, onRoute }: ServerOptions): FastifyInstance {
+export function createServer({ context, defaultRegion, trustedProxies, operations, onRoute }: ServerOptions): FastifyInstance {
   const { log, authority } = context;
   const paths = new PathTable(operations);
   const latest = new WeakMap<object, Exchange>();
   const app = Fastify({
     logger: false,
+    ...(trustedProxies.length > 0 ? { trustProxy: [...trustedProxies] } : {}),
     bodyLimit: LIMITS.maxBodyBytes,
     requestTimeout: LIMITS.requestTimeoutMs,
     return503OnClosing: false,

@@ -5,6 +5,10 @@
  * is written in the same transaction.
  */
 
+import type { CountOfDay, DayCountKind } from '../engine/writes.js';
+
+export type { CountOfDay, DayCountKind } from '../engine/writes.js';
+
 /** An account owns things: a user's own (its id is the user's) or a team's (its id is the team's). */
 export type AccountId = string;
 
@@ -87,6 +91,38 @@ export interface UsageRecord {
   /** UTC, such as `2026-11`. */
   readonly month: string;
   readonly messages: number;
+}
+
+/** Days behind the latest one whose counts stay. */
+export const DAYS_KEPT = 31;
+
+/** How often something happened to an instance in a day (UTC). */
+export interface DayCount {
+  readonly instanceId: string;
+  /** Days since 1970. */
+  readonly day: number;
+  readonly what: DayCountKind;
+  readonly count: number;
+  /** Unix ms. */
+  readonly lastAt: number;
+}
+
+/** There is one for each share of the budget of an instance and month, whatever becomes of it. */
+export interface BudgetAlertId {
+  readonly instanceId: string;
+  /** UTC, such as `2026-11`. */
+  readonly month: string;
+  readonly percent: number;
+}
+
+/** An alert that its owner is still to be told. */
+export interface OwedBudgetAlert extends BudgetAlertId {
+  /** JSON: what is told. */
+  readonly body: string;
+  /** Attempts so far. */
+  readonly retried: number;
+  /** Unix ms. */
+  readonly dueAt: number;
 }
 
 /** One change, for ever: entries are only ever added. */
@@ -182,8 +218,21 @@ export interface AccountStore {
 
   /** Of the instance, whoever was billed; months newest first. Counted by `count-messages`. */
   usage(query: { readonly instanceId: string; readonly fromMonth: string }): Promise<readonly UsageRecord[]>;
-  /** True for the first caller: remembers that the owner was told that this share of this month's budget is spent. */
-  noteBudgetAlert(query: { readonly instanceId: string; readonly month: string; readonly percent: number }): Promise<boolean>;
+  /** Adds to what is counted of a day, in one transaction; for what comes in no unit of its own. */
+  countOfDay(counts: readonly Omit<CountOfDay, 'kind'>[]): Promise<void>;
+  /** Of the instance, from a day on (days since 1970), newest first. Also counted by `count-of-day`. */
+  countsOfDays(query: { readonly instanceId: string; readonly fromDay: number }): Promise<readonly DayCount[]>;
+  /**
+   * Notes that this share of the month's budget was reached, and with it all lesser ones. True for the first caller: from
+   * then on the alert is owed to the owner. The lesser ones are not owed.
+   */
+  noteBudgetAlert(query: { readonly alert: OwedBudgetAlert; readonly lesser: readonly number[] }): Promise<boolean>;
+  /** Alerts that are owed and due at or before `before` (Unix ms), earliest first. */
+  dueBudgetAlerts(query: { readonly before: number; readonly limit: number }): Promise<readonly OwedBudgetAlert[]>;
+  /** When the next alert behind `after` is due, Unix ms; null when none is. */
+  nextBudgetAlertAt(query: { readonly after: number }): Promise<number | null>;
+  /** After an attempt to tell it: due again, or (null) not owed any more. */
+  moveBudgetAlert(query: BudgetAlertId & { readonly retried: number; readonly dueAt: number | null }): Promise<void>;
 
   /** Adds an entry for something that changed no record, such as a failed login. */
   addAudit(entry: AuditEntry): Promise<void>;

@@ -89,6 +89,7 @@ export class RunDriver {
       committer: this.committer,
       log,
       context,
+      messageLimit: (instanceId) => this.limits.messageLimit(instanceId),
       onDurable: (entry, decision, before) => this.actOn(entry, decision, before),
       onLost: () => this.due.restart(),
     });
@@ -121,6 +122,8 @@ export class RunDriver {
       context,
       expect: (run, task) => this.scheduleCallback(run, task),
     });
+    // Perhaps there is room now for what waits, and nothing else would come to tell.
+    this.limits.onChange(() => this.roomMayBe());
     this.due = new DueTasks({ store, clock, log, take: (task) => this.takeDue(task), backlog: () => this.ready.size });
   }
 
@@ -312,6 +315,12 @@ export class RunDriver {
     else this.gates.done(ticket, passage, { kind: 'not-made' });
   }
 
+  private roomMayBe(): void {
+    if (this.stopping) return;
+    this.gates.roomFreed();
+    this.drainSoon();
+  }
+
   /** What becomes due together is handed out together. */
   private drainSoon(): void {
     if (this.drainScheduled || this.stopping) return;
@@ -354,8 +363,7 @@ export class RunDriver {
     if (!this.gates.mayStart(ticket)) {
       // Its destination was held while it waited for a place: it waits at the gates again.
       this.ready.done(host, ticket);
-      this.gates.roomFreed();
-      this.drainSoon();
+      this.roomMayBe();
       return;
     }
     let entry: CachedRun | null = null;

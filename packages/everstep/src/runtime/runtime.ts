@@ -50,7 +50,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     context: () => driver.context,
     commit: (unit) => decisions.commit(unit),
     begin: (started, payload) => driver.begin(started.run, payload),
-    refuseTick: (instanceId) => limits.refuseTick(instanceId),
+    limits,
   });
   const retention = new Retention({
     store,
@@ -159,6 +159,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     cancel,
     awaitEnd,
     notify: (command) => events.notify(command),
+    instanceOfWebhook: ({ eventId }) => events.instanceOfWebhook(eventId),
     callWebhook: ({ eventId, content }) => events.callWebhook(eventId, content),
     flowControls: (query) => gates.flowControls(query),
     flowControl: (query) => gates.flowControl(query),

@@ -168,6 +168,8 @@ export interface WorkflowService {
     readonly eventId: string;
     readonly content: EventContent;
   }): Promise<'taken' | 'not-found' | 'too-many-kept'>;
+  /** The instance whose run made this webhook; null when there is none. */
+  instanceOfWebhook(query: { readonly eventId: string }): Promise<string | null>;
 
   flowControls(query: { readonly instanceId: string }): Promise<readonly FlowControlStatus[]>;
   flowControl(query: { readonly instanceId: string; readonly key: string }): Promise<FlowControlStatus | null>;

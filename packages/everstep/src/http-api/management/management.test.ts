@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { decodeJwt } from 'jose';
+import { RIGHTS, type Right } from '../../accounts/account-service.js';
 import { apiKeyOf, basicOf, emailOf, type Person, userIdOf } from '../../accounts/people.fixture.js';
 import { LIMITS } from '../../config/limits.js';
 import type {
@@ -14,6 +15,7 @@ import type {
   TeamEntry,
   TeamMember,
 } from '../../contract/management.js';
+import type { Role } from '../../ports/account-store.js';
 import type { Method } from '../operation.js';
 import { pathsOf } from '../routing.js';
 import type { Answered, ErrorAnswer } from '../testing/api-world.js';
@@ -44,6 +46,7 @@ test('an instance is created, read, listed and shown with its tokens, and its to
     region: 'us-east-1',
     role: 'owner',
     plan: 'default',
+    requests_today: 0,
     budget: 0,
   });
   assert.deepEqual([limits.name, limits.max_schedules], ['default', null]);
@@ -56,7 +59,7 @@ test('an instance is created, read, listed and shown with its tokens, and its to
     headers: { host, authorization: `Bearer ${token}` },
   } as const;
   assert.equal((await things.world.send<unknown>(run)).status, 200);
-  assert.deepEqual((await call<QueueRecord>('owner', 'GET', `/v2/queue/user/${id}`)).body, made.body);
+  assert.deepEqual((await call<QueueRecord>('owner', 'GET', `/v2/queue/user/${id}`)).body, { ...made.body, requests_today: 1 });
   const listed = await call<QueueRecord[]>('owner', 'GET', '/v2/queue/users');
   assert.deepEqual(
     listed.body.map((queue) => queue.id),
@@ -290,6 +293,22 @@ test('each operation stands in the guide', () => {
   assert.deepEqual(
     missing.map(({ method, path }) => `${method} ${path}`),
     [],
+  );
+});
+
+test('what roles may do stands in one table of the guides, which says what is so', () => {
+  const guides = new URL('../../../../../docs/guides/', import.meta.url);
+  const roles: readonly Role[] = ['owner', 'admin', 'dev', 'finance'];
+  const head = `| | ${roles.join(' | ')} |`;
+  const text = (page: string) => readFileSync(new URL(page, guides), 'utf8');
+  const tables = readdirSync(guides).filter((page) => /^\|.*\bowner\b.*\bfinance *\|$/m.test(text(page)));
+  assert.deepEqual(tables, ['accounts.md']);
+  const rows = (text('accounts.md').split(head)[1] ?? '').split('\n\n')[0]?.trim().split('\n').slice(1) ?? [];
+  const shown = rows.map((row) => roles.filter((_, column) => row.split('|')[column + 2]?.trim() === 'yes'));
+  const rights: readonly Right[] = ['see', 'use', 'change', 'pay', 'manage-members', 'give-away'];
+  assert.deepEqual(
+    shown,
+    rights.map((right) => roles.filter((role) => RIGHTS[role].includes(right))),
   );
 });
 

@@ -10,6 +10,7 @@ import { type ApiContext, answer, operation, type RequestContext } from '../oper
 import { validate } from '../parameters/json-body.js';
 import { readPrefixedHeaders } from '../parameters/prefixed-headers.js';
 import { TRIGGER_FAMILIES, TriggerHeaders } from './setting-headers.js';
+import { startTriggered } from './trigger.js';
 import { presentTriggered, triggerCommand } from './trigger-command.js';
 
 const FAMILIES = Object.keys(TRIGGER_FAMILIES);
@@ -79,7 +80,7 @@ async function triggerItem(given: unknown, context: ApiContext, request: Request
   );
   allowSize(context, caller.instanceId, bytes);
   await allowRuns(context, caller.instanceId);
-  return presentTriggered(await context.service.trigger(command));
+  return presentTriggered(await startTriggered(command, context));
 }
 
 export const triggerRuns = operation({

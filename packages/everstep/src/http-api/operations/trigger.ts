@@ -2,8 +2,9 @@
 import Type from 'typebox';
 import { ApiError } from '../../contract/error-codes.js';
 import { RunResult, RunUnderWay, TriggeredRun } from '../../contract/runs.js';
-import { allowRuns, allowSize } from '../allowance.js';
-import { answer, operation } from '../operation.js';
+import type { TriggerCommand, TriggerOutcome } from '../../runtime/workflow-service.js';
+import { allowRuns, allowSize, startAllowed } from '../allowance.js';
+import { type ApiContext, answer, operation } from '../operation.js';
 import { shown } from '../parameters/unacceptable.js';
 import { presentResult } from '../presenters/run.js';
 import { type Target, TRIGGER_PATH } from '../target.js';
@@ -29,6 +30,15 @@ export function destinationOf({ path, query }: Target, before = TRIGGER_PATH): s
   if (query === '') return url;
   return `${url}${url.includes('?') ? '&' : '?'}${query}`;
 }
+
+/** Starts the run, which was allowed. One that is there already does not count for the day. */
+export const startTriggered = (command: TriggerCommand, context: ApiContext): Promise<TriggerOutcome> =>
+  startAllowed(
+    context,
+    { instanceId: command.instanceId, runs: 1 },
+    () => context.service.trigger(command),
+    ({ kind }) => (kind === 'started' ? 1 : 0),
+  );
 
 export const stringOrNull = (value: string | readonly string[] | undefined): string | null =>
   typeof value === 'string' && value !== '' ? value : null;
@@ -76,7 +86,7 @@ export const triggerRun = operation({
     );
     allowSize(context, caller.instanceId, body);
     await allowRuns(context, caller.instanceId);
-    const outcome = await context.service.trigger(command);
+    const outcome = await startTriggered(command, context);
     const triggered = presentTriggered(outcome);
     const timeoutMs = headers['Wait-For-Result'] ?? null;
     if (timeoutMs === null) return answer(200, triggered);

@@ -114,20 +114,5 @@ export function usageConformance(open: OpenStore): void {
         );
       }),
     );
-
-    test(
-      'has each share of a budget told once a month',
-      withStore(open, async (store, underTest) => {
-        const note = (percent: number, month = '2026-11', instanceId = INSTANCE) =>
-          store.accounts.noteBudgetAlert({ instanceId, month, percent });
-        assert.equal(await note(80), true);
-        assert.equal(await note(80), false);
-        assert.equal(await note(100), true);
-        assert.equal(await note(80, '2026-12'), true);
-        assert.equal(await note(80, '2026-11', OTHER_INSTANCE), true);
-        const { accounts } = await underTest.reopen();
-        assert.equal(await accounts.noteBudgetAlert({ instanceId: INSTANCE, month: '2026-11', percent: 100 }), false);
-      }),
-    );
   });
 }

@@ -4,7 +4,9 @@ import { accountConformance } from './accounts.js';
 import { auditConformance } from './accounts-audit.js';
 import { teamConformance } from './accounts-teams.js';
 import { usageConformance } from './accounts-usage.js';
+import { budgetAlertConformance } from './budget-alerts.js';
 import { commitConformance } from './commits.js';
+import { dayCountConformance } from './day-counts.js';
 import { deadLetterConformance } from './dead-letters.js';
 import { eventConformance } from './events.js';
 import { flowControlConformance } from './flow-control.js';
@@ -38,6 +40,8 @@ export function storeConformance(name: string, open: OpenStore): void {
     accountConformance(open);
     teamConformance(open);
     usageConformance(open);
+    dayCountConformance(open);
+    budgetAlertConformance(open);
     auditConformance(open);
     searchIndexConformance(open);
   });

@@ -5,15 +5,17 @@ import { AccountInstances } from './account-instances.js';
 import { AccountTeams } from './account-teams.js';
 import { AccountUsers } from './account-users.js';
 import { AuditLog } from './audit-log.js';
+import { BudgetAlertRows } from './budget-alerts.js';
 import { text } from './columns.js';
 import type { StoreParts } from './store-parts.js';
 
-export function createAccounts({ connection, usage }: Pick<StoreParts, 'connection' | 'usage'>): AccountStore {
+export function createAccounts({ connection, usage, days }: Pick<StoreParts, 'connection' | 'usage' | 'days'>): AccountStore {
   const insertSecret = connection.prepare('INSERT INTO secret (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING');
   const selectSecret = connection.prepare('SELECT value FROM secret WHERE name = ?');
   const users = new AccountUsers(connection);
   const teams = new AccountTeams(connection);
   const instances = new AccountInstances(connection);
+  const alerts = new BudgetAlertRows(connection);
   const log = new AuditLog(connection);
   const change = createAccountChange(connection, log);
 
@@ -95,7 +97,17 @@ export function createAccounts({ connection, usage }: Pick<StoreParts, 'connecti
     replaceTokens: ({ instanceId, tokens, at, audit }) => change(() => instances.replaceTokens(instanceId, tokens, at), audit),
 
     usage: async ({ instanceId, fromMonth }) => usage.list(instanceId, fromMonth),
-    noteBudgetAlert: ({ instanceId, month, percent }) => change(() => usage.noteAlert(instanceId, month, percent)),
+    countOfDay: (counts) => change(() => days.write(counts)),
+    countsOfDays: async ({ instanceId, fromDay }) => days.list(instanceId, fromDay),
+    noteBudgetAlert: ({ alert, lesser }) => change(() => alerts.note(alert, lesser)),
+    dueBudgetAlerts: async ({ before, limit }) => {
+      const due = alerts.due(before, limit);
+      // They are acted on, so what is shown here has to be on the disk.
+      if (due.length > 0) await connection.durable();
+      return due;
+    },
+    nextBudgetAlertAt: async ({ after }) => alerts.nextAt(after),
+    moveBudgetAlert: ({ retried, dueAt, ...id }) => change(() => alerts.move(id, retried, dueAt)),
 
     addAudit: (entry) => change(() => log.add(entry)),
     listAudit: async ({ accountIds, after, limit }) => log.list(accountIds, after, limit),

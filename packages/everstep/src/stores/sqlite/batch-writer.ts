@@ -195,6 +195,9 @@ export class BatchWriter {
       case 'count-messages':
         this.parts.usage.add(write.instanceId, write.messages, write.at);
         break;
+      case 'count-of-day':
+        this.parts.days.add(write);
+        break;
       default:
         write satisfies never;
     }
@@ -222,6 +225,7 @@ function timeOf(write: StoreWrite): number {
     case 'set-flow-control':
     case 'wake-invoker':
     case 'count-messages':
+    case 'count-of-day':
       return write.at;
     case 'set-flow-window':
       return write.window?.startedAt ?? 0;

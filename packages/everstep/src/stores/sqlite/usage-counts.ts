@@ -28,7 +28,6 @@ export class UsageCounts {
   private readonly upsert: StatementSync;
   private readonly selectOwner: StatementSync;
   private readonly selectUsage: StatementSync;
-  private readonly insertAlert: StatementSync;
   private readonly unwritten = new Map<string, Sum>();
   private readonly owners = new Map<string, string>();
   /** The month that was asked for last, from its beginning to the next one's (Unix ms). */
@@ -42,10 +41,6 @@ export class UsageCounts {
     this.selectOwner = connection.prepare('SELECT account_id FROM queue_instance WHERE instance_id = ?');
     this.selectUsage = connection.prepare(
       'SELECT * FROM usage WHERE instance_id = ? AND month >= ? ORDER BY month DESC, account_id DESC',
-    );
-    this.insertAlert = connection.prepare(
-      `INSERT INTO budget_alert (instance_id, month, percent) VALUES (?, ?, ?)
-       ON CONFLICT (instance_id, month, percent) DO NOTHING`,
     );
   }
 
@@ -80,11 +75,6 @@ export class UsageCounts {
   /** Months newest first. */
   list(instanceId: string, fromMonth: string): readonly UsageRecord[] {
     return this.selectUsage.all(instanceId, fromMonth).map(usageOf);
-  }
-
-  /** False when it was noted before. */
-  noteAlert(instanceId: string, month: string, percent: number): boolean {
-    return this.insertAlert.run(instanceId, month, percent).changes === 1;
   }
 
   private ownerOf(instanceId: string): string {

@@ -3,6 +3,7 @@ import { waitsAndMessages } from './0002-waits-and-messages.js';
 import { controls } from './0003-controls.js';
 import { accounts } from './0004-accounts.js';
 import { search } from './0005-search.js';
+import { daysAndAlerts } from './0006-days-and-alerts.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
-export const MIGRATIONS: readonly string[] = [initial, waitsAndMessages, controls, accounts, search];
+export const MIGRATIONS: readonly string[] = [initial, waitsAndMessages, controls, accounts, search, daysAndAlerts];
