@@ -1,4 +1,4 @@
-/** Queue instances and their tokens, and what of their budgets was told. */
+/** Queue instances and their tokens. */
 import type { InstanceChange, QueueInstance, TokenRecord } from '../../ports/account-store.js';
 import { requireAccount } from './account-change.js';
 import { integer, integerOrNull, type Row, text, textOrNull, word } from './columns.js';
@@ -30,7 +30,6 @@ const REVOKE_GOOD = statement(`
   WITH revoked AS (
     UPDATE token SET revoked_at = $2 WHERE instance_id = $1 AND revoked_at IS NULL RETURNING token_id, seq)
   SELECT token_id FROM revoked ORDER BY seq`);
-const NOTE_ALERT = statement('INSERT INTO budget_alert (instance_id, month, percent) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING');
 
 /** What an instance may have: null is how the row says that it has not. */
 interface Choices {
@@ -155,14 +154,4 @@ export async function replaceTokens(
   const revoked = await session.query(REVOKE_GOOD, [instanceId, at]);
   await createTokens(session, tokens);
   return revoked.map((row) => text(row, 'token_id'));
-}
-
-/** False when it was noted before. */
-export async function noteBudgetAlert(
-  session: TransactionSession,
-  instanceId: string,
-  month: string,
-  percent: number,
-): Promise<boolean> {
-  return (await session.execute(NOTE_ALERT, [instanceId, month, percent])) === 1;
 }

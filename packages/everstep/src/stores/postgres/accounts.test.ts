@@ -148,7 +148,12 @@ if (typeof schemas === 'string') {
 
     onEmpty('a share of a budget is told by one of them', async () => {
       const told = await Promise.all(
-        Array.from({ length: ROUNDS }, () => accounts.noteBudgetAlert({ instanceId: INSTANCE, month: '2026-11', percent: 80 })),
+        Array.from({ length: ROUNDS }, () =>
+          accounts.noteBudgetAlert({
+            alert: { instanceId: INSTANCE, month: '2026-11', percent: 100, body: '{}', retried: 0, dueAt: T0 },
+            lesser: [80],
+          }),
+        ),
       );
       assert.equal(told.filter((first) => first).length, 1);
     });

@@ -5,8 +5,10 @@ import * as instances from './account-instances.js';
 import * as teams from './account-teams.js';
 import * as users from './account-users.js';
 import { addAudit, listAudit } from './audit-log.js';
+import * as alerts from './budget-alerts.js';
 import { text } from './columns.js';
 import { type Database, statement } from './connection.js';
+import { countDays, listDayCounts } from './day-counts.js';
 import { listUsage } from './usage-counts.js';
 
 const INSERT_SECRET = statement('INSERT INTO secret (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING');
@@ -76,8 +78,12 @@ export function createAccounts(database: Database): AccountStore {
       change((session) => instances.replaceTokens(session, instanceId, tokens, at), audit),
 
     usage: ({ instanceId, fromMonth }) => listUsage(database, instanceId, fromMonth),
-    noteBudgetAlert: ({ instanceId, month, percent }) =>
-      change((session) => instances.noteBudgetAlert(session, instanceId, month, percent)),
+    countOfDay: (counts) => change(async (session) => countDays(session, counts)),
+    countsOfDays: ({ instanceId, fromDay }) => listDayCounts(database, instanceId, fromDay),
+    noteBudgetAlert: ({ alert, lesser }) => change((session) => alerts.noteBudgetAlert(session, alert, lesser)),
+    dueBudgetAlerts: ({ before, limit }) => alerts.dueBudgetAlerts(database, before, limit),
+    nextBudgetAlertAt: ({ after }) => alerts.nextBudgetAlertAt(database, after),
+    moveBudgetAlert: ({ retried, dueAt, ...id }) => change((session) => alerts.moveBudgetAlert(session, id, retried, dueAt)),
 
     addAudit: (entry) => change(async (session) => addAudit(session, entry)),
     listAudit: ({ accountIds, after, limit }) => listAudit(database, accountIds, after, limit),

@@ -60,6 +60,7 @@ export function timeOf(write: StoreWrite): number {
     case 'set-flow-control':
     case 'wake-invoker':
     case 'count-messages':
+    case 'count-of-day':
       return write.at;
     case 'set-flow-window':
       return write.window?.startedAt ?? 0;

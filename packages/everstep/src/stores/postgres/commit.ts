@@ -5,10 +5,12 @@
  * so far is sent before.
  */
 import { CALLBACK_SLOT, type Run, type RunPayload } from '../../engine/run.js';
+import type { CountOfDay } from '../../ports/account-store.js';
 import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../ports/store.js';
 import { BatchState } from './batch-state.js';
 import { ClockMarks, raiseLatestTime, timeOf } from './clock-marks.js';
 import type { Database, TransactionSession } from './connection.js';
+import { countDays } from './day-counts.js';
 import { DeadLetterWrites } from './dead-letter-writes.js';
 import { DeduplicationWrites } from './deduplication-writes.js';
 import { EventWrites } from './event-writes.js';
@@ -41,6 +43,7 @@ class Batch {
   private readonly holds: HoldWrite[] = [];
   private readonly settings: SettingsWrite[] = [];
   private readonly usage: UsageWrite[] = [];
+  private readonly days: CountOfDay[] = [];
   /** Ids of runs that were ended since anything was sent. */
   private readonly endedIds = new Set<string>();
   latestTime = 0;
@@ -79,6 +82,7 @@ class Batch {
     sendAll(session, this.holds, writeHolds);
     sendAll(session, this.settings, writeInstanceSettings);
     sendAll(session, this.usage, countMessages);
+    sendAll(session, this.days, countDays);
     this.endedIds.clear();
   }
 
@@ -187,6 +191,9 @@ class Batch {
         break;
       case 'count-messages':
         this.usage.push(write);
+        break;
+      case 'count-of-day':
+        this.days.push(write);
         break;
       default:
         write satisfies never;

@@ -12,7 +12,7 @@ export type UsageWrite = Extract<StoreWrite, { readonly kind: 'count-messages' }
 /** Stands for the account of an instance that nobody owns: a part of a key is never null. */
 const NOBODY = '';
 /** More than that many connections at once share rows. */
-const SHARDS = 64;
+export const SHARDS = 64;
 
 const ADD = statement(`
   INSERT INTO usage (instance_id, month, account_id, shard, messages)

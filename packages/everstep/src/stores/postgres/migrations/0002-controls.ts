@@ -1,8 +1,8 @@
 /**
  * Version 2: what stands beside the runs and says how they go (limits, schedules, holds, settings), and what is counted.
  *
- * `usage` has a row for each connection that counts, so that commits of one instance do not wait for each other; the sum of
- * the rows counts. Its `account_id` is empty for an instance that nobody owns: a part of a key is never null.
+ * `usage` and `day_count` have a row for each connection that counts, so that commits of one instance do not wait for each
+ * other; the sum of the rows counts. A bill's `account_id` is empty for an instance that nobody owns: a part of a key is never null.
  */
 export const controls = `
 CREATE TABLE flow_control (
@@ -63,4 +63,16 @@ CREATE TABLE usage (
   messages bigint NOT NULL,
   PRIMARY KEY (instance_id, month, account_id, shard)
 ) WITH (fillfactor = 50);
+
+-- \`day\`: days since 1970.
+CREATE TABLE day_count (
+  instance_id text COLLATE "C" NOT NULL,
+  day integer NOT NULL,
+  what text COLLATE "C" NOT NULL,
+  shard integer NOT NULL,
+  count bigint NOT NULL,
+  last_at bigint NOT NULL,
+  PRIMARY KEY (instance_id, day, what, shard)
+) WITH (fillfactor = 50);
+CREATE INDEX day_count_by_day ON day_count (day);
 `;

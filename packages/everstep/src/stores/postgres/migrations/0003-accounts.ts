@@ -74,8 +74,13 @@ CREATE TABLE budget_alert (
   instance_id text COLLATE "C" NOT NULL,
   month text COLLATE "C" NOT NULL,
   percent integer NOT NULL,
+  body text NOT NULL,
+  retried integer NOT NULL,
+  -- Null: nobody has to be told any more.
+  due_at bigint,
   PRIMARY KEY (instance_id, month, percent)
 );
+CREATE INDEX budget_alert_by_due ON budget_alert (due_at) WHERE due_at IS NOT NULL;
 
 CREATE TABLE search_index (
   index_id text COLLATE "C" PRIMARY KEY,
