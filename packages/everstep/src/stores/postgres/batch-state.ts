@@ -182,19 +182,19 @@ export class BatchState {
     const activeIds = ask(named.runIds, READ_ACTIVE_IDS, () => columnArrays(RUN_ID, [...named.runIds.values()]));
     const references = ask(named.remembered, READ_REFERENCES, () => [[...named.remembered]]);
 
+    // All at once: when one fails the others do too.
+    const answers = await Promise.all([known, locked, tasks, entries, activeIds, references, deduplication, ticks]);
     const state = new BatchState();
-    for (const row of await known) state.learnRun(row);
-    for (const row of await locked) state.learnActive(row);
-    for (const row of await tasks) state.taskPut(text(row, 'run_key'), integer(row, 'slot'), text(row, 'message_id'));
-    for (const row of await entries) {
+    for (const row of answers[0]) state.learnRun(row);
+    for (const row of answers[1]) state.learnActive(row);
+    for (const row of answers[2]) state.taskPut(text(row, 'run_key'), integer(row, 'slot'), text(row, 'message_id'));
+    for (const row of answers[3]) {
       state.entryAdded({ instanceId: text(row, 'instance_id'), dlqId: text(row, 'dlq_id'), runKey: text(row, 'run_key') });
     }
-    for (const row of await activeIds) {
-      state.idTaken(text(row, 'instance_id'), referenceOf(row));
-    }
-    for (const row of await references) state.references.set(text(row, 'run_key'), referenceOf(row));
-    if (deduplication) state.deduplication = await deduplication;
-    for (const [index, tick] of (await (ticks ?? [])).entries()) {
+    for (const row of answers[4]) state.idTaken(text(row, 'instance_id'), referenceOf(row));
+    for (const row of answers[5]) state.references.set(text(row, 'run_key'), referenceOf(row));
+    if (answers[6]) state.deduplication = answers[6];
+    for (const [index, tick] of (answers[7] ?? []).entries()) {
       const key = schedules[index]?.[0];
       if (key !== undefined && tick !== undefined) state.schedules.set(key, tick);
     }

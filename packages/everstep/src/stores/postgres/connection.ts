@@ -104,7 +104,7 @@ const TYPES: pg.CustomTypesConfig = {
   }) as typeof pg.types.getTypeParser,
 };
 
-async function run(client: pg.ClientBase | pg.Pool, { name, text }: Statement, values: readonly SqlValue[]) {
+async function run(client: pg.ClientBase, { name, text }: Statement, values: readonly SqlValue[]) {
   return client.query({ name, text, values: values.map(pgValueOf) });
 }
 
@@ -116,14 +116,12 @@ class ClientSession implements TransactionSession {
     this.client = client;
   }
 
-  async query(statement: Statement, values: readonly SqlValue[] = []): Promise<readonly Row[]> {
-    const { rows } = await this.track(run(this.client, statement, values));
-    return rows;
+  query(statement: Statement, values: readonly SqlValue[] = []): Promise<readonly Row[]> {
+    return this.track(run(this.client, statement, values).then(({ rows }) => rows));
   }
 
-  async execute(statement: Statement, values: readonly SqlValue[] = []): Promise<number> {
-    const { rowCount } = await this.track(run(this.client, statement, values));
-    return rowCount ?? 0;
+  execute(statement: Statement, values: readonly SqlValue[] = []): Promise<number> {
+    return this.track(run(this.client, statement, values).then(({ rowCount }) => rowCount ?? 0));
   }
 
   send(statement: Statement, values: readonly SqlValue[] = []): void {
@@ -132,7 +130,7 @@ class ClientSession implements TransactionSession {
 
   /** BEGIN, COMMIT, ROLLBACK. Resolves with what the server says that it did. */
   control(text: string): Promise<string> {
-    return this.track(this.client.query(text)).then(({ command }) => command);
+    return this.track(this.client.query(text).then(({ command }) => command));
   }
 
   /** Rejects with the first error of all that was sent: those behind it say only that the transaction has failed. */
@@ -175,9 +173,12 @@ export class Database implements Session {
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
     });
-    // A connection that breaks while nobody uses it is replaced; without a listener the process would end.
-    this.pool.on('error', (error) => log.warn({ error: error.message }, 'a connection to the database was lost'));
+    // A connection that breaks is replaced, and whoever used it is told by what it asked. Without listeners, here for one
+    // that nobody uses and below for one in use, the process would end.
+    const lost = (error: Error) => log.warn({ error: error.message }, 'a connection to the database was lost');
+    this.pool.on('error', lost);
     this.pool.on('connect', (client) => {
+      client.on('error', lost);
       client
         .query(SESSION_SETTINGS)
         .catch((error: Error) => log.warn({ error: error.message }, 'a connection to the database could not be prepared'));
@@ -185,12 +186,12 @@ export class Database implements Session {
   }
 
   async query(statement: Statement, values: readonly SqlValue[] = []): Promise<readonly Row[]> {
-    const { rows } = await run(this.pool, statement, values);
+    const { rows } = await this.alone(statement, values);
     return rows;
   }
 
   async execute(statement: Statement, values: readonly SqlValue[] = []): Promise<number> {
-    const { rowCount } = await run(this.pool, statement, values);
+    const { rowCount } = await this.alone(statement, values);
     return rowCount ?? 0;
   }
 
@@ -217,7 +218,7 @@ export class Database implements Session {
    * Reads that see one state of the database, in one round trip: `work` sends all of them before it waits for the first.
    */
   async snapshot<Result>(work: (session: Session) => Promise<Result>): Promise<Result> {
-    const client = await this.pool.connect();
+    const client = await this.connect();
     const session = new ClientSession(client);
     let usable = false;
     try {
@@ -236,7 +237,7 @@ export class Database implements Session {
 
   /** One connection for as long as `work` takes, outside of any transaction; it is closed afterwards. */
   async withConnection<Result>(work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
-    const client = await this.pool.connect();
+    const client = await this.connect();
     try {
       return await work(client);
     } finally {
@@ -248,8 +249,34 @@ export class Database implements Session {
     await this.pool.end();
   }
 
+  private async connect(): Promise<pg.PoolClient> {
+    try {
+      return await this.pool.connect();
+    } catch (error) {
+      if (!(error instanceof Error) || !error.message.includes('timeout')) throw error;
+      const seconds = CONNECT_TIMEOUT_MS / 1000;
+      throw new Error(`no connection to the database could be had within ${seconds} s: all are in use, or it does not answer`, {
+        cause: error,
+      });
+    }
+  }
+
+  /** A statement that is a transaction by itself. A connection that failed to carry it is not used again. */
+  private async alone(statement: Statement, values: readonly SqlValue[]) {
+    const client = await this.connect();
+    let usable = true;
+    try {
+      return await run(client, statement, values);
+    } catch (error) {
+      usable = sqlStateOf(error) !== null;
+      throw error;
+    } finally {
+      client.release(!usable);
+    }
+  }
+
   private async attempt<Result>(work: (session: TransactionSession) => Promise<Result>): Promise<Result> {
-    const client = await this.pool.connect();
+    const client = await this.connect();
     const session = new ClientSession(client);
     let usable = false;
     try {
