@@ -1,6 +1,6 @@
 import { after, describe } from 'node:test';
 import type { Store } from '../../ports/store.js';
-import { storeConformance } from '../conformance/index.js';
+import { type OpenStore, storeConformance } from '../conformance/index.js';
 import { openPostgresStore } from './index.js';
 import { openTestSchemas } from './testing/schemas.js';
 
@@ -16,7 +16,7 @@ if (typeof schemas === 'string') {
   const { url } = schema;
   let opened: Store | null = null;
   after(async () => opened?.close());
-  storeConformance('PostgreSQL', async () => {
+  const underTest: OpenStore = async () => {
     opened ??= await openPostgresStore({ url, log });
     return {
       store: opened,
@@ -27,5 +27,6 @@ if (typeof schemas === 'string') {
       },
       dispose: () => schema.clear(),
     };
-  });
+  };
+  describe('the one of a database', () => storeConformance('PostgreSQL', underTest));
 }

@@ -2,26 +2,28 @@
  * What happens behind the scenes: documents that nobody sees any more are removed, their space is given back, and the server
  * is told to look at a table that has grown.
  */
-import { integer } from '../columns.js';
+import { integer, textOrNull } from '../columns.js';
 import { type Database, statement } from '../connection.js';
-import { findTable, lockCollection, once, type Place, tableOf } from './collection.js';
+import { createTable, findTable, lockCollection, once, type Place, tableOf } from './collection.js';
 import { rowsCounted } from './ranked-search.js';
 
 /** In one transaction. */
 const REMOVED_AT_ONCE = 2000;
 /**
- * A table is written anew when most of it is gone and little is left: nobody gets at it meanwhile, a second or two. Else its
- * space is used again by what comes.
+ * Where most is gone and little is left, what is left is copied to a new table: nobody writes in the index meanwhile, some
+ * seconds. Else the space is used again by what comes.
  */
-const MOST_REWRITTEN = 50_000;
+const MOST_COPIED = 50_000;
 const GONE_TO_LEFT = 3;
 /** So many documents written here, and the table is asked whether the server knows how large it is. */
 const LOOKED_AT_AFTER = 20_000;
 
 const GONE = statement('SELECT number FROM search_namespace WHERE index_id = $1 AND gone ORDER BY number');
-const LEFT = statement(
-  'SELECT coalesce(sum(documents), 0)::bigint AS documents FROM search_namespace WHERE index_id = $1 AND NOT gone',
-);
+const SUMS = statement(`
+  SELECT coalesce(sum(documents) FILTER (WHERE NOT gone), 0)::bigint AS left,
+    coalesce(sum(documents) FILTER (WHERE gone), 0)::bigint AS gone
+  FROM search_namespace WHERE index_id = $1`);
+const RENUMBER = statement('UPDATE search_collection SET number = DEFAULT WHERE index_id = $1 RETURNING number');
 const FORGET = statement('DELETE FROM search_namespace WHERE gone AND number = ANY ($1::bigint[])');
 const FORGET_ALL = statement('DELETE FROM search_namespace WHERE index_id = $1');
 const DROP = statement(`
@@ -89,52 +91,47 @@ export class Cleaner {
   private async removeGone(indexId: string): Promise<void> {
     const table = await findTable(this.database, indexId);
     const namespaces = (await this.database.query(GONE, [indexId])).map((row) => integer(row, 'number'));
-    if (table === null || namespaces.length === 0 || (await this.emptied(indexId))) return;
-    let removed = 0;
-    for (const namespace of namespaces) {
-      for (let after: string | null = ''; after !== null && !this.closed; ) {
-        const [last, count] = await this.removeSome(table, namespace, after);
-        after = last;
-        removed += count;
-      }
-    }
+    if (table === null || namespaces.length === 0 || (await this.copied(indexId))) return;
+    for (const namespace of namespaces)
+      for (let after: string | null = ''; after !== null && !this.closed; )
+        after = await this.removeSome(table, namespace, after);
     if (this.closed) return;
-    const left = await this.documentsLeft(indexId);
-    const isRewritten = left <= MOST_REWRITTEN && removed > left * GONE_TO_LEFT;
-    await this.maintain(isRewritten ? `VACUUM (FULL, ANALYZE) ${table}` : `VACUUM ${table}`);
+    await this.maintain(`VACUUM ${table}`);
     await this.database.execute(FORGET, [namespaces]);
   }
 
-  /** Where no document is left, all goes at once. False when some are. */
-  private emptied(indexId: string): Promise<boolean> {
+  /** Copies what is left to another table, and drops the one there was. False when that would take too long. */
+  private copied(indexId: string): Promise<boolean> {
     return this.database.transaction(async (session) => {
       const collection = await lockCollection(session, indexId);
       if (collection === null) return true;
-      const gone = (await session.query(GONE, [indexId])).map((row) => integer(row, 'number'));
-      const [left] = await session.query(LEFT, [indexId]);
-      if (!left || integer(left, 'documents') > 0) return false;
-      session.send(once(`TRUNCATE ${tableOf(collection)}`));
-      session.send(FORGET, [gone]);
+      const namespaces = (await session.query(GONE, [indexId])).map((row) => integer(row, 'number'));
+      const [sums] = await session.query(SUMS, [indexId]);
+      if (!sums || namespaces.length === 0) return true;
+      const [left, gone] = [integer(sums, 'left'), integer(sums, 'gone')];
+      if (left > MOST_COPIED || gone < left * GONE_TO_LEFT) return false;
+      const [row] = await session.query(RENUMBER, [indexId]);
+      if (!row) throw new Error('a table was not renumbered');
+      const [from, to] = [tableOf(collection), tableOf(integer(row, 'number'))];
+      for (const sql of createTable(to)) session.send(once(sql));
+      session.send(once(`INSERT INTO ${to} SELECT * FROM ${from} WHERE namespace <> ALL ($1::bigint[])`), [namespaces]);
+      session.send(once(`DROP TABLE ${from}`));
+      session.send(FORGET, [namespaces]);
       return true;
     });
   }
 
-  /** The id behind which there may be more, or null; and how many were removed. */
-  private async removeSome(table: string, namespace: number, after: string): Promise<readonly [string | null, number]> {
-    const rows = await this.database.query(
+  /** The id behind which there may be more, or null. */
+  private async removeSome(table: string, namespace: number, after: string): Promise<string | null> {
+    const [row] = await this.database.query(
       once(`
-        DELETE FROM ${table} WHERE namespace = $1 AND id IN (
-          SELECT id FROM ${table} WHERE namespace = $1 AND id > $2 ORDER BY id LIMIT ${REMOVED_AT_ONCE}) RETURNING id`),
+        WITH removed AS (
+          DELETE FROM ${table} WHERE namespace = $1 AND id IN (
+            SELECT id FROM ${table} WHERE namespace = $1 AND id > $2 ORDER BY id LIMIT ${REMOVED_AT_ONCE}) RETURNING id)
+        SELECT max(id) AS last FROM removed`),
       [namespace, after],
     );
-    const ids = rows.map(({ id }) => String(id));
-    const last = ids.reduce((a, b) => (Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0 ? b : a), after);
-    return [rows.length < REMOVED_AT_ONCE ? null : last, rows.length];
-  }
-
-  private async documentsLeft(indexId: string): Promise<number> {
-    const [row] = await this.database.query(LEFT, [indexId]);
-    return row ? integer(row, 'documents') : 0;
+    return row ? textOrNull(row, 'last') : null;
   }
 
   /** What cannot be done in a transaction, and may take its time. */

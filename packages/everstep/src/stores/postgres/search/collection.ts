@@ -4,6 +4,7 @@ import { type Session, type Statement, statement, type TransactionSession } from
 import { sqlStateOf } from '../errors.js';
 
 const UNDEFINED_TABLE = '42P01';
+const MOST_TRIES = 5;
 
 const FIND = statement(`
   SELECT c.number AS collection, n.number, n.documents FROM search_namespace n JOIN search_collection c USING (index_id)
@@ -23,7 +24,7 @@ const INSERT_COLLECTION = statement(
 );
 const COUNT_NAMESPACES = statement('SELECT count(*) AS namespaces FROM search_namespace WHERE index_id = $1 AND NOT gone');
 const INSERT_NAMESPACE = statement('INSERT INTO search_namespace (index_id, name) VALUES ($1, $2) RETURNING number');
-const TABLE_EXISTS = statement('SELECT to_regclass($1) IS NOT NULL AS found');
+const BYTES = statement('SELECT coalesce(pg_total_relation_size(to_regclass($1)), 0)::bigint AS bytes');
 
 export interface Place {
   /** Name of the table of its index. */
@@ -39,7 +40,7 @@ export const tableOf = (collection: number): string => `search_document_${collec
 export const once = (sql: string): Statement => ({ name: '', text: sql });
 
 /** `repeats`: how often a word stands in the text that does so more than once. `fields`: see document-text.ts. */
-const createTable = (table: string): readonly string[] => [
+export const createTable = (table: string): readonly string[] => [
   `CREATE TABLE ${table} (
     namespace bigint NOT NULL,
     id text COLLATE "C" NOT NULL,
@@ -63,19 +64,20 @@ export async function findPlace(session: Session, indexId: string, namespace: st
   return { table, namespace: integer(row, 'number'), documents: integer(row, 'documents') };
 }
 
-/** What `work` makes of the place; null when there is none, or when the index is dropped meanwhile. */
+/** What `work` makes of the place; null when there is none. It is tried again where the table was replaced meanwhile. */
 export async function atPlace<Result>(
   session: Session,
   { indexId, namespace }: { readonly indexId: string; readonly namespace: string },
   work: (place: Place) => Promise<Result>,
 ): Promise<Result | null> {
-  const place = await findPlace(session, indexId, namespace);
-  if (!place) return null;
-  try {
-    return await work(place);
-  } catch (error) {
-    if (sqlStateOf(error) === UNDEFINED_TABLE) return null;
-    throw error;
+  for (let tries = 1; ; tries++) {
+    const place = await findPlace(session, indexId, namespace);
+    if (!place) return null;
+    try {
+      return await work(place);
+    } catch (error) {
+      if (sqlStateOf(error) !== UNDEFINED_TABLE || tries === MOST_TRIES) throw error;
+    }
   }
 }
 
@@ -125,11 +127,9 @@ export async function findTable(session: Session, indexId: string): Promise<stri
   return row ? tableOf(integer(row, 'number')) : null;
 }
 
-/** Bytes on disk of the table with all that belongs to it. */
+/** Bytes on disk of the table with all that belongs to it; 0 when it is gone. */
 export async function bytesOf(session: Session, table: string): Promise<number> {
-  const [found] = await session.query(TABLE_EXISTS, [table]);
-  if (!found || !flag(found, 'found')) return 0;
-  const [row] = await session.query(once(`SELECT pg_total_relation_size('${table}') AS bytes`));
+  const [row] = await session.query(BYTES, [table]);
   return row ? integer(row, 'bytes') : 0;
 }
 

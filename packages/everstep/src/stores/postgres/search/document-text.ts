@@ -90,11 +90,11 @@ export function documentText(namespace: number, { content, metadata }: SearchDoc
   };
 }
 
-/** What every document that fulfils a filter has among its tags. */
+/** What every document that fulfils a filter has among its tags, unless it has too many values. */
 export type TagWish = string | { readonly kind: 'and' | 'or'; readonly parts: readonly TagWish[] };
 
 /** Null: nothing is known of their tags. */
-function tagWish(filter: Filter): TagWish | null {
+function wishOf(filter: Filter): TagWish | null {
   const one = (kind: 'is' | 'has', { of, steps }: FieldPath, value: FilterValue): TagWish | null =>
     isTagged(value) && steps.every((step) => typeof step === 'string') ? tagOf(kind, of, steps, value) : null;
   const anyOf = (wishes: readonly (TagWish | null)[]): TagWish | null => {
@@ -109,9 +109,9 @@ function tagWish(filter: Filter): TagWish | null {
     case 'in':
       return filter.not ? null : anyOf(filter.values.map((value) => one('is', filter.field, value)));
     case 'or':
-      return anyOf(filter.parts.map(tagWish));
+      return anyOf(filter.parts.map(wishOf));
     case 'and': {
-      const parts = filter.parts.map(tagWish).filter((wish) => wish !== null);
+      const parts = filter.parts.map(wishOf).filter((wish) => wish !== null);
       return parts.length === 0 ? null : { kind: 'and', parts };
     }
     default:
@@ -119,10 +119,17 @@ function tagWish(filter: Filter): TagWish | null {
   }
 }
 
-/** As the text of a tsquery over tags; null when the filter says nothing of them. */
-export function tagQuery(namespace: number, filter: Filter): string | null {
-  const textOf = (wish: TagWish): string =>
-    typeof wish === 'string' ? lexeme(namespace, wish) : `(${wish.parts.map(textOf).join(wish.kind === 'and' ? ' & ' : ' | ')})`;
-  const wish = tagWish(filter);
-  return wish === null ? null : `${textOf(wish)} | ${lexeme(namespace, UNTAGGED)}`;
+/** What the tags of a document must be for it to fulfil the filter; null when the filter says nothing of them. */
+export function tagWish(filter: Filter): TagWish | null {
+  const wish = wishOf(filter);
+  return wish && { kind: 'or', parts: [wish, UNTAGGED] };
 }
+
+/** As the text of a tsquery. */
+export const tagQuery = (namespace: number, wish: TagWish): string =>
+  typeof wish === 'string'
+    ? lexeme(namespace, wish)
+    : `(${wish.parts.map((part) => tagQuery(namespace, part)).join(wish.kind === 'and' ? ' & ' : ' | ')})`;
+
+/** All tags that it names. */
+export const tagsOf = (wish: TagWish): readonly string[] => (typeof wish === 'string' ? [wish] : wish.parts.flatMap(tagsOf));

@@ -1,5 +1,6 @@
 /** The documents of search indexes in PostgreSQL, a table for each index. */
 import { LIMITS } from '../../../config/limits.js';
+import type { Log } from '../../../ports/log.js';
 import type {
   DocumentChoice,
   Filter,
@@ -11,7 +12,7 @@ import type {
   UpsertResult,
 } from '../../../ports/search-store.js';
 import { text, textOrNull } from '../columns.js';
-import { type Database, type SqlValue, statement, type TransactionSession } from '../connection.js';
+import { Database, type SqlValue, statement, type TransactionSession } from '../connection.js';
 import { Cleaner } from './cleaner.js';
 import {
   atPlace,
@@ -38,8 +39,15 @@ const MARK_GONE = statement(`
   UPDATE search_namespace SET gone = true WHERE index_id = $1 AND ($2::text IS NULL OR name = $2) AND NOT gone RETURNING name`);
 const INSERT_NAMESPACES = statement('INSERT INTO search_namespace (index_id, name) SELECT $1, unnest($2::text[])');
 
+/** Searches and what is removed behind the scenes have connections of their own: they hold up nothing else. */
+const DEFAULT_CONNECTIONS = 4;
+
 export interface SearchDocumentsOptions {
-  readonly database: Database;
+  /** Of the database of the store, which is open: so its tables are there. Never logged. */
+  readonly url: string;
+  readonly log: Log;
+  /** At most so many connections; absent: 4. */
+  readonly maxConnections?: number;
   /** Told when what is removed behind the scenes cannot be; it is tried again at the next start. */
   readonly onFailure?: (error: Error) => void;
 }
@@ -76,8 +84,9 @@ async function write(session: TransactionSession, { table, namespace }: Place, d
 class PostgresSearchDocuments implements SearchDocuments {
   private readonly database: Database;
   private readonly cleaner: Cleaner;
+  private closing: Promise<void> | null = null;
 
-  constructor({ database, onFailure = () => {} }: SearchDocumentsOptions) {
+  constructor(database: Database, onFailure: (error: Error) => void) {
     this.database = database;
     this.cleaner = new Cleaner(database, onFailure);
   }
@@ -172,7 +181,8 @@ class PostgresSearchDocuments implements SearchDocuments {
   }
 
   close(): Promise<void> {
-    return this.cleaner.close();
+    this.closing ??= this.cleaner.close().then(() => this.database.close());
+    return this.closing;
   }
 
   /** `which`: a condition on the ids, with values from $2 on. */
@@ -225,5 +235,6 @@ class PostgresSearchDocuments implements SearchDocuments {
 }
 
 export function openPostgresSearchDocuments(options: SearchDocumentsOptions): SearchDocuments {
-  return new PostgresSearchDocuments(options);
+  const { maxConnections = DEFAULT_CONNECTIONS, onFailure = () => {} } = options;
+  return new PostgresSearchDocuments(new Database({ ...options, maxConnections }), onFailure);
 }

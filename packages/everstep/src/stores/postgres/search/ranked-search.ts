@@ -9,7 +9,7 @@ import type { Filter, FoundDocument } from '../../../ports/search-store.js';
 import { integer, type Row, text, textOrNull } from '../columns.js';
 import { type Session, statement } from '../connection.js';
 import { once, type Place } from './collection.js';
-import { lexeme, tagQuery } from './document-text.js';
+import { lexeme, type TagWish, tagQuery, tagsOf, tagWish } from './document-text.js';
 import { filterSql, Values } from './filter-sql.js';
 import { termsOf } from './words.js';
 
@@ -25,7 +25,7 @@ const LENGTH_WEIGHT = 0.75;
 
 /** Lexemes that are in many rows, with their share of the rows; and how many rows there are. */
 const STATISTICS = statement(`
-  SELECT s.attname AS column, e.lexeme, e.share * greatest(c.reltuples, 0) AS documents
+  SELECT e.lexeme, e.share * greatest(c.reltuples, 0) AS documents
   FROM pg_stats s
   JOIN pg_class c ON c.oid = to_regclass(quote_ident(s.tablename))
   CROSS JOIN LATERAL unnest(s.most_common_elems::text::text[], s.most_common_elem_freqs) AS e (lexeme, share)
@@ -68,17 +68,18 @@ interface Asked {
   readonly place: Place;
   readonly words: readonly Word[];
   readonly filter: Filter | null;
+  /** What its tags must be for a document to fulfil the filter. */
+  readonly wish: TagWish | null;
   readonly limit: number;
 }
 
 /** The best of the first so many documents that match: that have any of the words, or all of them. */
-function scored({ place, words, filter, limit }: Asked, matching: readonly Word[], operator: '|' | '&') {
+function scored({ place, words, filter, wish, limit }: Asked, matching: readonly Word[], operator: '|' | '&') {
   const values = new Values();
   const { table, namespace, documents } = place;
   const query = (terms: readonly Word[]): string => terms.map(({ term }) => lexeme(namespace, term)).join(` ${operator} `);
-  const tags = filter ? tagQuery(namespace, filter) : null;
   const conditions = [`d.terms @@ ${values.add(query(matching), 'tsquery')}`];
-  if (tags !== null) conditions.push(`d.tags @@ ${values.add(tags, 'tsquery')}`);
+  if (wish) conditions.push(`d.tags @@ ${values.add(tagQuery(namespace, wish), 'tsquery')}`);
   const counts = words.map(({ term }, index) => {
     const has = `m.terms @@ ${values.add(lexeme(namespace, term), 'tsquery')}`;
     return `CASE WHEN ${has} THEN coalesce((m.repeats ->> ${values.add(term, 'text')})::integer, 1) ELSE 0 END AS n${index}`;
@@ -120,15 +121,19 @@ export function filterCondition(filter: Filter, values: Values): string {
       coalesce(d.fields -> 'metadata', d.metadata::jsonb) AS metadata OFFSET 0) j WHERE ${filterSql(filter, 'j', values)})`;
 }
 
-async function wordsOf(session: Session, { table, namespace, documents }: Place, query: string): Promise<readonly Word[]> {
-  const terms = [...new Set(termsOf(query))].slice(0, MAX_QUERY_WORDS);
-  if (documents <= MAX_SCORED) return terms.map((term) => ({ term, documents: 0 }));
-  const lexemes = terms.map((term) => lexeme(namespace, term).slice(1, -1));
-  const rows = await session.query(STATISTICS, [table, lexemes, []]);
+/** How many documents may have such tags, when nothing is known of rare ones. */
+function boundOf(wish: TagWish, documentsOf: (tag: string) => number): number {
+  if (typeof wish === 'string') return documentsOf(wish);
+  const bounds = wish.parts.map((part) => boundOf(part, documentsOf));
+  return wish.kind === 'and' ? Math.min(...bounds) : bounds.reduce((sum, bound) => sum + bound, 0);
+}
+
+/** In how many documents words and tags are, roughly; 0 where the statistics do not tell. */
+async function frequencies(session: Session, { table, namespace }: Place, terms: readonly string[], tags: readonly string[]) {
+  const bare = (word: string): string => lexeme(namespace, word).slice(1, -1);
+  const rows = await session.query(STATISTICS, [table, terms.map(bare), tags.map(bare)]);
   const known = new Map(rows.map((row) => [text(row, 'lexeme'), Number(row.documents)]));
-  return terms
-    .map((term, index) => ({ term, documents: known.get(lexemes[index] ?? '') ?? 0 }))
-    .sort((a, b) => a.documents - b.documents);
+  return (word: string): number => known.get(bare(word)) ?? 0;
 }
 
 export async function rankedSearch(
@@ -136,21 +141,25 @@ export async function rankedSearch(
   place: Place,
   query: { readonly text: string; readonly limit: number; readonly filter: Filter | null },
 ): Promise<readonly FoundDocument[]> {
-  const words = await wordsOf(session, place, query.text);
-  const [rarestWord] = words;
-  if (!rarestWord) return [];
-  const asked: Asked = { place, words, filter: query.filter, limit: query.limit };
+  const { filter, limit } = query;
+  const terms = [...new Set(termsOf(query.text))].slice(0, MAX_QUERY_WORDS);
+  if (terms.length === 0) return [];
+  const wish = filter && tagWish(filter);
+  const isSmall = place.documents <= MAX_SCORED;
+  const documentsOf = isSmall ? () => 0 : await frequencies(session, place, terms, wish ? tagsOf(wish) : []);
+  const words = terms.map((term): Word => ({ term, documents: documentsOf(term) })).sort((a, b) => a.documents - b.documents);
   const ask = async (matching: readonly Word[], operator: '|' | '&') => {
-    const { statement: sent, values } = scored(asked, matching, operator);
+    const { statement: sent, values } = scored({ place, words, filter, wish, limit }, matching, operator);
     return (await session.query(sent, values)).map(foundOf);
   };
-  const rare = rarest(words);
+  const isNarrow = isSmall || (wish !== null && boundOf(wish, documentsOf) <= MAX_SCORED);
+  const rare = isNarrow ? words : rarest(words);
   if (rare.length > 0) return ask(rare, '|');
   const found = await ask(words, '&');
-  if (found.length >= query.limit || words.length === 1) return found;
+  if (found.length >= limit || words.length === 1) return found;
   const known = new Set(found.map(({ id }) => id));
-  const others = await ask([rarestWord], '|');
-  return [...found, ...others.filter(({ id }) => !known.has(id))].slice(0, query.limit);
+  const others = await ask(words.slice(0, 1), '|');
+  return [...found, ...others.filter(({ id }) => !known.has(id))].slice(0, limit);
 }
 
 /** How many rows the server thinks that the table has; below 0 when it was never looked at. */

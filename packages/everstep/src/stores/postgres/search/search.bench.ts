@@ -43,7 +43,8 @@ if (server?.kind === 'missing') throw new Error(server.why);
 const url = server?.url ?? process.argv[3] ?? '';
 const database = new Database({ url, log });
 await migrate(database, url);
-const documents = openPostgresSearchDocuments({ database, onFailure: (error) => console.error(error.message) });
+await database.close();
+const documents = openPostgresSearchDocuments({ url, log, onFailure: (error) => console.error(error.message) });
 
 {
   const started = performance.now();
@@ -125,5 +126,4 @@ const dropped = performance.now();
 await documents.drop(place);
 console.log(`the index was dropped in ${(performance.now() - dropped).toFixed(1)} ms`);
 await documents.close();
-await database.close();
 await server?.stop();

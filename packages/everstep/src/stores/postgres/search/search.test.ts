@@ -19,7 +19,7 @@ if (typeof schemas === 'string') {
   await migrate(database, schema.url);
   const failures: string[] = [];
   const open = (): SearchDocuments =>
-    openPostgresSearchDocuments({ database, onFailure: ({ message }) => failures.push(message) });
+    openPostgresSearchDocuments({ url: schema.url, log, onFailure: ({ message }) => failures.push(message) });
   const opened = async () => {
     let documents = open();
     return {
@@ -121,6 +121,31 @@ if (typeof schemas === 'string') {
       const left = await documents.info(place);
       assert.deepEqual(left.namespaces, [{ name: 'other', documents: 100 }]);
       assert.ok(left.diskBytes < diskBytes / 20, `${left.diskBytes} of ${diskBytes} bytes are left`);
+    });
+
+    test('where much is left, what is gone is removed beside it', async (t) => {
+      const documents = await world(t);
+      const [gone, kept] = [place, { ...place, namespace: 'kept' }];
+      for (const each of [gone, kept])
+        await documents.upsert({ ...each, documents: numbered(3000, (n) => ({ text: `word${n}` })) });
+      const before = await tables();
+      await documents.reset(gone);
+      await documents.upsert({ ...gone, documents: numbered(2, () => ({ text: 'new' })) });
+      const other = open();
+      await Promise.all([other.resume(place), documents.resume(place)]);
+      await other.close();
+      assert.deepEqual(await tables(), before);
+      const { rows } = await database.withConnection((client) => client.query(`SELECT count(*)::integer AS n FROM ${before[0]}`));
+      assert.deepEqual(rows, [{ n: 3002 }]);
+      assert.deepEqual((await documents.info(place)).namespaces, [
+        { name: 'kept', documents: 3000 },
+        { name: 'n', documents: 2 },
+      ]);
+      const found = await documents.search({ ...kept, text: 'word2999', limit: 5, filter: null });
+      assert.deepEqual(
+        found.map(({ id }) => id),
+        ['d002999'],
+      );
     });
 
     test('of several that write, empty and drop at once, each sees all or nothing of the others', async (t) => {
