@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { run } from 'node:test';
 import { inspect } from 'node:util';
 import { findTests } from './files.mjs';
+import { openPostgres } from './postgres.mjs';
 import { Tally } from './tally.mjs';
 
 /** Some test files start services of their own; with more at once they only slow each other down. */
@@ -48,9 +49,11 @@ function report(tally) {
 
 let passed = 0;
 let failed = Number(failedBefore);
+let closePostgres = async () => {};
 try {
   const tests = findTests(resolve(root), filters);
   if (tests.length === 0) throw new Error('No test files were found.');
+  closePostgres = await openPostgres(resolve(root), tests, print);
   const startedMs = performance.now();
   const tally = await runTests(tests, resolve(root));
   report(tally);
@@ -60,6 +63,8 @@ try {
 } catch (error) {
   print(error.message);
   failed++;
+} finally {
+  await closePostgres();
 }
 print(`${passed} passed, ${failed} failed`);
 process.exitCode = failed > 0 || passed === 0 ? 1 : 0;

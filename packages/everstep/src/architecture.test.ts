@@ -49,6 +49,11 @@ const DIRECTIONS: readonly DirectionRule[] = [
     because: 'a store keeps what it is given: it knows neither those who use it nor other stores',
   },
   {
+    area: 'everstep/src/stores/postgres',
+    may: [`types ${ENGINE}`, `${ENGINE}/run`, PORTS, LIMITS_FILE, PROTOCOL, 'pg', NODE],
+    because: 'a store keeps what it is given: it knows neither those who use it nor other stores',
+  },
+  {
     area: 'everstep/src/stores/conformance',
     may: [ENGINE, PORTS, LIMITS_FILE, PROTOCOL, NODE],
     because: 'the suite is the same for every store, so it knows none',

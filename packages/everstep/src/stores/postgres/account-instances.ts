@@ -1,0 +1,157 @@
+/** Queue instances and their tokens. */
+import type { InstanceChange, QueueInstance, TokenRecord } from '../../ports/account-store.js';
+import { requireAccount } from './account-change.js';
+import { integer, integerOrNull, type Row, text, textOrNull, word } from './columns.js';
+import { type Session, statement, type TransactionSession } from './connection.js';
+
+const INSERT = statement(`
+  INSERT INTO queue_instance (instance_id, region, name, created_at, current_signing_key, next_signing_key,
+    account_id, plan, budget_dollars, budget_alert_url)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`);
+const SELECT_ONE = statement('SELECT * FROM queue_instance WHERE instance_id = $1');
+const LOCK_ONE = statement('SELECT * FROM queue_instance WHERE instance_id = $1 FOR UPDATE');
+const SELECT_ALL = statement('SELECT * FROM queue_instance ORDER BY seq');
+const UPDATE = statement(`
+  UPDATE queue_instance SET name = $2, account_id = $3, plan = $4, budget_dollars = $5, budget_alert_url = $6
+  WHERE instance_id = $1 RETURNING *`);
+const SET_SIGNING_KEYS = statement(
+  'UPDATE queue_instance SET current_signing_key = $2, next_signing_key = $3 WHERE instance_id = $1',
+);
+const INSERT_TOKENS = statement(`
+  INSERT INTO token (token_id, instance_id, access, created_at, revoked_at)
+  SELECT token_id, instance_id, access, created_at, revoked_at
+  FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[])
+    WITH ORDINALITY AS w (token_id, instance_id, access, created_at, revoked_at, n)
+  ORDER BY n`);
+const SELECT_TOKEN = statement('SELECT * FROM token WHERE token_id = $1');
+const SELECT_TOKENS = statement('SELECT * FROM token WHERE instance_id = $1 ORDER BY seq');
+const REVOKE = statement('UPDATE token SET revoked_at = coalesce(revoked_at, $2) WHERE token_id = $1');
+const REVOKE_GOOD = statement(`
+  WITH revoked AS (
+    UPDATE token SET revoked_at = $2 WHERE instance_id = $1 AND revoked_at IS NULL RETURNING token_id, seq)
+  SELECT token_id FROM revoked ORDER BY seq`);
+
+/** What an instance may have: null is how the row says that it has not. */
+interface Choices {
+  readonly accountId: string | null;
+  readonly plan: string | null;
+  readonly budgetDollars: number | null;
+  readonly budgetAlertUrl: string | null;
+}
+
+const choicesOf = (row: Row): Choices => ({
+  accountId: textOrNull(row, 'account_id'),
+  plan: textOrNull(row, 'plan'),
+  budgetDollars: integerOrNull(row, 'budget_dollars'),
+  budgetAlertUrl: textOrNull(row, 'budget_alert_url'),
+});
+
+function instanceOf(row: Row): QueueInstance {
+  const { accountId, plan, budgetDollars, budgetAlertUrl } = choicesOf(row);
+  return {
+    instanceId: text(row, 'instance_id'),
+    region: text(row, 'region'),
+    name: text(row, 'name'),
+    createdAt: integer(row, 'created_at'),
+    currentSigningKey: text(row, 'current_signing_key'),
+    nextSigningKey: text(row, 'next_signing_key'),
+    ...(accountId === null ? {} : { accountId }),
+    ...(plan === null ? {} : { plan }),
+    ...(budgetDollars === null ? {} : { budgetDollars }),
+    ...(budgetAlertUrl === null ? {} : { budgetAlertUrl }),
+  };
+}
+
+const tokenOf = (row: Row): TokenRecord => ({
+  tokenId: text(row, 'token_id'),
+  instanceId: text(row, 'instance_id'),
+  access: word(row, 'access', ['read-write', 'read-only']),
+  createdAt: integer(row, 'created_at'),
+  revokedAt: integerOrNull(row, 'revoked_at'),
+});
+
+/** Rejects when the id is taken, or when the account does not exist (any more). */
+export async function createInstance(session: TransactionSession, instance: QueueInstance): Promise<void> {
+  const { instanceId, region, name, createdAt, currentSigningKey, nextSigningKey } = instance;
+  const { accountId = null, plan = null, budgetDollars = null, budgetAlertUrl = null } = instance;
+  if (accountId !== null) await requireAccount(session, accountId);
+  const choices = [accountId, plan, budgetDollars, budgetAlertUrl];
+  await session.execute(INSERT, [instanceId, region, name, createdAt, currentSigningKey, nextSigningKey, ...choices]);
+}
+
+export async function findInstance(session: Session, instanceId: string): Promise<QueueInstance | null> {
+  const [row] = await session.query(SELECT_ONE, [instanceId]);
+  return row ? instanceOf(row) : null;
+}
+
+/** By creation. */
+export async function listInstances(session: Session): Promise<readonly QueueInstance[]> {
+  return (await session.query(SELECT_ALL)).map(instanceOf);
+}
+
+/** Null when there is none. Rejects when the new account does not exist (any more). */
+export async function changeInstance(
+  session: TransactionSession,
+  instanceId: string,
+  change: InstanceChange,
+): Promise<QueueInstance | null> {
+  const [row] = await session.query(LOCK_ONE, [instanceId]);
+  if (!row) return null;
+  if (change.accountId !== undefined) await requireAccount(session, change.accountId);
+  const { name = text(row, 'name'), ...chosen } = change;
+  const { accountId, plan, budgetDollars, budgetAlertUrl } = { ...choicesOf(row), ...chosen };
+  const [changed] = await session.query(UPDATE, [instanceId, name, accountId, plan, budgetDollars, budgetAlertUrl]);
+  return changed ? instanceOf(changed) : null;
+}
+
+/** Rejects when there is no such instance. */
+export async function setSigningKeys(
+  session: TransactionSession,
+  instanceId: string,
+  current: string,
+  next: string,
+): Promise<void> {
+  const changed = await session.execute(SET_SIGNING_KEYS, [instanceId, current, next]);
+  if (changed !== 1) throw new Error(`there is no queue instance ${instanceId}`);
+}
+
+/** Rejects when an id is taken. */
+export async function createTokens(session: TransactionSession, tokens: readonly TokenRecord[]): Promise<void> {
+  if (tokens.length === 0) return;
+  await session.execute(INSERT_TOKENS, [
+    tokens.map(({ tokenId }) => tokenId),
+    tokens.map(({ instanceId }) => instanceId),
+    tokens.map(({ access }) => access),
+    tokens.map(({ createdAt }) => createdAt),
+    tokens.map(({ revokedAt }) => revokedAt),
+  ]);
+}
+
+export async function findToken(session: Session, tokenId: string): Promise<TokenRecord | null> {
+  const [row] = await session.query(SELECT_TOKEN, [tokenId]);
+  return row ? tokenOf(row) : null;
+}
+
+/** By creation. */
+export async function listTokens(session: Session, instanceId: string): Promise<readonly TokenRecord[]> {
+  return (await session.query(SELECT_TOKENS, [instanceId])).map(tokenOf);
+}
+
+/** A token that is revoked already keeps its first time. */
+export async function revokeToken(session: TransactionSession, tokenId: string, at: number): Promise<void> {
+  await session.execute(REVOKE, [tokenId, at]);
+}
+
+/** Returns the ids of the tokens that were good until now, by creation. */
+export async function replaceTokens(
+  session: TransactionSession,
+  instanceId: string,
+  tokens: readonly TokenRecord[],
+  at: number,
+): Promise<readonly string[]> {
+  // Of two at once the second one sees the tokens of the first.
+  await session.query(LOCK_ONE, [instanceId]);
+  const revoked = await session.query(REVOKE_GOOD, [instanceId, at]);
+  await createTokens(session, tokens);
+  return revoked.map((row) => text(row, 'token_id'));
+}

@@ -1,0 +1,91 @@
+/** Accounts: few rows, rarely changed; each method is one durable transaction, with the entry of the audit log in it. */
+import type { AccountStore } from '../../ports/account-store.js';
+import { createAccountChange } from './account-change.js';
+import * as instances from './account-instances.js';
+import * as teams from './account-teams.js';
+import * as users from './account-users.js';
+import { addAudit, listAudit } from './audit-log.js';
+import * as alerts from './budget-alerts.js';
+import { text } from './columns.js';
+import { type Database, statement } from './connection.js';
+import { countDays, listDayCounts } from './day-counts.js';
+import { listUsage } from './usage-counts.js';
+
+const INSERT_SECRET = statement('INSERT INTO secret (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING');
+const SELECT_SECRET = statement('SELECT value FROM secret WHERE name = $1');
+
+const isTrue = (happened: boolean): boolean => happened;
+const isDone = (outcome: string): boolean => outcome === 'done' || outcome === 'deleted';
+
+export function createAccounts(database: Database): AccountStore {
+  const change = createAccountChange(database);
+  return {
+    async secret({ name, value }) {
+      const [known] = await database.query(SELECT_SECRET, [name]);
+      if (known) return text(known, 'value');
+      await change((session) => session.execute(INSERT_SECRET, [name, value]));
+      // Of several that start at once, the first one's counts.
+      const [row] = await database.query(SELECT_SECRET, [name]);
+      return row ? text(row, 'value') : value;
+    },
+
+    createUser: ({ user, apiKey, audit }) =>
+      change(async (session) => {
+        await users.createUser(session, user);
+        await users.createApiKey(session, apiKey);
+      }, audit),
+    listUsers: () => users.listUsers(database),
+    findUser: ({ userId }) => users.findUser(database, userId),
+    findUserByEmail: ({ email }) => users.findUserByEmail(database, email),
+    createApiKey: ({ apiKey, audit }) => change((session) => users.createApiKey(session, apiKey), audit),
+    listApiKeys: ({ userId }) => users.listApiKeys(database, userId),
+    revokeApiKey: ({ apiKeyId, userId, at, audit }) =>
+      change((session) => users.revokeApiKey(session, apiKeyId, userId, at), audit, isTrue),
+
+    createTeam: ({ team, owner, audit }) => change((session) => teams.createTeam(session, team, owner), audit),
+    findTeam: ({ teamId }) => teams.findTeam(database, teamId),
+    listTeams: ({ userId }) => teams.listTeams(database, userId),
+    deleteTeam: ({ teamId, audit }) => change((session) => teams.deleteTeam(session, teamId), audit, isDone),
+    listMembers: ({ teamId }) => teams.listMembers(database, teamId),
+    putMember: ({ member, audit }) => change((session) => teams.putMember(session, member), audit, isDone),
+    removeMember: ({ teamId, userId, audit }) => change((session) => teams.removeMember(session, teamId, userId), audit, isDone),
+    roleOf: async ({ accountId, userId }) => {
+      if (accountId === userId) return (await users.findUser(database, userId)) ? 'owner' : null;
+      return teams.roleInTeam(database, accountId, userId);
+    },
+
+    createInstance: (instance, audit, tokens = []) =>
+      change(async (session) => {
+        await instances.createInstance(session, instance);
+        await instances.createTokens(session, tokens);
+      }, audit),
+    findInstance: ({ instanceId }) => instances.findInstance(database, instanceId),
+    listInstances: () => instances.listInstances(database),
+    changeInstance: ({ instanceId, change: wanted, audit }) =>
+      change(
+        (session) => instances.changeInstance(session, instanceId, wanted),
+        audit,
+        (instance) => instance !== null,
+      ),
+    setSigningKeys: ({ instanceId, current, next, audit }) =>
+      change((session) => instances.setSigningKeys(session, instanceId, current, next), audit),
+
+    createToken: (token) => change((session) => instances.createTokens(session, [token])),
+    findToken: ({ tokenId }) => instances.findToken(database, tokenId),
+    listTokens: ({ instanceId }) => instances.listTokens(database, instanceId),
+    revokeToken: ({ tokenId, at }) => change((session) => instances.revokeToken(session, tokenId, at)),
+    replaceTokens: ({ instanceId, tokens, at, audit }) =>
+      change((session) => instances.replaceTokens(session, instanceId, tokens, at), audit),
+
+    usage: ({ instanceId, fromMonth }) => listUsage(database, instanceId, fromMonth),
+    countOfDay: (counts) => change(async (session) => countDays(session, counts)),
+    countsOfDays: ({ instanceId, fromDay }) => listDayCounts(database, instanceId, fromDay),
+    noteBudgetAlert: ({ alert, lesser }) => change((session) => alerts.noteBudgetAlert(session, alert, lesser)),
+    dueBudgetAlerts: ({ before, limit }) => alerts.dueBudgetAlerts(database, before, limit),
+    nextBudgetAlertAt: ({ after }) => alerts.nextBudgetAlertAt(database, after),
+    moveBudgetAlert: ({ retried, dueAt, ...id }) => change((session) => alerts.moveBudgetAlert(session, id, retried, dueAt)),
+
+    addAudit: (entry) => change(async (session) => addAudit(session, entry)),
+    listAudit: ({ accountIds, after, limit }) => listAudit(database, accountIds, after, limit),
+  };
+}

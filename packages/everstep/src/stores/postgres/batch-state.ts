@@ -1,0 +1,322 @@
+/**
+ * What the guards of a batch ask for and its writes build on: read and locked once for all of its units, and then kept
+ * true to what the units before have written.
+ *
+ * Rows are locked in one order, kind by kind and by key within a kind, so that batches of several processes wait for
+ * each other instead of blocking each other. What is read after a lock is what its last holder left.
+ */
+import type { CommitResult, CommitUnit, RunReference, StoreGuard, StoreWrite } from '../../ports/store.js';
+import { flag, integer, type Row, text } from './columns.js';
+import { type SqlValue, type Statement, statement, type TransactionSession } from './connection.js';
+import type { EntryPlace } from './dead-letter-writes.js';
+import { type DeduplicationId, keyOf, type LockedIds, lockDeduplicationIds } from './deduplication-writes.js';
+import { type Columns, columnArrays, names, unnest } from './row-sets.js';
+import type { RunPlace } from './run-writes.js';
+import { lockNextTicks, type ScheduleReference } from './schedule-records.js';
+
+const RUN_ID = { instance_id: 'text', workflow_run_id: 'text' } as const satisfies Columns;
+const ENTRY = { instance_id: 'text', dlq_id: 'text' } as const satisfies Columns;
+const SLOT = { run_key: 'text', slot: 'integer' } as const satisfies Columns;
+
+const lockRuns = (keys: string) =>
+  statement(`
+  SELECT a.instance_id, a.run_key, a.workflow_run_id
+  FROM run_directory d JOIN active_run a ON a.instance_id = d.instance_id AND a.run_key = d.run_key
+  WHERE ${keys} ORDER BY a.instance_id, a.run_key FOR NO KEY UPDATE OF a`);
+const LOCK_RUNS = lockRuns('d.run_key = ANY($1::text[])');
+/** With the runs whose tasks wait for the end of others. */
+const LOCK_RUNS_AND_INVOKERS = lockRuns(`d.run_key IN (
+  SELECT unnest($1::text[]) UNION SELECT t.run_key FROM task t WHERE t.child_run_key = ANY($2::text[]))`);
+const READ_RUNS = statement(`
+  SELECT d.instance_id, d.run_key, EXISTS (
+    SELECT 1 FROM waiter w WHERE w.instance_id = d.instance_id AND w.run_key = d.run_key) AS waits
+  FROM run_directory d WHERE d.run_key = ANY($1::text[])`);
+const READ_REFERENCES = statement(`
+  SELECT r.run_key, r.workflow_run_id, r.created_at
+  FROM run_directory d JOIN run r ON r.instance_id = d.instance_id AND r.run_key = d.run_key
+  WHERE d.run_key = ANY($1::text[])`);
+const READ_ACTIVE_IDS = statement(`
+  SELECT a.instance_id, a.workflow_run_id, a.run_key, a.created_at
+  FROM ${unnest(RUN_ID)} AS u(${names(RUN_ID)})
+  JOIN active_run a ON a.instance_id = u.instance_id AND a.workflow_run_id = u.workflow_run_id
+  ORDER BY a.place`);
+const LOCK_TASKS = statement(`
+  SELECT t.run_key, t.slot, t.message_id FROM ${unnest(SLOT)} AS u(${names(SLOT)})
+  JOIN run_directory d ON d.run_key = u.run_key
+  JOIN task t ON t.instance_id = d.instance_id AND t.run_key = u.run_key AND t.slot = u.slot
+  ORDER BY t.run_key, t.slot FOR UPDATE OF t`);
+const LOCK_ENTRIES = statement(`
+  SELECT e.instance_id, e.dlq_id, e.run_key FROM ${unnest(ENTRY)} AS u(${names(ENTRY)})
+  JOIN dead_letter e ON e.instance_id = u.instance_id AND e.dlq_id = u.dlq_id
+  ORDER BY e.instance_id, e.dlq_id FOR UPDATE OF e`);
+
+const referenceOf = (row: Row): RunReference => ({
+  runKey: text(row, 'run_key'),
+  workflowRunId: text(row, 'workflow_run_id'),
+  createdAt: integer(row, 'created_at'),
+});
+
+const pairOf = (instanceId: string, id: string): string => `${instanceId}\n${id}`;
+
+/** A run as far as a batch has to know it. */
+export interface KnownRun extends RunPlace {
+  active: boolean;
+  /** Empty for a run that had ended before the batch: nothing depends on it then. */
+  workflowRunId: string;
+  waits: boolean;
+}
+
+/** What a batch names. */
+class Names {
+  readonly runs = new Set<string>();
+  readonly children = new Set<string>();
+  /** Runs that are named by deduplication ids and not begun in the batch before. */
+  readonly remembered = new Set<string>();
+  private readonly begun = new Set<string>();
+  readonly runIds = new Map<string, { readonly instance_id: string; readonly workflow_run_id: string }>();
+  readonly entries = new Map<string, { readonly instance_id: string; readonly dlq_id: string }>();
+  readonly slots = new Map<string, { readonly run_key: string; readonly slot: number }>();
+  readonly deduplicationIds = new Map<string, DeduplicationId>();
+  readonly schedules = new Map<string, ScheduleReference>();
+
+  constructor(units: readonly CommitUnit[]) {
+    for (const { guards, writes } of units) {
+      for (const guard of guards) this.ofGuard(guard);
+      for (const write of writes) this.ofWrite(write);
+    }
+  }
+
+  private ofGuard(guard: StoreGuard): void {
+    switch (guard.kind) {
+      case 'run-active':
+        this.runs.add(guard.runKey);
+        break;
+      case 'run-id-free':
+        this.runIds.set(pairOf(guard.instanceId, guard.workflowRunId), {
+          instance_id: guard.instanceId,
+          workflow_run_id: guard.workflowRunId,
+        });
+        break;
+      case 'dead-letters-present':
+        for (const dlqId of guard.dlqIds) this.entry(guard.instanceId, dlqId);
+        break;
+      case 'not-duplicate':
+        this.deduplicationIds.set(keyOf(guard), guard);
+        break;
+      case 'task-open':
+        this.slots.set(`${guard.runKey}\n${guard.slot}`, { run_key: guard.runKey, slot: guard.slot });
+        break;
+      case 'schedule-due':
+        this.schedules.set(pairOf(guard.instanceId, guard.scheduleId), guard);
+        break;
+      default:
+        guard satisfies never;
+    }
+  }
+
+  private ofWrite(write: StoreWrite): void {
+    if ('runKey' in write) this.runs.add(write.runKey);
+    switch (write.kind) {
+      case 'create-run':
+        this.begun.add(write.run.key);
+        if ('copyOf' in write.input) this.runs.add(write.input.copyOf);
+        break;
+      case 'copy-journal':
+        this.runs.add(write.fromRunKey).add(write.toRunKey);
+        break;
+      case 'wake-invoker':
+        this.children.add(write.childRunKey);
+        break;
+      case 'add-dead-letter':
+        this.runs.add(write.entry.runKey);
+        break;
+      case 'set-failure-function-state':
+      case 'take-dead-letter':
+        this.entry(write.instanceId, write.dlqId);
+        break;
+      case 'remember-deduplication':
+        this.deduplicationIds.set(keyOf(write), write);
+        if (!this.begun.has(write.runKey)) this.remembered.add(write.runKey);
+        break;
+      default:
+    }
+  }
+
+  private entry(instanceId: string, dlqId: string): void {
+    this.entries.set(pairOf(instanceId, dlqId), { instance_id: instanceId, dlq_id: dlqId });
+  }
+}
+
+const NOTHING = Promise.resolve<readonly Row[]>([]);
+
+export class BatchState {
+  private readonly runs = new Map<string, KnownRun>();
+  /** Runs that were begun in the batch, and those that deduplication ids name. */
+  private readonly references = new Map<string, RunReference>();
+  /** The active runs of an id, oldest first. */
+  private readonly activeIds = new Map<string, RunReference[]>();
+  private readonly entries = new Map<string, EntryPlace>();
+  /** Message ids of open tasks, by run and then slot, of those that guards ask for. */
+  private readonly tasks = new Map<string, Map<number, string>>();
+  private readonly schedules = new Map<string, number | null>();
+  private deduplication: LockedIds = { present: new Set(), taken: new Map() };
+
+  /** Everything in one round trip. */
+  static async read(session: TransactionSession, units: readonly CommitUnit[]): Promise<BatchState> {
+    const named = new Names(units);
+    const ask = (wanted: { readonly size: number }, to: Statement, values: () => readonly SqlValue[]) =>
+      wanted.size === 0 ? NOTHING : session.query(to, values());
+    const runKeys = [...named.runs];
+    const locked =
+      named.children.size > 0
+        ? session.query(LOCK_RUNS_AND_INVOKERS, [runKeys, [...named.children]])
+        : ask(named.runs, LOCK_RUNS, () => [runKeys]);
+    const tasks = ask(named.slots, LOCK_TASKS, () => columnArrays(SLOT, [...named.slots.values()]));
+    const entries = ask(named.entries, LOCK_ENTRIES, () => columnArrays(ENTRY, [...named.entries.values()]));
+    const deduplicationIds = [...named.deduplicationIds.values()];
+    const deduplication = deduplicationIds.length > 0 ? lockDeduplicationIds(session, deduplicationIds) : null;
+    const schedules = [...named.schedules];
+    const ticks = schedules.length === 0 ? null : lockNextTicks(session, [...named.schedules.values()]);
+    // Behind all locks.
+    const known = ask(named.runs, READ_RUNS, () => [runKeys]);
+    const activeIds = ask(named.runIds, READ_ACTIVE_IDS, () => columnArrays(RUN_ID, [...named.runIds.values()]));
+    const references = ask(named.remembered, READ_REFERENCES, () => [[...named.remembered]]);
+
+    // All at once: when one fails the others do too.
+    const answers = await Promise.all([known, locked, tasks, entries, activeIds, references, deduplication, ticks]);
+    const state = new BatchState();
+    for (const row of answers[0]) state.learnRun(row);
+    for (const row of answers[1]) state.learnActive(row);
+    for (const row of answers[2]) state.taskPut(text(row, 'run_key'), integer(row, 'slot'), text(row, 'message_id'));
+    for (const row of answers[3]) {
+      state.entryAdded({ instanceId: text(row, 'instance_id'), dlqId: text(row, 'dlq_id'), runKey: text(row, 'run_key') });
+    }
+    for (const row of answers[4]) state.idTaken(text(row, 'instance_id'), referenceOf(row));
+    for (const row of answers[5]) state.references.set(text(row, 'run_key'), referenceOf(row));
+    if (answers[6]) state.deduplication = answers[6];
+    for (const [index, tick] of (answers[7] ?? []).entries()) {
+      const key = schedules[index]?.[0];
+      if (key !== undefined && tick !== undefined) state.schedules.set(key, tick);
+    }
+    return state;
+  }
+
+  /** Deduplication ids that have a row, expired ones too. */
+  get deduplicationRows(): Set<string> {
+    return this.deduplication.present;
+  }
+
+  /** Null when the guard holds. */
+  refusalOf(guard: StoreGuard): CommitResult | null {
+    switch (guard.kind) {
+      case 'run-active':
+        return this.runs.get(guard.runKey)?.active ? null : { kind: 'run-not-active' };
+      case 'run-id-free': {
+        const run = this.activeIds.get(pairOf(guard.instanceId, guard.workflowRunId))?.at(-1);
+        return run ? { kind: 'run-id-taken', run } : null;
+      }
+      case 'dead-letters-present': {
+        const dlqIds = guard.dlqIds.filter((dlqId) => !this.entries.has(pairOf(guard.instanceId, dlqId)));
+        return dlqIds.length === 0 ? null : { kind: 'dead-letters-missing', dlqIds };
+      }
+      case 'not-duplicate': {
+        const taken = this.deduplication.taken.get(keyOf(guard));
+        return taken && taken.expiresAt > guard.now ? { kind: 'duplicate', run: taken.run } : null;
+      }
+      case 'task-open':
+        return this.tasks.get(guard.runKey)?.get(guard.slot) === guard.messageId ? null : { kind: 'task-gone' };
+      case 'schedule-due':
+        return this.schedules.get(pairOf(guard.instanceId, guard.scheduleId)) === guard.nextAt
+          ? null
+          : { kind: 'schedule-moved' };
+    }
+  }
+
+  /** Throws when there is no such run: a write that names it is a fault. */
+  requireRun(runKey: string): KnownRun {
+    const run = this.runs.get(runKey);
+    if (!run) throw new Error(`there is no run with the key ${runKey}`);
+    return run;
+  }
+
+  requireEntry(instanceId: string, dlqId: string): EntryPlace {
+    const entry = this.entries.get(pairOf(instanceId, dlqId));
+    if (!entry) throw new Error(`there is no dead letter ${dlqId}`);
+    return entry;
+  }
+
+  runCreated(run: KnownRun, createdAt: number): void {
+    if (this.runs.has(run.runKey)) throw new Error(`there is a run with the key ${run.runKey} already`);
+    this.runs.set(run.runKey, run);
+    const reference = { runKey: run.runKey, workflowRunId: run.workflowRunId, createdAt };
+    this.references.set(run.runKey, reference);
+    this.idTaken(run.instanceId, reference);
+  }
+
+  /** Throws when it has ended already: a late writer must not overwrite how a run ended. */
+  runEnded(runKey: string): KnownRun {
+    const run = this.requireRun(runKey);
+    if (!run.active) throw new Error(`the run ${runKey} has ended already`);
+    run.active = false;
+    const key = pairOf(run.instanceId, run.workflowRunId);
+    const others = this.activeIds.get(key)?.filter((reference) => reference.runKey !== runKey);
+    if (others) this.activeIds.set(key, others);
+    return run;
+  }
+
+  entryAdded(entry: EntryPlace): void {
+    this.entries.set(pairOf(entry.instanceId, entry.dlqId), entry);
+  }
+
+  entryTaken({ instanceId, dlqId }: EntryPlace): void {
+    this.entries.delete(pairOf(instanceId, dlqId));
+  }
+
+  taskPut(runKey: string, slot: number, messageId: string): void {
+    const slots = this.tasks.get(runKey);
+    if (slots) slots.set(slot, messageId);
+    else this.tasks.set(runKey, new Map([[slot, messageId]]));
+  }
+
+  taskDeleted(runKey: string, slot: number): void {
+    this.tasks.get(runKey)?.delete(slot);
+  }
+
+  tasksDeleted(runKey: string): void {
+    this.tasks.delete(runKey);
+  }
+
+  /** Throws when there is no such run. */
+  deduplicationTaken(id: DeduplicationId, runKey: string, expiresAt: number): void {
+    const run = this.references.get(runKey);
+    if (!run) throw new Error(`there is no run with the key ${runKey}`);
+    this.deduplication.taken.set(keyOf(id), { run, expiresAt });
+  }
+
+  /** `nextAt` undefined: there is no such schedule any more. */
+  scheduleMoved(instanceId: string, scheduleId: string, nextAt: number | null | undefined): void {
+    const key = pairOf(instanceId, scheduleId);
+    if (nextAt === undefined) this.schedules.delete(key);
+    else this.schedules.set(key, nextAt);
+  }
+
+  private idTaken(instanceId: string, run: RunReference): void {
+    const key = pairOf(instanceId, run.workflowRunId);
+    const runs = this.activeIds.get(key);
+    if (runs) runs.push(run);
+    else this.activeIds.set(key, [run]);
+  }
+
+  private learnRun(row: Row): void {
+    const runKey = text(row, 'run_key');
+    const instanceId = text(row, 'instance_id');
+    this.runs.set(runKey, { instanceId, runKey, active: false, workflowRunId: '', waits: flag(row, 'waits') });
+  }
+
+  private learnActive(row: Row): void {
+    const run = this.runs.get(text(row, 'run_key'));
+    if (!run) return;
+    run.active = true;
+    run.workflowRunId = text(row, 'workflow_run_id');
+  }
+}

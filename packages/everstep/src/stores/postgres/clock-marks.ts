@@ -1,0 +1,74 @@
+/**
+ * The latest time that was recorded, which a clock that starts must not be behind. It stands in many rows, of which a
+ * commit under way has one for itself, so that commits do not wait for each other.
+ */
+import { randomInt } from 'node:crypto';
+import type { StoreWrite } from '../../ports/store.js';
+import { integer } from './columns.js';
+import { type Session, statement, type TransactionSession } from './connection.js';
+
+/** So few that they are read at once, so many that two processes rarely have the same. */
+const SHARDS = 1024;
+
+const RAISE = statement(`
+  INSERT INTO clock_mark (shard, latest_time) VALUES ($1, $2)
+  ON CONFLICT (shard) DO UPDATE SET latest_time = excluded.latest_time WHERE clock_mark.latest_time < excluded.latest_time`);
+const LATEST = statement('SELECT coalesce(max(latest_time), 0) AS latest FROM clock_mark');
+
+/** Gives a row to each commit under way, the same ones again and again. */
+export class ClockMarks {
+  private readonly free: number[] = [];
+
+  take(): number {
+    return this.free.pop() ?? randomInt(SHARDS);
+  }
+
+  give(shard: number): void {
+    this.free.push(shard);
+  }
+}
+
+/** Never lowers it. */
+export function raiseLatestTime(session: TransactionSession, shard: number, latestTime: number): void {
+  if (latestTime > 0) session.send(RAISE, [shard, latestTime]);
+}
+
+/** Unix ms; 0 when nothing was recorded. */
+export async function readLatestTime(session: Session): Promise<number> {
+  const [row] = await session.query(LATEST);
+  return row ? integer(row, 'latest') : 0;
+}
+
+/** The time at which the write was decided, as far as it tells; else 0. */
+export function timeOf(write: StoreWrite): number {
+  switch (write.kind) {
+    case 'record-step':
+      return write.step.completedAt;
+    case 'put-task':
+      return write.task.createdAt;
+    case 'create-run':
+      return write.run.createdAt;
+    case 'end-run':
+      return write.completedAt;
+    case 'record-attempt':
+      return write.attempt.at;
+    case 'add-dead-letter':
+      return write.entry.createdAt;
+    case 'keep-event':
+      return write.event.receivedAt;
+    case 'put-flow-control':
+    case 'set-flow-control':
+    case 'wake-invoker':
+    case 'count-messages':
+    case 'count-of-day':
+      return write.at;
+    case 'set-flow-window':
+      return write.window?.startedAt ?? 0;
+    case 'put-schedule':
+      return Math.max(write.schedule.createdAt, write.schedule.lastFiredAt ?? 0);
+    case 'set-hold':
+      return write.hold?.since ?? 0;
+    default:
+      return 0;
+  }
+}

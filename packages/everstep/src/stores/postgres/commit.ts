@@ -1,0 +1,267 @@
+/**
+ * Applies batches of units: one transaction each, in two round trips and the COMMIT. First all that the batch names is
+ * read and locked; then its units are gone through in memory, in their order, and what those write whose guards hold is
+ * sent, rows of one kind together. Where the order within the batch matters and would be lost by that, what has come up
+ * so far is sent before.
+ */
+import { CALLBACK_SLOT, type Run, type RunPayload } from '../../engine/run.js';
+import type { CountOfDay } from '../../ports/account-store.js';
+import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../ports/store.js';
+import { BatchState } from './batch-state.js';
+import { ClockMarks, raiseLatestTime, timeOf } from './clock-marks.js';
+import type { Database, TransactionSession } from './connection.js';
+import { countDays } from './day-counts.js';
+import { DeadLetterWrites } from './dead-letter-writes.js';
+import { DeduplicationWrites } from './deduplication-writes.js';
+import { EventWrites } from './event-writes.js';
+import { type FlowControlWrite, writeFlowControls } from './flow-control-records.js';
+import { type HoldWrite, writeHolds } from './hold-records.js';
+import { type SettingsWrite, writeInstanceSettings } from './instance-records.js';
+import { JournalWrites } from './journal-writes.js';
+import { type RunPlace, RunWrites } from './run-writes.js';
+import { type ScheduleWrite, writeSchedules } from './schedule-records.js';
+import { TableStatistics } from './table-statistics.js';
+import { TaskWrites } from './task-writes.js';
+import { countMessages, type UsageWrite } from './usage-counts.js';
+
+const APPLIED: CommitResult = Object.freeze({ kind: 'applied' });
+
+/** Two who want the same id, or the same place, at the same time: the second looks again. */
+const RETRY_ON = ['active_run_claim', 'deduplication_pkey', 'run_by_place', 'dead_letter_by_place'];
+
+class Batch {
+  private readonly session: TransactionSession;
+  private readonly state: BatchState;
+  private readonly runs = new RunWrites();
+  private readonly journals = new JournalWrites();
+  private readonly tasks = new TaskWrites();
+  private readonly events = new EventWrites();
+  private readonly deadLetters = new DeadLetterWrites();
+  private readonly deduplication = new DeduplicationWrites();
+  private readonly flowControls: FlowControlWrite[] = [];
+  private readonly schedules: ScheduleWrite[] = [];
+  private readonly holds: HoldWrite[] = [];
+  private readonly settings: SettingsWrite[] = [];
+  private readonly usage: UsageWrite[] = [];
+  private readonly days: CountOfDay[] = [];
+  /** Ids of runs that were ended since anything was sent. */
+  private readonly endedIds = new Set<string>();
+  latestTime = 0;
+
+  constructor(session: TransactionSession, state: BatchState) {
+    this.session = session;
+    this.state = state;
+  }
+
+  apply({ guards, writes }: CommitUnit): CommitResult {
+    for (const guard of guards) {
+      if (guard.kind === 'not-duplicate') this.deduplication.askedAt(guard.now);
+      const refusal = this.state.refusalOf(guard);
+      if (refusal) return refusal;
+    }
+    for (const write of writes) {
+      this.latestTime = Math.max(this.latestTime, timeOf(write));
+      this.write(write, guards);
+    }
+    return APPLIED;
+  }
+
+  /** Sends what has come up so far. */
+  flush(): void {
+    const { session } = this;
+    this.runs.sendBeginnings(session);
+    this.journals.send(session);
+    this.tasks.send(session);
+    this.events.send(session);
+    this.runs.sendEnds(session);
+    this.deadLetters.send(session);
+    this.tasks.sendWakes(session);
+    this.deduplication.send(session, this.state.deduplicationRows);
+    sendAll(session, this.flowControls, writeFlowControls);
+    sendAll(session, this.schedules, writeSchedules);
+    sendAll(session, this.holds, writeHolds);
+    sendAll(session, this.settings, writeInstanceSettings);
+    sendAll(session, this.usage, countMessages);
+    sendAll(session, this.days, countDays);
+    this.endedIds.clear();
+  }
+
+  private write(write: StoreWrite, guards: readonly StoreGuard[]): void {
+    const { state } = this;
+    switch (write.kind) {
+      case 'record-step':
+        if (this.journals.isBeingCopied(write.runKey)) this.flush();
+        this.journals.recordStep(state.requireRun(write.runKey), write.step);
+        break;
+      case 'put-task': {
+        const run = state.requireRun(write.runKey);
+        if (write.task.kind === 'invoke' && this.tasks.isWaking(write.task.childRunKey)) this.flush();
+        this.tasks.put(run, write.task, run.waits);
+        if (write.task.kind === 'wait') run.waits = true;
+        state.taskPut(write.runKey, write.task.slot, write.task.messageId);
+        break;
+      }
+      case 'delete-task': {
+        const run = state.requireRun(write.runKey);
+        this.deleteTask(run, write.slot, run.waits);
+        break;
+      }
+      case 'create-run':
+        this.createRun(write.run, write.input, guards);
+        break;
+      case 'end-run': {
+        const run = state.runEnded(write.runKey);
+        this.runs.end(run, write.outcome, write.completedAt);
+        this.endedIds.add(`${run.instanceId}\n${run.workflowRunId}`);
+        break;
+      }
+      case 'copy-journal': {
+        const [from, to] = [state.requireRun(write.fromRunKey), state.requireRun(write.toRunKey)];
+        if (this.journals.isBeingCopied(write.fromRunKey)) this.flush();
+        this.journals.copy(from, to);
+        break;
+      }
+      case 'park-tasks': {
+        const run = state.requireRun(write.runKey);
+        this.tasks.parkAll(run, run.waits);
+        break;
+      }
+      case 'delete-tasks': {
+        const run = state.requireRun(write.runKey);
+        this.tasks.deleteAll(run, run.waits);
+        state.tasksDeleted(write.runKey);
+        break;
+      }
+      case 'keep-event':
+        this.events.keep(state.requireRun(write.runKey), write.event);
+        break;
+      case 'drop-event':
+        this.events.drop(state.requireRun(write.runKey), write.eventKey);
+        break;
+      case 'note-failure-function':
+        this.runs.noteFailureFunction(state.requireRun(write.runKey));
+        break;
+      case 'wake-invoker':
+        this.tasks.wakeInvoker(write.childRunKey, write.at);
+        break;
+      case 'record-attempt':
+        this.journals.recordAttempt(state.requireRun(write.runKey), write.attempt);
+        break;
+      case 'set-failure-function-state':
+        this.deadLetters.setState(state.requireEntry(write.instanceId, write.dlqId), write.state);
+        break;
+      case 'add-dead-letter': {
+        const { entry } = write;
+        if (state.requireRun(entry.runKey).instanceId !== entry.instanceId)
+          throw new Error(`the run ${entry.runKey} belongs to another instance than its dead letter`);
+        if (this.deadLetters.isTaking(entry)) this.flush();
+        this.deadLetters.add(entry);
+        this.runs.deadLetterAdded(entry.runKey);
+        state.entryAdded(entry);
+        break;
+      }
+      case 'take-dead-letter': {
+        const entry = state.requireEntry(write.instanceId, write.dlqId);
+        this.deadLetters.take(entry, write.became);
+        state.entryTaken(entry);
+        this.deleteTask(entry, CALLBACK_SLOT, false);
+        break;
+      }
+      case 'remember-deduplication':
+        this.remember(write);
+        break;
+      case 'put-flow-control':
+      case 'set-flow-control':
+      case 'set-flow-window':
+        this.flowControls.push(write);
+        break;
+      case 'put-schedule':
+        this.schedules.push(write);
+        state.scheduleMoved(write.schedule.instanceId, write.schedule.scheduleId, write.schedule.nextAt);
+        break;
+      case 'delete-schedule':
+        this.schedules.push(write);
+        state.scheduleMoved(write.instanceId, write.scheduleId, undefined);
+        break;
+      case 'set-hold':
+        this.holds.push(write);
+        break;
+      case 'set-instance-settings':
+        this.settings.push(write);
+        break;
+      case 'count-messages':
+        this.usage.push(write);
+        break;
+      case 'count-of-day':
+        this.days.push(write);
+        break;
+      default:
+        write satisfies never;
+    }
+  }
+
+  private createRun(run: Run, input: RunPayload | { readonly copyOf: string }, guards: readonly StoreGuard[]): void {
+    const { instanceId, key, workflowRunId, createdAt, status } = run;
+    if (status !== 'active') throw new Error(`the run ${key} is ${status} before it has begun`);
+    const sole = guards.some(
+      (guard) => guard.kind === 'run-id-free' && guard.instanceId === instanceId && guard.workflowRunId === workflowRunId,
+    );
+    const source = 'copyOf' in input ? this.state.requireRun(input.copyOf) : input;
+    // The end of the run that had the id has to be written first.
+    if (this.endedIds.has(`${instanceId}\n${workflowRunId}`)) this.flush();
+    this.runs.create(run, source, sole);
+    this.state.runCreated({ instanceId, runKey: key, workflowRunId, active: true, waits: false }, createdAt);
+  }
+
+  private deleteTask(run: RunPlace, slot: number, waits: boolean): void {
+    this.tasks.delete(run, slot, waits);
+    this.state.taskDeleted(run.runKey, slot);
+  }
+
+  private remember(write: Extract<StoreWrite, { readonly kind: 'remember-deduplication' }>): void {
+    this.deduplication.remember(write, write.runKey, write.expiresAt);
+    this.state.deduplicationTaken(write, write.runKey, write.expiresAt);
+  }
+}
+
+function sendAll<Write>(
+  session: TransactionSession,
+  writes: Write[],
+  send: (session: TransactionSession, writes: readonly Write[]) => void,
+): void {
+  if (writes.length > 0) send(session, writes.splice(0));
+}
+
+/** Commits batches. Several may be under way at once, each on a connection of its own. */
+export class BatchWriter {
+  private readonly database: Database;
+  private readonly clockMarks = new ClockMarks();
+  private readonly statistics: TableStatistics;
+
+  constructor(database: Database) {
+    this.database = database;
+    this.statistics = new TableStatistics(database);
+  }
+
+  /** Rejects when a write is faulty, or the batch could not be made durable, or nobody knows whether it was. */
+  async commit(units: readonly CommitUnit[]): Promise<readonly CommitResult[]> {
+    if (units.length === 0) return [];
+    const shard = this.clockMarks.take();
+    try {
+      const results = await this.database.transaction(
+        async (session) => {
+          const batch = new Batch(session, await BatchState.read(session, units));
+          const results = units.map((unit) => batch.apply(unit));
+          batch.flush();
+          raiseLatestTime(session, shard, batch.latestTime);
+          return results;
+        },
+        { retryOn: RETRY_ON },
+      );
+      this.statistics.noteWrites(units.reduce((sum, { writes }) => sum + writes.length, 0));
+      return results;
+    } finally {
+      this.clockMarks.give(shard);
+    }
+  }
+}

@@ -1,0 +1,133 @@
+/** The connections: what happens when they break, and what is said about it. */
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+import pg from 'pg';
+import type { Log } from '../../ports/log.js';
+import { apply, creation, INSTANCE, sampleRun, sampleStep, unit } from '../conformance/samples.js';
+import { Database, planned, statement } from './connection.js';
+import { StoreOpenError } from './errors.js';
+import { openPostgresStore } from './index.js';
+import { migrate } from './migrate.js';
+import { MIGRATIONS } from './migrations/index.js';
+import { openTestSchemas } from './testing/schemas.js';
+
+const schemas = await openTestSchemas();
+const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };
+
+if (typeof schemas === 'string') {
+  describe('connections to PostgreSQL', { skip: schemas }, () => {});
+} else {
+  const { url } = await schemas.make();
+  const store = await openPostgresStore({ url, log: silent });
+  const database = new Database({ url, log: silent, maxConnections: 2 });
+  after(async () => {
+    await store.close();
+    await database.close();
+  });
+
+  describe('connections to PostgreSQL', () => {
+    test('one that breaks under a commit makes it fail, and the next commit has another', async () => {
+      const [held, other] = [sampleRun(1), sampleRun(2)];
+      await apply(store, [creation(held)]);
+      const client = new pg.Client({ connectionString: url });
+      await client.connect();
+      await client.query('BEGIN');
+      await client.query('SELECT 1 FROM active_run FOR UPDATE');
+      const lost = store.commit([
+        unit(
+          [creation(other), { kind: 'record-step', runKey: held.key, step: sampleStep(0) }],
+          [{ kind: 'run-active', runKey: held.key }],
+        ),
+      ]);
+      // It waits for the row that is locked; then its connection is ended under it.
+      const waiting = `SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'everstep'`;
+      const ended = (async () => {
+        for (;;) {
+          const { rows } = await client.query<{ ended: boolean }>(
+            `SELECT pg_terminate_backend(pid) AS ended FROM (${waiting}) w`,
+          );
+          if (rows[0]?.ended) return;
+        }
+      })();
+      await assert.rejects(lost);
+      await ended;
+      await client.query('ROLLBACK');
+      await client.end();
+      assert.equal(await store.loadRun({ runKey: other.key }), null);
+      assert.deepEqual(await store.loadJournal({ runKey: held.key, from: 0 }), []);
+      await apply(store, [{ kind: 'record-step', runKey: held.key, step: sampleStep(0) }]);
+      assert.equal((await store.loadRun({ runKey: held.key }))?.journalLength, 1);
+    });
+
+    test('what a transaction threw or the server refused is undone, and says what was wrong first', async () => {
+      const insert = statement(`INSERT INTO run_directory VALUES ($1, '${INSTANCE}')`);
+      const broken = planned('SELECT 1 / (SELECT 0)');
+      const rows = () => database.query(planned(`SELECT 1 FROM run_directory WHERE run_key = 'K'`));
+      const thrown = database.transaction(async (session) => {
+        session.send(insert, ['K']);
+        throw new Error('on purpose');
+      });
+      await assert.rejects(thrown, /on purpose/);
+      const refused = database.transaction(async (session) => {
+        session.send(insert, ['K']);
+        session.send(broken);
+        session.send(insert, ['L']);
+      });
+      await assert.rejects(refused, /division by zero/);
+      assert.deepEqual(await rows(), []);
+      await database.transaction(async (session) => session.send(insert, ['K']));
+      assert.equal((await rows()).length, 1);
+    });
+
+    test('every one of them waits for the disk at a commit, whatever the database says', async () => {
+      const setting = async () => (await database.query(planned(`SELECT current_setting('synchronous_commit') AS it`)))[0]?.it;
+      assert.equal(await setting(), 'on');
+      const loose = new URL(url);
+      loose.searchParams.set('options', `${loose.searchParams.get('options')} -c synchronous_commit=off`);
+      const other = new Database({ url: loose.href, log: silent });
+      const [row] = await other.query(planned(`SELECT current_setting('synchronous_commit') AS it`));
+      assert.equal(row?.it, 'on');
+      await other.close();
+    });
+
+    test('many that start at once make the tables once', async () => {
+      const fresh = await schemas.make();
+      const opened = await Promise.all([1, 2, 3, 4, 5].map(() => openPostgresStore({ url: fresh.url, log: silent })));
+      await Promise.all(opened.map((one) => one.close()));
+      const again = new Database({ url: fresh.url, log: silent });
+      const versions = await again.query(planned('SELECT version FROM schema_version'));
+      assert.deepEqual(versions, [{ version: MIGRATIONS.length }]);
+      await again.close();
+    });
+
+    test('a database of a newer version is left alone', async () => {
+      const fresh = await schemas.make();
+      const newer = new Database({ url: fresh.url, log: silent });
+      await migrate(newer, fresh.url, [...MIGRATIONS, 'CREATE TABLE later ()']);
+      await newer.close();
+      await assert.rejects(openPostgresStore({ url: fresh.url, log: silent }), (error) => {
+        assert.ok(error instanceof StoreOpenError);
+        assert.equal(error.code, 'newer-schema');
+        assert.match(error.message, /newer version/);
+        return true;
+      });
+    });
+
+    test('why a database cannot be used is said without the password', async () => {
+      const cases = [
+        ['unreachable', (it: URL) => Object.assign(it, { port: '1' })],
+        ['refused', (it: URL) => Object.assign(it, { pathname: '/no-such-database' })],
+      ] as const;
+      for (const [code, change] of cases) {
+        const wrong = new URL(url);
+        wrong.password = 'pa55word';
+        await assert.rejects(openPostgresStore({ url: change(wrong).href, log: silent }), (error) => {
+          assert.ok(error instanceof StoreOpenError);
+          assert.equal(error.code, code);
+          assert.doesNotMatch(error.message, /pa55word/);
+          return true;
+        });
+      }
+    });
+  });
+}

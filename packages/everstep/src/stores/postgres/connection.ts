@@ -1,0 +1,305 @@
+/**
+ * The connections to the database: statements and transactions over a bounded pool.
+ *
+ * Statements of a connection are sent without waiting for the answers of those before them, so what a transaction sends
+ * in one go costs one round trip. When one of them fails the server refuses the others, the COMMIT among them.
+ */
+import { createHash } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import pg from 'pg';
+import type { Log } from '../../ports/log.js';
+import type { Row } from './columns.js';
+import { constraintOf, sqlStateOf } from './errors.js';
+
+const CONNECT_TIMEOUT_MS = 10_000;
+const STATEMENT_TIMEOUT_MS = 30_000;
+const LOCK_TIMEOUT_MS = 15_000;
+/** A transaction of ours is never idle for long; one that is has lost its owner. */
+const IDLE_TRANSACTION_TIMEOUT_MS = 60_000;
+/** Longer than the server's own limit: only a connection that is dead gets so far. */
+const ANSWER_TIMEOUT_MS = 45_000;
+const IDLE_CONNECTION_MS = 60_000;
+const KEEP_ALIVE_AFTER_MS = 10_000;
+const DEFAULT_CONNECTIONS = 10;
+
+const MOST_TRIES = 8;
+const RETRY_DELAY_MS = 5;
+
+const INT8_OID = 20;
+const SERIALIZATION_FAILURE = '40001';
+const DEADLOCK = '40P01';
+const UNIQUE_VIOLATION = '23505';
+
+/** A statement that each connection prepares once under its name; without one it is prepared each time. */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** Named after its text, so that processes that share a connection (through a pooler) mean the same by a name. */
+export function statement(text: string): Statement {
+  return { name: `everstep_${createHash('sha256').update(text).digest('hex').slice(0, 20)}`, text };
+}
+
+/** One that is planned each time, for the values that it is sent with. */
+export const planned = (text: string): Statement => ({ name: '', text });
+
+/** Texts, numbers, flags, bytes, null, and arrays of them (`unnest($1::text[])`). */
+export type SqlValue = string | number | boolean | Uint8Array | null | readonly SqlValue[];
+
+/** Where statements go: the pool, or one transaction. */
+export interface Session {
+  /** Sends the statement and resolves with its rows. */
+  query(statement: Statement, values?: readonly SqlValue[]): Promise<readonly Row[]>;
+  /** Like query, for what returns no rows: resolves with the number of rows that it touched. */
+  execute(statement: Statement, values?: readonly SqlValue[]): Promise<number>;
+}
+
+/** A session in which statements are one transaction. */
+export interface TransactionSession extends Session {
+  /** Sends a write without waiting. When it fails the transaction fails: what is wrong has to be an error of SQL. */
+  send(statement: Statement, values?: readonly SqlValue[]): void;
+}
+
+export interface TransactionOptions {
+  /** Constraints whose violation means that somebody else was faster: the work is done again from its beginning. */
+  readonly retryOn?: readonly string[];
+}
+
+const isRetryable = (error: unknown, constraints: readonly string[]): boolean => {
+  const state = sqlStateOf(error);
+  if (state === SERIALIZATION_FAILURE || state === DEADLOCK) return true;
+  const constraint = constraintOf(error);
+  return state === UNIQUE_VIOLATION && constraint !== null && constraints.includes(constraint);
+};
+
+type PgValue = string | number | boolean | Buffer | null | PgValue[];
+
+function pgValueOf(value: SqlValue): PgValue {
+  if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  if (value !== null && typeof value === 'object') return value.map(pgValueOf);
+  return value;
+}
+
+function int8(digits: string): number {
+  const value = Number(digits);
+  if (!Number.isSafeInteger(value)) throw new RangeError(`${digits} is too large to be read as a number`);
+  return value;
+}
+
+/**
+ * First of all on each connection. What was acknowledged must be on the disk, whatever the server's default is. Every
+ * statement has an index to go by: a table that grew since the server last counted its rows must not be read through.
+ */
+const SESSION_SETTINGS = `
+  SELECT set_config('synchronous_commit', 'on', false)
+  WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply');
+  SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off`;
+
+/** Reads bigint as a number, in these connections alone. */
+const TYPES: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') => {
+    if (oid === INT8_OID && format !== 'binary') return int8;
+    return pg.types.getTypeParser(oid, format as 'text');
+  }) as typeof pg.types.getTypeParser,
+};
+
+async function run(client: pg.ClientBase, { name, text }: Statement, values: readonly SqlValue[]) {
+  return client.query({ name, text, values: values.map(pgValueOf) });
+}
+
+class ClientSession implements TransactionSession {
+  private readonly client: pg.PoolClient;
+  private readonly sent: Promise<unknown>[] = [];
+
+  constructor(client: pg.PoolClient) {
+    this.client = client;
+  }
+
+  query(statement: Statement, values: readonly SqlValue[] = []): Promise<readonly Row[]> {
+    return this.track(run(this.client, statement, values).then(({ rows }) => rows));
+  }
+
+  execute(statement: Statement, values: readonly SqlValue[] = []): Promise<number> {
+    return this.track(run(this.client, statement, values).then(({ rowCount }) => rowCount ?? 0));
+  }
+
+  send(statement: Statement, values: readonly SqlValue[] = []): void {
+    this.track(run(this.client, statement, values));
+  }
+
+  /** BEGIN, COMMIT, ROLLBACK. Resolves with what the server says that it did. */
+  control(text: string): Promise<string> {
+    return this.track(this.client.query(text).then(({ command }) => command));
+  }
+
+  /** Rejects with the first error of all that was sent: those behind it say only that the transaction has failed. */
+  async answered(): Promise<void> {
+    const results = await Promise.allSettled(this.sent);
+    for (const result of results) if (result.status === 'rejected') throw result.reason;
+  }
+
+  private track<Result>(answer: Promise<Result>): Promise<Result> {
+    // Who sent it may never look at it; `answered` does.
+    answer.catch(() => undefined);
+    this.sent.push(answer);
+    return answer;
+  }
+}
+
+export interface DatabaseOptions {
+  readonly url: string;
+  readonly log: Log;
+  /** At most so many connections; absent: 10. */
+  readonly maxConnections?: number;
+}
+
+export class Database implements Session {
+  private readonly pool: pg.Pool;
+
+  constructor({ url, log, maxConnections = DEFAULT_CONNECTIONS }: DatabaseOptions) {
+    this.pool = new pg.Pool({
+      connectionString: url,
+      pipeline: true,
+      max: maxConnections,
+      types: TYPES,
+      application_name: 'everstep',
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      idleTimeoutMillis: IDLE_CONNECTION_MS,
+      statement_timeout: STATEMENT_TIMEOUT_MS,
+      lock_timeout: LOCK_TIMEOUT_MS,
+      idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
+      query_timeout: ANSWER_TIMEOUT_MS,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
+    });
+    // A connection that breaks is replaced, and whoever used it is told by what it asked. Without listeners, here for one
+    // that nobody uses and below for one in use, the process would end.
+    const lost = (error: Error) => log.warn({ error: error.message }, 'a connection to the database was lost');
+    this.pool.on('error', lost);
+    this.pool.on('connect', (client) => {
+      client.on('error', lost);
+      client
+        .query(SESSION_SETTINGS)
+        .catch((error: Error) => log.warn({ error: error.message }, 'a connection to the database could not be prepared'));
+    });
+  }
+
+  async query(statement: Statement, values: readonly SqlValue[] = []): Promise<readonly Row[]> {
+    const { rows } = await this.alone(statement, values);
+    return rows;
+  }
+
+  async execute(statement: Statement, values: readonly SqlValue[] = []): Promise<number> {
+    const { rowCount } = await this.alone(statement, values);
+    return rowCount ?? 0;
+  }
+
+  /**
+   * Runs `work` in one transaction (READ COMMITTED), durable when this resolves; what it throws undoes it. It may be run
+   * several times: when the server had to break a deadlock, or as `retryOn` says. When the connection is lost nobody
+   * knows whether it happened: then this rejects.
+   */
+  async transaction<Result>(
+    work: (session: TransactionSession) => Promise<Result>,
+    { retryOn = [] }: TransactionOptions = {},
+  ): Promise<Result> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.attempt(work);
+      } catch (error) {
+        if (attempt === MOST_TRIES || !isRetryable(error, retryOn)) throw error;
+        await pause(RETRY_DELAY_MS * attempt * Math.random());
+      }
+    }
+  }
+
+  /**
+   * Reads that see one state of the database, in one round trip: `work` sends all of them before it waits for the first.
+   */
+  async snapshot<Result>(work: (session: Session) => Promise<Result>): Promise<Result> {
+    const client = await this.connect();
+    const session = new ClientSession(client);
+    let usable = false;
+    try {
+      session.control('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+      const result = work(session);
+      const outcome = session.control('COMMIT');
+      const [read] = await Promise.allSettled([result, outcome]);
+      await outcome;
+      usable = true;
+      if (read.status === 'rejected') throw read.reason;
+      return read.value;
+    } finally {
+      client.release(!usable);
+    }
+  }
+
+  /** One connection for as long as `work` takes, outside of any transaction; it is closed afterwards. */
+  async withConnection<Result>(work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
+    const client = await this.connect();
+    try {
+      return await work(client);
+    } finally {
+      client.release(true);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.pool.end();
+  }
+
+  private async connect(): Promise<pg.PoolClient> {
+    try {
+      return await this.pool.connect();
+    } catch (error) {
+      if (!(error instanceof Error) || !error.message.includes('timeout')) throw error;
+      const seconds = CONNECT_TIMEOUT_MS / 1000;
+      throw new Error(`no connection to the database could be had within ${seconds} s: all are in use, or it does not answer`, {
+        cause: error,
+      });
+    }
+  }
+
+  /** A statement that is a transaction by itself. A connection that failed to carry it is not used again. */
+  private async alone(statement: Statement, values: readonly SqlValue[]) {
+    const client = await this.connect();
+    let usable = true;
+    try {
+      return await run(client, statement, values);
+    } catch (error) {
+      usable = sqlStateOf(error) !== null;
+      throw error;
+    } finally {
+      client.release(!usable);
+    }
+  }
+
+  private async attempt<Result>(work: (session: TransactionSession) => Promise<Result>): Promise<Result> {
+    const client = await this.connect();
+    const session = new ClientSession(client);
+    let usable = false;
+    try {
+      session.control('BEGIN');
+      let result: Result;
+      try {
+        result = await work(session);
+      } catch (error) {
+        usable = await session.control('ROLLBACK').then(
+          () => true,
+          () => false,
+        );
+        // When it failed because of an answer, that of the statement that failed first says why.
+        await session.answered();
+        throw error;
+      }
+      const outcome = await session.control('COMMIT');
+      usable = true;
+      await session.answered();
+      if (outcome !== 'COMMIT') throw new Error(`the database answered ${outcome} to a COMMIT`);
+      return result;
+    } finally {
+      client.release(!usable);
+    }
+  }
+}

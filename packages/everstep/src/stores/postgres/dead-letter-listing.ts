@@ -1,0 +1,138 @@
+/** The dead letter queue: pages of entries under any filter, and single ones. */
+import { LIMITS } from '../../config/limits.js';
+import type { DeadLetterFilter, DeadLetterRecord, Listing, Page, Position } from '../../ports/store.js';
+import { integer, text } from './columns.js';
+import { planned, type Session, statement } from './connection.js';
+import { type Candidates, type Condition, candidatesOf, EMPTY_LISTING, Parameters, pageOf } from './listing.js';
+import { DEAD_LETTER_COLUMNS, deadLetterRecordOf, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from './rows.js';
+
+const LAST_CHARACTER = '\u{10FFFF}';
+
+const ENTRIES: Candidates = { alias: 'd', all: 'dead_letter d', columns: ['instance_id', 'dlq_id', 'run_key', 'place'] };
+
+const RECORD = `${RUN_RECORD_COLUMNS}, ${DEAD_LETTER_COLUMNS}`;
+const PAYLOAD = 'JOIN payload p ON p.instance_id = r.instance_id AND p.run_key = r.run_key';
+const ofEntry = (table: string) => `${table}.instance_id = d.instance_id AND ${table}.dlq_id = d.dlq_id`;
+
+const FIND = statement(`
+  SELECT ${RECORD} FROM ${RUN_RECORD_TABLES} ${PAYLOAD} WHERE d.instance_id = $1 AND d.dlq_id = $2`);
+const HORIZON = statement(
+  'SELECT place::text AS place FROM dead_letter WHERE instance_id = $1 ORDER BY dead_letter.place DESC LIMIT 1',
+);
+
+/** Rows that have any of the values in the column; it has an index with the place behind it. */
+function anyOf(column: string, values: readonly string[], parameters: Parameters): Condition {
+  const list = parameters.many(values, 'text');
+  return {
+    test: `d.${column} = ANY(${list})`,
+    lead: { values: list, from: `dead_letter d WHERE d.instance_id = $1 AND d.${column} = v.value` },
+  };
+}
+
+function labels(values: readonly string[], parameters: Parameters): Condition {
+  const list = parameters.many(values, 'text');
+  return {
+    test: `(SELECT true FROM dead_letter_label l WHERE ${ofEntry('l')} AND l.label = ANY(${list}) LIMIT 1)`,
+    lead: {
+      values: list,
+      from: `dead_letter_label l, LATERAL (
+        SELECT * FROM dead_letter d WHERE d.instance_id = l.instance_id AND d.dlq_id = l.dlq_id OFFSET 0
+      ) d WHERE l.instance_id = $1 AND l.label = v.value`,
+      place: 'l.place',
+      repeats: values.length > 1,
+    },
+  };
+}
+
+/** The id is compared byte by byte, so what begins with the prefix stands together in the index. */
+function withPrefix(prefix: string, parameters: Parameters): Condition {
+  const from = parameters.one(prefix, 'text');
+  const to = parameters.one(prefix + LAST_CHARACTER.repeat(LIMITS.maxRunIdLength), 'text');
+  return { test: `d.workflow_run_id >= ${from} AND d.workflow_run_id <= ${to}` };
+}
+
+function conditionsOf(filter: DeadLetterFilter, parameters: Parameters): readonly Condition[] {
+  const conditions: Condition[] = [];
+  if (filter.dlqIds) conditions.push(anyOf('dlq_id', filter.dlqIds, parameters));
+  if (filter.workflowRunId !== undefined) conditions.push(anyOf('workflow_run_id', [filter.workflowRunId], parameters));
+  if (filter.workflowCreatedAt !== undefined)
+    conditions.push({ test: `d.run_created_at = ${parameters.one(filter.workflowCreatedAt, 'bigint')}` });
+  if (filter.flowControlKeys) conditions.push(anyOf('flow_key', filter.flowControlKeys, parameters));
+  if (filter.labels) conditions.push(labels(filter.labels, parameters));
+  if (filter.workflowUrls) conditions.push(anyOf('workflow_url', filter.workflowUrls, parameters));
+  if (filter.failureFunctionStates) conditions.push(anyOf('failure_function_state', filter.failureFunctionStates, parameters));
+  if (filter.callerIps) conditions.push(anyOf('caller_ip', filter.callerIps, parameters));
+  if (filter.workflowRunIdPrefix) conditions.push(withPrefix(filter.workflowRunIdPrefix, parameters));
+  if (filter.fromDate !== undefined) conditions.push({ test: `d.created_at >= ${parameters.one(filter.fromDate, 'bigint')}` });
+  if (filter.toDate !== undefined) conditions.push({ test: `d.created_at <= ${parameters.one(filter.toDate, 'bigint')}` });
+  return conditions;
+}
+
+/** SQL of the entries of the page and one more; null when the filter asks for what no entry has. */
+function candidates(page: Page<DeadLetterFilter>, parameters: Parameters): string | null {
+  const { filter } = page;
+  parameters.one(page.instanceId, 'text');
+  const sql = candidatesOf(page, ENTRIES, conditionsOf(filter, parameters), parameters);
+  const lists = [filter.dlqIds, filter.workflowUrls, filter.labels, filter.failureFunctionStates];
+  return [...lists, filter.callerIps, filter.flowControlKeys].some((values) => values?.length === 0) ? null : sql;
+}
+
+export async function listDeadLetterIds(session: Session, page: Page<DeadLetterFilter>): Promise<Listing<string>> {
+  const parameters = new Parameters();
+  const sql = candidates(page, parameters);
+  if (sql === null) return EMPTY_LISTING;
+  const order = page.order === 'newest-first' ? 'DESC' : 'ASC';
+  const rows = await session.query(
+    planned(`SELECT c.dlq_id, c.place::text AS shown_place FROM (${sql}) c ORDER BY c.place ${order}`),
+    parameters.values,
+  );
+  return pageOf(
+    rows,
+    page.limit,
+    (row) => text(row, 'shown_place'),
+    (row) => text(row, 'dlq_id'),
+  );
+}
+
+/** A page takes no further entry once its bodies are over the limit: their sizes are looked at before they are read. */
+export async function listDeadLetters(session: Session, page: Page<DeadLetterFilter>): Promise<Listing<DeadLetterRecord>> {
+  const parameters = new Parameters();
+  const sql = candidates(page, parameters);
+  if (sql === null) return EMPTY_LISTING;
+  const order = page.order === 'newest-first' ? 'DESC' : 'ASC';
+  const [limit, most] = [parameters.one(page.limit, 'integer'), parameters.one(LIMITS.maxPageBytes, 'bigint')];
+  const rows = await session.query(
+    planned(`
+    WITH found AS MATERIALIZED (${sql}),
+    weighed AS MATERIALIZED (
+      SELECT f.instance_id, f.run_key, row_number() OVER by_place AS n, count(*) OVER () AS found,
+        coalesce(sum(octet_length(p.body) + octet_length(d.response_body)) OVER (
+          by_place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before
+      FROM found f
+      JOIN dead_letter d ON d.instance_id = f.instance_id AND d.dlq_id = f.dlq_id
+      JOIN payload p ON p.instance_id = f.instance_id AND p.run_key = f.run_key
+      WINDOW by_place AS (ORDER BY f.place ${order})
+    )
+    SELECT ${RECORD}, w.found, d.place::text AS entry_place FROM (
+      SELECT * FROM weighed WHERE n <= ${limit} AND before < ${most}
+    ) w, LATERAL (
+      SELECT * FROM run WHERE run.instance_id = w.instance_id AND run.run_key = w.run_key
+    ) ${RUN_RECORD_TABLES.replace('run r', 'r')} ${PAYLOAD}
+    ORDER BY w.n`),
+    parameters.values,
+  );
+  const last = rows.at(-1);
+  const more = last !== undefined && integer(last, 'found') > rows.length;
+  return { items: rows.map(deadLetterRecordOf), next: more ? text(last, 'entry_place') : null };
+}
+
+export async function findDeadLetter(session: Session, instanceId: string, dlqId: string): Promise<DeadLetterRecord | null> {
+  const [row] = await session.query(FIND, [instanceId, dlqId]);
+  return row ? deadLetterRecordOf(row) : null;
+}
+
+/** The place of the newest entry; 0 when there is none. */
+export async function deadLetterHorizon(session: Session, instanceId: string): Promise<Position> {
+  const [row] = await session.query(HORIZON, [instanceId]);
+  return row ? text(row, 'place') : '0';
+}

@@ -1,0 +1,98 @@
+/** The store in a PostgreSQL database, which several processes may use at once. */
+import type { Log } from '../../ports/log.js';
+import type { Store } from '../../ports/store.js';
+import { createAccounts } from './accounts.js';
+import { readLatestTime } from './clock-marks.js';
+import { BatchWriter } from './commit.js';
+import { Database } from './connection.js';
+import { deadLetterHorizon, findDeadLetter, listDeadLetterIds, listDeadLetters } from './dead-letter-listing.js';
+import { placeOfUrl } from './errors.js';
+import { hasWebhook, listWaiters } from './event-reader.js';
+import { findFlowControl, listFlowControls } from './flow-control-records.js';
+import { listHolds } from './hold-records.js';
+import { findInstanceSettings } from './instance-records.js';
+import { migrate } from './migrate.js';
+import { Retention } from './retention.js';
+import { findRun, listRuns, runHorizon } from './run-listing.js';
+import {
+  findInvoker,
+  findRunRecord,
+  loadHistory,
+  loadJournal,
+  loadPayload,
+  loadRun,
+  readDueTasks,
+  readNextDueAt,
+} from './run-reader.js';
+import { countSchedules, dueSchedules, findSchedule, listSchedules, nextScheduleAt } from './schedule-records.js';
+import { createSearchIndexes } from './search-indexes.js';
+
+export { StoreOpenError, type StoreOpenErrorCode } from './errors.js';
+
+export interface PostgresStoreOptions {
+  /** Such as `postgres://user:password@host:5432/database`. Never logged. */
+  readonly url: string;
+  readonly log: Log;
+  /** At most so many connections; absent: 10. */
+  readonly maxConnections?: number;
+}
+
+/** Rejects with StoreOpenError when the database cannot be reached, was written by a newer version, or is too old. */
+export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
+  const database = new Database(options);
+  try {
+    const facts = await migrate(database, options.url);
+    if (!facts.fsync) {
+      options.log.warn(
+        { store: placeOfUrl(options.url) },
+        'the database runs with fsync off: what was acknowledged may be lost when its machine fails',
+      );
+    }
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  return createPostgresStore(database);
+}
+
+/** A store on an open database with the latest schema, which it closes in the end. */
+export function createPostgresStore(database: Database): Store {
+  const batches = new BatchWriter(database);
+  const retention = new Retention(database);
+  return {
+    commit: (units) => batches.commit(units),
+    loadRun: ({ runKey }) => loadRun(database, runKey),
+    loadPayload: ({ runKey }) => loadPayload(database, runKey),
+    loadJournal: ({ runKey, from }) => loadJournal(database, runKey, from),
+    dueTasks: ({ before, after, limit }) => readDueTasks(database, before, after, limit),
+    nextDueAt: ({ after }) => readNextDueAt(database, after),
+    findRun: ({ instanceId, workflowRunId, createdAt }) => findRun(database, instanceId, workflowRunId, createdAt),
+    runRecord: ({ runKey }) => findRunRecord(database, runKey),
+    runHistory: ({ runKey }) => loadHistory(database, runKey),
+    listRuns: (page) => listRuns(database, page),
+    listDeadLetters: (page) => listDeadLetters(database, page),
+    listDeadLetterIds: (page) => listDeadLetterIds(database, page),
+    deadLetterHorizon: ({ instanceId }) => deadLetterHorizon(database, instanceId),
+    runHorizon: ({ instanceId }) => runHorizon(database, instanceId),
+    findDeadLetter: ({ instanceId, dlqId }) => findDeadLetter(database, instanceId, dlqId),
+    listWaiters: ({ instanceId, eventId, after, limit }) => listWaiters(database, instanceId, eventId, after, limit),
+    invokerOf: ({ childRunKey }) => findInvoker(database, childRunKey),
+    hasWebhook: ({ runKey, eventId }) => hasWebhook(database, runKey, eventId),
+    listFlowControls: ({ instanceId }) => listFlowControls(database, instanceId),
+    findFlowControl: ({ instanceId, key }) => findFlowControl(database, instanceId, key),
+    listSchedules: ({ instanceId }) => listSchedules(database, instanceId),
+    countSchedules: ({ instanceId }) => countSchedules(database, instanceId),
+    findSchedule: ({ instanceId, scheduleId }) => findSchedule(database, instanceId, scheduleId),
+    dueSchedules: ({ before, limit }) => dueSchedules(database, before, limit),
+    nextScheduleAt: () => nextScheduleAt(database),
+    listHolds: ({ instanceId }) => listHolds(database, instanceId),
+    instanceSettings: ({ instanceId }) => findInstanceSettings(database, instanceId),
+    removeEndedRuns: (query) => retention.remove(query),
+    // Space is the server's: its autovacuum uses it again.
+    releaseSpace: async () => false,
+    accounts: createAccounts(database),
+    searchIndexes: createSearchIndexes(database),
+    latestTime: () => readLatestTime(database),
+    close: () => database.close(),
+  };
+}

@@ -1,0 +1,110 @@
+/** Writes of journals and of failed attempts: the hot path. */
+import type { FailedAttempt, RecordedStep } from '../../engine/run.js';
+import { statement, type TransactionSession } from './connection.js';
+import { type Columns, columnArrays, insertInto, names, PLACE_BASE, type RowOf, unnest } from './row-sets.js';
+import type { RunPlace } from './run-writes.js';
+
+const STEP = {
+  instance_id: 'text',
+  run_key: 'text',
+  idx: 'integer',
+  step_id: 'integer',
+  first_of_group: 'integer',
+  concurrent: 'integer',
+  created_at: 'bigint',
+  completed_at: 'bigint',
+  sleep_ms: 'bigint',
+  wake_at: 'bigint',
+  name: 'text',
+  type: 'text',
+  message_id: 'text',
+  out: 'text',
+} as const satisfies Columns;
+const { instance_id: _instance, run_key: _run, ...COPIED } = STEP;
+const COPY = { instance_id: 'text', run_key: 'text', from_instance: 'text', from_key: 'text' } as const satisfies Columns;
+const ATTEMPT = {
+  instance_id: 'text',
+  run_key: 'text',
+  slot: 'integer',
+  retried: 'integer',
+  at: 'bigint',
+  status: 'integer',
+  retry_at: 'bigint',
+  name: 'text',
+  message_id: 'text',
+  cause: 'text',
+  message: 'text',
+} as const satisfies Columns;
+
+const INSERT_STEPS = statement(insertInto('step', STEP));
+const COPY_STEPS = statement(`
+  INSERT INTO step (${names(STEP)})
+  SELECT c.instance_id, c.run_key, ${names(COPIED)}
+  FROM ${unnest(COPY)} AS c(${names(COPY)})
+  JOIN step s ON s.instance_id = c.from_instance AND s.run_key = c.from_key`);
+const INSERT_ATTEMPTS = statement(`
+  INSERT INTO attempt (${names(ATTEMPT)}, place)
+  SELECT ${names(ATTEMPT)}, base.place + n
+  FROM (SELECT ${PLACE_BASE} AS place) base, ${unnest(ATTEMPT)} WITH ORDINALITY AS u(${names(ATTEMPT)}, n)`);
+
+export class JournalWrites {
+  private steps: RowOf<typeof STEP>[] = [];
+  private copies: RowOf<typeof COPY>[] = [];
+  private attempts: RowOf<typeof ATTEMPT>[] = [];
+
+  recordStep({ instanceId, runKey }: RunPlace, step: RecordedStep): void {
+    this.steps.push({
+      instance_id: instanceId,
+      run_key: runKey,
+      idx: step.index,
+      step_id: step.stepId,
+      first_of_group: step.group,
+      concurrent: step.concurrent,
+      created_at: step.createdAt,
+      completed_at: step.completedAt,
+      sleep_ms: step.sleepMs,
+      wake_at: step.wakeAt,
+      name: step.name,
+      type: step.type,
+      message_id: step.messageId,
+      out: step.out,
+    });
+  }
+
+  /** Whether the journal is part of a copy that is still to be sent: it takes what is there then. */
+  isBeingCopied(runKey: string): boolean {
+    return this.copies.some((copy) => copy.from_key === runKey || copy.run_key === runKey);
+  }
+
+  copy(from: RunPlace, to: RunPlace): void {
+    this.copies.push({
+      instance_id: to.instanceId,
+      run_key: to.runKey,
+      from_instance: from.instanceId,
+      from_key: from.runKey,
+    });
+  }
+
+  recordAttempt({ instanceId, runKey }: RunPlace, attempt: FailedAttempt): void {
+    this.attempts.push({
+      instance_id: instanceId,
+      run_key: runKey,
+      slot: attempt.slot,
+      retried: attempt.retried,
+      at: attempt.at,
+      status: attempt.status,
+      retry_at: attempt.retryAt,
+      name: attempt.name,
+      message_id: attempt.messageId,
+      cause: attempt.cause,
+      message: attempt.message,
+    });
+  }
+
+  send(session: TransactionSession): void {
+    if (this.steps.length > 0) session.send(INSERT_STEPS, columnArrays(STEP, this.steps));
+    if (this.copies.length > 0) session.send(COPY_STEPS, columnArrays(COPY, this.copies));
+    if (this.attempts.length > 0) session.send(INSERT_ATTEMPTS, columnArrays(ATTEMPT, this.attempts));
+    [this.steps, this.copies, this.attempts] = [[], [], []];
+  }
+}

@@ -1,0 +1,231 @@
+/**
+ * Version 1: runs and what belongs to them.
+ *
+ * Every table begins with the instance and, where there is one, the key of the run, so that the tables can be spread by
+ * the instance. `run_directory` leads from a key to its instance.
+ *
+ * A run's row is written once. That it is active, and how it ended, are rows of two other tables: so a step or an end
+ * changes no row that has many indexes. `place` is its place in the order of creation, that of an entry of the DLQ its
+ * place in the order of arrival: microseconds of the server's clock times 1000, plus the place in its statement.
+ *
+ * `flow_key` of a run holds what is asked of its endpoint; that of a task a call, which has a key of its own or none.
+ */
+export const runs = `
+CREATE TABLE clock_mark (
+  -- Rows are many, so that commits do not wait for each other; the latest of them counts.
+  shard integer PRIMARY KEY,
+  latest_time bigint NOT NULL
+) WITH (fillfactor = 50);
+
+CREATE TABLE run_directory (
+  run_key text COLLATE "C" PRIMARY KEY,
+  instance_id text COLLATE "C" NOT NULL
+);
+
+CREATE TABLE run (
+  instance_id text COLLATE "C" NOT NULL,
+  run_key text COLLATE "C" NOT NULL,
+  place bigint NOT NULL,
+  created_at bigint NOT NULL,
+  workflow_run_id text COLLATE "C" NOT NULL,
+  dialect text COLLATE "C" NOT NULL,
+  workflow_url text COLLATE "C" NOT NULL,
+  caller_ip text COLLATE "C" NOT NULL,
+  flow_key text COLLATE "C",
+  invoked_by_run_key text COLLATE "C",
+  origin text,
+  settings text NOT NULL,
+  PRIMARY KEY (instance_id, run_key)
+);
+CREATE UNIQUE INDEX run_by_place ON run (instance_id, place) INCLUDE (created_at);
+CREATE INDEX run_by_id ON run (instance_id, workflow_run_id, place);
+CREATE INDEX run_by_url ON run (instance_id, workflow_url, place) INCLUDE (created_at);
+CREATE INDEX run_by_caller ON run (instance_id, caller_ip, place) INCLUDE (created_at);
+CREATE INDEX run_by_flow_key ON run (instance_id, flow_key, place) INCLUDE (created_at) WHERE flow_key IS NOT NULL;
+CREATE INDEX run_by_invoker ON run (instance_id, invoked_by_run_key) WHERE invoked_by_run_key IS NOT NULL;
+CREATE INDEX run_by_creation ON run (instance_id, created_at);
+
+CREATE TABLE run_label (
+  instance_id text COLLATE "C" NOT NULL,
+  label text COLLATE "C" NOT NULL,
+  place bigint NOT NULL,
+  run_key text COLLATE "C" NOT NULL,
+  PRIMARY KEY (instance_id, label, place)
+);
+CREATE INDEX run_label_by_run ON run_label (instance_id, run_key);
+
+-- One row for each run that goes on. Whoever changes such a run locks its row first. The claim of a run that alone may
+-- be active under its id is empty, that of another its key: so the index keeps two of the former apart.
+CREATE TABLE active_run (
+  instance_id text COLLATE "C" NOT NULL,
+  run_key text COLLATE "C" NOT NULL,
+  workflow_run_id text COLLATE "C" NOT NULL,
+  claim text COLLATE "C" NOT NULL,
+  place bigint NOT NULL,
+  created_at bigint NOT NULL,
+  PRIMARY KEY (instance_id, run_key)
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+CREATE UNIQUE INDEX active_run_claim ON active_run (instance_id, workflow_run_id, claim);
+CREATE INDEX active_run_by_place ON active_run (instance_id, place);
+
+-- The state is the status, but deadLetter while a failed run has an entry in the DLQ.
+CREATE TABLE ended_run (
+  instance_id text COLLATE "C" NOT NULL,
+  run_key text COLLATE "C" NOT NULL,
+  place bigint NOT NULL,
+  state text COLLATE "C" NOT NULL,
+  completed_at bigint NOT NULL,
+  result text,
+  error text,
+  became_kind text COLLATE "C",
+  became_run_key text COLLATE "C",
+  PRIMARY KEY (instance_id, run_key)
+);
+CREATE UNIQUE INDEX ended_run_by_place ON ended_run (instance_id, state, place) INCLUDE (completed_at);
+CREATE INDEX ended_run_by_time ON ended_run (instance_id, state, completed_at);
+
+-- Runs whose endpoint said that it has a failure function.
+CREATE TABLE failure_function (
+  instance_id text COLLATE "C" NOT NULL,
+  run_key text COLLATE "C" NOT NULL,
+  PRIMARY KEY (instance_id, run_key)
+);
+
+CREATE TABLE payload (
+  instance_id text COLLATE "C" NOT NULL,
+  run_key text COLLATE "C" NOT NULL,
+  content_type text,
+  forward_headers text NOT NULL,
+  body bytea NOT NULL,
+  PRIMARY KEY (instance_id, run_key)
+);
+
+CREATE TABLE step (
+  instance_id text COLLATE "C" NOT NULL,
+  run_key text COLLATE "C" NOT NULL,
+  idx integer NOT NULL,
+  step_id integer NOT NULL,
+  first_of_group integer NOT NULL,
+  concurrent integer NOT NULL,
+  created_at bigint NOT NULL,
+  completed_at bigint NOT NULL,
+  sleep_ms bigint,
+  wake_at bigint,
+  name text NOT NULL,
+  type text COLLATE "C" NOT NULL,
+  message_id text COLLATE "C" NOT NULL,
+  out text,
+  PRIMARY KEY (instance_id, run_key, idx)
+);
+CREATE UNIQUE INDEX step_by_id ON step (instance_id, run_key, step_id);
+CREATE INDEX step_of_webhook ON step (instance_id, run_key) WHERE type = 'CreateWebhook';
+
+CREATE TABLE task (
+  instance_id text COLLATE "C" NOT NULL,
+  run_key text COLLATE "C" NOT NULL,
+  slot integer NOT NULL,
+  due_at bigint,
+  created_at bigint NOT NULL,
+  retried integer,
+  first_of_group integer,
+  concurrent integer,
+  sleep_ms bigint,
+  wake_at bigint,
+  kind text COLLATE "C" NOT NULL,
+  message_id text COLLATE "C" NOT NULL,
+  name text,
+  step_type text COLLATE "C",
+  flow_key text COLLATE "C",
+  child_run_key text COLLATE "C",
+  call_url text,
+  detail text,
+  PRIMARY KEY (instance_id, run_key, slot)
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+CREATE INDEX task_by_due_time ON task (due_at, run_key, slot) WHERE due_at IS NOT NULL;
+CREATE INDEX task_by_child ON task (child_run_key) WHERE child_run_key IS NOT NULL;
+
+CREATE TABLE attempt (
+  instance_id text COLLATE "C" NOT NULL,
+  run_key text COLLATE "C" NOT NULL,
+  place bigint NOT NULL,
+  slot integer NOT NULL,
+  retried integer NOT NULL,
+  at bigint NOT NULL,
+  status integer,
+  retry_at bigint,
+  name text,
+  message_id text COLLATE "C" NOT NULL,
+  cause text COLLATE "C" NOT NULL,
+  message text NOT NULL,
+  PRIMARY KEY (instance_id, run_key, place)
+);
+
+-- With what it is filtered by of its run.
+CREATE TABLE dead_letter (
+  instance_id text COLLATE "C" NOT NULL,
+  dlq_id text COLLATE "C" NOT NULL,
+  run_key text COLLATE "C" NOT NULL,
+  place bigint NOT NULL,
+  created_at bigint NOT NULL,
+  run_created_at bigint NOT NULL,
+  response_status integer,
+  failure_function_state text COLLATE "C",
+  workflow_run_id text COLLATE "C" NOT NULL,
+  workflow_url text COLLATE "C" NOT NULL,
+  caller_ip text COLLATE "C" NOT NULL,
+  flow_key text COLLATE "C",
+  response_headers text NOT NULL,
+  error text NOT NULL,
+  response_body bytea NOT NULL,
+  PRIMARY KEY (instance_id, dlq_id)
+);
+CREATE UNIQUE INDEX dead_letter_by_run ON dead_letter (instance_id, run_key);
+CREATE UNIQUE INDEX dead_letter_by_place ON dead_letter (instance_id, place) INCLUDE (created_at);
+CREATE INDEX dead_letter_by_run_id ON dead_letter (instance_id, workflow_run_id, place) INCLUDE (created_at);
+CREATE INDEX dead_letter_by_url ON dead_letter (instance_id, workflow_url, place) INCLUDE (created_at);
+CREATE INDEX dead_letter_by_caller ON dead_letter (instance_id, caller_ip, place) INCLUDE (created_at);
+CREATE INDEX dead_letter_by_flow_key ON dead_letter (instance_id, flow_key, place) INCLUDE (created_at) WHERE flow_key IS NOT NULL;
+CREATE INDEX dead_letter_by_state ON dead_letter (instance_id, failure_function_state, place) INCLUDE (created_at);
+CREATE INDEX dead_letter_by_run_creation ON dead_letter (instance_id, run_created_at);
+CREATE INDEX dead_letter_by_creation ON dead_letter (instance_id, created_at);
+
+CREATE TABLE dead_letter_label (
+  instance_id text COLLATE "C" NOT NULL,
+  label text COLLATE "C" NOT NULL,
+  place bigint NOT NULL,
+  dlq_id text COLLATE "C" NOT NULL,
+  PRIMARY KEY (instance_id, label, place)
+);
+CREATE INDEX dead_letter_label_by_entry ON dead_letter_label (instance_id, dlq_id);
+
+CREATE TABLE deduplication (
+  instance_id text COLLATE "C" NOT NULL,
+  deduplication_id text COLLATE "C" NOT NULL,
+  run_key text COLLATE "C" NOT NULL,
+  expires_at bigint NOT NULL,
+  PRIMARY KEY (instance_id, deduplication_id)
+);
+CREATE INDEX deduplication_by_expiry ON deduplication (expires_at);
+CREATE INDEX deduplication_by_run ON deduplication (instance_id, run_key);
+
+CREATE TABLE waiter (
+  instance_id text COLLATE "C" NOT NULL,
+  run_key text COLLATE "C" NOT NULL,
+  slot integer NOT NULL,
+  event_id text COLLATE "C" NOT NULL,
+  since bigint NOT NULL,
+  PRIMARY KEY (instance_id, run_key, slot, event_id)
+);
+CREATE INDEX waiter_by_event ON waiter (instance_id, event_id, since, run_key, slot);
+
+CREATE TABLE kept_event (
+  instance_id text COLLATE "C" NOT NULL,
+  run_key text COLLATE "C" NOT NULL,
+  place bigint NOT NULL,
+  received_at bigint NOT NULL,
+  event_key text COLLATE "C" NOT NULL,
+  event_id text COLLATE "C" NOT NULL,
+  content text NOT NULL,
+  PRIMARY KEY (instance_id, run_key, place)
+);
+`;

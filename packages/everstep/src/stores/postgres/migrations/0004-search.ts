@@ -1,0 +1,23 @@
+/**
+ * Version 4: the documents of search indexes. Each index has a table of its own, named after its number, so that its end
+ * gives its space back at once; its namespaces share that table. Whoever writes documents locks the row of their namespace.
+ */
+export const search = `
+CREATE TABLE search_collection (
+  index_id text COLLATE "C" PRIMARY KEY,
+  number bigint GENERATED ALWAYS AS IDENTITY,
+  -- What was on its way when the index was deleted must not bring it back.
+  dropped boolean NOT NULL DEFAULT false
+);
+
+CREATE TABLE search_namespace (
+  number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  index_id text COLLATE "C" NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  documents bigint NOT NULL DEFAULT 0,
+  -- Nobody sees it, its documents are being removed.
+  gone boolean NOT NULL DEFAULT false
+);
+CREATE UNIQUE INDEX search_namespace_by_name ON search_namespace (index_id, name) WHERE NOT gone;
+CREATE INDEX search_namespace_gone ON search_namespace (index_id) WHERE gone;
+`;

@@ -1,0 +1,32 @@
+import { after, describe } from 'node:test';
+import type { Store } from '../../ports/store.js';
+import { type OpenStore, storeConformance } from '../conformance/index.js';
+import { openPostgresStore } from './index.js';
+import { openTestSchemas } from './testing/schemas.js';
+
+const schemas = await openTestSchemas();
+const log = { debug() {}, info() {}, warn() {}, error() {} };
+
+if (typeof schemas === 'string') {
+  describe('PostgreSQL as a store', { skip: schemas }, () => {});
+} else {
+  // One schema for all tests, emptied after each: making the tables anew would take longer than most of them. And one store,
+  // but for those that open another: it keeps nothing between two calls.
+  const schema = await schemas.make();
+  const { url } = schema;
+  let opened: Store | null = null;
+  after(async () => opened?.close());
+  const underTest: OpenStore = async () => {
+    opened ??= await openPostgresStore({ url, log });
+    return {
+      store: opened,
+      async reopen() {
+        await opened?.close();
+        opened = await openPostgresStore({ url, log });
+        return opened;
+      },
+      dispose: () => schema.clear(),
+    };
+  };
+  describe('the one of a database', () => storeConformance('PostgreSQL', underTest));
+}

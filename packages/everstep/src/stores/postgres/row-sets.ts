@@ -1,0 +1,30 @@
+/** Many rows as the values of one statement: an array for each column, which `unnest` makes rows of again. */
+import type { SqlValue } from './connection.js';
+
+export type ColumnType = 'text' | 'integer' | 'bigint' | 'boolean' | 'bytea';
+export type Columns = Readonly<Record<string, ColumnType>>;
+export type RowOf<Set extends Columns> = Readonly<Record<keyof Set, SqlValue>>;
+
+/** `unnest($1::text[], ...) `, its values beginning at the given number. */
+export const unnest = (columns: Columns, first = 1): string =>
+  `unnest(${Object.values(columns)
+    .map((type, index) => `$${first + index}::${type}[]`)
+    .join(', ')})`;
+
+/** The names of the columns, as in the list of an INSERT. */
+export const names = (columns: Columns): string => Object.keys(columns).join(', ');
+
+/** The values that belong to `unnest`. */
+export function columnArrays<Set extends Columns>(columns: Set, rows: readonly RowOf<Set>[]): readonly SqlValue[] {
+  return Object.keys(columns).map((name) => rows.map((row) => row[name] ?? null));
+}
+
+/** `INSERT INTO table` of all rows at once. */
+export const insertInto = (table: string, columns: Columns): string =>
+  `INSERT INTO ${table} (${names(columns)}) SELECT * FROM ${unnest(columns)}`;
+
+/**
+ * Places in the order in which rows are written: microseconds of the server's clock times 1000, to which the number of
+ * the row in its statement is added.
+ */
+export const PLACE_BASE = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000';

@@ -1,0 +1,143 @@
+/** The run log: pages of runs under any filter. */
+import type { Listing, Page, Position, RunFilter, RunRecord } from '../../ports/store.js';
+import { text } from './columns.js';
+import { planned, type Session, statement } from './connection.js';
+import { type Candidates, type Condition, candidatesOf, EMPTY_LISTING, Parameters, pageOf } from './listing.js';
+import { RUN_RECORD_COLUMNS, RUN_RECORD_TABLES, runRecordOf } from './rows.js';
+
+/** More values than these are not looked up one by one. */
+const MOST_URLS = 100;
+
+const RUNS: Candidates = { alias: 'r', all: 'run r', columns: ['instance_id', 'run_key', 'place'] };
+
+const ofRun = (table: string) => `${table}.instance_id = r.instance_id AND ${table}.run_key = r.run_key`;
+/** The run that a row of another table names: looked up for each such row (that is what OFFSET 0 is for). */
+const runOf = (table: string) => `LATERAL (
+  SELECT * FROM run r WHERE r.instance_id = ${table}.instance_id AND r.run_key = ${table}.run_key OFFSET 0) r`;
+/** Subqueries for one row each: the database must not turn them into joins, which would look at all rows. */
+const STATE = `coalesce((SELECT e.state FROM ended_run e WHERE ${ofRun('e')}), 'active')`;
+
+const URLS_WITH_PREFIX = statement(`
+  WITH RECURSIVE url AS (
+    (SELECT workflow_url AS value FROM run WHERE instance_id = $1 AND workflow_url >= $2 ORDER BY workflow_url LIMIT 1)
+    UNION ALL
+    SELECT (SELECT workflow_url FROM run WHERE instance_id = $1 AND workflow_url > url.value ORDER BY workflow_url LIMIT 1)
+    FROM url WHERE starts_with(url.value, $2)
+  )
+  SELECT value FROM url WHERE starts_with(value, $2) LIMIT $3`);
+const HORIZON = statement('SELECT place::text AS place FROM run WHERE instance_id = $1 ORDER BY run.place DESC LIMIT 1');
+const RECORD_OF_ID = (condition: string) =>
+  statement(`
+  SELECT ${RUN_RECORD_COLUMNS} FROM ${RUN_RECORD_TABLES}
+  WHERE r.instance_id = $1 AND r.workflow_run_id = $2 ${condition} ORDER BY r.place DESC LIMIT 1`);
+const LATEST_OF_ID = RECORD_OF_ID('');
+const OF_ID_CREATED_AT = RECORD_OF_ID('AND r.created_at = $3');
+
+/** Rows that have any of the values in the column; it has an index with the place behind it. */
+function anyOf(column: string, values: readonly string[], parameters: Parameters): Condition {
+  const list = parameters.many(values, 'text');
+  return {
+    test: `r.${column} = ANY(${list})`,
+    lead: { values: list, from: `run r WHERE r.instance_id = $1 AND r.${column} = v.value` },
+  };
+}
+
+function labels(values: readonly string[], parameters: Parameters): Condition {
+  const list = parameters.many(values, 'text');
+  return {
+    test: `(SELECT true FROM run_label l WHERE ${ofRun('l')} AND l.label = ANY(${list}) LIMIT 1)`,
+    lead: {
+      values: list,
+      from: `run_label l, ${runOf('l')} WHERE l.instance_id = $1 AND l.label = v.value`,
+      place: 'l.place',
+      repeats: values.length > 1,
+    },
+  };
+}
+
+/** A failed run has one of two states. An active one has no end, but a row of its own. */
+function statuses(values: readonly string[], parameters: Parameters): Condition {
+  const states = values.flatMap((status) => (status === 'failed' ? ['failed', 'deadLetter'] : [status]));
+  const list = parameters.many(states, 'text');
+  return {
+    test: `${STATE} = ANY(${list})`,
+    lead: {
+      values: list,
+      from: `(
+        SELECT instance_id, run_key, place AS at FROM ended_run WHERE instance_id = $1 AND state = v.value
+        UNION ALL
+        SELECT instance_id, run_key, place FROM active_run WHERE instance_id = $1 AND v.value = 'active'
+      ) s, ${runOf('s')} WHERE true`,
+      place: 's.at',
+    },
+  };
+}
+
+async function conditionsOf(session: Session, page: Page<RunFilter>, parameters: Parameters): Promise<readonly Condition[]> {
+  const { instanceId, filter } = page;
+  const conditions: Condition[] = [];
+  if (filter.workflowRunId !== undefined) conditions.push(anyOf('workflow_run_id', [filter.workflowRunId], parameters));
+  if (filter.createdAt !== undefined) conditions.push({ test: `r.created_at = ${parameters.one(filter.createdAt, 'bigint')}` });
+  if (filter.flowControlKeys) conditions.push(anyOf('flow_key', filter.flowControlKeys, parameters));
+  if (filter.labels) conditions.push(labels(filter.labels, parameters));
+  if (filter.workflowUrls) conditions.push(anyOf('workflow_url', filter.workflowUrls, parameters));
+  if (filter.workflowUrlPrefix) {
+    const prefix = filter.workflowUrlPrefix;
+    const rows = await session.query(URLS_WITH_PREFIX, [instanceId, prefix, MOST_URLS + 1]);
+    if (rows.length > MOST_URLS) conditions.push({ test: `starts_with(r.workflow_url, ${parameters.one(prefix, 'text')})` });
+    else
+      conditions.push(
+        anyOf(
+          'workflow_url',
+          rows.map((row) => text(row, 'value')),
+          parameters,
+        ),
+      );
+  }
+  if (filter.statuses) conditions.push(statuses(filter.statuses, parameters));
+  if (filter.callerIps) conditions.push(anyOf('caller_ip', filter.callerIps, parameters));
+  if (filter.fromDate !== undefined) conditions.push({ test: `r.created_at >= ${parameters.one(filter.fromDate, 'bigint')}` });
+  if (filter.toDate !== undefined) conditions.push({ test: `r.created_at <= ${parameters.one(filter.toDate, 'bigint')}` });
+  return conditions;
+}
+
+export async function listRuns(session: Session, page: Page<RunFilter>): Promise<Listing<RunRecord>> {
+  const parameters = new Parameters();
+  parameters.one(page.instanceId, 'text');
+  const conditions = await conditionsOf(session, page, parameters);
+  const candidates = candidatesOf(page, RUNS, conditions, parameters);
+  const { filter } = page;
+  if (
+    [filter.statuses, filter.labels, filter.workflowUrls, filter.flowControlKeys, filter.callerIps].some((v) => v?.length === 0)
+  )
+    return EMPTY_LISTING;
+  const rows = await session.query(
+    planned(`
+    SELECT ${RUN_RECORD_COLUMNS} FROM (${candidates}) c, LATERAL (
+      SELECT * FROM run WHERE run.instance_id = c.instance_id AND run.run_key = c.run_key
+    ) ${RUN_RECORD_TABLES.replace('run r', 'r')}
+    ORDER BY r.place ${page.order === 'newest-first' ? 'DESC' : 'ASC'}`),
+    parameters.values,
+  );
+  return pageOf(rows, page.limit, (row) => text(row, 'place'), runRecordOf);
+}
+
+/** The run with this id that was created at `createdAt`, or the latest. */
+export async function findRun(
+  session: Session,
+  instanceId: string,
+  workflowRunId: string,
+  createdAt: number | undefined,
+): Promise<RunRecord | null> {
+  const [row] =
+    createdAt === undefined
+      ? await session.query(LATEST_OF_ID, [instanceId, workflowRunId])
+      : await session.query(OF_ID_CREATED_AT, [instanceId, workflowRunId, createdAt]);
+  return row ? runRecordOf(row) : null;
+}
+
+/** The place of the newest run; 0 when there is none. */
+export async function runHorizon(session: Session, instanceId: string): Promise<Position> {
+  const [row] = await session.query(HORIZON, [instanceId]);
+  return row ? text(row, 'place') : '0';
+}

@@ -1,0 +1,186 @@
+/** Reads of single runs and of what is due. */
+import { ADVANCE_SLOT, type KeptEvent, type RecordedStep, type Run, type RunOrigin, type RunPayload } from '../../engine/run.js';
+import type { DueTask, RunHistory, RunRecord, TaskReference } from '../../ports/store.js';
+import { flag, integer, json, type Row, text, textOrNull, word } from './columns.js';
+import { type Database, type Session, statement } from './connection.js';
+import {
+  failedAttemptOf,
+  payloadOf,
+  RUN_IDENTITY_COLUMNS,
+  RUN_IDENTITY_TABLES,
+  RUN_RECORD_COLUMNS,
+  RUN_RECORD_TABLES,
+  recordedStepOf,
+  runIdentityOf,
+  runRecordOf,
+  STATUS,
+  STATUSES,
+} from './rows.js';
+import { taskKindOf, taskOf } from './task-rows.js';
+
+/** Rows of the run whose key is $1. */
+const ofRun = (table: string): string =>
+  `${table}.instance_id = (SELECT instance_id FROM run_directory WHERE run_key = $1) AND ${table}.run_key = $1`;
+
+const IDENTITY = statement(`
+  SELECT ${RUN_IDENTITY_COLUMNS}, f.run_key IS NOT NULL AS failure_function
+  FROM ${RUN_IDENTITY_TABLES}
+  LEFT JOIN failure_function f ON f.instance_id = r.instance_id AND f.run_key = r.run_key
+  WHERE ${ofRun('r')}`);
+const RECORD = statement(`SELECT ${RUN_RECORD_COLUMNS} FROM ${RUN_RECORD_TABLES} WHERE ${ofRun('r')}`);
+const JOURNAL_SIZE = statement(`
+  SELECT count(*) AS entries, coalesce(max(step_id), 0) AS last_step_id, coalesce(sum(octet_length(out)), 0)::bigint AS result_bytes
+  FROM step s WHERE ${ofRun('s')}`);
+const STEPS = statement(`SELECT s.* FROM step s WHERE ${ofRun('s')} AND s.idx >= $2 ORDER BY s.idx`);
+const TASKS = statement(`SELECT t.* FROM task t WHERE ${ofRun('t')} ORDER BY t.slot`);
+const ATTEMPTS = statement(`
+  SELECT a.slot, a.name, a.message_id, a.retried, a.at, a.cause, a.message, a.status, a.retry_at
+  FROM attempt a WHERE ${ofRun('a')} ORDER BY a.place`);
+const PAYLOAD = statement(`SELECT p.* FROM payload p WHERE ${ofRun('p')}`);
+const EVENTS = statement(`
+  SELECT k.event_key, k.event_id, k.received_at, k.content FROM kept_event k WHERE ${ofRun('k')} ORDER BY k.place`);
+const EVENTS_WITHOUT_CONTENT = statement(`
+  SELECT k.event_key, k.event_id, k.received_at FROM kept_event k WHERE ${ofRun('k')} ORDER BY k.place`);
+const INVOKED = statement(`
+  SELECT r.run_key, r.workflow_run_id, r.created_at, r.origin, ${STATUS} AS status
+  FROM ${RUN_IDENTITY_TABLES}
+  WHERE r.instance_id = (SELECT instance_id FROM run_directory WHERE run_key = $1) AND r.invoked_by_run_key = $1`);
+const INVOKER = statement(`
+  SELECT t.run_key, t.slot FROM task t
+  JOIN active_run a ON a.instance_id = t.instance_id AND a.run_key = t.run_key
+  WHERE t.child_run_key = $1`);
+
+/** Where a task is delivered, and the key that holds it there. */
+const DUE = statement(`
+  SELECT t.due_at, t.run_key, t.slot, t.kind, t.instance_id,
+    CASE t.kind WHEN 'call' THEN t.call_url
+      WHEN 'callback' THEN coalesce(r.settings::json #>> '{failureCallback,url}', r.workflow_url)
+      ELSE r.workflow_url END AS url,
+    CASE t.kind WHEN 'call' THEN t.flow_key WHEN 'advance' THEN r.flow_key WHEN 'step' THEN r.flow_key END AS flow_key
+  FROM (
+    SELECT due_at, run_key, slot, kind, instance_id, call_url, flow_key FROM task
+    WHERE due_at <= $1 AND (due_at, run_key, slot) > ($2::bigint, $3::text, $4::bigint)
+    ORDER BY due_at, run_key, slot LIMIT $5
+  ) t JOIN run r ON r.instance_id = t.instance_id AND r.run_key = t.run_key
+  ORDER BY t.due_at, t.run_key, t.slot`);
+const NEXT_DUE = statement('SELECT due_at FROM task WHERE due_at > $1 ORDER BY due_at LIMIT 1');
+
+const dueTaskOf = (row: Row): DueTask => ({
+  runKey: text(row, 'run_key'),
+  slot: integer(row, 'slot'),
+  dueAt: integer(row, 'due_at'),
+  kind: taskKindOf(row),
+  instanceId: text(row, 'instance_id'),
+  workflowUrl: text(row, 'url'),
+  flowControlKey: textOrNull(row, 'flow_key'),
+});
+
+const invokedOf = (row: Row): RunHistory['invoked'][number] => ({
+  runKey: text(row, 'run_key'),
+  workflowRunId: text(row, 'workflow_run_id'),
+  createdAt: integer(row, 'created_at'),
+  stepId: json<Extract<RunOrigin, { readonly kind: 'invoke' }>>(row, 'origin').stepId,
+  status: word(row, 'status', STATUSES),
+});
+
+const eventWithoutContentOf = (row: Row): Omit<KeptEvent, 'content'> => ({
+  eventKey: text(row, 'event_key'),
+  eventId: text(row, 'event_id'),
+  receivedAt: integer(row, 'received_at'),
+});
+
+const keptEventOf = (row: Row): KeptEvent => ({
+  ...eventWithoutContentOf(row),
+  content: json<KeptEvent['content']>(row, 'content'),
+});
+
+async function firstOf(rows: Promise<readonly Row[]>): Promise<Row | null> {
+  return (await rows)[0] ?? null;
+}
+
+/** All of it as it was at one moment. */
+export function loadRun(database: Database, runKey: string): Promise<Run | null> {
+  return database.snapshot(async (session) => {
+    const [identities, sizes, taskRows, events] = await Promise.all([
+      session.query(IDENTITY, [runKey]),
+      session.query(JOURNAL_SIZE, [runKey]),
+      session.query(TASKS, [runKey]),
+      session.query(EVENTS, [runKey]),
+    ]);
+    const [identity, size] = [identities[0], sizes[0]];
+    if (!identity || !size) return null;
+    const open = taskRows.map(taskOf);
+    const tasks = new Map(open.map((task) => [task.slot, task]));
+    const journalLength = integer(size, 'entries');
+    const highestSlot = open.at(-1)?.slot ?? 0;
+    return {
+      ...runIdentityOf(identity),
+      known: Math.max(integer(size, 'last_step_id'), highestSlot) + 1,
+      journalLength,
+      journalBytes: integer(size, 'result_bytes'),
+      quietAt: tasks.has(ADVANCE_SLOT) ? -1 : journalLength,
+      tasks,
+      keptEvents: events.map(keptEventOf),
+      failureFunction: flag(identity, 'failure_function'),
+    };
+  });
+}
+
+export async function loadPayload(session: Session, runKey: string): Promise<RunPayload | null> {
+  const row = await firstOf(session.query(PAYLOAD, [runKey]));
+  return row && payloadOf(row);
+}
+
+export async function loadJournal(session: Session, runKey: string, from: number): Promise<readonly RecordedStep[]> {
+  return (await session.query(STEPS, [runKey, from])).map(recordedStepOf);
+}
+
+export async function findRunRecord(session: Session, runKey: string): Promise<RunRecord | null> {
+  const row = await firstOf(session.query(RECORD, [runKey]));
+  return row && runRecordOf(row);
+}
+
+/** All of it as it was at one moment. */
+export function loadHistory(database: Database, runKey: string): Promise<RunHistory | null> {
+  return database.snapshot(async (session) => {
+    const [records, steps, tasks, attempts, invoked, events] = await Promise.all([
+      session.query(RECORD, [runKey]),
+      session.query(STEPS, [runKey, 0]),
+      session.query(TASKS, [runKey]),
+      session.query(ATTEMPTS, [runKey]),
+      session.query(INVOKED, [runKey]),
+      session.query(EVENTS_WITHOUT_CONTENT, [runKey]),
+    ]);
+    const [record] = records;
+    if (!record) return null;
+    return {
+      run: runRecordOf(record),
+      steps: steps.map(recordedStepOf),
+      tasks: tasks.map(taskOf),
+      attempts: attempts.map(failedAttemptOf),
+      invoked: invoked.map(invokedOf).sort((a, b) => a.stepId - b.stepId),
+      keptEvents: events.map(eventWithoutContentOf),
+    };
+  });
+}
+
+export async function readDueTasks(
+  session: Session,
+  before: number,
+  after: TaskReference | null,
+  limit: number,
+): Promise<readonly DueTask[]> {
+  const [dueAt, runKey, slot] = after ? [after.dueAt, after.runKey, after.slot] : [-1, '', 0];
+  return (await session.query(DUE, [before, dueAt, runKey, slot, limit])).map(dueTaskOf);
+}
+
+export async function readNextDueAt(session: Session, after: number): Promise<number | null> {
+  const row = await firstOf(session.query(NEXT_DUE, [after]));
+  return row && integer(row, 'due_at');
+}
+
+/** Of several tasks that name the run, all but one belong to runs that have ended. */
+export async function findInvoker(session: Session, childRunKey: string): Promise<Pick<TaskReference, 'runKey' | 'slot'> | null> {
+  const row = await firstOf(session.query(INVOKER, [childRunKey]));
+  return row && { runKey: text(row, 'run_key'), slot: integer(row, 'slot') };
+}

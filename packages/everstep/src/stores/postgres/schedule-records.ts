@@ -1,0 +1,170 @@
+/** Schedules, and which of them is due. */
+import { LIMITS } from '../../config/limits.js';
+import type { DialectName, RunPayload, Schedule } from '../../engine/run.js';
+import type { ListedSchedule, StoreWrite } from '../../ports/store.js';
+import { bytes, flag, integer, integerOrNull, json, type Row, text, textOrNull, word } from './columns.js';
+import { type Session, type SqlValue, statement, type TransactionSession } from './connection.js';
+
+export type ScheduleWrite = Extract<StoreWrite, { readonly kind: 'put-schedule' | 'delete-schedule' }>;
+
+export interface ScheduleReference {
+  readonly instanceId: string;
+  readonly scheduleId: string;
+}
+
+const DIALECTS: readonly DialectName[] = ['native'];
+
+/** Columns with their types, and what is written in them. */
+const WRITTEN: readonly (readonly [column: string, type: string, of: (schedule: Schedule) => SqlValue])[] = [
+  ['instance_id', 'text', ({ instanceId }) => instanceId],
+  ['schedule_id', 'text', ({ scheduleId }) => scheduleId],
+  ['created_at', 'bigint', ({ createdAt }) => createdAt],
+  ['next_at', 'bigint', ({ nextAt }) => nextAt],
+  ['last_fired_at', 'bigint', ({ lastFiredAt }) => lastFiredAt],
+  ['delay_ms', 'bigint', ({ delayMs }) => delayMs],
+  ['paused', 'boolean', ({ paused }) => paused],
+  ['last_run_id', 'text', ({ lastRunId }) => lastRunId],
+  ['cron', 'text', ({ cron }) => cron],
+  ['time_zone', 'text', ({ timeZone }) => timeZone],
+  ['dialect', 'text', ({ dialect }) => dialect],
+  ['workflow_url', 'text', ({ workflowUrl }) => workflowUrl],
+  ['caller_ip', 'text', ({ callerIp }) => callerIp],
+  ['settings', 'text', ({ settings }) => JSON.stringify(settings)],
+  ['content_type', 'text', ({ payload }) => payload.contentType],
+  ['forward_headers', 'text', ({ payload }) => JSON.stringify(payload.forwardHeaders)],
+  ['body', 'bytea', ({ payload }) => payload.body],
+];
+const NAMES = WRITTEN.map(([column]) => column);
+
+/** `n` says in which order the batch named them first: that is the order of their creation. */
+const PUT = statement(`
+  INSERT INTO schedule (${NAMES.join(', ')})
+  SELECT ${NAMES.join(', ')}
+  FROM unnest(${WRITTEN.map(([, type], index) => `$${index + 1}::${type}[]`).join(', ')}) WITH ORDINALITY AS w (${NAMES.join(', ')}, n)
+  ORDER BY n
+  ON CONFLICT (instance_id, schedule_id)
+  DO UPDATE SET ${NAMES.slice(2)
+    .map((column) => `${column} = excluded.${column}`)
+    .join(', ')}`);
+const DELETE = statement(`
+  DELETE FROM schedule s USING unnest($1::text[], $2::text[]) AS w (instance_id, schedule_id)
+  WHERE s.instance_id = w.instance_id AND s.schedule_id = w.schedule_id`);
+const LOCK = statement(`
+  SELECT s.instance_id, s.schedule_id, s.next_at FROM schedule s
+  JOIN unnest($1::text[], $2::text[]) AS w (instance_id, schedule_id)
+    ON s.instance_id = w.instance_id AND s.schedule_id = w.schedule_id
+  ORDER BY s.instance_id, s.schedule_id FOR UPDATE OF s`);
+
+const COLUMNS = NAMES.join(', ');
+const LISTED = NAMES.map((column) =>
+  column === 'body' ? `CASE WHEN length(body) > ${LIMITS.maxListedBodyBytes} THEN ''::bytea ELSE body END AS body` : column,
+).join(', ');
+const SELECT_ALL = statement(
+  `SELECT ${LISTED}, length(body) AS body_bytes FROM schedule WHERE instance_id = $1 ORDER BY created_at, seq`,
+);
+const COUNT = statement('SELECT count(*) AS schedules FROM schedule WHERE instance_id = $1');
+const SELECT_ONE = statement(`SELECT ${COLUMNS} FROM schedule WHERE instance_id = $1 AND schedule_id = $2`);
+const SELECT_DUE = statement(`SELECT ${COLUMNS} FROM schedule WHERE next_at <= $1 ORDER BY next_at, seq LIMIT $2`);
+const SELECT_NEXT = statement('SELECT next_at FROM schedule WHERE next_at IS NOT NULL ORDER BY next_at LIMIT 1');
+
+const scheduleOf = (row: Row): Schedule => ({
+  scheduleId: text(row, 'schedule_id'),
+  instanceId: text(row, 'instance_id'),
+  dialect: word(row, 'dialect', DIALECTS),
+  cron: text(row, 'cron'),
+  timeZone: text(row, 'time_zone'),
+  workflowUrl: text(row, 'workflow_url'),
+  payload: {
+    body: bytes(row, 'body'),
+    contentType: textOrNull(row, 'content_type'),
+    forwardHeaders: json<RunPayload['forwardHeaders']>(row, 'forward_headers'),
+  },
+  settings: json<Schedule['settings']>(row, 'settings'),
+  delayMs: integer(row, 'delay_ms'),
+  callerIp: text(row, 'caller_ip'),
+  paused: flag(row, 'paused'),
+  createdAt: integer(row, 'created_at'),
+  nextAt: integerOrNull(row, 'next_at'),
+  lastFiredAt: integerOrNull(row, 'last_fired_at'),
+  lastRunId: textOrNull(row, 'last_run_id'),
+});
+
+function listedOf(row: Row): ListedSchedule {
+  const size = integer(row, 'body_bytes');
+  return size > LIMITS.maxListedBodyBytes ? { ...scheduleOf(row), bodyLeftOut: size } : scheduleOf(row);
+}
+
+const placeOf = ({ instanceId, scheduleId }: ScheduleReference): string => `${instanceId}\n${scheduleId}`;
+const referenceOf = (write: ScheduleWrite): ScheduleReference => (write.kind === 'put-schedule' ? write.schedule : write);
+
+/** All of a batch, in their order. Sends them, and waits for nothing. */
+export function writeSchedules(session: TransactionSession, writes: readonly ScheduleWrite[]): void {
+  const deleted = new Map<string, ScheduleReference>();
+  const last = new Map<string, Schedule>();
+  for (const write of writes) {
+    const place = placeOf(referenceOf(write));
+    if (write.kind === 'put-schedule') {
+      last.set(place, write.schedule);
+    } else {
+      deleted.set(place, write);
+      last.delete(place);
+    }
+  }
+  // One that is made again after it was deleted is a new one.
+  if (deleted.size > 0) {
+    const references = [...deleted.values()];
+    session.send(DELETE, [references.map(({ instanceId }) => instanceId), references.map(({ scheduleId }) => scheduleId)]);
+  }
+  const schedules = [...last.values()];
+  if (schedules.length > 0)
+    session.send(
+      PUT,
+      WRITTEN.map(([, , of]) => schedules.map(of)),
+    );
+}
+
+/**
+ * The next ticks of these schedules in their order: undefined where there is no such schedule. Their rows are locked
+ * until the transaction ends, in an order that does not depend on the one given. Sends its statement at once.
+ */
+export async function lockNextTicks(
+  session: TransactionSession,
+  schedules: readonly ScheduleReference[],
+): Promise<readonly (number | null | undefined)[]> {
+  const rows = await session.query(LOCK, [
+    schedules.map(({ instanceId }) => instanceId),
+    schedules.map(({ scheduleId }) => scheduleId),
+  ]);
+  const ticks = new Map(
+    rows.map((row) => [
+      placeOf({ instanceId: text(row, 'instance_id'), scheduleId: text(row, 'schedule_id') }),
+      integerOrNull(row, 'next_at'),
+    ]),
+  );
+  return schedules.map((schedule) => ticks.get(placeOf(schedule)));
+}
+
+/** By creation, oldest first; payloads that are long are left out. */
+export async function listSchedules(session: Session, instanceId: string): Promise<readonly ListedSchedule[]> {
+  return (await session.query(SELECT_ALL, [instanceId])).map(listedOf);
+}
+
+export async function countSchedules(session: Session, instanceId: string): Promise<number> {
+  const [row] = await session.query(COUNT, [instanceId]);
+  return row ? integer(row, 'schedules') : 0;
+}
+
+export async function findSchedule(session: Session, instanceId: string, scheduleId: string): Promise<Schedule | null> {
+  const [row] = await session.query(SELECT_ONE, [instanceId, scheduleId]);
+  return row ? scheduleOf(row) : null;
+}
+
+export async function dueSchedules(session: Session, before: number, limit: number): Promise<readonly Schedule[]> {
+  return (await session.query(SELECT_DUE, [before, limit])).map(scheduleOf);
+}
+
+/** Null when no schedule has a next tick. */
+export async function nextScheduleAt(session: Session): Promise<number | null> {
+  const [row] = await session.query(SELECT_NEXT);
+  return row ? integer(row, 'next_at') : null;
+}

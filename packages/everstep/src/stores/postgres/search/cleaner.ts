@@ -1,0 +1,144 @@
+/**
+ * What happens behind the scenes: documents that nobody sees any more are removed, their space is given back, and the server
+ * is told to look at a table that has grown.
+ */
+import { integer, textOrNull } from '../columns.js';
+import { type Database, statement } from '../connection.js';
+import { createTable, findTable, lockCollection, once, type Place, tableOf } from './collection.js';
+import { rowsCounted } from './ranked-search.js';
+
+/** In one transaction. */
+const REMOVED_AT_ONCE = 2000;
+/**
+ * Where most is gone and little is left, what is left is copied to a new table: nobody writes in the index meanwhile, some
+ * seconds. Else the space is used again by what comes.
+ */
+const MOST_COPIED = 50_000;
+const GONE_TO_LEFT = 3;
+/** So many documents written here, and the table is asked whether the server knows how large it is. */
+const LOOKED_AT_AFTER = 20_000;
+
+const GONE = statement('SELECT number FROM search_namespace WHERE index_id = $1 AND gone ORDER BY number');
+const SUMS = statement(`
+  SELECT coalesce(sum(documents) FILTER (WHERE NOT gone), 0)::bigint AS left,
+    coalesce(sum(documents) FILTER (WHERE gone), 0)::bigint AS gone
+  FROM search_namespace WHERE index_id = $1`);
+const RENUMBER = statement('UPDATE search_collection SET number = DEFAULT WHERE index_id = $1 RETURNING number');
+const FORGET = statement('DELETE FROM search_namespace WHERE gone AND number = ANY ($1::bigint[])');
+const FORGET_ALL = statement('DELETE FROM search_namespace WHERE index_id = $1');
+const DROP = statement(`
+  INSERT INTO search_collection (index_id, dropped) VALUES ($1, true)
+  ON CONFLICT (index_id) DO UPDATE SET dropped = true RETURNING number`);
+
+export class Cleaner {
+  private readonly database: Database;
+  private readonly onFailure: (error: Error) => void;
+  private readonly cleaning = new Map<string, Promise<void>>();
+  private readonly looking = new Set<Promise<void>>();
+  private readonly written = new Map<string, number>();
+  private closed = false;
+
+  constructor(database: Database, onFailure: (error: Error) => void) {
+    this.database = database;
+    this.onFailure = onFailure;
+  }
+
+  /** Removes what is marked as gone; resolves when nothing of it is left, or when it failed. Need not be waited for. */
+  clean(indexId: string): Promise<void> {
+    const known = this.cleaning.get(indexId);
+    // What was marked meanwhile may have been overlooked.
+    const work = (known ?? Promise.resolve()).then(() => this.reported(() => this.removeGone(indexId)));
+    this.cleaning.set(indexId, work);
+    return work.finally(() => {
+      if (this.cleaning.get(indexId) === work) this.cleaning.delete(indexId);
+    });
+  }
+
+  /** At once, with the space. Documents that are on their way are refused from then on. */
+  async drop(indexId: string): Promise<void> {
+    await this.database.transaction(async (session) => {
+      const [row] = await session.query(DROP, [indexId]);
+      session.send(FORGET_ALL, [indexId]);
+      if (row) session.send(once(`DROP TABLE IF EXISTS ${tableOf(integer(row, 'number'))}`));
+    });
+  }
+
+  /** To be told of documents that were written: the server looks at a table by itself, but not at once. */
+  grown({ table, documents }: Place, count: number): void {
+    const written = (this.written.get(table) ?? 0) + count;
+    this.written.set(table, written < LOOKED_AT_AFTER ? written : 0);
+    if (written < LOOKED_AT_AFTER || this.closed) return;
+    const work = this.reported(async () => {
+      if ((await rowsCounted(this.database, table)) < documents / 2) await this.maintain(`ANALYZE ${table}`);
+    });
+    this.looking.add(work);
+    void work.finally(() => this.looking.delete(work));
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    await Promise.all([...this.cleaning.values(), ...this.looking]);
+  }
+
+  private async reported(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      this.onFailure(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  private async removeGone(indexId: string): Promise<void> {
+    const table = await findTable(this.database, indexId);
+    const namespaces = (await this.database.query(GONE, [indexId])).map((row) => integer(row, 'number'));
+    if (table === null || namespaces.length === 0 || (await this.copied(indexId))) return;
+    for (const namespace of namespaces)
+      for (let after: string | null = ''; after !== null && !this.closed; )
+        after = await this.removeSome(table, namespace, after);
+    if (this.closed) return;
+    await this.maintain(`VACUUM ${table}`);
+    await this.database.execute(FORGET, [namespaces]);
+  }
+
+  /** Copies what is left to another table, and drops the one there was. False when that would take too long. */
+  private copied(indexId: string): Promise<boolean> {
+    return this.database.transaction(async (session) => {
+      const collection = await lockCollection(session, indexId);
+      if (collection === null) return true;
+      const namespaces = (await session.query(GONE, [indexId])).map((row) => integer(row, 'number'));
+      const [sums] = await session.query(SUMS, [indexId]);
+      if (!sums || namespaces.length === 0) return true;
+      const [left, gone] = [integer(sums, 'left'), integer(sums, 'gone')];
+      if (left > MOST_COPIED || gone < left * GONE_TO_LEFT) return false;
+      const [row] = await session.query(RENUMBER, [indexId]);
+      if (!row) throw new Error('a table was not renumbered');
+      const [from, to] = [tableOf(collection), tableOf(integer(row, 'number'))];
+      for (const sql of createTable(to)) session.send(once(sql));
+      session.send(once(`INSERT INTO ${to} SELECT * FROM ${from} WHERE namespace <> ALL ($1::bigint[])`), [namespaces]);
+      session.send(once(`DROP TABLE ${from}`));
+      session.send(FORGET, [namespaces]);
+      return true;
+    });
+  }
+
+  /** The id behind which there may be more, or null. */
+  private async removeSome(table: string, namespace: number, after: string): Promise<string | null> {
+    const [row] = await this.database.query(
+      once(`
+        WITH removed AS (
+          DELETE FROM ${table} WHERE namespace = $1 AND id IN (
+            SELECT id FROM ${table} WHERE namespace = $1 AND id > $2 ORDER BY id LIMIT ${REMOVED_AT_ONCE}) RETURNING id)
+        SELECT max(id) AS last FROM removed`),
+      [namespace, after],
+    );
+    return row ? textOrNull(row, 'last') : null;
+  }
+
+  /** What cannot be done in a transaction, and may take its time. */
+  private maintain(sql: string): Promise<void> {
+    return this.database.withConnection(async (client) => {
+      await client.query('SET statement_timeout = 0');
+      await client.query(sql);
+    });
+  }
+}

@@ -1,0 +1,140 @@
+/** Where the documents of an index are: its table, and the numbers of its namespaces. */
+import { flag, integer, text } from '../columns.js';
+import { type Session, type Statement, statement, type TransactionSession } from '../connection.js';
+import { sqlStateOf } from '../errors.js';
+
+const UNDEFINED_TABLE = '42P01';
+const MOST_TRIES = 5;
+
+const FIND = statement(`
+  SELECT c.number AS collection, n.number, n.documents FROM search_namespace n JOIN search_collection c USING (index_id)
+  WHERE n.index_id = $1 AND n.name = $2 AND NOT n.gone AND NOT c.dropped`);
+const FIND_TABLE = statement('SELECT number FROM search_collection WHERE index_id = $1 AND NOT dropped');
+const NAMESPACES = statement('SELECT name, documents FROM search_namespace WHERE index_id = $1 AND NOT gone ORDER BY name');
+const LOCK_NAMESPACE = statement(`
+  SELECT number, documents FROM search_namespace WHERE index_id = $1 AND name = $2 AND NOT gone FOR UPDATE`);
+/** Not where the namespace is still to be made: two that make it at once would wait for each other's share. */
+const SHARE_COLLECTION = statement(`
+  SELECT number, dropped FROM search_collection c
+  WHERE index_id = $1 AND EXISTS (SELECT 1 FROM search_namespace n WHERE n.index_id = $1 AND n.name = $2 AND NOT n.gone)
+  FOR SHARE`);
+const LOCK_COLLECTION = statement('SELECT number, dropped FROM search_collection WHERE index_id = $1 FOR UPDATE');
+const INSERT_COLLECTION = statement(
+  'INSERT INTO search_collection (index_id) VALUES ($1) ON CONFLICT DO NOTHING RETURNING number',
+);
+const COUNT_NAMESPACES = statement('SELECT count(*) AS namespaces FROM search_namespace WHERE index_id = $1 AND NOT gone');
+const INSERT_NAMESPACE = statement('INSERT INTO search_namespace (index_id, name) VALUES ($1, $2) RETURNING number');
+const BYTES = statement('SELECT coalesce(pg_total_relation_size(to_regclass($1)), 0)::bigint AS bytes');
+
+export interface Place {
+  /** Name of the table of its index. */
+  readonly table: string;
+  /** Stands in every row and every word of its index. */
+  readonly namespace: number;
+  readonly documents: number;
+}
+
+export const tableOf = (collection: number): string => `search_document_${collection}`;
+
+/** Not prepared: each table has statements of its own, and a connection would keep them all. */
+export const once = (sql: string): Statement => ({ name: '', text: sql });
+
+/** `repeats`: how often a word stands in the text that does so more than once. `fields`: see document-text.ts. */
+export const createTable = (table: string): readonly string[] => [
+  `CREATE TABLE ${table} (
+    namespace bigint NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    length integer NOT NULL,
+    repeats jsonb,
+    terms tsvector NOT NULL,
+    tags tsvector NOT NULL,
+    content text NOT NULL,
+    metadata text,
+    fields jsonb,
+    PRIMARY KEY (namespace, id)
+  )`,
+  `CREATE INDEX ${table}_words ON ${table} USING gin (terms, tags) WITH (gin_pending_list_limit = 1024)`,
+];
+
+/** Null when there are no documents, and none have been. */
+export async function findPlace(session: Session, indexId: string, namespace: string): Promise<Place | null> {
+  const [row] = await session.query(FIND, [indexId, namespace]);
+  if (!row) return null;
+  const table = tableOf(integer(row, 'collection'));
+  return { table, namespace: integer(row, 'number'), documents: integer(row, 'documents') };
+}
+
+/** What `work` makes of the place; null when there is none. It is tried again where the table was replaced meanwhile. */
+export async function atPlace<Result>(
+  session: Session,
+  { indexId, namespace }: { readonly indexId: string; readonly namespace: string },
+  work: (place: Place) => Promise<Result>,
+): Promise<Result | null> {
+  for (let tries = 1; ; tries++) {
+    const place = await findPlace(session, indexId, namespace);
+    if (!place) return null;
+    try {
+      return await work(place);
+    } catch (error) {
+      if (sqlStateOf(error) !== UNDEFINED_TABLE || tries === MOST_TRIES) throw error;
+    }
+  }
+}
+
+/** Locks the namespace against others who write in it or take it away; null when there is none. */
+export async function lockPlace(session: TransactionSession, indexId: string, namespace: string): Promise<Place | null> {
+  const collections = session.query(SHARE_COLLECTION, [indexId, namespace]);
+  const namespaces = session.query(LOCK_NAMESPACE, [indexId, namespace]);
+  const [[collection], [row]] = await Promise.all([collections, namespaces]);
+  if (!collection || flag(collection, 'dropped') || !row) return null;
+  const table = tableOf(integer(collection, 'number'));
+  return { table, namespace: integer(row, 'number'), documents: integer(row, 'documents') };
+}
+
+/** Like lockPlace, of the whole index: nobody else writes in it until the transaction ends. Its number, or null. */
+export async function lockCollection(session: TransactionSession, indexId: string): Promise<number | null> {
+  const [row] = await session.query(LOCK_COLLECTION, [indexId]);
+  return row && !flag(row, 'dropped') ? integer(row, 'number') : null;
+}
+
+/** Like lockPlace; what is not there is made. */
+export async function makePlace(
+  session: TransactionSession,
+  indexId: string,
+  namespace: string,
+  maxNamespaces: number,
+): Promise<Place | 'too-many-namespaces' | 'gone'> {
+  const known = await lockPlace(session, indexId, namespace);
+  if (known) return known;
+  const [made] = await session.query(INSERT_COLLECTION, [indexId]);
+  if (made) for (const sql of createTable(tableOf(integer(made, 'number')))) session.send(once(sql));
+  const collection = await lockCollection(session, indexId);
+  if (collection === null) return 'gone';
+  // Somebody else may have made it just now.
+  const [row] = await session.query(LOCK_NAMESPACE, [indexId, namespace]);
+  const place = { table: tableOf(collection), documents: row ? integer(row, 'documents') : 0 };
+  if (row) return { ...place, namespace: integer(row, 'number') };
+  const [count] = await session.query(COUNT_NAMESPACES, [indexId]);
+  if (count && integer(count, 'namespaces') >= maxNamespaces) return 'too-many-namespaces';
+  const [created] = await session.query(INSERT_NAMESPACE, [indexId, namespace]);
+  if (!created) throw new Error('a namespace was not made');
+  return { ...place, namespace: integer(created, 'number') };
+}
+
+/** Null when the index has no documents, and had none. */
+export async function findTable(session: Session, indexId: string): Promise<string | null> {
+  const [row] = await session.query(FIND_TABLE, [indexId]);
+  return row ? tableOf(integer(row, 'number')) : null;
+}
+
+/** Bytes on disk of the table with all that belongs to it; 0 when it is gone. */
+export async function bytesOf(session: Session, table: string): Promise<number> {
+  const [row] = await session.query(BYTES, [table]);
+  return row ? integer(row, 'bytes') : 0;
+}
+
+/** The name of a namespace with how many documents it has. */
+export async function namespacesOf(session: Session, indexId: string) {
+  const rows = await session.query(NAMESPACES, [indexId]);
+  return rows.map((row) => ({ name: text(row, 'name'), documents: integer(row, 'documents') }));
+}

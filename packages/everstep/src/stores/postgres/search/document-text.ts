@@ -1,0 +1,135 @@
+/**
+ * What of a document goes into the index: the words of its content, and a tag for each short value, so that a filter on
+ * values narrows a search before any document is read.
+ */
+import { createHash } from 'node:crypto';
+import type { FieldPath, Filter, FilterValue, SearchDocument } from '../../../ports/search-store.js';
+import { termsOf } from './words.js';
+
+/** Longer texts get no tag: few filter by them. */
+const MAX_TAGGED_LENGTH = 64;
+/** A document that has more values gets none of their tags: one that is missing would hide it. */
+const MAX_TAGS = 64;
+/** Stands for all tags in a document that has too many values. */
+const UNTAGGED = '*';
+
+type Steps = FieldPath['steps'];
+
+function tagOf(kind: 'is' | 'has', of: FieldPath['of'], steps: Steps, value: FilterValue): string {
+  const hash = createHash('sha256').update(JSON.stringify([kind, of, steps, value]));
+  return hash.digest('base64url').slice(0, 11);
+}
+
+const isTagged = (value: unknown): value is FilterValue =>
+  typeof value === 'number' || typeof value === 'boolean' || (typeof value === 'string' && value.length <= MAX_TAGGED_LENGTH);
+
+interface Gathered {
+  readonly words: Map<string, number>;
+  readonly tags: Set<string>;
+}
+
+function gather(value: unknown, of: FieldPath['of'], steps: Steps, gathered: Gathered): void {
+  if (of === 'content' && (typeof value === 'string' || typeof value === 'number'))
+    for (const term of termsOf(String(value))) gathered.words.set(term, (gathered.words.get(term) ?? 0) + 1);
+  if (isTagged(value) && steps.every((step) => typeof step === 'string')) gathered.tags.add(tagOf('is', of, steps, value));
+  if (Array.isArray(value)) {
+    for (const [index, item] of value.entries()) {
+      if (isTagged(item)) gathered.tags.add(tagOf('has', of, steps, item));
+      gather(item, of, [...steps, index], gathered);
+    }
+  } else if (typeof value === 'object' && value !== null) {
+    for (const [name, item] of Object.entries(value)) gather(item, of, [...steps, name], gathered);
+  }
+}
+
+/** A word or tag of a namespace, as it stands in the index: other namespaces have others. It has no quote in it. */
+export const lexeme = (namespace: number, word: string): string => `'${namespace.toString(36)}:${word}'`;
+
+/** What the database cannot read as JSON of its own: characters that are no text there, and numbers that are too large. */
+const UNREADABLE = /\\u0000|\\ud[89a-f]|\de[+-]?\d{4}/i;
+/** Halves of pairs, and the character 0. */
+const NO_TEXT = /\p{Surrogate}|\0/gu;
+
+function readable(value: unknown): unknown {
+  if (typeof value === 'string') return value.replace(NO_TEXT, '\ufffd');
+  if (Array.isArray(value)) return value.map(readable);
+  if (typeof value === 'object' && value !== null)
+    return Object.fromEntries(Object.entries(value).map(([name, item]) => [readable(name), readable(item)]));
+  return value;
+}
+
+const readableJson = (json: string | null): string | null =>
+  json !== null && UNREADABLE.test(json) ? JSON.stringify(readable(JSON.parse(json))) : json;
+
+export interface DocumentText {
+  /** As the text of a tsvector. */
+  readonly terms: string;
+  readonly tags: string;
+  /** How many words there are. */
+  readonly length: number;
+  /** JSON: how often those words stand there that do so more than once; null when none does. */
+  readonly repeats: string | null;
+  /** JSON, in place of the content and metadata where the database cannot read those; null when it can. */
+  readonly fields: string | null;
+}
+
+export function documentText(namespace: number, { content, metadata }: SearchDocument): DocumentText {
+  const gathered: Gathered = { words: new Map(), tags: new Set() };
+  gather(JSON.parse(content), 'content', [], gathered);
+  if (metadata !== null) gather(JSON.parse(metadata), 'metadata', [], gathered);
+  const { words, tags } = gathered;
+  const repeated = [...words].filter(([, times]) => times > 1);
+  const [readableContent, readableMetadata] = [readableJson(content), readableJson(metadata)];
+  const isReadable = readableContent === content && readableMetadata === metadata;
+  return {
+    terms: [...words.keys()].map((word) => lexeme(namespace, word)).join(' '),
+    tags: (tags.size > MAX_TAGS ? [UNTAGGED] : [...tags]).map((tag) => lexeme(namespace, tag)).join(' '),
+    length: [...words.values()].reduce((sum, times) => sum + times, 0),
+    repeats: repeated.length === 0 ? null : JSON.stringify(Object.fromEntries(repeated)),
+    fields: isReadable ? null : `{"content":${readableContent},"metadata":${readableMetadata}}`,
+  };
+}
+
+/** What every document that fulfils a filter has among its tags, unless it has too many values. */
+export type TagWish = string | { readonly kind: 'and' | 'or'; readonly parts: readonly TagWish[] };
+
+/** Null: nothing is known of their tags. */
+function wishOf(filter: Filter): TagWish | null {
+  const one = (kind: 'is' | 'has', { of, steps }: FieldPath, value: FilterValue): TagWish | null =>
+    isTagged(value) && steps.every((step) => typeof step === 'string') ? tagOf(kind, of, steps, value) : null;
+  const anyOf = (wishes: readonly (TagWish | null)[]): TagWish | null => {
+    const parts = wishes.filter((wish) => wish !== null);
+    return parts.length === wishes.length ? { kind: 'or', parts } : null;
+  };
+  switch (filter.kind) {
+    case 'compare':
+      return filter.operator === '=' ? one('is', filter.field, filter.value) : null;
+    case 'contains':
+      return filter.not ? null : one('has', filter.field, filter.value);
+    case 'in':
+      return filter.not ? null : anyOf(filter.values.map((value) => one('is', filter.field, value)));
+    case 'or':
+      return anyOf(filter.parts.map(wishOf));
+    case 'and': {
+      const parts = filter.parts.map(wishOf).filter((wish) => wish !== null);
+      return parts.length === 0 ? null : { kind: 'and', parts };
+    }
+    default:
+      return null;
+  }
+}
+
+/** What the tags of a document must be for it to fulfil the filter; null when the filter says nothing of them. */
+export function tagWish(filter: Filter): TagWish | null {
+  const wish = wishOf(filter);
+  return wish && { kind: 'or', parts: [wish, UNTAGGED] };
+}
+
+/** As the text of a tsquery. */
+export const tagQuery = (namespace: number, wish: TagWish): string =>
+  typeof wish === 'string'
+    ? lexeme(namespace, wish)
+    : `(${wish.parts.map((part) => tagQuery(namespace, part)).join(wish.kind === 'and' ? ' & ' : ' | ')})`;
+
+/** All tags that it names. */
+export const tagsOf = (wish: TagWish): readonly string[] => (typeof wish === 'string' ? [wish] : wish.parts.flatMap(tagsOf));

@@ -1,0 +1,91 @@
+/** Filters as SQL over the JSON of a document, every value bound. */
+import type { FieldPath, Filter, FilterValue } from '../../../ports/search-store.js';
+import type { SqlValue } from '../connection.js';
+
+/** The values of one statement: each gets the next number. */
+export class Values {
+  readonly list: SqlValue[] = [];
+
+  /** The place of a value, with its type. */
+  add(value: SqlValue, type: string): string {
+    this.list.push(value);
+    return `$${this.list.length}::${type}`;
+  }
+}
+
+/** `*`, `?` and `[a-z]` as a regular expression for the whole text. A bracket that is never closed matches nothing. */
+export function regexOf(pattern: string): string {
+  let regex = '';
+  for (let at = 0; at < pattern.length; at++) {
+    const char = pattern.charAt(at);
+    if (char === '*') regex += '.*';
+    else if (char === '?') regex += '.';
+    else if (char === '[') {
+      // A bracket that stands first is one of the characters.
+      const not = pattern[at + 1] === '^' ? 1 : 0;
+      const end = pattern.indexOf(']', at + 2 + not);
+      if (end < 0) return '(?!)';
+      const inside = pattern.slice(at + 1 + not, end).replace(/[\\[\]^]/g, '\\$&');
+      regex += `[${not ? '^' : ''}${inside}]`;
+      at = end;
+    } else regex += char.replace(/[\\^$.|+(){}\]]/g, '\\$&');
+  }
+  return `^(?:${regex})$`;
+}
+
+/** The value of the field as jsonb; null where there is none. Only an array has positions. */
+function fieldOf({ of, steps }: FieldPath, json: string, values: Values): string {
+  return steps.reduce<string>(
+    (value, step) =>
+      typeof step === 'string'
+        ? `(${value} -> ${values.add(step, 'text')})`
+        : `(CASE WHEN jsonb_typeof(${value}) = 'array' THEN ${value} -> ${values.add(step, 'integer')} END)`,
+    `${json}.${of}`,
+  );
+}
+
+/** Values of JSON are the same when they are of the same type. */
+const jsonOf = (value: FilterValue, values: Values): string => values.add(JSON.stringify(value), 'jsonb');
+
+/** False where the field has another type, null where there is none. */
+function ordered(field: string, operator: '<' | '<=' | '>' | '>=', value: FilterValue, values: Values): string {
+  // Of two different truth values neither comes first.
+  if (typeof value === 'boolean')
+    return operator.endsWith('=') ? `(${field} = ${jsonOf(value, values)})` : `(${field} <> ${field})`;
+  const [type, as, bound] =
+    typeof value === 'number'
+      ? (['number', `(${field} #>> '{}')::numeric`, values.add(value, 'numeric')] as const)
+      : (['string', `(${field} #>> '{}') COLLATE "C"`, values.add(value, 'text')] as const);
+  return `(CASE WHEN jsonb_typeof(${field}) = '${type}' THEN ${as} ${operator} ${bound} ELSE ${field} <> ${field} END)`;
+}
+
+const negated = (not: boolean, sql: string): string => (not ? `NOT (${sql})` : sql);
+
+/** `json` has the columns `content` and `metadata`, as jsonb. */
+export function filterSql(filter: Filter, json: string, values: Values): string {
+  if ('parts' in filter) {
+    const parts = filter.parts.map((part) => filterSql(part, json, values));
+    return `(${parts.join(filter.kind === 'and' ? ' AND ' : ' OR ')})`;
+  }
+  const field = fieldOf(filter.field, json, values);
+  switch (filter.kind) {
+    case 'compare':
+      if (filter.operator === '=') return `(${field} = ${jsonOf(filter.value, values)})`;
+      if (filter.operator === '!=') return `(${field} <> ${jsonOf(filter.value, values)})`;
+      return ordered(field, filter.operator, filter.value, values);
+    case 'glob': {
+      const matches = `jsonb_typeof(${field}) = 'string' AND (${field} #>> '{}') COLLATE "C" ~ ${values.add(regexOf(filter.pattern), 'text')}`;
+      return `(${negated(filter.not, matches)})`;
+    }
+    case 'in': {
+      const parts = filter.values.map((value) => `${field} = ${jsonOf(value, values)}`);
+      return `(${negated(filter.not, parts.join(' OR '))})`;
+    }
+    case 'contains': {
+      const has = `jsonb_typeof(${field}) = 'array' AND ${field} @> ${jsonOf(filter.value, values)}`;
+      return `(${field} IS NOT NULL AND ${negated(filter.not, has)})`;
+    }
+    case 'has':
+      return `(${field} IS ${filter.not ? '' : 'NOT '}NULL)`;
+  }
+}

@@ -1,0 +1,240 @@
+/** The documents of search indexes in PostgreSQL, a table for each index. */
+import { LIMITS } from '../../../config/limits.js';
+import type { Log } from '../../../ports/log.js';
+import type {
+  DocumentChoice,
+  Filter,
+  FoundDocument,
+  Namespace,
+  SearchDocument,
+  SearchDocuments,
+  SearchIndexInfo,
+  UpsertResult,
+} from '../../../ports/search-store.js';
+import { text, textOrNull } from '../columns.js';
+import { Database, type SqlValue, statement, type TransactionSession } from '../connection.js';
+import { Cleaner } from './cleaner.js';
+import {
+  atPlace,
+  bytesOf,
+  findTable,
+  lockCollection,
+  lockPlace,
+  makePlace,
+  namespacesOf,
+  once,
+  type Place,
+} from './collection.js';
+import { documentText } from './document-text.js';
+import { Values } from './filter-sql.js';
+import { endOfPrefix } from './prefix.js';
+import { documentOf, filterCondition, rankedSearch } from './ranked-search.js';
+
+const REMOVED_AT_ONCE = 1000;
+/** Documents that a filter looks at in one statement. */
+const FILTERED_AT_ONCE = 2000;
+
+const COUNT = statement('UPDATE search_namespace SET documents = documents + $2 WHERE number = $1');
+const MARK_GONE = statement(`
+  UPDATE search_namespace SET gone = true WHERE index_id = $1 AND ($2::text IS NULL OR name = $2) AND NOT gone RETURNING name`);
+const INSERT_NAMESPACES = statement('INSERT INTO search_namespace (index_id, name) SELECT $1, unnest($2::text[])');
+
+/** Searches and what is removed behind the scenes have connections of their own: they hold up nothing else. */
+const DEFAULT_CONNECTIONS = 4;
+
+export interface SearchDocumentsOptions {
+  /** Of the database of the store, which is open: so its tables are there. Never logged. */
+  readonly url: string;
+  readonly log: Log;
+  /** At most so many connections; absent: 4. */
+  readonly maxConnections?: number;
+  /** Told when what is removed behind the scenes cannot be; it is tried again at the next start. */
+  readonly onFailure?: (error: Error) => void;
+}
+
+/** The namespace is locked. */
+async function write(session: TransactionSession, { table, namespace }: Place, documents: readonly SearchDocument[]) {
+  // The last one of an id counts.
+  const last = [...new Map(documents.map((document) => [document.id, document])).values()];
+  const texts = last.map((document) => documentText(namespace, document));
+  const rows = await session.query(
+    once(`
+      INSERT INTO ${table} (namespace, id, length, repeats, terms, tags, content, metadata, fields)
+      SELECT $1, w.id, w.length, w.repeats::jsonb, w.terms::tsvector, w.tags::tsvector, w.content, w.metadata, w.fields::jsonb
+      FROM unnest($2::text[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[])
+        AS w (id, length, repeats, terms, tags, content, metadata, fields)
+      ON CONFLICT (namespace, id) DO UPDATE SET length = excluded.length, repeats = excluded.repeats, terms = excluded.terms,
+        tags = excluded.tags, content = excluded.content, metadata = excluded.metadata, fields = excluded.fields
+      RETURNING xmax = 0 AS made`),
+    [
+      namespace,
+      last.map(({ id }) => id),
+      texts.map(({ length }) => length),
+      texts.map(({ repeats }) => repeats),
+      texts.map(({ terms }) => terms),
+      texts.map(({ tags }) => tags),
+      last.map(({ content }) => content),
+      last.map(({ metadata }) => metadata),
+      texts.map(({ fields }) => fields),
+    ],
+  );
+  session.send(COUNT, [namespace, rows.filter(({ made }) => made === true).length]);
+}
+
+class PostgresSearchDocuments implements SearchDocuments {
+  private readonly database: Database;
+  private readonly cleaner: Cleaner;
+  private closing: Promise<void> | null = null;
+
+  constructor(database: Database, onFailure: (error: Error) => void) {
+    this.database = database;
+    this.cleaner = new Cleaner(database, onFailure);
+  }
+
+  async upsert(query: Namespace & { readonly documents: readonly SearchDocument[] }): Promise<UpsertResult> {
+    const { indexId, namespace, documents } = query;
+    const outcome = await this.database.transaction(async (session): Promise<Place | Exclude<UpsertResult, 'done'>> => {
+      const place = await makePlace(session, indexId, namespace, LIMITS.maxSearchNamespaces);
+      if (typeof place !== 'string') await write(session, place, documents);
+      return place;
+    });
+    if (typeof outcome === 'string') return outcome;
+    this.cleaner.grown(outcome, documents.length);
+    return 'done';
+  }
+
+  async fetch(query: Namespace & { readonly ids: readonly string[] }): Promise<readonly (SearchDocument | null)[]> {
+    const rows = await atPlace(this.database, query, ({ table, namespace }) =>
+      this.database.query(once(`SELECT id, content, metadata FROM ${table} WHERE namespace = $1 AND id = ANY ($2::text[])`), [
+        namespace,
+        query.ids,
+      ]),
+    );
+    const found = new Map((rows ?? []).map((row) => [text(row, 'id'), documentOf(row)]));
+    return query.ids.map((id) => found.get(id) ?? null);
+  }
+
+  async range(
+    query: Namespace & { readonly prefix: string; readonly after: string | null; readonly limit: number },
+  ): Promise<readonly SearchDocument[]> {
+    const { prefix, after, limit } = query;
+    const rows = await atPlace(this.database, query, ({ table, namespace }) =>
+      this.database.query(
+        once(`
+          SELECT id, content, metadata FROM ${table}
+          WHERE namespace = $1 AND id >= $2 AND id > $3 AND ($4::text IS NULL OR id < $4) ORDER BY id LIMIT $5`),
+        // No id is empty, so that every id is behind the empty text.
+        [namespace, prefix, after ?? '', endOfPrefix(prefix), limit],
+      ),
+    );
+    return (rows ?? []).map(documentOf);
+  }
+
+  async search(
+    query: Namespace & { readonly text: string; readonly limit: number; readonly filter: Filter | null },
+  ): Promise<readonly FoundDocument[]> {
+    return (await atPlace(this.database, query, (place) => rankedSearch(this.database, place, query))) ?? [];
+  }
+
+  async remove(query: Namespace & { readonly choice: DocumentChoice }): Promise<number> {
+    const { choice } = query;
+    switch (choice.kind) {
+      case 'ids':
+        return this.removeWhere(query, 'id = ANY ($2::text[])', [choice.ids]);
+      case 'prefix':
+        return this.removePrefix(query, choice.prefix);
+      case 'filter':
+        return this.removeMatching(query, choice.filter);
+    }
+  }
+
+  async reset({ indexId, namespace }: { readonly indexId: string; readonly namespace: string | null }): Promise<void> {
+    await this.database.transaction(async (session) => {
+      if ((await lockCollection(session, indexId)) === null) return;
+      const rows = await session.query(MARK_GONE, [indexId, namespace]);
+      session.send(INSERT_NAMESPACES, [indexId, rows.map((row) => text(row, 'name'))]);
+    });
+    void this.cleaner.clean(indexId);
+  }
+
+  async removeNamespace({ indexId, namespace }: Namespace): Promise<boolean> {
+    const gone = await this.database.transaction(async (session) => {
+      if ((await lockCollection(session, indexId)) === null) return [];
+      return session.query(MARK_GONE, [indexId, namespace]);
+    });
+    void this.cleaner.clean(indexId);
+    return gone.length > 0;
+  }
+
+  async info({ indexId }: { readonly indexId: string }): Promise<SearchIndexInfo> {
+    const table = await findTable(this.database, indexId);
+    if (table === null) return { namespaces: [], diskBytes: 0 };
+    return { namespaces: await namespacesOf(this.database, indexId), diskBytes: await bytesOf(this.database, table) };
+  }
+
+  drop({ indexId }: { readonly indexId: string }): Promise<void> {
+    return this.cleaner.drop(indexId);
+  }
+
+  resume({ indexId }: { readonly indexId: string }): Promise<void> {
+    return this.cleaner.clean(indexId);
+  }
+
+  close(): Promise<void> {
+    this.closing ??= this.cleaner.close().then(() => this.database.close());
+    return this.closing;
+  }
+
+  /** `which`: a condition on the ids, with values from $2 on. */
+  private async removeWhere({ indexId, namespace }: Namespace, which: string, values: readonly SqlValue[]): Promise<number> {
+    return this.database.transaction(async (session) => {
+      const place = await lockPlace(session, indexId, namespace);
+      if (!place) return 0;
+      const sql = `DELETE FROM ${place.table} WHERE namespace = $1 AND ${which.replaceAll('TABLE', place.table)}`;
+      const removed = await session.execute(once(sql), [place.namespace, ...values]);
+      session.send(COUNT, [place.namespace, -removed]);
+      return removed;
+    });
+  }
+
+  private async removePrefix(query: Namespace, prefix: string): Promise<number> {
+    const some = `id IN (SELECT id FROM TABLE
+      WHERE namespace = $1 AND id >= $2 AND ($3::text IS NULL OR id < $3) ORDER BY id LIMIT ${REMOVED_AT_ONCE})`;
+    for (let removed = 0; ; ) {
+      const count = await this.removeWhere(query, some, [prefix, endOfPrefix(prefix)]);
+      removed += count;
+      if (count < REMOVED_AT_ONCE) return removed;
+    }
+  }
+
+  private async removeMatching(query: Namespace, filter: Filter): Promise<number> {
+    for (let [removed, after] = [0, '']; ; ) {
+      const found = await this.matching(query, filter, after);
+      removed += await this.removeWhere(query, 'id = ANY ($2::text[])', [found.ids]);
+      if (found.next === null) return removed;
+      after = found.next;
+    }
+  }
+
+  /** Ids of documents that fulfil the filter, of the next few behind `after`; `next` is null when none are left. */
+  private async matching(query: Namespace, filter: Filter, after: string) {
+    const found = await atPlace(this.database, query, async ({ table, namespace }) => {
+      const some = `SELECT id FROM ${table} WHERE namespace = $1 AND id > $2 ORDER BY id LIMIT ${FILTERED_AT_ONCE}`;
+      const [end] = await this.database.query(once(`SELECT max(id) AS id FROM (${some}) d`), [namespace, after]);
+      const next = end ? textOrNull(end, 'id') : null;
+      if (next === null) return null;
+      const values = new Values();
+      const range = [values.add(namespace, 'bigint'), values.add(after, 'text'), values.add(next, 'text')] as const;
+      const sql = `SELECT id FROM ${table} d WHERE namespace = ${range[0]} AND id > ${range[1]} AND id <= ${range[2]}
+        AND ${filterCondition(filter, values)}`;
+      const rows = await this.database.query(once(sql), values.list);
+      return { ids: rows.map((row) => text(row, 'id')), next };
+    });
+    return found ?? { ids: [], next: null };
+  }
+}
+
+export function openPostgresSearchDocuments(options: SearchDocumentsOptions): SearchDocuments {
+  const { maxConnections = DEFAULT_CONNECTIONS, onFailure = () => {} } = options;
+  return new PostgresSearchDocuments(new Database({ ...options, maxConnections }), onFailure);
+}

@@ -1,0 +1,169 @@
+/**
+ * Full-text search in one namespace by BM25, in bounded work.
+ *
+ * Words of very many documents tell them hardly apart, and to score all of those documents would take seconds. So where the
+ * words of a query are in more documents than are scored at once, only those are that have one of the rarer words; where no
+ * word is rare, those that have all the words. How frequent a word is, is what the server's statistics say.
+ */
+import type { Filter, FoundDocument } from '../../../ports/search-store.js';
+import { integer, type Row, text, textOrNull } from '../columns.js';
+import { type Session, statement } from '../connection.js';
+import { once, type Place } from './collection.js';
+import { lexeme, type TagWish, tagQuery, tagsOf, tagWish } from './document-text.js';
+import { filterSql, Values } from './filter-sql.js';
+import { termsOf } from './words.js';
+
+/** Documents that are scored at once: some ten ms. */
+const MAX_SCORED = 10_000;
+/** Documents that are looked at for a filter that no tag narrows, before a search takes what it has. */
+const MAX_FILTERED = 50_000;
+const MAX_QUERY_WORDS = 32;
+
+/** As usual for BM25: how soon a word that is repeated counts no more, and how much a long text counts against it. */
+const SATURATION = 1.2;
+const LENGTH_WEIGHT = 0.75;
+
+/** Lexemes that are in many rows, with their share of the rows; and how many rows there are. */
+const STATISTICS = statement(`
+  SELECT e.lexeme, e.share * greatest(c.reltuples, 0) AS documents
+  FROM pg_stats s
+  JOIN pg_class c ON c.oid = to_regclass(quote_ident(s.tablename))
+  CROSS JOIN LATERAL unnest(s.most_common_elems::text::text[], s.most_common_elem_freqs) AS e (lexeme, share)
+  WHERE s.schemaname = current_schema() AND s.tablename = $1
+    AND ((s.attname = 'terms' AND e.lexeme = ANY ($2::text[])) OR (s.attname = 'tags' AND e.lexeme = ANY ($3::text[])))`);
+
+const ROWS = statement('SELECT reltuples::bigint AS rows FROM pg_class WHERE oid = to_regclass($1)');
+
+const double = (value: number): string => `${value}::double precision`;
+const HALF = double(0.5);
+
+interface Word {
+  readonly term: string;
+  /** Documents that have it, roughly; 0: few enough that the statistics do not tell. */
+  readonly documents: number;
+}
+
+export const documentOf = (row: Row) => ({
+  id: text(row, 'id'),
+  content: text(row, 'content'),
+  metadata: textOrNull(row, 'metadata'),
+});
+
+function foundOf(row: Row): FoundDocument {
+  const { score } = row;
+  if (typeof score !== 'number') throw new TypeError('a score is no number');
+  return { ...documentOf(row), score };
+}
+
+/** Words, the rarest first, as long as they are in no more documents than may be scored. */
+function rarest(words: readonly Word[]): readonly Word[] {
+  let sum = 0;
+  return words.filter(({ documents }) => {
+    sum += documents;
+    return sum <= MAX_SCORED;
+  });
+}
+
+interface Asked {
+  readonly place: Place;
+  readonly words: readonly Word[];
+  readonly filter: Filter | null;
+  /** What its tags must be for a document to fulfil the filter. */
+  readonly wish: TagWish | null;
+  readonly limit: number;
+}
+
+/** The best of the first so many documents that match: that have any of the words, or all of them. */
+function scored({ place, words, filter, wish, limit }: Asked, matching: readonly Word[], operator: '|' | '&') {
+  const values = new Values();
+  const { table, namespace, documents } = place;
+  const query = (terms: readonly Word[]): string => terms.map(({ term }) => lexeme(namespace, term)).join(` ${operator} `);
+  const conditions = [`d.terms @@ ${values.add(query(matching), 'tsquery')}`];
+  if (wish) conditions.push(`d.tags @@ ${values.add(tagQuery(namespace, wish), 'tsquery')}`);
+  const counts = words.map(({ term }, index) => {
+    const has = `m.terms @@ ${values.add(lexeme(namespace, term), 'tsquery')}`;
+    return `CASE WHEN ${has} THEN coalesce((m.repeats ->> ${values.add(term, 'text')})::integer, 1) ELSE 0 END AS n${index}`;
+  });
+  const all = values.add(documents, 'double precision');
+  const weights = words.map((word, index) => {
+    // A word that the statistics know is in more documents than those that are looked at here.
+    const having = `greatest(count(*) FILTER (WHERE n${index} > 0), ${values.add(Math.round(word.documents), 'bigint')})`;
+    return `ln(1 + greatest(${all} - ${having} + ${HALF}, ${HALF}) / (${having} + ${HALF})) AS w${index}`;
+  });
+  // All in double precision: what is not marked so would be reckoned in decimal digits, ten times as slowly.
+  const part = (_: Word, index: number): string =>
+    `s.w${index} * c.n${index} * ${double(SATURATION + 1)} / (c.n${index} + c.norm)`;
+  const columns = 'id, length, repeats, terms';
+  const looked = filter ? `${columns}, content, metadata, fields` : columns;
+  const first = `SELECT ${looked} FROM ${table} d WHERE ${conditions.join(' AND ')} LIMIT ${filter ? MAX_FILTERED : MAX_SCORED}`;
+  const passed = filter
+    ? `SELECT ${columns} FROM (${first}) d WHERE ${filterCondition(filter, values)} LIMIT ${MAX_SCORED}`
+    : first;
+  return {
+    values: values.list,
+    statement: once(`
+      WITH c AS MATERIALIZED (SELECT m.id, m.length, ${counts.join(', ')} FROM (${passed}) m),
+        s AS MATERIALIZED (SELECT ${double(SATURATION * LENGTH_WEIGHT)} / greatest(avg(length)::double precision, 1) AS steepness,
+          ${weights.join(', ')} FROM c),
+        best AS (
+          SELECT c.id, ${words.map(part).join(' + ')} AS score
+          FROM s, LATERAL (SELECT *, ${double(SATURATION * (1 - LENGTH_WEIGHT))} + s.steepness * length AS norm FROM c) c
+          ORDER BY score DESC, c.id LIMIT ${values.add(limit, 'integer')})
+      SELECT d.id, d.content, d.metadata, best.score FROM best
+      JOIN ${table} d ON d.namespace = ${values.add(namespace, 'bigint')} AND d.id = best.id
+      ORDER BY best.score DESC, d.id`),
+  };
+}
+
+/** On a row `d` of documents. Their JSON is read once, whatever number of fields is asked for. */
+export function filterCondition(filter: Filter, values: Values): string {
+  return `EXISTS (SELECT 1 FROM (SELECT coalesce(d.fields -> 'content', d.content::jsonb) AS content,
+      coalesce(d.fields -> 'metadata', d.metadata::jsonb) AS metadata OFFSET 0) j WHERE ${filterSql(filter, 'j', values)})`;
+}
+
+/** How many documents may have such tags, when nothing is known of rare ones. */
+function boundOf(wish: TagWish, documentsOf: (tag: string) => number): number {
+  if (typeof wish === 'string') return documentsOf(wish);
+  const bounds = wish.parts.map((part) => boundOf(part, documentsOf));
+  return wish.kind === 'and' ? Math.min(...bounds) : bounds.reduce((sum, bound) => sum + bound, 0);
+}
+
+/** In how many documents words and tags are, roughly; 0 where the statistics do not tell. */
+async function frequencies(session: Session, { table, namespace }: Place, terms: readonly string[], tags: readonly string[]) {
+  const bare = (word: string): string => lexeme(namespace, word).slice(1, -1);
+  const rows = await session.query(STATISTICS, [table, terms.map(bare), tags.map(bare)]);
+  const known = new Map(rows.map((row) => [text(row, 'lexeme'), Number(row.documents)]));
+  return (word: string): number => known.get(bare(word)) ?? 0;
+}
+
+export async function rankedSearch(
+  session: Session,
+  place: Place,
+  query: { readonly text: string; readonly limit: number; readonly filter: Filter | null },
+): Promise<readonly FoundDocument[]> {
+  const { filter, limit } = query;
+  const terms = [...new Set(termsOf(query.text))].slice(0, MAX_QUERY_WORDS);
+  if (terms.length === 0) return [];
+  const wish = filter && tagWish(filter);
+  const isSmall = place.documents <= MAX_SCORED;
+  const documentsOf = isSmall ? () => 0 : await frequencies(session, place, terms, wish ? tagsOf(wish) : []);
+  const words = terms.map((term): Word => ({ term, documents: documentsOf(term) })).sort((a, b) => a.documents - b.documents);
+  const ask = async (matching: readonly Word[], operator: '|' | '&') => {
+    const { statement: sent, values } = scored({ place, words, filter, wish, limit }, matching, operator);
+    return (await session.query(sent, values)).map(foundOf);
+  };
+  const isNarrow = isSmall || (wish !== null && boundOf(wish, documentsOf) <= MAX_SCORED);
+  const rare = isNarrow ? words : rarest(words);
+  if (rare.length > 0) return ask(rare, '|');
+  const found = await ask(words, '&');
+  if (found.length >= limit || words.length === 1) return found;
+  const known = new Set(found.map(({ id }) => id));
+  const others = await ask(words.slice(0, 1), '|');
+  return [...found, ...others.filter(({ id }) => !known.has(id))].slice(0, limit);
+}
+
+/** How many rows the server thinks that the table has; below 0 when it was never looked at. */
+export async function rowsCounted(session: Session, table: string): Promise<number> {
+  const [row] = await session.query(ROWS, [table]);
+  return row ? integer(row, 'rows') : -1;
+}

@@ -1,0 +1,109 @@
+/** The stem of an English word, by the rules of M. F. Porter (1980). Words of other languages come out with little change. */
+
+type Rule = readonly [suffix: string, replacement: string];
+
+const STEP_2: readonly Rule[] = [
+  ...([
+    ['ational', 'ate'],
+    ['tional', 'tion'],
+    ['enci', 'ence'],
+    ['anci', 'ance'],
+    ['izer', 'ize'],
+    ['abli', 'able'],
+  ] as const),
+  ...([
+    ['alli', 'al'],
+    ['entli', 'ent'],
+    ['eli', 'e'],
+    ['ousli', 'ous'],
+    ['ization', 'ize'],
+    ['ation', 'ate'],
+  ] as const),
+  ...([
+    ['ator', 'ate'],
+    ['alism', 'al'],
+    ['iveness', 'ive'],
+    ['fulness', 'ful'],
+    ['ousness', 'ous'],
+  ] as const),
+  ...([
+    ['aliti', 'al'],
+    ['iviti', 'ive'],
+    ['biliti', 'ble'],
+  ] as const),
+];
+const STEP_3: readonly Rule[] = [
+  ...([
+    ['icate', 'ic'],
+    ['ative', ''],
+    ['alize', 'al'],
+    ['iciti', 'ic'],
+    ['ical', 'ic'],
+    ['ful', ''],
+    ['ness', ''],
+  ] as const),
+];
+const STEP_4: readonly string[] = [
+  ...['al', 'ance', 'ence', 'er', 'ic', 'able', 'ible', 'ant', 'ement', 'ment', 'ent', 'ion', 'ou', 'ism', 'ate', 'iti'],
+  ...['ous', 'ive', 'ize'],
+];
+
+/** `v` for each vowel and `c` for each consonant; a y behind a consonant is a vowel. */
+function soundsOf(word: string): string {
+  let sounds = '';
+  for (const letter of word) sounds += /[aeiou]/.test(letter) || (letter === 'y' && sounds.endsWith('c')) ? 'v' : 'c';
+  return sounds;
+}
+
+/** How often consonants follow on vowels. */
+const measure = (word: string): number => soundsOf(word).match(/v+c+/g)?.length ?? 0;
+const hasVowel = (word: string): boolean => soundsOf(word).includes('v');
+const endsDouble = (word: string): boolean => word.at(-1) === word.at(-2) && soundsOf(word).endsWith('c');
+/** Consonant, vowel, consonant, such as `hop`. */
+const endsShort = (word: string): boolean => soundsOf(word).endsWith('cvc') && !/[wxy]$/.test(word);
+
+/** The rule of the longest suffix that the word has decides, whether it holds or not. */
+function replaced(word: string, rules: readonly Rule[]): string {
+  const rule = rules.filter(([suffix]) => word.endsWith(suffix)).sort(([a], [b]) => b.length - a.length)[0];
+  if (!rule) return word;
+  const stem = word.slice(0, -rule[0].length);
+  return measure(stem) > 0 ? stem + rule[1] : word;
+}
+
+function withoutPlural(word: string): string {
+  if (word.endsWith('sses') || word.endsWith('ies')) return word.slice(0, -2);
+  return word.endsWith('s') && !word.endsWith('ss') ? word.slice(0, -1) : word;
+}
+
+function withoutPast(word: string): string {
+  if (word.endsWith('eed')) return measure(word.slice(0, -3)) > 0 ? word.slice(0, -1) : word;
+  const suffix = ['ed', 'ing'].find((known) => word.endsWith(known));
+  const stem = suffix === undefined ? '' : word.slice(0, -suffix.length);
+  if (!hasVowel(stem)) return word;
+  if (/(at|bl|iz)$/.test(stem)) return `${stem}e`;
+  if (endsDouble(stem) && !/[lsz]$/.test(stem)) return stem.slice(0, -1);
+  return measure(stem) === 1 && endsShort(stem) ? `${stem}e` : stem;
+}
+
+function withoutEnding(word: string): string {
+  const suffix = STEP_4.filter((known) => word.endsWith(known)).sort((a, b) => b.length - a.length)[0];
+  if (suffix === undefined) return word;
+  const stem = word.slice(0, -suffix.length);
+  return measure(stem) > 1 && (suffix !== 'ion' || /[st]$/.test(stem)) ? stem : word;
+}
+
+function withoutLastE(word: string): string {
+  if (!word.endsWith('e')) return word;
+  const stem = word.slice(0, -1);
+  const count = measure(stem);
+  return count > 1 || (count === 1 && !endsShort(stem)) ? stem : word;
+}
+
+/** Of a word in lower case. What is no word of plain Latin letters is its own stem. */
+export function stemOf(word: string): string {
+  if (word.length < 3 || !/^[a-z]+$/.test(word)) return word;
+  let stem = withoutPast(withoutPlural(word));
+  if (stem.endsWith('y') && hasVowel(stem.slice(0, -1))) stem = `${stem.slice(0, -1)}i`;
+  stem = withoutLastE(withoutEnding(replaced(replaced(stem, STEP_2), STEP_3)));
+  return stem.endsWith('ll') && measure(stem) > 1 ? stem.slice(0, -1) : stem;
+}

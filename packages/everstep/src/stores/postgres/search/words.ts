@@ -1,0 +1,24 @@
+/** Texts as the words by which they are found: letters and digits in lower case, without accents, by their English stems. */
+import { stemOf } from './stem.js';
+
+/** Of a longer word, its beginning counts. */
+const MAX_LENGTH = 64;
+const MAX_REMEMBERED = 20_000;
+
+const WORD = /[\p{L}\p{N}\p{M}\p{Co}]+/gu;
+const ACCENTS = /[\u0300-\u036f]/g;
+
+const remembered = new Map<string, string>();
+
+function termOf(word: string): string {
+  const known = remembered.get(word);
+  if (known !== undefined) return known;
+  const plain = word.toLowerCase().normalize('NFD').replace(ACCENTS, '').normalize('NFC');
+  const term = stemOf([...plain].slice(0, MAX_LENGTH).join(''));
+  if (remembered.size >= MAX_REMEMBERED) remembered.clear();
+  remembered.set(word, term);
+  return term;
+}
+
+/** In their order; what consists of accents alone is no word. */
+export const termsOf = (text: string): readonly string[] => (text.match(WORD) ?? []).map(termOf).filter((term) => term !== '');

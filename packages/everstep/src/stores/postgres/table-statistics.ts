@@ -1,0 +1,47 @@
+/**
+ * Keeps the server's statistics from lagging far behind tables that grow fast. A new database has none, and a plan made
+ * without them may look at all rows of an instance where it should look at one; the server's own autovacuum comes by
+ * once a minute, which is late for a table that has grown from nothing to a hundred thousand rows.
+ */
+import { text } from './columns.js';
+import { type Database, planned, statement } from './connection.js';
+
+/** Writes until the tables are looked at for the first time; then twice as many each time. */
+const FIRST_LOOK = 200;
+const MOST_BETWEEN_LOOKS = 1_000_000;
+
+/** Tables more than twice as large as when they were analyzed last. */
+const GROWN = statement(`
+  SELECT quote_ident(relname) AS name FROM pg_class
+  WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'
+    AND pg_relation_size(oid) > current_setting('block_size')::bigint * (2 * relpages + 4)`);
+
+export class TableStatistics {
+  private readonly database: Database;
+  private written = 0;
+  private lookAt = FIRST_LOOK;
+  private looking = false;
+
+  constructor(database: Database) {
+    this.database = database;
+  }
+
+  /** Notes that a commit has made so many writes. Never throws, and nobody waits for what it leads to. */
+  noteWrites(count: number): void {
+    this.written += count;
+    if (this.written < this.lookAt || this.looking) return;
+    this.looking = true;
+    // What fails here is tried again later; without it only plans are worse.
+    this.look()
+      .catch(() => undefined)
+      .finally(() => {
+        this.looking = false;
+        this.lookAt = this.written + Math.min(this.written, MOST_BETWEEN_LOOKS);
+      });
+  }
+
+  private async look(): Promise<void> {
+    const grown = await this.database.query(GROWN);
+    if (grown.length > 0) await this.database.execute(planned(`ANALYZE ${grown.map((row) => text(row, 'name')).join(', ')}`));
+  }
+}

@@ -1,0 +1,76 @@
+/** A schema of its own for a test, in the server that the tests have; `null` in the place of a server when there is none. */
+import { randomBytes } from 'node:crypto';
+import { after } from 'node:test';
+import pg from 'pg';
+import { openTestServer } from './server.js';
+
+export interface TestSchema {
+  /** Leads to the schema: whoever connects with it sees nothing else. */
+  readonly url: string;
+  readonly name: string;
+  /** Empties every table of it, whatever forbids that, and removes those that were made besides. */
+  clear(): Promise<void>;
+  drop(): Promise<void>;
+}
+
+export interface TestSchemas {
+  /** Makes an empty one. */
+  make(): Promise<TestSchema>;
+}
+
+/** The tables that the migrations make are emptied, as they are; what carries a number was made by tests. */
+const CLEAR = `
+DO $$
+DECLARE one record; filled boolean;
+BEGIN
+  -- The triggers of the audit log forbid it to everybody else.
+  SET LOCAL session_replication_role = replica;
+  FOR one IN SELECT relname FROM pg_class
+    WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace AND relname <> 'schema_version'
+  LOOP
+    IF one.relname ~ '_[0-9]+$' THEN
+      EXECUTE format('DROP TABLE %I', one.relname);
+    ELSE
+      -- Cheaper than TRUNCATE for a few rows, and cheaper still for none.
+      EXECUTE format('SELECT EXISTS (SELECT 1 FROM %I)', one.relname) INTO filled;
+      IF filled THEN EXECUTE format('DELETE FROM %I', one.relname); END IF;
+    END IF;
+  END LOOP;
+END $$`;
+
+/**
+ * Opens the server for the tests of this file; everything that was made in it is removed after them. A string says why
+ * there is none, to be passed as the reason for skipping them.
+ */
+export async function openTestSchemas(): Promise<TestSchemas | string> {
+  const server = await openTestServer();
+  if (server.kind === 'missing') return `no PostgreSQL: ${server.why}`;
+  const pool = new pg.Pool({ connectionString: server.url, max: 2 });
+  const made = new Set<TestSchema>();
+  after(async () => {
+    for (const schema of made) await schema.drop();
+    await pool.end();
+    await server.stop();
+  });
+  return {
+    async make() {
+      const name = `test_${randomBytes(6).toString('hex')}`;
+      await pool.query(`CREATE SCHEMA ${name}`);
+      const url = new URL(server.url);
+      url.searchParams.set('options', `-c search_path=${name}`);
+      const schema: TestSchema = {
+        url: url.href,
+        name,
+        async clear() {
+          await pool.query(`SET search_path = ${name}; ${CLEAR}; SET search_path = DEFAULT`);
+        },
+        async drop() {
+          made.delete(schema);
+          await pool.query(`DROP SCHEMA IF EXISTS ${name} CASCADE`);
+        },
+      };
+      made.add(schema);
+      return schema;
+    },
+  };
+}

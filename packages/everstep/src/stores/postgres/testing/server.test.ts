@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createConnection } from 'node:net';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { findBinaries } from './binaries.js';
+import { openTestServer } from './server.js';
+
+const none = findBinaries() === null && 'no PostgreSQL server is installed here';
+
+/** Whether somebody listens there. */
+async function answers(url: string): Promise<boolean> {
+  const { hostname, port } = new URL(url);
+  const socket = createConnection({ host: hostname, port: Number(port) });
+  const answered = await Promise.race([once(socket, 'connect'), once(socket, 'error')]).then(
+    ([error]) => error === undefined,
+    () => false,
+  );
+  socket.destroy();
+  return answered;
+}
+
+test('a server for tests ends with the process that wanted it, also when that is killed', { skip: none }, async () => {
+  const source = new URL('./server.js', import.meta.url).href;
+  const script = `const { startTestServer } = await import('${source}');
+    process.stdout.write((await startTestServer()).url);
+    setInterval(() => {}, 1000);`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [url] = await once(child.stdout, 'data');
+  assert.equal(await answers(String(url)), true);
+  child.kill('SIGKILL');
+  for (let tries = 0; (await answers(String(url))) && tries < 200; tries++) await sleep(50);
+  assert.equal(await answers(String(url)), false);
+});
+
+test('the server that the environment names is taken as it is; "none" does without', async () => {
+  const url = 'postgres://somebody@elsewhere.example/tests';
+  const given = await openTestServer({ EVERSTEP_TEST_POSTGRES: url });
+  assert.equal(given.kind === 'running' && given.url, url);
+  assert.equal((await openTestServer({ EVERSTEP_TEST_POSTGRES: 'none' })).kind, 'missing');
+});

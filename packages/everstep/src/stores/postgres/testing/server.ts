@@ -1,0 +1,57 @@
+/**
+ * A PostgreSQL server for tests: the one that EVERSTEP_TEST_POSTGRES names (a URL; `none` does without), or one that is
+ * started here and ends with this process. A whole run of the tests starts one for all of its files (scripts/tests/run.mjs).
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+export type TestServer =
+  | {
+      readonly kind: 'running';
+      /** Of a user who may do everything, and a database that is there. */
+      readonly url: string;
+      /** Which it is, in words. */
+      readonly what: string;
+      /** Ends the server, if it was started here. Happens by itself when this process ends, whatever way. */
+      stop(): Promise<void>;
+    }
+  /** There is none, and `why` in words. */
+  | { readonly kind: 'missing'; readonly why: string };
+
+export const VARIABLE = 'EVERSTEP_TEST_POSTGRES';
+
+/** Starts a server, whatever the environment names. */
+export async function startTestServer(): Promise<TestServer> {
+  const keeper = fileURLToPath(new URL('./server-keeper.js', import.meta.url));
+  // Detached: a Ctrl-C ends this process, and the keeper sees that and ends by itself.
+  const child = spawn(process.execPath, [keeper], { stdio: ['pipe', 'pipe', 'inherit'], detached: true });
+  const lines = createInterface({ input: child.stdout });
+  const [line] = await Promise.race([once(lines, 'line'), once(child, 'exit').then(() => ['{}'])]);
+  const { url, version, missing }: { url?: unknown; version?: unknown; missing?: unknown } = JSON.parse(String(line));
+  if (typeof url !== 'string') return { kind: 'missing', why: String(missing ?? 'the server could not be kept') };
+  lines.close();
+  // The server alone must not keep this process alive.
+  for (const handle of [child, child.stdin, child.stdout]) if ('unref' in handle) (handle as { unref(): void }).unref();
+  return {
+    kind: 'running',
+    url,
+    what: `${String(version)}, started for these tests`,
+    async stop() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      child.ref();
+      const exited = once(child, 'exit');
+      child.stdin.end();
+      await exited;
+    },
+  };
+}
+
+/** What the environment names, or a server that is started now. */
+export async function openTestServer(env: NodeJS.ProcessEnv = process.env): Promise<TestServer> {
+  const given = env[VARIABLE];
+  if (!given) return startTestServer();
+  if (given === 'none') return { kind: 'missing', why: `${VARIABLE} is "none"` };
+  return { kind: 'running', url: given, what: `the server that ${VARIABLE} names`, stop: async () => {} };
+}

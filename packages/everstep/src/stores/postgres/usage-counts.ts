@@ -1,0 +1,62 @@
+/**
+ * Messages that instances are billed for. A batch writes one row for each instance and month, to whoever owns the instance
+ * at that moment. Each connection adds to rows of its own, and the sum counts: so no commit waits for another's count.
+ */
+import type { UsageRecord } from '../../ports/account-store.js';
+import type { StoreWrite } from '../../ports/store.js';
+import { integer, type Row, text } from './columns.js';
+import { type Session, statement, type TransactionSession } from './connection.js';
+
+export type UsageWrite = Extract<StoreWrite, { readonly kind: 'count-messages' }>;
+
+/** Stands for the account of an instance that nobody owns: a part of a key is never null. */
+const NOBODY = '';
+/** More than that many connections at once share rows. */
+export const SHARDS = 64;
+
+const ADD = statement(`
+  INSERT INTO usage (instance_id, month, account_id, shard, messages)
+  SELECT w.instance_id, w.month, coalesce(q.account_id, '${NOBODY}'), pg_backend_pid() % ${SHARDS}, w.messages
+  FROM unnest($1::text[], $2::text[], $3::bigint[]) AS w (instance_id, month, messages)
+  LEFT JOIN queue_instance q ON q.instance_id = w.instance_id
+  ORDER BY 1, 2, 3
+  ON CONFLICT (instance_id, month, account_id, shard) DO UPDATE SET messages = usage.messages + excluded.messages`);
+const SELECT = statement(`
+  SELECT instance_id, month, account_id, sum(messages)::bigint AS messages FROM usage
+  WHERE instance_id = $1 AND month >= $2
+  GROUP BY instance_id, month, account_id ORDER BY month DESC, account_id DESC`);
+
+const usageOf = (row: Row): UsageRecord => ({
+  instanceId: text(row, 'instance_id'),
+  accountId: text(row, 'account_id') === NOBODY ? null : text(row, 'account_id'),
+  month: text(row, 'month'),
+  messages: integer(row, 'messages'),
+});
+
+/** UTC, such as `2026-11`. */
+const monthOf = (at: number): string => new Date(at).toISOString().slice(0, 7);
+
+/** All of a batch, to whoever owns the instances now. Sends them, and waits for nothing. */
+export function countMessages(session: TransactionSession, writes: readonly UsageWrite[]): void {
+  const sums = new Map<string, { readonly instanceId: string; readonly month: string; messages: number }>();
+  for (const { instanceId, messages, at } of writes) {
+    if (messages === 0) continue;
+    const month = monthOf(at);
+    const place = `${instanceId}\n${month}`;
+    const sum = sums.get(place);
+    if (sum) sum.messages += messages;
+    else sums.set(place, { instanceId, month, messages });
+  }
+  const counted = [...sums.values()];
+  if (counted.length === 0) return;
+  session.send(ADD, [
+    counted.map(({ instanceId }) => instanceId),
+    counted.map(({ month }) => month),
+    counted.map(({ messages }) => messages),
+  ]);
+}
+
+/** Of the instance, whoever was billed; months newest first. */
+export async function listUsage(session: Session, instanceId: string, fromMonth: string): Promise<readonly UsageRecord[]> {
+  return (await session.query(SELECT, [instanceId, fromMonth])).map(usageOf);
+}

