@@ -286,7 +286,7 @@ export class Draft {
     this.writes.push(...countMessages(this.run.instanceId, this.messages, this.context));
     this.messages = 0;
     return {
-      run: { ...this.run, tasks: this.tasks },
+      run: { ...this.run, tasks: this.tasks, version: this.run.version + 1 },
       writes: this.writes,
       outcome: this.outcome,
       deadLetter: this.deadLetter,

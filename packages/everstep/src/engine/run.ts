@@ -212,6 +212,11 @@ export interface Run extends RunIdentity {
    * Invariant: an active run with `journalLength > quietAt` has an advance task.
    */
   readonly quietAt: number;
+  /**
+   * How many decisions were taken on it, where several processes share a store: what is decided on an older state than the
+   * latest is refused there. A store of one process has no use for it and gives back 0.
+   */
+  readonly version: number;
   readonly tasks: ReadonlyMap<number, Task>;
   /** Events that came early, oldest first. */
   readonly keptEvents: readonly KeptEvent[];

@@ -92,6 +92,7 @@ export function startRun(command: StartCommand, context: DecisionContext): Start
     journalLength: 0,
     journalBytes: 0,
     quietAt: -1,
+    version: 0,
     tasks: new Map([[ADVANCE_SLOT, first]]),
     keptEvents: [],
     failureFunction: false,

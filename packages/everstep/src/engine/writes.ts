@@ -25,7 +25,8 @@ export type StoreGuard =
   /** No active run has this id in this instance. */
   | { readonly kind: 'run-id-free'; readonly instanceId: string; readonly workflowRunId: string }
   /** The run exists and is active. */
-  | { readonly kind: 'run-active'; readonly runKey: string }
+  /** With `version`: and nobody has decided on it since that state. Such a unit moves it on to the next version. */
+  | { readonly kind: 'run-active'; readonly runKey: string; readonly version?: number }
   /** The task is open, with this message: for runs that have ended, where `run-active` says nothing. */
   | { readonly kind: 'task-open'; readonly runKey: string; readonly slot: number; readonly messageId: string }
   /** The schedule exists and its next tick is this one. */
@@ -147,6 +148,8 @@ export type CommitResult =
   | { readonly kind: 'run-id-taken'; readonly run: RunReference }
   | { readonly kind: 'duplicate'; readonly run: RunReference }
   | { readonly kind: 'run-not-active' }
+  /** Another process has decided on the run since. */
+  | { readonly kind: 'run-moved' }
   | { readonly kind: 'task-gone' }
   | { readonly kind: 'schedule-moved' }
   | { readonly kind: 'dead-letters-missing'; readonly dlqIds: readonly string[] };

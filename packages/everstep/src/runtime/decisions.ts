@@ -56,7 +56,8 @@ export class Decisions {
   /** Decides on this state, makes durable, acts. Null when the event had no effect, or its batch was lost: then the run is read again. */
   async apply(entry: CachedRun, event: RunEvent): Promise<Decision | null> {
     try {
-      return await this.applyOrThrow(entry, event);
+      const decision = await this.applyOrThrow(entry, event);
+      return decision === 'moved' ? await this.decideOn(entry.run.key, event) : decision;
     } catch (error) {
       this.options.log.error(
         { runKey: entry.run.key, error: String(error) },
@@ -76,11 +77,13 @@ export class Decisions {
       if (!entry) return null;
       if (!this.isCurrent(entry)) continue;
       look?.(entry.run);
-      return this.applyOrThrow(entry, event);
+      const decision = await this.applyOrThrow(entry, event);
+      if (decision !== 'moved') return decision;
     }
   }
 
-  private async applyOrThrow(entry: CachedRun, event: RunEvent): Promise<Decision | null> {
+  /** `moved`: another process has decided on the run meanwhile, so this state is no more. */
+  private async applyOrThrow(entry: CachedRun, event: RunEvent): Promise<Decision | 'moved' | null> {
     if (!this.isCurrent(entry)) return null;
     const { committer, context, messageLimit, onDurable, onLost } = this.options;
     const before = entry.run;
@@ -90,7 +93,8 @@ export class Decisions {
     entry.uncommitted++;
     let result: CommitResult;
     try {
-      const unit = { guards: [{ kind: 'run-active' as const, runKey: before.key }], writes: decision.writes };
+      const { key: runKey, version } = before;
+      const unit = { guards: [{ kind: 'run-active' as const, runKey, version }], writes: decision.writes };
       // The state in memory is ahead of the disk: forget it before anything else is decided on it.
       result = await committer.submit(unit, () => this.forget(entry));
     } catch (error) {
@@ -98,6 +102,11 @@ export class Decisions {
       throw error;
     } finally {
       entry.uncommitted--;
+    }
+    if (result.kind === 'run-moved') {
+      // What is out for it goes on: its answer is decided on the state that it finds.
+      this.forget(entry, 'let-finish');
+      return 'moved';
     }
     if (result.kind !== 'applied') {
       this.forget(entry);

@@ -380,8 +380,11 @@ export class RunDriver {
       // What it asked for was submitted while it was out, and what follows from that waited for this place.
       if (!applied && this.decisions.isCurrent(entry)) this.offerAgain(entry, ticket.slot);
     }
-    // The state was let go while the endpoint worked, so the answer belongs to nothing. If the run goes on, ask again.
-    else if (!this.decisions.isCurrent(entry) && !this.stopping) await this.askAgain(ticket);
+    // The state was let go while the endpoint worked. The answer counts if its attempt is still the one that is awaited.
+    else if (!this.decisions.isCurrent(entry) && !this.stopping) {
+      const applied = event ? await this.decisions.decideOn(ticket.runKey, event).catch(() => null) : null;
+      if (!applied) await this.askAgain(ticket);
+    }
   }
 
   /** What stands in the slot now could not be offered while the delivery before it was out. */

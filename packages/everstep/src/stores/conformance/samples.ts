@@ -53,6 +53,7 @@ export function sampleRun(n: number, overrides: Partial<RunIdentity> & { readonl
     journalLength: 0,
     journalBytes: 0,
     quietAt: 0,
+    version: 0,
     tasks: new Map(),
     keptEvents: [],
     failureFunction: false,

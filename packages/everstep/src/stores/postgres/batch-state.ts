@@ -20,7 +20,7 @@ const SLOT = { run_key: 'text', slot: 'integer' } as const satisfies Columns;
 
 const lockRuns = (keys: string) =>
   statement(`
-  SELECT a.instance_id, a.run_key, a.workflow_run_id
+  SELECT a.instance_id, a.run_key, a.workflow_run_id, a.version
   FROM run_directory d JOIN active_run a ON a.instance_id = d.instance_id AND a.run_key = d.run_key
   WHERE ${keys} ORDER BY a.instance_id, a.run_key FOR NO KEY UPDATE OF a`);
 const LOCK_RUNS = lockRuns('d.run_key = ANY($1::text[])');
@@ -63,6 +63,8 @@ export interface KnownRun extends RunPlace {
   active: boolean;
   /** Empty for a run that had ended before the batch: nothing depends on it then. */
   workflowRunId: string;
+  /** Of an active run: how many decisions were taken on it. */
+  version: number;
   waits: boolean;
 }
 
@@ -210,7 +212,7 @@ export class BatchState {
   refusalOf(guard: StoreGuard): CommitResult | null {
     switch (guard.kind) {
       case 'run-active':
-        return this.runs.get(guard.runKey)?.active ? null : { kind: 'run-not-active' };
+        return this.refusalOfRun(guard);
       case 'run-id-free': {
         const run = this.activeIds.get(pairOf(guard.instanceId, guard.workflowRunId))?.at(-1);
         return run ? { kind: 'run-id-taken', run } : null;
@@ -230,6 +232,19 @@ export class BatchState {
           ? null
           : { kind: 'schedule-moved' };
     }
+  }
+
+  private refusalOfRun({ runKey, version }: Extract<StoreGuard, { kind: 'run-active' }>): CommitResult | null {
+    const run = this.runs.get(runKey);
+    if (!run?.active) return { kind: 'run-not-active' };
+    return version === undefined || version === run.version ? null : { kind: 'run-moved' };
+  }
+
+  /** A unit that was decided on the run is taken. Null when it has ended. */
+  runMoved(runKey: string): KnownRun | null {
+    const run = this.requireRun(runKey);
+    run.version++;
+    return run.active ? run : null;
   }
 
   /** Throws when there is no such run: a write that names it is a fault. */
@@ -310,7 +325,7 @@ export class BatchState {
   private learnRun(row: Row): void {
     const runKey = text(row, 'run_key');
     const instanceId = text(row, 'instance_id');
-    this.runs.set(runKey, { instanceId, runKey, active: false, workflowRunId: '', waits: flag(row, 'waits') });
+    this.runs.set(runKey, { instanceId, runKey, active: false, workflowRunId: '', version: 0, waits: flag(row, 'waits') });
   }
 
   private learnActive(row: Row): void {
@@ -318,5 +333,6 @@ export class BatchState {
     if (!run) return;
     run.active = true;
     run.workflowRunId = text(row, 'workflow_run_id');
+    run.version = integer(row, 'version');
   }
 }

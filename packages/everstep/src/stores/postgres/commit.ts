@@ -63,7 +63,13 @@ class Batch {
       this.latestTime = Math.max(this.latestTime, timeOf(write));
       this.write(write, guards);
     }
+    for (const guard of guards) if (guard.kind === 'run-active' && guard.version !== undefined) this.moved(guard.runKey);
     return APPLIED;
+  }
+
+  private moved(runKey: string): void {
+    const run = this.state.runMoved(runKey);
+    if (run) this.runs.move(run, run.version);
   }
 
   /** Sends what has come up so far. */
@@ -210,7 +216,7 @@ class Batch {
     // The end of the run that had the id has to be written first.
     if (this.endedIds.has(`${instanceId}\n${workflowRunId}`)) this.flush();
     this.runs.create(run, source, sole);
-    this.state.runCreated({ instanceId, runKey: key, workflowRunId, active: true, waits: false }, createdAt);
+    this.state.runCreated({ instanceId, runKey: key, workflowRunId, active: true, version: 0, waits: false }, createdAt);
   }
 
   private deleteTask(run: RunPlace, slot: number, waits: boolean): void {

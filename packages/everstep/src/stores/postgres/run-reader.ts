@@ -23,8 +23,9 @@ const ofRun = (table: string): string =>
   `${table}.instance_id = (SELECT instance_id FROM run_directory WHERE run_key = $1) AND ${table}.run_key = $1`;
 
 const IDENTITY = statement(`
-  SELECT ${RUN_IDENTITY_COLUMNS}, f.run_key IS NOT NULL AS failure_function
+  SELECT ${RUN_IDENTITY_COLUMNS}, f.run_key IS NOT NULL AS failure_function, coalesce(a.version, 0) AS version
   FROM ${RUN_IDENTITY_TABLES}
+  LEFT JOIN active_run a ON a.instance_id = r.instance_id AND a.run_key = r.run_key
   LEFT JOIN failure_function f ON f.instance_id = r.instance_id AND f.run_key = r.run_key
   WHERE ${ofRun('r')}`);
 const RECORD = statement(`SELECT ${RUN_RECORD_COLUMNS} FROM ${RUN_RECORD_TABLES} WHERE ${ofRun('r')}`);
@@ -119,6 +120,7 @@ export function loadRun(database: Database, runKey: string): Promise<Run | null>
       journalLength,
       journalBytes: integer(size, 'result_bytes'),
       quietAt: tasks.has(ADVANCE_SLOT) ? -1 : journalLength,
+      version: integer(identity, 'version'),
       tasks,
       keptEvents: events.map(keptEventOf),
       failureFunction: flag(identity, 'failure_function'),

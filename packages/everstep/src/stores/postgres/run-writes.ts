@@ -73,6 +73,10 @@ const END_RUNS = statement(`
       .join(', ')}, a.place
   )
   INSERT INTO ended_run (${names(END)}, place) SELECT ${names(END)}, place FROM gone`);
+const MOVE = { instance_id: 'text', run_key: 'text', version: 'bigint' } as const satisfies Columns;
+const MOVE_RUNS = statement(`
+  UPDATE active_run a SET version = m.version FROM ${unnest(MOVE)} AS m(${names(MOVE)})
+  WHERE a.instance_id = m.instance_id AND a.run_key = m.run_key`);
 const NOTE_FAILURE_FUNCTIONS = statement(`${insertInto('failure_function', KEY)} ON CONFLICT DO NOTHING`);
 
 /** A run in its instance. */
@@ -91,6 +95,7 @@ export class RunWrites {
   private copies: RowOf<typeof COPY>[] = [];
   private readonly ends = new Map<string, RowOf<typeof END>>();
   private failureFunctions: RowOf<typeof KEY>[] = [];
+  private readonly moves = new Map<string, RowOf<typeof MOVE>>();
 
   /** `sole`: the unit asks that no other run of the id is active. */
   create(run: Run, input: RunPayload | RunPlace, sole: boolean): void {
@@ -130,6 +135,10 @@ export class RunWrites {
     this.failureFunctions.push({ instance_id: instanceId, run_key: runKey });
   }
 
+  move({ instanceId, runKey }: RunPlace, version: number): void {
+    this.moves.set(runKey, { instance_id: instanceId, run_key: runKey, version });
+  }
+
   end({ instanceId, runKey }: RunPlace, outcome: RunOutcome, completedAt: number): void {
     this.ends.set(runKey, {
       instance_id: instanceId,
@@ -157,6 +166,10 @@ export class RunWrites {
   }
 
   sendEnds(session: TransactionSession): void {
+    // One that ends has no row any more that could tell.
+    for (const runKey of this.ends.keys()) this.moves.delete(runKey);
+    if (this.moves.size > 0) session.send(MOVE_RUNS, columnArrays(MOVE, [...this.moves.values()]));
+    this.moves.clear();
     if (this.ends.size > 0) session.send(END_RUNS, columnArrays(END, [...this.ends.values()]));
     this.ends.clear();
   }

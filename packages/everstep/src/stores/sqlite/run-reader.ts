@@ -106,6 +106,7 @@ export class RunReader {
       journalLength,
       journalBytes: integer(size, 'result_bytes'),
       quietAt: tasks.has(ADVANCE_SLOT) ? -1 : journalLength,
+      version: 0,
       tasks,
       keptEvents: integer(row, 'keeps_events') === 0 ? [] : this.events.kept(seq),
       failureFunction: integer(row, 'failure_function') === 1,

@@ -63,6 +63,8 @@ CREATE TABLE active_run (
   claim text COLLATE "C" NOT NULL,
   place bigint NOT NULL,
   created_at bigint NOT NULL,
+  -- How many decisions were taken on it. Whoever decides on an older state is refused.
+  version bigint NOT NULL DEFAULT 0,
   PRIMARY KEY (instance_id, run_key)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 CREATE UNIQUE INDEX active_run_claim ON active_run (instance_id, workflow_run_id, claim);
