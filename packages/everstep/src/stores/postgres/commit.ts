@@ -21,7 +21,7 @@ import { JournalWrites } from './journal-writes.js';
 import { type RunPlace, RunWrites } from './run-writes.js';
 import { type ScheduleWrite, writeSchedules } from './schedule-records.js';
 import { TableStatistics } from './table-statistics.js';
-import { TaskWrites } from './task-writes.js';
+import { type Claims, TaskWrites } from './task-writes.js';
 import { countMessages, type UsageWrite } from './usage-counts.js';
 
 const APPLIED: CommitResult = Object.freeze({ kind: 'applied' });
@@ -34,7 +34,7 @@ class Batch {
   private readonly state: BatchState;
   private readonly runs = new RunWrites();
   private readonly journals = new JournalWrites();
-  private readonly tasks = new TaskWrites();
+  private readonly tasks: TaskWrites;
   private readonly events = new EventWrites();
   private readonly deadLetters = new DeadLetterWrites();
   private readonly deduplication = new DeduplicationWrites();
@@ -48,9 +48,10 @@ class Batch {
   private readonly endedIds = new Set<string>();
   latestTime = 0;
 
-  constructor(session: TransactionSession, state: BatchState) {
+  constructor(session: TransactionSession, state: BatchState, claims: Claims | null) {
     this.session = session;
     this.state = state;
+    this.tasks = new TaskWrites(claims);
   }
 
   apply({ guards, writes }: CommitUnit): CommitResult {
@@ -243,9 +244,11 @@ export class BatchWriter {
   private readonly database: Database;
   private readonly clockMarks = new ClockMarks();
   private readonly statistics: TableStatistics;
+  private readonly claims: () => Claims | null;
 
-  constructor(database: Database) {
+  constructor(database: Database, claims: () => Claims | null) {
     this.database = database;
+    this.claims = claims;
     this.statistics = new TableStatistics(database);
   }
 
@@ -256,7 +259,7 @@ export class BatchWriter {
     try {
       const results = await this.database.transaction(
         async (session) => {
-          const batch = new Batch(session, await BatchState.read(session, units));
+          const batch = new Batch(session, await BatchState.read(session, units), this.claims());
           const results = units.map((unit) => batch.apply(unit));
           batch.flush();
           raiseLatestTime(session, shard, batch.latestTime);

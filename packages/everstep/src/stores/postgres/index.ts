@@ -1,8 +1,12 @@
 /** The store in a PostgreSQL database, which several processes may use at once. */
+
+import type { Cluster } from '../../ports/cluster.js';
 import type { Log } from '../../ports/log.js';
 import type { Store } from '../../ports/store.js';
 import { createAccounts } from './accounts.js';
+import { readClaimed, readNextUnclaimedAt } from './claims.js';
 import { readLatestTime } from './clock-marks.js';
+import { PostgresCluster, type PostgresClusterOptions } from './cluster.js';
 import { BatchWriter } from './commit.js';
 import { Database } from './connection.js';
 import { deadLetterHorizon, findDeadLetter, listDeadLetterIds, listDeadLetters } from './dead-letter-listing.js';
@@ -37,8 +41,26 @@ export interface PostgresStoreOptions {
   readonly maxConnections?: number;
 }
 
+export interface OpenedNode {
+  readonly store: Store;
+  readonly cluster: Cluster;
+}
+
+/** The same for one of several nodes, which still has to join. */
+export async function openPostgresNode(
+  options: PostgresStoreOptions & Pick<PostgresClusterOptions, 'facts' | 'leaseMs'>,
+): Promise<OpenedNode> {
+  const database = await openDatabase(options);
+  const cluster = new PostgresCluster(database, options);
+  return { cluster, store: createPostgresStore(database, cluster) };
+}
+
 /** Rejects with StoreOpenError when the database cannot be reached, was written by a newer version, or is too old. */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
+  return createPostgresStore(await openDatabase(options));
+}
+
+async function openDatabase(options: PostgresStoreOptions): Promise<Database> {
   const database = new Database(options);
   try {
     const facts = await migrate(database, options.url);
@@ -52,20 +74,24 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     await database.close();
     throw error;
   }
-  return createPostgresStore(database);
+  return database;
 }
 
-/** A store on an open database with the latest schema, which it closes in the end. */
-export function createPostgresStore(database: Database): Store {
-  const batches = new BatchWriter(database);
+/**
+ * A store on an open database with the latest schema, which it closes in the end. With a cluster it gives what is due to
+ * this node alone.
+ */
+export function createPostgresStore(database: Database, cluster: PostgresCluster | null = null): Store {
+  const batches = new BatchWriter(database, () => cluster && { nodeId: cluster.nodeId, now: cluster.now() });
   const retention = new Retention(database);
   return {
     commit: (units) => batches.commit(units),
     loadRun: ({ runKey }) => loadRun(database, runKey),
     loadPayload: ({ runKey }) => loadPayload(database, runKey),
     loadJournal: ({ runKey, from }) => loadJournal(database, runKey, from),
-    dueTasks: ({ before, after, limit }) => readDueTasks(database, before, after, limit),
-    nextDueAt: ({ after }) => readNextDueAt(database, after),
+    dueTasks: (query) =>
+      cluster ? readClaimed(database, cluster.nodeId, query) : readDueTasks(database, query.before, query.after, query.limit),
+    nextDueAt: ({ after }) => (cluster ? readNextUnclaimedAt(database, after) : readNextDueAt(database, after)),
     findRun: ({ instanceId, workflowRunId, createdAt }) => findRun(database, instanceId, workflowRunId, createdAt),
     runRecord: ({ runKey }) => findRunRecord(database, runKey),
     runHistory: ({ runKey }) => loadHistory(database, runKey),
@@ -93,6 +119,9 @@ export function createPostgresStore(database: Database): Store {
     accounts: createAccounts(database),
     searchIndexes: createSearchIndexes(database),
     latestTime: () => readLatestTime(database),
-    close: () => database.close(),
+    async close() {
+      await cluster?.leave();
+      await database.close();
+    },
   };
 }

@@ -1,8 +1,9 @@
 /** Reads of single runs and of what is due. */
 import { ADVANCE_SLOT, type KeptEvent, type RecordedStep, type Run, type RunOrigin, type RunPayload } from '../../engine/run.js';
 import type { DueTask, RunHistory, RunRecord, TaskReference } from '../../ports/store.js';
-import { flag, integer, json, type Row, text, textOrNull, word } from './columns.js';
+import { flag, integer, json, type Row, text, word } from './columns.js';
 import { type Database, type Session, statement } from './connection.js';
+import { DUE_COLUMNS, dueTaskOf } from './due-tasks.js';
 import {
   failedAttemptOf,
   payloadOf,
@@ -16,7 +17,7 @@ import {
   STATUS,
   STATUSES,
 } from './rows.js';
-import { taskKindOf, taskOf } from './task-rows.js';
+import { taskOf } from './task-rows.js';
 
 /** Rows of the run whose key is $1. */
 const ofRun = (table: string): string =>
@@ -51,30 +52,14 @@ const INVOKER = statement(`
   JOIN active_run a ON a.instance_id = t.instance_id AND a.run_key = t.run_key
   WHERE t.child_run_key = $1`);
 
-/** Where a task is delivered, and the key that holds it there. */
 const DUE = statement(`
-  SELECT t.due_at, t.run_key, t.slot, t.kind, t.instance_id,
-    CASE t.kind WHEN 'call' THEN t.call_url
-      WHEN 'callback' THEN coalesce(r.settings::json #>> '{failureCallback,url}', r.workflow_url)
-      ELSE r.workflow_url END AS url,
-    CASE t.kind WHEN 'call' THEN t.flow_key WHEN 'advance' THEN r.flow_key WHEN 'step' THEN r.flow_key END AS flow_key
-  FROM (
+  SELECT ${DUE_COLUMNS} FROM (
     SELECT due_at, run_key, slot, kind, instance_id, call_url, flow_key FROM task
     WHERE due_at <= $1 AND (due_at, run_key, slot) > ($2::bigint, $3::text, $4::bigint)
     ORDER BY due_at, run_key, slot LIMIT $5
   ) t JOIN run r ON r.instance_id = t.instance_id AND r.run_key = t.run_key
   ORDER BY t.due_at, t.run_key, t.slot`);
 const NEXT_DUE = statement('SELECT due_at FROM task WHERE due_at > $1 ORDER BY due_at LIMIT 1');
-
-const dueTaskOf = (row: Row): DueTask => ({
-  runKey: text(row, 'run_key'),
-  slot: integer(row, 'slot'),
-  dueAt: integer(row, 'due_at'),
-  kind: taskKindOf(row),
-  instanceId: text(row, 'instance_id'),
-  workflowUrl: text(row, 'url'),
-  flowControlKey: textOrNull(row, 'flow_key'),
-});
 
 const invokedOf = (row: Row): RunHistory['invoked'][number] => ({
   runKey: text(row, 'run_key'),

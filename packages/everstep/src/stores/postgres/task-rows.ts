@@ -27,6 +27,8 @@ export const TASK = {
   child_run_key: 'text',
   call_url: 'text',
   detail: 'text',
+  claimed_by: 'text',
+  wanted_by: 'text',
 } as const satisfies Columns;
 
 /** What stands in `detail`: the rest of a kind, for which there is no column. */
@@ -62,7 +64,8 @@ function wakeAtOf(task: Task): number | null {
   return task.kind === 'wait' ? task.deadlineAt : null;
 }
 
-export function taskRowOf({ instanceId, runKey }: RunPlace, task: Task): RowOf<typeof TASK> {
+/** `claimedBy`: the node that acts on it, when it is due at once. */
+export function taskRowOf({ instanceId, runKey }: RunPlace, task: Task, claimedBy: string | null): RowOf<typeof TASK> {
   const step = task.kind === 'advance' || task.kind === 'callback' ? null : task;
   const detail = detailOf(task);
   return {
@@ -84,6 +87,8 @@ export function taskRowOf({ instanceId, runKey }: RunPlace, task: Task): RowOf<t
     child_run_key: task.kind === 'invoke' ? task.childRunKey : null,
     call_url: task.kind === 'call' ? task.call.url : null,
     detail: detail && JSON.stringify(detail),
+    claimed_by: claimedBy,
+    wanted_by: null,
   };
 }
 

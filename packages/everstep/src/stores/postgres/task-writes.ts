@@ -34,7 +34,7 @@ const PUT = statement(`
     .join(', ')}`);
 const INSERT_WAITERS = statement(insertInto('waiter', WAITER));
 const WAKE_INVOKERS = statement(`
-  UPDATE task t SET due_at = u.at FROM ${unnest(WAKE)} AS u(${names(WAKE)})
+  UPDATE task t SET due_at = u.at, claimed_by = $3, wanted_by = NULL FROM ${unnest(WAKE)} AS u(${names(WAKE)})
   WHERE t.child_run_key = u.child_run_key AND EXISTS (
     SELECT 1 FROM active_run a WHERE a.instance_id = t.instance_id AND a.run_key = t.run_key)`);
 
@@ -51,9 +51,27 @@ interface RunTasks {
 
 const parked = (task: Task): Task => ({ ...task, dueAt: null });
 
+/** The node that writes, and the time at which it does. */
+export interface Claims {
+  readonly nodeId: string;
+  /** Unix ms. */
+  readonly now: number;
+}
+
 export class TaskWrites {
+  private readonly claims: Claims | null;
   private readonly runs = new Map<string, RunTasks>();
   private readonly wakes = new Map<string, number>();
+
+  /** `claims` null: nobody else uses the store. */
+  constructor(claims: Claims | null) {
+    this.claims = claims;
+  }
+
+  /** What is due at once is acted on by who writes it; what is due later by who finds it then. */
+  private claimantOf({ dueAt }: Task): string | null {
+    return this.claims && dueAt !== null && dueAt <= this.claims.now ? this.claims.nodeId : null;
+  }
 
   /** `waits`: whether the run has waiters now. */
   put(run: RunPlace, task: Task, waits: boolean): void {
@@ -103,7 +121,7 @@ export class TaskWrites {
       for (const [slot, task] of slots) {
         if (!task && !deleteAll) deleted.push({ ...row, slot });
         if (waits && !endsWaits) changedWaits.push({ ...row, slot });
-        if (task) put.push(taskRowOf(run, task));
+        if (task) put.push(taskRowOf(run, task, this.claimantOf(task)));
         if (task?.kind === 'wait' && task.dueAt !== null) {
           for (const event_id of new Set(task.eventIds)) waiters.push({ ...row, slot, event_id, since: task.createdAt });
         }
@@ -122,7 +140,7 @@ export class TaskWrites {
   /** To be sent behind the ends of runs: of a run that has ended no task is woken. */
   sendWakes(session: TransactionSession): void {
     const wakes = [...this.wakes].map(([child_run_key, at]) => ({ child_run_key, at }));
-    if (wakes.length > 0) session.send(WAKE_INVOKERS, columnArrays(WAKE, wakes));
+    if (wakes.length > 0) session.send(WAKE_INVOKERS, [...columnArrays(WAKE, wakes), this.claims?.nodeId ?? null]);
     this.wakes.clear();
   }
 

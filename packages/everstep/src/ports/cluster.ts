@@ -1,0 +1,65 @@
+/**
+ * What processes that share a store, the nodes, have of each other. A process
+ * that is alone on its store has none of it. Claims and leases say who acts
+ * first; that nothing is decided twice is kept by the versions of runs, and
+ * by the guards of units, whatever a node believes.
+ */
+import type { DueTask, TaskReference } from './store.js';
+
+/** Something that other nodes may keep in memory was changed. Each is a hint: nodes look again by themselves after a while. */
+export type SharedChange =
+  /** Tokens, keys, plan, budget or owner of an instance. */
+  | { readonly kind: 'account'; readonly instanceId: string }
+  /** Settings or holds of an instance. */
+  | { readonly kind: 'settings'; readonly instanceId: string }
+  /** What is kept of a flow control key, or of a queue. `reset`: its rate window was ended. */
+  | { readonly kind: 'flow-control'; readonly instanceId: string; readonly key: string; readonly reset?: true }
+  | { readonly kind: 'queue'; readonly instanceId: string; readonly name: string }
+  /** It has ended otherwise than by an answer: what is out for it may be given up. */
+  | { readonly kind: 'run-canceled'; readonly runKey: string }
+  /** Perhaps all of that: what was told for a while did not arrive. */
+  | { readonly kind: 'everything' };
+
+export interface ClusterEvents {
+  /** Tasks were handed to this node, or have become nobody's: look for them. */
+  work(): void;
+  /** The lease has ended: nothing may be started, and what is out is to be given up. */
+  suspended(): void;
+  /**
+   * There is a lease again. `anew`: under another id, because others have taken over what this node had, and all that it
+   * knows of it is to be forgotten.
+   */
+  resumed(how: { readonly anew: boolean }): void;
+  changed(change: SharedChange): void;
+}
+
+/** What goes on at the gates of an instance, as its node last told. */
+export interface GateStanding {
+  /** By flow control key. */
+  readonly keys: Readonly<Record<string, { readonly waiting: number; readonly inFlight: number }>>;
+}
+
+export interface Cluster {
+  /** Of this node, as long as it has its lease. */
+  readonly nodeId: string;
+  /** False from the moment at which the lease may have ended, by this machine's monotonic clock. */
+  readonly mayAct: boolean;
+  /** Unix ms by the clock that all nodes share. */
+  now(): number;
+  /** Rejects when the store cannot be reached. */
+  join(events: ClusterEvents): Promise<void>;
+  /** Takes tasks that are due and nobody's, or that were handed to this node; in the order of their due times. */
+  claimDue(query: { readonly before: number; readonly limit: number }): Promise<readonly DueTask[]>;
+  /** Gives tasks of this node to another one. */
+  handOver(tasks: readonly Pick<TaskReference, 'runKey' | 'slot'>[], to: string): Promise<void>;
+  /** The node to which the gates of the instance belong: this one when they were nobody's. */
+  holderOfGates(instanceId: string): Promise<string>;
+  /** Tells what goes on at gates that belong to this node. */
+  tellStanding(instanceId: string, standing: GateStanding): Promise<void>;
+  /** Null when the gates of the instance are nobody's. */
+  standingOf(instanceId: string): Promise<GateStanding | null>;
+  /** Never rejects, and need not arrive. */
+  tell(change: SharedChange): void;
+  /** Gives back everything at once. */
+  leave(): Promise<void>;
+}

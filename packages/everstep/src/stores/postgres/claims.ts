@@ -1,0 +1,72 @@
+/** Who acts on which task: claims of nodes, and what is nobody's. */
+import type { DueTask, TaskReference } from '../../ports/store.js';
+import { integer } from './columns.js';
+import { type Session, statement, type TransactionSession } from './connection.js';
+import { DUE_COLUMNS, dueTaskOf } from './due-tasks.js';
+import { type Columns, columnArrays, names, unnest } from './row-sets.js';
+
+const TASK_REFERENCE = { run_key: 'text', slot: 'integer' } as const satisfies Columns;
+
+const CLAIM = statement(`
+  WITH picked AS (
+    SELECT p.instance_id, p.run_key, p.slot FROM task p
+    WHERE p.due_at IS NOT NULL AND p.claimed_by IS NULL AND p.due_at <= $1 AND (p.wanted_by IS NULL OR p.wanted_by = $2)
+    ORDER BY p.due_at, p.run_key, p.slot LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED
+  ), t AS (
+    UPDATE task c SET claimed_by = $2, wanted_by = NULL FROM picked
+    WHERE c.instance_id = picked.instance_id AND c.run_key = picked.run_key AND c.slot = picked.slot
+    RETURNING c.*
+  )
+  SELECT ${DUE_COLUMNS} FROM t JOIN run r ON r.instance_id = t.instance_id AND r.run_key = t.run_key
+  ORDER BY t.due_at, t.run_key, t.slot`);
+const CLAIMED = statement(`
+  SELECT ${DUE_COLUMNS} FROM (
+    SELECT due_at, run_key, slot, kind, instance_id, call_url, flow_key FROM task
+    WHERE claimed_by = $6 AND due_at <= $1 AND (due_at, run_key, slot) > ($2::bigint, $3::text, $4::bigint)
+    ORDER BY due_at, run_key, slot LIMIT $5
+  ) t JOIN run r ON r.instance_id = t.instance_id AND r.run_key = t.run_key
+  ORDER BY t.due_at, t.run_key, t.slot`);
+const NEXT_UNCLAIMED = statement(`
+  SELECT due_at FROM task WHERE claimed_by IS NULL AND due_at > $1 ORDER BY due_at LIMIT 1`);
+const HAND_OVER = statement(`
+  UPDATE task t SET claimed_by = NULL, wanted_by = $3
+  FROM ${unnest(TASK_REFERENCE)} AS u(${names(TASK_REFERENCE)}) JOIN run_directory d ON d.run_key = u.run_key
+  WHERE t.instance_id = d.instance_id AND t.run_key = u.run_key AND t.slot = u.slot AND t.claimed_by = $4`);
+const RELEASE_CLAIMS = statement('UPDATE task SET claimed_by = NULL, wanted_by = NULL WHERE claimed_by = ANY($1::text[])');
+const RELEASE_WANTED = statement('UPDATE task SET wanted_by = NULL WHERE wanted_by = ANY($1::text[])');
+const RELEASE_GATES = statement('DELETE FROM gate_lease WHERE node_id = ANY($1::text[])');
+
+export async function claimDue(session: Session, nodeId: string, before: number, limit: number): Promise<readonly DueTask[]> {
+  return (await session.query(CLAIM, [before, nodeId, limit])).map(dueTaskOf);
+}
+
+/** What this node has claimed and is due, for when it may have lost sight of it. */
+export async function readClaimed(
+  session: Session,
+  nodeId: string,
+  { before, after, limit }: { readonly before: number; readonly after: TaskReference | null; readonly limit: number },
+): Promise<readonly DueTask[]> {
+  const [dueAt, runKey, slot] = after ? [after.dueAt, after.runKey, after.slot] : [-1, '', 0];
+  return (await session.query(CLAIMED, [before, dueAt, runKey, slot, limit, nodeId])).map(dueTaskOf);
+}
+
+export async function readNextUnclaimedAt(session: Session, after: number): Promise<number | null> {
+  const [row] = await session.query(NEXT_UNCLAIMED, [after]);
+  return row ? integer(row, 'due_at') : null;
+}
+
+export async function handOver(
+  session: Session,
+  tasks: readonly Pick<TaskReference, 'runKey' | 'slot'>[],
+  { from, to }: { readonly from: string; readonly to: string },
+): Promise<void> {
+  const rows = tasks.map(({ runKey, slot }) => ({ run_key: runKey, slot }));
+  await session.execute(HAND_OVER, [...columnArrays(TASK_REFERENCE, rows), to, from]);
+}
+
+/** All that these nodes had is nobody's from now on. */
+export function releaseAll(session: TransactionSession, nodeIds: readonly string[]): void {
+  session.send(RELEASE_CLAIMS, [nodeIds]);
+  session.send(RELEASE_WANTED, [nodeIds]);
+  session.send(RELEASE_GATES, [nodeIds]);
+}

@@ -1,0 +1,231 @@
+/** This process as one of the nodes on a database: its lease, what it hears of others and tells them. */
+import type { Cluster, ClusterEvents, GateStanding, SharedChange } from '../../ports/cluster.js';
+import type { Log } from '../../ports/log.js';
+import type { DueTask, TaskReference } from '../../ports/store.js';
+import { claimDue, handOver } from './claims.js';
+import type { Database } from './connection.js';
+import { DatabaseTime } from './database-time.js';
+import { holderOfGates, standingOf, tellStanding } from './gate-leases.js';
+import { type NodeFacts, NodeLease, type Renewal } from './node-lease.js';
+import { Notices } from './notices.js';
+
+/** How long a node that is silent keeps what it has. */
+export const DEFAULT_LEASE_MS = 5_000;
+/** A lease is renewed so often within its time. */
+const BEATS_PER_LEASE = 3;
+/** After the end of another's lease, before it is looked whether that has really ended. */
+const BURY_AFTER_MS = 20;
+const WORK = 'work';
+
+export interface PostgresClusterOptions {
+  readonly url: string;
+  readonly log: Log;
+  readonly facts: NodeFacts;
+  /** How long a node that is silent keeps what it has; at least a second. */
+  readonly leaseMs?: number;
+}
+
+const SILENT: ClusterEvents = { work: () => {}, suspended: () => {}, resumed: () => {}, changed: () => {} };
+
+export class PostgresCluster implements Cluster {
+  private readonly database: Database;
+  private readonly log: Log;
+  private readonly lease: NodeLease;
+  private readonly time = new DatabaseTime();
+  private readonly notices: Notices;
+  private events: ClusterEvents = SILENT;
+  private beat: NodeJS.Timeout | undefined;
+  private end: NodeJS.Timeout | undefined;
+  private bury: NodeJS.Timeout | undefined;
+  private beating: Promise<void> | null = null;
+  private suspended = false;
+  private left = false;
+
+  constructor(database: Database, { url, log, facts, leaseMs = DEFAULT_LEASE_MS }: PostgresClusterOptions) {
+    this.database = database;
+    this.log = log;
+    this.lease = new NodeLease(database, leaseMs, facts);
+    this.notices = new Notices(database, {
+      url,
+      log,
+      heard: (payload) => this.heard(payload),
+      missed: () => {
+        this.events.work();
+        this.events.changed({ kind: 'everything' });
+      },
+    });
+  }
+
+  get nodeId(): string {
+    return this.lease.nodeId;
+  }
+  get mayAct(): boolean {
+    return !this.suspended && this.lease.isGood;
+  }
+
+  now(): number {
+    return this.time.now();
+  }
+
+  async join(events: ClusterEvents): Promise<void> {
+    await this.notices.listen();
+    this.time.learn(await this.lease.join());
+    this.events = events;
+    this.watchEnd();
+    this.beatSoon(this.lease.leaseMs / BEATS_PER_LEASE);
+    await this.takeOver();
+    this.log.info({ node: this.nodeId, leaseMs: this.lease.leaseMs }, 'this node has joined');
+  }
+
+  claimDue({ before, limit }: { readonly before: number; readonly limit: number }): Promise<readonly DueTask[]> {
+    return claimDue(this.database, this.nodeId, before, limit);
+  }
+
+  async handOver(tasks: readonly Pick<TaskReference, 'runKey' | 'slot'>[], to: string): Promise<void> {
+    if (tasks.length === 0) return;
+    await handOver(this.database, tasks, { from: this.nodeId, to });
+    this.send({ [WORK]: to });
+  }
+
+  holderOfGates(instanceId: string): Promise<string> {
+    return holderOfGates(this.database, instanceId, this.nodeId);
+  }
+
+  tellStanding(instanceId: string, standing: GateStanding): Promise<void> {
+    return tellStanding(this.database, instanceId, this.nodeId, standing);
+  }
+
+  standingOf(instanceId: string): Promise<GateStanding | null> {
+    return standingOf(this.database, instanceId);
+  }
+
+  tell(change: SharedChange): void {
+    this.send({ from: this.nodeId, change });
+  }
+
+  async leave(): Promise<void> {
+    if (this.left) return;
+    this.left = true;
+    for (const timer of [this.beat, this.end, this.bury]) clearTimeout(timer);
+    await this.beating;
+    this.events = SILENT;
+    try {
+      await this.lease.leave();
+      await this.notices.notify(JSON.stringify({ [WORK]: '*' }));
+    } catch (error) {
+      // The others take over when the lease has ended.
+      this.log.warn({ error: String(error) }, 'this node could not give back what it had');
+    }
+    await this.notices.close();
+  }
+
+  // ---------------------------------------------------------------- the lease
+
+  private beatSoon(afterMs: number): void {
+    clearTimeout(this.beat);
+    if (this.left) return;
+    this.beat = setTimeout(() => {
+      this.beating = this.renew().finally(() => {
+        this.beating = null;
+      });
+    }, afterMs);
+  }
+
+  private async renew(): Promise<void> {
+    try {
+      const renewal = await this.lease.renew();
+      this.time.learn(renewal);
+      if (renewal.renewed) this.renewed(renewal);
+      else await this.joinAnew();
+      this.beatSoon(this.lease.leaseMs / BEATS_PER_LEASE);
+    } catch (error) {
+      this.log.warn({ error: String(error) }, 'the lease of this node could not be renewed; trying again');
+      // What has no lease any more is told so by the timer that stands at its end.
+      this.beatSoon(this.lease.leaseMs / BEATS_PER_LEASE / 4);
+    }
+  }
+
+  private renewed({ now, nextEnd }: Renewal): void {
+    this.watchEnd();
+    if (this.suspended) {
+      this.suspended = false;
+      this.log.info({ node: this.nodeId }, 'this node has its lease again');
+      this.events.resumed({ anew: false });
+    }
+    clearTimeout(this.bury);
+    if (nextEnd !== null) this.bury = setTimeout(() => void this.takeOver(), Math.max(0, nextEnd - now) + BURY_AFTER_MS);
+  }
+
+  private async joinAnew(): Promise<void> {
+    const was = this.nodeId;
+    // Before anything else: what it has is somebody else's.
+    if (!this.suspended) this.events.suspended();
+    this.suspended = true;
+    this.time.learn(await this.lease.join());
+    this.suspended = false;
+    this.watchEnd();
+    this.log.warn({ was, node: this.nodeId }, 'this node was silent for too long and others took over; it begins anew');
+    this.events.resumed({ anew: true });
+  }
+
+  /** Nobody tells that a lease was not renewed in time. */
+  private watchEnd(): void {
+    clearTimeout(this.end);
+    if (this.left) return;
+    this.end = setTimeout(
+      () => {
+        if (this.lease.isGood || this.suspended || this.left) return;
+        this.suspended = true;
+        this.log.warn({ node: this.nodeId }, 'the lease of this node has ended: it starts nothing until it has one again');
+        this.events.suspended();
+      },
+      Math.max(0, this.lease.until - performance.now()),
+    );
+  }
+
+  private async takeOver(): Promise<void> {
+    if (this.left) return;
+    try {
+      const buried = await this.lease.takeOver();
+      if (buried === 0) return;
+      this.log.warn({ nodes: buried }, 'other nodes were silent for longer than their lease: what they had is taken over');
+      this.events.work();
+      this.events.changed({ kind: 'everything' });
+      this.send({ [WORK]: '*', from: this.nodeId, change: { kind: 'everything' } });
+    } catch (error) {
+      this.log.warn({ error: String(error) }, 'what silent nodes had could not be taken over; trying again');
+      this.bury = setTimeout(() => void this.takeOver(), this.lease.leaseMs / BEATS_PER_LEASE);
+    }
+  }
+
+  // ---------------------------------------------------------------- notices
+
+  private send(notice: Notice): void {
+    this.notices.notify(JSON.stringify(notice)).catch((error: unknown) => {
+      this.log.warn({ error: String(error) }, 'other nodes could not be told of a change; they look again by themselves');
+    });
+  }
+
+  private heard(payload: string): void {
+    const { work, from, change } = readNotice(payload);
+    if (work === '*' || work === this.nodeId) this.events.work();
+    if (change && from !== this.nodeId) this.events.changed(change);
+  }
+}
+
+interface Notice {
+  /** For this node, or for all. */
+  readonly work?: string;
+  readonly from?: string;
+  readonly change?: SharedChange;
+}
+
+/** Only nodes of this service can send them: who may write into the database. */
+function readNotice(payload: string): Notice {
+  try {
+    const value: unknown = JSON.parse(payload);
+    return typeof value === 'object' && value !== null ? value : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,34 @@
+/** To which node the gates of an instance belong, and what goes on at them. */
+import type { GateStanding } from '../../ports/cluster.js';
+import { json, text } from './columns.js';
+import { type Session, statement } from './connection.js';
+
+const HOLDER = statement('SELECT node_id FROM gate_lease WHERE instance_id = $1');
+const TAKE = statement(`
+  INSERT INTO gate_lease (instance_id, node_id) SELECT $1, $2 WHERE EXISTS (SELECT 1 FROM node WHERE node_id = $2)
+  ON CONFLICT (instance_id) DO NOTHING`);
+const TELL = statement('UPDATE gate_lease SET standing = $3 WHERE instance_id = $1 AND node_id = $2');
+const STANDING = statement('SELECT standing FROM gate_lease WHERE instance_id = $1');
+
+/** Takes them when they are nobody's. */
+export async function holderOfGates(session: Session, instanceId: string, nodeId: string): Promise<string> {
+  for (;;) {
+    const [row] = await session.query(HOLDER, [instanceId]);
+    if (row) return text(row, 'node_id');
+    // A node that has no row any more takes nothing: its lease has ended.
+    if ((await session.execute(TAKE, [instanceId, nodeId])) > 0) return nodeId;
+    const [other] = await session.query(HOLDER, [instanceId]);
+    if (other) return text(other, 'node_id');
+    throw new Error('this node has no lease any more');
+  }
+}
+
+export async function tellStanding(session: Session, instanceId: string, nodeId: string, standing: GateStanding): Promise<void> {
+  await session.execute(TELL, [instanceId, nodeId, JSON.stringify(standing)]);
+}
+
+export async function standingOf(session: Session, instanceId: string): Promise<GateStanding | null> {
+  const [row] = await session.query(STANDING, [instanceId]);
+  if (!row) return null;
+  return row.standing === null ? { keys: {} } : json<GateStanding>(row, 'standing');
+}
