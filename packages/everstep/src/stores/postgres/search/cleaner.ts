@@ -5,7 +5,7 @@
 import type pg from 'pg';
 import { integer, textOrNull } from '../columns.js';
 import { type Database, statement } from '../connection.js';
-import { createTable, findTable, lockCollection, once, type Place, tableOf } from './collection.js';
+import { createTable, findTable, lockCollection, once, type Place, tableOf, whileTablesChange } from './collection.js';
 import { rowsCounted } from './ranked-search.js';
 
 /** In one transaction. */
@@ -72,7 +72,8 @@ export class Cleaner {
     this.written.set(table, written < LOOKED_AT_AFTER ? written : 0);
     if (written < LOOKED_AT_AFTER || this.closed) return;
     const work = this.reported(async () => {
-      if ((await rowsCounted(this.database, table)) < documents / 2) await this.maintain(`ANALYZE ${table}`);
+      const rows = await rowsCounted(this.database, table);
+      if (rows !== null && rows < documents / 2) await this.maintain(`ANALYZE ${table}`);
     });
     this.looking.add(work);
     void work.finally(() => this.looking.delete(work));
@@ -85,7 +86,7 @@ export class Cleaner {
 
   private async reported(work: () => Promise<void>): Promise<void> {
     try {
-      await work();
+      await whileTablesChange(work);
     } catch (error) {
       this.onFailure(error instanceof Error ? error : new Error(String(error)));
     }
