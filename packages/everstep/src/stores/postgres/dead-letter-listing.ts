@@ -3,7 +3,7 @@ import { LIMITS } from '../../config/limits.js';
 import type { DeadLetterFilter, DeadLetterRecord, Listing, Page, Position } from '../../ports/store.js';
 import { integer, text } from './columns.js';
 import { planned, type Session, statement } from './connection.js';
-import { type Candidates, type Condition, candidatesOf, EMPTY_LISTING, Parameters, pageOf } from './listing.js';
+import { type Candidates, type Condition, candidatesOf, createdWithin, EMPTY_LISTING, Parameters, pageOf } from './listing.js';
 import { DEAD_LETTER_COLUMNS, deadLetterRecordOf, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from './rows.js';
 
 const LAST_CHARACTER = '\u{10FFFF}';
@@ -25,7 +25,7 @@ function anyOf(column: string, values: readonly string[], parameters: Parameters
   const list = parameters.many(values, 'text');
   return {
     test: `d.${column} = ANY(${list})`,
-    lead: { values: list, from: `dead_letter d WHERE d.instance_id = $1 AND d.${column} = v.value` },
+    leads: [{ values: list, from: `dead_letter d WHERE d.instance_id = $1 AND d.${column} = v.value` }],
   };
 }
 
@@ -33,14 +33,17 @@ function labels(values: readonly string[], parameters: Parameters): Condition {
   const list = parameters.many(values, 'text');
   return {
     test: `(SELECT true FROM dead_letter_label l WHERE ${ofEntry('l')} AND l.label = ANY(${list}) LIMIT 1)`,
-    lead: {
-      values: list,
-      from: `dead_letter_label l, LATERAL (
-        SELECT * FROM dead_letter d WHERE d.instance_id = l.instance_id AND d.dlq_id = l.dlq_id OFFSET 0
-      ) d WHERE l.instance_id = $1 AND l.label = v.value`,
-      place: 'l.place',
-      repeats: values.length > 1,
-    },
+    leads: [
+      {
+        values: list,
+        from: `dead_letter_label l, LATERAL (
+          SELECT * FROM dead_letter d WHERE d.instance_id = l.instance_id AND d.dlq_id = l.dlq_id OFFSET 0
+        ) d WHERE l.instance_id = $1 AND l.label = v.value`,
+        counted: 'dead_letter_label l WHERE l.instance_id = $1 AND l.label = v.value',
+        place: 'l.place',
+        repeats: values.length > 1,
+      },
+    ],
   };
 }
 
@@ -48,38 +51,46 @@ function labels(values: readonly string[], parameters: Parameters): Condition {
 function withPrefix(prefix: string, parameters: Parameters): Condition {
   const from = parameters.one(prefix, 'text');
   const to = parameters.one(prefix + LAST_CHARACTER.repeat(LIMITS.maxRunIdLength), 'text');
-  return { test: `d.workflow_run_id >= ${from} AND d.workflow_run_id <= ${to}` };
+  return foundBy(`d.workflow_run_id >= ${from} AND d.workflow_run_id <= ${to}`);
 }
 
-function conditionsOf(filter: DeadLetterFilter, parameters: Parameters): readonly Condition[] {
+/** Leads when it finds few rows: OFFSET 0 keeps the server from going through the others in the order of places. */
+function foundBy(test: string): Condition {
+  const counted = `dead_letter d WHERE d.instance_id = $1 AND ${test}`;
+  const from = `(SELECT * FROM ${counted} OFFSET 0) d WHERE true`;
+  return { test, leads: [{ values: 'ARRAY[true]', from, counted }], unordered: true };
+}
+
+const createdAt = (at: number, parameters: Parameters): Condition =>
+  foundBy(`d.run_created_at = ${parameters.one(at, 'bigint')}`);
+
+function conditionsOf({ instanceId, filter }: Page<DeadLetterFilter>, parameters: Parameters): readonly Condition[] {
+  parameters.one(instanceId, 'text');
   const conditions: Condition[] = [];
   if (filter.dlqIds) conditions.push(anyOf('dlq_id', filter.dlqIds, parameters));
   if (filter.workflowRunId !== undefined) conditions.push(anyOf('workflow_run_id', [filter.workflowRunId], parameters));
-  if (filter.workflowCreatedAt !== undefined)
-    conditions.push({ test: `d.run_created_at = ${parameters.one(filter.workflowCreatedAt, 'bigint')}` });
+  if (filter.workflowCreatedAt !== undefined) conditions.push(createdAt(filter.workflowCreatedAt, parameters));
   if (filter.flowControlKeys) conditions.push(anyOf('flow_key', filter.flowControlKeys, parameters));
   if (filter.labels) conditions.push(labels(filter.labels, parameters));
   if (filter.workflowUrls) conditions.push(anyOf('workflow_url', filter.workflowUrls, parameters));
   if (filter.failureFunctionStates) conditions.push(anyOf('failure_function_state', filter.failureFunctionStates, parameters));
   if (filter.callerIps) conditions.push(anyOf('caller_ip', filter.callerIps, parameters));
   if (filter.workflowRunIdPrefix) conditions.push(withPrefix(filter.workflowRunIdPrefix, parameters));
-  if (filter.fromDate !== undefined) conditions.push({ test: `d.created_at >= ${parameters.one(filter.fromDate, 'bigint')}` });
-  if (filter.toDate !== undefined) conditions.push({ test: `d.created_at <= ${parameters.one(filter.toDate, 'bigint')}` });
+  conditions.push(...createdWithin(ENTRIES, filter.fromDate, filter.toDate, parameters));
   return conditions;
 }
 
 /** SQL of the entries of the page and one more; null when the filter asks for what no entry has. */
-function candidates(page: Page<DeadLetterFilter>, parameters: Parameters): string | null {
+async function candidates(session: Session, page: Page<DeadLetterFilter>, parameters: Parameters): Promise<string | null> {
   const { filter } = page;
-  parameters.one(page.instanceId, 'text');
-  const sql = candidatesOf(page, ENTRIES, conditionsOf(filter, parameters), parameters);
+  const sql = await candidatesOf(session, page, ENTRIES, (to) => conditionsOf(page, to), parameters);
   const lists = [filter.dlqIds, filter.workflowUrls, filter.labels, filter.failureFunctionStates];
   return [...lists, filter.callerIps, filter.flowControlKeys].some((values) => values?.length === 0) ? null : sql;
 }
 
 export async function listDeadLetterIds(session: Session, page: Page<DeadLetterFilter>): Promise<Listing<string>> {
   const parameters = new Parameters();
-  const sql = candidates(page, parameters);
+  const sql = await candidates(session, page, parameters);
   if (sql === null) return EMPTY_LISTING;
   const order = page.order === 'newest-first' ? 'DESC' : 'ASC';
   const rows = await session.query(
@@ -97,7 +108,7 @@ export async function listDeadLetterIds(session: Session, page: Page<DeadLetterF
 /** A page takes no further entry once its bodies are over the limit: their sizes are looked at before they are read. */
 export async function listDeadLetters(session: Session, page: Page<DeadLetterFilter>): Promise<Listing<DeadLetterRecord>> {
   const parameters = new Parameters();
-  const sql = candidates(page, parameters);
+  const sql = await candidates(session, page, parameters);
   if (sql === null) return EMPTY_LISTING;
   const order = page.order === 'newest-first' ? 'DESC' : 'ASC';
   const [limit, most] = [parameters.one(page.limit, 'integer'), parameters.one(LIMITS.maxPageBytes, 'bigint')];

@@ -2,7 +2,7 @@
 import type { Listing, Page, Position, RunFilter, RunRecord } from '../../ports/store.js';
 import { text } from './columns.js';
 import { planned, type Session, statement } from './connection.js';
-import { type Candidates, type Condition, candidatesOf, EMPTY_LISTING, Parameters, pageOf } from './listing.js';
+import { type Candidates, type Condition, candidatesOf, createdWithin, EMPTY_LISTING, Parameters, pageOf } from './listing.js';
 import { RUN_RECORD_COLUMNS, RUN_RECORD_TABLES, runRecordOf } from './rows.js';
 
 /** More values than these are not looked up one by one. */
@@ -38,7 +38,7 @@ function anyOf(column: string, values: readonly string[], parameters: Parameters
   const list = parameters.many(values, 'text');
   return {
     test: `r.${column} = ANY(${list})`,
-    lead: { values: list, from: `run r WHERE r.instance_id = $1 AND r.${column} = v.value` },
+    leads: [{ values: list, from: `run r WHERE r.instance_id = $1 AND r.${column} = v.value` }],
   };
 }
 
@@ -46,71 +46,73 @@ function labels(values: readonly string[], parameters: Parameters): Condition {
   const list = parameters.many(values, 'text');
   return {
     test: `(SELECT true FROM run_label l WHERE ${ofRun('l')} AND l.label = ANY(${list}) LIMIT 1)`,
-    lead: {
-      values: list,
-      from: `run_label l, ${runOf('l')} WHERE l.instance_id = $1 AND l.label = v.value`,
-      place: 'l.place',
-      repeats: values.length > 1,
-    },
+    leads: [
+      {
+        values: list,
+        from: `run_label l, ${runOf('l')} WHERE l.instance_id = $1 AND l.label = v.value`,
+        counted: 'run_label l WHERE l.instance_id = $1 AND l.label = v.value',
+        place: 'l.place',
+        repeats: values.length > 1,
+      },
+    ],
   };
 }
 
-/** A failed run has one of two states. An active one has no end, but a row of its own. */
-function statuses(values: readonly string[], parameters: Parameters): Condition {
+/** A failed run has one of two states. An active one has no end, but a row of its own. Both know when it was created. */
+function statuses(values: readonly string[], { fromDate, toDate }: RunFilter, parameters: Parameters): Condition {
   const states = values.flatMap((status) => (status === 'failed' ? ['failed', 'deadLetter'] : [status]));
   const list = parameters.many(states, 'text');
-  return {
-    test: `${STATE} = ANY(${list})`,
-    lead: {
-      values: list,
-      from: `(
-        SELECT instance_id, run_key, place AS at FROM ended_run WHERE instance_id = $1 AND state = v.value
-        UNION ALL
-        SELECT instance_id, run_key, place FROM active_run WHERE instance_id = $1 AND v.value = 'active'
-      ) s, ${runOf('s')} WHERE true`,
-      place: 's.at',
-    },
-  };
+  const bounds: string[] = [];
+  if (fromDate !== undefined) bounds.push(`created_at >= ${parameters.one(fromDate, 'bigint')}`);
+  if (toDate !== undefined) bounds.push(`created_at <= ${parameters.one(toDate, 'bigint')}`);
+  const created = (alias: string) => bounds.map((bound) => ` AND ${alias}.${bound}`).join('');
+  const leadFrom = (table: string, condition: string) => ({
+    values: list,
+    from: `${table} s, ${runOf('s')} WHERE s.instance_id = $1 AND ${condition}${created('s')}`,
+    counted: `${table} s WHERE s.instance_id = $1 AND ${condition}`,
+    place: 's.place',
+  });
+  const leads = [leadFrom('ended_run', 's.state = v.value')];
+  if (values.includes('active')) leads.push(leadFrom('active_run', `v.value = 'active'`));
+  return { test: `${STATE} = ANY(${list})${created('r')}`, leads };
 }
 
-async function conditionsOf(session: Session, page: Page<RunFilter>, parameters: Parameters): Promise<readonly Condition[]> {
-  const { instanceId, filter } = page;
+/** `urls`: those with the prefix that the filter asks for; null when they are too many to be looked up one by one. */
+function conditionsOf(
+  { instanceId, filter }: Page<RunFilter>,
+  urls: readonly string[] | null,
+  parameters: Parameters,
+): readonly Condition[] {
+  parameters.one(instanceId, 'text');
   const conditions: Condition[] = [];
   if (filter.workflowRunId !== undefined) conditions.push(anyOf('workflow_run_id', [filter.workflowRunId], parameters));
-  if (filter.createdAt !== undefined) conditions.push({ test: `r.created_at = ${parameters.one(filter.createdAt, 'bigint')}` });
   if (filter.flowControlKeys) conditions.push(anyOf('flow_key', filter.flowControlKeys, parameters));
   if (filter.labels) conditions.push(labels(filter.labels, parameters));
   if (filter.workflowUrls) conditions.push(anyOf('workflow_url', filter.workflowUrls, parameters));
   if (filter.workflowUrlPrefix) {
-    const prefix = filter.workflowUrlPrefix;
-    const rows = await session.query(URLS_WITH_PREFIX, [instanceId, prefix, MOST_URLS + 1]);
-    if (rows.length > MOST_URLS) conditions.push({ test: `starts_with(r.workflow_url, ${parameters.one(prefix, 'text')})` });
-    else
-      conditions.push(
-        anyOf(
-          'workflow_url',
-          rows.map((row) => text(row, 'value')),
-          parameters,
-        ),
-      );
+    if (urls) conditions.push(anyOf('workflow_url', urls, parameters));
+    else conditions.push({ test: `starts_with(r.workflow_url, ${parameters.one(filter.workflowUrlPrefix, 'text')})` });
   }
-  if (filter.statuses) conditions.push(statuses(filter.statuses, parameters));
+  if (filter.statuses) conditions.push(statuses(filter.statuses, filter, parameters));
   if (filter.callerIps) conditions.push(anyOf('caller_ip', filter.callerIps, parameters));
-  if (filter.fromDate !== undefined) conditions.push({ test: `r.created_at >= ${parameters.one(filter.fromDate, 'bigint')}` });
-  if (filter.toDate !== undefined) conditions.push({ test: `r.created_at <= ${parameters.one(filter.toDate, 'bigint')}` });
+  conditions.push(...createdWithin(RUNS, filter.createdAt, filter.createdAt, parameters));
+  conditions.push(...createdWithin(RUNS, filter.fromDate, filter.toDate, parameters));
   return conditions;
 }
 
+async function urlsWithPrefix(session: Session, instanceId: string, prefix: string): Promise<readonly string[] | null> {
+  const rows = await session.query(URLS_WITH_PREFIX, [instanceId, prefix, MOST_URLS + 1]);
+  return rows.length > MOST_URLS ? null : rows.map((row) => text(row, 'value'));
+}
+
 export async function listRuns(session: Session, page: Page<RunFilter>): Promise<Listing<RunRecord>> {
-  const parameters = new Parameters();
-  parameters.one(page.instanceId, 'text');
-  const conditions = await conditionsOf(session, page, parameters);
-  const candidates = candidatesOf(page, RUNS, conditions, parameters);
   const { filter } = page;
-  if (
-    [filter.statuses, filter.labels, filter.workflowUrls, filter.flowControlKeys, filter.callerIps].some((v) => v?.length === 0)
-  )
-    return EMPTY_LISTING;
+  const urls = filter.workflowUrlPrefix ? await urlsWithPrefix(session, page.instanceId, filter.workflowUrlPrefix) : null;
+  const parameters = new Parameters();
+  const conditions = (to: Parameters) => conditionsOf(page, urls, to);
+  const candidates = await candidatesOf(session, page, RUNS, conditions, parameters);
+  const lists = [filter.statuses, filter.labels, filter.workflowUrls, filter.flowControlKeys, filter.callerIps];
+  if (lists.some((values) => values?.length === 0)) return EMPTY_LISTING;
   const rows = await session.query(
     planned(`
     SELECT ${RUN_RECORD_COLUMNS} FROM (${candidates}) c, LATERAL (

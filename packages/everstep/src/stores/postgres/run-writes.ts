@@ -70,9 +70,9 @@ const END_RUNS = statement(`
     WHERE a.instance_id = g.instance_id AND a.run_key = g.run_key
     RETURNING ${Object.keys(END)
       .map((name) => `g.${name}`)
-      .join(', ')}, a.place
+      .join(', ')}, a.place, a.created_at
   )
-  INSERT INTO ended_run (${names(END)}, place) SELECT ${names(END)}, place FROM gone`);
+  INSERT INTO ended_run (${names(END)}, place, created_at) SELECT ${names(END)}, place, created_at FROM gone`);
 const MOVE = { instance_id: 'text', run_key: 'text', version: 'bigint' } as const satisfies Columns;
 const MOVE_RUNS = statement(`
   UPDATE active_run a SET version = m.version FROM ${unnest(MOVE)} AS m(${names(MOVE)})

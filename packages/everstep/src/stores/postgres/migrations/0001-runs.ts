@@ -76,6 +76,7 @@ CREATE TABLE ended_run (
   run_key text COLLATE "C" NOT NULL,
   place bigint NOT NULL,
   state text COLLATE "C" NOT NULL,
+  created_at bigint NOT NULL,
   completed_at bigint NOT NULL,
   result text,
   error text,
@@ -83,7 +84,7 @@ CREATE TABLE ended_run (
   became_run_key text COLLATE "C",
   PRIMARY KEY (instance_id, run_key)
 );
-CREATE UNIQUE INDEX ended_run_by_place ON ended_run (instance_id, state, place) INCLUDE (completed_at);
+CREATE UNIQUE INDEX ended_run_by_place ON ended_run (instance_id, state, place) INCLUDE (created_at, completed_at);
 CREATE INDEX ended_run_by_time ON ended_run (instance_id, state, completed_at);
 
 -- Runs whose endpoint said that it has a failure function.

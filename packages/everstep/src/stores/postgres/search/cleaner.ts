@@ -2,9 +2,10 @@
  * What happens behind the scenes: documents that nobody sees any more are removed, their space is given back, and the server
  * is told to look at a table that has grown.
  */
+import type pg from 'pg';
 import { integer, textOrNull } from '../columns.js';
 import { type Database, statement } from '../connection.js';
-import { createTable, findTable, lockCollection, once, type Place, tableOf } from './collection.js';
+import { createTable, findTable, lockCollection, once, type Place, tableOf, whileTablesChange } from './collection.js';
 import { rowsCounted } from './ranked-search.js';
 
 /** In one transaction. */
@@ -17,6 +18,8 @@ const MOST_COPIED = 50_000;
 const GONE_TO_LEFT = 3;
 /** So many documents written here, and the table is asked whether the server knows how large it is. */
 const LOOKED_AT_AFTER = 20_000;
+
+const MAINTENANCE_TIMEOUT_MS = 6 * 60 * 60 * 1000;
 
 const GONE = statement('SELECT number FROM search_namespace WHERE index_id = $1 AND gone ORDER BY number');
 const SUMS = statement(`
@@ -69,7 +72,8 @@ export class Cleaner {
     this.written.set(table, written < LOOKED_AT_AFTER ? written : 0);
     if (written < LOOKED_AT_AFTER || this.closed) return;
     const work = this.reported(async () => {
-      if ((await rowsCounted(this.database, table)) < documents / 2) await this.maintain(`ANALYZE ${table}`);
+      const rows = await rowsCounted(this.database, table);
+      if (rows !== null && rows < documents / 2) await this.maintain(`ANALYZE ${table}`);
     });
     this.looking.add(work);
     void work.finally(() => this.looking.delete(work));
@@ -82,7 +86,7 @@ export class Cleaner {
 
   private async reported(work: () => Promise<void>): Promise<void> {
     try {
-      await work();
+      await whileTablesChange(work);
     } catch (error) {
       this.onFailure(error instanceof Error ? error : new Error(String(error)));
     }
@@ -96,8 +100,9 @@ export class Cleaner {
       for (let after: string | null = ''; after !== null && !this.closed; )
         after = await this.removeSome(table, namespace, after);
     if (this.closed) return;
-    await this.maintain(`VACUUM ${table}`);
     await this.database.execute(FORGET, [namespaces]);
+    // If it fails, the server does so by itself some time.
+    await this.maintain(`VACUUM ${table}`);
   }
 
   /** Copies what is left to another table, and drops the one there was. False when that would take too long. */
@@ -138,7 +143,9 @@ export class Cleaner {
   private maintain(sql: string): Promise<void> {
     return this.database.withConnection(async (client) => {
       await client.query('SET statement_timeout = 0');
-      await client.query(sql);
+      // The types of the library do not name it.
+      const patiently: pg.QueryConfig & { readonly query_timeout: number } = { text: sql, query_timeout: MAINTENANCE_TIMEOUT_MS };
+      await client.query(patiently);
     });
   }
 }

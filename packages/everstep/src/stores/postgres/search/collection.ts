@@ -64,21 +64,27 @@ export async function findPlace(session: Session, indexId: string, namespace: st
   return { table, namespace: integer(row, 'number'), documents: integer(row, 'documents') };
 }
 
-/** What `work` makes of the place; null when there is none. It is tried again where the table was replaced meanwhile. */
-export async function atPlace<Result>(
-  session: Session,
-  { indexId, namespace }: { readonly indexId: string; readonly namespace: string },
-  work: (place: Place) => Promise<Result>,
-): Promise<Result | null> {
+/** Does `work` again when a table that it looked up was replaced or dropped meanwhile. */
+export async function whileTablesChange<Result>(work: () => Promise<Result>): Promise<Result> {
   for (let tries = 1; ; tries++) {
-    const place = await findPlace(session, indexId, namespace);
-    if (!place) return null;
     try {
-      return await work(place);
+      return await work();
     } catch (error) {
       if (sqlStateOf(error) !== UNDEFINED_TABLE || tries === MOST_TRIES) throw error;
     }
   }
+}
+
+/** What `work` makes of the place; null when there is none. */
+export function atPlace<Result>(
+  session: Session,
+  { indexId, namespace }: { readonly indexId: string; readonly namespace: string },
+  work: (place: Place) => Promise<Result>,
+): Promise<Result | null> {
+  return whileTablesChange(async () => {
+    const place = await findPlace(session, indexId, namespace);
+    return place && work(place);
+  });
 }
 
 /** Locks the namespace against others who write in it or take it away; null when there is none. */

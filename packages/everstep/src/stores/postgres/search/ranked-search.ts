@@ -162,8 +162,8 @@ export async function rankedSearch(
   return [...found, ...others.filter(({ id }) => !known.has(id))].slice(0, limit);
 }
 
-/** How many rows the server thinks that the table has; below 0 when it was never looked at. */
-export async function rowsCounted(session: Session, table: string): Promise<number> {
+/** How many rows the server thinks that the table has; below 0 when it was never looked at, null when there is no table. */
+export async function rowsCounted(session: Session, table: string): Promise<number | null> {
   const [row] = await session.query(ROWS, [table]);
-  return row ? integer(row, 'rows') : -1;
+  return row ? integer(row, 'rows') : null;
 }
