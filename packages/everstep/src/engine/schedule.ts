@@ -81,7 +81,7 @@ export interface Fired extends ScheduleDecision {
  * The tick that is due starts a run. The run and the move to the next tick are one unit, guarded by this tick, so no tick
  * starts two. The next one is later than now: of ticks that were missed, while the service was down for instance, one run is made.
  */
-export function fireSchedule(schedule: Schedule, context: DecisionContext): Fired | null {
+export function fireSchedule(schedule: Schedule, context: DecisionContext, letInAt: number | null = null): Fired | null {
   const { instanceId, scheduleId, nextAt: tickAt } = schedule;
   if (tickAt === null || tickAt > context.now) return null;
   const started = startRun(
@@ -96,6 +96,7 @@ export function fireSchedule(schedule: Schedule, context: DecisionContext): Fire
       notBefore: tickAt + schedule.delayMs,
       deduplicationId: null,
       origin: { kind: 'schedule', scheduleId },
+      letInAt,
     },
     context,
   );

@@ -32,7 +32,7 @@ export interface SchedulesOptions {
   readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
   /** Acts on a run that is durable. */
   readonly begin: (started: Started, payload: RunPayload) => void;
-  readonly limits: Pick<InstanceLimits, 'refuseTick' | 'notStarted' | 'recount'>;
+  readonly limits: Pick<InstanceLimits, 'letTickIn' | 'notStarted' | 'recount'>;
 }
 
 export class Schedules {
@@ -164,23 +164,23 @@ export class Schedules {
     const { commit, begin, context, log, limits } = this.options;
     const { instanceId, scheduleId } = schedule;
     try {
-      const refused = await limits.refuseTick(instanceId, schedule.payload.body.length);
-      if (refused !== null) {
-        const skipped = skipTick(schedule, refused.kind, context());
+      const decided = await limits.letTickIn(instanceId, schedule.payload.body.length);
+      if (decided.kind !== 'let-in') {
+        const skipped = skipTick(schedule, decided.kind, context());
         if (!skipped) return false;
         await commit(skipped.unit);
         log.warn(
-          { instanceId, scheduleId, refused: refused.message },
+          { instanceId, scheduleId, refused: decided.message },
           'a tick started no run; the next one is tried at its time',
         );
         return true;
       }
-      const fired: Fired | null = fireSchedule(schedule, context());
+      const fired: Fired | null = fireSchedule(schedule, context(), decided.at);
       if (!fired) return false;
       const result = await commit(fired.unit);
       // Refused, it has ticked already. When only the answer was lost, its run is found among what is due.
       if (result.kind === 'applied') begin(fired.started, schedule.payload);
-      else limits.notStarted(instanceId, 1);
+      else limits.notStarted(instanceId, 1, decided);
       if (fired.schedule.nextAt === null) log.warn({ instanceId, scheduleId }, 'the schedule has no next tick');
       return true;
     } catch (error) {
