@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import { createAuthority } from './accounts/authority.js';
 import { BudgetAlerts } from './accounts/budget-alerts.js';
 import { createLimits } from './accounts/limits.js';
+import { recordPrices } from './accounts/prices.js';
 import { Refusals } from './accounts/refusals.js';
 import { createAccountService } from './accounts/service.js';
 import { type Credentials, readCredentials } from './bootstrap/credentials.js';
@@ -193,6 +194,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     let publicUrl = config.publicUrl ?? localUrl(config.host, config.port);
     const upkeepClock = virtualClock?.upkeep ?? clock;
     const now = () => clock.now();
+    await recordPrices({ accounts, plans, now, random });
     const refusals = new Refusals({ accounts, now, clock: upkeepClock, log });
     const limits = await createLimits({
       accounts,
@@ -250,6 +252,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
         plans,
         instanceChanged: (instanceId) => limits.forget(instanceId),
         refusedNow: (instanceId) => limits.refusedNow(instanceId),
+        log,
       }),
       search,
       limits,

@@ -7,7 +7,7 @@ import { quiet, ScriptedSender, StandingClock, settle } from '../runtime/runtime
 import { createBudgets } from './budget.js';
 import { BudgetAlerts } from './budget-alerts.js';
 import { BUILT_IN_PLANS } from './plans.js';
-import { DECEMBER, INSTANCE, openSpending } from './spending.fixture.js';
+import { DECEMBER, INSTANCE, OTHER_OWNER, OWNER, openSpending } from './spending.fixture.js';
 
 const URL_OF_OWNER = 'http://owner/budget';
 const answered = (status: number): MessageAnswer => ({ kind: 'answered', status, headers: {}, body: new Uint8Array() });
@@ -21,12 +21,19 @@ async function open(t: TestContext, more: InstanceChange = { budgetAlertUrl: URL
   let hanging = false;
   const sender = new ScriptedSender(() => (hanging ? new Promise(() => {}) : answered(status)));
   let faulty = false;
+  let changing: InstanceChange | null = null;
   const failing: AccountStore = new Proxy(accounts, {
     get: (target, name, receiver) =>
       faulty ? () => Promise.reject(new Error('the disk is full')) : Reflect.get(target, name, receiver),
   });
   const start = () => {
-    const alerts = new BudgetAlerts({ accounts: failing, standing: budgets.standingNow, sender, clock, log: quiet });
+    const standing = async (instanceId: string) => {
+      const stands = await budgets.standingNow(instanceId);
+      if (changing) await world.change(changing);
+      changing = null;
+      return stands;
+    };
+    const alerts = new BudgetAlerts({ accounts: failing, standing, sender, clock, log: quiet });
     alerts.start();
     return alerts;
   };
@@ -40,6 +47,10 @@ async function open(t: TestContext, more: InstanceChange = { budgetAlertUrl: URL
     },
     hang: (hangs: boolean) => {
       hanging = hangs;
+    },
+    /** Right after the next look at what is spent. */
+    changeAfterLook: (change: InstanceChange) => {
+      changing = change;
     },
     fail: (fails: boolean) => {
       faulty = fails;
@@ -168,6 +179,69 @@ test('what is tried again goes to the URL of that time, and to nobody when there
   await world.change({ budgetAlertUrl: URL_OF_OWNER });
   await world.pass(86_400_000);
   assert.equal(world.sender.sent.length, 2);
+});
+
+test('a budget that is raised is told of anew at its own 80 %', async (t) => {
+  const world = await open(t);
+  await world.spend(2_000_000);
+  assert.deepEqual(world.told(), [about(100, 20)]);
+  await world.change({ budgetDollars: 100 });
+  await world.spend(5_900_000);
+  assert.equal(world.told().length, 1);
+  await world.spend(100_000);
+  assert.deepEqual(world.told().slice(1), [{ ...about(80, 80), budget: 100 }]);
+});
+
+test('a budget that is lowered below what is spent is told of at once, and again when it is lowered once more', async (t) => {
+  const world = await open(t, { budgetAlertUrl: URL_OF_OWNER, budgetDollars: 100 });
+  await world.spend(8_000_000);
+  await world.change({ budgetDollars: 60 });
+  await world.spend(0);
+  await world.change({ budgetDollars: 60 });
+  await world.spend(0);
+  await world.change({ budgetDollars: 50 });
+  await world.spend(0);
+  assert.deepEqual(world.told(), [
+    { ...about(80, 80), budget: 100 },
+    { ...about(100, 80), budget: 60 },
+    { ...about(100, 80), budget: 50 },
+  ]);
+});
+
+test('a new owner is told of what it spends itself, and a former one who has it again too', async (t) => {
+  const world = await open(t);
+  await world.spend(2_000_000);
+  await world.change({ accountId: OTHER_OWNER });
+  await world.spend(1_599_999);
+  assert.equal(world.told().length, 1);
+  await world.spend(1);
+  assert.deepEqual(world.told().slice(1), [about(80, 16)]);
+  await world.change({ accountId: OWNER });
+  await world.spend(0);
+  assert.deepEqual(world.told().slice(2), [about(100, 20)]);
+});
+
+test('what nobody has taken of the budget before is not told any more, and does not hold up what is told of the new one', async (t) => {
+  const world = await open(t);
+  world.hang(true);
+  await world.spend(1_600_000);
+  await world.change({ budgetDollars: 19 });
+  await world.change({ budgetDollars: 20 });
+  await world.spend(1);
+  assert.deepEqual(world.told(), [about(80, 16), about(80, 16.00001)]);
+  world.hang(false);
+  await world.restart();
+  assert.deepEqual(world.told().slice(2), [about(80, 16.00001)]);
+});
+
+test('a budget that changes while it is looked at is told of as it is, not as it was', async (t) => {
+  const world = await open(t, { budgetAlertUrl: URL_OF_OWNER, budgetDollars: 100 });
+  await world.send(8_000_000);
+  world.changeAfterLook({ budgetDollars: 60 });
+  await world.spend(1);
+  assert.deepEqual(world.told(), []);
+  await world.spend(0);
+  assert.deepEqual(world.told(), [{ ...about(100, 80.00001), budget: 60 }]);
 });
 
 test('each month is told of anew', async (t) => {

@@ -2,10 +2,11 @@
  * Tells the owner of an instance when 80 % and 100 % of a month's budget are
  * spent: once each, to the URL that is set for it. What is to be told is a row
  * before it is sent, and stays one until it was taken or is given up; so a
- * crash can have it told twice, and never not at all.
+ * crash can have it told twice, and never not at all. With another budget or
+ * another owner the store forgets what was told, and it begins anew.
  */
 
-import type { AccountStore, BudgetAlertId, OwedBudgetAlert } from '../ports/account-store.js';
+import type { AccountStore, OwedBudgetAlert } from '../ports/account-store.js';
 import type { Clock } from '../ports/clock.js';
 import type { Log } from '../ports/log.js';
 import type { MessageSender } from '../ports/message-sender.js';
@@ -34,13 +35,12 @@ export interface BudgetAlertsOptions {
   readonly log: Log;
 }
 
-const keyOf = ({ instanceId, month, percent }: BudgetAlertId): string => `${instanceId} ${month} ${percent}`;
+/** With what it says: another may take its place when it is forgotten. */
+const keyOf = ({ instanceId, month, percent, body }: OwedBudgetAlert): string => `${instanceId} ${month} ${percent} ${body}`;
 
 export class BudgetAlerts {
   private readonly options: BudgetAlertsOptions;
   private readonly spending = new Set<string>();
-  /** The latest share that is known to be noted, by instance: it need not be noted again. */
-  private readonly noted = new Map<string, string>();
   private readonly sending = new Set<string>();
   private readonly underWay = new Set<Promise<void>>();
   private readonly stopped = new AbortController();
@@ -83,14 +83,13 @@ export class BudgetAlerts {
     const { accounts, standing, clock } = this.options;
     const stands = await standing(instanceId);
     if (!stands || stands.budget <= 0 || stands.alertUrl === null) return;
-    const { month, budget, spent } = stands;
+    const { month, budget, spent, accountId } = stands;
     const [percent, ...lesser] = PERCENTS.filter((each) => spent * 100 >= budget * each);
-    if (percent === undefined || this.noted.get(instanceId) === keyOf({ instanceId, month, percent })) return;
+    if (percent === undefined) return;
     const body = JSON.stringify({ queue_id: instanceId, month, budget, spent, percent });
     const alert = { instanceId, month, percent, body, retried: 0, dueAt: clock.now() };
-    const first = await accounts.noteBudgetAlert({ alert, lesser });
-    this.noted.set(instanceId, keyOf(alert));
-    if (first) this.wake(alert.dueAt);
+    // A change since the look has another look follow.
+    if (await accounts.noteBudgetAlert({ alert, lesser, budgetDollars: budget, accountId })) this.wake(alert.dueAt);
   }
 
   /** Something is due at `at`. */
@@ -125,14 +124,14 @@ export class BudgetAlerts {
   /** One attempt. It stays as it is when the service stops meanwhile. */
   private async deliver(alert: OwedBudgetAlert): Promise<void> {
     const { accounts, clock } = this.options;
-    const { instanceId, month, percent, retried } = alert;
+    const { instanceId, retried } = alert;
     // The URL of now: another may have been set because nobody took it at the one before.
     const url = (await accounts.findInstance({ instanceId }))?.budgetAlertUrl;
     const taken = url === undefined || (await this.send(alert, url));
     if (this.stopped.signal.aborted) return;
     const delayMs = taken ? null : (RETRY_AFTER_MS[retried] ?? null);
     const dueAt = delayMs === null ? null : clock.now() + delayMs;
-    await accounts.moveBudgetAlert({ instanceId, month, percent, retried: retried + 1, dueAt });
+    await accounts.moveBudgetAlert({ alert, retried: retried + 1, dueAt });
     // Others may have waited for a place.
     this.wake(this.sending.size >= AT_ONCE ? clock.now() : (dueAt ?? Number.POSITIVE_INFINITY));
   }

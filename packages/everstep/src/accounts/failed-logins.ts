@@ -12,7 +12,7 @@ export interface FailedLoginLimits {
   /** Of one account from everywhere, and from one address to all accounts. */
   readonly inAll: number;
   readonly windowMs: number;
-  /** Accounts and addresses that are remembered, of failures; and as many of logins. */
+  /** Accounts and addresses that are remembered. */
   readonly remembered: number;
 }
 
@@ -26,21 +26,19 @@ export class FailedLogins {
   private readonly limits: FailedLoginLimits;
   /** Times of the latest failures, oldest first; who failed longest ago stands first. */
   private readonly failures = new Map<string, readonly number[]>();
-  /** Accounts with where they logged in; the one that did so longest ago stands first. */
-  private readonly logins = new Set<string>();
 
   constructor(limits: FailedLoginLimits) {
     this.limits = limits;
   }
 
-  /** How long until another attempt is looked at; 0: at once. */
-  waitMs(attempt: LoginAttempt, now: number): number {
+  /** How long until another attempt is looked at; 0: at once. `known`: the account has logged in from there before. */
+  waitMs(attempt: LoginAttempt, known: boolean, now: number): number {
     const { ofBoth, inAll } = this.limits;
     const { account, network, both } = keysOf(attempt);
     return Math.max(
       this.waitOf(both, ofBoth, now),
       this.waitOf(network, inAll, now),
-      this.logins.has(both) ? 0 : this.waitOf(account, inAll, now),
+      known ? 0 : this.waitOf(account, inAll, now),
     );
   }
 
@@ -52,15 +50,11 @@ export class FailedLogins {
       this.failures.delete(key);
       this.failures.set(key, kept);
     }
-    forgetOldest(this.failures, this.limits.remembered);
-  }
-
-  /** Somebody was let in. */
-  succeeded(attempt: LoginAttempt): void {
-    const { both } = keysOf(attempt);
-    this.logins.delete(both);
-    this.logins.add(both);
-    forgetOldest(this.logins, this.limits.remembered);
+    while (this.failures.size > this.limits.remembered) {
+      const oldest = this.failures.keys().next();
+      if (oldest.done) break;
+      this.failures.delete(oldest.value);
+    }
   }
 
   get size(): number {
@@ -82,12 +76,4 @@ function keysOf({ email, address }: LoginAttempt) {
     network: JSON.stringify({ network }),
     both: JSON.stringify([email, network]),
   };
-}
-
-function forgetOldest(kept: Map<string, unknown> | Set<string>, most: number): void {
-  while (kept.size > most) {
-    const oldest = kept.keys().next();
-    if (oldest.done) return;
-    kept.delete(oldest.value);
-  }
 }

@@ -14,10 +14,10 @@ import {
   type Right,
 } from './account-service.js';
 import type { Access, Authority } from './authority.js';
-import { monthsBetween, roundedDollars } from './billed-months.js';
-import { costOf } from './budget.js';
+import { monthsBetween } from './billed-months.js';
 import { dayOf, monthOf } from './months.js';
 import type { Plans } from './plans.js';
+import { costOf } from './prices.js';
 import type { RefusalKind } from './refusals.js';
 
 const PERSONAL_ID = /^usr_/;
@@ -83,7 +83,7 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
     let requestsToday = 0;
     for (const { day, what, count, lastAt } of counts) {
       if (what === 'run') requestsToday += day === today ? count : 0;
-      else {
+      else if (what !== 'unknown-login') {
         const known = refusals.get(what);
         refusals.set(what, { kind: what, count: count + (known?.count ?? 0), lastAt: Math.max(lastAt, known?.lastAt ?? 0) });
       }
@@ -151,6 +151,7 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
           currentSigningKey: rules.newSecret('sig'),
           nextSigningKey: rules.newSecret('sig'),
           accountId,
+          price: plans.planOf({}).pricePer100kMessages,
         };
         const { instanceId } = instance;
         const told = { action: 'queue.create', subject: instanceId, details: { name, region }, accountIds: [accountId] };
@@ -228,11 +229,14 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
         if (!isOperator) return refuse('forbidden', 'only the operator of this installation sets plans');
         const instance = await accounts.findInstance({ instanceId });
         if (!instance) return notFound(INSTANCE);
+        const found = plans.find(plan);
         const names = plans.all.map(({ name }) => name);
-        if (!names.includes(plan)) return refuse('invalid', `the body.plan_name must be one of ${names.join(', ')}`);
+        if (!found) return refuse('invalid', `the body.plan_name must be one of ${names.join(', ')}`);
         const details = { from: plans.planOf(instance).name, to: plan };
         const accountIds = [...new Set([instance.accountId ?? principal.user.userId, principal.user.userId])];
-        return change(principal, instanceId, { plan }, { action: 'queue.set-plan', details, accountIds });
+        // What was counted keeps the price that it had.
+        const made = { plan, price: found.pricePer100kMessages };
+        return change(principal, instanceId, made, { action: 'queue.set-plan', details, accountIds });
       }),
 
     async stats(principal, { instanceId, periodMs }) {
@@ -243,19 +247,17 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
       const at = now();
       const months = monthsBetween(at - periodMs, at);
       const usage = await accounts.usage({ instanceId, fromMonth: months.at(-1) ?? monthOf(at) });
-      const messagesOf = (month: string): number =>
-        usage
-          .filter((record) => record.month === month && record.accountId === owner)
-          .reduce((sum, { messages }) => sum + messages, 0);
+      const usageOf = (month: string) => usage.filter((record) => record.month === month && record.accountId === owner);
       const points = months.map((month) => {
-        const messages = messagesOf(month);
-        return { month, messages, dollars: roundedDollars(costOf(messages, pricePer100kMessages)) };
+        const billed = usageOf(month);
+        const messages = billed.reduce((sum, record) => sum + record.messages, 0);
+        return { month, messages, dollars: costOf(billed, pricePer100kMessages) };
       });
       const budgetDollars = instance.budgetDollars ?? 0;
-      const spent = costOf(messagesOf(monthOf(at)), pricePer100kMessages);
+      const spentDollars = costOf(usageOf(monthOf(at)), pricePer100kMessages);
       const refused = await options.refusedNow(instanceId);
       const counted = await countedSince(instanceId, at - periodMs);
-      return done({ months: points, budgetDollars, spentDollars: roundedDollars(spent), refused, ...counted });
+      return done({ months: points, budgetDollars, spentDollars, refused, ...counted });
     },
   };
 }

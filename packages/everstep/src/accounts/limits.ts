@@ -4,7 +4,7 @@
  * never stopped by them.
  */
 import type { AccountStore } from '../ports/account-store.js';
-import type { InstanceLimits, TickRefusal } from '../ports/instance-limits.js';
+import { type InstanceLimits, type LetIn, type TickRefusal, UNBOUNDED } from '../ports/instance-limits.js';
 import type { Plan } from './account-service.js';
 import { type BudgetExceeded, type Budgets, createBudgets } from './budget.js';
 import { CallRates } from './call-rates.js';
@@ -25,9 +25,9 @@ export interface Limits extends InstanceLimits {
   plan(instanceId: string): Plan;
   /** A call of the API: null when it may go on, else the ms after which one may. */
   admitCall(instanceId: string): number | null;
-  /** Asked right before so many runs are started: null when they may, and then they count for the day; else none may. */
-  refuseRuns(instanceId: string, runs: number): Promise<Refusal | null>;
-  /** The same for what is no run: a schedule, a message. */
+  /** Asked right before so many runs are started. When they may, they count for the day; else none may. */
+  letRunsIn(instanceId: string, runs: number): Promise<LetIn | Refusal>;
+  /** For what is no run: a schedule, a message. Null when it may begin. */
   refuseSpending(instanceId: string): Promise<Refusal | null>;
   /** What is refused now, in words; empty when nothing is. */
   refusedNow(instanceId: string): Promise<readonly string[]>;
@@ -86,27 +86,27 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
   }
 
   /** Counts the runs when they may start. */
-  async function refuseToday(instanceId: string, plan: Plan, runs: number): Promise<Refusal | null> {
+  async function letInToday(instanceId: string, plan: Plan, runs: number): Promise<LetIn | Refusal> {
     if (plan.maxRequestsPerDay === null) {
       starts.forget(instanceId);
-      return null;
+      return UNBOUNDED;
     }
-    const letIn = await starts.letIn(instanceId, runs, plan.maxRequestsPerDay);
-    if (letIn === 'let-in') return null;
-    const at = now();
-    return { kind: 'daily-limit', message: dayWords(plan, letIn.startedToday, at), retryAfterMs: endOfDay(at) - at };
+    const decided = await starts.letIn(instanceId, runs, plan.maxRequestsPerDay);
+    if (decided.kind === 'let-in') return decided;
+    const { at, startedToday } = decided;
+    return { kind: 'daily-limit', message: dayWords(plan, startedToday, at), retryAfterMs: endOfDay(at) - at };
   }
 
-  async function refuseRuns(instanceId: string, runs: number): Promise<Refusal | null> {
+  async function letRunsIn(instanceId: string, runs: number): Promise<LetIn | Refusal> {
     const refused = await refuseSpending(instanceId);
     if (refused) return refused;
-    return refuseToday(instanceId, plans.planOf((await instances.find(instanceId)) ?? {}), runs);
+    return letInToday(instanceId, plans.planOf((await instances.find(instanceId)) ?? {}), runs);
   }
 
   return {
     budgets,
     plan: planOf,
-    refuseRuns,
+    letRunsIn,
     refuseSpending,
     admitCall: (instanceId) => rates.admit(instanceId, planOf(instanceId).apiCallsPerSecond),
     async refusedNow(instanceId) {
@@ -132,19 +132,21 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
       const { name, maxMessageBytes } = planOf(instanceId);
       return maxMessageBytes === null ? null : { plan: name, maxBytes: maxMessageBytes };
     },
-    notStarted: (instanceId, runs) => starts.giveBack(instanceId, runs),
+    notStarted(instanceId, runs, { at }) {
+      if (at !== null) starts.giveBack(instanceId, runs, at);
+    },
     recount: (instanceId) => starts.forget(instanceId),
     maxParallelism: (instanceId) => planOf(instanceId).maxParallelism,
     retentionBounds(instanceId) {
       const { logRetentionMs, deadLetterRetentionMs } = planOf(instanceId);
       return { runsMs: logRetentionMs, deadLettersMs: deadLetterRetentionMs };
     },
-    async refuseTick(instanceId, bodyBytes): Promise<TickRefusal | null> {
+    async letTickIn(instanceId, bodyBytes): Promise<LetIn | TickRefusal> {
       const { name, maxMessageBytes } = plans.planOf((await instances.find(instanceId)) ?? {});
       if (maxMessageBytes !== null && bodyBytes > maxMessageBytes)
         return { kind: 'tick-body-too-large', message: sizeWords(name, maxMessageBytes, bodyBytes) };
-      const refusal = await refuseRuns(instanceId, 1);
-      return refusal && { kind: TICK_KINDS[refusal.kind], message: refusal.message };
+      const decided = await letRunsIn(instanceId, 1);
+      return decided.kind === 'let-in' ? decided : { kind: TICK_KINDS[decided.kind], message: decided.message };
     },
     messagesCounted(instanceId) {
       if (!onSpending) return;

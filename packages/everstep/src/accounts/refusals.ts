@@ -12,7 +12,7 @@ import { dayOf } from './months.js';
 /** The most that a crash loses. */
 const WRITE_AFTER_MS = 1_000;
 
-export type RefusalKind = Exclude<DayCountKind, 'run'>;
+export type RefusalKind = Exclude<DayCountKind, 'run' | 'unknown-login'>;
 type Count = Omit<CountOfDay, 'kind'>;
 
 export interface RefusalsOptions {

@@ -298,6 +298,24 @@ test('plans are set by the operator alone, on whatever instance', async () => {
   assert.equal(doneValue(await service.stats(as('dev'), { instanceId, periodMs: LIMITS.minStatsPeriodMs })).spentDollars, 2);
 });
 
+test('another plan leaves what was counted at its price, in this month and in those that have passed', async () => {
+  const stats = async () => doneValue(await service.stats(as('dev'), { instanceId, periodMs: LIMITS.maxStatsPeriodMs }));
+  await count(300_000);
+  at = Date.UTC(2026, 11, 5);
+  await count(100_000);
+  doneValue(await service.setPlan(as('operator'), { instanceId, plan: 'big' }));
+  assert.equal((await stats()).spentDollars, 1);
+  await count(200_000);
+  doneValue(await service.setPlan(as('operator'), { instanceId, plan: 'default' }));
+  await count(400_000);
+  const { months, spentDollars } = await stats();
+  assert.deepEqual(months, [
+    { month: '2026-12', messages: 700_000, dollars: 1 + 4 + 4 },
+    { month: '2026-11', messages: 300_000, dollars: 3 },
+  ]);
+  assert.equal(spentDollars, 9);
+});
+
 test('a new member who is no user yet becomes one, and the first API key is told once', async () => {
   const put = () => service.putMember(as('admin'), { teamId: people.teamId, email: 'New@W.test', role: 'dev' });
   const { member, apiKey } = doneValue(await put());

@@ -2,6 +2,8 @@
  * Runs that were started today (UTC), for plans that bound them. What the store
  * has counted is read once for a day; from then on it is counted here as runs
  * are let in, so that of many that come at once none is let in beyond the plan.
+ * A run counts for the day on which it was let in, also when it is started after
+ * midnight: the unit that starts it says when that was.
  */
 import type { AccountStore } from '../ports/account-store.js';
 import { dayOf } from './months.js';
@@ -10,6 +12,11 @@ interface Day {
   readonly day: number;
   runs: number;
 }
+
+/** `at` is Unix ms. */
+export type DayDecision =
+  | { readonly kind: 'let-in'; readonly at: number }
+  | { readonly kind: 'full'; readonly at: number; readonly startedToday: number };
 
 export interface StartsOfDayOptions {
   readonly accounts: Pick<AccountStore, 'countsOfDays'>;
@@ -26,18 +33,23 @@ export class StartsOfDay {
     this.options = options;
   }
 
-  /** Counts the runs unless they would be more than `most`: then null, else how many there were before. */
-  async letIn(instanceId: string, runs: number, most: number): Promise<'let-in' | { readonly startedToday: number }> {
-    const today = await this.today(instanceId);
-    if (today.runs + runs > most) return { startedToday: today.runs };
-    today.runs += runs;
-    return 'let-in';
+  /** Counts the runs unless they would be more than `most`. `at`: the clock reading that this was decided by. */
+  async letIn(instanceId: string, runs: number, most: number): Promise<DayDecision> {
+    for (;;) {
+      const today = await this.today(instanceId);
+      const at = this.options.now();
+      // Midnight may come while this waits for the day to be read.
+      if (dayOf(at) !== today.day) continue;
+      if (today.runs + runs > most) return { kind: 'full', at, startedToday: today.runs };
+      today.runs += runs;
+      return { kind: 'let-in', at };
+    }
   }
 
-  /** So many of those that were let in came to nothing. */
-  giveBack(instanceId: string, runs: number): void {
+  /** So many of those that were let in at `at` (Unix ms) came to nothing. */
+  giveBack(instanceId: string, runs: number, at: number): void {
     const known = this.days.get(instanceId);
-    if (known?.day === dayOf(this.options.now())) known.runs = Math.max(0, known.runs - runs);
+    if (known?.day === dayOf(at)) known.runs = Math.max(0, known.runs - runs);
   }
 
   async startedToday(instanceId: string): Promise<number> {

@@ -13,7 +13,8 @@ import { ServiceProcess } from './service-process.fixture.js';
 async function startWithPlan(t: TestContext, plan: Readonly<Record<string, number>>) {
   const directory = await mkdtemp(join(tmpdir(), 'everstep-plans-'));
   const file = join(directory, 'plans.json');
-  await writeFile(file, JSON.stringify({ plans: [{ name: 'default', ...plan }] }));
+  const write = (changed: typeof plan) => writeFile(file, JSON.stringify({ plans: [{ name: 'default', ...changed }] }));
+  await write(plan);
   const service = await ServiceProcess.create({ EVERSTEP_PLANS_FILE: file });
   t.after(async () => {
     await service.dispose();
@@ -34,7 +35,7 @@ async function startWithPlan(t: TestContext, plan: Readonly<Record<string, numbe
     await service.end('SIGKILL');
     await service.start();
   };
-  return { admin, queueId: queue.id, trigger, restart };
+  return { admin, queueId: queue.id, trigger, restart, write };
 }
 
 test('an alert that nobody had taken when the service was killed is sent after the next start', async (t) => {
@@ -69,6 +70,21 @@ test('an alert that nobody had taken when the service was killed is sent after t
   const last = told.at(-1);
   assert.ok(last && typeof last === 'object' && 'percent' in last && 'queue_id' in last);
   assert.deepEqual([last.percent, last.queue_id], [100, queueId]);
+});
+
+test('another price in the plans file is for what is counted after the start that reads it', async (t) => {
+  const { admin, queueId, trigger, restart, write } = await startWithPlan(t, { pricePer100kMessages: 100_000 });
+  const spent = async () => (await admin().queues.stats(queueId)).spent;
+  const month = () => new Date().getUTCMonth();
+  const begun = month();
+  assert.equal(await trigger(), 200);
+  await write({ pricePer100kMessages: 500_000 });
+  await restart();
+  assert.equal(await spent(), 1);
+  assert.equal(await trigger(), 200);
+  const sum = await spent();
+  if (month() !== begun) return t.skip('another month came in between');
+  assert.equal(sum, 1 + 5);
 });
 
 test('the runs of a day are counted exactly in a service that is killed', async (t) => {

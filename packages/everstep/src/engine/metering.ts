@@ -18,13 +18,20 @@ export function countMessages(instanceId: string, messages: number, { now: at }:
   return messages === 0 ? [] : [{ kind: 'count-messages', instanceId, messages, at }];
 }
 
-/** All messages that a new run owes; and the run itself, unless another run invoked it. */
-export function countStart(run: Pick<Run, 'instanceId' | 'tasks' | 'origin'>, context: DecisionContext): readonly StoreWrite[] {
+/**
+ * All messages that a new run owes; and the run itself, unless another run invoked it: for the day on which it was let in
+ * (Unix ms), null when nobody asked.
+ */
+export function countStart(
+  run: Pick<Run, 'instanceId' | 'tasks' | 'origin'>,
+  letInAt: number | null,
+  context: DecisionContext,
+): readonly StoreWrite[] {
   let messages = 0;
   for (const task of run.tasks.values()) if (isMessage(task)) messages++;
   const { instanceId, origin } = run;
   const counted = countMessages(instanceId, messages, context);
-  return origin?.kind === 'invoke' ? counted : [...counted, countOfDay(instanceId, 'run', context)];
+  return origin?.kind === 'invoke' ? counted : [...counted, countOfDay(instanceId, 'run', { now: letInAt ?? context.now })];
 }
 
 export function countOfDay(instanceId: string, what: DayCountKind, { now: at }: Pick<DecisionContext, 'now'>): CountOfDay {

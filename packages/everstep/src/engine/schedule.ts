@@ -79,8 +79,17 @@ export interface Fired extends ScheduleDecision {
   readonly started: readonly Started[];
 }
 
+/** What is known of a tick beside its schedule. */
+export interface TickFacts {
+  /** Of the group that it publishes to; null: it is not for a group. */
+  readonly endpoints?: readonly GroupEndpoint[] | null;
+  /** Unix ms at which it was let in; null: nobody had to. */
+  readonly letInAt?: number | null;
+}
+
 /** What a tick starts. A message goes to the endpoints, when it is for a group. */
-function startedBy(schedule: Schedule, tickAt: number, endpoints: readonly GroupEndpoint[] | null, context: DecisionContext) {
+function startedBy(schedule: Schedule, tickAt: number, facts: Required<TickFacts>, context: DecisionContext) {
+  const { endpoints, letInAt } = facts;
   const { instanceId, scheduleId, settings } = schedule;
   const start = (workflowUrl: string, message: RunSettings['message']): Started =>
     startRun(
@@ -95,6 +104,7 @@ function startedBy(schedule: Schedule, tickAt: number, endpoints: readonly Group
         notBefore: tickAt + schedule.delayMs,
         deduplicationId: null,
         origin: { kind: 'schedule', scheduleId },
+        letInAt,
       },
       context,
     );
@@ -110,11 +120,11 @@ function startedBy(schedule: Schedule, tickAt: number, endpoints: readonly Group
 export function fireSchedule(
   schedule: Schedule,
   context: DecisionContext,
-  endpoints: readonly GroupEndpoint[] | null = null,
+  { endpoints = null, letInAt = null }: TickFacts = {},
 ): Fired | null {
   const { instanceId, scheduleId, nextAt: tickAt } = schedule;
   if (tickAt === null || tickAt > context.now) return null;
-  const started = startedBy(schedule, tickAt, endpoints, context);
+  const started = startedBy(schedule, tickAt, { endpoints, letInAt }, context);
   const moved: Schedule = {
     ...schedule,
     nextAt: nextTickMs(schedule.cron, schedule.timeZone, context.now),

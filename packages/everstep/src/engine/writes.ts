@@ -50,7 +50,9 @@ export type DayCountKind =
   | 'tick-budget-exceeded'
   | 'tick-daily-limit-reached'
   | 'tick-body-too-large'
-  | 'step-body-too-large';
+  | 'step-body-too-large'
+  /** Of the installation, whose instance id is empty: failed logins of e-mails that nobody has. */
+  | 'unknown-login';
 
 export interface CountOfDay {
   readonly kind: 'count-of-day';

@@ -2,6 +2,7 @@
 import { type Refusal, sizeWords } from '../accounts/limits.js';
 import type { RefusalKind } from '../accounts/refusals.js';
 import { ApiError, type ErrorCode } from '../contract/error-codes.js';
+import { type LetIn, UNBOUNDED } from '../ports/instance-limits.js';
 import type { ApiContext } from './operation.js';
 
 type Limited = Pick<ApiContext, 'limits'>;
@@ -43,9 +44,10 @@ export function allowCall(context: Limited, instanceId: string): void {
 }
 
 /** Counts the runs. Throws ApiError when the instance may not start them. */
-export async function allowRuns({ limits }: Limited, instanceId: string, runs = 1): Promise<void> {
-  const refusal = limits && (await limits.refuseRuns(instanceId, runs));
-  if (refusal) throw errorOf({ limits }, instanceId, refusal);
+export async function allowRuns({ limits }: Limited, instanceId: string, runs = 1): Promise<LetIn> {
+  const decided = limits === null ? UNBOUNDED : await limits.letRunsIn(instanceId, runs);
+  if (decided.kind !== 'let-in') throw errorOf({ limits }, instanceId, decided);
+  return decided;
 }
 
 /**
@@ -54,13 +56,13 @@ export async function allowRuns({ limits }: Limited, instanceId: string, runs = 
  */
 export async function startAllowed<Outcome>(
   { limits }: Limited,
-  { instanceId, runs }: { readonly instanceId: string; readonly runs: number },
+  { instanceId, runs, letIn }: { readonly instanceId: string; readonly runs: number; readonly letIn: LetIn },
   start: () => Promise<Outcome>,
   startedBy: (outcome: Outcome) => number,
 ): Promise<Outcome> {
   try {
     const outcome = await start();
-    limits?.notStarted(instanceId, runs - startedBy(outcome));
+    limits?.notStarted(instanceId, runs - startedBy(outcome), letIn);
     return outcome;
   } catch (error) {
     limits?.recount(instanceId);

@@ -64,6 +64,8 @@ export interface QueueInstance {
   readonly budgetDollars?: number;
   /** Told when 80 % and 100 % of the budget are spent. */
   readonly budgetAlertUrl?: string;
+  /** Dollars that 100,000 messages cost which are counted from now on; absent until it was set once. */
+  readonly price?: number;
 }
 
 /** What of an instance may change; null takes a value away, absent leaves it. */
@@ -73,6 +75,8 @@ export interface InstanceChange {
   readonly plan?: string | null;
   readonly budgetDollars?: number;
   readonly budgetAlertUrl?: string | null;
+  /** Also of what was counted while there was none. */
+  readonly price?: number;
 }
 
 export interface TokenRecord {
@@ -84,17 +88,22 @@ export interface TokenRecord {
   readonly revokedAt: number | null;
 }
 
-/** Messages of one instance, billed to one account, in one calendar month. */
+/** Messages of one instance, billed to one account at one price, in one calendar month. */
 export interface UsageRecord {
   readonly instanceId: string;
   readonly accountId: AccountId | null;
   /** UTC, such as `2026-11`. */
   readonly month: string;
+  /** That of the instance when they were counted, dollars for 100,000; null while it had none. */
+  readonly price: number | null;
   readonly messages: number;
 }
 
 /** Days behind the latest one whose counts stay. */
 export const DAYS_KEPT = 31;
+
+/** Places that a user has logged in from which stay: those used last. */
+export const LOGIN_PLACES_KEPT = 50;
 
 /** How often something happened to an instance in a day (UTC). */
 export interface DayCount {
@@ -107,7 +116,7 @@ export interface DayCount {
   readonly lastAt: number;
 }
 
-/** There is one for each share of the budget of an instance and month, whatever becomes of it. */
+/** There is one for each share of the budget of an instance and month, until the budget or the owner is another. */
 export interface BudgetAlertId {
   readonly instanceId: string;
   /** UTC, such as `2026-11`. */
@@ -191,7 +200,10 @@ export interface AccountStore {
   findInstance(query: { readonly instanceId: string }): Promise<QueueInstance | null>;
   /** By creation. */
   listInstances(): Promise<readonly QueueInstance[]>;
-  /** Null when there is none. */
+  /**
+   * Null when there is none. A budget that is another one from then on (none and 0 are the same), or another owner, takes
+   * the instance's alerts with it, those that are owed too.
+   */
   changeInstance(query: {
     readonly instanceId: string;
     readonly change: InstanceChange;
@@ -216,7 +228,7 @@ export interface AccountStore {
     readonly audit?: AuditEntry;
   }): Promise<readonly string[]>;
 
-  /** Of the instance, whoever was billed; months newest first. Counted by `count-messages`. */
+  /** Of the instance, whoever was billed at whatever price; months newest first. Counted by `count-messages`. */
   usage(query: { readonly instanceId: string; readonly fromMonth: string }): Promise<readonly UsageRecord[]>;
   /** Adds to what is counted of a day, in one transaction; for what comes in no unit of its own. */
   countOfDay(counts: readonly Omit<CountOfDay, 'kind'>[]): Promise<void>;
@@ -224,15 +236,30 @@ export interface AccountStore {
   countsOfDays(query: { readonly instanceId: string; readonly fromDay: number }): Promise<readonly DayCount[]>;
   /**
    * Notes that this share of the month's budget was reached, and with it all lesser ones. True for the first caller: from
-   * then on the alert is owed to the owner. The lesser ones are not owed.
+   * then on the alert is owed to the owner. The lesser ones are not owed. False, and nothing is noted, when the budget or
+   * the owner is not the given one (any more). Alerts of earlier months that are not owed may go with it.
    */
-  noteBudgetAlert(query: { readonly alert: OwedBudgetAlert; readonly lesser: readonly number[] }): Promise<boolean>;
+  noteBudgetAlert(query: {
+    readonly alert: OwedBudgetAlert;
+    readonly lesser: readonly number[];
+    readonly budgetDollars: number;
+    readonly accountId: AccountId | null;
+  }): Promise<boolean>;
   /** Alerts that are owed and due at or before `before` (Unix ms), earliest first. */
   dueBudgetAlerts(query: { readonly before: number; readonly limit: number }): Promise<readonly OwedBudgetAlert[]>;
   /** When the next alert behind `after` is due, Unix ms; null when none is. */
   nextBudgetAlertAt(query: { readonly after: number }): Promise<number | null>;
-  /** After an attempt to tell it: due again, or (null) not owed any more. */
-  moveBudgetAlert(query: BudgetAlertId & { readonly retried: number; readonly dueAt: number | null }): Promise<void>;
+  /** After an attempt to tell it: due again, or (null) not owed any more. Nothing when it is not as it was read. */
+  moveBudgetAlert(query: {
+    readonly alert: OwedBudgetAlert;
+    readonly retried: number;
+    readonly dueAt: number | null;
+  }): Promise<void>;
+
+  /** When a login of the user from this place was noted last, Unix ms; null when none is. `place` is any text. */
+  loginNotedAt(query: { readonly userId: string; readonly place: string }): Promise<number | null>;
+  /** The one write that a crash may take back right after: nobody waits for the disk. Bounded by `LOGIN_PLACES_KEPT`. */
+  noteLogin(query: { readonly userId: string; readonly place: string; readonly at: number }): Promise<void>;
 
   /** Adds an entry for something that changed no record, such as a failed login. */
   addAudit(entry: AuditEntry): Promise<void>;

@@ -9,10 +9,10 @@ export interface InstanceLimits {
   retentionBounds(instanceId: string): RetentionBounds;
   /** The largest body that a message of the instance may have; null: no limit of its own. */
   messageLimit(instanceId: string): MessageLimit | null;
-  /** Asked before a tick of a schedule starts a run with this body: null when it may, and then the run counts for the day. */
-  refuseTick(instanceId: string, bodyBytes: number): Promise<TickRefusal | null>;
-  /** So many runs that were let in came to nothing. */
-  notStarted(instanceId: string, runs: number): void;
+  /** Asked before a tick of a schedule starts a run with this body. When it may, the run counts for the day. */
+  letTickIn(instanceId: string, bodyBytes: number): Promise<LetIn | TickRefusal>;
+  /** So many of the runs that were let in came to nothing. */
+  notStarted(instanceId: string, runs: number, letIn: LetIn): void;
   /** Nobody knows whether runs that were let in were started: the store does. */
   recount(instanceId: string): void;
   /** Messages were counted for the instance, durably: what it has spent may be news to somebody. */
@@ -20,6 +20,15 @@ export interface InstanceLimits {
   /** Tells of every instance whose limits may be others from now on. */
   onChange(changed: (instanceId: string) => void): void;
 }
+
+/** It may begin. */
+export interface LetIn {
+  readonly kind: 'let-in';
+  /** Unix ms at which that was decided: its runs count for this day, whenever they are started. Null: nobody bounds them. */
+  readonly at: number | null;
+}
+
+export const UNBOUNDED: LetIn = Object.freeze({ kind: 'let-in', at: null });
 
 /** Why a tick starts no run; `message` is for the owner. */
 export interface TickRefusal {
@@ -39,7 +48,7 @@ export const NO_LIMITS: InstanceLimits = Object.freeze({
   maxParallelism: () => null,
   retentionBounds: () => NO_BOUNDS,
   messageLimit: () => null,
-  refuseTick: async () => null,
+  letTickIn: async () => UNBOUNDED,
   notStarted: () => {},
   recount: () => {},
   messagesCounted: () => {},

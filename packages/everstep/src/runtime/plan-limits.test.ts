@@ -1,19 +1,21 @@
 /** What the runtime makes of the limits of an instance. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type InstanceLimits, NO_LIMITS, type TickRefusal } from '../ports/instance-limits.js';
+import { type InstanceLimits, type LetIn, NO_LIMITS, type TickRefusal } from '../ports/instance-limits.js';
 import { inARow, ScriptedCaller, settle, withRuntime } from './runtime.fixture.js';
 import { caller, command, HOUR_MS, INSTANCE, id, pass, runsIn, START } from './schedules.fixture.js';
 
 const limitedTo = (more: Partial<InstanceLimits>): InstanceLimits => ({ ...NO_LIMITS, ...more });
 
 test('a tick that is refused starts no run and is counted, and the next one is tried at its time', async () => {
-  let refused: TickRefusal | null = { kind: 'tick-budget-exceeded', message: 'the budget is spent' };
+  /** The day before that on which it starts a run. */
+  const letInAt = START - 24 * HOUR_MS;
+  let decided: LetIn | TickRefusal = { kind: 'tick-budget-exceeded', message: 'the budget is spent' };
   const asked: number[] = [];
   const limits = limitedTo({
-    refuseTick: async (_instanceId, bodyBytes) => {
+    letTickIn: async (_instanceId, bodyBytes) => {
       asked.push(bodyBytes);
-      return refused;
+      return decided;
     },
   });
   await withRuntime(
@@ -24,7 +26,7 @@ test('a tick that is refused starts no run and is counted, and the next one is t
       assert.deepEqual(await runsIn(bench.store), []);
       const skipped = await bench.store.findSchedule(id(scheduleId));
       assert.deepEqual([skipped?.nextAt, skipped?.lastFiredAt], [START + 2 * HOUR_MS, null]);
-      refused = null;
+      decided = { kind: 'let-in', at: letInAt };
       await pass(bench, HOUR_MS);
       assert.equal((await runsIn(bench.store)).length, 1);
       const bytes = command().payload.body.length;
@@ -34,7 +36,7 @@ test('a tick that is refused starts no run and is counted, and the next one is t
         counts.map(({ what, count, lastAt }) => [what, count, lastAt]),
         [
           ['tick-budget-exceeded', 1, START + HOUR_MS],
-          ['run', 1, START + 2 * HOUR_MS],
+          ['run', 1, letInAt],
         ],
       );
     },

@@ -80,8 +80,8 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     const letter = await store.findDeadLetter({ instanceId: command.instanceId, dlqId });
     const failed = letter && (await store.loadRun({ runKey: letter.runKey }));
     if (!letter || !failed) return 'missing';
-    const { kind, overrides, workflowRunId = null } = command;
-    const started = recoverRun(failed, { kind, dlqId, overrides, workflowRunId }, driver.context);
+    const { kind, overrides, workflowRunId = null, letInAt = null } = command;
+    const started = recoverRun(failed, { kind, dlqId, overrides, workflowRunId, letInAt }, driver.context);
     return started === 'no-flow-control-key' ? started : { started, payload: letter.payload };
   }
 

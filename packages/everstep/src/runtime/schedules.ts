@@ -32,7 +32,7 @@ export interface SchedulesOptions {
   readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
   /** Acts on a run that is durable. */
   readonly begin: (started: Started, payload: RunPayload) => void;
-  readonly limits: Pick<InstanceLimits, 'refuseTick' | 'notStarted' | 'recount'>;
+  readonly limits: Pick<InstanceLimits, 'letTickIn' | 'notStarted' | 'recount'>;
 }
 
 export class Schedules {
@@ -171,13 +171,13 @@ export class Schedules {
     const { commit, begin, context, log, limits } = this.options;
     const { instanceId, scheduleId } = schedule;
     try {
-      const refused = await limits.refuseTick(instanceId, schedule.payload.body.length);
-      if (refused !== null) {
-        const skipped = skipTick(schedule, refused.kind, context());
+      const decided = await limits.letTickIn(instanceId, schedule.payload.body.length);
+      if (decided.kind !== 'let-in') {
+        const skipped = skipTick(schedule, decided.kind, context());
         if (!skipped) return false;
         await commit(skipped.unit);
         log.warn(
-          { instanceId, scheduleId, refused: refused.message },
+          { instanceId, scheduleId, refused: decided.message },
           'a tick started no run; the next one is tried at its time',
         );
         return true;
@@ -190,12 +190,12 @@ export class Schedules {
         log.warn({ instanceId, scheduleId }, 'a tick published nothing: the URL group of the schedule has no endpoints');
         return true;
       }
-      const fired: Fired | null = fireSchedule(schedule, context(), endpoints);
+      const fired: Fired | null = fireSchedule(schedule, context(), { endpoints, letInAt: decided.at });
       if (!fired) return false;
       const result = await commit(fired.unit);
       // Refused, it has ticked already. When only the answer was lost, its run is found among what is due.
       if (result.kind === 'applied') for (const started of fired.started) begin(started, schedule.payload);
-      else limits.notStarted(instanceId, 1);
+      else limits.notStarted(instanceId, 1, decided);
       if (fired.schedule.nextAt === null) log.warn({ instanceId, scheduleId }, 'the schedule has no next tick');
       return true;
     } catch (error) {

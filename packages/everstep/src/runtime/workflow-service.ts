@@ -41,6 +41,8 @@ export interface RecoverCommand {
   readonly overrides: RunOverrides;
   /** Only with one dlqId. */
   readonly workflowRunId?: string;
+  /** Unix ms at which the runs were let in: they count for this day. Absent or null: for the day on which they are started. */
+  readonly letInAt?: number | null;
 }
 
 export type RecoverOutcome =

@@ -147,6 +147,27 @@ test('a plan bounds the runs of a day; Retry-After leads to the next one', async
   assert.ok(seconds >= 1 && seconds <= 86_400, String(seconds));
 });
 
+test('runs count for the day on which they were let in, however they are started', async (t) => {
+  const world = await open(t, { plan: 'daily' });
+  const [first, second] = await world.fail(2);
+  const at = world.runtime.now() - 86_400_000;
+  const day = Math.floor(at / 86_400_000);
+  const before = await world.store.accounts.countsOfDays({ instanceId: INSTANCE, fromDay: 0 });
+  // As if midnight came between the two.
+  Object.assign(world.limits, { letRunsIn: async () => ({ kind: 'let-in', at }) });
+  const body = JSON.stringify([{ destination: 'http://w.test/ok' }]);
+  for (const [url, more] of [
+    [TRIGGER, {}],
+    ['/v2/batch/trigger', { headers: { 'content-type': 'application/json' }, body }],
+    [`/v2/workflows/dlq/resume/${first}`, {}],
+    [`/v2/workflows/dlq/restart?dlqIds=${second}`, {}],
+  ] as const)
+    assert.equal((await world.call('POST', url, more)).status, 200, url);
+  const counts = await world.store.accounts.countsOfDays({ instanceId: INSTANCE, fromDay: 0 });
+  assert.deepEqual(counts.slice(0, before.length), before);
+  assert.deepEqual(counts.slice(before.length), [{ instanceId: INSTANCE, day, what: 'run', count: 4, lastAt: at }]);
+});
+
 test('a run that is there already does not count for the day, nor does a recovery that found nothing', async (t) => {
   const world = await open(t, { plan: 'daily' });
   const headers = { 'svc-deduplication-id': 'once' };

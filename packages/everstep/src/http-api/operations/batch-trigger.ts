@@ -5,7 +5,7 @@ import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { ErrorBody } from '../../contract/errors.js';
 import { TriggeredRun } from '../../contract/runs.js';
-import { allowRuns, allowSize } from '../allowance.js';
+import { allowSize } from '../allowance.js';
 import { type ApiContext, answer, operation, type RequestContext } from '../operation.js';
 import { validate } from '../parameters/json-body.js';
 import { readPrefixedHeaders } from '../parameters/prefixed-headers.js';
@@ -79,7 +79,6 @@ async function triggerItem(given: unknown, context: ApiContext, request: Request
     caller,
   );
   allowSize(context, caller.instanceId, bytes);
-  await allowRuns(context, caller.instanceId);
   return presentTriggered(await startTriggered(command, context));
 }
 

@@ -88,11 +88,11 @@ function overridesOf({ headers, carried, request }: OverrideInput, context: ApiC
 async function recover(command: RecoverCommand, context: ApiContext, request: RequestContext): Promise<readonly RunReference[]> {
   const { instanceId } = command;
   const runs = command.dlqIds.length;
-  await allowRuns(context, instanceId, runs);
+  const letIn = await allowRuns(context, instanceId, runs);
   const outcome = await startAllowed(
     context,
-    { instanceId, runs },
-    () => context.service.recover(command),
+    { instanceId, runs, letIn },
+    () => context.service.recover({ ...command, letInAt: letIn.at }),
     (result) => (result.kind === 'recovered' ? result.runs.length : 0),
   );
   switch (outcome.kind) {

@@ -31,14 +31,17 @@ export function destinationOf({ path, query }: Target, before = TRIGGER_PATH): s
   return `${url}${url.includes('?') ? '&' : '?'}${query}`;
 }
 
-/** Starts the run, which was allowed. One that is there already does not count for the day. */
-export const startTriggered = (command: TriggerCommand, context: ApiContext): Promise<TriggerOutcome> =>
-  startAllowed(
+/** Starts the run if it is allowed. One that is there already does not count for the day. Throws ApiError when it is not. */
+export async function startTriggered(command: TriggerCommand, context: ApiContext): Promise<TriggerOutcome> {
+  const { instanceId } = command;
+  const letIn = await allowRuns(context, instanceId);
+  return startAllowed(
     context,
-    { instanceId: command.instanceId, runs: 1 },
-    () => context.service.trigger(command),
+    { instanceId, runs: 1, letIn },
+    () => context.service.trigger({ ...command, letInAt: letIn.at }),
     ({ kind }) => (kind === 'started' ? 1 : 0),
   );
+}
 
 export const stringOrNull = (value: string | readonly string[] | undefined): string | null =>
   typeof value === 'string' && value !== '' ? value : null;
@@ -85,7 +88,6 @@ export const triggerRun = operation({
       caller,
     );
     allowSize(context, caller.instanceId, body);
-    await allowRuns(context, caller.instanceId);
     const outcome = await startTriggered(command, context);
     const triggered = presentTriggered(outcome);
     const timeoutMs = headers['Wait-For-Result'] ?? null;

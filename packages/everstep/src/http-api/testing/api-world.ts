@@ -13,6 +13,7 @@ import type { AccountService } from '../../accounts/account-service.js';
 import { type Authority, createAuthority } from '../../accounts/authority.js';
 import { createLimits, type Limits } from '../../accounts/limits.js';
 import { BUILT_IN_PLANS, type Plans } from '../../accounts/plans.js';
+import { recordPrices } from '../../accounts/prices.js';
 import { Refusals } from '../../accounts/refusals.js';
 import { createAccountService } from '../../accounts/service.js';
 import { createSystemClock } from '../../clock/system-clock.js';
@@ -233,6 +234,7 @@ export class ApiWorld {
     const publicUrl = () => 'http://everstep.test';
     const now = () => clock.now();
     const refusals = new Refusals({ accounts: store.accounts, now, clock, log });
+    await recordPrices({ accounts: store.accounts, plans, now, random });
     const limits: Limits = await createLimits({ accounts: store.accounts, plans, now, refusals });
     const runtime = createRuntime({
       store,

@@ -35,6 +35,8 @@ export function dayCountConformance(open: OpenStore): void {
           unit([count(2), count(3), count(7, { instanceId: OTHER_INSTANCE })]),
           unit([count(5), count(1, refused)]),
         ]);
+        const unknown = { instanceId: '', what: 'unknown-login' } as const;
+        await store.accounts.countOfDay([count(1, unknown), count(2, unknown)]);
         await store.accounts.countOfDay([count(10), count(4, { ...refused, at: NOON + 1 }), count(1, { at: NOON + DAY_MS })]);
         const { accounts, commit } = await underTest.reopen();
         await commit([unit([count(100)])]);
@@ -45,6 +47,7 @@ export function dayCountConformance(open: OpenStore): void {
         ]);
         const other = await accounts.countsOfDays({ instanceId: OTHER_INSTANCE, fromDay: 0 });
         assert.deepEqual(other, [counted(7, { instanceId: OTHER_INSTANCE })]);
+        assert.deepEqual(await accounts.countsOfDays({ instanceId: '', fromDay: 0 }), [counted(3, unknown)]);
         assert.deepEqual(await accounts.countsOfDays({ instanceId: 'qi_none', fromDay: 0 }), []);
       }),
     );

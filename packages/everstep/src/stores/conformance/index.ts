@@ -13,6 +13,7 @@ import { flowControlConformance } from './flow-control.js';
 import type { OpenStore } from './harness.js';
 import { instanceConformance } from './instances.js';
 import { listingConformance } from './listings.js';
+import { loginConformance } from './logins.js';
 import { progressConformance } from './progress.js';
 import { retentionConformance } from './retention.js';
 import { runLogConformance } from './run-log.js';
@@ -42,6 +43,7 @@ export function storeConformance(name: string, open: OpenStore): void {
     usageConformance(open);
     dayCountConformance(open);
     budgetAlertConformance(open);
+    loginConformance(open);
     auditConformance(open);
     searchIndexConformance(open);
   });

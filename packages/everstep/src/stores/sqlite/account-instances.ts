@@ -2,7 +2,7 @@
 import type { StatementSync } from 'node:sqlite';
 import type { InstanceChange, QueueInstance, TokenRecord } from '../../ports/account-store.js';
 import { createAccountCheck } from './account-change.js';
-import { integer, integerOrNull, type Row, text, textOrNull, word } from './columns.js';
+import { integer, integerOrNull, numberOrNull, type Row, text, textOrNull, word } from './columns.js';
 import type { Connection } from './connection.js';
 
 /** What an instance may have: null is how the row says that it has not. */
@@ -11,6 +11,7 @@ interface Choices {
   readonly plan: string | null;
   readonly budgetDollars: number | null;
   readonly budgetAlertUrl: string | null;
+  readonly price: number | null;
 }
 
 const choicesOf = (row: Row): Choices => ({
@@ -18,10 +19,11 @@ const choicesOf = (row: Row): Choices => ({
   plan: textOrNull(row, 'plan'),
   budgetDollars: integerOrNull(row, 'budget_dollars'),
   budgetAlertUrl: textOrNull(row, 'budget_alert_url'),
+  price: numberOrNull(row, 'price'),
 });
 
 function instanceOf(row: Row): QueueInstance {
-  const { accountId, plan, budgetDollars, budgetAlertUrl } = choicesOf(row);
+  const { accountId, plan, budgetDollars, budgetAlertUrl, price } = choicesOf(row);
   return {
     instanceId: text(row, 'instance_id'),
     region: text(row, 'region'),
@@ -33,6 +35,7 @@ function instanceOf(row: Row): QueueInstance {
     ...(plan === null ? {} : { plan }),
     ...(budgetDollars === null ? {} : { budgetDollars }),
     ...(budgetAlertUrl === null ? {} : { budgetAlertUrl }),
+    ...(price === null ? {} : { price }),
   };
 }
 
@@ -59,13 +62,14 @@ export class AccountInstances {
   constructor(connection: Connection) {
     this.insertInstance = connection.prepare(
       `INSERT INTO queue_instance (instance_id, region, name, created_at, current_signing_key, next_signing_key,
-         account_id, plan, budget_dollars, budget_alert_url)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         account_id, plan, budget_dollars, budget_alert_url, price)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.selectInstance = connection.prepare('SELECT * FROM queue_instance WHERE instance_id = ?');
     this.selectInstances = connection.prepare('SELECT * FROM queue_instance ORDER BY seq');
     this.updateInstance = connection.prepare(
-      `UPDATE queue_instance SET name = ?, account_id = ?, plan = ?, budget_dollars = ?, budget_alert_url = ?
+      `UPDATE queue_instance SET name = ?, account_id = ?, plan = ?, budget_dollars = ?, budget_alert_url = ?,
+         price = ?
        WHERE instance_id = ?`,
     );
     this.updateSigningKeys = connection.prepare(
@@ -83,9 +87,9 @@ export class AccountInstances {
   /** Throws when the id is taken, or when the account does not exist (any more). */
   create(instance: QueueInstance): void {
     const { instanceId, region, name, createdAt, currentSigningKey, nextSigningKey } = instance;
-    const { accountId = null, plan = null, budgetDollars = null, budgetAlertUrl = null } = instance;
+    const { accountId = null, plan = null, budgetDollars = null, budgetAlertUrl = null, price = null } = instance;
     if (accountId !== null) this.requireAccount(accountId);
-    const choices = [accountId, plan, budgetDollars, budgetAlertUrl];
+    const choices = [accountId, plan, budgetDollars, budgetAlertUrl, price];
     this.insertInstance.run(instanceId, region, name, createdAt, currentSigningKey, nextSigningKey, ...choices);
   }
 
@@ -105,8 +109,8 @@ export class AccountInstances {
     if (!row) return null;
     if (change.accountId !== undefined) this.requireAccount(change.accountId);
     const { name = text(row, 'name'), ...chosen } = change;
-    const { accountId, plan, budgetDollars, budgetAlertUrl } = { ...choicesOf(row), ...chosen };
-    this.updateInstance.run(name, accountId, plan, budgetDollars, budgetAlertUrl, instanceId);
+    const { accountId, plan, budgetDollars, budgetAlertUrl, price } = { ...choicesOf(row), ...chosen };
+    this.updateInstance.run(name, accountId, plan, budgetDollars, budgetAlertUrl, price, instanceId);
     return this.find(instanceId);
   }
 

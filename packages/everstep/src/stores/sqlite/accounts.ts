@@ -1,5 +1,5 @@
 /** Accounts: few rows, rarely changed; each method is one durable transaction, with the entry of the audit log in it. */
-import type { AccountStore } from '../../ports/account-store.js';
+import type { AccountStore, QueueInstance } from '../../ports/account-store.js';
 import { createAccountChange } from './account-change.js';
 import { AccountInstances } from './account-instances.js';
 import { AccountTeams } from './account-teams.js';
@@ -7,7 +7,15 @@ import { AccountUsers } from './account-users.js';
 import { AuditLog } from './audit-log.js';
 import { BudgetAlertRows } from './budget-alerts.js';
 import { text } from './columns.js';
+import { transact } from './connection.js';
+import { LoginPlaces } from './login-places.js';
 import type { StoreParts } from './store-parts.js';
+
+const budgetOf = (instance: QueueInstance): number => instance.budgetDollars ?? 0;
+const ownerOf = (instance: QueueInstance): string | null => instance.accountId ?? null;
+
+const isBudgetedAnew = (before: QueueInstance, after: QueueInstance): boolean =>
+  budgetOf(before) !== budgetOf(after) || ownerOf(before) !== ownerOf(after);
 
 export function createAccounts({ connection, usage, days }: Pick<StoreParts, 'connection' | 'usage' | 'days'>): AccountStore {
   const insertSecret = connection.prepare('INSERT INTO secret (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING');
@@ -16,6 +24,7 @@ export function createAccounts({ connection, usage, days }: Pick<StoreParts, 'co
   const teams = new AccountTeams(connection);
   const instances = new AccountInstances(connection);
   const alerts = new BudgetAlertRows(connection);
+  const places = new LoginPlaces(connection);
   const log = new AuditLog(connection);
   const change = createAccountChange(connection, log);
 
@@ -74,15 +83,18 @@ export function createAccounts({ connection, usage, days }: Pick<StoreParts, 'co
       change(() => {
         instances.create(instance);
         for (const token of tokens) instances.createToken(token);
-        usage.ownerChanged(instance.instanceId);
+        usage.instanceChanged(instance.instanceId, instance.price);
       }, audit),
     findInstance: async ({ instanceId }) => instances.find(instanceId),
     listInstances: async () => instances.list(),
     changeInstance: ({ instanceId, change: wanted, audit }) =>
       change(
         () => {
-          usage.ownerChanged(instanceId);
-          return instances.change(instanceId, wanted);
+          const before = instances.find(instanceId);
+          const after = instances.change(instanceId, wanted);
+          usage.instanceChanged(instanceId, after ? wanted.price : undefined);
+          if (before && after && isBudgetedAnew(before, after)) alerts.forget(instanceId);
+          return after;
         },
         audit,
         (instance) => instance !== null,
@@ -99,7 +111,12 @@ export function createAccounts({ connection, usage, days }: Pick<StoreParts, 'co
     usage: async ({ instanceId, fromMonth }) => usage.list(instanceId, fromMonth),
     countOfDay: (counts) => change(() => days.write(counts)),
     countsOfDays: async ({ instanceId, fromDay }) => days.list(instanceId, fromDay),
-    noteBudgetAlert: ({ alert, lesser }) => change(() => alerts.note(alert, lesser)),
+    noteBudgetAlert: async ({ alert, lesser, budgetDollars, accountId }) => {
+      const isOf = (instance: QueueInstance | null) =>
+        instance !== null && budgetOf(instance) === budgetDollars && ownerOf(instance) === accountId;
+      if (alerts.isNoted(alert) || !isOf(instances.find(alert.instanceId))) return false;
+      return change(() => isOf(instances.find(alert.instanceId)) && alerts.note(alert, lesser));
+    },
     dueBudgetAlerts: async ({ before, limit }) => {
       const due = alerts.due(before, limit);
       // They are acted on, so what is shown here has to be on the disk.
@@ -107,7 +124,11 @@ export function createAccounts({ connection, usage, days }: Pick<StoreParts, 'co
       return due;
     },
     nextBudgetAlertAt: async ({ after }) => alerts.nextAt(after),
-    moveBudgetAlert: ({ retried, dueAt, ...id }) => change(() => alerts.move(id, retried, dueAt)),
+    moveBudgetAlert: ({ alert, retried, dueAt }) => change(() => alerts.move(alert, retried, dueAt)),
+
+    loginNotedAt: async ({ userId, place }) => places.notedAt(userId, place),
+    // Not on the disk until the next commit is: what a crash takes back is noted again at the next login.
+    noteLogin: async ({ userId, place, at }) => transact(connection, () => places.note(userId, place, at)),
 
     addAudit: (entry) => change(() => log.add(entry)),
     listAudit: async ({ accountIds, after, limit }) => log.list(accountIds, after, limit),
