@@ -4,7 +4,7 @@
  * 401 holds for all that want one and stands in no row.
  */
 import type { Person } from '../../accounts/people.fixture.js';
-import { REGION, type Things } from './isolation-things.js';
+import { REGION, SDK, type Things } from './isolation-things.js';
 
 export interface Asked {
   readonly params?: Readonly<Record<string, string>>;
@@ -80,6 +80,10 @@ const run: Ask = async (things) => ({ params: { workflowRunId: await things.run(
 const deadLetter: Ask = async (things) => ({ params: { dlqId: await things.deadLetter() } });
 const schedule: Ask = async (things) => ({ params: { scheduleId: await things.schedule() } });
 const flowControl: Ask = async (things) => ({ params: { flowControlKey: await things.flowControlKey() } });
+const sdkRun: Ask = async (things) => ({ params: { workflowRunId: await things.sdkRun() }, headers: SDK });
+const hook: Ask = () => ({ params: { userId: 'qi_1', workflowRunId: 'none', eventId: 'evt_none' } });
+/** What an endpoint submits for its own run: for that of another instance as little as for one that is not there. */
+const submits = (ask: Ask, own: number): TokenRow => ({ access: 'token', ask, own, readOnly: 403, other: 400 });
 const webhook: Ask = () => ({ params: { eventId: 'whk_none.x' } });
 const queue: Ask = async (things) => ({ params: { id: await things.queue() } });
 const searchIndex: Ask = async (things) => ({ params: { id: await things.searchIndex() } });
@@ -119,6 +123,31 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   notifyEvent: changesOwn(() => ({ params: { eventId: 'e' } })),
   notifyRun: changes(async (things) => ({ params: { workflowRunId: await things.run(), eventId: 'e' } })),
   listWaiters: readsOwn(() => ({ params: { eventId: 'e' } })),
+  startWorkflow: changesOwn(() => ({ params: { workflowUrl: 'http://w.test/ok' }, headers: SDK })),
+  getRunSteps: { access: 'token', ask: sdkRun, own: 200, readOnly: 403, other: 404 },
+  endRun: changes(sdkRun),
+  waitForEvent: submits(async (things) => {
+    const runId = { 'upstash-workflow-runid': await things.sdkRun() };
+    const step = { stepId: 1, stepName: 'wait', stepType: 'Wait', concurrent: 1 };
+    return { params: { eventId: 'e' }, headers: { ...SDK, ...runId }, body: { step, timeout: '10s' } };
+  }, 200),
+  publishBatch: submits(async (things) => {
+    const runId = { 'upstash-workflow-runid': await things.sdkRun() };
+    const headers = { ...SDK, ...runId, 'upstash-workflow-init': 'false' };
+    const body = JSON.stringify({ stepId: 1, stepName: 'a', stepType: 'Run', concurrent: 1 });
+    return { body: [{ destination: 'http://w.test/hang', headers, body }] };
+  }, 200),
+  publish: submits(async (things) => {
+    const headers = { ...SDK, 'upstash-workflow-init': 'true', 'upstash-workflow-invoke': 'true' };
+    const step = { stepId: 1, stepName: 'invoke', stepType: 'Invoke', concurrent: 1 };
+    const body = { workflowRunId: await things.sdkRun(), step };
+    return { params: { destination: 'http://w.test/hang' }, headers, body };
+  }, 200),
+  callHookByGet: open(404, hook),
+  callHook: open(404, hook),
+  callHookByPut: open(404, hook),
+  callHookByPatch: open(404, hook),
+  callHookByDelete: open(404, hook),
   callWebhookByGet: open(404, webhook),
   callWebhook: open(404, webhook),
   callWebhookByPut: open(404, webhook),

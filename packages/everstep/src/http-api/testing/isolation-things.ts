@@ -7,6 +7,8 @@ import { ApiWorld } from './api-world.js';
 /** Stands in all that is the own, and in nothing of others. */
 export const MARK = 'own-secret';
 export const REGION = 'eu-central-1';
+/** What clients with the published SDK send with everything. */
+export const SDK = { 'upstash-workflow-sdk-version': '1' };
 
 export class Things {
   readonly world: ApiWorld;
@@ -31,6 +33,15 @@ export class Things {
   async run(endpoint = 'hang', headers: Readonly<Record<string, string>> = {}): Promise<string> {
     const workflowRunId = this.name();
     await this.world.trigger(endpoint, { 'svc-workflow-runid': workflowRunId, 'svc-label': MARK, ...headers });
+    return workflowRunId;
+  }
+
+  /** Of a client with the published SDK. */
+  async sdkRun(): Promise<string> {
+    const workflowRunId = this.name();
+    const headers = { ...SDK, 'upstash-workflow-runid': workflowRunId, 'upstash-label': MARK };
+    const { status } = await this.world.call('POST', '/v2/trigger/http://w.test/hang', { headers });
+    assert.equal(status, 200);
     return workflowRunId;
   }
 
