@@ -44,6 +44,8 @@ export interface IndexRow {
 export type Row = TokenRow | AccountRow | OpenRow | IndexRow;
 
 const nothing: Ask = () => ({});
+/** Shows the dialect where another operation has the path too. */
+const UPSTASH = { 'upstash-telemetry-sdk': 'test' };
 /** Reads what belongs to the instance of the token: each token sees its own. */
 const readsOwn = (ask: Ask = nothing): TokenRow => ({ access: 'token', ask, own: 200, readOnly: 200, other: 200 });
 /** Reads one thing by its id. */
@@ -84,6 +86,12 @@ const sdkRun: Ask = async (things) => ({ params: { workflowRunId: await things.s
 const hook: Ask = () => ({ params: { userId: 'qi_1', workflowRunId: 'none', eventId: 'evt_none' } });
 /** What an endpoint submits for its own run: for that of another instance as little as for one that is not there. */
 const submits = (ask: Ask, own: number): TokenRow => ({ access: 'token', ask, own, readOnly: 403, other: 400 });
+const message: Ask = async (things) => ({ params: { messageId: await things.message() } });
+const messageQueue: Ask = async (things) => ({ params: { queueName: await things.messageQueue() } });
+const urlGroup: Ask = async (things) => ({ params: { urlGroupName: await things.urlGroup() } });
+const inUpstash =
+  (ask: Ask): Ask =>
+  async (things) => ({ ...(await ask(things)), headers: UPSTASH });
 const webhook: Ask = () => ({ params: { eventId: 'whk_none.x' } });
 const queue: Ask = async (things) => ({ params: { id: await things.queue() } });
 const searchIndex: Ask = async (things) => ({ params: { id: await things.searchIndex() } });
@@ -159,7 +167,7 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   resumeFlowControl: changes(flowControl),
   unpinFlowControl: changes(flowControl),
   resetRateFlowControl: changes(flowControl),
-  pinFlowControl: changesOwn(async (things) => ({ params: { flowControlKey: things.name() }, query: 'parallelism=1' })),
+  pinFlowControl: changesOwn(() => ({ params: { flowControlKey: 'made' }, query: 'parallelism=1' })),
   getGlobalParallelism: readsOwn(),
   listDestinations: readsOwn(),
   holdDestination: changesOwn(() => ({ body: { origin: 'http://held.test', reason: 'test' } })),
@@ -240,6 +248,49 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   getManagementOpenApi: open(200),
 
   // Of the dialect of the published SDKs.
+  enqueueMessage: changesOwn(() => ({ params: { queueName: 'made', destination: 'http://w.test/ok' } })),
+  getMessage: reads(message),
+  cancelMessage: { access: 'token', ask: message, own: 202, readOnly: 403, other: 404 },
+  cancelMessages: {
+    access: 'token',
+    ask: async (things) => ({ query: `messageIds=${await things.message()}` }),
+    ...{ own: 202, readOnly: 403, other: 202 },
+  },
+  upsertQueue: changesOwn(() => ({ body: { queueName: 'made' } })),
+  listMessageQueues: readsOwn(),
+  getMessageQueue: reads(messageQueue),
+  deleteMessageQueue: changes(messageQueue),
+  pauseMessageQueue: changes(messageQueue),
+  resumeMessageQueue: changes(messageQueue),
+  addUrlGroupEndpoints: changesOwn(() => ({
+    params: { urlGroupName: 'made' },
+    body: { endpoints: [{ url: 'http://w.test/ok' }] },
+  })),
+  removeUrlGroupEndpoints: changes(withBody(urlGroup, { endpoints: [{ name: 'first' }] })),
+  listUrlGroups: readsOwn(),
+  getUrlGroup: reads(urlGroup),
+  deleteUrlGroup: changes(urlGroup),
+  createMessageSchedule: changesOwn(() => ({
+    params: { destination: 'http://w.test/ok' },
+    headers: { 'upstash-cron': '0 0 1 1 *' },
+  })),
+  listMessageSchedules: readsOwn(inUpstash(nothing)),
+  getMessageSchedule: reads(inUpstash(schedule)),
+  listFlowControlKeys: readsOwn(inUpstash(nothing)),
+  getFlowControlKey: reads(inUpstash(flowControl)),
+  unpinFlowControlKey: changes(inUpstash(flowControl)),
+  listDlqMessages: readsOwn(),
+  getDlqMessage: reads(deadLetter),
+  deleteDlqMessage: changes(deadLetter),
+  deleteDlqMessages: changesOwn(async (things) => ({ query: `dlqIds=${await things.deadLetter()}` })),
+  retryDlqMessage: { access: 'token', ask: deadLetter, own: 201, readOnly: 403, other: 404 },
+  retryDlqMessages: {
+    access: 'token',
+    ask: async (things) => ({ query: `dlqIds=${await things.deadLetter()}` }),
+    ...{ own: 201, readOnly: 403, other: 404 },
+  },
+  listMessageEvents: readsOwn(),
+  listMessageLogs: readsOwn(),
   getUpstashOpenApi: open(200),
   listQStashUsers: account(nothing, EVERYBODY),
   getQStashUser: account(queue, MEMBERS),

@@ -64,6 +64,32 @@ export class Things {
     return key;
   }
 
+  /** Sends something that is published, and gives the answer. */
+  private async published<Body>(method: 'POST', url: string, body?: unknown): Promise<Body> {
+    const headers = { 'content-type': 'application/json', 'upstash-label': MARK };
+    const json = body === undefined ? {} : { body: JSON.stringify(body) };
+    const answer = await this.world.call<Body>(method, url, { headers, ...json });
+    assert.equal(answer.status, 200, JSON.stringify(answer.body));
+    return answer.body;
+  }
+
+  /** Under way. */
+  async message(): Promise<string> {
+    return (await this.published<{ messageId: string }>('POST', '/v2/publish/http://w.test/hang')).messageId;
+  }
+
+  async messageQueue(): Promise<string> {
+    const queueName = this.name();
+    await this.published('POST', '/v2/queues', { queueName });
+    return queueName;
+  }
+
+  async urlGroup(): Promise<string> {
+    const name = this.name();
+    await this.published('POST', `/v2/topics/${name}/endpoints`, { endpoints: [{ name: 'first', url: 'http://w.test/ok' }] });
+    return name;
+  }
+
   /** Of the team. */
   async queue(): Promise<string> {
     const wish = { name: this.name(), region: REGION, teamId: this.people.teamId };
