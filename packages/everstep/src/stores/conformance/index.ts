@@ -11,6 +11,7 @@ import { flowControlConformance } from './flow-control.js';
 import type { OpenStore } from './harness.js';
 import { instanceConformance } from './instances.js';
 import { listingConformance } from './listings.js';
+import { messageConformance } from './messages.js';
 import { progressConformance } from './progress.js';
 import { retentionConformance } from './retention.js';
 import { runLogConformance } from './run-log.js';
@@ -32,6 +33,7 @@ export function storeConformance(name: string, open: OpenStore): void {
     listingConformance(open);
     triggerConformance(open);
     flowControlConformance(open);
+    messageConformance(open);
     scheduleConformance(open);
     instanceConformance(open);
     retentionConformance(open);
