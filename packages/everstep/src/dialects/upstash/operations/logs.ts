@@ -2,6 +2,7 @@
 import Type, { type StaticDecode } from 'typebox';
 import type { Caller } from '../../../accounts/authority.js';
 import { LIMITS } from '../../../config/limits.js';
+import type { RunStatus } from '../../../engine/run.js';
 import { type ApiContext, answer, type Operation, operation } from '../../../http-api/operation.js';
 import { isEmptyRange } from '../../../http-api/operations/filters.js';
 import { Cursor, Text } from '../../../http-api/parameters/values.js';
@@ -50,6 +51,15 @@ function statesOf(state: LogQuery['state']): readonly MessageState[] | null {
   }
 }
 
+const ENDED = { DELIVERED: 'succeeded', FAILED: 'failed', CANCELED: 'canceled' } as const;
+
+/** A message whose last event is asked for has ended so: no other need be looked at. */
+function statusesOf(states: readonly MessageState[] | null): readonly RunStatus[] | undefined {
+  const [state, ...more] = states ?? [];
+  if (more.length > 0) return undefined;
+  return state === 'DELIVERED' || state === 'FAILED' || state === 'CANCELED' ? [ENDED[state]] : undefined;
+}
+
 interface Logs {
   readonly entries: LogEntry[];
   readonly cursor: { readonly cursor?: string };
@@ -64,7 +74,7 @@ async function logsOf(query: LogQuery, { service, cursors }: ApiContext, { insta
   const messageIds = asked.messageId === undefined ? asked.messageIds : [asked.messageId];
   const { items, next } = await service.messageEvents({
     instanceId,
-    filter: { ...messageFilterOf(asked), messageIds },
+    filter: { ...messageFilterOf(asked), messageIds, statuses: statusesOf(states) },
     ...(states ? { states } : {}),
     after: begin?.after ?? null,
     limit: count ?? LIMITS.messageEventsPageDefault,

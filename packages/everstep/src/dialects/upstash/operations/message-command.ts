@@ -110,7 +110,8 @@ export function messageCommand(item: BatchItem, context: ApiContext, request: Re
   const contentType = oneText(item.headers['content-type']);
   const { body } = item;
   const where = destination.kind === 'url' ? destination.url : destination.name;
-  const deduplicated = { headers: values, carried: families, body, contentType };
+  // A run that was started with the same id is no message.
+  const id = deduplicationIdOf({ headers: values, carried: families, body, contentType }, where);
   return {
     instanceId: caller.instanceId,
     dialect: request.dialect.name,
@@ -119,7 +120,7 @@ export function messageCommand(item: BatchItem, context: ApiContext, request: Re
     ...messageSettings(values, families, context, request),
     queue: item.queue === null ? null : checkedName(item.queue, 'the name of a queue'),
     notBefore: notBeforeOf(values, context.service.now(), request),
-    deduplicationId: deduplicationIdOf(deduplicated, where),
+    deduplicationId: id === null ? null : `message ${id}`,
     callerIp: request.callerIp,
   };
 }
