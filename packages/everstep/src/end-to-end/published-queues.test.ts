@@ -136,7 +136,7 @@ test('a rate lets so many messages through in its period', async () => {
 });
 
 test('a schedule publishes at each tick, and is shown, paused, resumed and deleted', async () => {
-  const { client, endpoints, service } = world;
+  const { client, endpoints, service, request } = world;
   const destination = endpoints.url('/ticks');
   const { scheduleId } = await client.schedules.create({
     destination,
@@ -184,7 +184,8 @@ test('a schedule publishes at each tick, and is shown, paused, resumed and delet
   await client.schedules.resume({ schedule: scheduleId });
   await service.advance('1h');
   assert.equal(endpoints.at('/ticks').length, 3);
-  assert.ok((await client.schedules.list()).some((each) => each.scheduleId === scheduleId));
+  assert.equal((await request('POST', `/v2/schedules/${scheduleId}/pause`)).status, 200, 'the way that is described');
+  assert.ok((await client.schedules.list()).some((each) => each.scheduleId === scheduleId && each.isPaused));
   await client.schedules.delete(scheduleId);
   await assert.rejects(client.schedules.get(scheduleId), { name: 'QstashError', status: 404 });
   await service.advance('2h');

@@ -274,6 +274,8 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
     params: { destination: 'http://w.test/ok' },
     headers: { 'upstash-cron': '0 0 1 1 *' },
   })),
+  pauseMessageSchedule: changes(schedule),
+  resumeMessageSchedule: changes(schedule),
   listMessageSchedules: readsOwn(inUpstash(nothing)),
   getMessageSchedule: reads(inUpstash(schedule)),
   listFlowControlKeys: readsOwn(inUpstash(nothing)),

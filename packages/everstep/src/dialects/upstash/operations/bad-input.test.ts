@@ -65,6 +65,13 @@ const CASES: readonly Case[] = [
   header('upstash-redact-fields', 'body header', /Upstash-Redact-Fields/),
   header('upstash-reties', '1', /no header "upstash-reties"; it takes Upstash-Method, Upstash-Retries/),
   header('upstash-deduplication-id', 'x'.repeat(257), /Upstash-Deduplication-Id must be a text of 1 to 256 characters/),
+  [
+    'a body that is too long',
+    `POST /v2/publish/${URL_TO}`,
+    'body-too-large',
+    /bytes/,
+    { body: Buffer.alloc(LIMITS.maxBodyBytes + 1) },
+  ],
   // queues and groups
   body('POST /v2/queues', { queueName: 'a/b' }, /name of a queue/, 'bad-parameter'),
   body('POST /v2/queues', { queueName: 'a', parallelism: 0 }, /parallelism/),
@@ -93,6 +100,7 @@ const CASES: readonly Case[] = [
   parameter('GET /v2/events?state=LOST', /state must be one of CREATED/),
   parameter('GET /v2/events?cursor=x', /the cursor is not valid here/, 'bad-cursor'),
   parameter(`GET /v2/logs?count=${LIMITS.messageEventsPageMax + 1}`, /count must be a whole number from 1 to 1000/),
+  ['a schedule to pause that is not there', 'POST /v2/schedules/none/pause', 'not-found', /no schedule "none"/],
   ['a dead letter that is not there', 'POST /v2/dlq/retry/dlq_none', 'not-found', /not in the dead letter queue/],
   ['dead letters that are not there', 'POST /v2/dlq/retry?dlqIds=dlq_none', 'not-found', /not in the dead letter queue/],
 ];

@@ -109,6 +109,8 @@ export function messageCommand(item: BatchItem, context: ApiContext, request: Re
   const destination = destinationFor(item.destination, context, request);
   const contentType = oneText(item.headers['content-type']);
   const { body } = item;
+  if (body.byteLength > LIMITS.maxBodyBytes)
+    throw new ApiError('body-too-large', `a message takes ${LIMITS.maxBodyBytes} bytes, and this has ${body.byteLength}`);
   const where = destination.kind === 'url' ? destination.url : destination.name;
   // A run that was started with the same id is no message.
   const id = deduplicationIdOf({ headers: values, carried: families, body, contentType }, where);

@@ -1,6 +1,7 @@
 /** Schedules that publish messages: to a URL, to a URL group, or into a queue. Pausing and deleting are those of all. */
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
+import { Empty } from '../../../contract/empty.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { ScheduleReference } from '../../../contract/schedules.js';
 import type { RunStatus } from '../../../engine/run.js';
@@ -175,4 +176,32 @@ const getSchedule = operation({
   },
 });
 
-export const scheduleOperations: readonly Operation[] = [createSchedule, listSchedules, getSchedule];
+/** As the API is described; its client pauses with PATCH, as all do. */
+const pausing = (verb: 'pause' | 'resume', summary: string, description: string): Operation =>
+  operation({
+    operationId: `${verb}MessageSchedule`,
+    tag: TAG,
+    summary,
+    description,
+    method: 'POST',
+    path: `${SCHEDULE_PATH}{scheduleId}/${verb}`,
+    dialect: 'upstash',
+    unknownQuery: 'refuse',
+    pathParameters: SchedulePath,
+    responses: { 200: Empty },
+    errors: ['bad-parameter', 'not-found'],
+    async handle({ path }, { service }, { instanceId }) {
+      const schedule = await service.pauseSchedule({ instanceId, scheduleId: path.scheduleId, paused: verb === 'pause' });
+      if (!schedule) throw noSuchSchedule(path.scheduleId);
+      return answer(200, undefined);
+    },
+  });
+
+export const scheduleOperations: readonly Operation[] = [
+  // In front of what takes anything that follows.
+  pausing('pause', 'Pause a schedule', 'It does not tick until it is resumed. What it published goes on.'),
+  pausing('resume', 'Resume a schedule', 'It ticks next at its next time from now; what it missed is not made up for.'),
+  createSchedule,
+  listSchedules,
+  getSchedule,
+];
