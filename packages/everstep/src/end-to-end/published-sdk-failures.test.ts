@@ -297,6 +297,32 @@ test('a run is started without the SDK, and the endpoint introduces itself first
   assert.equal(server.received.length, 3, 'the introduction, one step, and the end');
 });
 
+test('a message that is published to a workflow endpoint starts a run', async (t) => {
+  const app = new Hono();
+  const runs: string[] = [];
+  app.post(
+    '/published',
+    serve<{ name: string }>(async (context) => {
+      const name = await context.run('name', () => context.requestPayload.name);
+      await context.run('note', () => runs.push(context.workflowRunId));
+      return { name, user: context.headers.get('x-user') };
+    }),
+  );
+  const server = await serveApp(t, (request) => app.fetch(request));
+  const answer = await fetch(`${process.env.QSTASH_URL}/v2/publish/${server.origin}/published`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${process.env.QSTASH_TOKEN}`,
+      'content-type': 'application/json',
+      'upstash-forward-x-user': 'ada',
+    },
+    body: JSON.stringify({ name: 'grüße' }),
+  });
+  assert.equal(answer.status, 200, await answer.text());
+  const [workflowRunId = ''] = await eventually(() => runs.length > 0 && runs);
+  assert.deepEqual(await resultOf(service, workflowRunId), { name: 'grüße', user: 'ada' });
+});
+
 test('a workflow that does not let the request in fails the run, and says so', async (t) => {
   const app = new Hono();
   app.post(
