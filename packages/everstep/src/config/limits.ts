@@ -138,6 +138,8 @@ export const LIMITS = Object.freeze({
   bulkMax: 50,
   messageEventsPageDefault: 100,
   messageEventsPageMax: 1_000,
+  /** Messages that a request looks at one by one, for events in a state. */
+  maxMessagesLookedAt: 1_000,
   /** A page with more than so many bytes of bodies takes no further entry. */
   maxPageBytes: 32 * MiB,
 

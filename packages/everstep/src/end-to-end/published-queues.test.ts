@@ -2,7 +2,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Receiver } from '@upstash/qstash';
+import { serve } from '@upstash/workflow/hono';
+import { Hono } from 'hono';
 import { gate, only, openWorld, type World } from './published-messages.fixture.js';
+import { serveApp } from './published-sdk.fixture.js';
 
 let world: World;
 before(async () => {
@@ -219,6 +222,34 @@ test('a schedule publishes to a URL group, and into a queue, in its time zone', 
     status: 404,
     message: /no URL group/,
   });
+});
+
+test('a message starts a run of the workflow that it comes to, and so does each tick of a schedule', async (t) => {
+  const { client, service } = world;
+  const app = new Hono();
+  const ended: string[] = [];
+  app.post(
+    '/flow',
+    serve<{ by: string }>(
+      async (context) => {
+        const by = await context.run('by', () => context.requestPayload.by);
+        await context.run('end', () => void ended.push(by));
+      },
+      { qstashClient: client },
+    ),
+  );
+  const { origin } = await serveApp(t, (request) => app.fetch(request));
+  await client.publishJSON({ url: `${origin}/flow`, body: { by: 'message' } });
+  await service.settle();
+  assert.deepEqual(ended, ['message']);
+  const { scheduleId } = await client.schedules.create({
+    destination: `${origin}/flow`,
+    cron: '15 * * * *',
+    body: JSON.stringify({ by: 'schedule' }),
+  });
+  await service.advance('2h');
+  assert.deepEqual(ended, ['message', 'schedule', 'schedule']);
+  await client.schedules.delete(scheduleId);
 });
 
 test('messages and runs are listed apart', async () => {

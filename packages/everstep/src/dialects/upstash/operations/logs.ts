@@ -13,7 +13,7 @@ import { EventPage, type LogEntry, LogPage } from './shapes.js';
 
 const TAG = 'Logs';
 const DESCRIPTION =
-  'The newest message first, and of each the newest event first. Those of one message are not torn apart, so a page may have a few more than were asked for. When no cursor is returned, the end has been reached. Unknown parameters are ignored.';
+  'The newest message first, and of each the newest event first. Those of one message are not torn apart, so a page may have a few more than were asked for; with a state it may have fewer, or none, though a cursor leads on. When no cursor is returned, the end has been reached. Unknown parameters are ignored.';
 
 const LogQuery = Type.Object({
   ...messageFilters,
