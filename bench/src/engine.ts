@@ -6,11 +6,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { launch, processId, stop, untilReady } from './child-process.js';
 import { JsonClient } from './json-client.js';
-import type { Options } from './options.js';
+import type { Options, Sdk } from './options.js';
 import type { WorkerReady } from './worker.js';
 
 const SERVICE_BIN = fileURLToPath(new URL('../../packages/everstep/dist/cli/bin.js', import.meta.url));
-const WORKER = fileURLToPath(new URL('./worker.js', import.meta.url));
+const WORKERS = {
+  everstep: fileURLToPath(new URL('./worker.js', import.meta.url)),
+  upstash: fileURLToPath(new URL('./published-worker.js', import.meta.url)),
+};
 const QUIET_NODE = '--disable-warning=ExperimentalWarning';
 const CLIENT_CONNECTIONS = 128;
 const MAX_SHOWN_LOG_LENGTH = 1_500;
@@ -67,7 +70,15 @@ function fieldOf(body: unknown, name: string): unknown {
   return typeof body === 'object' && body !== null ? Object.entries(body).find(([key]) => key === name)?.[1] : undefined;
 }
 
-export async function startEngine({ verify, limitS }: Pick<Options, 'verify' | 'limitS'>): Promise<Engine> {
+/** What an app finds in its environment. Without the keys it verifies nothing. */
+function workerEnv(env: Readonly<Record<string, string>>, sdk: Sdk, verify: boolean): Readonly<Record<string, string>> {
+  const names = (...these: readonly string[]) => Object.fromEntries(these.map((name) => [name, required(env, name)]));
+  if (sdk === 'everstep') return verify ? names('EVERSTEP_CURRENT_SIGNING_KEY', 'EVERSTEP_NEXT_SIGNING_KEY') : {};
+  const keys = verify ? names('QSTASH_CURRENT_SIGNING_KEY', 'QSTASH_NEXT_SIGNING_KEY') : {};
+  return { ...names('QSTASH_URL', 'QSTASH_TOKEN'), ...keys };
+}
+
+export async function startEngine({ verify, limitS, sdk }: Pick<Options, 'verify' | 'limitS' | 'sdk'>): Promise<Engine> {
   const directory = mkdtempSync(join(tmpdir(), 'everstep-bench-'));
   const children: ChildProcess[] = [];
   const clients: JsonClient[] = [];
@@ -93,11 +104,12 @@ export async function startEngine({ verify, limitS }: Pick<Options, 'verify' | '
     const env = await untilReady('the service', service, serviceLog, () => readEnvFile(envFile));
 
     const workerLog = join(directory, 'worker.log');
-    const signingKeys = {
-      EVERSTEP_CURRENT_SIGNING_KEY: required(env, 'EVERSTEP_CURRENT_SIGNING_KEY'),
-      EVERSTEP_NEXT_SIGNING_KEY: required(env, 'EVERSTEP_NEXT_SIGNING_KEY'),
-    };
-    const worker = launch({ args: [QUIET_NODE, WORKER], env: verify ? signingKeys : {}, logFile: workerLog, channel: true });
+    const worker = launch({
+      args: [QUIET_NODE, WORKERS[sdk]],
+      env: workerEnv(env, sdk, verify),
+      logFile: workerLog,
+      channel: true,
+    });
     children.push(worker);
     let ready: WorkerReady | undefined;
     worker.on('message', (message) => {
@@ -109,6 +121,8 @@ export async function startEngine({ verify, limitS }: Pick<Options, 'verify' | '
     const control = new JsonClient(controlUrl, 1);
     clients.push(api, control);
     const headers = { authorization: `Bearer ${required(env, 'EVERSTEP_TOKEN')}`, 'content-type': 'application/json' };
+    /** In the dialect of the worker, whose endpoint is a workflow. */
+    const starting = sdk === 'upstash' ? { ...headers, 'upstash-workflow-sdk-version': '1' } : headers;
     const waiting = { ...headers, 'svc-wait-for-result': `${limitS}s` };
     const pathOf = (workflow: WorkflowName): string => `/v2/trigger/${encodeURIComponent(`${url}/${workflow}`)}`;
     const paths = { seq: pathOf('seq'), fan: pathOf('fan'), wait: pathOf('wait') };
@@ -118,7 +132,13 @@ export async function startEngine({ verify, limitS }: Pick<Options, 'verify' | '
       serverPid: processId(service),
       workerPid: processId(worker),
       async run(workflow, steps) {
-        const { status, body } = await api.send('POST', paths[workflow], waiting, JSON.stringify({ n: steps }));
+        const payload = JSON.stringify({ n: steps });
+        let { status, body } = await api.send('POST', paths[workflow], sdk === 'upstash' ? starting : waiting, payload);
+        if (sdk === 'upstash') {
+          // This dialect has no trigger that waits.
+          const runId = encodeURIComponent(String(fieldOf(body, 'workflowRunId')));
+          ({ status, body } = await api.send('GET', `/v2/workflows/runs/${runId}/result?timeout=${limitS}s`, headers));
+        }
         const succeeded = status === 200 && fieldOf(body, 'workflowState') === 'RUN_SUCCESS';
         if (succeeded && fieldOf(fieldOf(body, 'result'), 'steps') === steps) return;
         const id = encodeURIComponent(String(fieldOf(body, 'workflowRunId')));
@@ -127,7 +147,7 @@ export async function startEngine({ verify, limitS }: Pick<Options, 'verify' | '
         throw new Error(`a run of ${steps} steps did not succeed within ${limitS} s: ${shown}`);
       },
       async trigger(workflow, steps, settings = {}) {
-        await api.send('POST', paths[workflow], { ...headers, ...settings }, JSON.stringify({ n: steps }));
+        await api.send('POST', paths[workflow], { ...starting, ...settings }, JSON.stringify({ n: steps }));
       },
       async waiters(event) {
         return lengthOf((await api.send('GET', `/v2/waiters/${event}`, headers)).body);

@@ -10,8 +10,9 @@ function memoryOfBoth(engine: Engine): Report {
   return { server: memoryOf(engine.serverPid), worker: memoryOf(engine.workerPid) };
 }
 
-async function bench(options: Options): Promise<number> {
-  let report: Report = { engine: 'everstep', w: options.workload, node: process.version, verify: options.verify };
+/** Prints nothing; what went wrong stands in the report. */
+async function measured(options: Options): Promise<Report> {
+  let report: Report = {};
   let engine: Engine | undefined;
   let interrupted = false;
   // What is being measured fails when its processes end, and the report says why.
@@ -30,8 +31,18 @@ async function bench(options: Options): Promise<number> {
     const words = error instanceof Error ? (error.stack ?? error.message) : String(error);
     report.error = interrupted ? 'interrupted' : words.slice(0, MAX_ERROR_LENGTH);
   }
-  console.log(JSON.stringify(report));
+  process.off('SIGINT', interrupt);
+  process.off('SIGTERM', interrupt);
   await engine?.stop();
+  return report;
+}
+
+async function bench(options: Options): Promise<number> {
+  const { workload: w, verify, sdk } = options;
+  const report: Report = { engine: 'everstep', sdk, w, node: process.version, verify, ...(await measured(options)) };
+  // Beside each other, on one machine at one time, is how the figures of two SDKs are to be read.
+  if (sdk !== 'everstep' && report.error === undefined) report.everstep = await measured({ ...options, sdk: 'everstep' });
+  console.log(JSON.stringify(report));
   return report.error === undefined ? 0 : 1;
 }
 

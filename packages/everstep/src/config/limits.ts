@@ -27,6 +27,8 @@ export const LIMITS = Object.freeze({
   maxLabelLength: 256,
   maxFlowControlKeyLength: 256,
   maxStepNameLength: 1024,
+  maxQueueNameLength: 256,
+  maxGroupEndpoints: 1_000,
 
   // runs
   defaultRetries: 3,
@@ -134,6 +136,10 @@ export const LIMITS = Object.freeze({
   deadLettersPageDefault: 100,
   deadLettersPageMax: 100,
   bulkMax: 50,
+  messageEventsPageDefault: 100,
+  messageEventsPageMax: 1_000,
+  /** Messages that a request looks at one by one, for events in a state. */
+  maxMessagesLookedAt: 1_000,
   /** A page with more than so many bytes of bodies takes no further entry. */
   maxPageBytes: 32 * MiB,
 
@@ -177,6 +183,7 @@ export function assertLimits(limits: Readonly<Record<keyof typeof LIMITS, number
     [limits.runsPageDefault <= limits.runsPageMax, 'runsPageDefault <= runsPageMax'],
     [limits.deadLettersPageDefault <= limits.deadLettersPageMax, 'deadLettersPageDefault <= deadLettersPageMax'],
     [limits.minBudgetDollars <= limits.maxBudgetDollars, 'minBudgetDollars <= maxBudgetDollars'],
+    [limits.messageEventsPageDefault <= limits.messageEventsPageMax, 'messageEventsPageDefault <= messageEventsPageMax'],
     [limits.auditPageDefault <= limits.auditPageMax, 'auditPageDefault <= auditPageMax'],
     [limits.maxFailedLogins <= limits.maxFailedLoginsInAll, 'maxFailedLogins <= maxFailedLoginsInAll'],
     [limits.maxSearchDocumentBytes <= limits.maxBodyBytes, 'maxSearchDocumentBytes <= maxBodyBytes'],

@@ -34,11 +34,18 @@ export interface Dialect {
   readonly issuer: string;
   /** Header that names the region of what is sent, without the prefix; null when receivers expect none. */
   readonly regionHeader: string | null;
+  /** Header of an answer that says, with the value true, that the endpoint has no failure function; null when there is none. */
+  readonly unwantedHeader: string | null;
   readonly steps: StepCodec;
   /** A header name with its prefix, as documents show it. */
   spell(header: string): string;
   /** Whether a header of this lower-case name is the service's own, so that no header of a user may stand in its place. */
   reserves(name: string): boolean;
+  /**
+   * Whether clients of this dialect send a header of this lower-case name, without the prefix, that says nothing to the
+   * operation it comes to. Any other that an operation does not know is refused.
+   */
+  ignores(name: string): boolean;
   /** The token within the form in which only clients of this dialect carry one; null for any other text. */
   readToken(text: string): string | null;
 }
@@ -49,13 +56,16 @@ export interface DialectSpelling {
   readonly tokenParameter: string;
   readonly issuer: string;
   readonly regionHeader?: string;
+  readonly unwantedHeader?: string;
   readonly steps: StepCodec;
   readonly reserves: Dialect['reserves'];
+  readonly ignores?: Dialect['ignores'];
   readonly readToken?: Dialect['readToken'];
 }
 
 export function createDialect(spelling: DialectSpelling): Dialect {
-  const { name, prefix, tokenParameter, issuer, regionHeader = null, steps, reserves, readToken = () => null } = spelling;
+  const { name, prefix, tokenParameter, issuer, regionHeader = null, steps, reserves } = spelling;
+  const { ignores = () => false, readToken = () => null, unwantedHeader = null } = spelling;
   return Object.freeze({
     name,
     prefix,
@@ -63,9 +73,11 @@ export function createDialect(spelling: DialectSpelling): Dialect {
     tokenParameter,
     issuer,
     regionHeader,
+    unwantedHeader,
     steps,
     spell: (header: string) => prefix + header,
     reserves,
+    ignores,
     readToken,
   });
 }

@@ -30,15 +30,15 @@ export class ServiceProcess {
     return new ServiceProcess(await mkdtemp(join(tmpdir(), 'everstep-e2e-')), settings);
   }
 
-  /** Starts the process without waiting for it to listen. */
-  async spawn(): Promise<void> {
+  /** Starts the process without waiting for it to listen; at a free port unless one is given. */
+  async spawn({ port = '0' }: { readonly port?: string } = {}): Promise<void> {
     // The file of the last start tells of a port that nobody listens on.
     await rm(this.envFile, { force: true });
     const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('EVERSTEP_')));
     const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', BIN, 'dev'], {
       env: {
         ...inherited,
-        EVERSTEP_PORT: '0',
+        EVERSTEP_PORT: port,
         EVERSTEP_DEMO: '0',
         EVERSTEP_DATA_DIR: join(this.directory, 'data'),
         EVERSTEP_ENV_FILE: this.envFile,
@@ -68,8 +68,8 @@ export class ServiceProcess {
     }
   }
 
-  async start(): Promise<void> {
-    await this.spawn();
+  async start(options: { readonly port?: string } = {}): Promise<void> {
+    await this.spawn(options);
     await this.ready();
   }
 

@@ -30,18 +30,21 @@ export function callbackRetryRule({ failureCallback, maxRetries, retryDelay }: R
   };
 }
 
-/** `failure` null: it was taken. */
+/** `failure` null: it was taken. `unwanted`: the endpoint has nobody to be told, so that nothing is owed and nothing was told. */
 export function decideCallback(
   run: Run,
   task: CallbackTask,
-  failure: DeliveryFailure | null,
+  failure: DeliveryFailure | null | 'unwanted',
   context: DecisionContext,
 ): CallbackDecision {
   const guards = guardOf(run, task);
   const { instanceId, key: runKey } = run;
   const close = { kind: 'delete-task', runKey, slot: CALLBACK_SLOT } as const;
   const state = { kind: 'set-failure-function-state', instanceId, dlqId: task.dlqId } as const;
-  if (!failure) return { unit: { guards, writes: [close, { ...state, state: 'CALLBACK_SUCCESS' }] }, next: null };
+  if (failure === null || failure === 'unwanted') {
+    const reached = failure === null ? 'CALLBACK_SUCCESS' : null;
+    return { unit: { guards, writes: [close, { ...state, state: reached }] }, next: null };
+  }
   const delayMs = nextDelayMs(callbackRetryRule(run.settings), task.retried, failure);
   const attempt = { kind: 'record-attempt', runKey, attempt: attemptOf(task, failure, context.now, delayMs) } as const;
   if (delayMs === null) return { unit: { guards, writes: [attempt, close, { ...state, state: 'CALLBACK_FAIL' }] }, next: null };

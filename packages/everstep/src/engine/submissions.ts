@@ -28,7 +28,9 @@ const NO_ENVELOPE: ReplyEnvelope = { status: null, responseHeaders: {}, response
 
 /** Which task asked for it; null when nothing of it is new. */
 function askedFor(run: Run, submission: Submission): Asked | null {
-  for (const { stepId } of [...submission.done, ...submission.planned]) {
+  // Planned by its name again, it is the plan that was taken before; with what it needs, it is what was asked for.
+  const told = submission.planned.filter(({ type }) => type !== 'Run');
+  for (const { stepId } of [...submission.done, ...told]) {
     const open = run.tasks.get(stepId);
     if (open?.kind === 'step') return open;
   }

@@ -90,7 +90,8 @@ export type StoreWrite =
       readonly kind: 'set-failure-function-state';
       readonly instanceId: string;
       readonly dlqId: string;
-      readonly state: FailureFunctionState;
+      /** Null: there is nobody to be told. */
+      readonly state: FailureFunctionState | null;
     }
   | { readonly kind: 'record-attempt'; readonly runKey: string; readonly attempt: FailedAttempt }
   | { readonly kind: 'end-run'; readonly runKey: string; readonly outcome: RunOutcome; readonly completedAt: number }

@@ -55,7 +55,8 @@ function send(request: SentRequest, authorization: string | null, query = ''): P
 /** What was not asked for by its id must not be in the answer of somebody else. */
 function assertNothingOfOthers(request: SentRequest, answer: Answered<unknown>, who: string): void {
   const asked = `${request.url} ${String(request.payload ?? '')}`;
-  if (!asked.includes(MARK)) assert.ok(!JSON.stringify(answer.body).includes(MARK), `${who} sees ${JSON.stringify(answer.body)}`);
+  if (!asked.includes(MARK))
+    assert.ok(!JSON.stringify(answer.body ?? null).includes(MARK), `${who} sees ${JSON.stringify(answer.body)}`);
 }
 
 async function assertRefused(request: SentRequest, authorization: string | null, challenge: RegExp, what: string): Promise<void> {

@@ -5,6 +5,9 @@ import { ENQUEUE_PATH, PUBLISH_PATH, SCHEDULE_PATH, splitTarget, TRIGGER_PATH } 
 /** Stands for every workflow URL in the router, which could not read most of them as a path. */
 const ANY_WORKFLOW = '-';
 
+/** No URL, though it comes where one may stand. */
+const OF_ONE_SCHEDULE = new RegExp(`^${SCHEDULE_PATH}(?!https?:)[^/]+/(?:pause|resume)$`, 'i');
+
 export const pathsOf = (operation: Operation): readonly string[] => [operation.path, ...(operation.otherPaths ?? [])];
 
 /** Operations of which one is taken: they have the same method and path, and differ in the dialect for which they are. */
@@ -49,7 +52,7 @@ export function routedUrl(method: string, url: string): string {
     const end = path.indexOf('/', ENQUEUE_PATH.length);
     if (end !== -1 && end < path.length - 1) return path.slice(0, end + 1) + ANY_WORKFLOW;
   }
-  if (method === 'POST' && isUrl(SCHEDULE_PATH)) return SCHEDULE_PATH + ANY_WORKFLOW;
+  if (method === 'POST' && isUrl(SCHEDULE_PATH) && !OF_ONE_SCHEDULE.test(path)) return SCHEDULE_PATH + ANY_WORKFLOW;
   return url.startsWith('/') ? url : `${path}${query === '' ? '' : `?${query}`}`;
 }
 
@@ -68,10 +71,12 @@ export class PathTable {
     );
   }
 
-  /** Those that fit, those without parameters first. */
+  /** Those that fit, those without parameters first, and last those that take whatever follows. */
   at(path: string): readonly { readonly path: string; readonly operation: Operation }[] {
     const found = this.entries.filter(({ expression }) => expression.test(path));
-    return found.sort((a, b) => Number(a.path.includes('{')) - Number(b.path.includes('{')));
+    const rank = ({ path: of, operation }: (typeof found)[number]): number =>
+      operation.unknownQuery === 'part-of-path' ? 2 : Number(of.includes('{'));
+    return found.sort((a, b) => rank(a) - rank(b));
   }
 
   /** Methods that the path takes, for an `Allow` header; none when there is no such path. */

@@ -29,6 +29,8 @@ export type MessageAnswer =
       /** Lower-case names. */
       readonly headers: Readonly<Record<string, readonly string[]>>;
       readonly body: Uint8Array;
+      /** The endpoint said that it has no use for such messages. */
+      readonly unwanted?: true;
     }
   /** No answer, or none that could be taken: network, timeout, too long, an address that may not be called. */
   | { readonly kind: 'failure'; readonly failure: DeliveryFailure };

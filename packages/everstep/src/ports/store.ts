@@ -107,6 +107,7 @@ export interface RunHistory {
 export interface RunFilter {
   /** Runs of workflows, or plain messages; of workflows when absent. They are never listed together. */
   readonly kind?: 'workflow' | 'message';
+  /** Of workflows; messages have keys. */
   readonly workflowRunId?: string;
   readonly workflowUrls?: readonly string[];
   /** A prefix of the URL; used by bulk cancel. */
@@ -120,12 +121,12 @@ export interface RunFilter {
   readonly labels?: readonly string[];
   readonly flowControlKeys?: readonly string[];
   readonly callerIps?: readonly string[];
-  /** Of messages alone, as all that follows. */
   readonly runKeys?: readonly string[];
   /** Host names in URLs, with the port where there is one. */
   readonly hosts?: readonly string[];
   /** Paths in URLs, without the query. */
   readonly paths?: readonly string[];
+  /** Of messages alone, as what follows: of workflows none is found by them. */
   readonly queues?: readonly string[];
   readonly urlGroups?: readonly string[];
   readonly scheduleIds?: readonly string[];

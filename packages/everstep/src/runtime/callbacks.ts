@@ -31,15 +31,27 @@ export const openCallback = (tasks: ReadonlyMap<number, Task>): CallbackTask | n
 
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
 
+/** An endpoint that submits its steps reads an error out of the last answer, so what it did not say itself is put in that form. */
+function answerWithError({ responseBody, error }: DeadLetterRecord): Uint8Array {
+  try {
+    const told: unknown = JSON.parse(Buffer.from(responseBody).toString('utf8'));
+    if (typeof told === 'object' && told !== null && 'message' in told && typeof told.message === 'string') return responseBody;
+  } catch {
+    // No JSON: a page of a gateway, or nothing at all.
+  }
+  return Buffer.from(JSON.stringify({ error: 'WorkflowError', message: error }));
+}
+
 /** A failure function is told the words, too. A callback finds them in place of an answer, where none came. */
 function noticeOf(run: Run, task: CallbackTask, letter: DeadLetterRecord): FailureNotice {
   const { payload, responseStatus } = letter;
   const toFunction = run.settings.failureCallback === null;
   const unanswered = responseStatus === null && !toFunction;
+  const words = unanswered ? Buffer.from(letter.error) : letter.responseBody;
   return {
     status: responseStatus ?? 0,
     header: letter.responseHeaders,
-    body: base64(unanswered ? Buffer.from(letter.error) : letter.responseBody),
+    body: base64(run.settings.steps ? answerWithError(letter) : words),
     ...(toFunction ? { error: letter.error } : {}),
     retried: task.retried,
     maxRetries: run.settings.maxRetries,
@@ -107,7 +119,8 @@ export class Callbacks {
     );
     if (signal.aborted) return 'given-up';
     const failure = messageFailureOf(answer, context().now, run.settings.redact !== undefined);
-    const { unit, next } = decideCallback(run, task, failure, context());
+    const unwanted = failure === null && answer.kind === 'answered' && answer.unwanted === true;
+    const { unit, next } = decideCallback(run, task, unwanted ? 'unwanted' : failure, context());
     const result = await decisions.commit(unit);
     if (result.kind === 'applied' && next) expect(run, next);
     return failure;

@@ -108,7 +108,8 @@ export interface MessageService {
   messages(query: MessageQuery): Promise<Listing<MessageRecord['run']>>;
   /**
    * What happened to messages, the newest message first, and of each page the newest event first. `limit` is about
-   * how many events: those of one message are never torn apart.
+   * how many events: those of one message are never torn apart. With `states` a page may have fewer, or none, and yet
+   * another one may follow.
    */
   messageEvents(query: MessageQuery & { readonly states?: readonly MessageState[] }): Promise<Listing<MessageEvent>>;
   cancelMessage(command: { readonly instanceId: string; readonly messageId: string }): Promise<CancelOutcome>;

@@ -1,4 +1,5 @@
 /** Plain messages as users ask for them: published, looked at, canceled. */
+import { LIMITS } from '../config/limits.js';
 import type { DecisionContext } from '../engine/ids.js';
 import { keyOfMessage } from '../engine/ids.js';
 import { ADVANCE_SLOT, type MessageSettings, type RunPayload } from '../engine/run.js';
@@ -121,6 +122,7 @@ export class PublishedMessages implements Pick<MessageService, Methods> {
   async messageEvents(query: Parameters<MessageService['messageEvents']>[0]): Promise<Listing<MessageEvent>> {
     const { states, limit } = query;
     const events: MessageEvent[] = [];
+    let looked = 0;
     let next = query.after;
     do {
       // Few at a time: what happened to one message is never torn apart.
@@ -129,7 +131,9 @@ export class PublishedMessages implements Pick<MessageService, Methods> {
         events.push(...ofMessage.filter(({ state }) => states?.includes(state) ?? true).reverse());
       }
       next = page.next;
-    } while (next !== null && events.length < limit);
+      looked += page.items.length;
+      // A state that hardly any message has been in would be looked for in all of them.
+    } while (next !== null && events.length < limit && looked < LIMITS.maxMessagesLookedAt);
     return { items: events.sort((a, b) => b.at - a.at), next };
   }
 

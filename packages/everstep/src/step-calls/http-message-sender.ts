@@ -1,6 +1,7 @@
 /** Plain messages over HTTP: whatever status comes back is an answer. Nothing is followed, repeated or kept. */
 import { valuesOf } from '../answers/endpoint-failure.js';
-import { DIALECTS } from '../dialects/index.js';
+import { headerOf } from '../answers/http-advice.js';
+import { DIALECTS, type Dialect } from '../dialects/index.js';
 import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
 import { decodeAnswer } from './content-decoding.js';
 import { Destinations } from './destinations.js';
@@ -73,7 +74,7 @@ export class HttpMessageSender implements MessageSender {
     );
     switch (outcome.kind) {
       case 'answered':
-        return answered(outcome.answer, maxAnswerBytes);
+        return answered(outcome.answer, maxAnswerBytes, DIALECTS[message.dialect]);
       case 'too-long':
         return tooLong(outcome.answer, maxAnswerBytes);
       case 'failure':
@@ -94,12 +95,13 @@ export class HttpMessageSender implements MessageSender {
   }
 }
 
-async function answered(answer: HttpAnswer, maxAnswerBytes: number): Promise<MessageAnswer> {
+async function answered(answer: HttpAnswer, maxAnswerBytes: number, { spell, unwantedHeader }: Dialect): Promise<MessageAnswer> {
   const decoded = await decodeAnswer(answer, maxAnswerBytes);
   switch (decoded.kind) {
     case 'decoded': {
       const { status, headers, body } = decoded.answer;
-      return { kind: 'answered', status, headers: valuesOf(headers), body };
+      const unwanted = unwantedHeader !== null && headerOf(headers, spell(unwantedHeader)) === 'true';
+      return { kind: 'answered', status, headers: valuesOf(headers), body, ...(unwanted ? { unwanted } : {}) };
     }
     case 'too-long':
       return tooLong(answer, maxAnswerBytes);

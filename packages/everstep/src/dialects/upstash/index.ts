@@ -1,5 +1,6 @@
 /** The spelling of the published SDKs `@upstash/workflow` and `@upstash/qstash`. */
 import { createDialect } from '../dialect.js';
+import { sentAnyway } from './sent-anyway.js';
 import { upstashSteps } from './step-codec.js';
 import { readCarriedToken } from './token.js';
 import { HEADERS, PREFIX, reserves } from './wire.js';
@@ -12,7 +13,9 @@ export const upstash = createDialect({
   tokenParameter: 'qstash_token',
   issuer: 'Upstash',
   regionHeader: HEADERS.region,
+  unwantedHeader: HEADERS.failureFunctionMissing,
   steps: upstashSteps,
   reserves,
+  ignores: sentAnyway,
   readToken: readCarriedToken,
 });

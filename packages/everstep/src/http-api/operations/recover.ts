@@ -35,7 +35,7 @@ const overrideHeaders = {
   Label: settingHeaders.Label,
   'Failure-Callback': settingHeaders['Failure-Callback'],
 };
-const OverrideHeaders = Type.Object(overrideHeaders);
+export const OverrideHeaders = Type.Object(overrideHeaders);
 const SingleOverrideHeaders = Type.Object({
   ...overrideHeaders,
   'Workflow-RunId': Type.Optional(Text(LIMITS.maxRunIdLength, { description: 'ID of the new run' })),
@@ -54,7 +54,7 @@ const METHODS_OF_KIND = {
   },
 } as const;
 
-const OVERRIDE_FAMILIES = Object.freeze({
+export const OVERRIDE_FAMILIES = Object.freeze({
   [FAILURE_CALLBACK_FORWARD]: 'Sent with the failure callback that is given beside it, without the prefix.',
 });
 
@@ -64,7 +64,8 @@ interface OverrideInput {
   readonly request: RequestContext;
 }
 
-function overridesOf({ headers, carried, request }: OverrideInput, context: ApiContext): RunOverrides {
+/** Throws ApiError when the failure callback may not be called. */
+export function overridesOf({ headers, carried, request }: OverrideInput, context: ApiContext): RunOverrides {
   const failureCallback = headers['Failure-Callback'];
   const forwarded = carried[FAILURE_CALLBACK_FORWARD] ?? {};
   if (failureCallback !== undefined) checkDestination(failureCallback, 'Failure-Callback', context, request);
@@ -85,7 +86,11 @@ function overridesOf({ headers, carried, request }: OverrideInput, context: ApiC
 }
 
 /** The new runs. Throws ApiError for every other outcome. */
-async function recover(command: RecoverCommand, context: ApiContext, request: RequestContext): Promise<readonly RunReference[]> {
+export async function recover(
+  command: RecoverCommand,
+  context: ApiContext,
+  request: RequestContext,
+): Promise<readonly RunReference[]> {
   const { instanceId } = command;
   const runs = command.dlqIds.length;
   const letIn = await allowRuns(context, instanceId, runs);

@@ -18,11 +18,15 @@ const TAG = 'Schedules';
 const DEFAULT_TIME_ZONE = 'UTC';
 const IN_CRON = /^\s*CRON_TZ=/;
 
-const SchedulePath = Type.Object({ scheduleId: Text(LIMITS.maxRunIdLength, { description: 'ID of the schedule' }) });
-const noSuchSchedule = (scheduleId: string): ApiError => new ApiError('not-found', `there is no schedule ${shown(scheduleId)}`);
+export const SchedulePath = Type.Object({ scheduleId: Text(LIMITS.maxRunIdLength, { description: 'ID of the schedule' }) });
+export const noSuchSchedule = (scheduleId: string): ApiError =>
+  new ApiError('not-found', `there is no schedule ${shown(scheduleId)}`);
 
-/** The time zone stands in one place. */
-function cronOf(headers: ScheduleHeaders, { dialect }: RequestContext): { readonly cron: string; readonly timeZone: string } {
+/** The time zone stands in one place. Throws ApiError. */
+export function cronOf(
+  headers: Pick<ScheduleHeaders, 'Cron' | 'Cron-Timezone'>,
+  { dialect }: RequestContext,
+): { readonly cron: string; readonly timeZone: string } {
   const { Cron: given, 'Cron-Timezone': timeZone } = headers;
   if (timeZone !== undefined && IN_CRON.test(given)) {
     throw new ApiError(
@@ -36,7 +40,7 @@ function cronOf(headers: ScheduleHeaders, { dialect }: RequestContext): { readon
 }
 
 /** Throws ApiError when there is no room for one more. One that is replaced takes none. */
-async function checkRoom(context: ApiContext, instanceId: string, scheduleId: string | null): Promise<void> {
+export async function checkRoom(context: ApiContext, instanceId: string, scheduleId: string | null): Promise<void> {
   const { store, limits } = context;
   if (scheduleId !== null && (await store.findSchedule({ instanceId, scheduleId }))) return;
   const count = await store.countSchedules({ instanceId });

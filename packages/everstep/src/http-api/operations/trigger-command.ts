@@ -72,7 +72,12 @@ export function settingsOf(
   };
 }
 
-function notBeforeOf(headers: TriggerHeaders, now: number, request: RequestContext): number | null {
+/** Unix ms; null for now. Throws ApiError when it is too far ahead. */
+export function notBeforeOf(
+  headers: Pick<TriggerHeaders, 'Not-Before' | 'Delay'>,
+  now: number,
+  request: RequestContext,
+): number | null {
   const notBeforeS = headers['Not-Before'];
   if (notBeforeS === undefined) return headers.Delay === undefined ? null : now + headers.Delay;
   const notBefore = notBeforeS * 1000;
@@ -84,8 +89,13 @@ function notBeforeOf(headers: TriggerHeaders, now: number, request: RequestConte
   );
 }
 
+/** What makes two requests one. */
+export interface Deduplicated extends Pick<TriggerRequest, 'carried' | 'body' | 'contentType'> {
+  readonly headers: Pick<TriggerHeaders, 'Deduplication-Id' | 'Content-Based-Deduplication'>;
+}
+
 /** The caller's id and one of the content are told apart, so that neither can be mistaken for the other. */
-function deduplicationIdOf(trigger: TriggerRequest, workflowUrl: string): string | null {
+export function deduplicationIdOf(trigger: Deduplicated, workflowUrl: string): string | null {
   const given = trigger.headers['Deduplication-Id'];
   if (given !== undefined) return `id:${given}`;
   if (trigger.headers['Content-Based-Deduplication'] !== true) return null;

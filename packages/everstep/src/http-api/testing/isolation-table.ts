@@ -4,7 +4,7 @@
  * 401 holds for all that want one and stands in no row.
  */
 import type { Person } from '../../accounts/people.fixture.js';
-import { REGION, type Things } from './isolation-things.js';
+import { REGION, SDK, type Things } from './isolation-things.js';
 
 export interface Asked {
   readonly params?: Readonly<Record<string, string>>;
@@ -44,6 +44,8 @@ export interface IndexRow {
 export type Row = TokenRow | AccountRow | OpenRow | IndexRow;
 
 const nothing: Ask = () => ({});
+/** Shows the dialect where another operation has the path too. */
+const UPSTASH = { 'upstash-telemetry-sdk': 'test' };
 /** Reads what belongs to the instance of the token: each token sees its own. */
 const readsOwn = (ask: Ask = nothing): TokenRow => ({ access: 'token', ask, own: 200, readOnly: 200, other: 200 });
 /** Reads one thing by its id. */
@@ -80,6 +82,16 @@ const run: Ask = async (things) => ({ params: { workflowRunId: await things.run(
 const deadLetter: Ask = async (things) => ({ params: { dlqId: await things.deadLetter() } });
 const schedule: Ask = async (things) => ({ params: { scheduleId: await things.schedule() } });
 const flowControl: Ask = async (things) => ({ params: { flowControlKey: await things.flowControlKey() } });
+const sdkRun: Ask = async (things) => ({ params: { workflowRunId: await things.sdkRun() }, headers: SDK });
+const hook: Ask = () => ({ params: { userId: 'qi_1', workflowRunId: 'none', eventId: 'evt_none' } });
+/** What an endpoint submits for its own run: for that of another instance as little as for one that is not there. */
+const submits = (ask: Ask, own: number): TokenRow => ({ access: 'token', ask, own, readOnly: 403, other: 400 });
+const message: Ask = async (things) => ({ params: { messageId: await things.message() } });
+const messageQueue: Ask = async (things) => ({ params: { queueName: await things.messageQueue() } });
+const urlGroup: Ask = async (things) => ({ params: { urlGroupName: await things.urlGroup() } });
+const inUpstash =
+  (ask: Ask): Ask =>
+  async (things) => ({ ...(await ask(things)), headers: UPSTASH });
 const webhook: Ask = () => ({ params: { eventId: 'whk_none.x' } });
 const queue: Ask = async (things) => ({ params: { id: await things.queue() } });
 const searchIndex: Ask = async (things) => ({ params: { id: await things.searchIndex() } });
@@ -119,6 +131,31 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   notifyEvent: changesOwn(() => ({ params: { eventId: 'e' } })),
   notifyRun: changes(async (things) => ({ params: { workflowRunId: await things.run(), eventId: 'e' } })),
   listWaiters: readsOwn(() => ({ params: { eventId: 'e' } })),
+  startWorkflow: changesOwn(() => ({ params: { workflowUrl: 'http://w.test/ok' }, headers: SDK })),
+  getRunSteps: { access: 'token', ask: sdkRun, own: 200, readOnly: 403, other: 404 },
+  endRun: changes(sdkRun),
+  waitForEvent: submits(async (things) => {
+    const runId = { 'upstash-workflow-runid': await things.sdkRun() };
+    const step = { stepId: 1, stepName: 'wait', stepType: 'Wait', concurrent: 1 };
+    return { params: { eventId: 'e' }, headers: { ...SDK, ...runId }, body: { step, timeout: '10s' } };
+  }, 200),
+  publishBatch: submits(async (things) => {
+    const runId = { 'upstash-workflow-runid': await things.sdkRun() };
+    const headers = { ...SDK, ...runId, 'upstash-workflow-init': 'false' };
+    const body = JSON.stringify({ stepId: 1, stepName: 'a', stepType: 'Run', concurrent: 1 });
+    return { body: [{ destination: 'http://w.test/hang', headers, body }] };
+  }, 200),
+  publish: submits(async (things) => {
+    const headers = { ...SDK, 'upstash-workflow-init': 'true', 'upstash-workflow-invoke': 'true' };
+    const step = { stepId: 1, stepName: 'invoke', stepType: 'Invoke', concurrent: 1 };
+    const body = { workflowRunId: await things.sdkRun(), step };
+    return { params: { destination: 'http://w.test/hang' }, headers, body };
+  }, 200),
+  callHookByGet: open(404, hook),
+  callHook: open(404, hook),
+  callHookByPut: open(404, hook),
+  callHookByPatch: open(404, hook),
+  callHookByDelete: open(404, hook),
   callWebhookByGet: open(404, webhook),
   callWebhook: open(404, webhook),
   callWebhookByPut: open(404, webhook),
@@ -130,7 +167,7 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   resumeFlowControl: changes(flowControl),
   unpinFlowControl: changes(flowControl),
   resetRateFlowControl: changes(flowControl),
-  pinFlowControl: changesOwn(async (things) => ({ params: { flowControlKey: things.name() }, query: 'parallelism=1' })),
+  pinFlowControl: changesOwn(() => ({ params: { flowControlKey: 'made' }, query: 'parallelism=1' })),
   getGlobalParallelism: readsOwn(),
   listDestinations: readsOwn(),
   holdDestination: changesOwn(() => ({ body: { origin: 'http://held.test', reason: 'test' } })),
@@ -211,6 +248,51 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   getManagementOpenApi: open(200),
 
   // Of the dialect of the published SDKs.
+  enqueueMessage: changesOwn(() => ({ params: { queueName: 'made', destination: 'http://w.test/ok' } })),
+  getMessage: reads(message),
+  cancelMessage: { access: 'token', ask: message, own: 202, readOnly: 403, other: 404 },
+  cancelMessages: {
+    access: 'token',
+    ask: async (things) => ({ query: `messageIds=${await things.message()}` }),
+    ...{ own: 202, readOnly: 403, other: 202 },
+  },
+  upsertQueue: changesOwn(() => ({ body: { queueName: 'made' } })),
+  listMessageQueues: readsOwn(),
+  getMessageQueue: reads(messageQueue),
+  deleteMessageQueue: changes(messageQueue),
+  pauseMessageQueue: changes(messageQueue),
+  resumeMessageQueue: changes(messageQueue),
+  addUrlGroupEndpoints: changesOwn(() => ({
+    params: { urlGroupName: 'made' },
+    body: { endpoints: [{ url: 'http://w.test/ok' }] },
+  })),
+  removeUrlGroupEndpoints: changes(withBody(urlGroup, { endpoints: [{ name: 'first' }] })),
+  listUrlGroups: readsOwn(),
+  getUrlGroup: reads(urlGroup),
+  deleteUrlGroup: changes(urlGroup),
+  createMessageSchedule: changesOwn(() => ({
+    params: { destination: 'http://w.test/ok' },
+    headers: { 'upstash-cron': '0 0 1 1 *' },
+  })),
+  pauseMessageSchedule: changes(schedule),
+  resumeMessageSchedule: changes(schedule),
+  listMessageSchedules: readsOwn(inUpstash(nothing)),
+  getMessageSchedule: reads(inUpstash(schedule)),
+  listFlowControlKeys: readsOwn(inUpstash(nothing)),
+  getFlowControlKey: reads(inUpstash(flowControl)),
+  unpinFlowControlKey: changes(inUpstash(flowControl)),
+  listDlqMessages: readsOwn(),
+  getDlqMessage: reads(deadLetter),
+  deleteDlqMessage: changes(deadLetter),
+  deleteDlqMessages: changesOwn(async (things) => ({ query: `dlqIds=${await things.deadLetter()}` })),
+  retryDlqMessage: { access: 'token', ask: deadLetter, own: 201, readOnly: 403, other: 404 },
+  retryDlqMessages: {
+    access: 'token',
+    ask: async (things) => ({ query: `dlqIds=${await things.deadLetter()}` }),
+    ...{ own: 201, readOnly: 403, other: 404 },
+  },
+  listMessageEvents: readsOwn(),
+  listMessageLogs: readsOwn(),
   getUpstashOpenApi: open(200),
   listQStashUsers: account(nothing, EVERYBODY),
   getQStashUser: account(queue, MEMBERS),

@@ -7,6 +7,8 @@ import { ApiWorld } from './api-world.js';
 /** Stands in all that is the own, and in nothing of others. */
 export const MARK = 'own-secret';
 export const REGION = 'eu-central-1';
+/** What clients with the published SDK send with everything. */
+export const SDK = { 'upstash-workflow-sdk-version': '1' };
 
 export class Things {
   readonly world: ApiWorld;
@@ -34,6 +36,15 @@ export class Things {
     return workflowRunId;
   }
 
+  /** Of a client with the published SDK. */
+  async sdkRun(): Promise<string> {
+    const workflowRunId = this.name();
+    const headers = { ...SDK, 'upstash-workflow-runid': workflowRunId, 'upstash-label': MARK };
+    const { status } = await this.world.call('POST', '/v2/trigger/http://w.test/hang', { headers });
+    assert.equal(status, 200);
+    return workflowRunId;
+  }
+
   async deadLetter(headers: Readonly<Record<string, string>> = {}): Promise<string> {
     const [dlqId] = await this.world.fail(1, { 'svc-workflow-runid': this.name(), 'svc-label': MARK, ...headers });
     assert.ok(dlqId);
@@ -51,6 +62,32 @@ export class Things {
     const key = this.name();
     await this.run('hang', { 'svc-flow-control-key': key, 'svc-flow-control-value': 'parallelism=1' });
     return key;
+  }
+
+  /** Sends something that is published, and gives the answer. */
+  private async published<Body>(method: 'POST', url: string, body?: unknown): Promise<Body> {
+    const headers = { 'content-type': 'application/json', 'upstash-label': MARK };
+    const json = body === undefined ? {} : { body: JSON.stringify(body) };
+    const answer = await this.world.call<Body>(method, url, { headers, ...json });
+    assert.equal(answer.status, 200, JSON.stringify(answer.body));
+    return answer.body;
+  }
+
+  /** Under way. */
+  async message(): Promise<string> {
+    return (await this.published<{ messageId: string }>('POST', '/v2/publish/http://w.test/hang')).messageId;
+  }
+
+  async messageQueue(): Promise<string> {
+    const queueName = this.name();
+    await this.published('POST', '/v2/queues', { queueName });
+    return queueName;
+  }
+
+  async urlGroup(): Promise<string> {
+    const name = this.name();
+    await this.published('POST', `/v2/topics/${name}/endpoints`, { endpoints: [{ name: 'first', url: 'http://w.test/ok' }] });
+    return name;
   }
 
   /** Of the team. */

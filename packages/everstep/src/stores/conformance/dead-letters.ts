@@ -141,6 +141,11 @@ export function deadLetterConformance(open: OpenStore): void {
         const filter = { failureFunctionStates: ['CALLBACK_CANCELED'] } as const;
         assert.deepEqual((await store.listDeadLetterIds({ ...page, filter })).items, [entry.dlqId]);
         assert.deepEqual((await store.listDeadLetterIds(page)).items, [entry.dlqId]);
+        // And has none any more when there turns out to be nobody to be told.
+        await apply(store, [{ kind: 'set-failure-function-state', ...entry, state: null }]);
+        assert.deepEqual((await store.listDeadLetterIds({ ...page, filter })).items, []);
+        assert.deepEqual((await store.listDeadLetterIds(page)).items, [entry.dlqId]);
+        assert.equal((await store.findDeadLetter(entry))?.failureFunctionState, null);
       }),
     );
 

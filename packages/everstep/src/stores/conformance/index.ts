@@ -14,6 +14,7 @@ import type { OpenStore } from './harness.js';
 import { instanceConformance } from './instances.js';
 import { listingConformance } from './listings.js';
 import { loginConformance } from './logins.js';
+import { messageConformance } from './messages.js';
 import { progressConformance } from './progress.js';
 import { retentionConformance } from './retention.js';
 import { runLogConformance } from './run-log.js';
@@ -35,6 +36,7 @@ export function storeConformance(name: string, open: OpenStore): void {
     listingConformance(open);
     triggerConformance(open);
     flowControlConformance(open);
+    messageConformance(open);
     scheduleConformance(open);
     instanceConformance(open);
     retentionConformance(open);

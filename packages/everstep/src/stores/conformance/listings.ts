@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { DeadLetter, FailureFunctionState, Run, RunStatus } from '../../engine/run.js';
+import type { DeadLetter, FailureFunctionState, MessageSettings, Run, RunStatus } from '../../engine/run.js';
 import type { CommitUnit, DeadLetterFilter, Listing, Page, RunFilter, Store } from '../../ports/store.js';
 import { type OpenStore, withStore } from './harness.js';
 import {
@@ -45,7 +45,21 @@ const STATES: readonly (FailureFunctionState | null)[] = [null, 'CALLBACK_INPROG
 const IPS = ['192.0.2.1', '192.0.2.2', '2001:db8::1'];
 const KEYS = ['tenant/1', 'tenant/2', 'rare'];
 const LABELS = ['first-half', 'second-half', 'one-in-three', 'rare', 'with, comma'];
+const QUEUES = ['mails', 'bills'];
+const GROUPS = ['everybody', 'some'];
+const RESPONSES: readonly (number | null)[] = [500, 404, null];
 const urlOf = (n: number) => `http://app-${n % 7}.example/flows/${n % 11}`;
+
+/** One in four is a plain message; they are listed by themselves, but for the dead letters of both. */
+function messageOf(n: number): MessageSettings | null {
+  if (n % 4 !== 1) return null;
+  return {
+    method: 'POST',
+    ...(n % 8 === 1 ? { queue: QUEUES[n % 3] ?? 'rare' } : {}),
+    ...(n % 16 === 5 ? { urlGroup: GROUPS[n % 5] ?? 'rare', endpointName: 'one' } : {}),
+    ...(n % 32 === 13 ? { scheduleId: `sch_${n % 3}` } : {}),
+  };
+}
 
 /** Half of the entries exclude the other half, in turns and in stretches; some values are rare, some absent. */
 function modelEntry(n: number, numbers: Numbers): Modelled {
@@ -53,6 +67,7 @@ function modelEntry(n: number, numbers: Numbers): Modelled {
   if (n % 3 === 0) labels.push('one-in-three');
   if (numbers(1000) === 0) labels.push('rare', 'with, comma');
   const keyed = n < ENTRIES / 2 ? 'tenant/1' : 'tenant/2';
+  const message = messageOf(n);
   const run = sampleRun(n, {
     instanceId: n % 50 === 49 ? OTHER_INSTANCE : INSTANCE,
     workflowRunId: n % 10 === 0 ? 'daily' : `${pick(['order-eu', 'order-us', 'wfr'], numbers)}-${numbers(2000)}`,
@@ -60,11 +75,19 @@ function modelEntry(n: number, numbers: Numbers): Modelled {
     createdAt: T0 + n * 10 - (n % 97 === 0 ? numbers(500) : 0),
     workflowUrl: urlOf(numbers(1000)),
     callerIp: pick(IPS, numbers),
-    settings: { labels, flowControl: n % 5 === 0 ? null : { key: numbers(2000) === 0 ? 'rare' : keyed } },
+    settings: {
+      labels,
+      flowControl: n % 5 === 0 ? null : { key: numbers(2000) === 0 ? 'rare' : keyed },
+      ...(message ? { message } : {}),
+    },
   });
   const failed = numbers(10) < 8;
   const entry = failed
-    ? sampleDeadLetter(run, { createdAt: run.createdAt + 5000 + numbers(20), failureFunctionState: pick(STATES, numbers) })
+    ? sampleDeadLetter(run, {
+        createdAt: run.createdAt + 5000 + numbers(20),
+        failureFunctionState: pick(STATES, numbers),
+        responseStatus: pick(RESPONSES, numbers),
+      })
     : null;
   return { run, entry, status: failed ? 'failed' : pick(['active', 'succeeded', 'canceled'], numbers), taken: false };
 }
@@ -97,7 +120,23 @@ const within = (from: number | undefined, to: number | undefined, at: number) =>
   (from === undefined || at >= from) && (to === undefined || at <= to);
 const keysOf = (run: Run) => (run.settings.flowControl ? [run.settings.flowControl.key] : []);
 
+const kindOf = ({ settings }: Run) => (settings.message ? 'message' : 'workflow');
+const valuesOf = (value: string | undefined) => (value === undefined ? [] : [value]);
+
+const matchesMessage = (
+  filter: Pick<RunFilter, 'queues' | 'urlGroups' | 'scheduleIds'>,
+  { queue, urlGroup, scheduleId }: Partial<MessageSettings> = {},
+): boolean =>
+  hasAny(filter.queues, valuesOf(queue)) &&
+  hasAny(filter.urlGroups, valuesOf(urlGroup)) &&
+  hasAny(filter.scheduleIds, valuesOf(scheduleId));
+
 const matchesRun = (filter: RunFilter, { run, status }: Modelled): boolean =>
+  kindOf(run) === (filter.kind ?? 'workflow') &&
+  has(filter.runKeys, run.key) &&
+  has(filter.hosts, new URL(run.workflowUrl).host) &&
+  has(filter.paths, new URL(run.workflowUrl).pathname) &&
+  matchesMessage(filter, run.settings.message) &&
   same(filter.workflowRunId, run.workflowRunId) &&
   same(filter.createdAt, run.createdAt) &&
   has(filter.workflowUrls, run.workflowUrl) &&
@@ -111,6 +150,9 @@ const matchesRun = (filter: RunFilter, { run, status }: Modelled): boolean =>
 const matchesDeadLetter = (filter: DeadLetterFilter, { run, entry, taken }: Modelled): boolean =>
   entry !== null &&
   !taken &&
+  same(filter.kind, kindOf(run)) &&
+  hasAny(filter.responseStatuses, entry.responseStatus === null ? [] : [entry.responseStatus]) &&
+  matchesMessage(filter, run.settings.message) &&
   has(filter.dlqIds, entry.dlqId) &&
   same(filter.workflowRunId, run.workflowRunId) &&
   run.workflowRunId.startsWith(filter.workflowRunIdPrefix ?? '') &&
@@ -138,9 +180,26 @@ function commonFilter(numbers: Numbers, model: readonly Modelled[]) {
   };
 }
 
+const messageFilter = (numbers: Numbers) =>
+  pick(
+    [
+      {},
+      { queues: [pick([...QUEUES, 'rare'], numbers)] },
+      { urlGroups: [pick([...GROUPS, 'nobody'], numbers)] },
+      { scheduleIds: ['sch_1'] },
+    ],
+    numbers,
+  );
+
 function deadLetterFilter(numbers: Numbers, model: readonly Modelled[]): DeadLetterFilter {
   const common = commonFilter(numbers, model);
-  switch (numbers(6)) {
+  switch (numbers(9)) {
+    case 6:
+      return { ...common, kind: 'message', ...messageFilter(numbers) };
+    case 7:
+      return { ...common, kind: 'workflow' };
+    case 8:
+      return { ...common, responseStatuses: [404, 503] };
     case 0:
       return { ...common, failureFunctionStates: ['CALLBACK_INPROGRESS', 'CALLBACK_CANCELED'] };
     case 1:
@@ -154,15 +213,33 @@ function deadLetterFilter(numbers: Numbers, model: readonly Modelled[]): DeadLet
   }
 }
 
+function messageRunFilter(numbers: Numbers, model: readonly Modelled[], common: RunFilter): RunFilter {
+  const { workflowRunId: _id, ...rest } = common;
+  const filter = { ...rest, ...messageFilter(numbers), kind: 'message' } as const;
+  switch (numbers(5)) {
+    case 0:
+      return { ...filter, runKeys: ['none', ...model.filter(() => numbers(100) === 0).map(({ run }) => run.key)] };
+    case 1:
+      return { ...filter, hosts: ['app-1.example', 'app-2.example'], paths: ['/flows/3'] };
+    case 2:
+      return { ...filter, statuses: ['active', 'failed'] };
+    default:
+      return filter;
+  }
+}
+
 function runFilter(numbers: Numbers, model: readonly Modelled[]): RunFilter {
   const common = commonFilter(numbers, model);
-  switch (numbers(5)) {
+  if (numbers(3) === 0) return messageRunFilter(numbers, model, common);
+  switch (numbers(6)) {
     case 0:
       return { ...common, statuses: ['active', pick(['succeeded', 'failed', 'canceled'], numbers)] };
     case 1:
       return { ...common, workflowUrlPrefix: pick(['http://app-1', 'http://app-3.example/flows/1', 'https', ''], numbers) };
     case 2:
       return { ...common, createdAt: pick(model, numbers).run.createdAt };
+    case 3:
+      return { ...common, hosts: ['app-1.example', 'app-2.example'], paths: ['/flows/3'], ...messageFilter(numbers) };
     default:
       return common;
   }

@@ -114,7 +114,7 @@ export class DeadLetterWriter {
     this.deleteCallback.run(runSeq);
   }
 
-  setState(instanceId: string, dlqId: string, state: FailureFunctionState): void {
+  setState(instanceId: string, dlqId: string, state: FailureFunctionState | null): void {
     const { tenant, seq } = this.require(instanceId, dlqId);
     const row = this.selectState.get(seq) ?? {};
     const before = textOrNull(row, 'failure_function_state');

@@ -3,7 +3,7 @@ import type { StatementSync } from 'node:sqlite';
 import type { RunStatus } from '../../engine/run.js';
 import type { Listing, Page, Position, RunFilter, RunRecord } from '../../ports/store.js';
 import { text } from './columns.js';
-import { FACET, stateValues } from './facets/facets.js';
+import { FACET, type RunKind, stateValues } from './facets/facets.js';
 import { namedMembers } from './facets/members.js';
 import { EMPTY_LISTING, pageOf, positionOf, Selection } from './listing.js';
 import type { RunReader } from './run-reader.js';
@@ -17,6 +17,15 @@ function selectWorkflows(selection: Selection, filter: RunFilter): void {
   selection.anyOf(FACET.runLabel, filter.labels);
   selection.anyOf(FACET.runFlowControlKey, filter.flowControlKeys);
   selection.anyOf(FACET.runCallerIp, filter.callerIps);
+}
+
+function selectMessages(selection: Selection, filter: RunFilter): void {
+  selection.anyOf(FACET.messageLabel, filter.labels);
+  selection.anyOf(FACET.messageFlowControlKey, filter.flowControlKeys);
+  selection.anyOf(FACET.messageCallerIp, filter.callerIps);
+  selection.anyOf(FACET.messageQueue, filter.queues);
+  selection.anyOf(FACET.messageUrlGroup, filter.urlGroups);
+  selection.anyOf(FACET.messageSchedule, filter.scheduleIds);
 }
 
 export class RunListing {
@@ -36,10 +45,20 @@ export class RunListing {
     const { filter } = page;
     const { facetReader, runOrder } = this.parts;
     const selection = new Selection(page, runOrder, facetReader, tenant);
-    const kind = filter.kind ?? 'workflow';
+    const { kind = 'workflow', runKeys, hosts, paths } = filter;
     const urlFacet = kind === 'workflow' ? FACET.runUrl : FACET.messageUrl;
+    // Nothing but messages has these.
+    if (kind === 'workflow' && (filter.queues || filter.urlGroups || filter.scheduleIds)) return EMPTY_LISTING;
     if (kind === 'workflow') selectWorkflows(selection, filter);
-    else this.selectMessages(selection, filter, tenant);
+    else selectMessages(selection, filter);
+    if (runKeys) selection.from(namedMembers(this.seqsOf(runKeys, tenant, kind), selection.direction));
+    if (hosts || paths) {
+      selection.test((seq) => {
+        const url = this.urlOf(seq);
+        const { host, pathname } = URL.canParse(url) ? new URL(url) : { host: '', pathname: '' };
+        return (hosts?.includes(host) ?? true) && (paths?.includes(pathname) ?? true);
+      });
+    }
     selection.anyOf(FACET.runStatus, filter.statuses && stateValues(kind, filter.statuses));
     selection.anyOf(urlFacet, filter.workflowUrls);
     selection.createdWithin(runOrder, filter.createdAt, filter.createdAt);
@@ -65,27 +84,9 @@ export class RunListing {
     return positionOf(this.parts.runOrder.lastSeq());
   }
 
-  private selectMessages(selection: Selection, filter: RunFilter, tenant: number): void {
-    const { runKeys, hosts, paths } = filter;
-    if (runKeys) selection.from(namedMembers(this.seqsOf(runKeys, tenant), selection.direction));
-    if (hosts || paths) {
-      selection.test((seq) => {
-        const url = this.urlOf(seq);
-        const { host, pathname } = URL.canParse(url) ? new URL(url) : { host: '', pathname: '' };
-        return (hosts?.includes(host) ?? true) && (paths?.includes(pathname) ?? true);
-      });
-    }
-    selection.anyOf(FACET.messageLabel, filter.labels);
-    selection.anyOf(FACET.messageFlowControlKey, filter.flowControlKeys);
-    selection.anyOf(FACET.messageCallerIp, filter.callerIps);
-    selection.anyOf(FACET.messageQueue, filter.queues);
-    selection.anyOf(FACET.messageUrlGroup, filter.urlGroups);
-    selection.anyOf(FACET.messageSchedule, filter.scheduleIds);
-  }
-
-  private seqsOf(runKeys: readonly string[], tenant: number): readonly number[] {
+  private seqsOf(runKeys: readonly string[], tenant: number, kind: RunKind): readonly number[] {
     const runs = runKeys.map((runKey) => this.parts.runs.find(runKey));
-    return runs.flatMap((run) => (run?.tenant === tenant && run.kind === 'message' ? [run.seq] : []));
+    return runs.flatMap((run) => (run?.tenant === tenant && run.kind === kind ? [run.seq] : []));
   }
 
   private urlOf(seq: number): string {

@@ -1,24 +1,34 @@
 /** The operations that only clients of this dialect know, or that answer them otherwise than others. */
-import { ApiError } from '../../../contract/error-codes.js';
 import type { Operation } from '../../../http-api/operation.js';
-import type { PublishItems } from './batch-items.js';
+import { dlqOperations } from './dlq.js';
+import { enqueueOperations } from './enqueue.js';
+import { flowControlOperations } from './flow-control.js';
 import { hookOperations } from './hooks.js';
+import { logOperations } from './logs.js';
 import { managementOperations } from './management.js';
+import { messageOperations } from './messages.js';
 import { openApiDocumentOf, openApiOperation } from './openapi.js';
-import { publishOperations } from './publish.js';
+import { publishItemOperations } from './publish.js';
+import { queueOperations } from './queues.js';
 import { runOperations } from './runs.js';
+import { scheduleOperations } from './schedules.js';
+import { urlGroupOperations } from './url-groups.js';
 
 /** `serviceVersion` is named beside the version of the API. */
 export const upstashOpenApiDocument = (serviceVersion: string): object =>
   openApiDocumentOf([...UPSTASH_OPERATIONS, ...UPSTASH_MANAGEMENT_OPERATIONS], serviceVersion);
 
-const publishItems: PublishItems = () => {
-  throw new ApiError('bad-request', 'plain messages are not taken by this version of the service');
-};
-
 /** Of the runtime API. */
 export const UPSTASH_OPERATIONS: readonly Operation[] = [
-  ...publishOperations(publishItems),
+  ...publishItemOperations,
+  ...enqueueOperations,
+  ...messageOperations,
+  ...queueOperations,
+  ...urlGroupOperations,
+  ...scheduleOperations,
+  ...flowControlOperations,
+  ...dlqOperations,
+  ...logOperations,
   ...runOperations,
   ...hookOperations,
   openApiOperation(upstashOpenApiDocument),

@@ -5,10 +5,36 @@ import { QueueRecord, QueueStats } from '../../../contract/management.js';
 import { openApiOf } from '../../../http-api/openapi-document.js';
 import { answer, type Operation, openOperation } from '../../../http-api/operation.js';
 import { upstash } from '../index.js';
+import { MESSAGE_FAMILIES, MessageHeaders } from './message-headers.js';
+import {
+  DlqMessage,
+  FlowControlShown,
+  LogEntry,
+  MessageEntry,
+  Published,
+  QueueEntry,
+  ScheduleShown,
+  UrlGroupEntry,
+} from './shapes.js';
+
+/** They read their headers themselves, because what they publish is of several kinds; a message takes these. */
+const READS_ITSELF: ReadonlySet<string> = new Set(['publish', 'enqueueMessage']);
+const withHeaders = (operation: Operation): Operation =>
+  READS_ITSELF.has(operation.operationId)
+    ? { ...operation, headers: MessageHeaders, headerFamilies: MESSAGE_FAMILIES }
+    : operation;
 
 /** Schemas that are shown under a name. */
 const NAMED: Readonly<Record<string, TSchema>> = {
   Error: ErrorBody,
+  DlqMessage,
+  FlowControlKey: FlowControlShown,
+  LogEntry,
+  Message: MessageEntry,
+  Published,
+  Queue: QueueEntry,
+  Schedule: ScheduleShown,
+  UrlGroup: UrlGroupEntry,
   QStashUser: QueueRecord,
   QStashStats: QueueStats,
 };
@@ -49,7 +75,7 @@ export function openApiDocumentOf(operations: readonly Operation[], serviceVersi
       tokenInQuery: { type: 'apiKey', in: 'query', name: upstash.tokenParameter },
       basic: { type: 'http', scheme: 'basic', description: 'The user name is the e-mail, the password an API key.' },
     },
-    operations,
+    operations: operations.map(withHeaders),
     dialect: upstash,
     named: NAMED,
   });

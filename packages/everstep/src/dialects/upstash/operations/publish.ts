@@ -9,8 +9,10 @@ import { type ApiContext, answer, type Operation, operation, type RequestContext
 import { destinationOf } from '../../../http-api/operations/trigger.js';
 import { readJson, validate } from '../../../http-api/parameters/json-body.js';
 import { PUBLISH_PATH } from '../../../http-api/target.js';
-import { type BatchItem, type ItemAnswer, kindOf, type PublishItems } from './batch-items.js';
+import { type BatchItem, type ItemAnswer, kindOf } from './batch-items.js';
 import { headerText } from './item-headers.js';
+import { publishItems, publishOne } from './publish-items.js';
+import { Published, PublishedToGroup } from './shapes.js';
 import { checkVersion } from './step-refusals.js';
 import { readSubmissions, submit } from './submissions.js';
 import { startCommand } from './workflow-triggers.js';
@@ -18,12 +20,7 @@ import { startCommand } from './workflow-triggers.js';
 const TRIGGERED_BY_SDK = 'upstash-workflow-trigger-by-sdk';
 const RUN_ID = 'upstash-workflow-runid';
 
-const Published = Type.Object({
-  messageId: Type.String({ description: 'ID of the message; of the start of a run, that of the run.' }),
-  url: Type.Optional(Type.String()),
-  deduplicated: Type.Optional(Type.Literal(true, { description: 'It was published before.' })),
-});
-const Item = Type.Union([Published, Type.Array(Published), ErrorBody]);
+const Item = Type.Union([Published, PublishedToGroup, ErrorBody]);
 
 const WireItem = Type.Object({
   destination: Type.String({ minLength: 1 }),
@@ -61,7 +58,6 @@ interface Publisher {
   readonly context: ApiContext;
   readonly request: RequestContext;
   readonly caller: Caller;
-  readonly publishItems: PublishItems;
 }
 
 /** Null when it is a run to be started. */
@@ -97,7 +93,7 @@ async function startAll(items: readonly BatchItem[], { context, request, caller 
 
 /** Throws ApiError when an item that belongs to a run, or starts one, is not acceptable. */
 async function publishAll(items: readonly BatchItem[], publisher: Publisher): Promise<readonly ItemAnswer[]> {
-  const { context, request, caller, publishItems } = publisher;
+  const { context, request, caller } = publisher;
   const answers: ItemAnswer[] = new Array(items.length);
   const placed = items.map((item, place) => ({ item, place, kind: kindOf(item) }));
   const ofRuns = placed.filter(({ kind }) => kind === 'submission' || kind === 'call' || kind === 'invoke');
@@ -147,81 +143,81 @@ async function publishAll(items: readonly BatchItem[], publisher: Publisher): Pr
   return answers;
 }
 
-/** With what publishes plain messages. */
-export function publishOperations(publishItems: PublishItems): readonly Operation[] {
-  const batch = operation({
-    operationId: 'publishBatch',
-    tag: 'Messages',
-    summary: 'Publish many items',
-    description:
-      'Plain messages, runs to be started, and what workflow endpoints submit; the headers of an item tell which it is. Answered when all of it is durable, each item in its place.',
-    method: 'POST',
-    path: '/v2/batch',
-    dialect: 'upstash',
-    unknownQuery: 'ignore',
-    body: { kind: 'bytes', maxBytes: LIMITS.maxBatchBytes, description: 'JSON array of { destination, headers, body, queue }.' },
-    responses: { 200: Type.Array(Item) },
-    errors: [
-      'bad-body',
-      'bad-header',
-      'bad-url',
-      'bad-expression',
-      'blocked-address',
-      'body-too-large',
-      'budget-exceeded',
-      'daily-limit-reached',
-      'run-over',
-      'steps-refused',
-      'unsupported-media-type',
-    ],
-    async handle({ body, request }, context, caller) {
-      const given = readJson(body, headerText(request.headers, 'content-type'));
-      if (given === undefined) throw new ApiError('bad-body', 'a JSON body is missing');
-      const items = validate(WireItems, given, 'the body').map(itemOf);
-      return answer(200, [...(await publishAll(items, { context, request, caller, publishItems }))]);
-    },
-  });
-  const one = operation({
-    operationId: 'publish',
-    tag: 'Messages',
-    summary: 'Publish one item',
-    description: 'A plain message to a URL or to a URL group, or a run that a step invokes.',
-    method: 'POST',
-    path: `${PUBLISH_PATH}{destination}`,
-    dialect: 'upstash',
-    unknownQuery: 'part-of-path',
-    pathParameters: Type.Object({
-      destination: Type.String({
-        description: 'Absolute http or https URL, raw or percent-encoded, or the name of a URL group.',
-      }),
+const batch = operation({
+  operationId: 'publishBatch',
+  tag: 'Messages',
+  summary: 'Publish many items',
+  description:
+    'Plain messages, runs to be started, and what workflow endpoints submit; the headers of an item tell which it is. Answered when all of it is durable, each item in its place.',
+  method: 'POST',
+  path: '/v2/batch',
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  body: { kind: 'bytes', maxBytes: LIMITS.maxBatchBytes, description: 'JSON array of { destination, headers, body, queue }.' },
+  responses: { 200: Type.Array(Item) },
+  errors: [
+    'bad-body',
+    'bad-header',
+    'bad-url',
+    'bad-expression',
+    'blocked-address',
+    'body-too-large',
+    'budget-exceeded',
+    'daily-limit-reached',
+    'run-over',
+    'steps-refused',
+    'unsupported-media-type',
+  ],
+  async handle({ body, request }, context, caller) {
+    const given = readJson(body, headerText(request.headers, 'content-type'));
+    if (given === undefined) throw new ApiError('bad-body', 'a JSON body is missing');
+    const items = validate(WireItems, given, 'the body').map(itemOf);
+    return answer(200, [...(await publishAll(items, { context, request, caller }))]);
+  },
+});
+const one = operation({
+  operationId: 'publish',
+  tag: 'Messages',
+  summary: 'Publish one item',
+  description: 'A plain message to a URL or to a URL group, or a run that a step invokes.',
+  method: 'POST',
+  path: `${PUBLISH_PATH}{destination}`,
+  dialect: 'upstash',
+  unknownQuery: 'part-of-path',
+  pathParameters: Type.Object({
+    destination: Type.String({
+      description: 'Absolute http or https URL, raw or percent-encoded, or the name of a URL group.',
     }),
-    body: { kind: 'bytes', maxBytes: LIMITS.maxBatchBytes, description: 'Any bytes, of any content type.' },
-    responses: { 200: Type.Union([Published, Type.Array(Published)]) },
-    errors: [
-      'bad-body',
-      'bad-header',
-      'bad-url',
-      'bad-expression',
-      'blocked-address',
-      'body-too-large',
-      'budget-exceeded',
-      'daily-limit-reached',
-      'not-found',
-      'run-over',
-      'steps-refused',
-    ],
-    async handle({ body, request }, context, caller) {
-      const item: BatchItem = {
-        destination: destinationOf(request.target, PUBLISH_PATH),
-        headers: request.headers,
-        body,
-        queue: null,
-      };
-      const [published] = await publishAll([item], { context, request, caller, publishItems });
-      if (published === undefined) throw new Error('an item was not answered');
-      if ('error' in published) throw new ApiError('bad-request', published.error);
-      return answer(200, published);
-    },
-  });
-  return [batch, one];
-}
+  }),
+  body: { kind: 'bytes', maxBytes: LIMITS.maxBatchBytes, description: 'Any bytes, of any content type.' },
+  responses: { 200: Type.Union([Published, PublishedToGroup]) },
+  errors: [
+    'bad-body',
+    'bad-header',
+    'bad-url',
+    'bad-expression',
+    'blocked-address',
+    'body-too-large',
+    'budget-exceeded',
+    'daily-limit-reached',
+    'not-found',
+    'run-over',
+    'steps-refused',
+  ],
+  async handle({ body, request }, context, caller) {
+    const item: BatchItem = {
+      destination: destinationOf(request.target, PUBLISH_PATH),
+      headers: request.headers,
+      body,
+      queue: null,
+    };
+    // Alone it is refused with the status of its error.
+    if (kindOf(item) === 'message') return answer(200, await publishOne(item, context, request, caller));
+    const [published] = await publishAll([item], { context, request, caller });
+    if (published === undefined) throw new Error('an item was not answered');
+    if ('error' in published) throw new ApiError('bad-request', published.error);
+    return answer(200, published);
+  },
+});
+
+export const publishItemOperations: readonly Operation[] = [one, batch];

@@ -11,11 +11,8 @@ const PROTOCOL_HEADER = (PREFIX + HEADERS.protocol).toLowerCase();
  */
 export const refused = (message: string): ApiError => new ApiError('steps-refused', message);
 
-export const runOver = (workflowRunId: string): ApiError =>
-  new ApiError(
-    'run-over',
-    `there is no active run ${JSON.stringify(workflowRunId.slice(0, 80))}: it has ended, or there never was one`,
-  );
+export const runOver = (): ApiError =>
+  new ApiError('run-over', 'the run that this is submitted for is not active: it has ended, or there never was one');
 
 /** Any mistake in what was submitted, as one that no retry helps. Runs `read`. */
 export function refusing<Value>(read: () => Value): Value {

@@ -56,5 +56,5 @@ export async function submit(
   { instanceId }: Pick<Caller, 'instanceId'>,
 ): Promise<void> {
   const outcome = await service.submit({ instanceId, workflowRunId, submission });
-  if (outcome !== 'taken') throw runOver(workflowRunId);
+  if (outcome !== 'taken') throw runOver();
 }

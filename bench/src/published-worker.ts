@@ -1,0 +1,64 @@
+/** The worker process with the published SDK in place of ours: the same workflows, and the same port that tells how many finished. */
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { serve, type WorkflowContext } from '@upstash/workflow';
+import type { WorkerReady } from './worker.js';
+
+interface Payload {
+  readonly n: number;
+}
+
+let finished = new Set<string>();
+
+async function seq(context: WorkflowContext<Payload>): Promise<{ readonly steps: number }> {
+  for (let i = 0; i < context.requestPayload.n; i++) await context.run(`s${i}`, () => ({ i }));
+  finished.add(context.workflowRunId);
+  return { steps: context.requestPayload.n };
+}
+
+async function fan(context: WorkflowContext<Payload>): Promise<{ readonly steps: number }> {
+  const steps = Array.from({ length: context.requestPayload.n }, (_, i) => context.run(`s${i}`, () => ({ i })));
+  const results = await Promise.all(steps);
+  finished.add(context.workflowRunId);
+  return { steps: results.length };
+}
+
+async function wait(context: WorkflowContext<Payload>): Promise<{ readonly steps: number }> {
+  await context.waitForEvent('wait', 'go', { timeout: '7d' });
+  finished.add(context.workflowRunId);
+  return { steps: 1 };
+}
+
+const handlers = { '/seq': serve<Payload>(seq), '/fan': serve<Payload>(fan), '/wait': serve<Payload>(wait) };
+const isWorkflow = (path: string | undefined): path is keyof typeof handlers =>
+  path !== undefined && Object.hasOwn(handlers, path);
+
+async function requestOf(incoming: IncomingMessage): Promise<Request> {
+  const body = await buffer(incoming);
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(incoming.headers)) if (typeof value === 'string') headers.set(name, value);
+  return new Request(`http://${incoming.headers.host}${incoming.url}`, { method: 'POST', headers, body });
+}
+
+const workflows = createServer(async (incoming, response) => {
+  if (!isWorkflow(incoming.url)) {
+    response.writeHead(404).end();
+    return;
+  }
+  const answer = await handlers[incoming.url].handler(await requestOf(incoming));
+  response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text());
+});
+const control = createServer((request, response) => {
+  if (request.url === '/reset') finished = new Set();
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ done: finished.size }));
+});
+
+for (const server of [workflows, control]) {
+  server.keepAliveTimeout = 60_000;
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+}
+const urlOf = (server: typeof workflows): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+const ready: WorkerReady = { url: urlOf(workflows), controlUrl: urlOf(control) };
+process.send?.(ready);
+process.once('disconnect', () => process.exit());

@@ -1,0 +1,281 @@
+/**
+ * The dead letter queue of messages, and of runs beside them: looking at it,
+ * deleting, publishing anew. A count is that of one request here; a cursor
+ * says that there is more of what was there at the first one.
+ */
+import Type, { type StaticDecode } from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { FailureFunctionStateSchema } from '../../../contract/dead-letters.js';
+import { Empty } from '../../../contract/empty.js';
+import type { ErrorCode } from '../../../contract/error-codes.js';
+import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../../../http-api/operation.js';
+import { checkedDlqIds, DlqIds } from '../../../http-api/operations/bulk.js';
+import { DlqIdPath, noSuchEntry } from '../../../http-api/operations/dead-letters.js';
+import { isEmptyRange } from '../../../http-api/operations/filters.js';
+import { OVERRIDE_FAMILIES, OverrideHeaders, overridesOf, recover } from '../../../http-api/operations/recover.js';
+import { Cursor, Text, UnixMs } from '../../../http-api/parameters/values.js';
+import type { DeadLetterFilter, RunReference } from '../../../ports/store.js';
+import type { RunOverrides } from '../../../runtime/workflow-service.js';
+import { commonFilters } from './message-filters.js';
+import { presentDlqMessage } from './present-message.js';
+import { DlqDeleted, DlqMessage, DlqPage, DlqRetried, Published } from './shapes.js';
+
+const TAG = 'Dead letter queue';
+
+const filters = {
+  ...commonFilters,
+  messageId: Type.Optional(Text(LIMITS.maxRunIdLength, { description: 'ID of the message' })),
+  responseStatus: Type.Optional(
+    Type.Array(Type.Integer({ minimum: 100, maximum: 999 }), { description: 'Status of the last answer; any of several' }),
+  ),
+  source: Type.Optional(
+    Type.Enum(['workflow', 'message'], { type: 'string', description: 'Entries of runs, or of messages, alone.' }),
+  ),
+  api: Type.Optional(Type.String({ description: 'Not looked at.' })),
+  workflowRunId: Type.Optional(Text(LIMITS.maxRunIdLength, { description: 'ID of the run' })),
+  workflowUrl: Type.Optional(
+    Type.Array(Text(LIMITS.maxWorkflowUrlLength, {}), { description: 'URL of the workflow; any of several' }),
+  ),
+  workflowCreatedAt: Type.Optional(UnixMs('Creation of the run, Unix ms')),
+  failureFunctionState: Type.Optional(
+    Type.Array(FailureFunctionStateSchema, { description: 'State of the failure callback; any of several' }),
+  ),
+};
+const page = {
+  dlqIds: Type.Optional(DlqIds),
+  cursor: Type.Optional(Cursor('Goes on with the same filters; empty begins.')),
+  count: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: LIMITS.deadLettersPageMax,
+      default: LIMITS.deadLettersPageDefault,
+      description: 'At most so many in this request.',
+    }),
+  ),
+};
+const DlqQuery = Type.Object({ ...filters, ...page });
+type DlqQuery = StaticDecode<typeof DlqQuery>;
+type Asked = Omit<DlqQuery, keyof typeof page>;
+
+/** `undefined` asks for nothing. */
+function filterOf(asked: Asked): DeadLetterFilter {
+  const urls = asked.url ?? asked.workflowUrl;
+  return {
+    kind: asked.source,
+    workflowRunId: asked.messageId ?? asked.workflowRunId,
+    workflowUrls: urls,
+    workflowCreatedAt: asked.workflowCreatedAt,
+    fromDate: asked.fromDate,
+    toDate: asked.toDate,
+    labels: asked.label,
+    flowControlKeys: asked.flowControlKey,
+    callerIps: asked.callerIp ?? asked.callerIP,
+    failureFunctionStates: asked.failureFunctionState,
+    responseStatuses: asked.responseStatus,
+    queues: asked.queueName,
+    urlGroups: asked.topicName,
+    scheduleIds: asked.scheduleId,
+  };
+}
+
+const READ_ERRORS: readonly ErrorCode[] = ['bad-parameter', 'bad-cursor'];
+
+const listEntries = operation({
+  operationId: 'listDlqMessages',
+  tag: TAG,
+  summary: 'List messages and runs that failed for good',
+  description: 'Newest first. When no cursor is returned, the end has been reached. Unknown parameters are ignored.',
+  method: 'GET',
+  path: '/v2/dlq',
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  query: DlqQuery,
+  responses: { 200: DlqPage },
+  errors: READ_ERRORS,
+  async handle({ query }, { store, cursors }, { instanceId }) {
+    const { cursor: given, count, dlqIds, ...asked } = query;
+    const scope = { operation: 'dlq-messages', instanceId, filters: { ...asked, dlqIds } };
+    const begin = given === undefined || given === '' ? null : await cursors.open(scope, given);
+    if (isEmptyRange(asked)) return answer(200, { messages: [] });
+    const { items, next } = await store.listDeadLetters({
+      instanceId,
+      filter: { ...filterOf(asked), dlqIds },
+      order: 'newest-first',
+      after: begin?.after ?? null,
+      horizon: null,
+      limit: count ?? LIMITS.deadLettersPageDefault,
+    });
+    const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon: null, left: null }) };
+    return answer(200, { ...cursor, messages: items.map(presentDlqMessage) });
+  },
+});
+
+const getEntry = operation({
+  operationId: 'getDlqMessage',
+  tag: TAG,
+  summary: 'Get one message that failed for good',
+  method: 'GET',
+  path: '/v2/dlq/{dlqId}',
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  pathParameters: DlqIdPath,
+  responses: { 200: DlqMessage },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { dlqId } }, { store }, { instanceId }) {
+    const entry = await store.findDeadLetter({ instanceId, dlqId });
+    if (!entry) throw noSuchEntry([dlqId]);
+    return answer(200, presentDlqMessage(entry));
+  },
+});
+
+const deleteEntry = operation({
+  operationId: 'deleteDlqMessage',
+  tag: TAG,
+  summary: 'Delete one entry of the dead letter queue',
+  method: 'DELETE',
+  path: '/v2/dlq/{dlqId}',
+  dialect: 'upstash',
+  unknownQuery: 'refuse',
+  pathParameters: DlqIdPath,
+  responses: { 200: Empty },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { dlqId } }, { service }, { instanceId }) {
+    const outcome = await service.deleteDeadLetters({ instanceId, dlqIds: [dlqId], whenMissing: 'fail' });
+    if (outcome.kind === 'missing') throw noSuchEntry(outcome.dlqIds);
+    return answer(200, undefined);
+  },
+});
+
+interface Batch {
+  readonly dlqIds: readonly string[];
+  /** Of the next request; absent at the end. */
+  readonly cursor: { readonly cursor?: string };
+}
+
+/** The entries that one request of a bulk is about, oldest first, of those that were there at its first request. */
+async function nextBatch(name: string, query: DlqQuery, context: ApiContext, instanceId: string): Promise<Batch> {
+  const { store, cursors } = context;
+  const { cursor: given, count, dlqIds, ...asked } = query;
+  if (dlqIds) return { dlqIds: checkedDlqIds(dlqIds), cursor: {} };
+  const scope = { operation: name, instanceId, filters: asked };
+  const begun = given === undefined || given === '' ? null : await cursors.open(scope, given);
+  if (isEmptyRange(asked)) return { dlqIds: [], cursor: {} };
+  const horizon = begun?.horizon ?? (await store.deadLetterHorizon({ instanceId }));
+  const { items, next } = await store.listDeadLetterIds({
+    instanceId,
+    filter: filterOf(asked),
+    order: 'oldest-first',
+    after: begun?.after ?? null,
+    horizon,
+    limit: count ?? LIMITS.deadLettersPageDefault,
+  });
+  const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon, left: null }) };
+  return { dlqIds: items, cursor };
+}
+
+const BULK =
+  'Those that match every given filter, or those with one of dlqIds; without any, all there are. An unknown parameter is refused, because a misspelt filter would hit everything.';
+
+const deleteEntries = operation({
+  operationId: 'deleteDlqMessages',
+  tag: TAG,
+  summary: 'Delete entries of the dead letter queue',
+  description: `${BULK} Of dlqIds, those that are not there are left out.`,
+  method: 'DELETE',
+  path: '/v2/dlq',
+  dialect: 'upstash',
+  unknownQuery: 'refuse',
+  query: DlqQuery,
+  responses: { 200: DlqDeleted },
+  errors: READ_ERRORS,
+  async handle({ query }, context, { instanceId }) {
+    const { dlqIds, cursor } = await nextBatch('dlq-messages-delete', query, context, instanceId);
+    if (dlqIds.length === 0) return answer(200, { ...cursor, deleted: 0 });
+    const outcome = await context.service.deleteDeadLetters({ instanceId, dlqIds, whenMissing: 'skip' });
+    return answer(200, { ...cursor, deleted: outcome.kind === 'deleted' ? outcome.count : 0 });
+  },
+});
+
+interface Retry {
+  readonly instanceId: string;
+  readonly dlqIds: readonly string[];
+  readonly whenMissing: 'fail' | 'skip';
+  readonly overrides: RunOverrides;
+}
+
+/** A message is published anew; a run goes on where it failed. Throws ApiError. */
+async function retry({ dlqIds, ...rest }: Retry, context: ApiContext, request: RequestContext): Promise<readonly RunReference[]> {
+  const ids: Record<'restart' | 'resume', string[]> = { restart: [], resume: [] };
+  const missing: string[] = [];
+  for (const dlqId of dlqIds) {
+    const entry = await context.store.findDeadLetter({ instanceId: rest.instanceId, dlqId });
+    if (entry) ids[entry.run.settings.message ? 'restart' : 'resume'].push(dlqId);
+    else missing.push(dlqId);
+  }
+  if (missing.length > 0 && rest.whenMissing === 'fail') throw noSuchEntry(missing);
+  const made: RunReference[] = [];
+  for (const kind of ['restart', 'resume'] as const)
+    if (ids[kind].length > 0) made.push(...(await recover({ kind, dlqIds: ids[kind], ...rest }, context, request)));
+  return made;
+}
+
+const present = ({ workflowRunId }: RunReference): Published => ({ messageId: workflowRunId });
+const RETRY_ERRORS: readonly ErrorCode[] = [
+  'bad-parameter',
+  'bad-header',
+  'bad-expression',
+  'bad-url',
+  'blocked-address',
+  'budget-exceeded',
+  'not-found',
+  'daily-limit-reached',
+];
+/** What an SDK says of itself is taken, and not looked at. */
+const FAMILIES = Object.freeze({ ...OVERRIDE_FAMILIES, 'Telemetry-': 'What an SDK says of itself. Not looked at.' });
+
+const retryEntry = operation({
+  operationId: 'retryDlqMessage',
+  tag: TAG,
+  summary: 'Publish a message that failed for good anew',
+  description: 'With what it had, but for what the headers say. The entry is gone; a run goes on where it failed.',
+  method: 'POST',
+  path: '/v2/dlq/retry/{dlqId}',
+  dialect: 'upstash',
+  unknownQuery: 'refuse',
+  pathParameters: DlqIdPath,
+  headers: OverrideHeaders,
+  headerFamilies: FAMILIES,
+  responses: { 201: Published },
+  errors: RETRY_ERRORS,
+  async handle({ path: { dlqId }, headers, carried, request }, context, { instanceId }) {
+    const overrides = overridesOf({ headers, carried, request }, context);
+    const [made] = await retry({ instanceId, dlqIds: [dlqId], whenMissing: 'fail', overrides }, context, request);
+    if (!made) throw noSuchEntry([dlqId]);
+    return answer(201, present(made));
+  },
+});
+
+const retryEntries = operation({
+  operationId: 'retryDlqMessages',
+  tag: TAG,
+  summary: 'Publish messages that failed for good anew',
+  description: `${BULK} Of dlqIds, one that is not there is 404, and nothing is done.`,
+  method: 'POST',
+  path: '/v2/dlq/retry',
+  dialect: 'upstash',
+  unknownQuery: 'refuse',
+  query: DlqQuery,
+  headers: OverrideHeaders,
+  headerFamilies: FAMILIES,
+  responses: { 201: DlqRetried },
+  errors: [...RETRY_ERRORS, 'bad-cursor'],
+  async handle({ query, headers, carried, request }, context, { instanceId }) {
+    const overrides = overridesOf({ headers, carried, request }, context);
+    const { dlqIds, cursor } = await nextBatch('dlq-messages-retry', query, context, instanceId);
+    const whenMissing = query.dlqIds ? 'fail' : 'skip';
+    const made = await retry({ instanceId, dlqIds, whenMissing, overrides }, context, request);
+    return answer(201, { ...cursor, responses: made.map(present) });
+  },
+});
+
+export const dlqOperations: readonly Operation[] = [listEntries, deleteEntries, retryEntries, retryEntry, getEntry, deleteEntry];

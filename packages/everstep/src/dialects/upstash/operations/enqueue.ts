@@ -1,0 +1,62 @@
+/** Enqueueing: publishing into a queue. */
+import Type from 'typebox';
+import { ApiError } from '../../../contract/error-codes.js';
+import { answer, type Operation, operation } from '../../../http-api/operation.js';
+import { destinationOf } from '../../../http-api/operations/trigger.js';
+import { shown } from '../../../http-api/parameters/unacceptable.js';
+import { ENQUEUE_PATH } from '../../../http-api/target.js';
+import { publishOne } from './publish-items.js';
+import { Published, PublishedToGroup } from './shapes.js';
+
+/** Behind `/v2/enqueue/`: the name of the queue, a slash, and the destination. Throws ApiError. */
+function queueOf(path: string): { readonly queue: string; readonly before: string } {
+  const rest = path.slice(ENQUEUE_PATH.length);
+  const slash = rest.indexOf('/');
+  if (slash <= 0)
+    throw new ApiError('bad-parameter', 'behind /v2/enqueue/ come the name of a queue, a slash, and the destination');
+  const written = rest.slice(0, slash);
+  try {
+    return { queue: decodeURIComponent(written), before: `${ENQUEUE_PATH}${written}/` };
+  } catch {
+    throw new ApiError('bad-parameter', `the name of the queue is not correctly percent-encoded: ${shown(written)}`);
+  }
+}
+
+const enqueue = operation({
+  operationId: 'enqueueMessage',
+  tag: 'Messages',
+  summary: 'Enqueue a message',
+  description:
+    'Into a queue, whose messages are sent in the order in which they came, each after the one before it has ended. A queue that is not there is made.',
+  method: 'POST',
+  path: `${ENQUEUE_PATH}{queueName}/{destination}`,
+  dialect: 'upstash',
+  unknownQuery: 'part-of-path',
+  pathParameters: Type.Object({
+    queueName: Type.String({ description: 'Name of the queue.' }),
+    destination: Type.String({
+      description: 'Absolute http or https URL, raw or percent-encoded, or the name of a URL group.',
+    }),
+  }),
+  body: { kind: 'bytes', description: 'Sent to the destination as it is: any bytes, of any content type.' },
+  responses: { 200: Type.Union([Published, PublishedToGroup]) },
+  errors: [
+    'bad-parameter',
+    'bad-header',
+    'bad-url',
+    'bad-expression',
+    'blocked-address',
+    'budget-exceeded',
+    'body-too-large',
+    'daily-limit-reached',
+    'not-found',
+  ],
+  async handle({ body, request }, context, caller) {
+    const { headers, target } = request;
+    const { queue, before } = queueOf(target.path);
+    const item = { destination: destinationOf(target, before), headers, body, queue };
+    return answer(200, await publishOne(item, context, request, caller));
+  },
+});
+
+export const enqueueOperations: readonly Operation[] = [enqueue];

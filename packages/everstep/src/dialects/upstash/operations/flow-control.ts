@@ -1,0 +1,100 @@
+/** Flow control keys where this dialect answers otherwise; pausing, pinning and so on are those of all. */
+import Type from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { Empty } from '../../../contract/empty.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import { answer, type Operation, operation } from '../../../http-api/operation.js';
+import { shown } from '../../../http-api/parameters/unacceptable.js';
+import { KeptText } from '../../../http-api/parameters/values.js';
+import { presentFlowControl } from '../../../http-api/presenters/flow-control.js';
+import type { FlowControlStatus } from '../../../runtime/workflow-service.js';
+import { FlowControlShown } from './shapes.js';
+
+const TAG = 'Flow control';
+const KeyPath = Type.Object({
+  flowControlKey: KeptText(LIMITS.maxFlowControlKeyLength, { description: 'The key, percent-encoded' }),
+});
+
+const found = (key: string, status: FlowControlStatus | null): FlowControlStatus => {
+  if (status) return status;
+  throw new ApiError('not-found', `there is no flow control key ${shown(key)}; a key is made by the first message that names it`);
+};
+
+/** What is not limited is 0. */
+const present = (status: FlowControlStatus, now: number): FlowControlShown => ({
+  parallelismMax: 0,
+  rateMax: 0,
+  rateCount: 0,
+  ratePeriod: 0,
+  ratePeriodStart: 0,
+  ...presentFlowControl(status, now),
+});
+
+const listKeys = operation({
+  operationId: 'listFlowControlKeys',
+  tag: TAG,
+  summary: 'List flow control keys',
+  method: 'GET',
+  path: '/v2/flowControl/',
+  otherPaths: ['/v2/flowControl'],
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  responses: { 200: Type.Array(FlowControlShown) },
+  errors: [],
+  async handle(_input, { service }, { instanceId }) {
+    const now = service.now();
+    return answer(
+      200,
+      (await service.flowControls({ instanceId })).map((status) => present(status, now)),
+    );
+  },
+});
+
+const getKey = operation({
+  operationId: 'getFlowControlKey',
+  tag: TAG,
+  summary: 'Get a flow control key',
+  method: 'GET',
+  path: '/v2/flowControl/{flowControlKey}',
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  pathParameters: KeyPath,
+  responses: { 200: FlowControlShown },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { flowControlKey: key } }, { service }, { instanceId }) {
+    return answer(200, present(found(key, await service.flowControl({ instanceId, key })), service.now()));
+  },
+});
+
+const unpinKey = operation({
+  operationId: 'unpinFlowControlKey',
+  tag: TAG,
+  summary: 'Unpin the limits of a flow control key',
+  description: 'The limits stay until a message brings others. What is pinned together is unpinned together.',
+  method: 'POST',
+  path: '/v2/flowControl/{flowControlKey}/unpin',
+  dialect: 'upstash',
+  unknownQuery: 'refuse',
+  pathParameters: KeyPath,
+  query: Type.Object({
+    parallelism: Type.Optional(Type.Boolean({ description: 'Whether the parallelism is unpinned; false when absent.' })),
+    rate: Type.Optional(Type.Boolean({ description: 'Whether the rate is unpinned; false when absent.' })),
+  }),
+  responses: { 200: Empty },
+  errors: ['bad-parameter', 'not-found', 'conflict'],
+  async handle({ path: { flowControlKey: key }, query }, { service }, { instanceId }) {
+    const { pinned, parallelism, rate } = found(key, await service.flowControl({ instanceId, key }));
+    const pinnedOnes = [parallelism === null ? null : 'parallelism', rate === null ? null : 'rate'] as const;
+    const stays = pinnedOnes.find((name) => name !== null && query[name] !== true);
+    const goes = pinnedOnes.some((name) => name !== null && query[name] === true);
+    if (!pinned || !goes) return answer(200, undefined);
+    if (stays) {
+      const message = `the parallelism and the rate of this key are pinned together: unpin both, and pin the ${stays} again`;
+      throw new ApiError('conflict', message);
+    }
+    await service.changeFlowControl({ instanceId, key, change: { kind: 'unpin' } });
+    return answer(200, undefined);
+  },
+});
+
+export const flowControlOperations: readonly Operation[] = [listKeys, getKey, unpinKey];

@@ -1,0 +1,122 @@
+/** What happened to messages. */
+import Type, { type StaticDecode } from 'typebox';
+import type { Caller } from '../../../accounts/authority.js';
+import { LIMITS } from '../../../config/limits.js';
+import type { RunStatus } from '../../../engine/run.js';
+import { type ApiContext, answer, type Operation, operation } from '../../../http-api/operation.js';
+import { isEmptyRange } from '../../../http-api/operations/filters.js';
+import { Cursor, Text } from '../../../http-api/parameters/values.js';
+import { MESSAGE_STATES, type MessageState } from '../../../runtime/workflow-service.js';
+import { messageFilterOf, messageFilters } from './message-filters.js';
+import { presentEvent } from './present-message.js';
+import { EventPage, type LogEntry, LogPage } from './shapes.js';
+
+const TAG = 'Logs';
+const DESCRIPTION =
+  'The newest message first, and of each the newest event first. Those of one message are not torn apart, so a page may have a few more than were asked for; with a state it may have fewer, or none, though a cursor leads on. When no cursor is returned, the end has been reached. Unknown parameters are ignored.';
+
+const LogQuery = Type.Object({
+  ...messageFilters,
+  messageId: Type.Optional(Text(LIMITS.maxRunIdLength, { description: 'ID of the message' })),
+  state: Type.Optional(
+    Type.Enum([...MESSAGE_STATES, 'CANCELLED', 'CANCEL_REQUESTED'], {
+      type: 'string',
+      description: 'IN_PROGRESS: also ACTIVE, RETRY and ERROR. CANCELLED is CANCELED.',
+    }),
+  ),
+  cursor: Type.Optional(Cursor('Continues a listing, with the same filters; empty begins one.')),
+  count: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: LIMITS.messageEventsPageMax,
+      default: LIMITS.messageEventsPageDefault,
+      description: 'About how many events to return.',
+    }),
+  ),
+});
+type LogQuery = StaticDecode<typeof LogQuery>;
+
+function statesOf(state: LogQuery['state']): readonly MessageState[] | null {
+  switch (state) {
+    case undefined:
+      return null;
+    case 'CANCELLED':
+      return ['CANCELED'];
+    case 'CANCEL_REQUESTED':
+      return [];
+    case 'IN_PROGRESS':
+      return ['IN_PROGRESS', 'ACTIVE', 'RETRY', 'ERROR'];
+    default:
+      return [state];
+  }
+}
+
+const ENDED = { DELIVERED: 'succeeded', FAILED: 'failed', CANCELED: 'canceled' } as const;
+
+/** A message whose last event is asked for has ended so: no other need be looked at. */
+function statusesOf(states: readonly MessageState[] | null): readonly RunStatus[] | undefined {
+  const [state, ...more] = states ?? [];
+  if (more.length > 0) return undefined;
+  return state === 'DELIVERED' || state === 'FAILED' || state === 'CANCELED' ? [ENDED[state]] : undefined;
+}
+
+interface Logs {
+  readonly entries: LogEntry[];
+  readonly cursor: { readonly cursor?: string };
+}
+
+async function logsOf(query: LogQuery, { service, cursors }: ApiContext, { instanceId }: Caller): Promise<Logs> {
+  const { cursor: given, count, ...asked } = query;
+  const scope = { operation: 'message-logs', instanceId, filters: asked };
+  const begin = given === undefined || given === '' ? null : await cursors.open(scope, given);
+  const states = statesOf(asked.state);
+  if (isEmptyRange(asked) || states?.length === 0) return { entries: [], cursor: {} };
+  const messageIds = asked.messageId === undefined ? asked.messageIds : [asked.messageId];
+  const { items, next } = await service.messageEvents({
+    instanceId,
+    filter: { ...messageFilterOf(asked), messageIds, statuses: statusesOf(states) },
+    ...(states ? { states } : {}),
+    after: begin?.after ?? null,
+    limit: count ?? LIMITS.messageEventsPageDefault,
+  });
+  const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon: null, left: null }) };
+  return { entries: items.map(presentEvent), cursor };
+}
+
+const listEvents = operation({
+  operationId: 'listMessageEvents',
+  tag: TAG,
+  summary: 'List what happened to messages (path of the published SDKs)',
+  description: DESCRIPTION,
+  method: 'GET',
+  path: '/v2/events',
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  query: LogQuery,
+  responses: { 200: EventPage },
+  errors: ['bad-parameter', 'bad-cursor'],
+  async handle({ query }, context, caller) {
+    const { entries, cursor } = await logsOf(query, context, caller);
+    return answer(200, { ...cursor, events: entries });
+  },
+});
+
+const listLogs = operation({
+  operationId: 'listMessageLogs',
+  tag: TAG,
+  summary: 'List what happened to messages',
+  description: DESCRIPTION,
+  method: 'GET',
+  path: '/v2/logs',
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  query: LogQuery,
+  responses: { 200: LogPage },
+  errors: ['bad-parameter', 'bad-cursor'],
+  async handle({ query }, context, caller) {
+    const { entries, cursor } = await logsOf(query, context, caller);
+    return answer(200, { ...cursor, logs: entries });
+  },
+});
+
+export const logOperations: readonly Operation[] = [listEvents, listLogs];

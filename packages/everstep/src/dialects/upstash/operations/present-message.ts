@@ -1,0 +1,121 @@
+/** Messages, their dead letters and what happened to them, as answers of this dialect show them. */
+import type { FailureCallback, FlowControl, MessageSettings, RunSettings } from '../../../engine/run.js';
+import { presentBytes, presentDeadLetter, sentHeaders } from '../../../http-api/presenters/dead-letter.js';
+import { optional } from '../../../http-api/presenters/optional.js';
+import { shownBody, shownHeaders } from '../../../http-api/presenters/redaction.js';
+import type { DeadLetterRecord } from '../../../ports/store.js';
+import type { MessageEvent, MessageRecord } from '../../../runtime/workflow-service.js';
+import type { DlqMessage, LogEntry, MessageEntry } from './shapes.js';
+
+export const presentLimits = (flowControl: FlowControl | null) => ({
+  ...optional('flowControlKey', flowControl?.key),
+  ...optional('parallelism', flowControl?.parallelism),
+  ...optional('rate', flowControl?.rate),
+  ...optional('period', flowControl?.periodMs === undefined ? null : flowControl.periodMs / 1000),
+});
+
+export const presentLabels = (labels: readonly string[]) => ({
+  ...optional('label', labels[0]),
+  ...optional('labels', labels.length > 0 ? [...labels] : null),
+});
+
+const presentPlace = (message: MessageSettings | undefined) => ({
+  ...optional('topicName', message?.urlGroup),
+  ...optional('endpointName', message?.endpointName),
+  ...optional('queueName', message?.queue),
+  ...optional('scheduleId', message?.scheduleId),
+});
+
+const presentSettings = (settings: RunSettings) => ({
+  maxRetries: settings.maxRetries,
+  ...optional('retryDelayExpression', settings.retryDelay),
+  timeout: settings.deliveryTimeoutMs,
+  ...optional('callback', settings.message?.callback?.url),
+  ...optional('failureCallback', settings.failureCallback?.url),
+  ...presentLabels(settings.labels),
+});
+
+const callerOf = ({ callerIp }: { readonly callerIp: string }) => ({ callerIP: callerIp, callerIp });
+
+export function presentMessage({ run, payload, retried, nextAttemptAt }: MessageRecord): MessageEntry {
+  const { settings } = run;
+  const { redact, message } = settings;
+  return {
+    messageId: run.workflowRunId,
+    url: run.workflowUrl,
+    ...presentPlace(message),
+    method: message.method,
+    header: sentHeaders(payload, redact),
+    ...presentBytes('body', 'bodyBase64', shownBody(payload.body, redact)),
+    ...presentSettings(settings),
+    notBefore: message.notBefore ?? run.createdAt,
+    createdAt: run.createdAt,
+    ...callerOf(run),
+    ...presentLimits(settings.flowControl),
+    retried,
+    ...optional('nextDeliveryTime', nextAttemptAt),
+  };
+}
+
+/** What a run that failed has of its own. `messageId` is its id: nothing else of it lasts. */
+const presentRunOf = ({ run }: DeadLetterRecord) =>
+  run.settings.message
+    ? {}
+    : { workflowRunId: run.workflowRunId, workflowCreatedAt: run.createdAt, workflowUrl: run.workflowUrl };
+
+export function presentDlqMessage(entry: DeadLetterRecord): DlqMessage {
+  const { run } = entry;
+  const { settings } = run;
+  const { message } = settings;
+  const { header, body, bodyBase64, responseStatus, responseHeader, responseBody, responseBodyBase64 } = presentDeadLetter(entry);
+  const state = entry.failureFunctionState;
+  return {
+    dlqId: entry.dlqId,
+    messageId: run.workflowRunId,
+    url: run.workflowUrl,
+    ...presentPlace(message),
+    method: message?.method ?? 'POST',
+    header,
+    ...optional('body', body),
+    ...optional('bodyBase64', bodyBase64),
+    ...presentSettings(settings),
+    notBefore: message?.notBefore ?? run.createdAt,
+    createdAt: run.createdAt,
+    ...callerOf(run),
+    ...presentLimits(settings.flowControl),
+    ...optional('responseStatus', responseStatus),
+    ...optional('responseHeader', responseHeader),
+    ...optional('responseBody', responseBody),
+    ...optional('responseBodyBase64', responseBodyBase64),
+    error: entry.error,
+    failedAt: entry.createdAt,
+    ...presentRunOf(entry),
+    ...optional('failureCallbackInfo', state && { state }),
+  };
+}
+
+function headersSent(callback: FailureCallback | null | undefined, { redact }: RunSettings) {
+  if (!callback || Object.keys(callback.headers).length === 0) return null;
+  return shownHeaders(Object.fromEntries(Object.entries(callback.headers).map(([name, value]) => [name, [value]])), redact);
+}
+
+export function presentEvent({ at, state, run, nextDeliveryAt, error, responseStatus }: MessageEvent): LogEntry {
+  const { settings } = run;
+  const { message } = settings;
+  return {
+    time: at,
+    state,
+    messageId: run.workflowRunId,
+    url: run.workflowUrl,
+    ...presentPlace(message),
+    method: message.method,
+    ...optional('nextDeliveryTime', nextDeliveryAt),
+    ...optional('error', error),
+    ...optional('responseStatus', responseStatus),
+    ...presentSettings(settings),
+    ...optional('callbackHeaders', headersSent(message.callback, settings)),
+    ...optional('failureCallbackHeaders', headersSent(settings.failureCallback, settings)),
+    callerIP: run.callerIp,
+    ...optional('flowControlKey', settings.flowControl?.key),
+  };
+}

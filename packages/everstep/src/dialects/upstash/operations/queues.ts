@@ -1,0 +1,141 @@
+/** Queues: lines of messages, sent in the order in which they came. */
+import Type, { type Static } from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { Empty } from '../../../contract/empty.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import { answer, type Operation, operation } from '../../../http-api/operation.js';
+import { shown } from '../../../http-api/parameters/unacceptable.js';
+import { Text } from '../../../http-api/parameters/values.js';
+import type { QueueStatus } from '../../../runtime/workflow-service.js';
+import { checkedName } from './message-command.js';
+import { QueueEntry } from './shapes.js';
+
+const TAG = 'Queues';
+const NAME = 'the name of a queue';
+const QueuePath = Type.Object({ queueName: Text(LIMITS.maxQueueNameLength, { description: 'Name of the queue' }) });
+const noSuchQueue = (name: string): ApiError =>
+  new ApiError('not-found', `there is no queue ${shown(name)}; it is made by the first message that is enqueued in it`);
+
+const present = ({ name, createdAt, updatedAt, parallelism, paused, lag }: QueueStatus): Static<typeof QueueEntry> => ({
+  name,
+  createdAt,
+  updatedAt,
+  parallelism,
+  paused,
+  lag,
+});
+
+const upsertQueue = operation({
+  operationId: 'upsertQueue',
+  tag: TAG,
+  summary: 'Create or change a queue',
+  description: 'What is left out stays as it is; a new queue sends one message at a time.',
+  method: 'POST',
+  path: '/v2/queues',
+  dialect: 'upstash',
+  unknownQuery: 'refuse',
+  body: {
+    kind: 'json',
+    required: true,
+    schema: Type.Object(
+      {
+        queueName: Type.String({ description: 'Letters, digits, hyphens, periods and underscores.' }),
+        parallelism: Type.Optional(
+          Type.Integer({
+            minimum: 1,
+            maximum: LIMITS.maxParallelism,
+            description: 'Messages that are sent at a time; with 1 they arrive in order.',
+          }),
+        ),
+        paused: Type.Optional(Type.Boolean()),
+      },
+      { additionalProperties: false },
+    ),
+  },
+  responses: { 200: Empty },
+  errors: ['bad-parameter', 'bad-body', 'unsupported-media-type'],
+  async handle({ body }, { service }, { instanceId }) {
+    if (!body) throw new ApiError('bad-body', 'a JSON body is missing');
+    const { queueName, ...change } = body;
+    await service.putQueue({ instanceId, name: checkedName(queueName, NAME), ...change });
+    return answer(200, undefined);
+  },
+});
+
+const listQueues = operation({
+  operationId: 'listMessageQueues',
+  tag: TAG,
+  summary: 'List queues',
+  method: 'GET',
+  path: '/v2/queues',
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  responses: { 200: Type.Array(QueueEntry) },
+  errors: [],
+  handle: async (_input, { service }, { instanceId }) => answer(200, (await service.queues({ instanceId })).map(present)),
+});
+
+const getQueue = operation({
+  operationId: 'getMessageQueue',
+  tag: TAG,
+  summary: 'Get a queue',
+  method: 'GET',
+  path: '/v2/queues/{queueName}',
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  pathParameters: QueuePath,
+  responses: { 200: QueueEntry },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { queueName: name } }, { service }, { instanceId }) {
+    const queue = await service.queue({ instanceId, name: checkedName(name, NAME) });
+    if (!queue) throw noSuchQueue(name);
+    return answer(200, present(queue));
+  },
+});
+
+const deleteQueue = operation({
+  operationId: 'deleteMessageQueue',
+  tag: TAG,
+  summary: 'Delete a queue',
+  description: 'With the messages that wait in it.',
+  method: 'DELETE',
+  path: '/v2/queues/{queueName}',
+  dialect: 'upstash',
+  unknownQuery: 'refuse',
+  pathParameters: QueuePath,
+  responses: { 200: Empty },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { queueName: name } }, { service }, { instanceId }) {
+    if (!(await service.deleteQueue({ instanceId, name: checkedName(name, NAME) }))) throw noSuchQueue(name);
+    return answer(200, undefined);
+  },
+});
+
+const pausing = (verb: 'pause' | 'resume', summary: string, description: string): Operation =>
+  operation({
+    operationId: `${verb}MessageQueue`,
+    tag: TAG,
+    summary,
+    description,
+    method: 'POST',
+    path: `/v2/queues/{queueName}/${verb}`,
+    dialect: 'upstash',
+    unknownQuery: 'refuse',
+    pathParameters: QueuePath,
+    responses: { 200: Empty },
+    errors: ['bad-parameter', 'not-found'],
+    async handle({ path: { queueName: name } }, { service }, { instanceId }) {
+      if (!(await service.queue({ instanceId, name: checkedName(name, NAME) }))) throw noSuchQueue(name);
+      await service.putQueue({ instanceId, name, paused: verb === 'pause' });
+      return answer(200, undefined);
+    },
+  });
+
+export const queueOperations: readonly Operation[] = [
+  upsertQueue,
+  listQueues,
+  getQueue,
+  deleteQueue,
+  pausing('pause', 'Pause a queue', 'It takes messages, and sends none until it is resumed; what is in flight goes on.'),
+  pausing('resume', 'Resume a queue', 'What waits is sent again, in the order in which it came.'),
+];

@@ -1,0 +1,207 @@
+/** Schedules that publish messages: to a URL, to a URL group, or into a queue. Pausing and deleting are those of all. */
+import Type from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { Empty } from '../../../contract/empty.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import { ScheduleReference } from '../../../contract/schedules.js';
+import type { RunStatus } from '../../../engine/run.js';
+import { allowSize, allowSpending } from '../../../http-api/allowance.js';
+import { type ApiContext, answer, type Operation, operation } from '../../../http-api/operation.js';
+import { checkRoom, cronOf, noSuchSchedule, SchedulePath } from '../../../http-api/operations/schedules.js';
+import { FORWARD, ScheduleHeaders as NativeScheduleHeaders } from '../../../http-api/operations/setting-headers.js';
+import { destinationOf, stringOrNull } from '../../../http-api/operations/trigger.js';
+import { shown } from '../../../http-api/parameters/unacceptable.js';
+import { Text } from '../../../http-api/parameters/values.js';
+import { presentBytes, sentHeaders } from '../../../http-api/presenters/dead-letter.js';
+import { optional } from '../../../http-api/presenters/optional.js';
+import { shownBody } from '../../../http-api/presenters/redaction.js';
+import { SCHEDULE_PATH } from '../../../http-api/target.js';
+import type { ListedSchedule } from '../../../ports/store.js';
+import { checkedName, destinationFor, messageSettings } from './message-command.js';
+import { MESSAGE_FAMILIES, sharedHeaders } from './message-headers.js';
+import { presentLabels, presentLimits } from './present-message.js';
+import { ScheduleShown } from './shapes.js';
+
+const TAG = 'Schedules';
+const UTC = 'UTC';
+const { Cron, 'Cron-Timezone': cronTimeZone, 'Schedule-Id': scheduleId } = NativeScheduleHeaders.properties;
+
+export const ScheduleHeaders = Type.Object({
+  ...sharedHeaders,
+  Cron,
+  'Cron-Timezone': cronTimeZone,
+  'Schedule-Id': scheduleId,
+  'Queue-Name': Type.Optional(Text(LIMITS.maxQueueNameLength, { description: 'Queue that the messages go into.' })),
+});
+
+/** A schedule that publishes to a group that is not there would publish nothing, without a word. */
+async function checkGroup({ service }: ApiContext, instanceId: string, name: string): Promise<void> {
+  const group = await service.urlGroup({ instanceId, name });
+  if (!group) throw new ApiError('not-found', `there is no URL group ${shown(name)}; add an endpoint to it first`);
+}
+
+const createSchedule = operation({
+  operationId: 'createMessageSchedule',
+  tag: TAG,
+  summary: 'Create or replace a schedule of messages',
+  description:
+    'At each tick a message is published, with this body and these headers: to the URL, to each endpoint of the URL group, or into the queue. A message to a workflow starts a run of it. Ticks that were missed while the service was down make one message, not many.',
+  method: 'POST',
+  path: `${SCHEDULE_PATH}{destination}`,
+  dialect: 'upstash',
+  unknownQuery: 'part-of-path',
+  pathParameters: Type.Object({
+    destination: Type.String({
+      description: 'Absolute http or https URL, raw or percent-encoded, or the name of a URL group.',
+    }),
+  }),
+  headers: ScheduleHeaders,
+  headerFamilies: MESSAGE_FAMILIES,
+  body: { kind: 'bytes', description: 'Of the messages: any bytes, of any content type.' },
+  responses: { 200: ScheduleReference },
+  errors: [
+    'bad-parameter',
+    'bad-header',
+    'bad-url',
+    'bad-expression',
+    'blocked-address',
+    'budget-exceeded',
+    'body-too-large',
+    'not-found',
+    'too-many-schedules',
+  ],
+  async handle({ headers, carried, body, request }, context, { instanceId }) {
+    const destination = destinationFor(destinationOf(request.target, SCHEDULE_PATH), context, request);
+    const { settings, method, callback } = messageSettings(headers, carried, context, request);
+    const queue = headers['Queue-Name'];
+    const message = {
+      method,
+      ...optional('callback', callback),
+      ...optional('queue', queue === undefined ? null : checkedName(queue, 'the name of a queue')),
+      ...optional('urlGroup', destination.kind === 'url-group' ? destination.name : null),
+    };
+    const given = headers['Schedule-Id'] ?? null;
+    const command = {
+      instanceId,
+      dialect: request.dialect.name,
+      scheduleId: given,
+      ...cronOf(headers, request),
+      workflowUrl: destination.kind === 'url' ? destination.url : destination.name,
+      payload: { body, contentType: stringOrNull(request.headers['content-type']), forwardHeaders: carried[FORWARD] ?? {} },
+      settings: { ...settings, message },
+      delayMs: headers.Delay ?? 0,
+      callerIp: request.callerIp,
+    };
+    allowSize(context, instanceId, body);
+    if (destination.kind === 'url-group') await checkGroup(context, instanceId, destination.name);
+    await allowSpending(context, instanceId);
+    await checkRoom(context, instanceId, given);
+    const schedule = await context.service.putSchedule(command);
+    return answer(200, { scheduleId: schedule.scheduleId });
+  },
+});
+
+const STATES = { active: 'IN_PROGRESS', succeeded: 'SUCCESS', failed: 'FAIL', canceled: 'FAIL' } as const;
+
+/** `last`: how the message of the last tick stands. */
+function present(schedule: ListedSchedule, last: RunStatus | null = null): ScheduleShown {
+  const { settings, payload, delayMs, timeZone, cron, callerIp, lastRunId } = schedule;
+  const { redact, message } = settings;
+  return {
+    scheduleId: schedule.scheduleId,
+    cron: timeZone === UTC ? cron : `CRON_TZ=${timeZone} ${cron}`,
+    destination: message?.urlGroup ?? schedule.workflowUrl,
+    createdAt: schedule.createdAt,
+    method: message?.method ?? 'POST',
+    header: sentHeaders(payload, redact),
+    ...presentBytes('body', 'bodyBase64', shownBody(payload.body, redact)),
+    ...optional('bodyLeftOut', schedule.bodyLeftOut),
+    retries: settings.maxRetries,
+    ...optional('retryDelayExpression', settings.retryDelay),
+    ...optional('delay', delayMs === 0 ? null : delayMs / 1000),
+    ...optional('callback', message?.callback?.url),
+    ...optional('failureCallback', settings.failureCallback?.url),
+    callerIP: callerIp,
+    callerIp,
+    isPaused: schedule.paused,
+    ...optional('queueName', message?.queue),
+    ...presentLimits(settings.flowControl),
+    ...presentLabels(settings.labels),
+    ...optional('lastScheduleTime', schedule.lastFiredAt),
+    ...optional('nextScheduleTime', schedule.nextAt),
+    ...optional('lastScheduleStates', last && lastRunId !== null ? { [lastRunId]: STATES[last] } : null),
+  };
+}
+
+const listSchedules = operation({
+  operationId: 'listMessageSchedules',
+  tag: TAG,
+  summary: 'List schedules',
+  description: `Oldest first. A body of more than ${LIMITS.maxListedBodyBytes} bytes is left out, and bodyLeftOut says so; get the schedule alone to see it.`,
+  method: 'GET',
+  path: '/v2/schedules',
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  responses: { 200: Type.Array(ScheduleShown) },
+  errors: [],
+  async handle(_input, { store }, { instanceId }) {
+    const schedules = await store.listSchedules({ instanceId });
+    return answer(
+      200,
+      schedules.map((schedule) => present(schedule)),
+    );
+  },
+});
+
+const getSchedule = operation({
+  operationId: 'getMessageSchedule',
+  tag: TAG,
+  summary: 'Get a schedule',
+  method: 'GET',
+  path: '/v2/schedules/{scheduleId}',
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  pathParameters: SchedulePath,
+  responses: { 200: ScheduleShown },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path }, { store, service }, { instanceId }) {
+    const schedule = await store.findSchedule({ instanceId, scheduleId: path.scheduleId });
+    if (!schedule) throw noSuchSchedule(path.scheduleId);
+    const { lastRunId, settings } = schedule;
+    if (lastRunId === null) return answer(200, present(schedule));
+    const last = settings.message
+      ? (await service.message({ instanceId, messageId: lastRunId }))?.run
+      : await store.findRun({ instanceId, workflowRunId: lastRunId });
+    return answer(200, present(schedule, last?.status ?? null));
+  },
+});
+
+/** As the API is described; its client pauses with PATCH, as all do. */
+const pausing = (verb: 'pause' | 'resume', summary: string, description: string): Operation =>
+  operation({
+    operationId: `${verb}MessageSchedule`,
+    tag: TAG,
+    summary,
+    description,
+    method: 'POST',
+    path: `${SCHEDULE_PATH}{scheduleId}/${verb}`,
+    dialect: 'upstash',
+    unknownQuery: 'refuse',
+    pathParameters: SchedulePath,
+    responses: { 200: Empty },
+    errors: ['bad-parameter', 'not-found'],
+    async handle({ path }, { service }, { instanceId }) {
+      const schedule = await service.pauseSchedule({ instanceId, scheduleId: path.scheduleId, paused: verb === 'pause' });
+      if (!schedule) throw noSuchSchedule(path.scheduleId);
+      return answer(200, undefined);
+    },
+  });
+
+export const scheduleOperations: readonly Operation[] = [
+  // In front of what takes anything that follows.
+  pausing('pause', 'Pause a schedule', 'It does not tick until it is resumed. What it published goes on.'),
+  pausing('resume', 'Resume a schedule', 'It ticks next at its next time from now; what it missed is not made up for.'),
+  createSchedule,
+  listSchedules,
+  getSchedule,
+];

@@ -1,0 +1,165 @@
+/** URL groups: endpoints that a message is published to together. */
+import Type from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { Empty } from '../../../contract/empty.js';
+import { ApiError, type ErrorCode } from '../../../contract/error-codes.js';
+import type { UrlGroup } from '../../../engine/run.js';
+import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../../../http-api/operation.js';
+import { checkDestination } from '../../../http-api/operations/setting-headers.js';
+import { workflowUrlOf } from '../../../http-api/operations/trigger-command.js';
+import { shown } from '../../../http-api/parameters/unacceptable.js';
+import { Text } from '../../../http-api/parameters/values.js';
+import { optional } from '../../../http-api/presenters/optional.js';
+import { checkedName } from './message-command.js';
+import { UrlGroupEntry } from './shapes.js';
+
+const TAG = 'URL groups';
+const NAME = 'the name of a URL group';
+const GroupPath = Type.Object({ urlGroupName: Text(LIMITS.maxQueueNameLength, { description: 'Name of the URL group' }) });
+const ENDPOINTS = '/v2/topics/{urlGroupName}/endpoints';
+const BODY_ERRORS: readonly ErrorCode[] = ['bad-parameter', 'bad-body', 'unsupported-media-type'];
+const noSuchGroup = (name: string): ApiError =>
+  new ApiError('not-found', `there is no URL group ${shown(name)}; it is made by adding an endpoint to it`);
+const endpointName = Text(LIMITS.maxQueueNameLength, { description: 'Name of the endpoint' });
+
+const present = ({ name, createdAt, updatedAt, endpoints }: UrlGroup): UrlGroupEntry => ({
+  name,
+  createdAt,
+  updatedAt,
+  endpoints: endpoints.map((endpoint) => ({ ...optional('name', endpoint.name), url: endpoint.url })),
+});
+
+function checkedUrl(given: string, index: number, context: ApiContext, request: RequestContext): string {
+  const url = workflowUrlOf({ destination: given, destinationName: `the url of endpoint ${index}` });
+  checkDestination(url, null, context, request);
+  return url;
+}
+
+const addEndpoints = operation({
+  operationId: 'addUrlGroupEndpoints',
+  tag: TAG,
+  summary: 'Add endpoints to a URL group',
+  description: 'A group that is not there is made. An endpoint with the name or the URL of one that is there takes its place.',
+  method: 'POST',
+  path: ENDPOINTS,
+  dialect: 'upstash',
+  unknownQuery: 'refuse',
+  pathParameters: GroupPath,
+  body: {
+    kind: 'json',
+    required: true,
+    schema: Type.Object(
+      {
+        endpoints: Type.Array(
+          Type.Object({ url: Type.String(), name: Type.Optional(endpointName) }, { additionalProperties: false }),
+          { minItems: 1, maxItems: LIMITS.maxGroupEndpoints },
+        ),
+      },
+      { additionalProperties: false },
+    ),
+  },
+  responses: { 200: Empty },
+  errors: [...BODY_ERRORS, 'bad-url', 'blocked-address', 'conflict'],
+  async handle({ path: { urlGroupName }, body, request }, context, { instanceId }) {
+    const name = checkedName(urlGroupName, NAME);
+    const endpoints = (body?.endpoints ?? []).map((endpoint, index) => ({
+      name: endpoint.name ?? null,
+      url: checkedUrl(endpoint.url, index, context, request),
+    }));
+    const there = (await context.service.urlGroup({ instanceId, name }))?.endpoints.length ?? 0;
+    if (there + endpoints.length > LIMITS.maxGroupEndpoints)
+      throw new ApiError('conflict', `a URL group has at most ${LIMITS.maxGroupEndpoints} endpoints; remove some first`);
+    await context.service.addEndpoints({ instanceId, name, endpoints });
+    return answer(200, undefined);
+  },
+});
+
+const removeEndpoints = operation({
+  operationId: 'removeUrlGroupEndpoints',
+  tag: TAG,
+  summary: 'Remove endpoints from a URL group',
+  description: 'By name or by URL. A group without endpoints is no more.',
+  method: 'DELETE',
+  path: ENDPOINTS,
+  dialect: 'upstash',
+  unknownQuery: 'refuse',
+  pathParameters: GroupPath,
+  body: {
+    kind: 'json',
+    required: true,
+    schema: Type.Object(
+      {
+        endpoints: Type.Array(
+          Type.Object({ url: Type.Optional(Type.String()), name: Type.Optional(endpointName) }, { additionalProperties: false }),
+          { minItems: 1, maxItems: LIMITS.maxGroupEndpoints },
+        ),
+      },
+      { additionalProperties: false },
+    ),
+  },
+  responses: { 200: Empty },
+  errors: [...BODY_ERRORS, 'not-found'],
+  async handle({ path: { urlGroupName }, body }, { service }, { instanceId }) {
+    const name = checkedName(urlGroupName, NAME);
+    const endpoints = body?.endpoints ?? [];
+    const nameless = endpoints.findIndex((endpoint) => endpoint.name === undefined && endpoint.url === undefined);
+    if (nameless !== -1) throw new ApiError('bad-body', `the endpoint ${nameless} needs a name or a url`);
+    const group = await service.removeEndpoints({ instanceId, name, endpoints });
+    if (!group) throw noSuchGroup(name);
+    if (group.endpoints.length === 0) await service.deleteUrlGroup({ instanceId, name });
+    return answer(200, undefined);
+  },
+});
+
+const listGroups = operation({
+  operationId: 'listUrlGroups',
+  tag: TAG,
+  summary: 'List URL groups',
+  method: 'GET',
+  path: '/v2/topics',
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  responses: { 200: Type.Array(UrlGroupEntry) },
+  errors: [],
+  handle: async (_input, { service }, { instanceId }) => answer(200, (await service.urlGroups({ instanceId })).map(present)),
+});
+
+const getGroup = operation({
+  operationId: 'getUrlGroup',
+  tag: TAG,
+  summary: 'Get a URL group',
+  method: 'GET',
+  path: '/v2/topics/{urlGroupName}',
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  pathParameters: GroupPath,
+  responses: { 200: UrlGroupEntry },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { urlGroupName } }, { service }, { instanceId }) {
+    const name = checkedName(urlGroupName, NAME);
+    const group = await service.urlGroup({ instanceId, name });
+    if (!group) throw noSuchGroup(name);
+    return answer(200, present(group));
+  },
+});
+
+const deleteGroup = operation({
+  operationId: 'deleteUrlGroup',
+  tag: TAG,
+  summary: 'Delete a URL group',
+  description: 'Messages that were published to it go on.',
+  method: 'DELETE',
+  path: '/v2/topics/{urlGroupName}',
+  dialect: 'upstash',
+  unknownQuery: 'refuse',
+  pathParameters: GroupPath,
+  responses: { 200: Empty },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { urlGroupName } }, { service }, { instanceId }) {
+    const name = checkedName(urlGroupName, NAME);
+    if (!(await service.deleteUrlGroup({ instanceId, name }))) throw noSuchGroup(name);
+    return answer(200, undefined);
+  },
+});
+
+export const urlGroupOperations: readonly Operation[] = [addEndpoints, removeEndpoints, listGroups, getGroup, deleteGroup];

@@ -1,0 +1,252 @@
+/** Plain messages, and what they are published to: queues and groups of URLs. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { MessageSettings, Queue, Run, Task, UrlGroup } from '../../engine/run.js';
+import type { StoreWrite } from '../../ports/store.js';
+import { type OpenStore, withStore } from './harness.js';
+import {
+  advanceTask,
+  apply,
+  creation,
+  failure,
+  INSTANCE,
+  OTHER_INSTANCE,
+  PAYLOAD,
+  putTasks,
+  sampleDeadLetter,
+  sampleRun,
+  T0,
+  unit,
+} from './samples.js';
+
+const message = (n: number, more: Partial<MessageSettings> = {}, overrides: Parameters<typeof sampleRun>[1] = {}): Run =>
+  sampleRun(n, { ...overrides, settings: { ...overrides.settings, message: { method: 'POST', ...more } } });
+
+const messageTask = (dueAt: number | null, retried = 0): Task => ({
+  kind: 'message',
+  slot: 0,
+  messageId: 'msg_x',
+  dueAt,
+  createdAt: T0,
+  retried,
+});
+
+const withTask = (run: Run, dueAt: number | null = T0, retried = 0): readonly StoreWrite[] => [
+  creation(run),
+  ...putTasks(run.key, [messageTask(dueAt, retried)]),
+];
+
+const queue = (name: string, more: Partial<Queue> = {}): Queue => ({
+  name,
+  parallelism: 2,
+  paused: true,
+  createdAt: T0,
+  updatedAt: T0 + 1,
+  ...more,
+});
+
+const group = (name: string, more: Partial<UrlGroup> = {}): UrlGroup => ({
+  name,
+  endpoints: [
+    { name: 'é', url: 'http://a.example/' },
+    { name: null, url: 'http://b.example/?x=1' },
+  ],
+  createdAt: T0,
+  updatedAt: T0 + 1,
+  ...more,
+});
+
+const putQueue = (one: Queue, instanceId = INSTANCE): StoreWrite => ({ kind: 'put-queue', instanceId, queue: one });
+const register = (name: string, at = T0): StoreWrite => ({ kind: 'register-queue', instanceId: INSTANCE, name, at });
+const page = { instanceId: INSTANCE, order: 'oldest-first', after: null, horizon: null, limit: 100 } as const;
+
+export function messageConformance(open: OpenStore): void {
+  describe('plain messages', () => {
+    test(
+      'are read as they were made, also when the store is opened again',
+      withStore(open, async (store, underTest) => {
+        const callback = { url: 'http://c.example/', headers: { 'x-a': 'b' }, method: 'PUT', maxRetries: 0, delayMs: 5 };
+        const run = message(1, { queue: 'q', urlGroup: 'g', endpointName: 'e', scheduleId: 's', notBefore: T0, callback });
+        await apply(store, withTask(run, T0 + 5, 2));
+        for (const next of [async () => store, () => underTest.reopen()]) {
+          const opened = await next();
+          const loaded = await opened.loadRun({ runKey: run.key });
+          assert.deepEqual(loaded, { ...run, quietAt: -1, tasks: new Map([[0, messageTask(T0 + 5, 2)]]) });
+          assert.deepEqual(await opened.loadPayload({ runKey: run.key }), PAYLOAD);
+        }
+      }),
+    );
+
+    test(
+      'are due like all that is owed, with the queue and the key that may hold them',
+      withStore(open, async (store) => {
+        const [inQueue, free] = [
+          message(1, { queue: 'q' }, { settings: { flowControl: { key: 'k', rate: 1, periodMs: 1 } } }),
+          message(2),
+        ];
+        await apply(store, [...withTask(inQueue), ...withTask(free)]);
+        const due = { slot: 0, dueAt: T0, kind: 'message', instanceId: INSTANCE, workflowUrl: inQueue.workflowUrl } as const;
+        assert.deepEqual(await store.dueTasks({ before: T0, after: null, limit: 10 }), [
+          { ...due, runKey: inQueue.key, flowControlKey: 'k', queue: 'q' },
+          { ...due, runKey: free.key, flowControlKey: null },
+        ]);
+      }),
+    );
+
+    test(
+      'are found under no run id, and runs of workflows under no filter of messages',
+      withStore(open, async (store) => {
+        const [flow, sent] = [sampleRun(1, { workflowRunId: 'same' }), message(2, { queue: 'q' }, { workflowRunId: 'same' })];
+        await apply(store, [creation(flow), ...withTask(sent)]);
+        assert.equal((await store.findRun({ instanceId: INSTANCE, workflowRunId: 'same' }))?.key, flow.key);
+        assert.equal((await store.runRecord({ runKey: sent.key }))?.settings.message?.queue, 'q');
+        assert.deepEqual((await store.listRuns({ ...page, filter: { queues: ['q'] } })).items, []);
+        const guard = { kind: 'run-id-free', instanceId: INSTANCE, workflowRunId: 'same' } as const;
+        const [result] = await store.commit([unit([creation(sampleRun(3, { workflowRunId: 'same' }))], [guard])]);
+        assert.equal(result?.kind === 'run-id-taken' && result.run.runKey, flow.key);
+      }),
+    );
+
+    test(
+      'change their state in the listings as they end, and their dead letters as their failure is told',
+      withStore(open, async (store) => {
+        const run = message(1, { queue: 'q' });
+        const of = (filter: object) => store.listRuns({ ...page, filter: { kind: 'message', ...filter } });
+        await apply(store, withTask(run));
+        assert.equal((await of({ statuses: ['active'] })).items.length, 1);
+        const entry = sampleDeadLetter(run, { failureFunctionState: 'CALLBACK_INPROGRESS' });
+        await apply(store, failure(run, entry));
+        assert.equal((await of({ statuses: ['active'] })).items.length, 0);
+        assert.equal((await of({ statuses: ['failed'], queues: ['q'] })).items.length, 1);
+        const state = { kind: 'set-failure-function-state', instanceId: INSTANCE, dlqId: entry.dlqId } as const;
+        await apply(store, [{ ...state, state: 'CALLBACK_SUCCESS' }]);
+        const letters = (filter: object) => store.listDeadLetterIds({ ...page, filter });
+        const told = { failureFunctionStates: ['CALLBACK_SUCCESS'] };
+        assert.deepEqual((await letters({ kind: 'message', ...told })).items, [entry.dlqId]);
+        assert.deepEqual((await letters({ failureFunctionStates: ['CALLBACK_INPROGRESS'] })).items, []);
+        await apply(store, [{ kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: entry.dlqId, became: null }]);
+        for (const filter of [{}, { kind: 'message' }, told, { queues: ['q'] }, { responseStatuses: [500] }]) {
+          assert.deepEqual((await letters(filter)).items, [], JSON.stringify(filter));
+        }
+      }),
+    );
+
+    test(
+      'are removed like runs when they need not be kept any longer',
+      withStore(open, async (store) => {
+        const [done, failed, flow] = [message(1, { queue: 'q' }), message(2, { queue: 'q' }), sampleRun(3)];
+        const end = ({ key }: Run): StoreWrite => ({
+          kind: 'end-run',
+          runKey: key,
+          outcome: { status: 'succeeded', result: null },
+          completedAt: T0 + 10,
+        });
+        await apply(store, [
+          ...withTask(done),
+          end(done),
+          ...withTask(failed, null, 1),
+          ...failure(failed),
+          creation(flow),
+          end(flow),
+        ]);
+        const query = { instanceId: INSTANCE, endedBefore: T0 * 2, keepNewest: null, limit: 10 } as const;
+        assert.equal(await store.removeEndedRuns({ ...query, state: 'succeeded' }), 2);
+        assert.equal(await store.removeEndedRuns({ ...query, state: 'deadLetter' }), 1);
+        for (const filter of [{ kind: 'message' }, { kind: 'message', queues: ['q'] }, {}] as const) {
+          assert.deepEqual((await store.listRuns({ ...page, filter })).items, []);
+        }
+        assert.deepEqual((await store.listDeadLetterIds({ ...page, filter: {} })).items, []);
+        assert.equal(await store.runRecord({ runKey: done.key }), null);
+      }),
+    );
+  });
+
+  describe('queues', () => {
+    test(
+      'are read as they were put, by name, each instance its own, also when the store is opened again',
+      withStore(open, async (store, underTest) => {
+        await apply(store, [putQueue(queue('b')), putQueue(queue('a', { paused: false })), putQueue(queue('b'), OTHER_INSTANCE)]);
+        await apply(store, [putQueue(queue('b', { parallelism: 7, updatedAt: T0 + 9 }))]);
+        for (const next of [async () => store, () => underTest.reopen()]) {
+          const opened = await next();
+          const [a, b] = [queue('a', { paused: false }), queue('b', { parallelism: 7, updatedAt: T0 + 9 })];
+          assert.deepEqual(await opened.listQueues({ instanceId: INSTANCE }), [a, b]);
+          assert.deepEqual(await opened.findQueue({ instanceId: OTHER_INSTANCE, name: 'b' }), queue('b'));
+          assert.equal(await opened.findQueue({ instanceId: OTHER_INSTANCE, name: 'a' }), null);
+          assert.deepEqual(await opened.listQueues({ instanceId: 'qi_unknown' }), []);
+          assert.equal(await opened.latestTime(), T0 + 9);
+        }
+      }),
+    );
+
+    test(
+      'are made by a message that names them, one at a time, and left alone when they are there',
+      withStore(open, async (store) => {
+        await apply(store, [putQueue(queue('old')), register('old', T0 + 50), register('new', T0 + 60)]);
+        assert.deepEqual(await store.findQueue({ instanceId: INSTANCE, name: 'old' }), queue('old'));
+        const made = queue('new', { parallelism: 1, paused: false, createdAt: T0 + 60, updatedAt: T0 + 60 });
+        assert.deepEqual(await store.findQueue({ instanceId: INSTANCE, name: 'new' }), made);
+      }),
+    );
+
+    test(
+      'can be deleted, and their messages stay',
+      withStore(open, async (store) => {
+        const run = message(1, { queue: 'q' });
+        const remove = { kind: 'delete-queue', instanceId: INSTANCE, name: 'q' } as const;
+        await apply(store, [register('q'), ...withTask(run), remove, { ...remove, name: 'none' }]);
+        assert.equal(await store.findQueue({ instanceId: INSTANCE, name: 'q' }), null);
+        assert.equal(await store.countQueued({ instanceId: INSTANCE, name: 'q' }), 1);
+      }),
+    );
+
+    test(
+      'know how many messages they have that have not ended, and which of them failed before',
+      withStore(open, async (store, underTest) => {
+        const q = { queue: 'q' };
+        const runs = [4, 3, 2, 1].map((n) => message(n, q));
+        const [fourth, third, second, first] = runs;
+        assert.ok(fourth && third && second && first);
+        await apply(store, [
+          // In the order of creation, whatever the keys and the times at which they are due.
+          ...withTask(fourth, T0 + 90, 1),
+          ...withTask(third, T0, 0),
+          ...withTask(second, T0 + 5, 3),
+          ...withTask(first, null, 2),
+          ...withTask(message(5, { queue: 'other' }), T0, 1),
+          ...withTask(message(6, q, { instanceId: OTHER_INSTANCE }), T0, 1),
+          creation(sampleRun(7)),
+          ...putTasks(sampleRun(7).key, [advanceTask(T0)]),
+          ...failure(first),
+        ]);
+        for (const next of [async () => store, () => underTest.reopen()]) {
+          const opened = await next();
+          assert.equal(await opened.countQueued({ instanceId: INSTANCE, name: 'q' }), 3);
+          assert.deepEqual(await opened.retriedInQueue({ instanceId: INSTANCE, name: 'q' }), [fourth.key, second.key]);
+          assert.deepEqual(await opened.retriedInQueue({ instanceId: 'qi_unknown', name: 'q' }), []);
+          assert.equal(await opened.countQueued({ instanceId: 'qi_unknown', name: 'q' }), 0);
+        }
+      }),
+    );
+  });
+
+  describe('groups of URLs', () => {
+    test(
+      'are read as they were put, by name, each instance its own, and can be deleted',
+      withStore(open, async (store, underTest) => {
+        const put = (one: UrlGroup, instanceId = INSTANCE): StoreWrite => ({ kind: 'put-url-group', instanceId, group: one });
+        await apply(store, [put(group('b')), put(group('a')), put(group('b'), OTHER_INSTANCE)]);
+        const changed = group('b', { endpoints: [], updatedAt: T0 + 9 });
+        const remove = { kind: 'delete-url-group', instanceId: OTHER_INSTANCE, name: 'b' } as const;
+        await apply(store, [put(changed), remove, { ...remove, name: 'none' }]);
+        for (const next of [async () => store, () => underTest.reopen()]) {
+          const opened = await next();
+          assert.deepEqual(await opened.listUrlGroups({ instanceId: INSTANCE }), [group('a'), changed]);
+          assert.deepEqual(await opened.findUrlGroup({ instanceId: INSTANCE, name: 'a' }), group('a'));
+          assert.equal(await opened.findUrlGroup({ instanceId: OTHER_INSTANCE, name: 'b' }), null);
+          assert.deepEqual(await opened.listUrlGroups({ instanceId: 'qi_unknown' }), []);
+        }
+      }),
+    );
+  });
+}
