@@ -3,6 +3,8 @@ import type { Store } from '../../ports/store.js';
 /** A store made for one test, on data of its own. */
 export interface StoreUnderTest {
   readonly store: Store;
+  /** Whether it keeps versions of runs, as a store of several processes has to. */
+  readonly hasVersions: boolean;
   /** Closes the store and opens another on the same data. */
   reopen(): Promise<Store>;
   /** Closes what is open and removes the data. */

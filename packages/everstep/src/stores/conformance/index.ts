@@ -22,12 +22,14 @@ import { scheduleConformance } from './schedules.js';
 import { searchIndexConformance } from './search-indexes.js';
 import { taskKindConformance } from './task-kinds.js';
 import { triggerConformance } from './triggers.js';
+import { versionConformance } from './versions.js';
 
 export type { OpenStore, StoreUnderTest } from './harness.js';
 
 export function storeConformance(name: string, open: OpenStore): void {
   describe(`${name} as a store`, () => {
     commitConformance(open);
+    versionConformance(open);
     progressConformance(open);
     taskKindConformance(open);
     eventConformance(open);

@@ -228,6 +228,29 @@ export function taskKindConformance(open: OpenStore): void {
     );
 
     test(
+      'a task that is put to wait for a run that has ended is due: that end has looked for it already',
+      withStore(open, async (store, underTest) => {
+        const [early, other] = [invokeTask(4, null, child.key), invokeTask(5, null, sampleRun(8).key)];
+        const ended = { kind: 'end-run', runKey: child.key, outcome: { status: 'canceled' }, completedAt: T0 + 49 } as const;
+        await apply(store, [creation(run), creation(child), creation(sampleRun(8)), ...putTasks(runKey, [early, other])]);
+        await apply(store, [ended, end]);
+        await apply(store, putTasks(runKey, [early, other]));
+        // In one batch with the end, too.
+        const [third, resumed] = [sampleRun(7), sampleRun(6)];
+        await apply(store, [creation(third), creation(resumed)]);
+        const task = invokeTask(1, null, third.key);
+        await apply(store, [{ ...ended, runKey: third.key }, ...putTasks(resumed.key, [task])]);
+        for (const next of [async () => store, () => underTest.reopen()]) {
+          const opened = await next();
+          const loaded = await opened.loadRun({ runKey });
+          assert.deepEqual([...(loaded?.tasks.values() ?? [])], [{ ...early, dueAt: early.createdAt }, other]);
+          assert.equal((await opened.loadRun({ runKey: resumed.key }))?.tasks.get(1)?.dueAt, task.createdAt);
+          assert.equal(await opened.nextDueAt({ after: 0 }), early.createdAt);
+        }
+      }),
+    );
+
+    test(
       'a run that nobody waits for wakes nobody',
       withStore(open, async (store) => {
         await apply(store, [creation(run), ...putTasks(runKey, [stepTask(1, null)])]);

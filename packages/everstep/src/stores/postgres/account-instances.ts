@@ -1,18 +1,20 @@
 /** Queue instances and their tokens. */
 import type { InstanceChange, QueueInstance, TokenRecord } from '../../ports/account-store.js';
 import { requireAccount } from './account-change.js';
+import { forgetBudgetAlerts, isBudgetedAnew } from './budget-alerts.js';
 import { integer, integerOrNull, type Row, text, textOrNull, word } from './columns.js';
 import { type Session, statement, type TransactionSession } from './connection.js';
 
 const INSERT = statement(`
   INSERT INTO queue_instance (instance_id, region, name, created_at, current_signing_key, next_signing_key,
-    account_id, plan, budget_dollars, budget_alert_url)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`);
+    account_id, plan, budget_dollars, budget_alert_url, price, first_price)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11)`);
 const SELECT_ONE = statement('SELECT * FROM queue_instance WHERE instance_id = $1');
 const LOCK_ONE = statement('SELECT * FROM queue_instance WHERE instance_id = $1 FOR UPDATE');
 const SELECT_ALL = statement('SELECT * FROM queue_instance ORDER BY seq');
 const UPDATE = statement(`
-  UPDATE queue_instance SET name = $2, account_id = $3, plan = $4, budget_dollars = $5, budget_alert_url = $6
+  UPDATE queue_instance SET name = $2, account_id = $3, plan = $4, budget_dollars = $5, budget_alert_url = $6,
+    price = $7, first_price = coalesce(first_price, $7)
   WHERE instance_id = $1 RETURNING *`);
 const SET_SIGNING_KEYS = statement(
   'UPDATE queue_instance SET current_signing_key = $2, next_signing_key = $3 WHERE instance_id = $1',
@@ -37,6 +39,7 @@ interface Choices {
   readonly plan: string | null;
   readonly budgetDollars: number | null;
   readonly budgetAlertUrl: string | null;
+  readonly price: number | null;
 }
 
 const choicesOf = (row: Row): Choices => ({
@@ -44,10 +47,11 @@ const choicesOf = (row: Row): Choices => ({
   plan: textOrNull(row, 'plan'),
   budgetDollars: integerOrNull(row, 'budget_dollars'),
   budgetAlertUrl: textOrNull(row, 'budget_alert_url'),
+  price: integerOrNull(row, 'price'),
 });
 
 function instanceOf(row: Row): QueueInstance {
-  const { accountId, plan, budgetDollars, budgetAlertUrl } = choicesOf(row);
+  const { accountId, plan, budgetDollars, budgetAlertUrl, price } = choicesOf(row);
   return {
     instanceId: text(row, 'instance_id'),
     region: text(row, 'region'),
@@ -59,6 +63,7 @@ function instanceOf(row: Row): QueueInstance {
     ...(plan === null ? {} : { plan }),
     ...(budgetDollars === null ? {} : { budgetDollars }),
     ...(budgetAlertUrl === null ? {} : { budgetAlertUrl }),
+    ...(price === null ? {} : { price }),
   };
 }
 
@@ -73,9 +78,9 @@ const tokenOf = (row: Row): TokenRecord => ({
 /** Rejects when the id is taken, or when the account does not exist (any more). */
 export async function createInstance(session: TransactionSession, instance: QueueInstance): Promise<void> {
   const { instanceId, region, name, createdAt, currentSigningKey, nextSigningKey } = instance;
-  const { accountId = null, plan = null, budgetDollars = null, budgetAlertUrl = null } = instance;
+  const { accountId = null, plan = null, budgetDollars = null, budgetAlertUrl = null, price = null } = instance;
   if (accountId !== null) await requireAccount(session, accountId);
-  const choices = [accountId, plan, budgetDollars, budgetAlertUrl];
+  const choices = [accountId, plan, budgetDollars, budgetAlertUrl, price];
   await session.execute(INSERT, [instanceId, region, name, createdAt, currentSigningKey, nextSigningKey, ...choices]);
 }
 
@@ -89,7 +94,10 @@ export async function listInstances(session: Session): Promise<readonly QueueIns
   return (await session.query(SELECT_ALL)).map(instanceOf);
 }
 
-/** Null when there is none. Rejects when the new account does not exist (any more). */
+/**
+ * Null when there is none. Rejects when the new account does not exist (any more). Alerts go with the budget and the owner
+ * that they were about.
+ */
 export async function changeInstance(
   session: TransactionSession,
   instanceId: string,
@@ -99,9 +107,11 @@ export async function changeInstance(
   if (!row) return null;
   if (change.accountId !== undefined) await requireAccount(session, change.accountId);
   const { name = text(row, 'name'), ...chosen } = change;
-  const { accountId, plan, budgetDollars, budgetAlertUrl } = { ...choicesOf(row), ...chosen };
-  const [changed] = await session.query(UPDATE, [instanceId, name, accountId, plan, budgetDollars, budgetAlertUrl]);
-  return changed ? instanceOf(changed) : null;
+  const { accountId, plan, budgetDollars, budgetAlertUrl, price } = { ...choicesOf(row), ...chosen };
+  const [changed] = await session.query(UPDATE, [instanceId, name, accountId, plan, budgetDollars, budgetAlertUrl, price]);
+  const [before, after] = [instanceOf(row), changed ? instanceOf(changed) : null];
+  if (after && isBudgetedAnew(before, after)) forgetBudgetAlerts(session, instanceId);
+  return after;
 }
 
 /** Rejects when there is no such instance. */

@@ -147,11 +147,14 @@ if (typeof schemas === 'string') {
     });
 
     onEmpty('a share of a budget is told by one of them', async () => {
+      await accounts.createInstance(sampleInstance(INSTANCE, { budgetDollars: 10 }));
       const told = await Promise.all(
         Array.from({ length: ROUNDS }, () =>
           accounts.noteBudgetAlert({
             alert: { instanceId: INSTANCE, month: '2026-11', percent: 100, body: '{}', retried: 0, dueAt: T0 },
             lesser: [80],
+            budgetDollars: 10,
+            accountId: null,
           }),
         ),
       );

@@ -9,6 +9,7 @@ import * as alerts from './budget-alerts.js';
 import { text } from './columns.js';
 import { type Database, statement } from './connection.js';
 import { countDays, listDayCounts } from './day-counts.js';
+import { loginNotedAt, noteLogin } from './login-places.js';
 import { listUsage } from './usage-counts.js';
 
 const INSERT_SECRET = statement('INSERT INTO secret (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING');
@@ -80,10 +81,16 @@ export function createAccounts(database: Database): AccountStore {
     usage: ({ instanceId, fromMonth }) => listUsage(database, instanceId, fromMonth),
     countOfDay: (counts) => change(async (session) => countDays(session, counts)),
     countsOfDays: ({ instanceId, fromDay }) => listDayCounts(database, instanceId, fromDay),
-    noteBudgetAlert: ({ alert, lesser }) => change((session) => alerts.noteBudgetAlert(session, alert, lesser)),
+    noteBudgetAlert: async ({ alert, lesser, ...of }) => {
+      if (await alerts.isBudgetAlertNoted(database, alert)) return false;
+      return change((session) => alerts.noteBudgetAlert(session, alert, lesser, of));
+    },
     dueBudgetAlerts: ({ before, limit }) => alerts.dueBudgetAlerts(database, before, limit),
     nextBudgetAlertAt: ({ after }) => alerts.nextBudgetAlertAt(database, after),
-    moveBudgetAlert: ({ retried, dueAt, ...id }) => change((session) => alerts.moveBudgetAlert(session, id, retried, dueAt)),
+    moveBudgetAlert: ({ alert, retried, dueAt }) => change((session) => alerts.moveBudgetAlert(session, alert, retried, dueAt)),
+
+    loginNotedAt: ({ userId, place }) => loginNotedAt(database, userId, place),
+    noteLogin: ({ userId, place, at }) => database.transaction((session) => noteLogin(session, userId, place, at)),
 
     addAudit: (entry) => change(async (session) => addAudit(session, entry)),
     listAudit: ({ accountIds, after, limit }) => listAudit(database, accountIds, after, limit),

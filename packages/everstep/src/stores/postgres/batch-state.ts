@@ -6,13 +6,14 @@
  * each other instead of blocking each other. What is read after a lock is what its last holder left.
  */
 import type { CommitResult, CommitUnit, RunReference, StoreGuard, StoreWrite } from '../../ports/store.js';
-import { flag, integer, type Row, text } from './columns.js';
+import { flag, integer, type Row, text, textOrNull } from './columns.js';
 import { type SqlValue, type Statement, statement, type TransactionSession } from './connection.js';
 import type { EntryPlace } from './dead-letter-writes.js';
 import { type DeduplicationId, keyOf, type LockedIds, lockDeduplicationIds } from './deduplication-writes.js';
 import { type Columns, columnArrays, names, unnest } from './row-sets.js';
 import type { RunPlace } from './run-writes.js';
 import { lockNextTicks, type ScheduleReference } from './schedule-records.js';
+import { isWaitingForRun } from './task-rows.js';
 
 const RUN_ID = { instance_id: 'text', workflow_run_id: 'text' } as const satisfies Columns;
 const ENTRY = { instance_id: 'text', dlq_id: 'text' } as const satisfies Columns;
@@ -20,7 +21,7 @@ const SLOT = { run_key: 'text', slot: 'integer' } as const satisfies Columns;
 
 const lockRuns = (keys: string) =>
   statement(`
-  SELECT a.instance_id, a.run_key, a.workflow_run_id, a.version
+  SELECT a.instance_id, a.run_key, a.workflow_run_id, a.version, a.queue
   FROM run_directory d JOIN active_run a ON a.instance_id = d.instance_id AND a.run_key = d.run_key
   WHERE ${keys} ORDER BY a.instance_id, a.run_key FOR NO KEY UPDATE OF a`);
 const LOCK_RUNS = lockRuns('d.run_key = ANY($1::text[])');
@@ -38,7 +39,7 @@ const READ_REFERENCES = statement(`
 const READ_ACTIVE_IDS = statement(`
   SELECT a.instance_id, a.workflow_run_id, a.run_key, a.created_at
   FROM ${unnest(RUN_ID)} AS u(${names(RUN_ID)})
-  JOIN active_run a ON a.instance_id = u.instance_id AND a.workflow_run_id = u.workflow_run_id
+  JOIN active_run a ON a.instance_id = u.instance_id AND a.workflow_run_id = u.workflow_run_id AND NOT a.message
   ORDER BY a.place`);
 const LOCK_TASKS = statement(`
   SELECT t.run_key, t.slot, t.message_id FROM ${unnest(SLOT)} AS u(${names(SLOT)})
@@ -65,6 +66,8 @@ export interface KnownRun extends RunPlace {
   workflowRunId: string;
   /** Of an active run: how many decisions were taken on it. */
   version: number;
+  /** Of an active message that is in one. */
+  queue: string | null;
   waits: boolean;
 }
 
@@ -122,6 +125,10 @@ class Names {
       case 'create-run':
         this.begun.add(write.run.key);
         if ('copyOf' in write.input) this.runs.add(write.input.copyOf);
+        break;
+      case 'put-task':
+        // Whether that has ended must not change while it is decided when the task is due.
+        if (isWaitingForRun(write.task)) this.runs.add(write.task.childRunKey);
         break;
       case 'copy-journal':
         this.runs.add(write.fromRunKey).add(write.toRunKey);
@@ -260,12 +267,18 @@ export class BatchState {
     return entry;
   }
 
-  runCreated(run: KnownRun, createdAt: number): void {
+  /** Whether a run of that key was there before, and is no more active. */
+  hasEnded(runKey: string): boolean {
+    return this.runs.get(runKey)?.active === false;
+  }
+
+  /** `isMessage`: then it is found under no run id. */
+  runCreated(run: KnownRun, createdAt: number, isMessage: boolean): void {
     if (this.runs.has(run.runKey)) throw new Error(`there is a run with the key ${run.runKey} already`);
     this.runs.set(run.runKey, run);
     const reference = { runKey: run.runKey, workflowRunId: run.workflowRunId, createdAt };
     this.references.set(run.runKey, reference);
-    this.idTaken(run.instanceId, reference);
+    if (!isMessage) this.idTaken(run.instanceId, reference);
   }
 
   /** Throws when it has ended already: a late writer must not overwrite how a run ended. */
@@ -325,7 +338,8 @@ export class BatchState {
   private learnRun(row: Row): void {
     const runKey = text(row, 'run_key');
     const instanceId = text(row, 'instance_id');
-    this.runs.set(runKey, { instanceId, runKey, active: false, workflowRunId: '', version: 0, waits: flag(row, 'waits') });
+    const waits = flag(row, 'waits');
+    this.runs.set(runKey, { instanceId, runKey, active: false, workflowRunId: '', version: 0, queue: null, waits });
   }
 
   private learnActive(row: Row): void {
@@ -334,5 +348,6 @@ export class BatchState {
     run.active = true;
     run.workflowRunId = text(row, 'workflow_run_id');
     run.version = integer(row, 'version');
+    run.queue = textOrNull(row, 'queue');
   }
 }

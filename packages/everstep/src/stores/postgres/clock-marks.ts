@@ -58,12 +58,17 @@ export function timeOf(write: StoreWrite): number {
       return write.event.receivedAt;
     case 'put-flow-control':
     case 'set-flow-control':
+    case 'register-queue':
     case 'wake-invoker':
     case 'count-messages':
     case 'count-of-day':
       return write.at;
     case 'set-flow-window':
       return write.window?.startedAt ?? 0;
+    case 'put-queue':
+      return write.queue.updatedAt;
+    case 'put-url-group':
+      return write.group.updatedAt;
     case 'put-schedule':
       return Math.max(write.schedule.createdAt, write.schedule.lastFiredAt ?? 0);
     case 'set-hold':

@@ -4,10 +4,10 @@
  * sent, rows of one kind together. Where the order within the batch matters and would be lost by that, what has come up
  * so far is sent before.
  */
-import { CALLBACK_SLOT, type Run, type RunPayload } from '../../engine/run.js';
+import { CALLBACK_SLOT, type Run, type RunPayload, type Task } from '../../engine/run.js';
 import type { CountOfDay } from '../../ports/account-store.js';
 import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../ports/store.js';
-import { BatchState } from './batch-state.js';
+import { BatchState, type KnownRun } from './batch-state.js';
 import { ClockMarks, raiseLatestTime, timeOf } from './clock-marks.js';
 import type { Database, TransactionSession } from './connection.js';
 import { countDays } from './day-counts.js';
@@ -18,10 +18,13 @@ import { type FlowControlWrite, writeFlowControls } from './flow-control-records
 import { type HoldWrite, writeHolds } from './hold-records.js';
 import { type SettingsWrite, writeInstanceSettings } from './instance-records.js';
 import { JournalWrites } from './journal-writes.js';
+import { type QueueWrite, writeQueues } from './queue-records.js';
 import { type RunPlace, RunWrites } from './run-writes.js';
 import { type ScheduleWrite, writeSchedules } from './schedule-records.js';
 import { TableStatistics } from './table-statistics.js';
+import { isWaitingForRun } from './task-rows.js';
 import { type Claims, TaskWrites } from './task-writes.js';
+import { type UrlGroupWrite, writeUrlGroups } from './url-group-records.js';
 import { countMessages, type UsageWrite } from './usage-counts.js';
 
 const APPLIED: CommitResult = Object.freeze({ kind: 'applied' });
@@ -39,6 +42,8 @@ class Batch {
   private readonly deadLetters = new DeadLetterWrites();
   private readonly deduplication = new DeduplicationWrites();
   private readonly flowControls: FlowControlWrite[] = [];
+  private readonly queues: QueueWrite[] = [];
+  private readonly urlGroups: UrlGroupWrite[] = [];
   private readonly schedules: ScheduleWrite[] = [];
   private readonly holds: HoldWrite[] = [];
   private readonly settings: SettingsWrite[] = [];
@@ -85,6 +90,8 @@ class Batch {
     this.tasks.sendWakes(session);
     this.deduplication.send(session, this.state.deduplicationRows);
     sendAll(session, this.flowControls, writeFlowControls);
+    sendAll(session, this.queues, writeQueues);
+    sendAll(session, this.urlGroups, writeUrlGroups);
     sendAll(session, this.schedules, writeSchedules);
     sendAll(session, this.holds, writeHolds);
     sendAll(session, this.settings, writeInstanceSettings);
@@ -103,7 +110,7 @@ class Batch {
       case 'put-task': {
         const run = state.requireRun(write.runKey);
         if (write.task.kind === 'invoke' && this.tasks.isWaking(write.task.childRunKey)) this.flush();
-        this.tasks.put(run, write.task, run.waits);
+        this.putTask(run, write.task);
         if (write.task.kind === 'wait') run.waits = true;
         state.taskPut(write.runKey, write.task.slot, write.task.messageId);
         break;
@@ -182,6 +189,15 @@ class Batch {
       case 'set-flow-window':
         this.flowControls.push(write);
         break;
+      case 'register-queue':
+      case 'put-queue':
+      case 'delete-queue':
+        this.queues.push(write);
+        break;
+      case 'put-url-group':
+      case 'delete-url-group':
+        this.urlGroups.push(write);
+        break;
       case 'put-schedule':
         this.schedules.push(write);
         state.scheduleMoved(write.schedule.instanceId, write.schedule.scheduleId, write.schedule.nextAt);
@@ -217,7 +233,16 @@ class Batch {
     // The end of the run that had the id has to be written first.
     if (this.endedIds.has(`${instanceId}\n${workflowRunId}`)) this.flush();
     this.runs.create(run, source, sole);
-    this.state.runCreated({ instanceId, runKey: key, workflowRunId, active: true, version: 0, waits: false }, createdAt);
+    const message = run.settings.message ?? null;
+    const begun = { instanceId, runKey: key, workflowRunId, active: true, version: 0, waits: false };
+    this.state.runCreated({ ...begun, queue: message?.queue ?? null }, createdAt, message !== null);
+  }
+
+  private putTask(run: KnownRun, task: Task): void {
+    // The end of the run that it waits for has looked for it already.
+    if (isWaitingForRun(task) && this.state.hasEnded(task.childRunKey))
+      this.tasks.putOverdue(run, { ...task, dueAt: task.createdAt }, run.waits);
+    else this.tasks.put(run, task, run.waits);
   }
 
   private deleteTask(run: RunPlace, slot: number, waits: boolean): void {

@@ -22,6 +22,7 @@ const KINDS: readonly DayCountKind[] = [
   'tick-daily-limit-reached',
   'tick-body-too-large',
   'step-body-too-large',
+  'unknown-login',
 ];
 
 /** Old rows that somebody else removes just now are left to them. */

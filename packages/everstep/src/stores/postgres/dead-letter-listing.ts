@@ -2,7 +2,7 @@
 import { LIMITS } from '../../config/limits.js';
 import type { DeadLetterFilter, DeadLetterRecord, Listing, Page, Position } from '../../ports/store.js';
 import { integer, text } from './columns.js';
-import { planned, type Session, statement } from './connection.js';
+import { planned, type Session, type SqlValue, statement } from './connection.js';
 import { type Candidates, type Condition, candidatesOf, createdWithin, EMPTY_LISTING, Parameters, pageOf } from './listing.js';
 import { DEAD_LETTER_COLUMNS, deadLetterRecordOf, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from './rows.js';
 
@@ -21,8 +21,13 @@ const HORIZON = statement(
 );
 
 /** Rows that have any of the values in the column; it has an index with the place behind it. */
-function anyOf(column: string, values: readonly string[], parameters: Parameters): Condition {
-  const list = parameters.many(values, 'text');
+function anyOf(
+  column: string,
+  values: readonly SqlValue[],
+  parameters: Parameters,
+  type: 'text' | 'integer' | 'boolean' = 'text',
+): Condition {
+  const list = parameters.many(values, type);
   return {
     test: `d.${column} = ANY(${list})`,
     leads: [{ values: list, from: `dead_letter d WHERE d.instance_id = $1 AND d.${column} = v.value` }],
@@ -67,14 +72,23 @@ const createdAt = (at: number, parameters: Parameters): Condition =>
 function conditionsOf({ instanceId, filter }: Page<DeadLetterFilter>, parameters: Parameters): readonly Condition[] {
   parameters.one(instanceId, 'text');
   const conditions: Condition[] = [];
-  if (filter.dlqIds) conditions.push(anyOf('dlq_id', filter.dlqIds, parameters));
-  if (filter.workflowRunId !== undefined) conditions.push(anyOf('workflow_run_id', [filter.workflowRunId], parameters));
+  const columns: readonly (readonly [string, readonly string[] | undefined])[] = [
+    ['dlq_id', filter.dlqIds],
+    ['workflow_run_id', filter.workflowRunId === undefined ? undefined : [filter.workflowRunId]],
+    ['queue', filter.queues],
+    ['url_group', filter.urlGroups],
+    ['schedule_id', filter.scheduleIds],
+    ['flow_key', filter.flowControlKeys],
+    ['workflow_url', filter.workflowUrls],
+    ['failure_function_state', filter.failureFunctionStates],
+    ['caller_ip', filter.callerIps],
+  ];
+  for (const [column, values] of columns) if (values) conditions.push(anyOf(column, values, parameters));
   if (filter.workflowCreatedAt !== undefined) conditions.push(createdAt(filter.workflowCreatedAt, parameters));
-  if (filter.flowControlKeys) conditions.push(anyOf('flow_key', filter.flowControlKeys, parameters));
   if (filter.labels) conditions.push(labels(filter.labels, parameters));
-  if (filter.workflowUrls) conditions.push(anyOf('workflow_url', filter.workflowUrls, parameters));
-  if (filter.failureFunctionStates) conditions.push(anyOf('failure_function_state', filter.failureFunctionStates, parameters));
-  if (filter.callerIps) conditions.push(anyOf('caller_ip', filter.callerIps, parameters));
+  const { kind, responseStatuses } = filter;
+  if (responseStatuses) conditions.push(anyOf('response_status', responseStatuses, parameters, 'integer'));
+  if (kind) conditions.push(anyOf('message', [kind === 'message'], parameters, 'boolean'));
   if (filter.workflowRunIdPrefix) conditions.push(withPrefix(filter.workflowRunIdPrefix, parameters));
   conditions.push(...createdWithin(ENTRIES, filter.fromDate, filter.toDate, parameters));
   return conditions;
@@ -84,8 +98,9 @@ function conditionsOf({ instanceId, filter }: Page<DeadLetterFilter>, parameters
 async function candidates(session: Session, page: Page<DeadLetterFilter>, parameters: Parameters): Promise<string | null> {
   const { filter } = page;
   const sql = await candidatesOf(session, page, ENTRIES, (to) => conditionsOf(page, to), parameters);
-  const lists = [filter.dlqIds, filter.workflowUrls, filter.labels, filter.failureFunctionStates];
-  return [...lists, filter.callerIps, filter.flowControlKeys].some((values) => values?.length === 0) ? null : sql;
+  const { dlqIds, workflowUrls, failureFunctionStates, callerIps, flowControlKeys, responseStatuses } = filter;
+  const lists = [dlqIds, workflowUrls, filter.labels, failureFunctionStates, callerIps, flowControlKeys, responseStatuses];
+  return [...lists, filter.queues, filter.urlGroups, filter.scheduleIds].some((values) => values?.length === 0) ? null : sql;
 }
 
 export async function listDeadLetterIds(session: Session, page: Page<DeadLetterFilter>): Promise<Listing<string>> {

@@ -14,7 +14,7 @@ const ENTRY = {
   error: 'text',
   response_body: 'bytea',
 } as const satisfies Columns;
-const OF_RUN = 'run_created_at, workflow_run_id, workflow_url, caller_ip, flow_key';
+const COPIED = ['workflow_run_id', 'workflow_url', 'caller_ip', 'flow_key', 'message', 'queue', 'url_group', 'schedule_id'];
 const STATE = { instance_id: 'text', dlq_id: 'text', state: 'text' } as const satisfies Columns;
 const TAKE = {
   instance_id: 'text',
@@ -38,10 +38,10 @@ const INSERT = statement(`
     SELECT g.instance_id, l.label, g.place, g.dlq_id FROM given g
     JOIN run_label l ON l.instance_id = g.instance_id AND l.run_key = g.run_key
   )
-  INSERT INTO dead_letter (${names(ENTRY)}, place, ${OF_RUN})
+  INSERT INTO dead_letter (${names(ENTRY)}, place, run_created_at, ${COPIED.join(', ')})
   SELECT ${Object.keys(ENTRY)
     .map((name) => `g.${name}`)
-    .join(', ')}, g.place, r.created_at, r.workflow_run_id, r.workflow_url, r.caller_ip, r.flow_key
+    .join(', ')}, g.place, r.created_at, ${COPIED.map((name) => `r.${name}`).join(', ')}
   FROM given g JOIN run r ON r.instance_id = g.instance_id AND r.run_key = g.run_key`);
 const SET_STATES = statement(`
   UPDATE dead_letter d SET failure_function_state = u.state FROM ${unnest(STATE)} AS u(${names(STATE)})
@@ -89,7 +89,7 @@ export class DeadLetterWrites {
     return this.taking.has(runKey) || this.taking.has(`${instanceId}\n${dlqId}`);
   }
 
-  setState({ instanceId, dlqId }: EntryPlace, state: FailureFunctionState): void {
+  setState({ instanceId, dlqId }: EntryPlace, state: FailureFunctionState | null): void {
     this.states.set(`${instanceId}\n${dlqId}`, { instance_id: instanceId, dlq_id: dlqId, state });
   }
 

@@ -16,6 +16,7 @@ import { findFlowControl, listFlowControls } from './flow-control-records.js';
 import { listHolds } from './hold-records.js';
 import { findInstanceSettings } from './instance-records.js';
 import { migrate } from './migrate.js';
+import { countQueued, findQueue, listQueues, retriedInQueue } from './queue-records.js';
 import { Retention } from './retention.js';
 import { findRun, listRuns, runHorizon } from './run-listing.js';
 import {
@@ -30,6 +31,7 @@ import {
 } from './run-reader.js';
 import { countSchedules, dueSchedules, findSchedule, listSchedules, nextScheduleAt } from './schedule-records.js';
 import { createSearchIndexes } from './search-indexes.js';
+import { findUrlGroup, listUrlGroups } from './url-group-records.js';
 
 export { StoreOpenError, type StoreOpenErrorCode } from './errors.js';
 
@@ -106,6 +108,12 @@ export function createPostgresStore(database: Database, cluster: PostgresCluster
     hasWebhook: ({ runKey, eventId }) => hasWebhook(database, runKey, eventId),
     listFlowControls: ({ instanceId }) => listFlowControls(database, instanceId),
     findFlowControl: ({ instanceId, key }) => findFlowControl(database, instanceId, key),
+    listQueues: ({ instanceId }) => listQueues(database, instanceId),
+    findQueue: ({ instanceId, name }) => findQueue(database, instanceId, name),
+    countQueued: ({ instanceId, name }) => countQueued(database, instanceId, name),
+    retriedInQueue: ({ instanceId, name }) => retriedInQueue(database, instanceId, name),
+    listUrlGroups: ({ instanceId }) => listUrlGroups(database, instanceId),
+    findUrlGroup: ({ instanceId, name }) => findUrlGroup(database, instanceId, name),
     listSchedules: ({ instanceId }) => listSchedules(database, instanceId),
     countSchedules: ({ instanceId }) => countSchedules(database, instanceId),
     findSchedule: ({ instanceId, scheduleId }) => findSchedule(database, instanceId, scheduleId),

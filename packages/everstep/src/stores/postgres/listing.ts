@@ -74,7 +74,7 @@ export interface Lead {
 
 /** Rows created in this time lead when they are few; both ends inclusive, Unix ms. */
 export function createdWithin(
-  { alias, all }: Candidates,
+  { alias, all, within = 'true' }: Candidates,
   fromDate: number | undefined,
   toDate: number | undefined,
   parameters: Parameters,
@@ -85,12 +85,14 @@ export function createdWithin(
   if (toDate !== undefined) bounds.push(`${alias}.created_at <= ${parameters.one(toDate, 'bigint')}`);
   const test = bounds.join(' AND ');
   // OFFSET 0: not in the order of places, in which the server would have to go past all others.
-  const from = `(SELECT * FROM ${all} WHERE ${alias}.instance_id = $1 AND ${test} OFFSET 0) ${alias} WHERE true`;
-  const counted = `${all} WHERE ${alias}.instance_id = $1 AND ${test}`;
+  const counted = `${all} WHERE ${alias}.instance_id = $1 AND ${within} AND ${test}`;
+  const from = `(SELECT * FROM ${counted} OFFSET 0) ${alias} WHERE true`;
   return [{ test, leads: [{ values: 'ARRAY[true]', from, counted }], unordered: true }];
 }
 
 export interface Candidates {
+  /** What narrows down the rows, whatever leads; every lead has it as well. Absent: nothing. */
+  readonly within?: string;
   /** Alias of the listed table in conditions. */
   readonly alias: string;
   /** From where all rows come, up to the WHERE, when nothing leads. */
@@ -150,7 +152,7 @@ async function leadingOf(
 export async function candidatesOf(
   session: Session,
   page: Page<unknown>,
-  { alias, all, columns }: Candidates,
+  { alias, all, columns, within = 'true' }: Candidates,
   conditionsOf: (parameters: Parameters) => readonly Condition[],
   parameters: Parameters,
 ): Promise<string> {
@@ -174,7 +176,7 @@ export async function candidatesOf(
   const select = columns.map((column) => `${alias}.${column}`).join(', ');
   const leads = leadingIndex === null ? undefined : conditions[leadingIndex]?.leads;
   if (!leads) {
-    const where = [`${alias}.instance_id = $1`, ...bounds.map((bound) => bound(`${alias}.place`)), ...tests];
+    const where = [`${alias}.instance_id = $1`, within, ...bounds.map((bound) => bound(`${alias}.place`)), ...tests];
     return `SELECT ${select} FROM ${all} WHERE ${where.join(' AND ')} ORDER BY ${alias}.place ${direction} LIMIT ${limit}`;
   }
   const branches = leads.map(({ values, from, place = `${alias}.place` }) => {

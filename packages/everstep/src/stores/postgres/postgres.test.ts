@@ -20,6 +20,7 @@ if (typeof schemas === 'string') {
     opened ??= await openPostgresStore({ url, log });
     return {
       store: opened,
+      hasVersions: true,
       async reopen() {
         await opened?.close();
         opened = await openPostgresStore({ url, log });

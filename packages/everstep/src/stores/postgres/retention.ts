@@ -27,6 +27,8 @@ const NOT_ASKED_FOR = `(SELECT true FROM task t WHERE t.child_run_key = x.run_ke
 /** The rows of one state: runs, or entries of the DLQ. `x` is a row, $1 the instance, $2 the state. */
 interface Rows {
   readonly table: string;
+  /** The same rows, from where they can be read in the order of their places. */
+  readonly ordered: string;
   readonly endedAt: string;
   readonly ofState: string;
   /** What keeps a row, besides being young or new. */
@@ -35,6 +37,8 @@ interface Rows {
 
 const RUNS: Rows = {
   table: 'ended_run',
+  // In the order of both of their indexes.
+  ordered: '(SELECT * FROM ended_run WHERE NOT message UNION ALL SELECT * FROM ended_run WHERE message)',
   endedAt: 'completed_at',
   ofState: 'x.state = $2',
   removable: `${NOT_ASKED_FOR} AND (
@@ -43,23 +47,24 @@ const RUNS: Rows = {
 
 const ENTRIES: Rows = {
   table: 'dead_letter',
+  ordered: 'dead_letter',
   endedAt: 'created_at',
   ofState: `$2::text = 'deadLetter'`,
   removable: `${NOT_ASKED_FOR} AND (
     SELECT true FROM task c WHERE c.instance_id = x.instance_id AND c.run_key = x.run_key AND c.slot = ${CALLBACK_SLOT}) IS NULL`,
 };
 
-const behindNewest = ({ table, ofState }: Rows): Statement =>
+const behindNewest = ({ ordered, ofState }: Rows): Statement =>
   planned(
-    `SELECT x.place::text AS place FROM ${table} x WHERE x.instance_id = $1 AND ${ofState} ORDER BY x.place DESC OFFSET $3 LIMIT 1`,
+    `SELECT x.place::text AS place FROM ${ordered} x WHERE x.instance_id = $1 AND ${ofState} ORDER BY x.place DESC OFFSET $3 LIMIT 1`,
   );
 
 /** How many rows belong to a run is guessed by its journal: the rest is little. */
-const found = ({ table, ofState, removable }: Rows, bound: string): Statement =>
+const found = ({ ordered, ofState, removable }: Rows, bound: string): Statement =>
   planned(`
   SELECT x.run_key, x.place::text AS shown_place, (
     SELECT count(*) FROM step s WHERE s.instance_id = x.instance_id AND s.run_key = x.run_key) AS steps
-  FROM ${table} x WHERE x.instance_id = $1 AND ${ofState} AND ${bound} AND ${removable} ORDER BY x.place LIMIT $4`);
+  FROM ${ordered} x WHERE x.instance_id = $1 AND ${ofState} AND ${bound} AND ${removable} ORDER BY x.place LIMIT $4`);
 
 const lock = ({ table }: Rows): Statement =>
   statement(`

@@ -1,6 +1,7 @@
 /** Rows as the types of the engine and the ports: the one place that knows both. */
 import { STEP_TYPES } from '@everstep/sdk/protocol';
 import {
+  DIALECT_NAMES,
   type DialectName,
   FAILURE_CAUSES,
   FAILURE_FUNCTION_STATES,
@@ -14,7 +15,7 @@ import {
 import type { DeadLetterRecord, RunRecord } from '../../ports/store.js';
 import { bytes, integer, integerOrNull, json, type Row, text, textOrNull, word } from './columns.js';
 
-export const DIALECTS: readonly DialectName[] = ['native'];
+export const DIALECTS: readonly DialectName[] = DIALECT_NAMES;
 export const STATUSES: readonly RunStatus[] = ['active', 'succeeded', 'failed', 'canceled'];
 
 /** Of a run `r` that may have ended, `e`. */

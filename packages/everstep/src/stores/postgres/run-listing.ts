@@ -1,6 +1,6 @@
 /** The run log: pages of runs under any filter. */
 import type { Listing, Page, Position, RunFilter, RunRecord } from '../../ports/store.js';
-import { text } from './columns.js';
+import { text, textOrNull } from './columns.js';
 import { planned, type Session, statement } from './connection.js';
 import { type Candidates, type Condition, candidatesOf, createdWithin, EMPTY_LISTING, Parameters, pageOf } from './listing.js';
 import { RUN_RECORD_COLUMNS, RUN_RECORD_TABLES, runRecordOf } from './rows.js';
@@ -8,7 +8,17 @@ import { RUN_RECORD_COLUMNS, RUN_RECORD_TABLES, runRecordOf } from './rows.js';
 /** More values than these are not looked up one by one. */
 const MOST_URLS = 100;
 
-const RUNS: Candidates = { alias: 'r', all: 'run r', columns: ['instance_id', 'run_key', 'place'] };
+/** Runs of workflows and plain messages are never listed together. */
+type RunKind = NonNullable<RunFilter['kind']>;
+
+const runsOf = (kind: RunKind): Candidates => ({
+  alias: 'r',
+  all: 'run r',
+  columns: ['instance_id', 'run_key', 'place'],
+  within: ofKind('r', kind),
+});
+/** Begins what narrows down a table with `message` in its indexes. */
+const ofKind = (table: string, kind: RunKind): string => `${table}.message = ${kind === 'message'}`;
 
 const ofRun = (table: string) => `${table}.instance_id = r.instance_id AND ${table}.run_key = r.run_key`;
 /** The run that a row of another table names: looked up for each such row (that is what OFFSET 0 is for). */
@@ -19,38 +29,48 @@ const STATE = `coalesce((SELECT e.state FROM ended_run e WHERE ${ofRun('e')}), '
 
 const URLS_WITH_PREFIX = statement(`
   WITH RECURSIVE url AS (
-    (SELECT workflow_url AS value FROM run WHERE instance_id = $1 AND workflow_url >= $2 ORDER BY workflow_url LIMIT 1)
+    (SELECT workflow_url AS value FROM run
+      WHERE instance_id = $1 AND message = $4 AND workflow_url >= $2 ORDER BY workflow_url LIMIT 1)
     UNION ALL
-    SELECT (SELECT workflow_url FROM run WHERE instance_id = $1 AND workflow_url > url.value ORDER BY workflow_url LIMIT 1)
+    SELECT (SELECT workflow_url FROM run
+      WHERE instance_id = $1 AND message = $4 AND workflow_url > url.value ORDER BY workflow_url LIMIT 1)
     FROM url WHERE starts_with(url.value, $2)
   )
   SELECT value FROM url WHERE starts_with(value, $2) LIMIT $3`);
-const HORIZON = statement('SELECT place::text AS place FROM run WHERE instance_id = $1 ORDER BY run.place DESC LIMIT 1');
+const NEWEST = (kind: RunKind) =>
+  `(SELECT place FROM run WHERE instance_id = $1 AND ${ofKind('run', kind)} ORDER BY place DESC LIMIT 1)`;
+const HORIZON = statement(`SELECT greatest(${NEWEST('workflow')}, ${NEWEST('message')})::text AS place`);
 const RECORD_OF_ID = (condition: string) =>
   statement(`
   SELECT ${RUN_RECORD_COLUMNS} FROM ${RUN_RECORD_TABLES}
-  WHERE r.instance_id = $1 AND r.workflow_run_id = $2 ${condition} ORDER BY r.place DESC LIMIT 1`);
+  WHERE r.instance_id = $1 AND r.workflow_run_id = $2 AND NOT r.message ${condition} ORDER BY r.place DESC LIMIT 1`);
 const LATEST_OF_ID = RECORD_OF_ID('');
 const OF_ID_CREATED_AT = RECORD_OF_ID('AND r.created_at = $3');
 
 /** Rows that have any of the values in the column; it has an index with the place behind it. */
-function anyOf(column: string, values: readonly string[], parameters: Parameters): Condition {
+function anyOf(kind: RunKind, column: string, values: readonly string[], parameters: Parameters): Condition {
   const list = parameters.many(values, 'text');
   return {
     test: `r.${column} = ANY(${list})`,
-    leads: [{ values: list, from: `run r WHERE r.instance_id = $1 AND r.${column} = v.value` }],
+    leads: [{ values: list, from: `run r WHERE r.instance_id = $1 AND ${ofKind('r', kind)} AND r.${column} = v.value` }],
   };
 }
 
-function labels(values: readonly string[], parameters: Parameters): Condition {
+/** Rows that have any of the values in a column without an index of its own. */
+const tested = (column: string, values: readonly string[], parameters: Parameters): Condition => ({
+  test: `r.${column} = ANY(${parameters.many(values, 'text')})`,
+});
+
+function labels(kind: RunKind, values: readonly string[], parameters: Parameters): Condition {
   const list = parameters.many(values, 'text');
+  const labelled = `l.instance_id = $1 AND ${ofKind('l', kind)} AND l.label = v.value`;
   return {
     test: `(SELECT true FROM run_label l WHERE ${ofRun('l')} AND l.label = ANY(${list}) LIMIT 1)`,
     leads: [
       {
         values: list,
-        from: `run_label l, ${runOf('l')} WHERE l.instance_id = $1 AND l.label = v.value`,
-        counted: 'run_label l WHERE l.instance_id = $1 AND l.label = v.value',
+        from: `run_label l, ${runOf('l')} WHERE ${labelled}`,
+        counted: `run_label l WHERE ${labelled}`,
         place: 'l.place',
         repeats: values.length > 1,
       },
@@ -59,7 +79,7 @@ function labels(values: readonly string[], parameters: Parameters): Condition {
 }
 
 /** A failed run has one of two states. An active one has no end, but a row of its own. Both know when it was created. */
-function statuses(values: readonly string[], { fromDate, toDate }: RunFilter, parameters: Parameters): Condition {
+function statuses(kind: RunKind, values: readonly string[], { fromDate, toDate }: RunFilter, parameters: Parameters): Condition {
   const states = values.flatMap((status) => (status === 'failed' ? ['failed', 'deadLetter'] : [status]));
   const list = parameters.many(states, 'text');
   const bounds: string[] = [];
@@ -72,8 +92,9 @@ function statuses(values: readonly string[], { fromDate, toDate }: RunFilter, pa
     counted: `${table} s WHERE s.instance_id = $1 AND ${condition}`,
     place: 's.place',
   });
-  const leads = [leadFrom('ended_run', 's.state = v.value')];
-  if (values.includes('active')) leads.push(leadFrom('active_run', `v.value = 'active'`));
+  // Each kind has an index of its own.
+  const leads = [leadFrom('ended_run', `${kind === 'message' ? 's.message' : 'NOT s.message'} AND s.state = v.value`)];
+  if (values.includes('active')) leads.push(leadFrom('active_run', `${ofKind('s', kind)} AND v.value = 'active'`));
   return { test: `${STATE} = ANY(${list})${created('r')}`, leads };
 }
 
@@ -85,34 +106,57 @@ function conditionsOf(
 ): readonly Condition[] {
   parameters.one(instanceId, 'text');
   const conditions: Condition[] = [];
-  if (filter.workflowRunId !== undefined) conditions.push(anyOf('workflow_run_id', [filter.workflowRunId], parameters));
-  if (filter.flowControlKeys) conditions.push(anyOf('flow_key', filter.flowControlKeys, parameters));
-  if (filter.labels) conditions.push(labels(filter.labels, parameters));
-  if (filter.workflowUrls) conditions.push(anyOf('workflow_url', filter.workflowUrls, parameters));
-  if (filter.workflowUrlPrefix) {
-    if (urls) conditions.push(anyOf('workflow_url', urls, parameters));
-    else conditions.push({ test: `starts_with(r.workflow_url, ${parameters.one(filter.workflowUrlPrefix, 'text')})` });
-  }
-  if (filter.statuses) conditions.push(statuses(filter.statuses, filter, parameters));
-  if (filter.callerIps) conditions.push(anyOf('caller_ip', filter.callerIps, parameters));
-  conditions.push(...createdWithin(RUNS, filter.createdAt, filter.createdAt, parameters));
-  conditions.push(...createdWithin(RUNS, filter.fromDate, filter.toDate, parameters));
+  const kind = kindOf(filter);
+  const columns: readonly (readonly [string, readonly string[] | undefined])[] = [
+    ['run_key', filter.runKeys],
+    ['workflow_run_id', filter.workflowRunId === undefined ? undefined : [filter.workflowRunId]],
+    ['queue', filter.queues],
+    ['url_group', filter.urlGroups],
+    ['schedule_id', filter.scheduleIds],
+    ['flow_key', filter.flowControlKeys],
+    ['workflow_url', filter.workflowUrls],
+    ['workflow_url', filter.workflowUrlPrefix ? (urls ?? undefined) : undefined],
+    ['caller_ip', filter.callerIps],
+  ];
+  for (const [column, values] of columns) if (values) conditions.push(anyOf(kind, column, values, parameters));
+  if (filter.labels) conditions.push(labels(kind, filter.labels, parameters));
+  if (filter.hosts) conditions.push(tested('url_host', filter.hosts, parameters));
+  if (filter.paths) conditions.push(tested('url_path', filter.paths, parameters));
+  if (filter.workflowUrlPrefix && !urls)
+    conditions.push({ test: `starts_with(r.workflow_url, ${parameters.one(filter.workflowUrlPrefix, 'text')})` });
+  if (filter.statuses) conditions.push(statuses(kind, filter.statuses, filter, parameters));
+  conditions.push(...createdWithin(runsOf(kind), filter.createdAt, filter.createdAt, parameters));
+  conditions.push(...createdWithin(runsOf(kind), filter.fromDate, filter.toDate, parameters));
   return conditions;
 }
 
-async function urlsWithPrefix(session: Session, instanceId: string, prefix: string): Promise<readonly string[] | null> {
-  const rows = await session.query(URLS_WITH_PREFIX, [instanceId, prefix, MOST_URLS + 1]);
+const kindOf = ({ kind = 'workflow' }: RunFilter): RunKind => kind;
+
+/** Whether it asks for something that nothing has. */
+function isInVain({ kind, ...filter }: RunFilter): boolean {
+  const ofMessages = [filter.queues, filter.urlGroups, filter.scheduleIds];
+  if (kind !== 'message' && ofMessages.some((values) => values !== undefined)) return true;
+  const { statuses, labels, workflowUrls, flowControlKeys, callerIps, runKeys, hosts, paths } = filter;
+  const lists = [...ofMessages, statuses, labels, workflowUrls, flowControlKeys, callerIps, runKeys, hosts, paths];
+  return lists.some((values) => values?.length === 0);
+}
+
+async function urlsWithPrefix(
+  session: Session,
+  { instanceId, filter }: Page<RunFilter>,
+  prefix: string,
+): Promise<readonly string[] | null> {
+  const rows = await session.query(URLS_WITH_PREFIX, [instanceId, prefix, MOST_URLS + 1, kindOf(filter) === 'message']);
   return rows.length > MOST_URLS ? null : rows.map((row) => text(row, 'value'));
 }
 
 export async function listRuns(session: Session, page: Page<RunFilter>): Promise<Listing<RunRecord>> {
   const { filter } = page;
-  const urls = filter.workflowUrlPrefix ? await urlsWithPrefix(session, page.instanceId, filter.workflowUrlPrefix) : null;
+  const urls = filter.workflowUrlPrefix ? await urlsWithPrefix(session, page, filter.workflowUrlPrefix) : null;
   const parameters = new Parameters();
   const conditions = (to: Parameters) => conditionsOf(page, urls, to);
-  const candidates = await candidatesOf(session, page, RUNS, conditions, parameters);
-  const lists = [filter.statuses, filter.labels, filter.workflowUrls, filter.flowControlKeys, filter.callerIps];
-  if (lists.some((values) => values?.length === 0)) return EMPTY_LISTING;
+  const candidates = await candidatesOf(session, page, runsOf(kindOf(filter)), conditions, parameters);
+  if (isInVain(filter)) return EMPTY_LISTING;
   const rows = await session.query(
     planned(`
     SELECT ${RUN_RECORD_COLUMNS} FROM (${candidates}) c, LATERAL (
@@ -141,5 +185,5 @@ export async function findRun(
 /** The place of the newest run; 0 when there is none. */
 export async function runHorizon(session: Session, instanceId: string): Promise<Position> {
   const [row] = await session.query(HORIZON, [instanceId]);
-  return row ? text(row, 'place') : '0';
+  return (row && textOrNull(row, 'place')) ?? '0';
 }

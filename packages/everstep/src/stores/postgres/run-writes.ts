@@ -13,12 +13,24 @@ const RUN = {
   caller_ip: 'text',
   flow_key: 'text',
   invoked_by_run_key: 'text',
+  message: 'boolean',
+  queue: 'text',
+  url_group: 'text',
+  schedule_id: 'text',
+  url_host: 'text',
+  url_path: 'text',
   origin: 'text',
   settings: 'text',
   claim: 'text',
 } as const satisfies Columns;
 /** `n` is the number of the run in the same statement, from 1. */
-const LABEL = { instance_id: 'text', run_key: 'text', label: 'text', n: 'integer' } as const satisfies Columns;
+const LABEL = {
+  instance_id: 'text',
+  message: 'boolean',
+  run_key: 'text',
+  label: 'text',
+  n: 'integer',
+} as const satisfies Columns;
 const PAYLOAD = {
   instance_id: 'text',
   run_key: 'text',
@@ -49,12 +61,12 @@ const INSERT_RUNS = statement(`
   runs AS (INSERT INTO run (${names(RUN_COLUMNS)}, place) SELECT ${names(RUN_COLUMNS)}, place FROM given),
   directory AS (INSERT INTO run_directory (run_key, instance_id) SELECT run_key, instance_id FROM given),
   labels AS (
-    INSERT INTO run_label (instance_id, label, place, run_key)
-    SELECT l.instance_id, l.label, base.place + l.n, l.run_key
+    INSERT INTO run_label (instance_id, message, label, place, run_key)
+    SELECT l.instance_id, l.message, l.label, base.place + l.n, l.run_key
     FROM base, ${unnest(LABEL, RUN_COUNT + 1)} AS l(${names(LABEL)})
   )
-  INSERT INTO active_run (instance_id, run_key, workflow_run_id, claim, place, created_at)
-  SELECT instance_id, run_key, workflow_run_id, claim, place, created_at FROM given
+  INSERT INTO active_run (instance_id, run_key, workflow_run_id, claim, place, created_at, message, queue)
+  SELECT instance_id, run_key, workflow_run_id, claim, place, created_at, message, queue FROM given
   ORDER BY instance_id, workflow_run_id`);
 
 const INSERT_PAYLOADS = statement(insertInto('payload', PAYLOAD));
@@ -70,9 +82,9 @@ const END_RUNS = statement(`
     WHERE a.instance_id = g.instance_id AND a.run_key = g.run_key
     RETURNING ${Object.keys(END)
       .map((name) => `g.${name}`)
-      .join(', ')}, a.place, a.created_at
+      .join(', ')}, a.place, a.created_at, a.message
   )
-  INSERT INTO ended_run (${names(END)}, place, created_at) SELECT ${names(END)}, place, created_at FROM gone`);
+  INSERT INTO ended_run (${names(END)}, place, created_at, message) SELECT ${names(END)}, place, created_at, message FROM gone`);
 const MOVE = { instance_id: 'text', run_key: 'text', version: 'bigint' } as const satisfies Columns;
 const MOVE_RUNS = statement(`
   UPDATE active_run a SET version = m.version FROM ${unnest(MOVE)} AS m(${names(MOVE)})
@@ -83,6 +95,12 @@ const NOTE_FAILURE_FUNCTIONS = statement(`${insertInto('failure_function', KEY)}
 export interface RunPlace {
   readonly instanceId: string;
   readonly runKey: string;
+}
+
+/** What a listing looks for in a URL: its host, with the port where there is one, and its path. */
+function urlColumns(url: string): { readonly url_host: string; readonly url_path: string } {
+  const { host, pathname } = URL.canParse(url) ? new URL(url) : { host: '', pathname: '' };
+  return { url_host: host, url_path: pathname };
 }
 
 /** How `claim` reads of a run that alone may be active under its id. */
@@ -100,6 +118,7 @@ export class RunWrites {
   /** `sole`: the unit asks that no other run of the id is active. */
   create(run: Run, input: RunPayload | RunPlace, sole: boolean): void {
     const { instanceId, key, settings, origin } = run;
+    const { message } = settings;
     this.runs.push({
       instance_id: instanceId,
       run_key: key,
@@ -110,12 +129,23 @@ export class RunWrites {
       caller_ip: run.callerIp,
       flow_key: settings.flowControl?.key ?? null,
       invoked_by_run_key: origin?.kind === 'invoke' ? origin.runKey : null,
+      message: message !== undefined,
+      queue: message?.queue ?? null,
+      url_group: message?.urlGroup ?? null,
+      schedule_id: message?.scheduleId ?? null,
+      ...urlColumns(run.workflowUrl),
       origin: origin && JSON.stringify(origin),
       settings: JSON.stringify(settings),
       claim: sole ? SOLE : key,
     });
     for (const label of new Set(settings.labels)) {
-      this.labels.push({ instance_id: instanceId, run_key: key, label, n: this.runs.length });
+      this.labels.push({
+        instance_id: instanceId,
+        message: message !== undefined,
+        run_key: key,
+        label,
+        n: this.runs.length,
+      });
     }
     if (run.failureFunction) this.noteFailureFunction({ instanceId, runKey: key });
     if ('runKey' in input) {

@@ -1,12 +1,23 @@
 /** Rows of tasks as the engine knows them, and back. */
+import { STEP_TYPES } from '@everstep/sdk/protocol';
 import type { Task } from '../../engine/run.js';
-import { integer, integerOrNull, json, type Row, text, word } from './columns.js';
+import { integer, integerOrNull, json, type Row, text, textOrNull, word } from './columns.js';
 import type { Columns, RowOf } from './row-sets.js';
 import type { RunPlace } from './run-writes.js';
 
 type TaskOf<Kind extends Task['kind']> = Extract<Task, { readonly kind: Kind }>;
 
-const TASK_KINDS = ['advance', 'step', 'sleep', 'wait', 'call', 'notify', 'invoke', 'callback'] as const satisfies Task['kind'][];
+const TASK_KINDS = [
+  'advance',
+  'message',
+  'step',
+  'sleep',
+  'wait',
+  'call',
+  'notify',
+  'invoke',
+  'callback',
+] as const satisfies Task['kind'][];
 
 export const TASK = {
   instance_id: 'text',
@@ -24,6 +35,7 @@ export const TASK = {
   name: 'text',
   step_type: 'text',
   flow_key: 'text',
+  queue: 'text',
   child_run_key: 'text',
   call_url: 'text',
   detail: 'text',
@@ -64,9 +76,24 @@ function wakeAtOf(task: Task): number | null {
   return task.kind === 'wait' ? task.deadlineAt : null;
 }
 
-/** `claimedBy`: the node that acts on it, when it is due at once. */
-export function taskRowOf({ instanceId, runKey }: RunPlace, task: Task, claimedBy: string | null): RowOf<typeof TASK> {
-  const step = task.kind === 'advance' || task.kind === 'callback' ? null : task;
+/** Whether it is the end of another run that makes the task due. */
+export const isWaitingForRun = (task: Task): task is TaskOf<'invoke'> =>
+  task.kind === 'invoke' && task.dueAt === null && task.invoke === null;
+
+/** What of a task is not its own. */
+export interface TaskSurroundings {
+  /** That of its run, if it is a message in one. */
+  readonly queue: string | null;
+  /** The node that acts on it, when it is due at once. */
+  readonly claimedBy: string | null;
+}
+
+export function taskRowOf(
+  { instanceId, runKey }: RunPlace,
+  task: Task,
+  { queue, claimedBy }: TaskSurroundings,
+): RowOf<typeof TASK> {
+  const step = 'group' in task ? task : null;
   const detail = detailOf(task);
   return {
     instance_id: instanceId,
@@ -82,8 +109,9 @@ export function taskRowOf({ instanceId, runKey }: RunPlace, task: Task, claimedB
     kind: task.kind,
     message_id: task.messageId,
     name: step?.name ?? null,
-    step_type: 'stepType' in task ? task.stepType : null,
+    step_type: step && 'stepType' in step ? (step.stepType ?? null) : null,
     flow_key: task.kind === 'call' ? (task.call.flowControl?.key ?? null) : null,
+    queue: task.kind === 'message' ? queue : null,
     child_run_key: task.kind === 'invoke' ? task.childRunKey : null,
     call_url: task.kind === 'call' ? task.call.url : null,
     detail: detail && JSON.stringify(detail),
@@ -102,7 +130,7 @@ export function taskOf(row: Row): Task {
     createdAt: integer(row, 'created_at'),
   };
   const kind = taskKindOf(row);
-  if (kind === 'advance') return { ...base, kind, retried: integer(row, 'retried') };
+  if (kind === 'advance' || kind === 'message') return { ...base, kind, retried: integer(row, 'retried') };
   if (kind === 'callback') {
     return { ...base, kind, retried: integer(row, 'retried'), ...json<TaskDetail['callback']>(row, 'detail') };
   }
@@ -114,7 +142,12 @@ export function taskOf(row: Row): Task {
   };
   switch (kind) {
     case 'step':
-      return { ...step, kind, retried: integer(row, 'retried') };
+      return {
+        ...step,
+        kind,
+        retried: integer(row, 'retried'),
+        ...(textOrNull(row, 'step_type') === null ? {} : { stepType: word(row, 'step_type', STEP_TYPES) }),
+      };
     case 'sleep':
       return {
         ...step,

@@ -43,8 +43,11 @@ interface RunTasks {
   readonly run: RunPlace;
   /** Whether it may have had waiters before the batch, or an earlier part of it. */
   waits: boolean;
+  queue: string | null;
   deleteAll: boolean;
   parkAll: boolean;
+  /** Slots with tasks that are nobody's, though they are due. */
+  readonly overdue: Set<number>;
   /** Null: the slot is emptied. */
   readonly slots: Map<number, Task | null>;
 }
@@ -73,9 +76,18 @@ export class TaskWrites {
     return this.claims && dueAt !== null && dueAt <= this.claims.now ? this.claims.nodeId : null;
   }
 
-  /** `waits`: whether the run has waiters now. */
-  put(run: RunPlace, task: Task, waits: boolean): void {
-    this.of(run, waits).slots.set(task.slot, task);
+  /** `waits`: whether the run has waiters now. `queue`: of a message that is in one. */
+  put(run: RunPlace & { readonly queue: string | null }, task: Task, waits: boolean): void {
+    const tasks = this.of(run, waits);
+    tasks.queue = run.queue;
+    tasks.overdue.delete(task.slot);
+    tasks.slots.set(task.slot, task);
+  }
+
+  /** Puts a task that is due although who writes it believes that it is not: it is nobody's until a scan finds it. */
+  putOverdue(run: RunPlace & { readonly queue: string | null }, task: Task, waits: boolean): void {
+    this.put(run, task, waits);
+    this.of(run, waits).overdue.add(task.slot);
   }
 
   delete(run: RunPlace, slot: number, waits: boolean): void {
@@ -112,7 +124,7 @@ export class TaskWrites {
     const changedWaits: RowOf<typeof SLOT>[] = [];
     const put: RowOf<typeof TASK>[] = [];
     const waiters: RowOf<typeof WAITER>[] = [];
-    for (const { run, waits, deleteAll, parkAll, slots } of this.runs.values()) {
+    for (const { run, waits, queue, deleteAll, parkAll, overdue, slots } of this.runs.values()) {
       const row = { instance_id: run.instanceId, run_key: run.runKey };
       if (deleteAll) emptied.push(row);
       else if (parkAll) parkedRuns.push(row);
@@ -121,7 +133,8 @@ export class TaskWrites {
       for (const [slot, task] of slots) {
         if (!task && !deleteAll) deleted.push({ ...row, slot });
         if (waits && !endsWaits) changedWaits.push({ ...row, slot });
-        if (task) put.push(taskRowOf(run, task, this.claimantOf(task)));
+        const claimedBy = task && !overdue.has(slot) ? this.claimantOf(task) : null;
+        if (task) put.push(taskRowOf(run, task, { queue, claimedBy }));
         if (task?.kind === 'wait' && task.dueAt !== null) {
           for (const event_id of new Set(task.eventIds)) waiters.push({ ...row, slot, event_id, since: task.createdAt });
         }
@@ -147,7 +160,7 @@ export class TaskWrites {
   private of(run: RunPlace, waits: boolean): RunTasks {
     let tasks = this.runs.get(run.runKey);
     if (!tasks) {
-      tasks = { run, waits, deleteAll: false, parkAll: false, slots: new Map() };
+      tasks = { run, waits, queue: null, deleteAll: false, parkAll: false, overdue: new Set(), slots: new Map() };
       this.runs.set(run.runKey, tasks);
     }
     tasks.waits ||= waits;

@@ -1,35 +1,42 @@
 /**
  * Messages that instances are billed for. A batch writes one row for each instance and month, to whoever owns the instance
- * at that moment. Each connection adds to rows of its own, and the sum counts: so no commit waits for another's count.
+ * at that moment, and at its price of that moment. What was counted before there was a price has the first one there was,
+ * which the instance remembers: so nobody who counts has to wait for whoever sets it. Each connection adds to rows of its own, and the sum counts: so no commit waits for another's count.
  */
 import type { UsageRecord } from '../../ports/account-store.js';
 import type { StoreWrite } from '../../ports/store.js';
-import { integer, type Row, text } from './columns.js';
+import { integer, integerOrNull, type Row, text } from './columns.js';
 import { type Session, statement, type TransactionSession } from './connection.js';
 
 export type UsageWrite = Extract<StoreWrite, { readonly kind: 'count-messages' }>;
 
 /** Stands for the account of an instance that nobody owns: a part of a key is never null. */
 const NOBODY = '';
+/** Stands for the price of an instance that has none yet. */
+const NO_PRICE = -1;
 /** More than that many connections at once share rows. */
 export const SHARDS = 64;
 
 const ADD = statement(`
-  INSERT INTO usage (instance_id, month, account_id, shard, messages)
-  SELECT w.instance_id, w.month, coalesce(q.account_id, '${NOBODY}'), pg_backend_pid() % ${SHARDS}, w.messages
+  INSERT INTO usage (instance_id, month, account_id, price, shard, messages)
+  SELECT w.instance_id, w.month, coalesce(q.account_id, '${NOBODY}'), coalesce(q.price, ${NO_PRICE}),
+    pg_backend_pid() % ${SHARDS}, w.messages
   FROM unnest($1::text[], $2::text[], $3::bigint[]) AS w (instance_id, month, messages)
   LEFT JOIN queue_instance q ON q.instance_id = w.instance_id
   ORDER BY 1, 2, 3
-  ON CONFLICT (instance_id, month, account_id, shard) DO UPDATE SET messages = usage.messages + excluded.messages`);
+  ON CONFLICT (instance_id, month, account_id, price, shard) DO UPDATE SET messages = usage.messages + excluded.messages`);
 const SELECT = statement(`
-  SELECT instance_id, month, account_id, sum(messages)::bigint AS messages FROM usage
-  WHERE instance_id = $1 AND month >= $2
-  GROUP BY instance_id, month, account_id ORDER BY month DESC, account_id DESC`);
+  SELECT u.instance_id, u.month, u.account_id, coalesce(nullif(u.price, ${NO_PRICE}), q.first_price) AS price,
+    sum(u.messages)::bigint AS messages
+  FROM usage u LEFT JOIN queue_instance q ON q.instance_id = u.instance_id
+  WHERE u.instance_id = $1 AND u.month >= $2
+  GROUP BY 1, 2, 3, 4 ORDER BY month DESC, account_id DESC, price DESC NULLS LAST`);
 
 const usageOf = (row: Row): UsageRecord => ({
   instanceId: text(row, 'instance_id'),
   accountId: text(row, 'account_id') === NOBODY ? null : text(row, 'account_id'),
   month: text(row, 'month'),
+  price: integerOrNull(row, 'price'),
   messages: integer(row, 'messages'),
 });
 

@@ -13,6 +13,7 @@ storeConformance('SQLite in a file', async () => {
   let store = await openSqliteStore({ file });
   return {
     store,
+    hasVersions: false,
     async reopen() {
       await store.close();
       store = await openSqliteStore({ file });
@@ -31,6 +32,7 @@ describe('SQLite with few values looked up by prefix', () => {
     const store = createSqliteStore(openConnection(':memory:'), { values: 3, rows: 10 });
     return {
       store,
+      hasVersions: false,
       reopen: () => Promise.reject(new Error('what is in memory is gone when it is closed')),
       dispose: () => store.close(),
     };

@@ -8,6 +8,10 @@
  * changes no row that has many indexes. `place` is its place in the order of creation, that of an entry of the DLQ its
  * place in the order of arrival: microseconds of the server's clock times 1000, plus the place in its statement.
  *
+ * Plain messages are runs: `message` is true of them. They are never listed with runs of workflows, so the indexes of
+ * the listings keep them apart. What is in a row only so that it can be looked for (queue, group, host and path of the
+ * URL) stands in the settings, or in the URL, as well.
+ *
  * `flow_key` of a run holds what is asked of its endpoint; that of a task a call, which has a key of its own or none.
  */
 export const runs = `
@@ -33,24 +37,34 @@ CREATE TABLE run (
   caller_ip text COLLATE "C" NOT NULL,
   flow_key text COLLATE "C",
   invoked_by_run_key text COLLATE "C",
+  message boolean NOT NULL,
+  queue text COLLATE "C",
+  url_group text COLLATE "C",
+  schedule_id text COLLATE "C",
+  url_host text COLLATE "C" NOT NULL,
+  url_path text COLLATE "C" NOT NULL,
   origin text,
   settings text NOT NULL,
   PRIMARY KEY (instance_id, run_key)
 );
-CREATE UNIQUE INDEX run_by_place ON run (instance_id, place) INCLUDE (created_at);
-CREATE INDEX run_by_id ON run (instance_id, workflow_run_id, place);
-CREATE INDEX run_by_url ON run (instance_id, workflow_url, place) INCLUDE (created_at);
-CREATE INDEX run_by_caller ON run (instance_id, caller_ip, place) INCLUDE (created_at);
-CREATE INDEX run_by_flow_key ON run (instance_id, flow_key, place) INCLUDE (created_at) WHERE flow_key IS NOT NULL;
+CREATE UNIQUE INDEX run_by_place ON run (instance_id, message, place) INCLUDE (created_at);
+CREATE INDEX run_by_id ON run (instance_id, workflow_run_id, place) WHERE NOT message;
+CREATE INDEX run_by_url ON run (instance_id, message, workflow_url, place) INCLUDE (created_at);
+CREATE INDEX run_by_caller ON run (instance_id, message, caller_ip, place) INCLUDE (created_at);
+CREATE INDEX run_by_flow_key ON run (instance_id, message, flow_key, place) INCLUDE (created_at) WHERE flow_key IS NOT NULL;
+CREATE INDEX run_by_queue ON run (instance_id, queue, place) INCLUDE (created_at) WHERE queue IS NOT NULL;
+CREATE INDEX run_by_url_group ON run (instance_id, url_group, place) INCLUDE (created_at) WHERE url_group IS NOT NULL;
+CREATE INDEX run_by_schedule ON run (instance_id, schedule_id, place) INCLUDE (created_at) WHERE schedule_id IS NOT NULL;
 CREATE INDEX run_by_invoker ON run (instance_id, invoked_by_run_key) WHERE invoked_by_run_key IS NOT NULL;
-CREATE INDEX run_by_creation ON run (instance_id, created_at);
+CREATE INDEX run_by_creation ON run (instance_id, message, created_at);
 
 CREATE TABLE run_label (
   instance_id text COLLATE "C" NOT NULL,
+  message boolean NOT NULL,
   label text COLLATE "C" NOT NULL,
   place bigint NOT NULL,
   run_key text COLLATE "C" NOT NULL,
-  PRIMARY KEY (instance_id, label, place)
+  PRIMARY KEY (instance_id, message, label, place)
 );
 CREATE INDEX run_label_by_run ON run_label (instance_id, run_key);
 
@@ -63,12 +77,15 @@ CREATE TABLE active_run (
   claim text COLLATE "C" NOT NULL,
   place bigint NOT NULL,
   created_at bigint NOT NULL,
+  message boolean NOT NULL,
+  queue text COLLATE "C",
   -- How many decisions were taken on it. Whoever decides on an older state is refused.
   version bigint NOT NULL DEFAULT 0,
   PRIMARY KEY (instance_id, run_key)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 CREATE UNIQUE INDEX active_run_claim ON active_run (instance_id, workflow_run_id, claim);
-CREATE INDEX active_run_by_place ON active_run (instance_id, place);
+CREATE INDEX active_run_by_place ON active_run (instance_id, message, place);
+CREATE INDEX active_run_by_queue ON active_run (instance_id, queue) WHERE queue IS NOT NULL;
 
 -- The state is the status, but deadLetter while a failed run has an entry in the DLQ.
 CREATE TABLE ended_run (
@@ -78,13 +95,17 @@ CREATE TABLE ended_run (
   state text COLLATE "C" NOT NULL,
   created_at bigint NOT NULL,
   completed_at bigint NOT NULL,
+  message boolean NOT NULL,
   result text,
   error text,
   became_kind text COLLATE "C",
   became_run_key text COLLATE "C",
   PRIMARY KEY (instance_id, run_key)
 );
-CREATE UNIQUE INDEX ended_run_by_place ON ended_run (instance_id, state, place) INCLUDE (created_at, completed_at);
+CREATE UNIQUE INDEX ended_workflow_by_place ON ended_run (instance_id, state, place) INCLUDE (created_at, completed_at)
+  WHERE NOT message;
+CREATE UNIQUE INDEX ended_message_by_place ON ended_run (instance_id, state, place) INCLUDE (created_at, completed_at)
+  WHERE message;
 CREATE INDEX ended_run_by_time ON ended_run (instance_id, state, completed_at);
 
 -- Runs whose endpoint said that it has a failure function.
@@ -139,12 +160,14 @@ CREATE TABLE task (
   name text,
   step_type text COLLATE "C",
   flow_key text COLLATE "C",
+  queue text COLLATE "C",
   child_run_key text COLLATE "C",
   call_url text,
   detail text,
   PRIMARY KEY (instance_id, run_key, slot)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX task_by_due_time ON task (due_at, run_key, slot) WHERE due_at IS NOT NULL;
+CREATE INDEX task_retried_in_queue ON task (instance_id, queue) WHERE queue IS NOT NULL AND retried > 0 AND due_at IS NOT NULL;
 CREATE INDEX task_by_child ON task (child_run_key) WHERE child_run_key IS NOT NULL;
 
 CREATE TABLE attempt (
@@ -177,6 +200,10 @@ CREATE TABLE dead_letter (
   workflow_url text COLLATE "C" NOT NULL,
   caller_ip text COLLATE "C" NOT NULL,
   flow_key text COLLATE "C",
+  message boolean NOT NULL,
+  queue text COLLATE "C",
+  url_group text COLLATE "C",
+  schedule_id text COLLATE "C",
   response_headers text NOT NULL,
   error text NOT NULL,
   response_body bytea NOT NULL,
@@ -184,6 +211,14 @@ CREATE TABLE dead_letter (
 );
 CREATE UNIQUE INDEX dead_letter_by_run ON dead_letter (instance_id, run_key);
 CREATE UNIQUE INDEX dead_letter_by_place ON dead_letter (instance_id, place) INCLUDE (created_at);
+CREATE INDEX dead_letter_by_kind ON dead_letter (instance_id, message, place) INCLUDE (created_at);
+CREATE INDEX dead_letter_by_response ON dead_letter (instance_id, response_status, place) INCLUDE (created_at)
+  WHERE response_status IS NOT NULL;
+CREATE INDEX dead_letter_by_queue ON dead_letter (instance_id, queue, place) INCLUDE (created_at) WHERE queue IS NOT NULL;
+CREATE INDEX dead_letter_by_url_group ON dead_letter (instance_id, url_group, place) INCLUDE (created_at)
+  WHERE url_group IS NOT NULL;
+CREATE INDEX dead_letter_by_schedule ON dead_letter (instance_id, schedule_id, place) INCLUDE (created_at)
+  WHERE schedule_id IS NOT NULL;
 CREATE INDEX dead_letter_by_run_id ON dead_letter (instance_id, workflow_run_id, place) INCLUDE (created_at);
 CREATE INDEX dead_letter_by_url ON dead_letter (instance_id, workflow_url, place) INCLUDE (created_at);
 CREATE INDEX dead_letter_by_caller ON dead_letter (instance_id, caller_ip, place) INCLUDE (created_at);

@@ -1,5 +1,5 @@
 /**
- * Version 2: what stands beside the runs and says how they go (limits, schedules, holds, settings), and what is counted.
+ * Version 2: what stands beside the runs and says how they go (limits, queues, schedules, holds, settings), and what is counted.
  *
  * `usage` and `day_count` have a row for each connection that counts, so that commits of one instance do not wait for each
  * other; the sum of the rows counts. A bill's `account_id` is empty for an instance that nobody owns: a part of a key is never null.
@@ -55,13 +55,34 @@ CREATE TABLE instance_settings (
   settings text NOT NULL
 );
 
+CREATE TABLE queue (
+  instance_id text COLLATE "C" NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  parallelism integer NOT NULL,
+  paused boolean NOT NULL,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  PRIMARY KEY (instance_id, name)
+);
+
+CREATE TABLE url_group (
+  instance_id text COLLATE "C" NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  endpoints text NOT NULL,
+  PRIMARY KEY (instance_id, name)
+);
+
 CREATE TABLE usage (
   instance_id text COLLATE "C" NOT NULL,
   month text COLLATE "C" NOT NULL,
   account_id text COLLATE "C" NOT NULL,
+  -- Dollars for 100,000; -1 while the instance had none.
+  price double precision NOT NULL,
   shard integer NOT NULL,
   messages bigint NOT NULL,
-  PRIMARY KEY (instance_id, month, account_id, shard)
+  PRIMARY KEY (instance_id, month, account_id, price, shard)
 ) WITH (fillfactor = 50);
 
 -- \`day\`: days since 1970.

@@ -56,7 +56,10 @@ CREATE TABLE queue_instance (
   account_id text COLLATE "C",
   plan text,
   budget_dollars double precision,
-  budget_alert_url text
+  budget_alert_url text,
+  price double precision,
+  -- That of what was counted while there was none: it was counted for the first price that there would be.
+  first_price double precision
 );
 CREATE INDEX queue_instance_by_account ON queue_instance (account_id) WHERE account_id IS NOT NULL;
 
@@ -69,6 +72,14 @@ CREATE TABLE token (
   revoked_at bigint
 );
 CREATE INDEX token_by_instance ON token (instance_id, seq);
+
+-- Where users have logged in from: texts that mean nothing here.
+CREATE TABLE login_place (
+  user_id text COLLATE "C" NOT NULL,
+  place text COLLATE "C" NOT NULL,
+  at bigint NOT NULL,
+  PRIMARY KEY (user_id, place)
+);
 
 CREATE TABLE budget_alert (
   instance_id text COLLATE "C" NOT NULL,

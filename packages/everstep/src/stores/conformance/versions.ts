@@ -1,0 +1,81 @@
+/** Versions of runs: what is decided on an older state than the latest is refused, where several processes may decide. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { CommitResult, CommitUnit, Store, StoreWrite } from '../../ports/store.js';
+import { type OpenStore, withStore } from './harness.js';
+import { advanceTask, apply, creation, putTasks, sampleRun, sampleStep, T0, unit } from './samples.js';
+
+const run = sampleRun(1);
+const runKey = run.key;
+const record = (n: number): StoreWrite => ({ kind: 'record-step', runKey, step: sampleStep(n) });
+const decidedOn = (version: number, ...writes: readonly StoreWrite[]): CommitUnit =>
+  unit(writes, [{ kind: 'run-active', runKey, version }]);
+const versionOf = async (store: Store) => (await store.loadRun({ runKey }))?.version;
+const kinds = (results: readonly CommitResult[]) => results.map(({ kind }) => kind);
+const recorded = async (store: Store) => (await store.loadJournal({ runKey, from: 0 })).map(({ index }) => index);
+
+export function versionConformance(open: OpenStore): void {
+  describe('versions of runs', () => {
+    test(
+      'a unit that was decided on an older version is refused as a whole, where there are versions',
+      withStore(open, async (store, { hasVersions }) => {
+        await apply(store, [creation(run), ...putTasks(runKey, [advanceTask(T0)])]);
+        assert.equal(await versionOf(store), 0);
+        assert.deepEqual(kinds(await store.commit([decidedOn(0, record(0))])), ['applied']);
+        assert.equal(await versionOf(store), hasVersions ? 1 : 0);
+        const other = sampleRun(2);
+        const late = decidedOn(0, record(1), creation(other));
+        assert.deepEqual(kinds(await store.commit([late])), [hasVersions ? 'run-moved' : 'applied']);
+        assert.deepEqual(await recorded(store), hasVersions ? [0] : [0, 1]);
+        assert.equal((await store.runRecord({ runKey: other.key }))?.key, hasVersions ? undefined : other.key);
+      }),
+    );
+
+    test(
+      'units of one batch that were decided one upon the other are all taken, also when the store is opened again',
+      withStore(open, async (store, underTest) => {
+        await apply(store, [creation(run), ...putTasks(runKey, [advanceTask(T0)])]);
+        const units = [0, 1, 2].map((n) => decidedOn(n, record(n)));
+        assert.deepEqual(kinds(await store.commit(units)), ['applied', 'applied', 'applied']);
+        const opened = await underTest.reopen();
+        assert.equal(await versionOf(opened), underTest.hasVersions ? 3 : 0);
+        assert.deepEqual(kinds(await opened.commit([decidedOn(3, record(3))])), ['applied']);
+      }),
+    );
+
+    test(
+      'a refused unit does not move the run on, and the one behind it in the batch is judged by what is there',
+      withStore(open, async (store, { hasVersions }) => {
+        await apply(store, [creation(run)]);
+        const behind = decidedOn(0, { kind: 'put-task', runKey, task: advanceTask(T0 + 9) });
+        const results = await store.commit([decidedOn(7, record(0)), behind, behind]);
+        const [ahead, second] = hasVersions ? ['run-moved', 'run-moved'] : ['applied', 'applied'];
+        assert.deepEqual(kinds(results), [ahead, 'applied', second]);
+        assert.equal(await versionOf(store), hasVersions ? 1 : 0);
+      }),
+    );
+
+    test(
+      'a guard without a version asks for none, and moves nothing on',
+      withStore(open, async (store) => {
+        await apply(store, [creation(run)]);
+        const before = await versionOf(store);
+        await apply(store, [record(0)], [{ kind: 'run-active', runKey }]);
+        assert.equal(await versionOf(store), before);
+      }),
+    );
+
+    test(
+      'of a run that has ended it is said that it has, whatever the version, and its end is one that is decided like any other',
+      withStore(open, async (store) => {
+        await apply(store, [creation(run)]);
+        const end: StoreWrite = { kind: 'end-run', runKey, outcome: { status: 'succeeded', result: null }, completedAt: T0 };
+        assert.deepEqual(kinds(await store.commit([decidedOn(0, end), decidedOn(1, record(0))])), ['applied', 'run-not-active']);
+        for (const version of [0, 1]) {
+          assert.deepEqual(kinds(await store.commit([decidedOn(version, record(0))])), ['run-not-active']);
+        }
+        assert.equal((await store.loadRun({ runKey }))?.status, 'succeeded');
+      }),
+    );
+  });
+}
