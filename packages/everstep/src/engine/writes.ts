@@ -75,7 +75,10 @@ export type StoreWrite =
   | { readonly kind: 'copy-journal'; readonly fromRunKey: string; readonly toRunKey: string }
   /** Appends to the journal. A row with that index or step id is a fault: the batch is refused. */
   | { readonly kind: 'record-step'; readonly runKey: string; readonly step: RecordedStep }
-  /** Inserts the task, or replaces the one in its slot. */
+  /**
+   * Inserts the task, or replaces the one in its slot. An invocation that is put to wait for a run which has ended is due
+   * from its `createdAt` on: that end has looked for it already.
+   */
   | { readonly kind: 'put-task'; readonly runKey: string; readonly task: Task }
   | { readonly kind: 'delete-task'; readonly runKey: string; readonly slot: number }
   /** Sets every task of the run to not due (the run failed; a resume may want them). */

@@ -92,7 +92,11 @@ export class TaskWriter {
       }
       case 'invoke': {
         const { childRunKey, childWorkflowRunId, childCreatedAt, invoke } = task;
-        this.putSpecial(run, task, { childRunKey, detail: { childWorkflowRunId, childCreatedAt, invoke } });
+        const waits = task.dueAt === null && invoke === null;
+        // The end of the run that it waits for has looked for it already.
+        const late = waits && this.parts.runs.find(childRunKey)?.active === false;
+        const put = late ? { ...task, dueAt: task.createdAt } : task;
+        this.putSpecial(run, put, { childRunKey, detail: { childWorkflowRunId, childCreatedAt, invoke } });
         return;
       }
       case 'callback':
