@@ -227,6 +227,8 @@ export interface Store {
   }): Promise<RunRecord | null>;
   /** The run with this key, as the logs show it. */
   runRecord(query: { readonly runKey: string }): Promise<RunRecord | null>;
+  /** Of these runs, those that have ended or were removed. */
+  endedAmong(query: { readonly runKeys: readonly string[] }): Promise<readonly string[]>;
   runHistory(query: { readonly runKey: string }): Promise<RunHistory | null>;
   listRuns(query: Page<RunFilter>): Promise<Listing<RunRecord>>;
   /** A page ends early when its bodies are over LIMITS.maxPageBytes; then `next` says where the next one begins. */

@@ -82,6 +82,11 @@ export class Departures {
     this.ready.done(host, ticket);
   }
 
+  /** What waits for a place is forgotten; what is in flight is still to be done. */
+  drop(): void {
+    this.ready.clear();
+  }
+
   /** Nothing leaves any more. */
   stop(): void {
     this.stopped = true;

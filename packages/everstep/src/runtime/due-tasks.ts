@@ -5,6 +5,7 @@
  * but after a restart.
  */
 import type { Clock } from '../ports/clock.js';
+import type { Cluster } from '../ports/cluster.js';
 import type { Log } from '../ports/log.js';
 import type { DueTask, Store, TaskReference } from '../ports/store.js';
 
@@ -12,6 +13,8 @@ const PAGE = 500;
 /** While so many tasks wait for a place, further due ones stay in the store. */
 const BACKLOG_MAX = 20_000;
 const RETRY_AFTER_FAULT_MS = 1000;
+/** Where several nodes share the store: what others left behind is found so soon, should nobody tell of it. */
+const POLL_MS = 1000;
 
 export interface DueTaskOptions {
   readonly store: Store;
@@ -19,6 +22,8 @@ export interface DueTaskOptions {
   readonly log: Log;
   readonly take: (task: DueTask) => Promise<void>;
   readonly backlog: () => number;
+  /** Where several nodes share the store: takes what is due and nobody's. */
+  readonly claim?: Cluster['claimDue'];
 }
 
 export class DueTasks {
@@ -73,6 +78,17 @@ export class DueTasks {
     this.expect(this.options.clock.now() + RETRY_AFTER_FAULT_MS);
   }
 
+  /** The same at once. */
+  restartNow(): void {
+    this.fromStart = true;
+    this.look();
+  }
+
+  /** There may be something that is due. */
+  look(): void {
+    if (!this.stopped) void this.scan();
+  }
+
   private wake(at: number): void {
     if (this.stopped) return;
     this.cancelTimer();
@@ -104,8 +120,9 @@ export class DueTasks {
   }
 
   private async scanAll(): Promise<void> {
-    const { store, clock, take, backlog } = this.options;
+    const { store, clock, take, backlog, claim } = this.options;
     const before = clock.now();
+    if (claim) return this.claimAll(claim, before);
     // Taken over only here: a scan that is under way meanwhile must not write over it.
     if (this.fromStart) this.scanned = null;
     this.fromStart = false;
@@ -125,5 +142,36 @@ export class DueTasks {
     this.scanned = { dueAt: before, runKey: '\uffff', slot: Number.MAX_SAFE_INTEGER };
     const next = await store.nextDueAt({ after: before });
     if (next !== null) this.expect(next);
+  }
+
+  /** What this node has claimed is in its hands already, unless it may have lost sight of it. */
+  private async claimAll(claim: Cluster['claimDue'], before: number): Promise<void> {
+    const { store, clock, take, backlog } = this.options;
+    this.expect(clock.now() + POLL_MS);
+    if (this.fromStart) await this.takeClaimed(before);
+    for (;;) {
+      if (this.stopped) return;
+      if (backlog() >= BACKLOG_MAX) {
+        this.waitsForPlaces = true;
+        return;
+      }
+      const page = await claim({ before, limit: PAGE });
+      for (const task of page) await take(task);
+      if (page.length < PAGE) break;
+    }
+    const next = await store.nextDueAt({ after: before });
+    if (next !== null) this.expect(next);
+  }
+
+  private async takeClaimed(before: number): Promise<void> {
+    const { store, take } = this.options;
+    this.fromStart = false;
+    let after: TaskReference | null = null;
+    for (;;) {
+      const page: readonly DueTask[] = await store.dueTasks({ before, after, limit: PAGE });
+      for (const task of page) await take(task);
+      after = page.at(-1) ?? null;
+      if (page.length < PAGE || this.stopped) return;
+    }
   }
 }

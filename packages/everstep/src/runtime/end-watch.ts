@@ -36,6 +36,11 @@ export class EndWatch {
     return { ended, giveUp };
   }
 
+  /** Runs that somebody waits for. */
+  get watched(): readonly string[] {
+    return [...this.watchers.keys()];
+  }
+
   ended(runKey: string): void {
     const set = this.watchers.get(runKey);
     if (set) for (const settle of [...set]) settle(true);

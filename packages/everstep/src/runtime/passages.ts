@@ -1,7 +1,8 @@
 /** What a delivery has to pass on its way, and what its outcome says of the destination. */
 import type { RunEvent } from '../engine/decide.js';
-import type { DeliveryFailure } from '../engine/run.js';
-import type { DeliveryResult } from './gates/delivery-gates.js';
+import type { DeliveryFailure, Run, Task } from '../engine/run.js';
+import type { DueTask } from '../ports/store.js';
+import type { DeliveryResult, Passage } from './gates/delivery-gates.js';
 
 const MAX_KNOWN_ORIGINS = 1_000;
 /** By URL: few, and each is asked for again and again. */
@@ -16,6 +17,30 @@ export function originOf(url: string): string {
   origins.set(url, origin);
   return origin;
 }
+
+/** What is delivered to somebody, and so has to pass the gates. */
+export type Delivery = Extract<Task, { readonly kind: 'advance' | 'step' | 'call' | 'message' }>;
+
+const withQueue = (passage: Omit<Passage, 'queue'>, queue: string | undefined): Passage =>
+  queue === undefined ? passage : { ...passage, queue };
+
+export function passageOf({ instanceId, workflowUrl, settings }: Run, task: Delivery): Passage {
+  const call = task.kind === 'call' ? task.call : null;
+  const flowControl = call ? call.flowControl : settings.flowControl;
+  const passage = { instanceId, flowControlKey: flowControl?.key ?? null, origin: originOf(call?.url ?? workflowUrl) };
+  return withQueue(passage, settings.message?.queue);
+}
+
+/** Nothing limits how a failure is told. */
+export const passageOfCallback = ({ instanceId }: Run, url: string): Passage => ({
+  instanceId,
+  flowControlKey: null,
+  origin: originOf(url),
+});
+
+/** Of a task as the store tells of it. */
+export const passageOfDue = ({ instanceId, flowControlKey, workflowUrl, queue }: DueTask): Passage =>
+  withQueue({ instanceId, flowControlKey, origin: originOf(workflowUrl) }, queue);
 
 const DELIVERED: DeliveryResult = { kind: 'delivered' };
 const NOT_MADE: DeliveryResult = { kind: 'not-made' };

@@ -34,6 +34,11 @@ class Fifo<Item> {
   push(item: Item): void {
     this.items.push(item);
   }
+  takeAll(): readonly Item[] {
+    const all = this.items.slice(this.head);
+    [this.items, this.head] = [[], 0];
+    return all;
+  }
   shift(): Item | undefined {
     const item = this.items[this.head];
     if (this.head < this.items.length) this.head++;
@@ -343,6 +348,24 @@ export class ReadyQueue {
       }
     }
     return { count, oldestSince };
+  }
+
+  /** Forgets what waits; what is in flight stays. */
+  clear(): void {
+    for (const [host, lane] of [...this.lanes]) {
+      for (const { instance, counted, begun, fresh } of [...lane.rows.values()]) {
+        const starts = counted.takeAll();
+        const others = [...begun.takeAll(), ...fresh.takeAll()];
+        for (const task of [...starts, ...others]) this.known.delete(idOf(task));
+        lane.counted -= starts.length;
+        instance.counted -= starts.length;
+        this.countedTotal -= starts.length;
+        lane.waiting -= others.length;
+        instance.waiting -= others.length;
+        lane.rows.delete(instance.instanceId);
+        this.letGo(host, lane, instance);
+      }
+    }
   }
 
   /** The task is no longer in flight. */

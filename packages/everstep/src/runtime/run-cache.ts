@@ -67,6 +67,12 @@ export class RunCache {
     for (const entry of this.entries.values()) if (entry.deliveries > 0) entry.control?.abort();
   }
 
+  /** Lets everything go, and gives up what is out for it. */
+  clear(): void {
+    this.giveUpDeliveries();
+    this.entries.clear();
+  }
+
   drop(runKey: string): void {
     this.entries.delete(runKey);
   }

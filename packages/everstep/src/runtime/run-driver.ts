@@ -4,12 +4,13 @@
  * because what is owed stands in the store as tasks.
  */
 import { LIMITS } from '../config/limits.js';
-import type { RunEvent } from '../engine/decide.js';
 import type { Decision } from '../engine/decision.js';
 import type { DecisionContext } from '../engine/ids.js';
-import { ADVANCE_SLOT, CALLBACK_SLOT, type Run, type RunPayload, type Task } from '../engine/run.js';
+import { ADVANCE_SLOT, CALLBACK_SLOT, type FlowControl, type Run, type RunPayload, type Task } from '../engine/run.js';
 import type { Submission } from '../engine/submissions.js';
+import type { CommitResult, CommitUnit } from '../engine/writes.js';
 import type { Clock } from '../ports/clock.js';
+import type { Cluster, SharedChange } from '../ports/cluster.js';
 import { type InstanceLimits, NO_LIMITS } from '../ports/instance-limits.js';
 import type { Log } from '../ports/log.js';
 import type { MessageSender } from '../ports/message-sender.js';
@@ -19,17 +20,16 @@ import type { DueTask, Store } from '../ports/store.js';
 import { Callbacks, callbackUrlOf } from './callbacks.js';
 import { Committer } from './committer.js';
 import { Decisions } from './decisions.js';
-import { deliver } from './deliverer.js';
+import { Deliveries } from './deliveries.js';
 import { Departures } from './departures.js';
 import { DueTasks } from './due-tasks.js';
 import { EndWatch } from './end-watch.js';
 import { Events } from './events.js';
-import { DeliveryGates, type DeliveryResult, type Passage, type Ticket } from './gates/delivery-gates.js';
+import { DeliveryGates, type Passage, type Ticket } from './gates/delivery-gates.js';
 import { transitOf } from './gates/rate-window.js';
 import { Invocations } from './invocations.js';
-import { sendMessage } from './message-delivery.js';
-import { makeCall } from './messages.js';
-import { originOf, resultOfEvent, resultOfFailure } from './passages.js';
+import { joinedNode, type NodeParts } from './membership.js';
+import { type Delivery, passageOf, passageOfCallback, passageOfDue } from './passages.js';
 import { type CachedRun, RunCache } from './run-cache.js';
 
 const CACHE_CAPACITY = 5_000;
@@ -46,12 +46,13 @@ export interface RunDriverOptions {
   readonly limits?: InstanceLimits;
   /** For upkeep that nobody waits for; when absent it is `clock`. */
   readonly upkeepClock?: Clock;
+  /** Where several nodes share the store; absent: this process is alone on it. */
+  readonly cluster?: Cluster;
+  /** Something that is kept in memory elsewhere was changed on another node. */
+  readonly onChange?: (change: SharedChange) => void;
   /** Where the service is reached from outside, without a slash at the end; known once it listens. */
   readonly publicUrl: () => string;
 }
-
-/** What is delivered to somebody, and so has to pass the gates. */
-type Delivery = Extract<Task, { readonly kind: 'advance' | 'step' | 'call' | 'message' }>;
 
 export class RunDriver {
   readonly ends: EndWatch;
@@ -65,7 +66,10 @@ export class RunDriver {
   private readonly cache: RunCache;
   private readonly invocations: Invocations;
   private readonly departures: Departures;
+  private readonly deliveries: Deliveries;
   private readonly due: DueTasks;
+  /** Null where this process is alone on its store. */
+  private readonly node: NodeParts | null;
   private readonly underWay = new Set<Promise<void>>();
   private readonly stopped = new AbortController();
   private stopping = false;
@@ -94,13 +98,13 @@ export class RunDriver {
     this.departures = new Departures({
       clock,
       limits: this.limits,
-      leave: (host, ticket, passage) => this.track(this.act(host, ticket, passage)),
+      leave: (host, ticket, passage) => this.track(this.deliveries.make(host, ticket, passage)),
     });
     this.gates = new DeliveryGates({
       store,
       clock,
       log,
-      commit: (unit) => this.committer.submit(unit),
+      commit: (unit) => this.commitControl(unit),
       pass: (ticket, passage, counted) => this.enqueue(ticket, passage, counted),
       places: this.departures.places,
       transitMs: transitOf,
@@ -116,7 +120,27 @@ export class RunDriver {
     });
     // Perhaps there is room now for what waits, and nothing else would come to tell.
     this.limits.onChange(() => this.roomMayBe());
-    this.due = new DueTasks({ store, clock, log, take: (task) => this.takeDue(task), backlog: () => this.departures.size });
+    const { cluster } = options;
+    this.due = new DueTasks({
+      store,
+      clock,
+      log,
+      take: (task) => this.takeDue(task),
+      backlog: () => this.departures.size,
+      ...(cluster ? { claim: (query) => cluster.claimDue(query) } : {}),
+    });
+    const { cache, gates, due, ends, departures, callbacks } = this;
+    this.deliveries = new Deliveries({
+      ...options,
+      ...{ cache, gates, due, departures, callbacks, decisions },
+      stopped: this.stopped.signal,
+      isStopping: () => this.stopping,
+      schedule: (entry, task) => this.schedule(entry, task),
+    });
+    const isLimited = (instanceId: string) => this.limits.maxParallelism(instanceId) !== null;
+    this.node = cluster
+      ? joinedNode({ ...{ cluster, store, clock, log, cache, decisions, gates, due, ends, departures, isLimited }, ...options })
+      : null;
   }
 
   get context(): DecisionContext {
@@ -124,13 +148,15 @@ export class RunDriver {
     return { now: clock.now(), random, publicUrl: publicUrl() };
   }
 
-  start(): Promise<void> {
-    return this.due.start();
+  async start(): Promise<void> {
+    await this.node?.membership.start();
+    await this.due.start();
   }
 
   /** Takes on nothing new, waits at most `graceMs` for what is under way, then gives it up; it is delivered again at the next start. */
   async stop(graceMs: number): Promise<void> {
     this.stopping = true;
+    this.node?.membership.stop();
     this.departures.stop();
     await this.due.stop();
     await this.gates.stop();
@@ -169,7 +195,7 @@ export class RunDriver {
     this.departures.triggered();
     this.limits.messagesCounted(run.instanceId);
     const { flowControl } = run.settings;
-    if (flowControl) this.gates.noteLimits(run.instanceId, flowControl);
+    if (flowControl) this.noteLimits(run.instanceId, flowControl);
     // A scan may have found it already: what is visible in the store is not always answered yet. Then that state counts.
     const entry = this.cache.peek(run.key) ?? this.cache.add(run, payload);
     const now = clock.now();
@@ -182,7 +208,10 @@ export class RunDriver {
 
   /** Cancels an active run. False when it is not active (any more). */
   async cancel(runKey: string): Promise<boolean> {
-    return (await this.decisions.decideOn(runKey, { kind: 'cancel' })) !== null;
+    const canceled = (await this.decisions.decideOn(runKey, { kind: 'cancel' })) !== null;
+    // Its delivery may be out on another node.
+    if (canceled) this.options.cluster?.tell({ kind: 'run-canceled', runKey });
+    return canceled;
   }
 
   /** Takes what an endpoint submits. False when the run is not active (any more); else it is durable. */
@@ -236,11 +265,31 @@ export class RunDriver {
     for (const write of writes) {
       // Before the call that brings them: a decision writes its limits first.
       if (write.kind === 'count-messages') this.limits.messagesCounted(write.instanceId);
-      if (write.kind === 'put-flow-control') this.gates.noteLimits(write.instanceId, write.flowControl);
+      if (write.kind === 'put-flow-control') this.noteLimits(write.instanceId, write.flowControl);
       if (write.kind !== 'put-task') continue;
       const task = entry.run.tasks.get(write.task.slot);
       if (task) this.schedule(entry, task);
     }
+  }
+
+  /** Whether the gates of the instance are this process's. */
+  holdsGates(instanceId: string): boolean {
+    return this.node?.holders.holds(instanceId) ?? true;
+  }
+
+  /** What the gates write down. Others keep settings and holds in memory too. */
+  private async commitControl(unit: CommitUnit): Promise<CommitResult> {
+    const result = await this.committer.submit(unit);
+    for (const write of unit.writes) {
+      if (write.kind !== 'set-hold' && write.kind !== 'set-instance-settings') continue;
+      this.options.cluster?.tell({ kind: 'settings', instanceId: write.instanceId });
+    }
+    return result;
+  }
+
+  private noteLimits(instanceId: string, flowControl: FlowControl): void {
+    this.gates.noteLimits(instanceId, flowControl);
+    this.node?.membership.limitsBrought(instanceId, flowControl);
   }
 
   /** Acts on a task of an active run, now or when it is due. */
@@ -270,14 +319,12 @@ export class RunDriver {
   }
 
   private offer(run: Run, task: Delivery): void {
-    const { settings, instanceId, key: runKey } = run;
-    const call = task.kind === 'call' ? task.call : null;
-    const flowControl = call ? call.flowControl : settings.flowControl;
-    const origin = originOf(call?.url ?? run.workflowUrl);
-    const flowControlKey = flowControl?.key ?? null;
-    const queue = settings.message?.queue;
-    const passage = queue === undefined ? { instanceId, flowControlKey, origin } : { instanceId, flowControlKey, origin, queue };
-    this.gates.offer({ runKey, slot: task.slot }, passage);
+    this.admit({ runKey: run.key, slot: task.slot }, passageOf(run, task));
+  }
+
+  private admit(ticket: Ticket, passage: Passage): void {
+    if (this.node) this.node.holders.offer(ticket, passage);
+    else this.gates.offer(ticket, passage);
   }
 
   private scheduleCallback(run: Run, task: Task): void {
@@ -286,25 +333,20 @@ export class RunDriver {
       this.due.expect(task.dueAt);
       return;
     }
-    const { instanceId, key: runKey } = run;
-    this.gates.offer({ runKey, slot: task.slot }, { instanceId, flowControlKey: null, origin: originOf(callbackUrlOf(run)) });
+    this.admit({ runKey: run.key, slot: task.slot }, passageOfCallback(run, callbackUrlOf(run)));
   }
 
   /** A due task as the store tells of it: the run may have moved on since. Who delivers it looks again. */
   private async takeDue(task: DueTask): Promise<void> {
-    const { runKey, slot, instanceId, flowControlKey, queue } = task;
+    const { runKey, slot } = task;
     switch (task.kind) {
       case 'advance':
       case 'step':
       case 'call':
       case 'callback':
-      case 'message': {
-        const origin = originOf(task.workflowUrl);
-        const passage =
-          queue === undefined ? { instanceId, flowControlKey, origin } : { instanceId, flowControlKey, origin, queue };
-        this.gates.offer({ runKey, slot }, passage);
+      case 'message':
+        this.admit({ runKey, slot }, passageOfDue(task));
         return;
-      }
       case 'invoke': {
         // Its due time was written by the run that ended, past the state in memory.
         const entry = await this.cache.load(runKey);
@@ -347,76 +389,5 @@ export class RunDriver {
     );
     this.underWay.add(settled);
     void settled.then(() => this.underWay.delete(settled));
-  }
-
-  private async act(host: string, ticket: Ticket, passage: Passage): Promise<void> {
-    if (!this.gates.mayStart(ticket)) {
-      // Its destination was held while it waited for a place: it waits at the gates again.
-      this.departures.done(host, ticket);
-      this.roomMayBe();
-      return;
-    }
-    let entry: CachedRun | null = null;
-    let event: RunEvent | null = null;
-    let result: DeliveryResult = { kind: 'not-made' };
-    try {
-      if (ticket.slot === CALLBACK_SLOT)
-        result = resultOfFailure(await this.callbacks.deliver(ticket.runKey, this.stopped.signal));
-      else {
-        entry = await this.cache.load(ticket.runKey);
-        if (entry) event = await this.deliverTask(entry, ticket.slot);
-        result = resultOfEvent(event);
-      }
-    } finally {
-      this.departures.done(host, ticket);
-      this.gates.done(ticket, passage, result);
-      this.gates.roomFreed();
-      this.departures.drainSoon();
-      this.due.resume();
-    }
-    if (!entry) return;
-    if (event && this.decisions.isCurrent(entry)) {
-      const applied = await this.decisions.apply(entry, event);
-      // What it asked for was submitted while it was out, and what follows from that waited for this place.
-      if (!applied && this.decisions.isCurrent(entry)) this.offerAgain(entry, ticket.slot);
-    }
-    // The state was let go while the endpoint worked. The answer counts if its attempt is still the one that is awaited.
-    else if (!this.decisions.isCurrent(entry) && !this.stopping) {
-      const applied = event ? await this.decisions.decideOn(ticket.runKey, event).catch(() => null) : null;
-      if (!applied) await this.askAgain(ticket);
-    }
-  }
-
-  /** What stands in the slot now could not be offered while the delivery before it was out. */
-  private offerAgain(entry: CachedRun, slot: number): void {
-    const task = entry.durable.tasks.get(slot);
-    if (task && task === entry.run.tasks.get(slot)) this.schedule(entry, task);
-  }
-
-  private async askAgain({ runKey, slot }: Ticket): Promise<void> {
-    const entry = await this.cache.load(runKey);
-    const task = entry?.run.tasks.get(slot);
-    if (entry && task) this.schedule(entry, task);
-  }
-
-  /** One attempt of the task; null when there is nothing to do or it was given up. */
-  private async deliverTask(entry: CachedRun, slot: number): Promise<RunEvent | null> {
-    const { store, stepCaller, messageSender, clock } = this.options;
-    const task = entry.durable.tasks.get(slot);
-    // A decision that is being written has something else in mind for the slot: whatever that is, it is scheduled
-    // once it is durable. To deliver the old task now would also keep the new one out of the queue.
-    if (!task || task !== entry.run.tasks.get(slot) || task.dueAt === null || task.dueAt > clock.now()) return null;
-    const onLeave = () => this.gates.left({ runKey: entry.run.key, slot });
-    switch (task.kind) {
-      case 'advance':
-      case 'step':
-        return deliver(store, stepCaller, entry, task, onLeave);
-      case 'call':
-        return makeCall(messageSender, entry, task, () => clock.now(), onLeave);
-      case 'message':
-        return sendMessage({ store, sender: messageSender, now: () => clock.now() }, entry, task, onLeave);
-      default:
-        return null;
-    }
   }
 }

@@ -4,6 +4,7 @@ import { type IdPrefix, newId } from '../engine/ids.js';
 import type { RunPayload } from '../engine/run.js';
 import { recoverRun, type Started, startRun } from '../engine/start.js';
 import type { CommitResult } from '../engine/writes.js';
+import type { SharedChange } from '../ports/cluster.js';
 import { NO_LIMITS } from '../ports/instance-limits.js';
 import type { RunRecord, RunReference } from '../ports/store.js';
 import { explainRun } from './explain.js';
@@ -15,6 +16,7 @@ import { RunDriver, type RunDriverOptions } from './run-driver.js';
 import { Schedules } from './schedules.js';
 import type {
   CancelOutcome,
+  FlowControlStatus,
   RecoverCommand,
   RecoverOutcome,
   TriggerCommand,
@@ -42,8 +44,16 @@ interface Recovery {
 }
 
 export function createRuntime(options: RunDriverOptions): Runtime {
-  const { store, clock, log, limits = NO_LIMITS } = options;
-  const driver = new RunDriver(options);
+  const { store, clock, log, limits = NO_LIMITS, cluster } = options;
+  const tell = (change: SharedChange): void => cluster?.tell(change);
+  const driver = new RunDriver({
+    ...options,
+    onChange(change) {
+      // What a silent node would have fired is fired by others.
+      if (change.kind === 'everything') schedules.look();
+      options.onChange?.(change);
+    },
+  });
   const { gates, events, callbacks, decisions } = driver;
   const schedules = new Schedules({
     store,
@@ -66,7 +76,10 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     store,
     now: () => clock.now(),
     commit: (unit) => decisions.commit(unit),
-    queueChanged: (instanceId, name, queue) => gates.queueChanged(instanceId, name, queue),
+    queueChanged: (instanceId, name, queue) => {
+      gates.queueChanged(instanceId, name, queue);
+      tell({ kind: 'queue', instanceId, name });
+    },
     cancel: (runKey) => driver.cancel(runKey),
   });
   const retention = new Retention({
@@ -146,6 +159,13 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     return { kind: (await driver.cancel(run.key)) ? 'canceled' : 'not-active' };
   }
 
+  /** What goes on at keys whose gates are another node's, as that last told. */
+  async function standings(instanceId: string, statuses: readonly FlowControlStatus[]): Promise<readonly FlowControlStatus[]> {
+    if (!cluster || driver.holdsGates(instanceId) || statuses.length === 0) return statuses;
+    const standing = await cluster.standingOf(instanceId);
+    return statuses.map((status) => ({ ...status, ...(standing?.keys[status.key] ?? { waiting: 0, inFlight: 0 }) }));
+  }
+
   async function awaitEnd(query: {
     readonly instanceId: string;
     readonly run: RunReference;
@@ -200,9 +220,17 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     notify: (command) => events.notify(command),
     instanceOfWebhook: ({ eventId }) => events.instanceOfWebhook(eventId),
     callWebhook: (command) => events.callWebhook(command),
-    flowControls: (query) => gates.flowControls(query),
-    flowControl: (query) => gates.flowControl(query),
-    changeFlowControl: (command) => gates.changeFlowControl(command),
+    flowControls: async (query) => standings(query.instanceId, await gates.flowControls(query)),
+    async flowControl(query) {
+      const status = await gates.flowControl(query);
+      return status && ((await standings(query.instanceId, [status]))[0] ?? status);
+    },
+    async changeFlowControl(command) {
+      const { instanceId, key, change } = command;
+      const status = await gates.changeFlowControl(command);
+      if (status) tell({ kind: 'flow-control', instanceId, key, ...(change.kind === 'reset-rate' ? { reset: true } : {}) });
+      return status;
+    },
     globalParallelism: ({ instanceId }) => ({ max: driver.mostInFlight(instanceId), inFlight: driver.inFlight(instanceId) }),
     destinations: (query) => gates.destinations(query),
     holdDestination: (command) => gates.holdDestination(command),

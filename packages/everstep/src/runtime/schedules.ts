@@ -53,6 +53,11 @@ export class Schedules {
     return this.inTurn(() => this.round());
   }
 
+  /** There may be something that ticks, or has to: another node that knew of it is gone. */
+  look(): void {
+    if (!this.stopped) void this.inTurn(() => this.round());
+  }
+
   async stop(): Promise<void> {
     this.stopped = true;
     this.cancelTimer();

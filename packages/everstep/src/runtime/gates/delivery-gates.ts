@@ -186,6 +186,44 @@ export class DeliveryGates {
     return this.instance(command.instanceId).changeSettings(command.settings);
   }
 
+  // ---------------------------------------------------------------- where several nodes share the store
+
+  /** All that waits here is somebody else's by now, and what the gates know is old. */
+  reset(): void {
+    for (const instance of this.instances.values()) instance.stop();
+    this.instances.clear();
+    this.known.clear();
+  }
+
+  /** What the store keeps of a key was changed on another node. `reset`: its rate window was ended there. */
+  reloadKey(instanceId: string, key: string, reset: boolean): void {
+    this.reload(this.instances.get(instanceId)?.reloadKey(key, reset));
+  }
+
+  reloadQueue(instanceId: string, name: string): void {
+    this.reload(this.instances.get(instanceId)?.reloadQueue(name));
+  }
+
+  reloadSettings(instanceId: string): void {
+    this.reload(this.instances.get(instanceId)?.reloadSettings());
+  }
+
+  /** Changes may have been missed. */
+  reloadAll(): void {
+    for (const instance of this.instances.values()) this.reload(instance.reloadAll());
+  }
+
+  /** What goes on at the keys of the instance here. */
+  standing(instanceId: string): Readonly<Record<string, { readonly waiting: number; readonly inFlight: number }>> {
+    return this.instances.get(instanceId)?.standing() ?? {};
+  }
+
+  private reload(reading: Promise<void> | undefined): void {
+    reading?.catch((error: unknown) => {
+      this.options.log.warn({ error: String(error) }, 'what another node changed could not be read');
+    });
+  }
+
   /** Nothing passes any more. Resolves when nothing is being written. */
   async stop(): Promise<void> {
     this.stopped = true;

@@ -228,6 +228,57 @@ export class InstanceGates {
     for (const place of [...this.places.values()]) place.settingsChanged();
   }
 
+  // ---------------------------------------------------------------- what other nodes changed
+
+  async reloadKey(key: string, reset: boolean): Promise<void> {
+    const flowKey = this.keys.get(key);
+    if (!flowKey?.loaded) return;
+    const state = await this.surroundings.store.findFlowControl({ instanceId: this.instanceId, key });
+    if (!state || this.keys.get(key) !== flowKey) return;
+    if (!sameLimits(flowKey.state, state)) flowKey.set(state);
+    if (reset) flowKey.resetRate();
+  }
+
+  async reloadQueue(name: string): Promise<void> {
+    if (!this.lines.has(name)) return;
+    const queue = await this.surroundings.store.findQueue({ instanceId: this.instanceId, name });
+    this.lines.get(name)?.set(queue);
+  }
+
+  async reloadSettings(): Promise<void> {
+    if (!this.known) return;
+    const { instanceId } = this;
+    const { store, clock } = this.surroundings;
+    const [settings, holds] = await Promise.all([store.instanceSettings({ instanceId }), store.listHolds({ instanceId })]);
+    const known = settings ?? DEFAULT_INSTANCE_SETTINGS;
+    this.known = known;
+    const held = new Map(holds.map((hold) => [hold.origin, hold]));
+    for (const hold of holds) {
+      const place = this.placeOf(hold.origin);
+      if (!place.standing.hold) place.restore(restoredStanding(hold, known.breaker, clock.now()));
+    }
+    for (const [origin, place] of [...this.places]) {
+      place.settingsChanged();
+      if (place.standing.hold && !held.has(origin)) place.lift();
+    }
+  }
+
+  async reloadAll(): Promise<void> {
+    await this.reloadSettings();
+    for (const key of [...this.keys.keys()]) await this.reloadKey(key, false);
+    for (const name of [...this.lines.keys()]) await this.reloadQueue(name);
+  }
+
+  standing(): Readonly<Record<string, { readonly waiting: number; readonly inFlight: number }>> {
+    const standing: Record<string, { waiting: number; inFlight: number }> = {};
+    for (const [name, key] of this.keys) {
+      if (!key.loaded) continue;
+      const { waiting, inFlight } = key.status;
+      if (waiting + inFlight > 0) standing[name] = { waiting, inFlight };
+    }
+    return standing;
+  }
+
   stop(): void {
     for (const key of this.keys.values()) key.stop();
     for (const place of this.places.values()) place.stop();

@@ -20,6 +20,7 @@ import { countQueued, findQueue, listQueues, retriedInQueue } from './queue-reco
 import { Retention } from './retention.js';
 import { findRun, listRuns, runHorizon } from './run-listing.js';
 import {
+  endedAmong,
   findInvoker,
   findRunRecord,
   loadHistory,
@@ -96,6 +97,7 @@ export function createPostgresStore(database: Database, cluster: PostgresCluster
     nextDueAt: ({ after }) => (cluster ? readNextUnclaimedAt(database, after) : readNextDueAt(database, after)),
     findRun: ({ instanceId, workflowRunId, createdAt }) => findRun(database, instanceId, workflowRunId, createdAt),
     runRecord: ({ runKey }) => findRunRecord(database, runKey),
+    endedAmong: ({ runKeys }) => endedAmong(database, runKeys),
     runHistory: ({ runKey }) => loadHistory(database, runKey),
     listRuns: (page) => listRuns(database, page),
     listDeadLetters: (page) => listDeadLetters(database, page),

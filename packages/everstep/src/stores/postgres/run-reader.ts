@@ -47,6 +47,9 @@ const INVOKED = statement(`
   SELECT r.run_key, r.workflow_run_id, r.created_at, r.origin, ${STATUS} AS status
   FROM ${RUN_IDENTITY_TABLES}
   WHERE r.instance_id = (SELECT instance_id FROM run_directory WHERE run_key = $1) AND r.invoked_by_run_key = $1`);
+const STILL_ACTIVE = statement(`
+  SELECT a.run_key FROM run_directory d JOIN active_run a ON a.instance_id = d.instance_id AND a.run_key = d.run_key
+  WHERE d.run_key = ANY($1::text[])`);
 const INVOKER = statement(`
   SELECT t.run_key, t.slot FROM task t
   JOIN active_run a ON a.instance_id = t.instance_id AND a.run_key = t.run_key
@@ -164,6 +167,11 @@ export async function readDueTasks(
 export async function readNextDueAt(session: Session, after: number): Promise<number | null> {
   const row = await firstOf(session.query(NEXT_DUE, [after]));
   return row && integer(row, 'due_at');
+}
+
+export async function endedAmong(session: Session, runKeys: readonly string[]): Promise<readonly string[]> {
+  const active = new Set((await session.query(STILL_ACTIVE, [runKeys])).map((row) => text(row, 'run_key')));
+  return runKeys.filter((runKey) => !active.has(runKey));
 }
 
 /** Of several tasks that name the run, all but one belong to runs that have ended. */

@@ -80,6 +80,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     nextDueAt: async ({ after }) => reader.nextDueAt(after),
     findRun: async ({ instanceId, workflowRunId, createdAt }) => runs.find(instanceId, workflowRunId, createdAt),
     runRecord: async ({ runKey }) => reader.recordOf(runKey),
+    endedAmong: async ({ runKeys }) => runKeys.filter((runKey) => reader.recordOf(runKey)?.status !== 'active'),
     runHistory: async ({ runKey }) => reader.history(runKey),
     listRuns: async (page) => runs.list(page),
     listDeadLetters: async (page) => deadLetters.list(page),

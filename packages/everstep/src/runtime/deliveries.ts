@@ -1,0 +1,128 @@
+/** One delivery, from the place that it was given to what the engine makes of its answer. */
+import type { RunEvent } from '../engine/decide.js';
+import { CALLBACK_SLOT, type Task } from '../engine/run.js';
+import type { Clock } from '../ports/clock.js';
+import type { Cluster } from '../ports/cluster.js';
+import type { MessageSender } from '../ports/message-sender.js';
+import type { StepCaller } from '../ports/step-caller.js';
+import type { Store } from '../ports/store.js';
+import type { Callbacks } from './callbacks.js';
+import type { Decisions } from './decisions.js';
+import { deliver } from './deliverer.js';
+import type { Departures } from './departures.js';
+import type { DueTasks } from './due-tasks.js';
+import type { DeliveryGates, DeliveryResult, Passage, Ticket } from './gates/delivery-gates.js';
+import { sendMessage } from './message-delivery.js';
+import { makeCall } from './messages.js';
+import { resultOfEvent, resultOfFailure } from './passages.js';
+import type { CachedRun, RunCache } from './run-cache.js';
+
+export interface DeliveriesOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly stepCaller: StepCaller;
+  readonly messageSender: MessageSender;
+  readonly cluster?: Cluster;
+  readonly cache: RunCache;
+  readonly decisions: Decisions;
+  readonly gates: DeliveryGates;
+  readonly departures: Departures;
+  readonly callbacks: Callbacks;
+  readonly due: DueTasks;
+  readonly stopped: AbortSignal;
+  readonly isStopping: () => boolean;
+  /** Acts on a task, now or when it is due. */
+  readonly schedule: (entry: CachedRun, task: Task) => void;
+}
+
+export class Deliveries {
+  private readonly options: DeliveriesOptions;
+
+  constructor(options: DeliveriesOptions) {
+    this.options = options;
+  }
+
+  /** It has its place; all that follows from it is begun when this resolves. */
+  async make(host: string, ticket: Ticket, passage: Passage): Promise<void> {
+    const { gates, departures, callbacks, cache, decisions, due, cluster, stopped, isStopping } = this.options;
+    if (!gates.mayStart(ticket)) {
+      // Its destination was held while it waited for a place: it waits at the gates again.
+      departures.done(host, ticket);
+      gates.roomFreed();
+      departures.drainSoon();
+      return;
+    }
+    let entry: CachedRun | null = null;
+    let event: RunEvent | null = null;
+    let result: DeliveryResult = { kind: 'not-made' };
+    // Without its lease a node starts nothing; what it leaves here is read again when it has one.
+    const mayAct = cluster?.mayAct ?? true;
+    try {
+      if (!mayAct) return;
+      if (ticket.slot === CALLBACK_SLOT) result = resultOfFailure(await callbacks.deliver(ticket.runKey, stopped));
+      else {
+        entry = await cache.load(ticket.runKey);
+        if (entry) event = await this.deliverTask(entry, ticket.slot);
+        result = resultOfEvent(event);
+      }
+    } finally {
+      departures.done(host, ticket);
+      gates.done(ticket, passage, result);
+      gates.roomFreed();
+      departures.drainSoon();
+      due.resume();
+    }
+    if (!entry) return;
+    if (event && decisions.isCurrent(entry)) {
+      const applied = await decisions.apply(entry, event);
+      // What it asked for was submitted while it was out, and what follows from that waited for this place.
+      if (!applied && decisions.isCurrent(entry)) this.offerAgain(entry, ticket.slot);
+    }
+    // The state was let go while the endpoint worked. The answer counts if its attempt is still the one that is awaited.
+    else if (!decisions.isCurrent(entry) && !isStopping()) {
+      const applied = event ? await decisions.decideOn(ticket.runKey, event).catch(() => null) : null;
+      // Of several nodes the one that decided meanwhile acts on what follows.
+      if (!applied && (event === null || !cluster)) await this.askAgain(ticket);
+    }
+  }
+
+  /** What stands in the slot now could not be offered while the delivery before it was out. */
+  private offerAgain(entry: CachedRun, slot: number): void {
+    const { schedule } = this.options;
+    const task = entry.durable.tasks.get(slot);
+    if (task && task === entry.run.tasks.get(slot)) schedule(entry, task);
+  }
+
+  private async askAgain({ runKey, slot }: Ticket): Promise<void> {
+    const { cluster, due, cache, schedule } = this.options;
+    // Of several nodes it may be another's by now: this one reads again what it has claimed.
+    if (cluster) {
+      due.restart();
+      return;
+    }
+    const entry = await cache.load(runKey);
+    const task = entry?.run.tasks.get(slot);
+    if (entry && task) schedule(entry, task);
+  }
+
+  /** One attempt of the task; null when there is nothing to do or it was given up. */
+  private async deliverTask(entry: CachedRun, slot: number): Promise<RunEvent | null> {
+    const { store, stepCaller, messageSender, clock, gates } = this.options;
+    const task = entry.durable.tasks.get(slot);
+    // A decision that is being written has something else in mind for the slot: whatever that is, it is scheduled
+    // once it is durable. To deliver the old task now would also keep the new one out of the queue.
+    if (!task || task !== entry.run.tasks.get(slot) || task.dueAt === null || task.dueAt > clock.now()) return null;
+    const onLeave = () => gates.left({ runKey: entry.run.key, slot });
+    switch (task.kind) {
+      case 'advance':
+      case 'step':
+        return deliver(store, stepCaller, entry, task, onLeave);
+      case 'call':
+        return makeCall(messageSender, entry, task, () => clock.now(), onLeave);
+      case 'message':
+        return sendMessage({ store, sender: messageSender, now: () => clock.now() }, entry, task, onLeave);
+      default:
+        return null;
+    }
+  }
+}

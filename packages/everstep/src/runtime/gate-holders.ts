@@ -1,0 +1,128 @@
+/**
+ * Where several nodes share a store, the gates of an instance belong to one of
+ * them at a time: what is limited over all deliveries (a flow control key, a
+ * queue, the plan) is limited there, exactly. What nothing limits is
+ * delivered by whoever comes to it.
+ */
+import type { Clock } from '../ports/clock.js';
+import type { Cluster } from '../ports/cluster.js';
+import type { Log } from '../ports/log.js';
+import type { Passage, Ticket } from './gates/delivery-gates.js';
+
+export interface GateHoldersOptions {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Whether the plan of the instance limits how many of its deliveries are in flight. */
+  readonly isLimited: (instanceId: string) => boolean;
+  /** The gates are this node's: it passes them here. */
+  readonly offer: (ticket: Ticket, passage: Passage) => void;
+  /** What could not be handed over is claimed by this node still: it has to be read again. */
+  readonly onLost: () => void;
+}
+
+interface Waiting {
+  readonly ticket: Ticket;
+  readonly passage: Passage;
+}
+
+export class GateHolders {
+  private readonly options: GateHoldersOptions;
+  /** By instance. Another's claim may be old: who is handed something that is not his hands it on. */
+  private holders = new Map<string, string>();
+  private readonly asking = new Map<string, Waiting[]>();
+  private readonly handing = new Map<string, Ticket[]>();
+  private under = 0;
+
+  constructor(options: GateHoldersOptions) {
+    this.options = options;
+  }
+
+  get idle(): boolean {
+    return this.asking.size === 0 && this.handing.size === 0 && this.under === 0;
+  }
+
+  /** Whether the gates of the instance are known to be this node's. */
+  holds(instanceId: string): boolean {
+    return this.holders.get(instanceId) === this.options.cluster.nodeId;
+  }
+
+  /** Instances whose gates are this node's. */
+  get held(): readonly string[] {
+    const { nodeId } = this.options.cluster;
+    return [...this.holders].filter(([, holder]) => holder === nodeId).map(([instanceId]) => instanceId);
+  }
+
+  /** The delivery passes the gates here, or goes to the node to which they belong. */
+  offer(ticket: Ticket, passage: Passage): void {
+    const { instanceId, flowControlKey, queue } = passage;
+    const limited = flowControlKey !== null || queue !== undefined || this.options.isLimited(instanceId);
+    if (!limited) {
+      this.options.offer(ticket, passage);
+      return;
+    }
+    const holder = this.holders.get(instanceId);
+    if (holder === undefined) this.ask(ticket, passage);
+    else this.to(holder, { ticket, passage });
+  }
+
+  /** Others may hold them by now, also those of this node when it has begun anew. */
+  forget(): void {
+    this.holders = new Map();
+  }
+
+  private to(holder: string, { ticket, passage }: Waiting): void {
+    const { cluster, clock, offer } = this.options;
+    if (holder === cluster.nodeId) {
+      offer(ticket, passage);
+      return;
+    }
+    const others = this.handing.get(holder);
+    if (others) others.push(ticket);
+    else {
+      this.handing.set(holder, [ticket]);
+      clock.endOfTurn(() => this.hand(holder));
+    }
+  }
+
+  private ask(ticket: Ticket, passage: Passage): void {
+    const { instanceId } = passage;
+    const asked = this.asking.get(instanceId);
+    if (asked) {
+      asked.push({ ticket, passage });
+      return;
+    }
+    this.asking.set(instanceId, [{ ticket, passage }]);
+    this.options.cluster.holderOfGates(instanceId).then(
+      (holder) => {
+        this.holders.set(instanceId, holder);
+        const waiting = this.asking.get(instanceId) ?? [];
+        this.asking.delete(instanceId);
+        for (const each of waiting) this.to(holder, each);
+      },
+      (error: unknown) => {
+        this.asking.delete(instanceId);
+        this.options.log.warn(
+          { instanceId, error: String(error) },
+          'it could not be found out whose the gates of an instance are',
+        );
+        this.options.onLost();
+      },
+    );
+  }
+
+  private hand(holder: string): void {
+    const tickets = this.handing.get(holder) ?? [];
+    this.handing.delete(holder);
+    this.under++;
+    this.options.cluster
+      .handOver(tickets, holder)
+      .catch((error: unknown) => {
+        this.options.log.warn({ to: holder, error: String(error) }, 'tasks could not be handed to another node');
+        this.options.onLost();
+      })
+      .finally(() => {
+        this.under--;
+      });
+  }
+}

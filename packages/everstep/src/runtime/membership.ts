@@ -1,0 +1,191 @@
+/** What a node does when it loses its lease, gets one again, or hears of others. */
+import type { FlowControl } from '../engine/run.js';
+import type { Clock } from '../ports/clock.js';
+import type { Cluster, ClusterEvents, SharedChange } from '../ports/cluster.js';
+import type { Log } from '../ports/log.js';
+import type { Store } from '../ports/store.js';
+import type { Decisions } from './decisions.js';
+import type { Departures } from './departures.js';
+import type { DueTasks } from './due-tasks.js';
+import type { EndWatch } from './end-watch.js';
+import { GateHolders } from './gate-holders.js';
+import type { DeliveryGates } from './gates/delivery-gates.js';
+import type { RunCache } from './run-cache.js';
+
+/** How often it is looked whether runs that clients wait for have ended on other nodes. */
+const END_POLL_MS = 100;
+/** What goes on at gates is told to others at most so often. */
+const STANDING_MS = 1_000;
+const MOST_BROUGHT = 10_000;
+
+export interface MembershipOptions {
+  readonly cluster: Cluster;
+  readonly store: Pick<Store, 'endedAmong'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly cache: RunCache;
+  readonly decisions: Decisions;
+  readonly gates: DeliveryGates;
+  readonly holders: GateHolders;
+  readonly due: DueTasks;
+  readonly ends: EndWatch;
+  /** Nothing leaves any more that waits for a place. */
+  readonly dropDepartures: () => void;
+  /** Of accounts, schedules and whatever else is kept in memory elsewhere. */
+  readonly changed: (change: SharedChange) => void;
+}
+
+export class Membership {
+  private readonly options: MembershipOptions;
+  private readonly told = new Map<string, string>();
+  /** The limits of keys that this node told of last. */
+  private readonly brought = new Map<string, string>();
+  private cancelEnds: () => void = () => {};
+  private cancelStanding: () => void = () => {};
+  private stopped = false;
+
+  constructor(options: MembershipOptions) {
+    this.options = options;
+  }
+
+  /** Rejects when the store cannot be reached. */
+  async start(): Promise<void> {
+    await this.options.cluster.join(this.events());
+    this.watchEnds();
+    this.tellStandings();
+  }
+
+  stop(): void {
+    this.stopped = true;
+    this.cancelEnds();
+    this.cancelStanding();
+  }
+
+  /** A trigger brought limits of a key whose gates are another node's: it looks what is stored. */
+  limitsBrought(instanceId: string, flowControl: FlowControl): void {
+    const { cluster, holders } = this.options;
+    if (holders.holds(instanceId)) return;
+    const { key, ...limits } = flowControl;
+    const id = `${instanceId}\n${key}`;
+    const text = JSON.stringify(limits);
+    if (this.brought.get(id) === text) return;
+    if (this.brought.size >= MOST_BROUGHT) this.brought.clear();
+    this.brought.set(id, text);
+    cluster.tell({ kind: 'flow-control', instanceId, key });
+  }
+
+  private events(): ClusterEvents {
+    const { cache, due, gates, holders, dropDepartures, changed } = this.options;
+    return {
+      work: () => due.look(),
+      suspended: () => cache.giveUpDeliveries(),
+      resumed: ({ anew }) => {
+        holders.forget();
+        if (anew) {
+          // All of it is somebody else's by now.
+          cache.clear();
+          dropDepartures();
+          gates.reset();
+          this.told.clear();
+          changed({ kind: 'everything' });
+        }
+        due.restartNow();
+      },
+      changed: (change) => this.heard(change),
+    };
+  }
+
+  private heard(change: SharedChange): void {
+    const { cache, decisions, gates, holders, changed } = this.options;
+    switch (change.kind) {
+      case 'run-canceled': {
+        const entry = cache.peek(change.runKey);
+        if (entry) decisions.forget(entry);
+        break;
+      }
+      case 'flow-control':
+        gates.reloadKey(change.instanceId, change.key, change.reset === true);
+        break;
+      case 'queue':
+        gates.reloadQueue(change.instanceId, change.name);
+        break;
+      case 'settings':
+        gates.reloadSettings(change.instanceId);
+        break;
+      case 'everything':
+        holders.forget();
+        gates.reloadAll();
+        break;
+      case 'account':
+        break;
+      default:
+        change satisfies never;
+    }
+    changed(change);
+  }
+
+  /** Runs may end on any node; those that clients wait for here are asked for together. */
+  private watchEnds(): void {
+    if (this.stopped) return;
+    const { clock, ends, store, log } = this.options;
+    this.cancelEnds = clock.setTimer(clock.now() + END_POLL_MS, () => {
+      const runKeys = ends.watched;
+      if (runKeys.length === 0) return this.watchEnds();
+      store.endedAmong({ runKeys }).then(
+        (ended) => {
+          for (const runKey of ended) ends.ended(runKey);
+          this.watchEnds();
+        },
+        (error: unknown) => {
+          log.warn({ error: String(error) }, 'it could not be looked whether runs have ended on other nodes');
+          this.watchEnds();
+        },
+      );
+    });
+  }
+
+  private tellStandings(): void {
+    if (this.stopped) return;
+    const { clock } = this.options;
+    this.cancelStanding = clock.setTimer(clock.now() + STANDING_MS, () => {
+      const told = this.options.holders.held.map((instanceId) => this.tellStanding(instanceId));
+      void Promise.allSettled(told).then(() => this.tellStandings());
+    });
+  }
+
+  private async tellStanding(instanceId: string): Promise<void> {
+    const standing = { keys: this.options.gates.standing(instanceId) };
+    const text = JSON.stringify(standing);
+    if (this.told.get(instanceId) === text) return;
+    await this.options.cluster.tellStanding(instanceId, standing);
+    this.told.set(instanceId, text);
+  }
+}
+
+export interface NodeParts {
+  readonly holders: GateHolders;
+  readonly membership: Membership;
+}
+
+export interface NodeSurroundings extends Omit<MembershipOptions, 'holders' | 'dropDepartures' | 'changed'> {
+  readonly departures: Departures;
+  readonly isLimited: (instanceId: string) => boolean;
+  readonly onChange?: (change: SharedChange) => void;
+}
+
+/** What a driver of runs needs to be one of several nodes. */
+export function joinedNode(surroundings: NodeSurroundings): NodeParts {
+  const { cluster, clock, log, gates, due, departures, isLimited, onChange } = surroundings;
+  const holders = new GateHolders({
+    ...{ cluster, clock, log, isLimited },
+    offer: (ticket, passage) => gates.offer(ticket, passage),
+    onLost: () => due.restart(),
+  });
+  const membership = new Membership({
+    ...surroundings,
+    holders,
+    dropDepartures: () => departures.drop(),
+    changed: (change) => onChange?.(change),
+  });
+  return { holders, membership };
+}
