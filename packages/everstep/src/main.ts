@@ -1,5 +1,6 @@
 /** Wires the service together; the only file that knows all of its parts. */
 import { access, constants, mkdir, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Logger } from 'pino';
 import { createAuthority } from './accounts/authority.js';
@@ -22,12 +23,16 @@ import type { Config } from './config/config.js';
 import { assertLimits, LIMITS } from './config/limits.js';
 import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from './dialects/upstash/operations/index.js';
 import { createHttpApi, type HttpApi, type HttpApiDependencies } from './http-api/index.js';
+import type { Cluster, SharedChange } from './ports/cluster.js';
+import type { SearchDocuments } from './ports/search-store.js';
 import type { Store } from './ports/store.js';
 import { createRuntime } from './runtime/runtime.js';
 import { createSearchService } from './search/search-service.js';
 import { createSearchTokens } from './search/search-tokens.js';
 import { createAddressPolicy, createOutbound } from './step-calls/index.js';
 import { SERVICE_VERSION } from './step-calls/version.js';
+import { openPostgresNode, StoreOpenError as PostgresOpenError } from './stores/postgres/index.js';
+import { openPostgresSearchDocuments } from './stores/postgres/search/index.js';
 import { openSqliteStore, StoreOpenError } from './stores/sqlite/index.js';
 import { openSearchDocuments } from './stores/sqlite/search/index.js';
 
@@ -72,7 +77,18 @@ async function openDataDir(dataDir: string): Promise<void> {
   }
 }
 
-async function openStore(file: string, onDiskFailure: (error: Error) => void): Promise<Store> {
+/** The store, and what belongs to it. */
+interface Opened {
+  readonly store: Store;
+  /** Null where this process is alone on its store. */
+  readonly cluster: Cluster | null;
+  /** Those of search indexes. */
+  readonly openDocuments: (onFailure: (error: Error) => void) => SearchDocuments;
+  /** For people; without secrets. */
+  readonly place: string;
+}
+
+async function openFile(file: string, onDiskFailure: (error: Error) => void): Promise<Opened> {
   try {
     await mkdir(dirname(file), { recursive: true });
     await access(dirname(file), constants.W_OK);
@@ -80,10 +96,24 @@ async function openStore(file: string, onDiskFailure: (error: Error) => void): P
     throw fileError(`The store ${file} cannot be used`, error);
   }
   try {
-    return await openSqliteStore({ file, onDiskFailure });
+    const store = await openSqliteStore({ file, onDiskFailure });
+    const directory = join(dirname(file), SEARCH_DIRECTORY);
+    return { store, cluster: null, openDocuments: (onFailure) => openSearchDocuments({ directory, onFailure }), place: file };
   } catch (error) {
     if (error instanceof StoreOpenError) throw new StartError(error.message, { cause: error });
     throw fileError(`The store ${file} cannot be opened`, error);
+  }
+}
+
+async function openDatabase(url: string, { nodeLeaseMs: leaseMs, virtualClock }: Config, log: Logger): Promise<Opened> {
+  if (virtualClock) throw new StartError('A virtual clock goes with the embedded store only: nodes on a database have its time.');
+  try {
+    const facts = { host: hostname(), version: SERVICE_VERSION };
+    const { store, cluster, place } = await openPostgresNode({ url, log, facts, leaseMs });
+    return { store, cluster, openDocuments: (onFailure) => openPostgresSearchDocuments({ url, log, onFailure }), place };
+  } catch (error) {
+    if (error instanceof PostgresOpenError) throw new StartError(error.message, { cause: error });
+    throw error;
   }
 }
 
@@ -154,17 +184,22 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const log = options.log ?? createServiceLog({ level: config.logLevel, format: config.mode === 'serve' ? 'json' : 'text' });
   const plans = await readPlans(config.plansFile);
   await openDataDir(config.dataDir);
-  const store = await openStore(config.storeFile, (error) => {
-    log.error({ error: error.message }, 'the disk failed; the service ends, so that nothing is acted on that may be lost');
-    process.exit(1);
-  });
+  const { store, cluster, openDocuments, place } =
+    config.store.kind === 'postgres'
+      ? await openDatabase(config.store.url, config, log)
+      : await openFile(config.store.file, (error) => {
+          log.error({ error: error.message }, 'the disk failed; the service ends, so that nothing is acted on that may be lost');
+          process.exit(1);
+        });
   /** What has to be closed again, the latest first. */
   const opened: (() => Promise<void>)[] = [() => store.close()];
   const closeAll = async () => {
     for (const close of opened.reverse()) await close();
   };
   try {
-    const steadyClock = createSystemClock({ notBefore: await store.latestTime() });
+    // Nodes have one time, that of their database, whatever the clocks of their machines say.
+    const wall = cluster ? { wall: () => cluster.now() } : {};
+    const steadyClock = createSystemClock({ notBefore: await store.latestTime(), ...wall });
     const virtualClock = config.virtualClock
       ? createVirtualClock({
           base: steadyClock,
@@ -212,6 +247,10 @@ export async function startService(config: Config, options: StartOptions = {}): 
       clock: upkeepClock,
       log,
     });
+    const changedElsewhere = (change: SharedChange): void => {
+      // What is kept of accounts is read again.
+      if (change.kind === 'account') limits.forget(change.instanceId);
+    };
     const runtime = createRuntime({
       store,
       clock,
@@ -221,12 +260,13 @@ export async function startService(config: Config, options: StartOptions = {}): 
       stepCaller,
       messageSender,
       log,
+      ...(cluster ? { cluster } : {}),
+      onChange: (change) => changedElsewhere(change),
       publicUrl: () => publicUrl,
     });
-    const documents = openSearchDocuments({
-      directory: join(dirname(config.storeFile), SEARCH_DIRECTORY),
-      onFailure: ({ message }) => log.error({ error: message }, 'the documents of search indexes are in trouble'),
-    });
+    const documents = openDocuments(({ message }) =>
+      log.error({ error: message }, 'the documents of search indexes are in trouble'),
+    );
     opened.push(() => documents.close());
     const search = createSearchService({
       accounts,
@@ -287,7 +327,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
 
     const addresses = { url, managementUrl };
     await keptAccess.write({ ...credentials, ...addresses });
-    log.info({ url, dataDir, storeFile: config.storeFile, region: credentials.region }, 'everstep listens');
+    log.info({ url, dataDir, store: place, region: credentials.region }, 'everstep listens');
     let stopped: Promise<void> | undefined;
     const stop = () => {
       stopping = true;

@@ -1,7 +1,15 @@
 /** Configuration, parsed once from flags and environment, whole or not at all, and frozen. A flag wins over its variable. */
 import { join } from 'node:path';
 import type { Region } from './regions.js';
-import { CLIENT_VARIABLES, type ListenAddress, type LogLevel, type Mode, SETTINGS, type Setting } from './settings.js';
+import {
+  CLIENT_VARIABLES,
+  type ListenAddress,
+  type LogLevel,
+  type Mode,
+  SETTINGS,
+  type Setting,
+  type StoreSetting,
+} from './settings.js';
 
 export interface Config {
   readonly mode: Mode;
@@ -14,8 +22,9 @@ export interface Config {
   readonly publicUrl: string | null;
   /** Absolute. */
   readonly dataDir: string;
-  /** Absolute path of the embedded store's file. */
-  readonly storeFile: string;
+  readonly store: StoreSetting;
+  /** Ms that a node which is silent keeps what it has, where several share a database. */
+  readonly nodeLeaseMs: number;
   /** Absolute, or null for none: then there is the built-in plan alone. */
   readonly plansFile: string | null;
   /** Absolute, or null for none. */
@@ -87,7 +96,11 @@ function unknownVariables(env: ConfigSources['env']): readonly string[] {
     });
 }
 
-const shown = (text: string): string => (text.length > MAX_SHOWN_LENGTH ? `${text.slice(0, MAX_SHOWN_LENGTH)}...` : text);
+/** Without the credentials that a URL may have. */
+function shown(given: string): string {
+  const text = given.replace(/:\/\/[^/?#]*@/, '://...@');
+  return text.length > MAX_SHOWN_LENGTH ? `${text.slice(0, MAX_SHOWN_LENGTH)}...` : text;
+}
 const flagName = (flag: string): string => flag.split(' ')[0] ?? flag;
 
 /** Reads flags and environment. Never throws. */
@@ -121,7 +134,8 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
     managementAddress: read(SETTINGS.managementAddress),
     publicUrl: read(SETTINGS.publicUrl),
     dataDir,
-    storeFile: read(SETTINGS.storeFile) ?? join(dataDir, 'everstep.db'),
+    store: read(SETTINGS.store) ?? ({ kind: 'file', file: join(dataDir, 'everstep.db') } as const),
+    nodeLeaseMs: read(SETTINGS.nodeLease),
     plansFile: read(SETTINGS.plansFile),
     envFile: read(SETTINGS.envFile),
     demo: read(SETTINGS.demo) && mode === 'dev',

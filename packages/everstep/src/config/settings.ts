@@ -75,13 +75,29 @@ function parsePublicUrl(text: string): string {
   throw new Error('must be an http or https URL without a query or credentials, such as https://everstep.example.com');
 }
 
-function parseStore(text: string, { cwd }: Surroundings): string {
+/** Where everything is kept. */
+export type StoreSetting =
+  | { readonly kind: 'file' /** Absolute. */; readonly file: string }
+  /** May contain a password. */
+  | { readonly kind: 'postgres'; readonly url: string };
+
+function parseStore(text: string, { cwd }: Surroundings): StoreSetting {
   if (/^postgres(ql)?:/i.test(text)) {
-    throw new Error('names a PostgreSQL database, which this version cannot use yet: give the path of a file');
+    // Several hosts, of which one is the primary, make no URL that can be parsed.
+    if (/^postgres(ql)?:\/\/[^/?#]+\/[^/?#]+/i.test(text)) return { kind: 'postgres', url: text };
+    throw new Error('must name a database, such as postgres://user:password@host:5432/everstep');
   }
-  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) throw new Error('must be the path of a file, not a URL');
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) throw new Error('must be the path of a file, or begin with postgres://');
   if (text === ':memory:') throw new Error('must be a file: runs that are kept in memory would not be durable');
-  return resolve(cwd, text);
+  return { kind: 'file', file: resolve(cwd, text) };
+}
+
+/** In ms. Shorter than that, a pause of the machine would be taken for the end of a node. */
+function parseNodeLease(text: string): number {
+  const seconds = Number(text);
+  if (!/^\d{1,3}(\.\d+)?$/.test(text) || seconds < 1 || seconds > 300)
+    throw new Error('must be a number of seconds from 1 to 300');
+  return Math.round(seconds * 1000);
 }
 
 function parseSwitch(text: string): boolean {
@@ -182,14 +198,23 @@ export const SETTINGS = Object.freeze({
     fallback: ({ cwd }) => resolve(cwd, '.everstep'),
     parse: parsePath,
   }),
-  storeFile: setting<string | null>({
+  store: setting<StoreSetting | null>({
     env: 'EVERSTEP_STORE',
-    flag: '--store <path>',
+    flag: '--store <path-or-url>',
     option: 'store',
-    help: 'file of the embedded store',
+    help: 'file of the embedded store, or postgres://user:password@host:port/database, which several nodes may share',
     defaultText: 'everstep.db in the data directory',
     fallback: () => null,
     parse: parseStore,
+  }),
+  nodeLease: setting<number>({
+    env: 'EVERSTEP_NODE_LEASE',
+    flag: '--node-lease <seconds>',
+    option: 'nodeLease',
+    help: 'how long a node that is silent keeps what it has, where several share a database',
+    defaultText: '5 seconds',
+    fallback: () => 5_000,
+    parse: parseNodeLease,
   }),
   plansFile: setting<string | null>({
     env: 'EVERSTEP_PLANS_FILE',

@@ -6,7 +6,7 @@ import { claimDue, handOver } from './claims.js';
 import type { Database } from './connection.js';
 import { DatabaseTime } from './database-time.js';
 import { holderOfGates, standingOf, tellStanding } from './gate-leases.js';
-import { type NodeFacts, NodeLease, type Renewal } from './node-lease.js';
+import { type NodeFacts, NodeLease, type Renewal, readTime } from './node-lease.js';
 import { Notices } from './notices.js';
 
 /** How long a node that is silent keeps what it has. */
@@ -65,6 +65,11 @@ export class PostgresCluster implements Cluster {
 
   now(): number {
     return this.time.now();
+  }
+
+  /** Before anybody asks for the time. */
+  async readTime(): Promise<void> {
+    this.time.learn(await readTime(this.database));
   }
 
   async join(events: ClusterEvents): Promise<void> {

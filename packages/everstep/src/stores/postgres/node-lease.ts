@@ -7,7 +7,7 @@
 import { randomBytes } from 'node:crypto';
 import { releaseAll } from './claims.js';
 import { integer, type Row } from './columns.js';
-import { type Database, statement } from './connection.js';
+import { type Database, type Session, statement } from './connection.js';
 
 const MILLISECONDS = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
 
@@ -23,6 +23,7 @@ const RENEW = statement(`
   SELECT (SELECT count(*) FROM renewed) AS renewed, ${MILLISECONDS} AS now,
     (SELECT (extract(epoch FROM min(lease_until)) * 1000)::bigint FROM node WHERE node_id <> $1) AS next_end`);
 const BURY = statement('DELETE FROM node WHERE lease_until < clock_timestamp() RETURNING node_id');
+const TIME = statement(`SELECT ${MILLISECONDS} AS now`);
 const LEAVE = statement('DELETE FROM node WHERE node_id = $1');
 
 export interface NodeFacts {
@@ -42,6 +43,12 @@ export interface Renewal extends Told {
   readonly renewed: boolean;
   /** Unix ms at which the lease of another node ends next; null when there is no other. */
   readonly nextEnd: number | null;
+}
+
+export async function readTime(session: Session): Promise<Told> {
+  const askedAt = performance.now();
+  const [row] = await session.query(TIME);
+  return { askedAt, answeredAt: performance.now(), now: nowOf(row) };
 }
 
 export class NodeLease {
