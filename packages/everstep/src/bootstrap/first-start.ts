@@ -41,6 +41,41 @@ export interface Started {
   readonly setAside: string | null;
 }
 
+/** One of several processes that share the store: somebody else has the credentials. */
+export interface Joined {
+  readonly kind: 'joined';
+  readonly credentials: null;
+  readonly setAside: string | null;
+}
+
+export interface SharedStartOptions extends FirstStartOptions {
+  /** Does the work while no other process on the same store does such work; the others wait. */
+  readonly exclusively: <Result>(work: () => Promise<Result>) => Promise<Result>;
+}
+
+/** In the store from when the credentials of the first start lay in a data directory: nobody gets others by starting. */
+const CREDENTIALS_TOLD = 'credentials-told';
+
+/**
+ * The same for one of several processes, which may all start at once on an empty store, each with a data directory of its
+ * own. One of them makes what the first start makes; the others start without credentials, and so does whoever comes later.
+ * When the one ended before its credentials were kept, the next one keeps others for the same user and queue instance.
+ */
+export function startSharedAccounts(options: SharedStartOptions): Promise<Started | Joined> {
+  const { accounts, dataDir, clock } = options;
+  return options.exclusively(async () => {
+    const kept = await readCredentials(dataDir);
+    const isOurs = kept !== null && (await accounts.findInstance({ instanceId: kept.instanceId })) !== null;
+    if (!isOurs && (await accounts.findSecret({ name: CREDENTIALS_TOLD })) !== null) {
+      const setAside = kept ? await setCredentialsAside(dataDir, kept) : null;
+      return { kind: 'joined', credentials: null, setAside };
+    }
+    const started = await startAccounts(options);
+    await accounts.secret({ name: CREDENTIALS_TOLD, value: String(clock.now()) });
+    return started;
+  });
+}
+
 /** A user with an API key that was made just now, which is known this once. */
 interface Keyed {
   readonly user: UserRecord;

@@ -156,6 +156,8 @@ export interface AuditEntry {
 export interface AccountStore {
   /** A secret of the installation by name, created with `value` if it does not exist; returns what is kept. */
   secret(query: { readonly name: string; readonly value: string }): Promise<string>;
+  /** Null when there is none of that name. */
+  findSecret(query: { readonly name: string }): Promise<string | null>;
 
   createUser(query: { readonly user: UserRecord; readonly apiKey: ApiKeyRecord; readonly audit?: AuditEntry }): Promise<void>;
   listUsers(): Promise<readonly UserRecord[]>;

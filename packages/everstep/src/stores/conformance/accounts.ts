@@ -22,7 +22,9 @@ export function accountConformance(open: OpenStore): void {
       withStore(open, async (store, underTest) => {
         assert.equal(await store.accounts.secret({ name: 'jwt', value: 'one' }), 'one');
         assert.equal(await store.accounts.secret({ name: 'jwt', value: 'two' }), 'one');
+        assert.equal(await store.accounts.findSecret({ name: 'cursor' }), null);
         assert.equal(await store.accounts.secret({ name: 'cursor', value: 'two' }), 'two');
+        assert.equal(await store.accounts.findSecret({ name: 'cursor' }), 'two');
         assert.equal(await (await underTest.reopen()).accounts.secret({ name: 'jwt', value: 'three' }), 'one');
       }),
     );

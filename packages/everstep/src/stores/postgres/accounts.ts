@@ -29,6 +29,10 @@ export function createAccounts(database: Database): AccountStore {
       const [row] = await database.query(SELECT_SECRET, [name]);
       return row ? text(row, 'value') : value;
     },
+    async findSecret({ name }) {
+      const [row] = await database.query(SELECT_SECRET, [name]);
+      return row ? text(row, 'value') : null;
+    },
 
     createUser: ({ user, apiKey, audit }) =>
       change(async (session) => {

@@ -2,6 +2,7 @@
 
 import type { Cluster } from '../../ports/cluster.js';
 import type { Log } from '../../ports/log.js';
+import type { SharedDays } from '../../ports/shared-days.js';
 import type { Store } from '../../ports/store.js';
 import { createAccounts } from './accounts.js';
 import { readClaimed, readNextUnclaimedAt } from './claims.js';
@@ -12,6 +13,7 @@ import { Database } from './connection.js';
 import { deadLetterHorizon, findDeadLetter, listDeadLetterIds, listDeadLetters } from './dead-letter-listing.js';
 import { placeOfUrl } from './errors.js';
 import { hasWebhook, listWaiters } from './event-reader.js';
+import { exclusively } from './exclusive-work.js';
 import { findFlowControl, listFlowControls } from './flow-control-records.js';
 import { listHolds } from './hold-records.js';
 import { findInstanceSettings } from './instance-records.js';
@@ -32,6 +34,7 @@ import {
 } from './run-reader.js';
 import { countSchedules, dueSchedules, findSchedule, listSchedules, nextScheduleAt } from './schedule-records.js';
 import { createSearchIndexes } from './search-indexes.js';
+import { createSharedDays } from './shared-days.js';
 import { findUrlGroup, listUrlGroups } from './url-group-records.js';
 
 export { StoreOpenError, type StoreOpenErrorCode } from './errors.js';
@@ -47,6 +50,10 @@ export interface PostgresStoreOptions {
 export interface OpenedNode {
   readonly store: Store;
   readonly cluster: Cluster;
+  /** Runs that plans bound, counted for all nodes together. */
+  readonly sharedDays: SharedDays;
+  /** Does the work while no other process on the same database does such work; the others wait. */
+  exclusively<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
 /** The same for one of several nodes, which still has to join. */
@@ -55,7 +62,12 @@ export async function openPostgresNode(
 ): Promise<OpenedNode> {
   const database = await openDatabase(options);
   const cluster = new PostgresCluster(database, options);
-  return { cluster, store: createPostgresStore(database, cluster) };
+  return {
+    cluster,
+    store: createPostgresStore(database, cluster),
+    sharedDays: createSharedDays(database),
+    exclusively: (work) => exclusively(database, work),
+  };
 }
 
 /** Rejects with StoreOpenError when the database cannot be reached, was written by a newer version, or is too old. */

@@ -34,6 +34,10 @@ export function createAccounts({ connection, usage, days }: Pick<StoreParts, 'co
       const row = selectSecret.get(name);
       return row ? text(row, 'value') : value;
     },
+    async findSecret({ name }) {
+      const row = selectSecret.get(name);
+      return row ? text(row, 'value') : null;
+    },
 
     createUser: ({ user, apiKey, audit }) =>
       change(() => {

@@ -96,4 +96,12 @@ CREATE TABLE day_count (
   PRIMARY KEY (instance_id, day, what, shard)
 ) WITH (fillfactor = 50);
 CREATE INDEX day_count_by_day ON day_count (day);
+
+-- Runs that were let in, where a plan bounds them: one row, so that all nodes together let in no more.
+CREATE TABLE day_taken (
+  instance_id text COLLATE "C" NOT NULL,
+  day integer NOT NULL,
+  runs bigint NOT NULL,
+  PRIMARY KEY (instance_id, day)
+) WITH (fillfactor = 50);
 `;
