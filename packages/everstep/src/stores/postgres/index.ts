@@ -52,6 +52,8 @@ export interface OpenedNode {
   readonly cluster: Cluster;
   /** Runs that plans bound, counted for all nodes together. */
   readonly sharedDays: SharedDays;
+  /** For people: the URL without what is secret in it. */
+  readonly place: string;
   /** Does the work while no other process on the same database does such work; the others wait. */
   exclusively<Result>(work: () => Promise<Result>): Promise<Result>;
 }
@@ -62,10 +64,12 @@ export async function openPostgresNode(
 ): Promise<OpenedNode> {
   const database = await openDatabase(options);
   const cluster = new PostgresCluster(database, options);
+  await cluster.readTime();
   return {
     cluster,
     store: createPostgresStore(database, cluster),
     sharedDays: createSharedDays(database),
+    place: placeOfUrl(options.url),
     exclusively: (work) => exclusively(database, work),
   };
 }
