@@ -2,13 +2,16 @@
  * Tokens and signing keys. A token is a JWT (HS256) that names its queue
  * instance, region and access; that it was not revoked is kept in the store.
  * What was verified is remembered, so that a request pays one look-up in a map;
- * revoking drops it from there before it returns.
+ * revoking drops it from there before it returns. Where several processes share
+ * the store it is remembered for a few seconds, and until another one tells that
+ * it changed something.
  */
 import { randomBytes } from 'node:crypto';
 import { jwtVerify, SignJWT } from 'jose';
 import { newKey } from '../engine/ids.js';
 import type { AuditEntry, QueueInstance, Store, TokenRecord } from '../ports/store.js';
 import { RecentTokens } from './recent-tokens.js';
+import { REMEMBERED_MS, type Sharing } from './sharing.js';
 
 const ISSUER = 'Everstep';
 const ALGORITHM = 'HS256';
@@ -52,8 +55,8 @@ export interface Authority {
   issueToken(request: { readonly instanceId: string; readonly access: Access }): Promise<string>;
   /** The token of a record, the same text as when it was issued. Rejects when there is no such instance. */
   tokenOf(record: TokenRecord): Promise<string>;
-  /** They were revoked in the store: from now on they are refused. */
-  revoked(tokenIds: readonly string[]): void;
+  /** Tokens of the instance were revoked in the store: from now on they are refused. */
+  revoked(instanceId: string, tokenIds: readonly string[]): void;
   /** From the moment it resolves the token is refused. A token that is unknown or revoked stays so. */
   revoke(tokenId: string): Promise<void>;
   /** The verdict on a token that was verified lately, at once; undefined when it has to be verified. */
@@ -61,6 +64,8 @@ export interface Authority {
   verify(token: string, region: string): Promise<TokenVerdict>;
   /** Whether the token is good for this instance, in the instance's own region. */
   isValid(token: string, instanceId: string): Promise<boolean>;
+  /** Null when the instance is known; else resolves when it is, or when there is none. Rejects when the store fails. */
+  prepare(instanceId: string): Promise<void> | null;
   /** The instance's keys, without waiting. Throws when the instance is unknown. */
   signingKeys(instanceId: string): SigningKeys;
   /** Where the instance is, without waiting; null when it is unknown. */
@@ -70,6 +75,23 @@ export interface Authority {
    * instance.
    */
   rotateSigningKeys(instanceId: string, by?: KeyRotation): Promise<SigningKeys>;
+  /** Another process changed the instance (null: any of them): resolves when it is known as it is now, or could not be read. */
+  forget(instanceId: string | null): Promise<void>;
+}
+
+/** A token that was found good. */
+interface Verified {
+  readonly tokenId: string;
+  readonly caller: Caller;
+  /** From then on it has to be verified again. */
+  readonly until: number;
+}
+
+interface Known {
+  readonly instance: QueueInstance;
+  /** By the time since something; and in the order in which readings began, so that an earlier one replaces no later one. */
+  readonly readAt: number;
+  readonly reading: number;
 }
 
 const MALFORMED: TokenVerdict = Object.freeze({
@@ -92,23 +114,57 @@ const newSigningKey = (): string => `sig_${randomBytes(SECRET_BYTES).toString('b
 export async function createAuthority(options: {
   readonly store: Pick<Store, 'accounts'>;
   readonly now: () => number;
+  /** Absent: no other process uses the store. */
+  readonly sharing?: Sharing;
 }): Promise<Authority> {
-  const { now } = options;
+  const { now, sharing } = options;
   const { accounts } = options.store;
   const proposed = randomBytes(SECRET_BYTES).toString('base64url');
   const secret = new TextEncoder().encode(await accounts.secret({ name: TOKEN_SECRET, value: proposed }));
-  const instances = new Map<string, QueueInstance>();
-  for (const instance of await accounts.listInstances()) instances.set(instance.instanceId, instance);
-  const verified = new RecentTokens<Caller>(REMEMBERED_TOKENS);
-  /** Counts revocations, so that a verification that began before one does not remember what it revoked. */
-  let revocations = 0;
+  const elapsedMs = sharing?.elapsedMs ?? (() => 0);
+  const instances = new Map<string, Known>();
+  const verified = new RecentTokens<Verified>(REMEMBERED_TOKENS);
+  /** Counts changes, so that a verification that began before one does not remember what it ended. */
+  let changes = 0;
+  let readings = 0;
 
-  async function findInstance(instanceId: string): Promise<QueueInstance | null> {
-    const known = instances.get(instanceId);
-    if (known) return known;
+  const beginReading = () => ({ readAt: elapsedMs(), reading: ++readings });
+
+  function learn(instance: QueueInstance, when: Omit<Known, 'instance'>): void {
+    const known = instances.get(instance.instanceId);
+    if (!known || known.reading <= when.reading) instances.set(instance.instanceId, { instance, ...when });
+  }
+
+  async function readAll(): Promise<void> {
+    const when = beginReading();
+    for (const instance of await accounts.listInstances()) learn(instance, when);
+  }
+  await readAll();
+
+  async function readInstance(instanceId: string): Promise<QueueInstance | null> {
+    const when = beginReading();
     const found = await accounts.findInstance({ instanceId });
-    if (found) instances.set(instanceId, found);
+    if (found) learn(found, when);
     return found;
+  }
+
+  /** As it was known last, read again in the background when that is a while ago. */
+  function recallInstance(instanceId: string): QueueInstance | null {
+    const known = instances.get(instanceId);
+    if (sharing && known && elapsedMs() - known.readAt >= REMEMBERED_MS) {
+      // Once at a time. What fails is tried again a while later.
+      learn(known.instance, { ...known, readAt: elapsedMs() });
+      readInstance(instanceId).catch(() => {});
+    }
+    return known?.instance ?? null;
+  }
+
+  const findInstance = async (instanceId: string): Promise<QueueInstance | null> =>
+    recallInstance(instanceId) ?? readInstance(instanceId);
+
+  function recallCaller(token: string): Caller | undefined {
+    const known = verified.get(token);
+    return known && (!sharing || elapsedMs() < known.until) ? known.caller : undefined;
   }
 
   async function requireInstance(instanceId: string): Promise<QueueInstance> {
@@ -136,13 +192,13 @@ export async function createAuthority(options: {
     if (!read) return null;
     const { sub, jti, region, access } = read.payload;
     if (typeof sub !== 'string' || typeof jti !== 'string' || typeof region !== 'string' || !isAccess(access)) return null;
-    const before = revocations;
+    const [before, until] = [changes, elapsedMs() + REMEMBERED_MS];
     const record = await accounts.findToken({ tokenId: jti });
     const instance = await findInstance(sub);
     if (!record || record.revokedAt !== null || record.instanceId !== sub || record.access !== access) return null;
     if (instance?.region !== region) return null;
     const caller: Caller = Object.freeze({ tokenId: jti, instanceId: sub, region, access });
-    if (before === revocations) verified.set(token, caller);
+    if (before === changes) verified.set(token, { tokenId: jti, caller, until });
     return caller;
   }
 
@@ -152,7 +208,7 @@ export async function createAuthority(options: {
   };
 
   function forgetTokens(tokenIds: readonly string[]): void {
-    revocations++;
+    changes++;
     for (const tokenId of tokenIds) verified.forget(tokenId);
   }
 
@@ -181,35 +237,49 @@ export async function createAuthority(options: {
       return token;
     },
     tokenOf: sign,
-    revoked: forgetTokens,
+    revoked(instanceId, tokenIds) {
+      forgetTokens(tokenIds);
+      sharing?.changed(instanceId);
+    },
     async revoke(tokenId) {
       await accounts.revokeToken({ tokenId, at: now() });
       forgetTokens([tokenId]);
+      const record = sharing && (await accounts.findToken({ tokenId }));
+      if (record) sharing.changed(record.instanceId);
     },
     recall(token, region) {
-      const caller = verified.get(token);
+      const caller = recallCaller(token);
       return caller && judge(caller, region);
     },
     async verify(token, region) {
-      const caller = verified.get(token) ?? (await readToken(token));
+      const caller = recallCaller(token) ?? (await readToken(token));
       return caller ? judge(caller, region) : MALFORMED;
     },
     async isValid(token, instanceId) {
-      return (verified.get(token) ?? (await readToken(token)))?.instanceId === instanceId;
+      return (recallCaller(token) ?? (await readToken(token)))?.instanceId === instanceId;
     },
+    prepare: (instanceId) => (instances.has(instanceId) ? null : readInstance(instanceId).then(() => undefined)),
     signingKeys(instanceId) {
-      const instance = instances.get(instanceId);
+      const instance = recallInstance(instanceId);
       if (!instance) throw new Error(`there is no queue instance ${instanceId}`);
       return { current: instance.currentSigningKey, next: instance.nextSigningKey };
     },
-    regionOf: (instanceId) => instances.get(instanceId)?.region ?? null,
+    regionOf: (instanceId) => instances.get(instanceId)?.instance.region ?? null,
     async rotateSigningKeys(instanceId, by) {
-      const instance = await requireInstance(instanceId);
+      // Another process may have rotated them a moment ago.
+      const instance = (sharing && (await readInstance(instanceId))) ?? (await requireInstance(instanceId));
       const keys: SigningKeys = { current: instance.nextSigningKey, next: newSigningKey() };
       const audit = by && (await auditOf(instanceId, by));
       await accounts.setSigningKeys({ instanceId, ...keys, ...(audit ? { audit } : {}) });
-      instances.set(instanceId, { ...instance, currentSigningKey: keys.current, nextSigningKey: keys.next });
+      learn({ ...instance, currentSigningKey: keys.current, nextSigningKey: keys.next }, beginReading());
+      sharing?.changed(instanceId);
       return keys;
+    },
+    async forget(instanceId) {
+      changes++;
+      verified.forgetAll(({ caller }) => instanceId === null || caller.instanceId === instanceId);
+      // What could not be read now is read when it is old.
+      await (instanceId === null ? readAll() : readInstance(instanceId)).catch(() => {});
     },
   };
   return authority;

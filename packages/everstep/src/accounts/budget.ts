@@ -55,6 +55,8 @@ export interface Budgets {
   standingNow(instanceId: string): Promise<BudgetStanding | null>;
   /** To be called after a change of the instance's budget, plan or owner. Resolves when what it is now is known. */
   forget(instanceId: string): Promise<void>;
+  /** What was counted of every instance is to be read again. */
+  forgetCounts(): void;
 }
 
 interface Counted {
@@ -132,5 +134,6 @@ export function createBudgets(options: BudgetsOptions): Budgets {
       return (await standing(instanceId))?.spent ?? 0;
     },
     forget,
+    forgetCounts: () => counted.clear(),
   };
 }

@@ -166,7 +166,7 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
         const told = { action: 'queue.rotate-token', subject: instanceId, accountIds: [seen.owner] };
         const audit = rules.audit(principal, told);
         const tokens = newTokens(instanceId);
-        authority.revoked(await accounts.replaceTokens({ instanceId, tokens, at: now(), audit }));
+        authority.revoked(instanceId, await accounts.replaceTokens({ instanceId, tokens, at: now(), audit }));
         return done(await view(seen.instance, seen.role));
       }),
 

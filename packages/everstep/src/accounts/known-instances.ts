@@ -18,7 +18,15 @@ export interface KnownInstancesOptions {
   readonly accounts: Pick<AccountStore, 'findInstance'>;
   /** Ms that only ever grow, also while the clock of the service stands. */
   readonly elapsedMs: () => number;
+  /** Told when an instance is read that is not as it was known: somebody else changed it. */
+  readonly changedElsewhere?: (instanceId: string) => void;
 }
+
+const isSame = (a: QueueInstance, b: QueueInstance): boolean =>
+  a.plan === b.plan &&
+  a.budgetDollars === b.budgetDollars &&
+  a.accountId === b.accountId &&
+  a.budgetAlertUrl === b.budgetAlertUrl;
 
 export class KnownInstances {
   private readonly options: KnownInstancesOptions;
@@ -60,6 +68,11 @@ export class KnownInstances {
     await this.read(instanceId).catch(() => {});
   }
 
+  /** Ids of all that are known. */
+  ids(): readonly string[] {
+    return [...this.known.keys()];
+  }
+
   private isOld({ readAt }: Known): boolean {
     return this.options.elapsedMs() - readAt >= FRESH_MS;
   }
@@ -72,7 +85,9 @@ export class KnownInstances {
       (instance) => {
         if (this.reading.get(instanceId) === reading) {
           this.reading.delete(instanceId);
+          const before = this.known.get(instanceId)?.instance;
           this.known.set(instanceId, { instance, readAt });
+          if (before && instance && !isSame(before, instance)) this.options.changedElsewhere?.(instanceId);
         }
         return instance;
       },

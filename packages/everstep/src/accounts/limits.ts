@@ -5,6 +5,7 @@
  */
 import type { AccountStore } from '../ports/account-store.js';
 import { type InstanceLimits, type LetIn, type TickRefusal, UNBOUNDED } from '../ports/instance-limits.js';
+import type { SharedDays } from '../ports/shared-days.js';
 import type { Plan } from './account-service.js';
 import { type BudgetExceeded, type Budgets, createBudgets } from './budget.js';
 import { CallRates } from './call-rates.js';
@@ -12,6 +13,7 @@ import { KnownInstances } from './known-instances.js';
 import { endOfDay, monthOf } from './months.js';
 import type { Plans } from './plans.js';
 import type { RefusalKind, Refusals } from './refusals.js';
+import { SharedStartsOfDay } from './shared-starts-of-day.js';
 import { StartsOfDay } from './starts-of-day.js';
 
 /** Why something new is refused; `message` is for the caller. */
@@ -35,6 +37,8 @@ export interface Limits extends InstanceLimits {
   refused(instanceId: string, kind: RefusalKind): void;
   /** To be called after a change of an instance: the change counts from the moment it resolves. */
   forget(instanceId: string): Promise<void>;
+  /** To be called when other processes may have changed any of them. */
+  forgetEverything(): Promise<void>;
 }
 
 export interface LimitsOptions {
@@ -46,6 +50,11 @@ export interface LimitsOptions {
   readonly elapsedMs?: () => number;
   /** Told when messages were counted for an instance that has a budget, and when an instance was changed. */
   readonly onSpending?: (instanceId: string) => void;
+  /**
+   * Where runs are counted that plans bound, when several processes share the store; absent: no other process does. Rates of
+   * API calls are held in each process for itself: a plan's rate is that of one of them.
+   */
+  readonly sharedDays?: SharedDays;
   /** Where refusals are counted; nowhere when absent. */
   readonly refusals?: Pick<Refusals, 'count'>;
 }
@@ -71,12 +80,20 @@ function dayWords(plan: Plan, runs: number, at: number): string {
 export async function createLimits(options: LimitsOptions): Promise<Limits> {
   const { accounts, plans, now, onSpending } = options;
   const elapsedMs = options.elapsedMs ?? now;
-  const instances = new KnownInstances({ accounts, elapsedMs });
+  const { sharedDays } = options;
+  const listeners: ((instanceId: string) => void)[] = [];
+  const tellListeners = (instanceId: string): void => {
+    for (const changed of listeners) changed(instanceId);
+  };
+  const changedElsewhere = (instanceId: string): void => {
+    onSpending?.(instanceId);
+    tellListeners(instanceId);
+  };
+  const instances = new KnownInstances({ accounts, elapsedMs, ...(sharedDays ? { changedElsewhere } : {}) });
   instances.learn(await accounts.listInstances());
   const budgets = createBudgets({ accounts, plans, now, elapsedMs, instances });
   const rates = new CallRates(elapsedMs);
-  const starts = new StartsOfDay({ accounts, now });
-  const listeners: ((instanceId: string) => void)[] = [];
+  const starts = sharedDays ? new SharedStartsOfDay({ days: sharedDays, now }) : new StartsOfDay({ accounts, now });
 
   const planOf = (instanceId: string): Plan => plans.planOf(instances.recall(instanceId) ?? {});
 
@@ -125,7 +142,13 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
       // A budget may be passed because it was lowered.
       onSpending?.(instanceId);
       await known;
-      for (const changed of listeners) changed(instanceId);
+      tellListeners(instanceId);
+    },
+    async forgetEverything() {
+      budgets.forgetCounts();
+      const found = await accounts.listInstances().catch(() => null);
+      if (found) instances.learn(found);
+      for (const instanceId of instances.ids()) changedElsewhere(instanceId);
     },
     onChange: (changed) => listeners.push(changed),
     messageLimit(instanceId) {

@@ -25,7 +25,11 @@ export class RecentTokens<Value extends { readonly tokenId: string }> {
   }
 
   forget(tokenId: string): void {
-    for (const [token, value] of this.entries) if (value.tokenId === tokenId) this.entries.delete(token);
+    this.forgetAll((value) => value.tokenId === tokenId);
+  }
+
+  forgetAll(which: (value: Value) => boolean): void {
+    for (const [token, value] of this.entries) if (which(value)) this.entries.delete(token);
   }
 
   get size(): number {

@@ -54,6 +54,8 @@ export class HttpMessageSender implements MessageSender {
     const verdict = this.destinations.targetOf(message.url);
     if (!verdict.ok) return this.destinations.blocked(instanceId, verdict.message);
     const { target } = verdict;
+    const unprepared = message.signed ? this.options.prepare?.(instanceId) : null;
+    if (unprepared) await unprepared;
     const headers = messageHeaders({
       headers: message.headers,
       serviceHeaders: {

@@ -17,6 +17,8 @@ const MAX_TARGETS = 1_000;
 export interface OutboundOptions {
   /** Signing keys of an instance: they always exist. Throws when it does not know the instance. */
   readonly signingKeys: (instanceId: string) => { readonly current: string; readonly next: string };
+  /** Waited for before they are asked for; null when that is not needed. */
+  readonly prepare?: (instanceId: string) => Promise<void> | null;
   /** Where an instance is, for receivers that are told so; null when it is not known. */
   readonly regionOf?: (instanceId: string) => string | null;
   readonly addressPolicy: AddressPolicy;
@@ -55,6 +57,8 @@ export class HttpStepCaller implements StepCaller {
     const verdict = this.targetOf(call.workflowUrl);
     if (!verdict.ok) return destinations.blocked(call.instanceId, verdict.message);
     const { target } = verdict;
+    const unprepared = options.prepare?.(call.instanceId);
+    if (unprepared) await unprepared;
     const { steps, issuer } = DIALECTS[call.dialect];
     const body = steps.body(call);
     const signature = signRequest({

@@ -1,0 +1,215 @@
+/** Two processes on one store: what one of them changes the other must not go on with. */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import type { AccountStore, InstanceChange } from '../ports/account-store.js';
+import type { SharedDays } from '../ports/shared-days.js';
+import { createAuthority } from './authority.js';
+import { createLimits } from './limits.js';
+import { loadPlans } from './plans.js';
+import { REMEMBERED_MS } from './sharing.js';
+import { INSTANCE, openSpending } from './spending.fixture.js';
+
+const REGION = 'eu-central-1';
+const SECOND_MS = 1_000;
+const PLANS = JSON.stringify({
+  plans: [
+    { name: 'small', maxRequestsPerDay: 5, apiCallsPerSecond: 2, maxParallelism: 4, pricePer100kMessages: 1 },
+    { name: 'large', maxParallelism: 9, pricePer100kMessages: 1 },
+  ],
+});
+
+/** Days that are taken, in memory. */
+class Days implements SharedDays {
+  readonly taken = new Map<string, number>();
+  asked = 0;
+
+  async take({ instanceId, day, runs, most }: Parameters<SharedDays['take']>[0]) {
+    this.asked++;
+    const key = `${instanceId} ${day}`;
+    const used = this.taken.get(key) ?? 0;
+    if (used + runs > most) return { taken: false, used };
+    this.taken.set(key, used + runs);
+    return { taken: true, used: used + runs };
+  }
+  async giveBack({ instanceId, day, runs }: Parameters<SharedDays['giveBack']>[0]) {
+    const key = `${instanceId} ${day}`;
+    this.taken.set(key, (this.taken.get(key) ?? 0) - runs);
+  }
+  async used({ instanceId, day }: Parameters<SharedDays['used']>[0]) {
+    return this.taken.get(`${instanceId} ${day}`) ?? 0;
+  }
+}
+
+async function open(t: TestContext, more: InstanceChange = {}) {
+  const world = await openSpending(t, more);
+  const read = loadPlans(PLANS);
+  assert.ok(read.ok);
+  const { plans } = read;
+  const days = new Days();
+  let elapsed = 0;
+  const elapsedMs = () => elapsed;
+  const changed: string[] = [];
+  const { store } = world;
+  const authority = () =>
+    createAuthority({
+      store,
+      now: () => world.at,
+      sharing: { elapsedMs, changed: (instanceId) => changed.push(instanceId) },
+    });
+  const limits = () => createLimits({ accounts: store.accounts, plans, now: () => world.at, elapsedMs, sharedDays: days });
+  const pass = (ms: number) => {
+    elapsed += ms;
+  };
+  return { ...world, authority, limits, pass, days, changed, world };
+}
+
+/** What goes on in the background ends. */
+const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+test('a token that was revoked elsewhere is refused once that is told, and a few seconds later when it is not', async (t) => {
+  const { authority, pass, changed } = await open(t);
+  const [one, two] = [await authority(), await authority()];
+  const tokens = [
+    await one.issueToken({ instanceId: INSTANCE, access: 'read-write' }),
+    await one.issueToken({ instanceId: INSTANCE, access: 'read-only' }),
+  ];
+  for (const [token, isTold] of [[tokens[0] ?? '', true] as const, [tokens[1] ?? '', false] as const]) {
+    const verdict = await two.verify(token, REGION);
+    assert.ok(verdict.ok);
+    await one.revoke(verdict.caller.tokenId);
+    assert.equal(changed.at(-1), INSTANCE);
+    assert.equal(one.recall(token, REGION), undefined);
+    assert.equal(two.recall(token, REGION)?.ok, true, 'nobody has told it');
+    if (isTold) await two.forget(INSTANCE);
+    else pass(REMEMBERED_MS);
+    assert.equal(two.recall(token, REGION), undefined);
+    assert.equal((await two.verify(token, REGION)).ok, false);
+    assert.equal(await two.isValid(token, INSTANCE), false);
+  }
+});
+
+test('a verification that was under way when a change was told is not remembered', async (t) => {
+  const { store, at } = await openSpending(t);
+  let whenRead = async () => {};
+  const accounts: AccountStore = {
+    ...store.accounts,
+    async findToken(query) {
+      const found = await store.accounts.findToken(query);
+      await whenRead();
+      return found;
+    },
+  };
+  const sharing = { elapsedMs: () => 0, changed: () => {} };
+  const authority = await createAuthority({ store: { accounts }, now: () => at, sharing });
+  const token = await authority.issueToken({ instanceId: INSTANCE, access: 'read-write' });
+  whenRead = () => authority.forget(INSTANCE);
+  assert.equal((await authority.verify(token, REGION)).ok, true);
+  assert.equal(authority.recall(token, REGION), undefined);
+});
+
+test('signing keys that were rotated elsewhere are known once that is told, or a few seconds later', async (t) => {
+  const { authority, pass, changed } = await open(t);
+  const [one, two] = [await authority(), await authority()];
+  const first = await one.rotateSigningKeys(INSTANCE);
+  assert.deepEqual(changed, [INSTANCE]);
+  assert.equal(two.signingKeys(INSTANCE).current, 'a');
+  await two.forget(INSTANCE);
+  assert.deepEqual(two.signingKeys(INSTANCE), first);
+  const second = await one.rotateSigningKeys(INSTANCE);
+  pass(REMEMBERED_MS);
+  two.signingKeys(INSTANCE);
+  await settled();
+  assert.deepEqual(two.signingKeys(INSTANCE), second);
+  // Whoever rotates goes on from the keys there are, whatever it remembers.
+  const third = await one.rotateSigningKeys(INSTANCE);
+  const fourth = await two.rotateSigningKeys(INSTANCE);
+  assert.equal(fourth.current, third.next);
+});
+
+test('an instance that was made elsewhere is known when it is needed, and one that nobody made is not', async (t) => {
+  const { authority, store } = await open(t);
+  const two = await authority();
+  const keys = { currentSigningKey: 'x', nextSigningKey: 'y' };
+  await store.accounts.createInstance({ instanceId: 'qi_2', region: REGION, name: 'new', createdAt: 1, ...keys });
+  assert.throws(() => two.signingKeys('qi_2'), /there is no queue instance qi_2/);
+  await two.prepare('qi_2');
+  assert.deepEqual(two.signingKeys('qi_2'), { current: 'x', next: 'y' });
+  assert.equal(two.prepare('qi_2'), null);
+  await two.prepare('qi_none');
+  assert.throws(() => two.signingKeys('qi_none'), /there is no queue instance qi_none/);
+});
+
+test('without others on the store nothing is read again', async (t) => {
+  const { store, at } = await openSpending(t);
+  const authority = await createAuthority({ store, now: () => at });
+  const token = await authority.issueToken({ instanceId: INSTANCE, access: 'read-write' });
+  await authority.verify(token, REGION);
+  await store.accounts.setSigningKeys({ instanceId: INSTANCE, current: 'x', next: 'y' });
+  assert.equal(authority.recall(token, REGION)?.ok, true);
+  assert.equal(authority.signingKeys(INSTANCE).current, 'a');
+  assert.equal(authority.prepare(INSTANCE), null);
+});
+
+test('a plan that was changed elsewhere counts once that is told, and within a second when it is not', async (t) => {
+  const { limits, pass, world } = await open(t, { plan: 'small' });
+  const two = await limits();
+  const told: string[] = [];
+  two.onChange((instanceId) => told.push(instanceId));
+  assert.equal(two.maxParallelism(INSTANCE), 4);
+  await world.change({ plan: 'large' });
+  await two.forget(INSTANCE);
+  assert.equal(two.maxParallelism(INSTANCE), 9);
+  assert.ok(told.length > 0);
+  told.length = 0;
+  await world.change({ plan: 'small' });
+  pass(SECOND_MS);
+  two.maxParallelism(INSTANCE);
+  await settled();
+  assert.equal(two.maxParallelism(INSTANCE), 4);
+  assert.deepEqual(told, [INSTANCE], 'whoever asks only when something changes is told');
+  await world.change({ plan: 'large' });
+  await two.forgetEverything();
+  assert.equal(two.maxParallelism(INSTANCE), 9);
+});
+
+test('a budget is enforced within a second of what others spend, and of a change by others', async (t) => {
+  const { limits, pass, world } = await open(t, { plan: 'large', budgetDollars: 1 });
+  const two = await limits();
+  assert.equal(await two.refuseSpending(INSTANCE), null);
+  await world.send(100_000);
+  pass(SECOND_MS);
+  assert.equal((await two.refuseSpending(INSTANCE))?.kind, 'budget-exceeded');
+  await world.change({ budgetDollars: 5 });
+  pass(SECOND_MS);
+  assert.equal(await two.refuseSpending(INSTANCE), null);
+  await world.change({ budgetDollars: 1 });
+  await two.forgetEverything();
+  assert.equal((await two.refuseSpending(INSTANCE))?.kind, 'budget-exceeded');
+});
+
+test('runs of a day are bounded for all processes together, and those that came to nothing are given back', async (t) => {
+  const { limits, days } = await open(t, { plan: 'small' });
+  const both = [await limits(), await limits()];
+  const decided = await Promise.all(
+    both.flatMap((each) => Array.from({ length: 4 }, () => each.letRunsIn(INSTANCE, 1).then((letIn) => ({ each, letIn })))),
+  );
+  const letIn = decided.filter(({ letIn }) => letIn.kind === 'let-in');
+  assert.equal(letIn.length, 5);
+  for (const { letIn } of decided) if (letIn.kind !== 'let-in') assert.equal(letIn.kind, 'daily-limit');
+  const [first] = letIn;
+  assert.ok(first?.letIn.kind === 'let-in');
+  assert.equal((await first.each.refusedNow(INSTANCE)).length, 1);
+  first.each.notStarted(INSTANCE, 1, first.letIn);
+  await settled();
+  assert.equal((await both[1]?.letRunsIn(INSTANCE, 2))?.kind, 'daily-limit');
+  assert.equal((await both[1]?.letRunsIn(INSTANCE, 1))?.kind, 'let-in');
+  assert.deepEqual([...days.taken.values()], [5]);
+});
+
+test('runs that want to start at once are taken in few requests', async (t) => {
+  const { limits, days } = await open(t, { plan: 'small' });
+  const one = await limits();
+  const kinds = await Promise.all(Array.from({ length: 5 }, async () => (await one.letRunsIn(INSTANCE, 1)).kind));
+  assert.deepEqual(new Set(kinds), new Set(['let-in']));
+  assert.ok(days.asked <= 3, `${days.asked} requests`);
+});
