@@ -28,7 +28,7 @@ async function listening(t: TestContext) {
   const envFile = join(dataDir, 'service.env');
   const kept = new KeptAccess({ dataDir, envFile, authority, log });
   await kept.write({ ...credentials, url: 'http://127.0.0.1:1', managementUrl: 'http://127.0.0.1:1' });
-  return { dataDir, envFile, kept, credentials, errors };
+  return { dataDir, envFile, kept, credentials, errors, store, authority };
 }
 
 test('rotated signing keys are in the files that tell how to use the service, the latest of several', async (t) => {
@@ -42,6 +42,21 @@ test('rotated signing keys are in the files that tell how to use the service, th
   assert.ok(lines.includes(`EVERSTEP_TOKEN=${credentials.token}`));
   const read = await readCredentials(dataDir);
   assert.deepEqual([read?.currentSigningKey, read?.nextSigningKey, read?.token], [current, next, credentials.token]);
+});
+
+test('signing keys that another process rotated are written into the files when that is told, and only then', async (t) => {
+  const { dataDir, kept, credentials, authority, store } = await listening(t);
+  const { instanceId } = credentials;
+  await store.accounts.setSigningKeys({ instanceId, current: 'sig_x', next: 'sig_y' });
+  await authority.forget(instanceId);
+  await kept.changedElsewhere('qi_another');
+  assert.equal((await readCredentials(dataDir))?.currentSigningKey, credentials.currentSigningKey);
+  await kept.changedElsewhere(null);
+  const read = await readCredentials(dataDir);
+  assert.deepEqual([read?.currentSigningKey, read?.nextSigningKey], ['sig_x', 'sig_y']);
+  await rm(dataDir, { recursive: true });
+  await kept.changedElsewhere(instanceId);
+  assert.equal(await readCredentials(dataDir), null, 'what has not changed is not written again');
 });
 
 test('keys are rotated although the files cannot be written, and the log says so', async (t) => {

@@ -1,9 +1,9 @@
 /**
  * The files that say how to use the running service: written when it listens,
- * and again when the signing keys are rotated, so that an app which starts
+ * and again when the signing keys are rotated, here or by another process, so that an app which starts
  * from them after two rotations has keys that are still good.
  */
-import type { Authority } from '../accounts/authority.js';
+import type { Authority, SigningKeys } from '../accounts/authority.js';
 import type { Log } from '../ports/log.js';
 import { keepCredentials } from './credentials.js';
 import { type ServiceAccess, writeEnvFile } from './env-file.js';
@@ -21,6 +21,8 @@ export class KeptAccess {
   private readonly options: KeptAccessOptions;
   /** Null until the service listens. */
   private access: ServiceAccess | null = null;
+  /** The keys that are in the files. */
+  private written: SigningKeys | null = null;
   private last: Promise<void> = Promise.resolve();
 
   constructor(options: KeptAccessOptions) {
@@ -46,6 +48,18 @@ export class KeptAccess {
     };
   }
 
+  /**
+   * Another process may have rotated the signing keys of the instance (null: of any), and the authority knows by now. Never
+   * rejects.
+   */
+  async changedElsewhere(instanceId: string | null): Promise<void> {
+    const { access } = this;
+    if (!access || (instanceId !== null && instanceId !== access.instanceId)) return;
+    const { current, next } = this.options.authority.signingKeys(access.instanceId);
+    if (current === this.written?.current && next === this.written.next) return;
+    await this.rotated(access.instanceId);
+  }
+
   /** One after the other: of two rotations the later one is what stays. */
   private rotated(instanceId: string): Promise<void> {
     const { log } = this.options;
@@ -68,9 +82,11 @@ export class KeptAccess {
     const { current, next } = authority.signingKeys(known.instanceId);
     const access = { ...known, currentSigningKey: current, nextSigningKey: next };
     await keepCredentials(dataDir, access);
-    if (envFile === null) return;
-    await writeEnvFile(envFile, access).catch((error) => {
-      throw fileError(`The env file ${envFile} cannot be written`, error);
-    });
+    if (envFile !== null) {
+      await writeEnvFile(envFile, access).catch((error) => {
+        throw fileError(`The env file ${envFile} cannot be written`, error);
+      });
+    }
+    this.written = { current, next };
   }
 }
