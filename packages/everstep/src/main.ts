@@ -7,6 +7,8 @@ import { BudgetAlerts } from './accounts/budget-alerts.js';
 import { createLimits } from './accounts/limits.js';
 import { Refusals } from './accounts/refusals.js';
 import { createAccountService } from './accounts/service.js';
+import { type BackupRequest, type ControlChannel, listenForCommands } from './backup/control-channel.js';
+import { type BackupSource, copyEverything } from './backup/copying.js';
 import { type Credentials, readCredentials } from './bootstrap/credentials.js';
 import { type Started, startAccounts } from './bootstrap/first-start.js';
 import { keepIdleMemoryLow } from './bootstrap/idle-memory.js';
@@ -20,14 +22,13 @@ import { createVirtualClock } from './clock/virtual-clock.js';
 import type { Config } from './config/config.js';
 import { assertLimits, LIMITS } from './config/limits.js';
 import { createHttpApi, type HttpApi, type HttpApiDependencies } from './http-api/index.js';
-import type { Store } from './ports/store.js';
 import { createRuntime } from './runtime/runtime.js';
 import { createSearchService } from './search/search-service.js';
 import { createSearchTokens } from './search/search-tokens.js';
 import { createAddressPolicy, createOutbound } from './step-calls/index.js';
 import { SERVICE_VERSION } from './step-calls/version.js';
-import { openSqliteStore, StoreOpenError } from './stores/sqlite/index.js';
-import { openSearchDocuments } from './stores/sqlite/search/index.js';
+import { type EmbeddedStore, openSqliteStore, StoreOpenError } from './stores/sqlite/index.js';
+import { type EmbeddedDocuments, openSearchDocuments } from './stores/sqlite/search/index.js';
 
 /** How long deliveries that are under way may take to end when the service stops; they are delivered again otherwise. */
 const GRACE_MS = 5_000;
@@ -70,7 +71,7 @@ async function openDataDir(dataDir: string): Promise<void> {
   }
 }
 
-async function openStore(file: string, onDiskFailure: (error: Error) => void): Promise<Store> {
+async function openStore(file: string, onDiskFailure: (error: Error) => void): Promise<EmbeddedStore> {
   try {
     await mkdir(dirname(file), { recursive: true });
     await access(dirname(file), constants.W_OK);
@@ -82,6 +83,42 @@ async function openStore(file: string, onDiskFailure: (error: Error) => void): P
   } catch (error) {
     if (error instanceof StoreOpenError) throw new StartError(error.message, { cause: error });
     throw fileError(`The store ${file} cannot be opened`, error);
+  }
+}
+
+/** Takes back-ups for who may use the data directory; null where the file system takes no socket. */
+async function takeBackups(
+  dataDir: string,
+  store: EmbeddedStore,
+  documents: EmbeddedDocuments,
+  log: Logger,
+): Promise<ControlChannel | null> {
+  const source: BackupSource = {
+    dataDir,
+    copyStore: (request) => store.copyTo(request),
+    searchIndexIds: () => store.searchIndexes.listIds(),
+    async copyDocuments({ indexId, file, signal }) {
+      const end = () => void documents.endCopy({ file }).catch(() => {});
+      signal?.addEventListener('abort', end, { once: true });
+      try {
+        return await documents.copyTo({ indexId, file });
+      } finally {
+        signal?.removeEventListener('abort', end);
+      }
+    },
+  };
+  async function backUp({ to, credentials }: BackupRequest, signal: AbortSignal): Promise<readonly string[]> {
+    const startedAt = performance.now();
+    const written = await copyEverything(source, { to, credentials, signal });
+    log.info({ to, files: written.length, tookMs: Math.round(performance.now() - startedAt) }, 'a back-up was copied');
+    return written;
+  }
+  try {
+    return await listenForCommands({ dataDir, backUp });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    log.warn({ dataDir, error: reason }, 'no socket can be made in the data directory: back-ups need the service stopped');
+    return null;
   }
 }
 
@@ -224,6 +261,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
       onFailure: ({ message }) => log.error({ error: message }, 'the documents of search indexes are in trouble'),
     });
     opened.push(() => documents.close());
+    const control = await takeBackups(dataDir, store, documents, log);
+    opened.push(async () => control?.close());
     const search = createSearchService({
       accounts,
       indexes: store.searchIndexes,
