@@ -5,10 +5,10 @@
  * A request is a line of JSON, an answer too. Who goes away before the answer takes the request back.
  */
 import { randomUUID } from 'node:crypto';
-import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rm, rmdir } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { writePrivately } from '../bootstrap/private-file.js';
 import { codeOf } from '../bootstrap/start-error.js';
@@ -125,6 +125,8 @@ export async function listenForCommands({ dataDir, backUp }: ControlOptions): Pr
       for (const socket of sockets) socket.destroySoon();
       await closed;
       await rm(join(dataDir, ADDRESS_FILE), { force: true });
+      // The socket went with the server; a directory that was made for it goes too.
+      if (process.platform !== 'win32' && dirname(path) !== dataDir) await rmdir(dirname(path)).catch(() => {});
     },
   };
 }

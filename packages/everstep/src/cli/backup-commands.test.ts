@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { appendFile, chmod, copyFile, cp, mkdir, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import {
   type Ended,
@@ -71,7 +71,9 @@ describe('back-ups from the command line', () => {
     const { code, stdout } = await everstep('backup', '--to', at('of-long'), '--data-dir', long);
     assert.equal(code, 0);
     assert.match(stdout, /Backed up the running service/);
+    const { socket } = JSON.parse(await readFile(join(long, 'control.json'), 'utf8'));
     await service.end();
+    assert.ok(!existsSync(dirname(socket)), 'nothing is left of the shorter path');
   });
 
   test('credentials may be left out; the restored service makes new ones', async () => {
