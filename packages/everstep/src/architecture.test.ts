@@ -107,6 +107,11 @@ const DIRECTIONS: readonly DirectionRule[] = [
     because: 'the first start prepares what the service needs, and serves nobody',
   },
   {
+    area: 'everstep/src/backup',
+    may: [...inEverstep('bootstrap', 'stores/sqlite'), NODE],
+    because: 'a back-up is of the embedded store, whoever asks for it',
+  },
+  {
     area: 'everstep/src/simulation',
     may: [PORTS, ENGINE, LIMITS_FILE, ...inEverstep('runtime', 'stores'), '@everstep/sdk', PROTOCOL, NODE],
     because: 'the simulated world runs the real runtime without a network',
@@ -120,6 +125,11 @@ const DIRECTIONS: readonly DirectionRule[] = [
     area: 'everstep/src/cli/commands/service',
     may: [...inEverstep('main', 'cli', 'config', 'bootstrap'), '@everstep/sdk', 'commander', 'pino', NODE],
     because: 'dev and serve start the service, which main alone puts together',
+  },
+  {
+    area: 'everstep/src/cli/commands/backup',
+    may: [...inEverstep('backup', 'cli', 'config', 'step-calls/version'), 'commander', NODE],
+    because: 'a back-up is made where the store lies, also when no service runs',
   },
   {
     area: 'everstep/src/end-to-end',

@@ -9,6 +9,8 @@ import { createLimits } from './accounts/limits.js';
 import { recordPrices } from './accounts/prices.js';
 import { Refusals } from './accounts/refusals.js';
 import { createAccountService } from './accounts/service.js';
+import { type BackupRequest, type ControlChannel, listenForCommands } from './backup/control-channel.js';
+import { type BackupSource, copyEverything } from './backup/copying.js';
 import { type Credentials, readCredentials } from './bootstrap/credentials.js';
 import { type Started, startAccounts } from './bootstrap/first-start.js';
 import { keepIdleMemoryLow } from './bootstrap/idle-memory.js';
@@ -33,8 +35,8 @@ import { createAddressPolicy, createOutbound } from './step-calls/index.js';
 import { SERVICE_VERSION } from './step-calls/version.js';
 import { openPostgresNode, StoreOpenError as PostgresOpenError } from './stores/postgres/index.js';
 import { openPostgresSearchDocuments } from './stores/postgres/search/index.js';
-import { openSqliteStore, StoreOpenError } from './stores/sqlite/index.js';
-import { openSearchDocuments } from './stores/sqlite/search/index.js';
+import { type EmbeddedStore, openSqliteStore, StoreOpenError } from './stores/sqlite/index.js';
+import { type EmbeddedDocuments, openSearchDocuments } from './stores/sqlite/search/index.js';
 
 /** How long deliveries that are under way may take to end when the service stops; they are delivered again otherwise. */
 const GRACE_MS = 5_000;
@@ -77,18 +79,24 @@ async function openDataDir(dataDir: string): Promise<void> {
   }
 }
 
+/** The documents of search indexes, and who copies them with the store. */
+interface OpenedDocuments {
+  readonly documents: SearchDocuments;
+  /** Null where the database is backed up by its own means. */
+  readonly control: ControlChannel | null;
+}
+
 /** The store, and what belongs to it. */
 interface Opened {
   readonly store: Store;
   /** Null where this process is alone on its store. */
   readonly cluster: Cluster | null;
-  /** Those of search indexes. */
-  readonly openDocuments: (onFailure: (error: Error) => void) => SearchDocuments;
+  readonly openDocuments: (onFailure: (error: Error) => void) => Promise<OpenedDocuments>;
   /** For people; without secrets. */
   readonly place: string;
 }
 
-async function openFile(file: string, onDiskFailure: (error: Error) => void): Promise<Opened> {
+async function openFile(file: string, { dataDir }: Config, log: Logger, onDiskFailure: (error: Error) => void): Promise<Opened> {
   try {
     await mkdir(dirname(file), { recursive: true });
     await access(dirname(file), constants.W_OK);
@@ -98,7 +106,11 @@ async function openFile(file: string, onDiskFailure: (error: Error) => void): Pr
   try {
     const store = await openSqliteStore({ file, onDiskFailure });
     const directory = join(dirname(file), SEARCH_DIRECTORY);
-    return { store, cluster: null, openDocuments: (onFailure) => openSearchDocuments({ directory, onFailure }), place: file };
+    async function openDocuments(onFailure: (error: Error) => void): Promise<OpenedDocuments> {
+      const documents = openSearchDocuments({ directory, onFailure });
+      return { documents, control: await takeBackups(dataDir, store, documents, log) };
+    }
+    return { store, cluster: null, openDocuments, place: file };
   } catch (error) {
     if (error instanceof StoreOpenError) throw new StartError(error.message, { cause: error });
     throw fileError(`The store ${file} cannot be opened`, error);
@@ -110,10 +122,50 @@ async function openDatabase(url: string, { nodeLeaseMs: leaseMs, virtualClock }:
   try {
     const facts = { host: hostname(), version: SERVICE_VERSION };
     const { store, cluster, place } = await openPostgresNode({ url, log, facts, leaseMs });
-    return { store, cluster, openDocuments: (onFailure) => openPostgresSearchDocuments({ url, log, onFailure }), place };
+    const openDocuments = async (onFailure: (error: Error) => void): Promise<OpenedDocuments> => ({
+      documents: openPostgresSearchDocuments({ url, log, onFailure }),
+      control: null,
+    });
+    return { store, cluster, openDocuments, place };
   } catch (error) {
     if (error instanceof PostgresOpenError) throw new StartError(error.message, { cause: error });
     throw error;
+  }
+}
+
+/** Takes back-ups for who may use the data directory; null where the file system takes no socket. */
+async function takeBackups(
+  dataDir: string,
+  store: EmbeddedStore,
+  documents: EmbeddedDocuments,
+  log: Logger,
+): Promise<ControlChannel | null> {
+  const source: BackupSource = {
+    dataDir,
+    copyStore: (request) => store.copyTo(request),
+    searchIndexIds: () => store.searchIndexes.listIds(),
+    async copyDocuments({ indexId, file, signal }) {
+      const end = () => void documents.endCopy({ file }).catch(() => {});
+      signal?.addEventListener('abort', end, { once: true });
+      try {
+        return await documents.copyTo({ indexId, file });
+      } finally {
+        signal?.removeEventListener('abort', end);
+      }
+    },
+  };
+  async function backUp({ to, credentials }: BackupRequest, signal: AbortSignal): Promise<readonly string[]> {
+    const startedAt = performance.now();
+    const written = await copyEverything(source, { to, credentials, signal });
+    log.info({ to, files: written.length, tookMs: Math.round(performance.now() - startedAt) }, 'a back-up was copied');
+    return written;
+  }
+  try {
+    return await listenForCommands({ dataDir, backUp });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    log.warn({ dataDir, error: reason }, 'no socket can be made in the data directory: back-ups need the service stopped');
+    return null;
   }
 }
 
@@ -187,7 +239,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const { store, cluster, openDocuments, place } =
     config.store.kind === 'postgres'
       ? await openDatabase(config.store.url, config, log)
-      : await openFile(config.store.file, (error) => {
+      : await openFile(config.store.file, config, log, (error) => {
           log.error({ error: error.message }, 'the disk failed; the service ends, so that nothing is acted on that may be lost');
           process.exit(1);
         });
@@ -264,10 +316,11 @@ export async function startService(config: Config, options: StartOptions = {}): 
       onChange: (change) => changedElsewhere(change),
       publicUrl: () => publicUrl,
     });
-    const documents = openDocuments(({ message }) =>
+    const { documents, control } = await openDocuments(({ message }) =>
       log.error({ error: message }, 'the documents of search indexes are in trouble'),
     );
     opened.push(() => documents.close());
+    opened.push(async () => control?.close());
     const search = createSearchService({
       accounts,
       indexes: store.searchIndexes,

@@ -78,10 +78,11 @@ export class AccountRules {
     return refuse('forbidden', `the role ${role} may not ${RIGHT_WORDS[right]}`);
   }
 
-  /** Begins when every earlier change has ended, however it ended. */
+  /** Begins when every earlier change has ended, however it ended, also those of other processes on the store. */
   inTurn<Value>(change: () => Promise<Value>): Promise<Value> {
     const earlier = latestChanges.get(this.accounts) ?? Promise.resolve();
-    const turn = earlier.then(change);
+    const { exclusively } = this.accounts;
+    const turn = earlier.then(() => (exclusively ? exclusively(change) : change()));
     // Whoever asked for the change is told of its failure; the next one begins all the same.
     latestChanges.set(
       this.accounts,

@@ -2,6 +2,7 @@
 import { Command, CommanderError } from 'commander';
 import { SERVICE_VERSION } from '../step-calls/version.js';
 import { adminCommand } from './commands/admin/admin.js';
+import { backupCommand, restoreCommand, verifyBackupCommand } from './commands/backup.js';
 import { clockCommand } from './commands/clock.js';
 import { deadLetterCommand } from './commands/dead-letters.js';
 import { destinationsCommand } from './commands/destinations.js';
@@ -47,6 +48,9 @@ export function createProgram(shell: Shell, finish: (code: number) => void): Com
     .addCommand(keysCommand(shell))
     .addCommand(searchCommand(shell))
     .addCommand(adminCommand(shell))
+    .addCommand(backupCommand(shell))
+    .addCommand(verifyBackupCommand(shell))
+    .addCommand(restoreCommand(shell))
     .addCommand(clockCommand(shell))
     .addHelpText('after', CONNECTION_HELP)
     .addHelpText('after', EXIT_CODES_HELP);

@@ -154,6 +154,12 @@ export interface AuditEntry {
 }
 
 export interface AccountStore {
+  /**
+   * Does the work while no other process on the store does such work; the others wait. Not to be called from within such
+   * work. Absent: no other process uses the store.
+   */
+  readonly exclusively?: <Result>(work: () => Promise<Result>) => Promise<Result>;
+
   /** A secret of the installation by name, created with `value` if it does not exist; returns what is kept. */
   secret(query: { readonly name: string; readonly value: string }): Promise<string>;
   /** Null when there is none of that name. */

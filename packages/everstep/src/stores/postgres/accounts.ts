@@ -9,6 +9,7 @@ import * as alerts from './budget-alerts.js';
 import { text } from './columns.js';
 import { type Database, statement } from './connection.js';
 import { countDays, listDayCounts } from './day-counts.js';
+import { ExclusiveWork } from './exclusive-work.js';
 import { loginNotedAt, noteLogin } from './login-places.js';
 import { listUsage } from './usage-counts.js';
 
@@ -20,7 +21,10 @@ const isDone = (outcome: string): boolean => outcome === 'done' || outcome === '
 
 export function createAccounts(database: Database): AccountStore {
   const change = createAccountChange(database);
+  const exclusive = new ExclusiveWork(database);
   return {
+    exclusively: (work) => exclusive.run('accounts', work),
+
     async secret({ name, value }) {
       const [known] = await database.query(SELECT_SECRET, [name]);
       if (known) return text(known, 'value');

@@ -1,26 +1,49 @@
 /** Work that one process at a time does, whichever of those on the same schema: the others wait for it. */
+import type pg from 'pg';
 import type { Database } from './connection.js';
 
-/** "EVSU": marks the lock as ours, beside that of the migrations. The schema is the second half of it. */
-const LOCK_CLASS = 0x45565355;
 /** Before the client itself gives up on an answer. */
 const LONGEST_WAIT = '40s';
 const LOCK_TIMEOUT = '55P03';
-const CANCELED = '57014';
+/** Whoever waits has a connection: enough others are left for those who are waited for. */
+const MOST_CONNECTIONS = 3;
 
-/** The lock ends with its connection: nobody keeps it by being killed. */
-export function exclusively<Result>(database: Database, work: () => Promise<Result>): Promise<Result> {
-  return database.withConnection(async (client) => {
-    await client.query(`SET statement_timeout = 0; SET lock_timeout = '${LONGEST_WAIT}'`);
+/** Rejects when others have it for too long. The lock ends with its connection: nobody keeps it by being killed. */
+async function lock(client: pg.ClientBase, about: string): Promise<void> {
+  await client.query(`SET statement_timeout = 0; SET lock_timeout = '${LONGEST_WAIT}'`);
+  try {
+    await client.query(`SELECT pg_advisory_lock(hashtextextended(current_schema() || ' everstep ' || $1, 0))`, [about]);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : null;
+    if (code !== LOCK_TIMEOUT) throw error;
+    throw new Error(`another process on the database has been busy with its ${about} for more than ${LONGEST_WAIT}; try again`, {
+      cause: error,
+    });
+  }
+}
+
+export class ExclusiveWork {
+  private readonly database: Database;
+  private free = MOST_CONNECTIONS;
+  private readonly waiting: (() => void)[] = [];
+
+  constructor(database: Database) {
+    this.database = database;
+  }
+
+  /** `about` names what must not be done twice at once, in a word for people. Not to be called from within such work. */
+  async run<Result>(about: string, work: () => Promise<Result>): Promise<Result> {
+    if (this.free > 0) this.free--;
+    else await new Promise<void>((resolve) => this.waiting.push(resolve));
     try {
-      await client.query('SELECT pg_advisory_lock($1, hashtext(current_schema()))', [LOCK_CLASS]);
-    } catch (error) {
-      const code = error instanceof Error && 'code' in error ? error.code : null;
-      if (code !== LOCK_TIMEOUT && code !== CANCELED) throw error;
-      throw new Error(`another process on the database has been at its start for more than ${LONGEST_WAIT}; start again later`, {
-        cause: error,
+      return await this.database.withConnection(async (client) => {
+        await lock(client, about);
+        return work();
       });
+    } finally {
+      const next = this.waiting.shift();
+      if (next) next();
+      else this.free++;
     }
-    return work();
-  });
+  }
 }

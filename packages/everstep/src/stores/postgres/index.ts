@@ -13,7 +13,7 @@ import { Database } from './connection.js';
 import { deadLetterHorizon, findDeadLetter, listDeadLetterIds, listDeadLetters } from './dead-letter-listing.js';
 import { placeOfUrl } from './errors.js';
 import { hasWebhook, listWaiters } from './event-reader.js';
-import { exclusively } from './exclusive-work.js';
+import { ExclusiveWork } from './exclusive-work.js';
 import { findFlowControl, listFlowControls } from './flow-control-records.js';
 import { listHolds } from './hold-records.js';
 import { findInstanceSettings } from './instance-records.js';
@@ -65,12 +65,13 @@ export async function openPostgresNode(
   const database = await openDatabase(options);
   const cluster = new PostgresCluster(database, options);
   await cluster.readTime();
+  const exclusive = new ExclusiveWork(database);
   return {
     cluster,
     store: createPostgresStore(database, cluster),
     sharedDays: createSharedDays(database),
     place: placeOfUrl(options.url),
-    exclusively: (work) => exclusively(database, work),
+    exclusively: (work) => exclusive.run('start', work),
   };
 }
 

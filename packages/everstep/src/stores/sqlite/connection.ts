@@ -2,10 +2,11 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { LogSync } from './log-sync.js';
 import { MIGRATIONS } from './migrations/index.js';
+import { type CopyRequest, copyOnline } from './online-copy.js';
 import { createPrivately } from './private-file.js';
 
 /** Marks the file as ours ("EVST"), so that another program's database is not taken for one. */
-const APPLICATION_ID = 0x45565354;
+export const APPLICATION_ID = 0x45565354;
 const BUSY_TIMEOUT_MS = 1000;
 const PAGE_CACHE_KIB = 16 * 1024;
 /** Pages in the write-ahead log at which SQLite moves them into the file: about 16 MiB. */
@@ -43,6 +44,8 @@ export interface Connection {
   durable(alone?: boolean): Promise<void>;
   /** Gives back some of the pages that hold nothing any more; false when none are left. The file is cut at a checkpoint. */
   releaseSpace(): boolean;
+  /** Copies the database into another file while it goes on being written. */
+  copyTo(request: CopyRequest): Promise<void>;
   /** The SQL of every statement that was prepared. */
   readonly statements: readonly string[];
   close(): Promise<void>;
@@ -97,7 +100,8 @@ function resultCode(error: unknown): number | null {
   return error.errcode & 0xff;
 }
 
-function explained(error: unknown, file: string): unknown {
+/** What the operator is told of an error at the opening of `file`. */
+export function explained(error: unknown, file: string): unknown {
   switch (resultCode(error)) {
     case SQLITE_BUSY:
       return new StoreOpenError(
@@ -171,6 +175,7 @@ export function openConnection(file: string, onDiskFailure?: (error: Error) => v
       // A file that does not know where its pages belong keeps them.
       return left > 0 && left < before;
     },
+    copyTo: (request) => copyOnline(database, request),
     durable: (alone) => log?.reached(alone) ?? Promise.resolve(),
     async close() {
       if (!open) return;

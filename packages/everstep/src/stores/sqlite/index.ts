@@ -9,7 +9,9 @@ import { EventRecords } from './event-records.js';
 import type { PrefixLimits } from './facets/members.js';
 import { FlowControlRecords } from './flow-control-records.js';
 import { InstanceRecords } from './instance-records.js';
+import type { CopyRequest } from './online-copy.js';
 import { QueueRecords } from './queue-records.js';
+
 import { Retention } from './retention.js';
 import { RunListing } from './run-listing.js';
 import { RunReader } from './run-reader.js';
@@ -21,6 +23,7 @@ import { TriggerRecords } from './trigger-records.js';
 import { UrlGroupRecords } from './url-group-records.js';
 
 export { StoreOpenError, type StoreOpenErrorCode } from './connection.js';
+export type { CopyRequest } from './online-copy.js';
 
 export interface SqliteStoreOptions {
   /** Created if it does not exist (its directory must); `:memory:` keeps nothing. */
@@ -32,13 +35,19 @@ export interface SqliteStoreOptions {
   readonly onDiskFailure?: (error: Error) => void;
 }
 
+/** A store that lies on the service's own disk, so that the service is who can back it up. */
+export interface EmbeddedStore extends Store {
+  /** Copies the store into another file while it goes on being written; the copy is of one moment, that of its end. */
+  copyTo(request: CopyRequest): Promise<void>;
+}
+
 /** Rejects with StoreOpenError when the file is in use, was written by a newer version, or is no store. */
-export async function openSqliteStore({ file, onDiskFailure }: SqliteStoreOptions): Promise<Store> {
+export async function openSqliteStore({ file, onDiskFailure }: SqliteStoreOptions): Promise<EmbeddedStore> {
   return createSqliteStore(openConnection(file, onDiskFailure));
 }
 
 /** A store on an open connection, which it closes in the end. */
-export function createSqliteStore(connection: Connection, prefixLimits?: PrefixLimits): Store {
+export function createSqliteStore(connection: Connection, prefixLimits?: PrefixLimits): EmbeddedStore {
   const parts = createStoreParts(connection, prefixLimits);
   const transaction = new Transaction(parts);
   const [flowControls, schedules, instances] = [
@@ -114,6 +123,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     releaseSpace: async () => connection.releaseSpace(),
     accounts: createAccounts(parts),
     searchIndexes: new SqliteSearchIndexes(connection),
+    copyTo: (request) => connection.copyTo(request),
     latestTime: async () => parts.counters.get('latest_time'),
     close: async () => connection.close(),
   };

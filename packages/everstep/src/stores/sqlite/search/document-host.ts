@@ -10,10 +10,10 @@ import type {
   FoundDocument,
   Namespace,
   SearchDocument,
-  SearchDocuments,
   SearchIndexInfo,
   UpsertResult,
 } from '../../../ports/search-store.js';
+import type { EmbeddedDocuments } from './document-requests.js';
 import { IndexFile } from './index-file.js';
 
 const OWNER_ONLY = 0o700;
@@ -33,12 +33,14 @@ export interface DocumentHostOptions {
   readonly onFailure?: (error: Error) => void;
 }
 
-export class DocumentHost implements SearchDocuments {
+export class DocumentHost implements EmbeddedDocuments {
   private readonly directory: string | null;
   private readonly onFailure: (error: Error) => void;
   /** The one used last stands last. */
   private readonly files = new Map<string, IndexFile>();
   private readonly cleaning = new Map<string, Promise<void>>();
+  /** Copies that are being made, by where to. */
+  private readonly copies = new Map<string, AbortController>();
   private readonly dropped = new Set<string>();
   private closed = false;
 
@@ -99,7 +101,9 @@ export class DocumentHost implements SearchDocuments {
   async drop({ indexId }: { readonly indexId: string }): Promise<void> {
     const path = this.pathOf(indexId);
     this.dropped.add(indexId);
-    this.files.get(indexId)?.close();
+    const file = this.files.get(indexId);
+    await file?.endCopies();
+    file?.close();
     this.files.delete(indexId);
     if (path === null) return;
     await cutToNothing(path);
@@ -111,8 +115,30 @@ export class DocumentHost implements SearchDocuments {
     await this.cleaning.get(indexId);
   }
 
+  async copyTo({ indexId, file }: { readonly indexId: string; readonly file: string }): Promise<boolean> {
+    const found = this.existing(indexId);
+    if (!found) return false;
+    const end = new AbortController();
+    this.copies.set(file, end);
+    try {
+      await found.copyTo({ file, signal: end.signal });
+      return true;
+    } catch (error) {
+      // Its index was deleted meanwhile.
+      if (this.dropped.has(indexId)) return false;
+      throw error;
+    } finally {
+      this.copies.delete(file);
+    }
+  }
+
+  async endCopy({ file }: { readonly file: string }): Promise<void> {
+    this.copies.get(file)?.abort(new Error('the copy was ended'));
+  }
+
   async close(): Promise<void> {
     this.closed = true;
+    await Promise.all([...this.files.values()].map((file) => file.endCopies()));
     await Promise.all(this.cleaning.values());
     for (const file of this.files.values()) file.close();
     this.files.clear();
@@ -179,12 +205,18 @@ export class DocumentHost implements SearchDocuments {
     const file = this.files.get(indexId) ?? new IndexFile(path ?? ':memory:');
     this.files.delete(indexId);
     this.files.set(indexId, file);
-    const [oldest] = this.files;
-    if (oldest && path !== null && this.files.size > MAX_OPEN_FILES) {
-      oldest[1].close();
-      this.files.delete(oldest[0]);
-    }
+    if (path !== null && this.files.size > MAX_OPEN_FILES) this.closeOldest();
     return file;
+  }
+
+  private closeOldest(): void {
+    for (const [indexId, file] of this.files) {
+      // One that is being copied stays open until that is done.
+      if (file.isCopied) continue;
+      file.close();
+      this.files.delete(indexId);
+      return;
+    }
   }
 }
 

@@ -1,8 +1,16 @@
 /** What goes between the service and the thread that keeps the documents. */
 import type { SearchDocuments } from '../../../ports/search-store.js';
 
+/** Documents that lie on the service's own disk, so that the service is who can back them up. */
+export interface EmbeddedDocuments extends SearchDocuments {
+  /** Copies the documents of an index while they go on being written; `file` must not exist. False when there are none. */
+  copyTo(query: { readonly indexId: string; readonly file: string }): Promise<boolean>;
+  /** The copy into that file rejects soon, if there is one. */
+  endCopy(query: { readonly file: string }): Promise<void>;
+}
+
 type Methods = {
-  readonly [Name in keyof SearchDocuments as Name extends 'close' ? never : Name]: SearchDocuments[Name];
+  readonly [Name in keyof EmbeddedDocuments as Name extends 'close' ? never : Name]: EmbeddedDocuments[Name];
 };
 export type MethodName = keyof Methods;
 export type QueryOf<Name extends MethodName> = Parameters<Methods[Name]>[0];

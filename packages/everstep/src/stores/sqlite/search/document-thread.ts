@@ -32,6 +32,10 @@ function perform(request: DocumentRequest): Promise<unknown> {
       return host.drop(request.query);
     case 'resume':
       return host.resume(request.query);
+    case 'copyTo':
+      return host.copyTo(request.query);
+    case 'endCopy':
+      return host.endCopy(request.query);
     case 'close':
       return host.close();
   }

@@ -3,6 +3,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Filter, FoundDocument, NamespaceInfo, SearchDocument, SearchIndexInfo } from '../../../ports/search-store.js';
 import { integer, type Row, text } from '../columns.js';
 import { transact } from '../connection.js';
+import { type CopyRequest, copyOnline } from '../online-copy.js';
 import { NamespaceRows } from './namespace-rows.js';
 import { RankedSearch } from './ranked-search.js';
 import { Remains } from './remains.js';
@@ -23,6 +24,7 @@ export class IndexFile {
   private readonly selectPages: StatementSync;
   /** By number: statements are prepared once. */
   private readonly open = new Map<number, OpenNamespace>();
+  private readonly copies = new Set<{ readonly end: AbortController; readonly settled: Promise<void> }>();
 
   constructor(file: string) {
     this.database = openIndexDatabase(file);
@@ -105,6 +107,31 @@ export class IndexFile {
     const pages = this.selectPages.get();
     const diskBytes = pages ? integer(pages, 'page_count') * integer(pages, 'page_size') : 0;
     return { namespaces: this.namespaces(), diskBytes };
+  }
+
+  /** While it goes on being written. */
+  async copyTo({ file, signal }: CopyRequest): Promise<void> {
+    const end = new AbortController();
+    const either = signal ? AbortSignal.any([signal, end.signal]) : end.signal;
+    const done = copyOnline(this.database, { file, signal: either });
+    const copy = { end, settled: done.catch(() => {}) };
+    this.copies.add(copy);
+    try {
+      await done;
+    } finally {
+      this.copies.delete(copy);
+    }
+  }
+
+  /** Of this file a copy is being made: it must stay open. */
+  get isCopied(): boolean {
+    return this.copies.size > 0;
+  }
+
+  /** Resolves when no copy is being made any more. */
+  async endCopies(): Promise<void> {
+    for (const { end } of this.copies) end.abort(new Error('the documents are closed'));
+    await Promise.all([...this.copies].map(({ settled }) => settled));
   }
 
   close(): void {

@@ -1,8 +1,17 @@
 /** The documents of search indexes, in files of their own, kept by a thread of their own, which begins with the first call. */
 import { Worker } from 'node:worker_threads';
-import type { SearchDocuments } from '../../../ports/search-store.js';
 import { DocumentHost, type DocumentHostOptions } from './document-host.js';
-import type { AnswerOf, DocumentReply, DocumentRequest, DocumentThreadData, MethodName, QueryOf } from './document-requests.js';
+import type {
+  AnswerOf,
+  DocumentReply,
+  DocumentRequest,
+  DocumentThreadData,
+  EmbeddedDocuments,
+  MethodName,
+  QueryOf,
+} from './document-requests.js';
+
+export type { EmbeddedDocuments } from './document-requests.js';
 
 interface Waiter {
   resolve(answer: unknown): void;
@@ -83,7 +92,7 @@ type Unnumbered = DocumentRequest extends infer Request
   : never;
 
 /** Of a service that keeps its data in memory, the documents are there too. */
-export function openSearchDocuments({ directory, onFailure = () => {} }: DocumentHostOptions): SearchDocuments {
+export function openSearchDocuments({ directory, onFailure = () => {} }: DocumentHostOptions): EmbeddedDocuments {
   if (directory === null) return new DocumentHost({ directory, onFailure });
   const thread = new DocumentThread(directory, onFailure);
   return {
@@ -97,6 +106,8 @@ export function openSearchDocuments({ directory, onFailure = () => {} }: Documen
     info: (query) => thread.ask('info', query),
     drop: (query) => thread.ask('drop', query),
     resume: (query) => thread.ask('resume', query),
+    copyTo: (query) => thread.ask('copyTo', query),
+    endCopy: (query) => thread.ask('endCopy', query),
     close: () => thread.close(),
   };
 }

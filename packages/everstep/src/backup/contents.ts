@@ -1,0 +1,88 @@
+/** What lies in the directory of a back-up, and what its manifest says of it. */
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { codeOf } from '../bootstrap/start-error.js';
+import type { StoreCounts } from '../stores/sqlite/store-at-rest.js';
+
+export const STORE_FILE = 'everstep.db';
+export const SEARCH_DIRECTORY = 'search';
+export const CREDENTIALS_FILE = 'credentials.json';
+/** Written last: a directory without it is no back-up. */
+export const MANIFEST_FILE = 'manifest.json';
+const FORMAT = 'everstep-backup-1';
+
+/** Why a back-up could not be made, or cannot be used; the message is for the operator. */
+export class BackupError extends Error {
+  override readonly name = 'BackupError';
+}
+
+export interface BackedUpFile {
+  /** Below the directory of the back-up, with `/`. */
+  readonly path: string;
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+export interface Manifest {
+  readonly format: typeof FORMAT;
+  /** Of the program that made it. */
+  readonly version: string;
+  /** ISO 8601. All that was acknowledged before is in it, and something of what was acknowledged until `endedAt`. */
+  readonly beganAt: string;
+  readonly endedAt: string;
+  /** Of the store's tables. */
+  readonly schema: number;
+  readonly counts: StoreCounts & { readonly documents: number };
+  readonly files: readonly BackedUpFile[];
+}
+
+export const manifestText = (manifest: Omit<Manifest, 'format'>): string =>
+  `${JSON.stringify({ format: FORMAT, ...manifest }, null, 2)}\n`;
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null;
+/** Only names that we give: a manifest leads nowhere else. */
+const PATHS = new RegExp(`^(?:${STORE_FILE}|${CREDENTIALS_FILE}|${SEARCH_DIRECTORY}/[\\w-]+\\.db)$`);
+
+const isFile = (value: unknown): value is BackedUpFile =>
+  isObject(value) &&
+  isText(value.path) &&
+  PATHS.test(value.path) &&
+  Number.isSafeInteger(value.bytes) &&
+  isText(value.sha256) &&
+  /^[0-9a-f]{64}$/.test(value.sha256);
+
+function isManifest(value: unknown): value is Manifest {
+  if (!isObject(value) || value.format !== FORMAT) return false;
+  const { version, beganAt, endedAt, schema, counts, files } = value;
+  if (![version, beganAt, endedAt].every(isText) || !Number.isSafeInteger(schema)) return false;
+  if (!isObject(counts) || !Object.values(counts).every(Number.isSafeInteger)) return false;
+  return Array.isArray(files) && files.every(isFile) && files.some(({ path }) => path === STORE_FILE);
+}
+
+/** Rejects with BackupError when there is none, or it is not one of ours. */
+export async function readManifest(directory: string): Promise<Manifest> {
+  const file = join(directory, MANIFEST_FILE);
+  const written = await readFile(file, 'utf8').catch((error) => {
+    if (codeOf(error) !== 'ENOENT') throw error;
+    throw new BackupError(`${directory} holds no back-up, or one that was not finished: it has no ${MANIFEST_FILE}.`);
+  });
+  const value: unknown = (() => {
+    try {
+      return JSON.parse(written);
+    } catch {
+      return null;
+    }
+  })();
+  if (isManifest(value)) return value;
+  throw new BackupError(`${file} is damaged, or of a version of Everstep that this one does not know.`);
+}
+
+/** SHA-256 of a file, in hex. */
+export async function digestOf(file: string): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of createReadStream(file)) hash.update(chunk);
+  return hash.digest('hex');
+}

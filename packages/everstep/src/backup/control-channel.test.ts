@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { askForBackup, listenForCommands } from './control-channel.js';
+
+async function emptyDirectory(t: TestContext): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'everstep-control-'));
+  t.after(() => rm(path, { recursive: true, force: true }));
+  return path;
+}
+
+test('one back-up is made at a time; who goes away takes the request back; a service that stops ends it', async (t) => {
+  const dataDir = await emptyDirectory(t);
+  const reasons: string[] = [];
+  let begun = (): void => {};
+  const channel = await listenForCommands({
+    dataDir,
+    backUp: (_request, signal) =>
+      new Promise((_resolve, reject) => {
+        begun();
+        signal.addEventListener('abort', () => {
+          reasons.push(signal.reason.message);
+          reject(signal.reason);
+        });
+      }),
+  });
+  const request = { to: join(dataDir, 'z'), credentials: true };
+  const nextBegun = () =>
+    new Promise<void>((resolve) => {
+      begun = resolve;
+    });
+  const { socket } = JSON.parse(await readFile(join(dataDir, 'control.json'), 'utf8'));
+  const impatient = connect(socket);
+  const impatientBegun = nextBegun();
+  impatient.write(`${JSON.stringify(request)}\n`);
+  await impatientBegun;
+  impatient.destroy();
+  while (reasons.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  const firstBegun = nextBegun();
+  const first = assert.rejects(askForBackup(dataDir, request), /The service stopped meanwhile/);
+  await firstBegun;
+  await assert.rejects(askForBackup(dataDir, request), /Another back-up is being made/);
+  await channel.close();
+  await first;
+  assert.deepEqual(reasons, ['nobody waits for the back-up any more', 'the service stops']);
+  assert.equal(await askForBackup(dataDir, request), null, 'nobody listens any more');
+});
+
+test('a service of another version that answers nothing has made no back-up', async (t) => {
+  const dataDir = await emptyDirectory(t);
+  const socket = join(dataDir, 's');
+  const server = createServer((client) => client.once('data', () => client.end()));
+  await new Promise<void>((resolve) => server.listen(socket, resolve));
+  await writeFile(join(dataDir, 'control.json'), JSON.stringify({ socket }));
+  await assert.rejects(askForBackup(dataDir, { to: join(dataDir, 'z'), credentials: true }), /ended before the back-up was done/);
+  await new Promise((resolve) => server.close(resolve));
+});

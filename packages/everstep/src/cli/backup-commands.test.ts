@@ -1,0 +1,219 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { appendFile, chmod, copyFile, cp, mkdir, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import {
+  type Ended,
+  endAll,
+  readEnvFile,
+  runCommand,
+  SpawnedCli,
+  type TestDirectory,
+  testDirectory,
+} from './testing/spawned-cli.js';
+
+describe('back-ups from the command line', () => {
+  let directory: TestDirectory;
+  /** Of a service that was stopped. */
+  let sound: string;
+  const at = (name: string) => join(directory.path, name);
+  const everstep = (...args: readonly string[]): Promise<Ended> => runCommand(args, { cwd: directory.path });
+
+  async function started(dataDir: string): Promise<SpawnedCli> {
+    const service = new SpawnedCli(['serve', '--port', '0', '--data-dir', dataDir], { cwd: directory.path });
+    await service.printed(/listens at/);
+    return service;
+  }
+
+  before(async () => {
+    directory = await testDirectory();
+    await (await started(at('stopped'))).end();
+    sound = at('sound');
+    const made = await everstep('backup', '--to', sound, '--data-dir', at('stopped'));
+    assert.deepEqual([made.code, made.stderr], [0, '']);
+    assert.match(made.stdout, /Backed up the store of a stopped service/);
+  });
+  after(async () => {
+    await endAll();
+    await directory.remove();
+  });
+
+  test('a stopped service is backed up, and keeps all that it had', async () => {
+    assert.deepEqual((await readdir(sound)).sort(), ['credentials.json', 'everstep.db', 'manifest.json']);
+    assert.equal((await stat(sound)).mode & 0o777, 0o700);
+    const { code, stdout } = await everstep('verify-backup', '--from', sound, '--json');
+    assert.equal(code, 0);
+    const manifest = JSON.parse(stdout);
+    assert.equal(manifest.counts.queueInstances, 1);
+    assert.equal(manifest.counts.runs, 0);
+    await (await started(at('stopped'))).end();
+  });
+
+  test('a service that was killed is backed up with what stands in its log, though its socket is still there', async () => {
+    await (await started(at('killed'))).end('SIGKILL');
+    assert.ok(existsSync(at('killed/control.sock')));
+    const { code, stdout } = await everstep('backup', '--to', at('of-killed'), '--data-dir', at('killed'), '--json');
+    assert.equal(code, 0);
+    assert.equal(JSON.parse(stdout).counts.users, 1);
+  });
+
+  test('the socket of a running service is its owner\u2019s alone, and gone when it stops', async () => {
+    const service = await started(at('stopped'));
+    for (const name of ['control.sock', 'control.json']) assert.equal((await stat(at(`stopped/${name}`))).mode & 0o777, 0o600);
+    await service.end();
+    for (const name of ['control.sock', 'control.json']) assert.ok(!existsSync(at(`stopped/${name}`)), name);
+  });
+
+  test('a data directory whose path is too long for a socket is backed up like any other', async () => {
+    const long = at(`${'d'.repeat(100)}/data`);
+    const service = await started(long);
+    const { code, stdout } = await everstep('backup', '--to', at('of-long'), '--data-dir', long);
+    assert.equal(code, 0);
+    assert.match(stdout, /Backed up the running service/);
+    const { socket } = JSON.parse(await readFile(join(long, 'control.json'), 'utf8'));
+    await service.end();
+    assert.ok(!existsSync(dirname(socket)), 'nothing is left of the shorter path');
+  });
+
+  test('credentials may be left out; the restored service makes new ones', async () => {
+    const made = await everstep('backup', '--to', at('bare'), '--data-dir', at('stopped'), '--no-credentials');
+    assert.equal(made.code, 0);
+    assert.deepEqual((await readdir(at('bare'))).sort(), ['everstep.db', 'manifest.json']);
+    assert.equal((await everstep('restore', '--from', at('bare'), '--data-dir', at('from-bare'))).code, 0);
+    const service = await started(at('from-bare'));
+    assert.match(service.stdout, /These are new/);
+    await service.end();
+  });
+
+  test('no secret is printed, nor stands in the manifest', async () => {
+    const { token, adminApiKey } = JSON.parse(await readFile(join(sound, 'credentials.json'), 'utf8'));
+    const printed = await everstep('verify-backup', '--from', sound, '--json');
+    for (const text of [printed.stdout, await readFile(join(sound, 'manifest.json'), 'utf8')])
+      for (const secret of [token, adminApiKey]) assert.ok(!text.includes(secret));
+  });
+
+  test('a back-up is restored, with files that only their owner reads, and the service on it is the same', async () => {
+    const { code, stdout } = await everstep('restore', '--from', sound, '--data-dir', at('restored'));
+    assert.equal(code, 0, stdout);
+    for (const name of await readdir(at('restored')))
+      assert.equal((await stat(at(`restored/${name}`))).mode & 0o777, 0o600, name);
+    const envFile = at('restored.env');
+    const service = new SpawnedCli(['serve', '--port', '0', '--data-dir', at('restored'), '--write-env-file', envFile], {
+      cwd: directory.path,
+    });
+    await service.printed(/listens at/);
+    const kept = JSON.parse(await readFile(join(sound, 'credentials.json'), 'utf8'));
+    assert.equal((await readEnvFile(envFile)).EVERSTEP_TOKEN, kept.token);
+    await service.end();
+  });
+
+  test('nothing is restored over something', async () => {
+    await mkdir(at('occupied'));
+    await writeFile(at('occupied/everstep.db'), 'precious');
+    const { code, stderr } = await everstep('restore', '--from', sound, '--data-dir', at('occupied'));
+    assert.equal(code, 1);
+    assert.match(stderr, /is not empty: a back-up is restored into an empty directory only/);
+    assert.equal(await readFile(at('occupied/everstep.db'), 'utf8'), 'precious');
+  });
+
+  test('nothing is backed up over something, whether the service runs or not', async () => {
+    const first = await everstep('backup', '--to', sound, '--data-dir', at('stopped'));
+    const service = await started(at('stopped'));
+    const second = await everstep('backup', '--to', sound, '--data-dir', at('stopped'));
+    await service.end();
+    for (const { code, stderr } of [first, second]) {
+      assert.equal(code, 1);
+      assert.match(stderr, /is not empty: a back-up is written into a directory of its own/);
+    }
+    assert.equal((await everstep('verify-backup', '--from', sound)).code, 0);
+  });
+
+  const damages: readonly (readonly [what: string, damage: (backup: string) => Promise<void>, problem: RegExp])[] = [
+    ['a changed byte', (backup) => changeByte(join(backup, 'everstep.db')), /everstep\.db has changed since/],
+    [
+      'a file that grew',
+      (backup) => appendFile(join(backup, 'credentials.json'), ' '),
+      /credentials\.json has \d+ bytes, but had/,
+    ],
+    ['a missing file', (backup) => rm(join(backup, 'credentials.json')), /credentials\.json is missing/],
+    ['no manifest', (backup) => rm(join(backup, 'manifest.json')), /no back-up, or one that was not finished/],
+    [
+      'a manifest that is none',
+      (backup) => writeFile(join(backup, 'manifest.json'), '{}'),
+      /manifest\.json is damaged, or of a version/,
+    ],
+    [
+      'a manifest that leads elsewhere',
+      (backup) => changeManifest(backup, (text) => text.replace('"credentials.json"', '"../../credentials.json"')),
+      /manifest\.json is damaged, or of a version/,
+    ],
+    [
+      'a manifest with other counts',
+      (backup) => changeManifest(backup, (text) => text.replace('"runs": 0', '"runs": 7')),
+      /has 0 runs, and its manifest says 7/,
+    ],
+  ];
+  for (const [what, damage, problem] of damages) {
+    test(`${what} is found, and nothing is restored`, async () => {
+      const backup = at(`damaged ${what}`);
+      await cp(sound, backup, { recursive: true });
+      await damage(backup);
+      for (const args of [
+        ['verify-backup', '--from', backup],
+        ['restore', '--from', backup, '--data-dir', at('never')],
+      ]) {
+        const { code, stderr } = await everstep(...args);
+        assert.equal(code, 1);
+        assert.match(stderr, problem);
+      }
+      assert.ok(!existsSync(at('never')));
+    });
+  }
+
+  test('a back-up is verified where nothing can be written, and nothing is left beside it', async () => {
+    const backup = at('read-only');
+    await cp(sound, backup, { recursive: true });
+    await chmod(backup, 0o500);
+    assert.equal((await everstep('verify-backup', '--from', backup)).code, 0);
+    assert.deepEqual((await readdir(backup)).sort(), (await readdir(sound)).sort());
+    await chmod(backup, 0o700);
+  });
+
+  test('what cannot be backed up is told in a sentence', async () => {
+    const none = await everstep('backup', '--to', at('x'), '--data-dir', at('nowhere'));
+    assert.deepEqual([none.code, /There is no store at .*nowhere/.test(none.stderr)], [1, true], none.stderr);
+    const postgres = await everstep('backup', '--to', at('x'), '--store', 'postgres://user:secret@host/db');
+    assert.equal(postgres.code, 2);
+    assert.match(postgres.stderr, /backed up with the tools of PostgreSQL/);
+    assert.doesNotMatch(postgres.stderr, /secret/);
+    await mkdir(at('foreign'));
+    await copyFile(join(sound, 'credentials.json'), at('foreign/everstep.db'));
+    const foreign = await everstep('backup', '--to', at('x'), '--data-dir', at('foreign'));
+    assert.equal(foreign.code, 1);
+    assert.match(foreign.stderr, /is not a database, or it is damaged/);
+    assert.ok(!existsSync(at('x')), 'what failed leaves nothing behind');
+  });
+
+  test('a store in use by a service that cannot be asked is told so', async () => {
+    const service = await started(at('stopped'));
+    await rm(at('stopped/control.json'));
+    const { code, stderr } = await everstep('backup', '--to', at('y'), '--data-dir', at('stopped'));
+    await service.end();
+    assert.equal(code, 1);
+    assert.match(stderr, /is in use by another process/);
+    assert.ok(!existsSync(at('y')));
+  });
+});
+
+async function changeByte(path: string): Promise<void> {
+  const file = await open(path, 'r+');
+  const { buffer } = await file.read(Buffer.alloc(1), 0, 1, 5000);
+  await file.write(Buffer.from([(buffer[0] ?? 0) ^ 1]), 0, 1, 5000);
+  await file.close();
+}
+
+async function changeManifest(backup: string, change: (text: string) => string): Promise<void> {
+  const path = join(backup, 'manifest.json');
+  await writeFile(path, change(await readFile(path, 'utf8')));
+}

@@ -1,0 +1,111 @@
+/** `everstep backup`, `everstep verify-backup`, `everstep restore`: of the embedded store, on the machine where it lies. */
+import { join, resolve } from 'node:path';
+import { Command } from 'commander';
+import { verifyBackup } from '../../backup/checking.js';
+import type { Manifest } from '../../backup/contents.js';
+import { restoreBackup } from '../../backup/restoring.js';
+import { takeBackup } from '../../backup/taking.js';
+import { SETTINGS, type Setting } from '../../config/settings.js';
+import { SERVICE_VERSION } from '../../step-calls/version.js';
+import { UsageError } from '../exit-codes.js';
+import { json, printable, type Shell, table } from '../output.js';
+
+interface PlaceOptions {
+  readonly dataDir?: string;
+  readonly store?: string;
+}
+
+/** A setting of the service, found as the service finds it. */
+function settingOf<Value>(setting: Setting<Value>, flag: string | undefined, { env, cwd }: Shell): Value {
+  const text = flag ?? env[setting.env]?.trim() ?? '';
+  const surroundings = { mode: 'serve', cwd } as const;
+  if (text === '') return setting.fallback(surroundings);
+  try {
+    return setting.parse(text, surroundings);
+  } catch (error) {
+    throw new UsageError(`${flag === undefined ? setting.env : setting.flag.split(' ')[0]} ${(error as Error).message}`);
+  }
+}
+
+function storeFileOf({ store }: PlaceOptions, dataDir: string, shell: Shell): string {
+  const place = settingOf(SETTINGS.store, store, shell);
+  if (place?.kind === 'postgres')
+    throw new UsageError(
+      'The store is a PostgreSQL database, which is backed up with the tools of PostgreSQL (see docs/operations/backup.md).',
+    );
+  return place?.file ?? join(dataDir, 'everstep.db');
+}
+
+function tell({ screen }: Shell, { beganAt, version, counts, files }: Manifest): void {
+  const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+  const rows = Object.entries(counts).map(([what, count]) => [
+    what.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`),
+    count,
+  ]);
+  screen.write(table(screen, ['what', 'count'], rows));
+  screen.write(`${files.length} files, ${bytes} bytes, begun ${beganAt}, by version ${printable(version)}\n`);
+}
+
+const DATA_DIR = '--data-dir <path>';
+
+export function backupCommand(shell: Shell): Command {
+  const { screen } = shell;
+  return new Command('backup')
+    .summary('Back up the embedded store, while its service runs or not')
+    .description(
+      'Back up the embedded store with its search indexes and credentials into a directory of its own, and check the copy.\n' +
+        'The service goes on meanwhile. Run it on the machine of the service, as the user that the service runs as.',
+    )
+    .requiredOption('--to <directory>', 'made if it does not exist; must be empty')
+    .option(DATA_DIR, 'data directory of the service (or EVERSTEP_DATA_DIR)')
+    .option('--store <path>', 'file of the store, if it is not in there (or EVERSTEP_STORE)')
+    .option('--no-credentials', 'leave credentials.json out; a service restored without it makes new ones')
+    .option('--json', 'print the manifest')
+    .action(async (options: PlaceOptions & { to: string; credentials: boolean; json?: boolean }) => {
+      const dataDir = settingOf(SETTINGS.dataDir, options.dataDir, shell);
+      const storeFile = storeFileOf(options, dataDir, shell);
+      const to = resolve(shell.cwd, options.to);
+      const { credentials } = options;
+      const { manifest, online } = await takeBackup({ dataDir, storeFile, to, credentials, version: SERVICE_VERSION });
+      if (options.json) return screen.write(json(manifest));
+      tell(shell, manifest);
+      screen.write(
+        `Backed up ${online ? 'the running service' : 'the store of a stopped service'} to ${to}. Keep it as secret as the store.\n`,
+      );
+    });
+}
+
+export function verifyBackupCommand(shell: Shell): Command {
+  const { screen } = shell;
+  return new Command('verify-backup')
+    .description('Check that a back-up is whole and unchanged: its sums, its databases, its counts. Changes nothing.')
+    .requiredOption('--from <directory>', 'where the back-up lies')
+    .option('--json', 'print the manifest')
+    .action(async (options: { from: string; json?: boolean }) => {
+      const from = resolve(shell.cwd, options.from);
+      const manifest = await verifyBackup(from);
+      if (options.json) return screen.write(json(manifest));
+      tell(shell, manifest);
+      screen.write(`The back-up in ${from} is sound.\n`);
+    });
+}
+
+export function restoreCommand(shell: Shell): Command {
+  const { screen } = shell;
+  return new Command('restore')
+    .summary('Put a back-up into an empty data directory')
+    .description(
+      'Check a back-up and put it into an empty data directory. Then start a service there: it takes up what it owed when the\n' +
+        'back-up was made. See that the service that was backed up does not run any more: both would do the same work.',
+    )
+    .requiredOption('--from <directory>', 'where the back-up lies')
+    .option(DATA_DIR, 'does not exist, or is empty (or EVERSTEP_DATA_DIR)')
+    .option('--json', 'print the manifest')
+    .action(async (options: PlaceOptions & { from: string; json?: boolean }) => {
+      const dataDir = settingOf(SETTINGS.dataDir, options.dataDir, shell);
+      const manifest = await restoreBackup({ from: resolve(shell.cwd, options.from), dataDir });
+      if (options.json) return screen.write(json(manifest));
+      tell(shell, manifest);
+      screen.write(`Restored into ${dataDir}. Start the service with --data-dir ${dataDir}.\n`);
+    });
+}

@@ -1,0 +1,147 @@
+/**
+ * Copies an open database into a file of its own while it goes on being written, by SQLite's own backup.
+ *
+ * The copy is taken through the connection that writes: what changes meanwhile is changed in the copy too, so it never
+ * begins anew however busy the service is, and in the end it is the database at one moment: that of its end. Between two
+ * pieces everything else goes on.
+ */
+import { closeSync, fdatasync, openSync } from 'node:fs';
+import { backup, type DatabaseSync } from 'node:sqlite';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
+export interface CopyPace {
+  /** Of 4 KiB, copied at a time: for so long the connection is not free. */
+  readonly pages: number;
+  /** From one piece to the next. */
+  readonly intervalMs: number;
+}
+/**
+ * 64 MiB a second at most. A copy as quick as the disk would leave the disk no time for the log, and commits would wait
+ * for hundreds of ms. Node begins a piece in the turn after the last one, whatever it is told; so a turn that was shorter
+ * than the interval is made longer, and the event loop goes on once in two ms. Turns that have work to do cost nothing.
+ */
+const BESIDE_WORK: CopyPace = { pages: 32, intervalMs: 2 };
+/** Where nobody else waits for the database. */
+export const UNHINDERED: CopyPace = { pages: 4096, intervalMs: 0 };
+
+/**
+ * A piece that falls into a transaction copies nothing, and what is written meanwhile is to be copied too: so a busy service
+ * could outrun its copy for ever. Of so many pieces this part has to come of something, or the copy begins anew with
+ * pieces so many times larger.
+ */
+const PIECES_WATCHED = 500;
+const LEAST_PART = 0.25;
+const LARGER = 8;
+
+/** Thrown to end a copy that is outrun. */
+class Outrun extends Error {}
+
+const OWNER_ONLY = 0o600;
+/** A copy cannot begin while a transaction is open, and transactions are short. */
+const MAX_BEGINNINGS = 1000;
+
+export interface CopyRequest {
+  /** Must not exist; is readable by its owner alone. */
+  readonly file: string;
+  /** Ends the copy, which then rejects and leaves a file that is to be removed. */
+  readonly signal?: AbortSignal;
+}
+
+function openNew(file: string): number {
+  try {
+    return openSync(file, 'wx+', OWNER_ONLY);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    throw new Error(`${file} is there already: a copy is written into a new file`, { cause: error });
+  }
+}
+
+/**
+ * Hands the copy to the disk while it is being made. Otherwise all of it would be synced at its end, for which SQLite
+ * holds the connection.
+ */
+class SyncedAlong {
+  private readonly descriptor: number;
+  private syncing = false;
+  private over = false;
+
+  constructor(file: string) {
+    this.descriptor = openNew(file);
+  }
+
+  next(): void {
+    if (this.syncing || this.over) return;
+    this.syncing = true;
+    // An error is not lost: SQLite syncs the copy itself in the end.
+    fdatasync(this.descriptor, () => {
+      this.syncing = false;
+      if (this.over) closeSync(this.descriptor);
+    });
+  }
+
+  close(): void {
+    this.over = true;
+    if (!this.syncing) closeSync(this.descriptor);
+  }
+}
+
+const never = new Int32Array(new SharedArrayBuffer(4));
+/** Stands still without work for the processor. */
+const standStill = (forMs: number): void => void Atomics.wait(never, 0, 0, forMs);
+
+/** Whether the copy gets on; `remaining` is in pages. */
+function watchProgress({ pages }: CopyPace): (remaining: number) => boolean {
+  let pieces = 0;
+  let before: number | null = null;
+  return (remaining) => {
+    before ??= remaining;
+    if (++pieces % PIECES_WATCHED !== 0) return true;
+    const gained = before - remaining;
+    before = remaining;
+    return gained >= pages * PIECES_WATCHED * LEAST_PART;
+  };
+}
+
+/** Resolves when the copy is whole and on the disk. */
+export async function copyOnline(
+  database: DatabaseSync,
+  { file, signal }: CopyRequest,
+  firstPace: CopyPace = BESIDE_WORK,
+): Promise<void> {
+  signal?.throwIfAborted();
+  const synced = new SyncedAlong(file);
+  let pace = firstPace;
+  try {
+    for (let beginnings = 1; ; beginnings++) {
+      let stopped: unknown = null;
+      let begun = false;
+      let nextAt = 0;
+      const getsOn = watchProgress(pace);
+      const progress = ({ remainingPages }: { readonly remainingPages: number }): void => {
+        begun = true;
+        if (signal?.aborted) stopped = signal.reason;
+        else if (!getsOn(remainingPages) && pace.pages < UNHINDERED.pages) stopped = new Outrun();
+        if (stopped) throw stopped;
+        synced.next();
+        const early = nextAt - performance.now();
+        if (early > 0) standStill(early);
+        nextAt = performance.now() + pace.intervalMs;
+      };
+      try {
+        await backup(database, file, { rate: pace.pages, progress });
+        return;
+      } catch (error) {
+        signal?.throwIfAborted();
+        if (stopped instanceof Outrun) pace = { ...pace, pages: Math.min(pace.pages * LARGER, UNHINDERED.pages) };
+        // Its first piece fell into a transaction: then Node gives up, with an error that is none (code 0).
+        else if (begun || beginnings >= MAX_BEGINNINGS || !isNoError(error)) throw error;
+        await nextTurn();
+      }
+    }
+  } finally {
+    synced.close();
+  }
+}
+
+const isNoError = (error: unknown): boolean =>
+  error instanceof Error && 'errcode' in error && (error.errcode === 0 || error.errcode === 5);

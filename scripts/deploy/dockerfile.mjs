@@ -1,0 +1,54 @@
+/** Reads a Dockerfile, as far as ours goes: its stages, and the instructions of each. */
+
+/**
+ * @typedef {{ readonly name: string, readonly text: string }} Instruction
+ * @typedef {{ readonly base: string, readonly name: string | null, readonly instructions: readonly Instruction[] }} Stage
+ */
+
+/**
+ * @param {string} text
+ * @returns {Stage[]} Throws on what it does not know.
+ */
+export function readDockerfile(text) {
+  /** @type {{ base: string, name: string | null, instructions: Instruction[] }[]} */
+  const stages = [];
+  for (const line of text.replace(/\\\n/g, ' ').split('\n')) {
+    if (line.trim() === '' || line.startsWith('#')) continue;
+    const found = /^([A-Z]+) (.+)$/.exec(line);
+    if (!found) throw new Error(`not an instruction: ${line}`);
+    const [, name = '', rest = ''] = found;
+    if (name === 'FROM') {
+      const [base = '', , stage = null] = rest.split(' ');
+      stages.push({ base, name: stage, instructions: [] });
+    } else {
+      const stage = stages.at(-1);
+      if (!stage) throw new Error(`${line}: before the first FROM`);
+      stage.instructions.push({ name, text: rest });
+    }
+  }
+  return stages;
+}
+
+/**
+ * The words of a command in the form of a JSON array.
+ * @param {string} text
+ * @returns {string[]}
+ */
+export const wordsOf = (text) => JSON.parse(text.slice(text.indexOf('[')));
+
+/**
+ * Patterns of a .dockerignore as ours has them: a name, or a name anywhere (`**` and a slash in front).
+ * @param {string} text
+ * @returns {(path: string) => boolean} whether a path below the context is left out
+ */
+export function readIgnored(text) {
+  const patterns = text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => {
+      const anywhere = line.startsWith('**/');
+      const name = (anywhere ? line.slice(3) : line).replaceAll('.', '\\.').replaceAll('*', '[^/]*');
+      return new RegExp(`${anywhere ? '(^|/)' : '^'}${name}(/|$)`);
+    });
+  return (path) => patterns.some((pattern) => pattern.test(path));
+}

@@ -1,0 +1,112 @@
+// The steps of deploy/Dockerfile, done in an empty directory without a container engine: the same copies, the same
+// commands; then the service is started as the image starts it. What only changes the base image is left out.
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import { cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join, relative } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { readDockerfile, readIgnored, wordsOf } from './dockerfile.mjs';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const stages = readDockerfile(readFileSync(join(ROOT, 'deploy/Dockerfile'), 'utf8'));
+const isIgnored = readIgnored(readFileSync(join(ROOT, 'deploy/Dockerfile.dockerignore'), 'utf8'));
+/** Directories that the stages make at the root of their file system. */
+const OWN_DIRECTORIES = /(^|[\s='"])\/(src|app|packed|var\/lib\/everstep)(?=[/\s'"]|$)/g;
+const PATIENCE_MS = 30_000;
+const NO_REGISTRY = /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENOTCACHED|ENETUNREACH/;
+
+/** A stage's file system is a directory; absolute paths lead there. */
+const inside = (root, text) => text.replace(OWN_DIRECTORIES, (_, before, name) => `${before}${root}/${name}`);
+
+function copy(from, sources, to, isOurs) {
+  for (const source of sources) {
+    const found = join(from, source);
+    // A directory is copied by what is in it, a file into a directory under its name: as COPY does.
+    const target = statSync(found).isDirectory() || !(to.endsWith('/') || existsSync(to)) ? to : join(to, basename(source));
+    mkdirSync(dirname(target), { recursive: true });
+    cpSync(found, target, {
+      recursive: true,
+      verbatimSymlinks: true,
+      filter: (path) => !isOurs || !isIgnored(relative(ROOT, path)),
+    });
+  }
+}
+
+test('the steps of the Dockerfile make a service that starts, answers /ready and stops', { timeout: 300_000 }, async (t) => {
+  const base = mkdtempSync(join(tmpdir(), 'everstep-image-'));
+  t.after(() => rmSync(base, { recursive: true, force: true, maxRetries: 3 }));
+  const environment = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(EVERSTEP_|NODE_OPTIONS$|NODE_TEST)/.test(name)),
+  );
+  const rootOf = (index) => join(base, String(index));
+  const made = {};
+  for (const [index, { instructions }] of stages.entries()) {
+    const root = rootOf(index);
+    let workDirectory = root;
+    for (const { name, text } of instructions) {
+      if (name === 'WORKDIR') {
+        workDirectory = inside(root, text);
+        mkdirSync(workDirectory, { recursive: true });
+      } else if (name === 'COPY') {
+        const words = text.split(' ');
+        const from = /^--from=(.+)$/.exec(words[0])?.[1];
+        if (from) words.shift();
+        const source = from ? rootOf(stages.findIndex((stage) => stage.name === from)) : ROOT;
+        const to = words.pop();
+        const target = to.startsWith('/') ? inside(root, to) : join(workDirectory, to);
+        copy(source, words, target, !from);
+      } else if (name === 'RUN' && !/\/usr\/local\/|chown/.test(text)) {
+        const env = { ...environment, npm_config_prefer_offline: 'true', npm_config_audit: 'false', npm_config_fund: 'false' };
+        const failure = await promisify(execFile)('sh', ['-c', inside(root, text)], { cwd: workDirectory, env }).catch((e) => e);
+        if (failure instanceof Error && /^npm ci/.test(text) && NO_REGISTRY.test(failure.stderr)) {
+          t.diagnostic('NOT CHECKED: the steps of the Dockerfile were not done, as no package registry can be reached');
+          return;
+        }
+        assert.ok(!(failure instanceof Error), `RUN ${text}\n${failure.stdout}${failure.stderr}`);
+      } else if (name === 'ENV') {
+        const [variable, value] = text.split('=');
+        made[variable] = inside(root, value);
+      } else if (name === 'ENTRYPOINT' || name === 'CMD') made[`\0${name}`] = wordsOf(text).map((word) => inside(root, word));
+      else if (name === 'HEALTHCHECK') made['\0HEALTHCHECK'] = wordsOf(text);
+    }
+  }
+  const app = join(rootOf(stages.length - 1), 'app');
+  const left = globSync('**/*.test.js', { cwd: join(app, 'packages') }).filter((path) => !path.includes('node_modules'));
+  assert.deepEqual(left, [], 'tests are not part of the image');
+  for (const tool of ['typescript', '@biomejs', 'yaml']) assert.ok(!existsSync(join(app, 'node_modules', tool)), tool);
+
+  const { '\0ENTRYPOINT': entryPoint, '\0CMD': command, '\0HEALTHCHECK': healthCheck, ...variables } = made;
+  const env = {
+    ...environment,
+    ...variables,
+    EVERSTEP_HOST: '127.0.0.1',
+    EVERSTEP_PORT: String(10_000 + (process.pid % 20_000)),
+  };
+  const service = spawn(process.execPath, [...entryPoint.slice(1), ...command], {
+    cwd: base,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const ended = new Promise((resolve) => service.once('exit', resolve));
+  let output = '';
+  for (const stream of [service.stdout, service.stderr]) stream.on('data', (chunk) => (output += chunk));
+  t.after(() => service.kill('SIGKILL'));
+  const ready = async () => (await fetch(`http://127.0.0.1:${env.EVERSTEP_PORT}/ready`).catch(() => null))?.status === 200;
+  const giveUpAt = performance.now() + PATIENCE_MS;
+  while (!(await ready())) {
+    assert.ok(service.exitCode === null && performance.now() < giveUpAt, `the service is not ready:\n${output}`);
+    await pause(50);
+  }
+  await promisify(execFile)(process.execPath, healthCheck.slice(1), { env });
+  assert.ok(existsSync(join(variables.EVERSTEP_DATA_DIR, 'everstep.db')));
+  service.kill('SIGTERM');
+  assert.equal(await ended, 0, output);
+  await assert.rejects(
+    promisify(execFile)(process.execPath, healthCheck.slice(1), { env }),
+    'a service that is gone is not healthy',
+  );
+});

@@ -1,0 +1,184 @@
+// What deploy/ says, held against what the service really reads and serves.
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { parseAllDocuments } from 'yaml';
+import { CLIENT_VARIABLES, SETTINGS } from '../../packages/everstep/dist/config/settings.js';
+import { readDockerfile, wordsOf } from './dockerfile.mjs';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const read = (path) => readFileSync(join(ROOT, path), 'utf8');
+const filesIn = (directory) =>
+  readdirSync(join(ROOT, directory), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(ROOT.length));
+
+/** Every document of a file; a problem of its syntax, a key given twice for instance, is an error. */
+function documentsOf(path) {
+  return parseAllDocuments(read(path), { merge: true, uniqueKeys: true }).map((document) => {
+    assert.deepEqual([...document.errors, ...document.warnings].map(String), [], path);
+    return document.toJS();
+  });
+}
+
+const dockerfile = readDockerfile(read('deploy/Dockerfile'));
+const image = dockerfile.at(-1);
+const instructionsOf = (name) => image.instructions.filter((instruction) => instruction.name === name).map(({ text }) => text);
+const imageEnvironment = Object.fromEntries(instructionsOf('ENV').map((text) => text.split('=')));
+const [compose] = documentsOf('deploy/compose.yaml');
+const nodes = Object.entries(compose.services).filter(([name]) => name.startsWith('node-'));
+const manifests = filesIn('deploy/kubernetes').flatMap(documentsOf);
+const kindOf = (kind) => manifests.find((manifest) => manifest.kind === kind);
+const deployment = kindOf('Deployment');
+const pod = deployment.spec.template.spec;
+const [container] = pod.containers;
+const dataDir = imageEnvironment.EVERSTEP_DATA_DIR;
+
+/** The most that a stop takes: constants of the service, in ms. */
+function stopMs() {
+  const source = read('packages/everstep/src/main.ts');
+  const constant = (name) => Number(new RegExp(`const ${name} = ([\\d_]+);`).exec(source)?.[1].replaceAll('_', ''));
+  return constant('GRACE_MS') + constant('CLOSE_MS');
+}
+
+test('every EVERSTEP_ variable in deploy/ and in the pages about it is one that the service reads', () => {
+  const known = new Set([...Object.values(SETTINGS).map(({ env }) => env), ...CLIENT_VARIABLES]);
+  const found = [...filesIn('deploy'), 'docs/operations/containers.md', 'docs/operations/scaling.md'].flatMap((path) =>
+    [...read(path).matchAll(/\bEVERSTEP_[A-Z_]+/g)].map(([name]) => ({ path, name })),
+  );
+  assert.ok(found.length > 10);
+  assert.deepEqual(
+    found.filter(({ name }) => !known.has(name)),
+    [],
+  );
+});
+
+test('every value that stands in deploy/ is one that its setting takes', () => {
+  const settings = new Map(Object.values(SETTINGS).map((setting) => [setting.env, setting]));
+  const environments = [
+    imageEnvironment,
+    ...nodes.map(([, { environment }]) => environment),
+    Object.fromEntries(container.env.map(({ name, value }) => [name, value])),
+  ];
+  for (const environment of environments)
+    for (const [name, value] of Object.entries(environment)) {
+      // A value from a secret, or from who starts it.
+      if (!name.startsWith('EVERSTEP_') || value === undefined || value.startsWith('${') || name === 'EVERSTEP_STORE') continue;
+      assert.doesNotThrow(() => settings.get(name).parse(value, { mode: 'serve', cwd: '/' }), `${name}=${value}`);
+    }
+});
+
+test('the store is a PostgreSQL database in both, and its password is not in a manifest that may be read by all', () => {
+  for (const [, { environment }] of nodes)
+    assert.match(environment.EVERSTEP_STORE, /^postgres:\/\/everstep:\$\{POSTGRES_PASSWORD\}@postgres:5432\/everstep$/);
+  assert.match(kindOf('Secret').stringData.EVERSTEP_STORE, /^postgres:\/\//);
+  const { secretKeyRef } = container.env.find(({ name }) => name === 'EVERSTEP_STORE').valueFrom;
+  assert.deepEqual(secretKeyRef, { name: kindOf('Secret').metadata.name, key: 'EVERSTEP_STORE' });
+  assert.doesNotMatch(read('deploy/kubernetes/deployment.yaml'), /postgres:\/\//);
+});
+
+test('ports and addresses agree: the image, the compose file, the Deployment, the Service', () => {
+  const port = Number(imageEnvironment.EVERSTEP_PORT);
+  assert.equal(imageEnvironment.EVERSTEP_HOST, '0.0.0.0');
+  assert.deepEqual(instructionsOf('EXPOSE'), [String(port)]);
+  const published = nodes.flatMap(([, { ports }]) => ports.map((text) => text.split(':')));
+  assert.ok(published.every(([, , inside]) => Number(inside) === port));
+  assert.equal(new Set(published.map(([, outside]) => outside)).size, nodes.length, 'each node has a port of its own');
+  for (const [index, [, { environment }]] of nodes.entries())
+    assert.equal(new URL(environment.EVERSTEP_PUBLIC_URL).port, published[index][1]);
+  const [{ name, containerPort }] = container.ports;
+  assert.equal(containerPort, port);
+  assert.equal(kindOf('Service').spec.ports[0].targetPort, name);
+  for (const probe of ['startupProbe', 'livenessProbe', 'readinessProbe']) assert.equal(container[probe].httpGet.port, name);
+});
+
+test('probes ask for routes that the service has', () => {
+  const routes = read('packages/everstep/src/http-api/index.ts') + filesIn('packages/everstep/src/http-api').map(read).join('');
+  assert.equal(container.livenessProbe.httpGet.path, '/health');
+  assert.equal(container.startupProbe.httpGet.path, '/health');
+  assert.equal(container.readinessProbe.httpGet.path, '/ready');
+  for (const path of ['/health', '/ready']) assert.ok(routes.includes(`'${path}'`), path);
+  assert.match(instructionsOf('HEALTHCHECK')[0], /'\/health'/);
+});
+
+test('there is time to drain before anything is killed', () => {
+  const [preStopMs] = [...container.lifecycle.preStop.exec.command.at(-1).matchAll(/\b\d+\b/g)].map(Number).filter((n) => n > 0);
+  assert.ok(stopMs() > 0);
+  assert.ok(pod.terminationGracePeriodSeconds * 1000 >= preStopMs + 2 * stopMs());
+  for (const [, { stop_grace_period: text }] of nodes) assert.ok(Number.parseInt(text, 10) * 1000 >= 2 * stopMs());
+  assert.deepEqual(instructionsOf('STOPSIGNAL'), ['SIGTERM']);
+});
+
+test('nobody is root, nothing but data can be written, and the data directory is a volume', () => {
+  assert.deepEqual(instructionsOf('USER'), ['1000:1000']);
+  assert.deepEqual(instructionsOf('VOLUME'), [dataDir]);
+  assert.equal(pod.securityContext.runAsNonRoot, true);
+  assert.equal(pod.securityContext.runAsUser, 1000);
+  for (const { securityContext, volumeMounts } of [...pod.initContainers, ...pod.containers]) {
+    assert.equal(securityContext.allowPrivilegeEscalation, false);
+    assert.equal(securityContext.readOnlyRootFilesystem, true);
+    assert.ok(volumeMounts.some(({ mountPath }) => mountPath === dataDir));
+    for (const { name } of volumeMounts) assert.ok(pod.volumes.some((volume) => volume.name === name));
+  }
+  for (const [, { volumes, read_only: readOnly }] of nodes) {
+    assert.equal(readOnly, true);
+    const [[volume, path]] = volumes.map((text) => text.split(':'));
+    assert.equal(path, dataDir);
+    assert.ok(volume in compose.volumes);
+  }
+  assert.equal(new Set(nodes.flatMap(([, { volumes }]) => volumes)).size, nodes.length, 'no two nodes share a volume');
+});
+
+test('labels lead to the pods, and one pod at a time may be taken away', () => {
+  const { labels } = deployment.spec.template.metadata;
+  const budget = kindOf('PodDisruptionBudget');
+  for (const selector of [
+    deployment.spec.selector.matchLabels,
+    kindOf('Service').spec.selector,
+    budget.spec.selector.matchLabels,
+  ])
+    assert.deepEqual(selector, labels);
+  assert.ok(deployment.spec.replicas >= 2);
+  assert.equal(budget.spec.maxUnavailable, 1);
+  const { resources } = kindOf('Kustomization');
+  assert.deepEqual(
+    [...resources, 'kustomization.yaml'].sort(),
+    readdirSync(join(ROOT, 'deploy/kubernetes')).sort(),
+    'the kustomization names every file',
+  );
+});
+
+test('images are pinned, and of the version that the packages have', () => {
+  for (const { base } of dockerfile) assert.match(base, /^node:\d+\.\d+\.\d+-[a-z]+-slim$/);
+  assert.equal(new Set(dockerfile.map(({ base }) => base)).size, 1);
+  assert.match(compose.services.postgres.image, /^postgres:17\.\d+-/);
+  const { version } = JSON.parse(read('packages/everstep/package.json'));
+  for (const [, { image: name }] of nodes) assert.equal(name, `everstep:${version}`);
+  assert.deepEqual(kindOf('Kustomization').images, [{ name: container.image, newTag: version }]);
+  const packed = [...read('deploy/Dockerfile').matchAll(/\/packed\/\S+?-(\d+\.\d+\.\d+)\.tgz/g)].map(([, found]) => found);
+  assert.deepEqual(packed, [version, version]);
+});
+
+test('the image starts the service with its own command line, and no package manager is left in it', () => {
+  assert.deepEqual(wordsOf(instructionsOf('ENTRYPOINT')[0]), ['node', '/app/packages/everstep/bin/everstep.js']);
+  assert.deepEqual(wordsOf(instructionsOf('CMD')[0]), container.args);
+  const [removal] = instructionsOf('RUN');
+  for (const tool of ['node_modules', 'npm', 'npx', 'corepack', 'yarn']) assert.match(removal, new RegExp(`/${tool}\\b`));
+  for (const { instructions } of dockerfile)
+    for (const { name, text } of instructions)
+      if (name === 'RUN' && /npm (ci|install)/.test(text)) assert.match(text, /npm ci --ignore-scripts/);
+});
+
+test('the page on sizing says of every table of the PostgreSQL store what it is distributed by', async () => {
+  const { MIGRATIONS } = await import('../../packages/everstep/dist/stores/postgres/migrations/index.js');
+  const tables = MIGRATIONS.flatMap((sql) => [...sql.matchAll(/^CREATE TABLE (\w+)/gm)].map(([, name]) => name));
+  assert.ok(tables.length > 30);
+  const [, section = ''] = read('docs/operations/scaling.md').split('## Spread over shards');
+  const [list] = section.split('**One instance, one shard.**');
+  assert.deepEqual(
+    tables.filter((name) => !list.includes(`\`${name}\``)),
+    [],
+  );
+});
