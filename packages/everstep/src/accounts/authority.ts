@@ -228,6 +228,15 @@ export async function createAuthority(options: {
     };
   }
 
+  async function rotate(instanceId: string, by: KeyRotation | undefined): Promise<SigningKeys> {
+    const instance = (sharing && (await readInstance(instanceId))) ?? (await requireInstance(instanceId));
+    const keys: SigningKeys = { current: instance.nextSigningKey, next: newSigningKey() };
+    const audit = by && (await auditOf(instanceId, by));
+    await accounts.setSigningKeys({ instanceId, ...keys, ...(audit ? { audit } : {}) });
+    learn({ ...instance, currentSigningKey: keys.current, nextSigningKey: keys.next }, beginReading());
+    return keys;
+  }
+
   const authority: Authority = {
     newToken,
     async issueToken(request) {
@@ -266,12 +275,8 @@ export async function createAuthority(options: {
     },
     regionOf: (instanceId) => instances.get(instanceId)?.instance.region ?? null,
     async rotateSigningKeys(instanceId, by) {
-      // Another process may have rotated them a moment ago.
-      const instance = (sharing && (await readInstance(instanceId))) ?? (await requireInstance(instanceId));
-      const keys: SigningKeys = { current: instance.nextSigningKey, next: newSigningKey() };
-      const audit = by && (await auditOf(instanceId, by));
-      await accounts.setSigningKeys({ instanceId, ...keys, ...(audit ? { audit } : {}) });
-      learn({ ...instance, currentSigningKey: keys.current, nextSigningKey: keys.next }, beginReading());
+      // One after the other, and from the keys that there are: another process may have rotated them a moment ago.
+      const keys = await (accounts.exclusively?.(() => rotate(instanceId, by)) ?? rotate(instanceId, by));
       sharing?.changed(instanceId);
       return keys;
     },
