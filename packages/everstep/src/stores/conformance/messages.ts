@@ -201,6 +201,19 @@ export function messageConformance(open: OpenStore): void {
     );
 
     test(
+      'that are deleted and named again are new ones, also in one batch',
+      withStore(open, async (store) => {
+        const remove = { kind: 'delete-queue', instanceId: INSTANCE, name: 'q' } as const;
+        const made = queue('q', { parallelism: 1, paused: false, createdAt: T0 + 70, updatedAt: T0 + 70 });
+        await apply(store, [putQueue(queue('q'))]);
+        await apply(store, [remove, register('q', T0 + 70), register('q', T0 + 80)]);
+        assert.deepEqual(await store.findQueue({ instanceId: INSTANCE, name: 'q' }), made);
+        await apply(store, [register('q', T0 + 90), putQueue(queue('q')), remove]);
+        assert.deepEqual(await store.listQueues({ instanceId: INSTANCE }), []);
+      }),
+    );
+
+    test(
       'know how many messages they have that have not ended, and which of them failed before',
       withStore(open, async (store, underTest) => {
         const q = { queue: 'q' };

@@ -162,6 +162,43 @@ if (typeof schemas === 'string') {
     });
   });
 
+  describe('budgets and prices that change while others count', () => {
+    onEmpty('no alert is left of a budget that was changed at the moment at which it was noted', async () => {
+      for (let round = 0; round < ROUNDS; round++) {
+        const instanceId = `qi_budget${round}`;
+        await accounts.createInstance(sampleInstance(instanceId, { budgetDollars: 10 }));
+        await Promise.all([
+          accounts.noteBudgetAlert({
+            alert: { instanceId, month: '2026-11', percent: 100, body: '{}', retried: 0, dueAt: T0 },
+            lesser: [80],
+            budgetDollars: 10,
+            accountId: null,
+          }),
+          accounts.changeInstance({ instanceId, change: { budgetDollars: 20 } }),
+        ]);
+        assert.deepEqual(await accounts.dueBudgetAlerts({ before: T0, limit: 9 }), []);
+      }
+    });
+
+    onEmpty('what is counted while an instance gets its first price has that price, and keeps it', async () => {
+      for (let round = 0; round < ROUNDS; round++) {
+        const instanceId = `qi_price${round}`;
+        await accounts.createInstance(sampleInstance(instanceId));
+        const count = { kind: 'count-messages', instanceId, messages: 1, at: T0 } as const;
+        await Promise.all([
+          ...Array.from({ length: 6 }, () => database.transaction(async (session) => countMessages(session, [count]))),
+          accounts.changeInstance({ instanceId, change: { price: 2 } }),
+        ]);
+        await accounts.changeInstance({ instanceId, change: { price: 3 } });
+        const usage = await accounts.usage({ instanceId, fromMonth: '2000-01' });
+        assert.deepEqual(
+          usage.map(({ price, messages }) => [price, messages]),
+          [[2, 6]],
+        );
+      }
+    });
+  });
+
   describe('usage in PostgreSQL', () => {
     const total = async (store: AccountStore, instanceId: string) =>
       (await store.usage({ instanceId, fromMonth: '2000-01' })).map(({ messages }) => messages);
