@@ -7,11 +7,13 @@ import { type Columns, columnArrays, names, unnest } from './row-sets.js';
 
 const TASK_REFERENCE = { run_key: 'text', slot: 'integer' } as const satisfies Columns;
 
+/** Who takes the row of a node away waits for what that node is writing, and sees what it claims in it. */
+const LEASE = statement('SELECT 1 AS yes FROM node WHERE node_id = $1 FOR KEY SHARE');
 const CLAIM = statement(`
-  WITH picked AS (
-    SELECT p.instance_id, p.run_key, p.slot FROM task p
+  WITH me AS MATERIALIZED (SELECT node_id FROM node WHERE node_id = $2 FOR KEY SHARE), picked AS (
+    SELECT p.instance_id, p.run_key, p.slot FROM task p CROSS JOIN me
     WHERE p.due_at IS NOT NULL AND p.claimed_by IS NULL AND p.due_at <= $1 AND (p.wanted_by IS NULL OR p.wanted_by = $2)
-    ORDER BY p.due_at, p.run_key, p.slot LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED
+    ORDER BY p.due_at, p.run_key, p.slot LIMIT $3 FOR NO KEY UPDATE OF p SKIP LOCKED
   ), t AS (
     UPDATE task c SET claimed_by = $2, wanted_by = NULL FROM picked
     WHERE c.instance_id = picked.instance_id AND c.run_key = picked.run_key AND c.slot = picked.slot
@@ -35,6 +37,11 @@ const HAND_OVER = statement(`
 const RELEASE_CLAIMS = statement('UPDATE task SET claimed_by = NULL, wanted_by = NULL WHERE claimed_by = ANY($1::text[])');
 const RELEASE_WANTED = statement('UPDATE task SET wanted_by = NULL WHERE wanted_by = ANY($1::text[])');
 const RELEASE_GATES = statement('DELETE FROM gate_lease WHERE node_id = ANY($1::text[])');
+
+/** Whether the node may claim what is written in this transaction: others have not taken over what it has. */
+export async function hasLease(session: TransactionSession, nodeId: string): Promise<boolean> {
+  return (await session.query(LEASE, [nodeId])).length > 0;
+}
 
 export async function claimDue(session: Session, nodeId: string, before: number, limit: number): Promise<readonly DueTask[]> {
   return (await session.query(CLAIM, [before, nodeId, limit])).map(dueTaskOf);

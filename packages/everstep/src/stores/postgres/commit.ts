@@ -8,6 +8,7 @@ import { CALLBACK_SLOT, type Run, type RunPayload, type Task } from '../../engin
 import type { CountOfDay } from '../../ports/account-store.js';
 import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../ports/store.js';
 import { BatchState, type KnownRun } from './batch-state.js';
+import { hasLease } from './claims.js';
 import { ClockMarks, raiseLatestTime, timeOf } from './clock-marks.js';
 import type { Database, TransactionSession } from './connection.js';
 import { countDays } from './day-counts.js';
@@ -284,7 +285,10 @@ export class BatchWriter {
     try {
       const results = await this.database.transaction(
         async (session) => {
-          const batch = new Batch(session, await BatchState.read(session, units), this.claims());
+          const claims = this.claims();
+          const mine = claims === null ? null : hasLease(session, claims.nodeId);
+          const state = await BatchState.read(session, units);
+          const batch = new Batch(session, state, (await mine) === true ? claims : null);
           const results = units.map((unit) => batch.apply(unit));
           batch.flush();
           raiseLatestTime(session, shard, batch.latestTime);
