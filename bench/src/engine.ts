@@ -1,10 +1,11 @@
 /** The service under test and its worker, each a process of its own; this process is their client. */
 import type { ChildProcess } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { launch, processId, stop, untilReady } from './child-process.js';
+import { type BenchDatabase, openDatabase } from './database.js';
 import { JsonClient } from './json-client.js';
 import type { Options, Sdk } from './options.js';
 import type { WorkerReady } from './worker.js';
@@ -21,7 +22,10 @@ const MAX_SHOWN_LOG_LENGTH = 1_500;
 export type WorkflowName = 'seq' | 'fan' | 'wait';
 
 export interface Engine {
-  readonly serverPid: number;
+  /** One for each node. */
+  readonly serverPids: readonly number[];
+  /** Of a server that was started for this. */
+  readonly databasePids: readonly number[];
   readonly workerPid: number;
   /** Triggers a run and waits until its result is known. Rejects when it did not succeed with the right one. */
   run(workflow: WorkflowName, steps: number): Promise<void>;
@@ -78,30 +82,42 @@ function workerEnv(env: Readonly<Record<string, string>>, sdk: Sdk, verify: bool
   return { ...names('QSTASH_URL', 'QSTASH_TOKEN'), ...keys };
 }
 
-export async function startEngine({ verify, limitS, sdk }: Pick<Options, 'verify' | 'limitS' | 'sdk'>): Promise<Engine> {
+export type EngineOptions = Pick<Options, 'verify' | 'limitS' | 'sdk' | 'store' | 'nodes' | 'database'>;
+
+export async function startEngine({ verify, limitS, sdk, store, nodes, database: given }: EngineOptions): Promise<Engine> {
   const directory = mkdtempSync(join(tmpdir(), 'everstep-bench-'));
   const children: ChildProcess[] = [];
   const clients: JsonClient[] = [];
+  let database: BenchDatabase | null = null;
   const end = async (): Promise<void> => {
     await Promise.all(clients.map((client) => client.close()));
     await Promise.all(children.map(stop));
+    await database?.stop();
     rmSync(directory, { recursive: true, force: true });
   };
   try {
-    const envFile = join(directory, 'service.env');
-    const serviceLog = join(directory, 'service.log');
-    const service = launch({
-      args: [QUIET_NODE, SERVICE_BIN, 'dev'],
-      env: {
-        EVERSTEP_PORT: '0',
-        EVERSTEP_DEMO: '0',
-        EVERSTEP_DATA_DIR: join(directory, 'data'),
-        EVERSTEP_ENV_FILE: envFile,
-      },
-      logFile: serviceLog,
-    });
-    children.push(service);
-    const env = await untilReady('the service', service, serviceLog, () => readEnvFile(envFile));
+    if (store === 'postgres') database = await openDatabase(given);
+    const shared: Readonly<Record<string, string>> = database === null ? {} : { EVERSTEP_STORE: database.url };
+    const dataDir = (index: number): string => join(directory, `data-${index}`);
+    const services: ChildProcess[] = [];
+    const startNode = async (index: number): Promise<Readonly<Record<string, string>>> => {
+      // Credentials are told to one node alone.
+      if (index > 0) cpSync(dataDir(0), dataDir(index), { recursive: true });
+      const envFile = join(directory, `service-${index}.env`);
+      const logFile = join(directory, `service-${index}.log`);
+      const addresses = { EVERSTEP_PORT: '0', EVERSTEP_DATA_DIR: dataDir(index), EVERSTEP_ENV_FILE: envFile };
+      const service = launch({
+        args: [QUIET_NODE, SERVICE_BIN, 'dev'],
+        env: { EVERSTEP_DEMO: '0', ...addresses, ...shared },
+        logFile,
+      });
+      children.push(service);
+      services.push(service);
+      return untilReady('the service', service, logFile, () => readEnvFile(envFile));
+    };
+    const env = await startNode(0);
+    const urls = [required(env, 'EVERSTEP_URL')];
+    for (let index = 1; index < nodes; index++) urls.push(required(await startNode(index), 'EVERSTEP_URL'));
 
     const workerLog = join(directory, 'worker.log');
     const worker = launch({
@@ -117,9 +133,17 @@ export async function startEngine({ verify, limitS, sdk }: Pick<Options, 'verify
     });
     const { url, controlUrl } = await untilReady('the worker', worker, workerLog, () => ready);
 
-    const api = new JsonClient(required(env, 'EVERSTEP_URL'), CLIENT_CONNECTIONS);
+    const apis = urls.map((address) => new JsonClient(address, CLIENT_CONNECTIONS));
+    let turn = 0;
+    const api: Pick<JsonClient, 'send'> = {
+      send(...request) {
+        const client = apis[turn++ % apis.length];
+        if (!client) throw new Error('there is no node');
+        return client.send(...request);
+      },
+    };
     const control = new JsonClient(controlUrl, 1);
-    clients.push(api, control);
+    clients.push(...apis, control);
     const headers = { authorization: `Bearer ${required(env, 'EVERSTEP_TOKEN')}`, 'content-type': 'application/json' };
     /** In the dialect of the worker, whose endpoint is a workflow. */
     const starting = sdk === 'upstash' ? { ...headers, 'upstash-workflow-sdk-version': '1' } : headers;
@@ -129,7 +153,8 @@ export async function startEngine({ verify, limitS, sdk }: Pick<Options, 'verify
     const lengthOf = (body: unknown): number => (Array.isArray(body) ? body.length : Number.NaN);
 
     return {
-      serverPid: processId(service),
+      serverPids: services.map(processId),
+      databasePids: database?.pids ?? [],
       workerPid: processId(worker),
       async run(workflow, steps) {
         const payload = JSON.stringify({ n: steps });

@@ -7,7 +7,7 @@ import { type Report, WORK } from './workloads.js';
 const MAX_ERROR_LENGTH = 2_000;
 
 function memoryOfBoth(engine: Engine): Report {
-  return { server: memoryOf(engine.serverPid), worker: memoryOf(engine.workerPid) };
+  return { server: memoryOf(engine.serverPids), worker: memoryOf([engine.workerPid]) };
 }
 
 /** Prints nothing; what went wrong stands in the report. */
@@ -38,16 +38,20 @@ async function measured(options: Options): Promise<Report> {
 }
 
 async function bench(options: Options): Promise<number> {
-  const { workload: w, verify, sdk } = options;
-  const report: Report = { engine: 'everstep', sdk, w, node: process.version, verify, ...(await measured(options)) };
+  const { workload: w, verify, sdk, store, nodes } = options;
+  const which = store === 'embedded' ? { store } : { store, nodes };
+  const report: Report = { engine: 'everstep', sdk, ...which, w, node: process.version, verify, ...(await measured(options)) };
   // Beside each other, on one machine at one time, is how the figures of two SDKs are to be read.
   if (sdk !== 'everstep' && report.error === undefined) report.everstep = await measured({ ...options, sdk: 'everstep' });
+  if (store !== 'embedded' && options.beside && report.error === undefined) {
+    report.embedded = await measured({ ...options, store: 'embedded', nodes: 1, database: null });
+  }
   console.log(JSON.stringify(report));
   return report.error === undefined ? 0 : 1;
 }
 
 try {
-  process.exitCode = await bench(parseOptions(process.argv.slice(2)));
+  process.exitCode = await bench(parseOptions(process.argv.slice(2), process.env));
 } catch (error) {
   if (!(error instanceof UsageError)) throw error;
   console.error(`${error.message}\n\n${USAGE}`);

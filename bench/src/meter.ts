@@ -19,10 +19,13 @@ function withDescendants(pid: number): number[] {
   return [pid, ...children.flatMap(withDescendants)];
 }
 
-/** CPU seconds of a process and its descendants, those that ended included. */
-export function cpuSeconds(root: number): number {
+/** The processes that this one has started and that have not ended. */
+export const ownChildren = (): readonly number[] => withDescendants(process.pid).slice(1);
+
+/** CPU seconds of processes and their descendants, those that ended included. */
+export function cpuSeconds(roots: readonly number[]): number {
   let ticks = 0;
-  for (const pid of withDescendants(root)) {
+  for (const pid of roots.flatMap(withDescendants)) {
     const stat = read(`/proc/${pid}/stat`);
     // The command may contain anything; the numbered fields follow its closing bracket.
     const numbers = stat
@@ -43,10 +46,10 @@ export interface Memory {
   readonly pssMB: number;
 }
 
-export function memoryOf(root: number): Memory {
+export function memoryOf(roots: readonly number[]): Memory {
   const sum = { hwm: 0, rss: 0, pss: 0 };
   const kilobytes = (text: string, name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0);
-  for (const pid of withDescendants(root)) {
+  for (const pid of roots.flatMap(withDescendants)) {
     const status = read(`/proc/${pid}/status`);
     sum.hwm += kilobytes(status, 'VmHWM');
     sum.rss += kilobytes(status, 'VmRSS');
@@ -85,18 +88,24 @@ export interface Cost {
   readonly writtenMB: number;
   readonly cpuServer: number;
   readonly cpuWorker: number;
+  /** Null where the service has no server of a database that was started for it. */
+  readonly cpuDatabase: number | null;
   readonly cpuClient: number;
 }
 
 export interface Measured {
-  readonly serverPid: number;
+  /** One for each node. */
+  readonly serverPids: readonly number[];
+  /** Empty where there is none, or none that was started for this. */
+  readonly databasePids: readonly number[];
   readonly workerPid: number;
 }
 
-export async function measure({ serverPid, workerPid }: Measured, work: () => Promise<void>): Promise<Cost> {
+export async function measure({ serverPids, databasePids, workerPid }: Measured, work: () => Promise<void>): Promise<Cost> {
   const disk = diskCounters();
-  const server = cpuSeconds(serverPid);
-  const worker = cpuSeconds(workerPid);
+  const server = cpuSeconds(serverPids);
+  const worker = cpuSeconds([workerPid]);
+  const database = cpuSeconds(databasePids);
   const client = process.cpuUsage();
   const begun = performance.now();
   await work();
@@ -107,8 +116,9 @@ export async function measure({ serverPid, workerPid }: Measured, work: () => Pr
     seconds,
     flushes: diskAfter.flushes - disk.flushes,
     writtenMB: rounded(diskAfter.writtenMB - disk.writtenMB, 1),
-    cpuServer: rounded(cpuSeconds(serverPid) - server),
-    cpuWorker: rounded(cpuSeconds(workerPid) - worker),
+    cpuServer: rounded(cpuSeconds(serverPids) - server),
+    cpuWorker: rounded(cpuSeconds([workerPid]) - worker),
+    cpuDatabase: databasePids.length === 0 ? null : rounded(cpuSeconds(databasePids) - database),
     cpuClient: rounded((user + system) / 1e6),
   };
 }

@@ -6,6 +6,9 @@ export type Workload = (typeof WORKLOADS)[number];
 export const SDKS = ['everstep', 'upstash'] as const;
 export type Sdk = (typeof SDKS)[number];
 
+export const STORES = ['embedded', 'postgres'] as const;
+export type StoreName = (typeof STORES)[number];
+
 export interface Options {
   readonly workload: Workload;
   /** Undefined: the default of the workload. */
@@ -16,13 +19,21 @@ export interface Options {
   readonly steps: readonly number[] | undefined;
   /** What the worker serves its workflows with: our SDK, or the published `@upstash/workflow`, whose figures are printed beside ours. */
   readonly sdk: Sdk;
+  /** The embedded store, or PostgreSQL, beside whose figures those of the embedded store are printed. */
+  readonly store: StoreName;
+  /** How many nodes share the PostgreSQL database; clients go to each in turn. 1 with the embedded store. */
+  readonly nodes: number;
+  /** An empty database that is there already, without anything else in it; null: a server is started for the measurement. */
+  readonly database: string | null;
   /** Whether the worker verifies the signature of every request. */
   readonly verify: boolean;
+  /** Whether the embedded store is measured beside PostgreSQL. */
+  readonly beside: boolean;
   /** How long a run may take to end, and a backlog to drain. At most the longest wait for a result that the API allows. */
   readonly limitS: number;
 }
 
-export const USAGE = `usage: npm run bench -- <${WORKLOADS.join('|')}> [--runs n] [--concurrency n] [--repeat n] [--warmup n] [--steps n[,n...]] [--verify 0|1] [--limit seconds] [--sdk everstep|upstash]
+export const USAGE = `usage: npm run bench -- <${WORKLOADS.join('|')}> [--runs n] [--concurrency n] [--repeat n] [--warmup n] [--steps n[,n...]] [--verify 0|1] [--limit seconds] [--sdk everstep|upstash] [--store embedded|postgres] [--nodes n]
 
   W1      throughput: runs of 5 steps in a row, 64 in flight
   W2      latency: one run of 5 steps at a time
@@ -36,6 +47,10 @@ export const USAGE = `usage: npm run bench -- <${WORKLOADS.join('|')}> [--runs n
 With --sdk upstash the worker uses the published @upstash/workflow, and the figures of our SDK are measured after it
 and printed beside its own, under "everstep".
 
+With --store postgres the service keeps everything in a PostgreSQL server that is started for it, with fsync on, or in the
+empty database that EVERSTEP_STORE names; --nodes says how many processes share it. The figures of the embedded store are
+measured after it and printed beside its own, under "embedded"; --beside 0 leaves them out.
+
 Runs and backlogs that take longer than --limit (240 s, at most 600) end the measurement. Prints one line of JSON.`;
 
 export class UsageError extends Error {}
@@ -47,13 +62,13 @@ function positive(name: string, text: string): number {
   return Number(text);
 }
 
-export function parseOptions(args: readonly string[]): Options {
+export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): Options {
   const [workload, ...rest] = args;
   if (!isWorkload(workload)) throw new UsageError(`the workload must be one of ${WORKLOADS.join(', ')}`);
   const values = new Map<string, string>();
   for (let i = 0; i < rest.length; i += 2) {
     const [flag = '', value] = rest.slice(i, i + 2);
-    if (!/^--(runs|concurrency|repeat|warmup|steps|verify|limit|sdk)$/.test(flag))
+    if (!/^--(runs|concurrency|repeat|warmup|steps|verify|limit|sdk|store|nodes|beside)$/.test(flag))
       throw new UsageError(`unknown option "${flag}"`);
     if (value === undefined) throw new UsageError(`${flag} needs a value`);
     values.set(flag.slice(2), value);
@@ -66,9 +81,20 @@ export function parseOptions(args: readonly string[]): Options {
   if (verify !== '0' && verify !== '1') throw new UsageError('--verify must be 0 or 1');
   const sdk = SDKS.find((name) => name === (values.get('sdk') ?? 'everstep'));
   if (!sdk) throw new UsageError(`--sdk must be one of ${SDKS.join(', ')}`);
+  const database = /^postgres(ql)?:/.test(env.EVERSTEP_STORE ?? '') ? (env.EVERSTEP_STORE ?? null) : null;
+  const store = STORES.find((name) => name === (values.get('store') ?? (database === null ? 'embedded' : 'postgres')));
+  if (!store) throw new UsageError(`--store must be one of ${STORES.join(', ')}`);
+  const nodes = number('nodes') ?? 1;
+  if (nodes > 1 && store !== 'postgres') throw new UsageError('--nodes goes with --store postgres: nothing else is shared');
+  const beside = values.get('beside') ?? '1';
+  if (beside !== '0' && beside !== '1') throw new UsageError('--beside must be 0 or 1');
   return {
     workload,
     sdk,
+    store,
+    nodes,
+    database: store === 'postgres' ? database : null,
+    beside: beside === '1',
     runs: number('runs'),
     concurrency: number('concurrency'),
     repeat: number('repeat') ?? 1,

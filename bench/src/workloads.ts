@@ -29,7 +29,11 @@ async function repeated<T>(times: number, work: () => Promise<T>): Promise<T[]> 
   return results;
 }
 
-const cpuOf = ({ cpuServer, cpuWorker }: Cost) => ({ cpuServer, cpuWorker });
+const cpuOf = ({ cpuServer, cpuWorker, cpuDatabase }: Cost) => ({
+  cpuServer,
+  cpuWorker,
+  ...(cpuDatabase === null ? {} : { cpuDatabase }),
+});
 const diskOf = ({ flushes, writtenMB }: Cost) => ({ flushes, writtenMB });
 const shortRun = (engine: Engine) => (): Promise<void> => engine.run('seq', STEPS_PER_RUN);
 
@@ -97,6 +101,7 @@ async function longJournal(engine: Engine, options: Options): Promise<Report> {
     report[`msPerStep${steps}`] = rounded((middle.seconds * 1000) / steps, 3);
     report[`cpuServer${steps}`] = middle.cpuServer;
     report[`cpuWorker${steps}`] = middle.cpuWorker;
+    if (middle.cpuDatabase !== null) report[`cpuDatabase${steps}`] = middle.cpuDatabase;
   }
   return report;
 }
@@ -138,18 +143,18 @@ async function backlog(engine: Engine, options: Options): Promise<Report> {
 async function memory(engine: Engine, options: Options): Promise<Report> {
   const { runs = 100_000, concurrency = 64 } = options;
   await pause(SETTLE_MS);
-  const idle = memoryOf(engine.serverPid);
+  const idle = memoryOf(engine.serverPids);
   const samples: { readonly runs: number; readonly rssMB: number }[] = [];
   const begun = performance.now();
   for (let finished = 0; finished < runs; ) {
     const next = Math.min(MEMORY_SAMPLE_RUNS, runs - finished);
     await inFlight(next, concurrency, shortRun(engine));
     finished += next;
-    samples.push({ runs: finished, rssMB: memoryOf(engine.serverPid).rssMB });
+    samples.push({ runs: finished, rssMB: memoryOf(engine.serverPids).rssMB });
   }
   const seconds = (performance.now() - begun) / 1000;
   await pause(SETTLE_MS);
-  const after: Memory = memoryOf(engine.serverPid);
+  const after: Memory = memoryOf(engine.serverPids);
   return {
     runs,
     concurrency,
@@ -158,7 +163,7 @@ async function memory(engine: Engine, options: Options): Promise<Report> {
     idleRssMB: idle.rssMB,
     afterRssMB: after.rssMB,
     highestRssMB: after.hwmMB,
-    workerRssMB: memoryOf(engine.workerPid).rssMB,
+    workerRssMB: memoryOf([engine.workerPid]).rssMB,
     samples,
   };
 }
@@ -176,15 +181,15 @@ async function waiting(engine: Engine, options: Options): Promise<Report> {
   for (let before = Number.NEGATIVE_INFINITY, now = 0; now - before > 0.1; ) {
     before = now;
     await pause(SETTLE_MS);
-    now = cpuSeconds(engine.serverPid);
+    now = cpuSeconds(engine.serverPids);
   }
   const seconds = (performance.now() - begun) / 1000;
   // The service collects its garbage once when it has become idle.
   await pause(IDLE_COLLECT_MS);
-  const idleBegin = cpuSeconds(engine.serverPid);
+  const idleBegin = cpuSeconds(engine.serverPids);
   await pause(IDLE_S * 1000);
-  const idleCpu = (cpuSeconds(engine.serverPid) - idleBegin) / IDLE_S;
-  const memoryWaiting = memoryOf(engine.serverPid);
+  const idleCpu = (cpuSeconds(engine.serverPids) - idleBegin) / IDLE_S;
+  const memoryWaiting = memoryOf(engine.serverPids);
   const notifyBegin = performance.now();
   const notified = await engine.notify('go');
   const notifyS = (performance.now() - notifyBegin) / 1000;
@@ -215,7 +220,7 @@ async function limited(engine: Engine, options: Options): Promise<Report> {
   await engine.flowControl('busy', 'pause');
   await inFlight(runs, concurrency, () => engine.trigger('seq', 1, LIMITED));
   const waitListSize = await engine.waitListSize('busy');
-  const rssMB = memoryOf(engine.serverPid).rssMB;
+  const rssMB = memoryOf(engine.serverPids).rssMB;
   const beside = await measure(engine, () => inFlight(sample, concurrency, one));
   await engine.resetDone();
   await engine.flowControl('busy', 'resume');
