@@ -1,0 +1,184 @@
+/** What several nodes on one database promise though some of them are killed, paused, or told to stop. */
+import assert from 'node:assert/strict';
+import { randomInt } from 'node:crypto';
+import { after, before, suite, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { serve } from '@everstep/sdk';
+import { toNodeHandler } from '@everstep/sdk/node';
+import { SeededRandom } from '../simulation/seeded-random.js';
+import { openTestSchemas } from '../stores/postgres/testing/schemas.js';
+import { type Endpoint, each, listen, Nodes, until } from './nodes.fixture.js';
+
+const LEASE_MS = 1_000;
+const RUNS = Number(process.env.NODES_TEST_RUNS ?? 150);
+const KILLS = Number(process.env.NODES_TEST_KILLS ?? 3);
+const STEPS = ['one', 'two', 'three', 'four', 'five'];
+/** More than go to one host at a time. */
+const PLACES = 256;
+
+const schemas = await openTestSchemas();
+
+interface Execution {
+  readonly step: string;
+  readonly execution: number;
+}
+
+suite('nodes that end', { skip: typeof schemas === 'string' && schemas, timeout: 240_000 }, () => {
+  let nodes: Nodes;
+  const endpoints: Endpoint[] = [];
+
+  before(async () => {
+    if (typeof schemas === 'string') return;
+    nodes = await Nodes.start(3, { url: (await schemas.make()).url });
+  });
+  after(async () => {
+    for (const endpoint of endpoints) endpoint.close();
+    await nodes?.dispose();
+  });
+
+  /** Runs whose steps do `work`, and give what tells their executions apart. */
+  async function steps(names: readonly string[], work: (runId: string, step: string, execution: number) => Promise<void>) {
+    let executions = 0;
+    const workflow = serve(
+      async (ctx) => {
+        const seen: Execution[] = [];
+        for (const step of names) {
+          const made = await ctx.run(step, async () => {
+            const execution = ++executions;
+            await work(ctx.runId, step, execution);
+            return { step, execution };
+          });
+          seen.push(made);
+        }
+        return seen;
+      },
+      { signingKeys: nodes.signingKeys },
+    );
+    const handler = toNodeHandler(workflow);
+    const endpoint = await listen((request, response) => void handler(request, response));
+    endpoints.push(endpoint);
+    return { url: endpoint.url, executions: () => executions };
+  }
+
+  /** Resolves when the run has succeeded; what its code has seen is what was recorded, once for each step. */
+  async function assertEnded(runId: string, names: readonly string[]): Promise<void> {
+    const ended = await nodes.anywhere((client) => client.runs.result<readonly Execution[]>(runId, { timeout: '30s' }));
+    assert.equal(ended.workflowState, 'RUN_SUCCESS', `${runId}: ${JSON.stringify(ended)}`);
+    const seen = 'result' in ended ? (ended.result as readonly Execution[]) : [];
+    assert.deepEqual(
+      seen.map(({ step }) => step),
+      names,
+      runId,
+    );
+    const { steps: recorded } = await nodes.anywhere((client) => client.runs.get(runId));
+    const named = recorded.filter(({ stepName }) => names.includes(stepName));
+    assert.deepEqual(named.map(({ stepName }) => stepName).sort(), [...names].sort(), `${runId}: steps recorded`);
+    const outs = new Map(named.map((step) => [step.stepName, JSON.stringify('out' in step ? step.out : undefined)]));
+    for (const each of seen) assert.match(outs.get(each.step) ?? '', new RegExp(`\\D${each.execution}\\D`), runId);
+  }
+
+  test(`${RUNS} runs end, each step recorded once, though nodes are killed ${KILLS} times`, async (t) => {
+    const seed = Number(process.env.CRASH_TEST_SEED ?? randomInt(2 ** 31));
+    t.diagnostic(`seed ${seed} (CRASH_TEST_SEED repeats it)`);
+    const random = new SeededRandom(seed);
+    const { url, executions } = await steps(STEPS, () => pause(random.below(20)));
+    const createdAt = new Map<string, number>();
+    let triggering = true;
+    const triggers = each(RUNS, 8, async (n) => {
+      const runId = `killed-${n}`;
+      // Again when the answer was lost: it must be the same run.
+      const options = { runId, deduplicationId: runId, retryDelay: '20' };
+      const { workflowCreatedAt } = await nodes.anywhere((client) => client.trigger(url, options));
+      createdAt.set(runId, workflowCreatedAt);
+      await pause(random.below(80));
+    }).finally(() => {
+      triggering = false;
+    });
+    let kills = 0;
+    while (kills < KILLS || triggering) {
+      const node = nodes.node(random.below(3));
+      await pause(random.below(400));
+      await node.end('SIGKILL');
+      kills++;
+      await node.start();
+    }
+    await triggers;
+    await each(RUNS, 16, (n) => assertEnded(`killed-${n}`, STEPS));
+    t.diagnostic(`killed ${kills} times; ${executions()} executions of ${RUNS * STEPS.length} steps`);
+    for (const [runId, at] of createdAt) {
+      const { workflowCreatedAt } = await nodes.client(0).runs.get(runId);
+      assert.equal(workflowCreatedAt, at, `${runId} is the run that was acknowledged`);
+    }
+  });
+
+  test('what a killed node had out is taken over a second after its lease at the latest', async (t) => {
+    const calls = new Map<string, number[]>();
+    const { url } = await steps(['slow'], async (runId) => {
+      const times = calls.get(runId) ?? [];
+      calls.set(runId, [...times, performance.now()]);
+      // Whoever asked first never hears of it.
+      if (times.length === 0) await pause(60_000, undefined, { ref: false });
+    });
+    const runIds = Array.from({ length: 20 }, (_, n) => `taken-${n}`);
+    for (const runId of runIds) await nodes.client(1).trigger(url, { runId });
+    await until('all are out', () => calls.size === runIds.length);
+    const killedAt = performance.now();
+    await nodes.node(1).end('SIGKILL');
+    await until('all are taken over', () => [...calls.values()].every(({ length }) => length >= 2));
+    const latest = Math.max(...[...calls.values()].map((times) => (times[1] ?? 0) - killedAt));
+    t.diagnostic(`taken over after ${Math.round(latest)} ms`);
+    assert.ok(latest < LEASE_MS + 1_000, `${latest} ms`);
+    for (const runId of runIds) await assertEnded(runId, ['slow']);
+    await nodes.node(1).start();
+  });
+
+  test('a node that was paused for longer than its lease writes nothing over what others did meanwhile', async () => {
+    const names = ['first', 'second', 'third'];
+    const { url } = await steps(names, () => pause(150));
+    const runIds = Array.from({ length: 30 }, (_, n) => `paused-${n}`);
+    await Promise.all(runIds.map((runId) => nodes.client(2).trigger(url, { runId })));
+    await pause(200);
+    nodes.node(2).signal('SIGSTOP');
+    // What it had is taken over and goes on elsewhere; answers to what it asked wait for it.
+    await pause(LEASE_MS + 700);
+    nodes.node(2).signal('SIGCONT');
+    for (const runId of runIds) await assertEnded(runId, names);
+    // It is one of them again.
+    await nodes.node(2).ready();
+    await nodes.client(2).trigger(url, { runId: 'after-the-pause' });
+    await assertEnded('after-the-pause', names);
+    assert.match(nodes.node(2).output, /begins anew/);
+  });
+
+  test('a node that is told to stop hands over at once what it has not begun, and ends what it has', async (t) => {
+    const asked = new Map<string, number>();
+    let stopAt = Number.POSITIVE_INFINITY;
+    const { url } = await steps(['hold', 'next'], async (runId, step) => {
+      asked.set(`${runId}/${step}`, performance.now());
+      if (step === 'hold' && stopAt === Number.POSITIVE_INFINITY) while (performance.now() < stopAt + 1_500) await pause(20);
+    });
+    const count = PLACES + 40;
+    await each(count, 16, async (n) => {
+      await nodes.client(0).trigger(url, { runId: `stopped-${n}` });
+    });
+    // Some wait for places that others have.
+    await until('every place is taken', () => asked.size === PLACES);
+    const begun = new Set([...asked.keys()].map((key) => key.slice(0, key.indexOf('/'))));
+    assert.equal(begun.size, PLACES);
+    stopAt = performance.now();
+    const ended = nodes.node(0).end('SIGTERM');
+    const waiting = Array.from({ length: count }, (_, n) => `stopped-${n}`).filter((runId) => !begun.has(runId));
+    await until('what waited is begun', () => waiting.every((runId) => asked.has(`${runId}/hold`)));
+    const late = Math.max(...waiting.map((runId) => (asked.get(`${runId}/hold`) ?? 0) - stopAt));
+    t.diagnostic(`what waited was begun elsewhere ${Math.round(late)} ms after the signal`);
+    await until('what was out goes on', () => [...begun].every((runId) => asked.has(`${runId}/next`)));
+    const next = Math.max(...[...begun].map((runId) => (asked.get(`${runId}/next`) ?? 0) - stopAt - 1_500));
+    t.diagnostic(`what followed from what was out was begun elsewhere ${Math.round(next)} ms after that had ended`);
+    await ended;
+    await each(count, 16, (n) => assertEnded(`stopped-${n}`, ['hold', 'next']));
+    assert.ok(late < 600, `what waited: ${late} ms`);
+    assert.ok(next < 1_000, `what followed: ${next} ms`);
+    assert.equal(asked.size, count * 2);
+    await nodes.node(0).start();
+  });
+});

@@ -1,0 +1,243 @@
+/**
+ * Several nodes of the service on one database: processes of their own, each with its own data directory, that may be
+ * killed, stopped for a while, and started again.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { Client } from '@everstep/sdk';
+import { readCredentials } from '../bootstrap/credentials.js';
+import { freePort } from '../stores/postgres/testing/server-process.js';
+
+const BIN = fileURLToPath(new URL('../cli/bin.js', import.meta.url));
+const START_TIMEOUT_MS = 30_000;
+const MOST_TRIES = 200;
+const TRY_AGAIN_MS = 50;
+
+type Settings = Readonly<Record<string, string>>;
+
+interface Keys {
+  readonly token: string;
+  readonly currentSigningKey: string;
+  readonly nextSigningKey: string;
+}
+
+export interface NodeOptions {
+  /** Of the database that all of them share. */
+  readonly url: string;
+  /** Of the environment, for each of them. */
+  readonly settings?: Settings;
+  /** The same for one of them, by its number. */
+  readonly own?: (index: number) => Settings;
+}
+
+/** One of them. It keeps its port when it is started again. */
+export class NodeProcess {
+  readonly dataDir: string;
+  private readonly settings: Settings;
+  private readonly port: number;
+  private child: ChildProcess | null = null;
+  /** What it wrote since its last start. */
+  output = '';
+
+  constructor(dataDir: string, port: number, settings: Settings) {
+    this.dataDir = dataDir;
+    this.port = port;
+    this.settings = settings;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  /** Starts the process without waiting for it to listen. */
+  spawn(): void {
+    const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('EVERSTEP_')));
+    const { dataDir } = this;
+    const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', BIN, 'dev'], {
+      env: {
+        ...inherited,
+        EVERSTEP_PORT: String(this.port),
+        EVERSTEP_DEMO: '0',
+        EVERSTEP_DATA_DIR: dataDir,
+        EVERSTEP_ENV_FILE: `${dataDir}.env`,
+        ...this.settings,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.child = child;
+    this.output = '';
+    for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => (this.output += chunk));
+  }
+
+  /** Resolves when it takes requests. Rejects with its output when it ends before. */
+  async ready(): Promise<void> {
+    const deadline = performance.now() + START_TIMEOUT_MS;
+    while ((await this.standing('/ready')) !== 200) {
+      if (this.ended) throw new Error(`the node ended:\n${this.output}`);
+      if (performance.now() > deadline) throw new Error(`the node is not up after ${START_TIMEOUT_MS} ms:\n${this.output}`);
+      await pause(20);
+    }
+  }
+
+  async start(): Promise<void> {
+    this.spawn();
+    await this.ready();
+  }
+
+  /** The status of an answer of the service about itself; 0 when there is none. */
+  async standing(path: '/health' | '/ready'): Promise<number> {
+    const signal = AbortSignal.timeout(5_000);
+    return fetch(`${this.url}${path}`, { signal }).then(
+      async (answer) => {
+        await answer.arrayBuffer();
+        return answer.status;
+      },
+      () => 0,
+    );
+  }
+
+  get ended(): boolean {
+    const { child } = this;
+    return child === null || child.exitCode !== null || child.signalCode !== null;
+  }
+
+  signal(signal: 'SIGSTOP' | 'SIGCONT' | 'SIGTERM' | 'SIGKILL'): void {
+    this.child?.kill(signal);
+  }
+
+  /** Ends it with a signal and resolves when it is gone. */
+  async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    const { child } = this;
+    if (child === null || this.ended) return;
+    const gone = once(child, 'exit');
+    // What is stopped hears no other signal.
+    if (signal === 'SIGKILL') child.kill('SIGCONT');
+    child.kill(signal);
+    await gone;
+  }
+}
+
+export class Nodes {
+  readonly all: readonly NodeProcess[];
+  private readonly directory: string;
+  private keys: Keys | null = null;
+  private next = 0;
+
+  private constructor(directory: string, all: readonly NodeProcess[]) {
+    this.directory = directory;
+    this.all = all;
+  }
+
+  /** Nodes that take requests. `dispose` has to follow, also when this rejects. */
+  static async start(count: number, { url, settings = {}, own = () => ({}) }: NodeOptions): Promise<Nodes> {
+    const directory = await mkdtemp(join(tmpdir(), 'everstep-nodes-'));
+    const all: NodeProcess[] = [];
+    for (let index = 0; index < count; index++) {
+      const mine = { EVERSTEP_STORE: url, EVERSTEP_NODE_LEASE: '1', EVERSTEP_LOG_LEVEL: 'warn', ...settings, ...own(index) };
+      all.push(new NodeProcess(join(directory, `node-${index}`), await freePort(), mine));
+    }
+    const nodes = new Nodes(directory, all);
+    try {
+      const [first, ...others] = all;
+      // It makes the credentials that are good at all of them.
+      await first?.start();
+      nodes.keys = await readCredentials(first?.dataDir ?? '');
+      await Promise.all(others.map((node) => node.start()));
+    } catch (error) {
+      await nodes.dispose();
+      throw error;
+    }
+    return nodes;
+  }
+
+  node(index: number): NodeProcess {
+    const node = this.all[index];
+    if (!node) throw new RangeError(`there is no node ${index}`);
+    return node;
+  }
+
+  get token(): string {
+    return this.credentials.token;
+  }
+
+  /** For endpoints that check who calls them. */
+  get signingKeys(): { readonly current: string; readonly next: string } {
+    const { currentSigningKey: current, nextSigningKey: next } = this.credentials;
+    return { current, next };
+  }
+
+  /** Of one node, whatever happens to it. */
+  client(index: number): Client {
+    return new Client({ baseUrl: this.node(index).url, token: this.token });
+  }
+
+  /** Asks one node after the other, as something that balances load would, until one has answered. */
+  async anywhere<Result>(ask: (client: Client, index: number) => Promise<Result>): Promise<Result> {
+    for (let tries = 1; ; tries++) {
+      const index = this.next++ % this.all.length;
+      try {
+        return await ask(this.client(index), index);
+      } catch (error) {
+        const status = error instanceof Error && 'status' in error ? Number(error.status) : 0;
+        // What is wrong with the request is wrong everywhere.
+        if (tries === MOST_TRIES || (status >= 400 && status < 500 && status !== 429)) throw error;
+        await pause(TRY_AGAIN_MS);
+      }
+    }
+  }
+
+  async dispose(): Promise<void> {
+    await Promise.all(this.all.map((node) => node.end('SIGKILL')));
+    await rm(this.directory, { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  private get credentials(): Keys {
+    if (!this.keys) throw new Error('the nodes were not started');
+    return this.keys;
+  }
+}
+
+export interface Endpoint {
+  readonly url: string;
+  close(): void;
+}
+
+/** Serves until it is closed. */
+export async function listen(handler: Parameters<typeof createServer>[1]): Promise<Endpoint> {
+  const server = createServer(handler);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/work`,
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+/** Does the work for each of the numbers below `count`, so many at a time. */
+export async function each(count: number, atOnce: number, work: (index: number) => Promise<void>): Promise<void> {
+  let next = 0;
+  const worker = async () => {
+    while (next < count) await work(next++);
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+}
+
+const LONGEST_WAIT_MS = 15_000;
+
+/** Resolves when `look` says so; rejects with what was waited for when that takes too long. */
+export async function until(what: string, look: () => boolean | Promise<boolean>, longestMs = LONGEST_WAIT_MS): Promise<void> {
+  const deadline = performance.now() + longestMs;
+  while (!(await look())) {
+    if (performance.now() > deadline) throw new Error(`not within ${longestMs} ms: ${what}`);
+    await pause(5);
+  }
+}

@@ -1,0 +1,61 @@
+/** What it takes to run the programs of a PostgreSQL server. */
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+
+const START_TIMEOUT_MS = 60_000;
+
+/**
+ * Nothing is synced to the disk: what a transaction wrote outlives the service and the server, if not the machine, and
+ * tests are many times as fast. `-c fsync=on` in EVERSTEP_TEST_POSTGRES_OPTIONS makes it real.
+ */
+export const SERVER_OPTIONS = [
+  ...['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=200', 'shared_buffers=64MB'],
+  ...['fsync=off', 'full_page_writes=off', 'synchronous_commit=on', 'max_wal_size=1GB', 'timezone=UTC'],
+].flatMap((option) => ['-c', option]);
+
+/** PostgreSQL refuses to run as root. */
+export interface Runner {
+  readonly uid?: number;
+  readonly gid?: number;
+}
+
+export async function runner(): Promise<Runner> {
+  if (process.getuid?.() !== 0) return {};
+  const users = (await readFile('/etc/passwd', 'utf8')).split('\n').map((line) => line.split(':'));
+  const user = ['postgres', 'nobody'].flatMap((name) => users.find(([known]) => known === name) ?? [])[0];
+  const found = users.find(([name]) => name === user);
+  if (!found) throw new Error('the server does not run as root, and there is no user "postgres" or "nobody"');
+  return { uid: Number(found[2]), gid: Number(found[3]) };
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port is free');
+  return address.port;
+}
+
+/** Resolves when the server takes connections. */
+export function serverReady(server: ChildProcess): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let said = '';
+    const timer = setTimeout(() => reject(new Error(`the server did not start: ${said}`)), START_TIMEOUT_MS);
+    server.stderr?.on('data', (chunk: Buffer) => {
+      // Afterwards it tells of every statement that failed, as tests want some to.
+      if (said.length < 10_000) said += chunk.toString();
+      if (!/database system is ready to accept (read-only )?connections/.test(said)) return;
+      clearTimeout(timer);
+      resolve();
+    });
+    server.once('error', reject);
+    server.once('exit', () => {
+      clearTimeout(timer);
+      reject(new Error(`the server ended at once: ${said}`));
+    });
+  });
+}
