@@ -112,6 +112,11 @@ const DIRECTIONS: readonly DirectionRule[] = [
     because: 'a back-up is of the embedded store, whoever asks for it',
   },
   {
+    area: 'everstep/src/store-copy',
+    may: [...inEverstep('backup', 'stores/sqlite', 'stores/postgres'), NODE],
+    because: 'whoever takes everything from one store to another knows both, and nobody else',
+  },
+  {
     area: 'everstep/src/simulation',
     may: [PORTS, ENGINE, LIMITS_FILE, ...inEverstep('runtime', 'stores'), '@everstep/sdk', PROTOCOL, NODE],
     because: 'the simulated world runs the real runtime without a network',
@@ -130,6 +135,11 @@ const DIRECTIONS: readonly DirectionRule[] = [
     area: 'everstep/src/cli/commands/backup',
     may: [...inEverstep('backup', 'cli', 'config', 'step-calls/version'), 'commander', NODE],
     because: 'a back-up is made where the store lies, also when no service runs',
+  },
+  {
+    area: 'everstep/src/cli/commands/copy-store',
+    may: [...inEverstep('store-copy', 'cli', 'config'), 'commander', NODE],
+    because: 'a store is copied when no service runs on it',
   },
   {
     area: 'everstep/src/end-to-end',

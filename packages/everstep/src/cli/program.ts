@@ -4,6 +4,7 @@ import { SERVICE_VERSION } from '../step-calls/version.js';
 import { adminCommand } from './commands/admin/admin.js';
 import { backupCommand, restoreCommand, verifyBackupCommand } from './commands/backup.js';
 import { clockCommand } from './commands/clock.js';
+import { copyStoreCommand } from './commands/copy-store.js';
 import { deadLetterCommand } from './commands/dead-letters.js';
 import { destinationsCommand } from './commands/destinations.js';
 import { flowCommand } from './commands/flow.js';
@@ -51,6 +52,7 @@ export function createProgram(shell: Shell, finish: (code: number) => void): Com
     .addCommand(backupCommand(shell))
     .addCommand(verifyBackupCommand(shell))
     .addCommand(restoreCommand(shell))
+    .addCommand(copyStoreCommand(shell))
     .addCommand(clockCommand(shell))
     .addHelpText('after', CONNECTION_HELP)
     .addHelpText('after', EXIT_CODES_HELP);

@@ -97,14 +97,14 @@ const SESSION_SETTINGS = `
   SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off`;
 
 /** Reads bigint as a number, in these connections alone. */
-const TYPES: pg.CustomTypesConfig = {
+export const TYPES: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') => {
     if (oid === INT8_OID && format !== 'binary') return int8;
     return pg.types.getTypeParser(oid, format as 'text');
   }) as typeof pg.types.getTypeParser,
 };
 
-async function run(client: pg.ClientBase, { name, text }: Statement, values: readonly SqlValue[]) {
+export async function run(client: pg.ClientBase, { name, text }: Statement, values: readonly SqlValue[]) {
   return client.query({ name, text, values: values.map(pgValueOf) });
 }
 

@@ -1,6 +1,6 @@
 /** Why a database cannot be used or a write was not made, in words for the operator and without a password. */
 
-export type StoreOpenErrorCode = 'unreachable' | 'refused' | 'newer-schema' | 'unsupported-server';
+export type StoreOpenErrorCode = 'unreachable' | 'refused' | 'newer-schema' | 'unsupported-server' | 'not-empty';
 
 /** Why the database cannot be used as a store; the message is fit for the operator. */
 export class StoreOpenError extends Error {

@@ -5,8 +5,8 @@ import { placeOfUrl, StoreOpenError, sqlStateOf } from './errors.js';
 import { MIGRATIONS } from './migrations/index.js';
 
 /** "EVST": marks the lock as ours. The schema is the second half of it, so that those who use several do not wait for each other. */
-const LOCK_CLASS = 0x45565354;
-const OLDEST_SERVER = 150_000;
+export const LOCK_CLASS = 0x45565354;
+export const OLDEST_SERVER = 150_000;
 const INVALID_CATALOG = '3D000';
 const REFUSALS = /^28/;
 
@@ -16,7 +16,7 @@ export interface ServerFacts {
   readonly fsync: boolean;
 }
 
-async function factsOf(client: pg.ClientBase): Promise<ServerFacts> {
+export async function factsOf(client: pg.ClientBase): Promise<ServerFacts> {
   const { rows } = await client.query<{ version: string; fsync: string }>(
     `SELECT current_setting('server_version_num') AS version, current_setting('fsync') AS fsync`,
   );

@@ -1,7 +1,7 @@
 /** Many rows as the values of one statement: an array for each column, which `unnest` makes rows of again. */
 import type { SqlValue } from './connection.js';
 
-export type ColumnType = 'text' | 'integer' | 'bigint' | 'boolean' | 'bytea';
+export type ColumnType = 'text' | 'integer' | 'bigint' | 'boolean' | 'bytea' | 'double precision';
 export type Columns = Readonly<Record<string, ColumnType>>;
 export type RowOf<Set extends Columns> = Readonly<Record<keyof Set, SqlValue>>;
 

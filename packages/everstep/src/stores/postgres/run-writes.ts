@@ -98,13 +98,13 @@ export interface RunPlace {
 }
 
 /** What a listing looks for in a URL: its host, with the port where there is one, and its path. */
-function urlColumns(url: string): { readonly url_host: string; readonly url_path: string } {
+export function urlColumns(url: string): { readonly url_host: string; readonly url_path: string } {
   const { host, pathname } = URL.canParse(url) ? new URL(url) : { host: '', pathname: '' };
   return { url_host: host, url_path: pathname };
 }
 
 /** How `claim` reads of a run that alone may be active under its id. */
-const SOLE = '';
+export const SOLE = '';
 
 export class RunWrites {
   private runs: RowOf<typeof RUN>[] = [];

@@ -36,13 +36,17 @@ export interface StoreInspection extends Inspection {
 const numberOf = (database: DatabaseSync, sql: string): number =>
   Number(Object.values(database.prepare(sql).get() ?? {})[0] ?? 0);
 
-/** Reads a file that nobody writes, and leaves nothing beside it, so that it may lie on a medium that cannot be written. */
-function reading<Result>(file: string, read: (database: DatabaseSync) => Result): Result {
+/** Opens a file that nobody writes, and leaves nothing beside it, so that it may lie on a medium that cannot be written. */
+export function openUnwritten(file: string): DatabaseSync {
   const url = pathToFileURL(file);
   url.searchParams.set('immutable', '1');
+  return new DatabaseSync(url.href, { readOnly: true });
+}
+
+function reading<Result>(file: string, read: (database: DatabaseSync) => Result): Result {
   let database: DatabaseSync | null = null;
   try {
-    database = new DatabaseSync(url.href, { readOnly: true });
+    database = openUnwritten(file);
     return read(database);
   } catch (error) {
     throw explained(error, file);
@@ -56,7 +60,8 @@ function problemsOf(database: DatabaseSync): readonly string[] {
   return found.map((row) => text(row, 'integrity_check')).filter((line) => line !== 'ok');
 }
 
-function assertStore(database: DatabaseSync, file: string): number {
+/** The version of its schema. Throws StoreOpenError when the file is no store, or newer than this version. */
+export function assertStore(database: DatabaseSync, file: string): number {
   const schema = numberOf(database, 'PRAGMA user_version');
   if (numberOf(database, 'PRAGMA application_id') !== APPLICATION_ID || schema === 0)
     throw new StoreOpenError('not-a-store', `${file} is not a store of Everstep.`);
@@ -98,16 +103,22 @@ export interface FileAtRest {
   close(): void;
 }
 
-function openFile(file: string): { readonly database: DatabaseSync } & FileAtRest {
+/** Opens a file for this process alone. Throws StoreOpenError when a service has it. */
+export function openAlone(file: string): DatabaseSync {
   const database = new DatabaseSync(file);
   try {
     database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}; PRAGMA locking_mode = EXCLUSIVE`);
     // The first access takes the lock, and reads what a crash has left in the log.
     database.exec('BEGIN IMMEDIATE; ROLLBACK');
+    return database;
   } catch (error) {
     database.close();
     throw explained(error, file);
   }
+}
+
+function openFile(file: string): { readonly database: DatabaseSync } & FileAtRest {
+  const database = openAlone(file);
   return { database, copyTo: (request) => copyOnline(database, request, UNHINDERED), close: () => database.close() };
 }
 

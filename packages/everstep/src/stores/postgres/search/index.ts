@@ -53,7 +53,11 @@ export interface SearchDocumentsOptions {
 }
 
 /** The namespace is locked. */
-async function write(session: TransactionSession, { table, namespace }: Place, documents: readonly SearchDocument[]) {
+export async function writeDocuments(
+  session: TransactionSession,
+  { table, namespace }: Place,
+  documents: readonly SearchDocument[],
+) {
   // The last one of an id counts.
   const last = [...new Map(documents.map((document) => [document.id, document])).values()];
   const texts = last.map((document) => documentText(namespace, document));
@@ -95,7 +99,7 @@ class PostgresSearchDocuments implements SearchDocuments {
     const { indexId, namespace, documents } = query;
     const outcome = await this.database.transaction(async (session): Promise<Place | Exclude<UpsertResult, 'done'>> => {
       const place = await makePlace(session, indexId, namespace, LIMITS.maxSearchNamespaces);
-      if (typeof place !== 'string') await write(session, place, documents);
+      if (typeof place !== 'string') await writeDocuments(session, place, documents);
       return place;
     });
     if (typeof outcome === 'string') return outcome;

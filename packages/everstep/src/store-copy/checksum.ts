@@ -1,0 +1,40 @@
+/** A sum over rows that does not depend on their order: what was read and what was written must have the same one. */
+import { createHash } from 'node:crypto';
+import type { Columns } from '../stores/postgres/first-load.js';
+
+const SUM_BITS = 128;
+
+export interface Sum {
+  readonly rows: number;
+  /** Hex. */
+  readonly checksum: string;
+}
+
+export class RowSum {
+  private readonly names: readonly string[];
+  private rows = 0;
+  private sum = 0n;
+
+  constructor(columns: Columns) {
+    this.names = Object.keys(columns);
+  }
+
+  add(row: Readonly<Record<string, unknown>>): void {
+    const hash = createHash('sha256');
+    for (const name of this.names) {
+      const value = row[name] ?? null;
+      // Kind and length in front, so that no two rows read alike.
+      if (value === null) hash.update('-');
+      else if (typeof value === 'string') hash.update(`t${Buffer.byteLength(value)}:${value}`);
+      else if (value instanceof Uint8Array) hash.update(`b${value.length}:`).update(value);
+      else if (typeof value === 'number' || typeof value === 'boolean') hash.update(`v${value};`);
+      else throw new TypeError(`column ${name} is ${typeof value}, which no store has`);
+    }
+    this.rows++;
+    this.sum = BigInt.asUintN(SUM_BITS, this.sum + BigInt(`0x${hash.digest('hex').slice(0, SUM_BITS / 4)}`));
+  }
+
+  get(): Sum {
+    return { rows: this.rows, checksum: this.sum.toString(16).padStart(SUM_BITS / 4, '0') };
+  }
+}

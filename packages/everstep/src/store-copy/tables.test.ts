@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+import pg from 'pg';
+import { openPostgresStore } from '../stores/postgres/index.js';
+import { openTestSchemas } from '../stores/postgres/testing/schemas.js';
+import { migrate } from '../stores/sqlite/connection.js';
+import { COPIED_TABLES, FILLED_OTHERWISE } from './tables.js';
+
+const schemas = await openTestSchemas();
+
+/** Columns that a database fills by itself: what happened since, which begins anew. */
+const BEGUN_ANEW: Readonly<Record<string, readonly string[]>> = { active_run: ['version'] };
+/** Tables of the embedded store that PostgreSQL has otherwise: numbers of instances, and its own indexes and counters. */
+const NOT_COPIED = ['counter', 'tenant', 'facet', 'sqlite_sequence'];
+
+test('every table and every column that PostgreSQL has is copied, or filled otherwise', {
+  skip: typeof schemas === 'string' ? schemas : false,
+}, async () => {
+  if (typeof schemas === 'string') return;
+  const { url } = await schemas.make();
+  await (await openPostgresStore({ url, log: { debug() {}, info() {}, warn() {}, error() {} } })).close();
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const { rows } = await client.query<{ table_name: string; column_name: string }>(
+    'SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = current_schema()',
+  );
+  await client.end();
+  const copied = new Map(
+    COPIED_TABLES.map(({ table, columns }) => [table, [...Object.keys(columns), ...(BEGUN_ANEW[table] ?? [])]]),
+  );
+  const missing = rows.filter(
+    ({ table_name, column_name }) => !FILLED_OTHERWISE.includes(table_name) && !copied.get(table_name)?.includes(column_name),
+  );
+  assert.deepEqual(missing, []);
+});
+
+test('every table that the embedded store has is copied', () => {
+  const database = new DatabaseSync(':memory:');
+  migrate(database, ':memory:');
+  const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
+  database.close();
+  const copied = new Set(COPIED_TABLES.map(({ allOf }) => allOf));
+  assert.deepEqual(
+    tables.map(({ name }) => String(name)).filter((name) => !NOT_COPIED.includes(name) && !copied.has(name)),
+    [],
+  );
+});
