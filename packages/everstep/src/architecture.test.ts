@@ -171,6 +171,7 @@ const TESTS_MAY = [
   ...[
     '@everstep/sdk',
     'jose',
+    'pg',
     'ajv',
     'ajv-formats',
     'fast-check',
