@@ -12,7 +12,7 @@ import { createAccountService } from './accounts/service.js';
 import { type BackupRequest, type ControlChannel, listenForCommands } from './backup/control-channel.js';
 import { type BackupSource, copyEverything } from './backup/copying.js';
 import { type Credentials, readCredentials } from './bootstrap/credentials.js';
-import { type Started, startAccounts } from './bootstrap/first-start.js';
+import { type Joined, type Started, startAccounts, startSharedAccounts } from './bootstrap/first-start.js';
 import { keepIdleMemoryLow } from './bootstrap/idle-memory.js';
 import { KeptAccess } from './bootstrap/kept-access.js';
 import { readPlans } from './bootstrap/plans-file.js';
@@ -25,7 +25,7 @@ import type { Config } from './config/config.js';
 import { assertLimits, LIMITS } from './config/limits.js';
 import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from './dialects/upstash/operations/index.js';
 import { createHttpApi, type HttpApi, type HttpApiDependencies } from './http-api/index.js';
-import type { Cluster, SharedChange } from './ports/cluster.js';
+import type { SharedChange } from './ports/cluster.js';
 import type { SearchDocuments } from './ports/search-store.js';
 import type { Store } from './ports/store.js';
 import { createRuntime } from './runtime/runtime.js';
@@ -33,7 +33,7 @@ import { createSearchService } from './search/search-service.js';
 import { createSearchTokens } from './search/search-tokens.js';
 import { createAddressPolicy, createOutbound } from './step-calls/index.js';
 import { SERVICE_VERSION } from './step-calls/version.js';
-import { openPostgresNode, StoreOpenError as PostgresOpenError } from './stores/postgres/index.js';
+import { type OpenedNode, openPostgresNode, StoreOpenError as PostgresOpenError } from './stores/postgres/index.js';
 import { openPostgresSearchDocuments } from './stores/postgres/search/index.js';
 import { type EmbeddedStore, openSqliteStore, StoreOpenError } from './stores/sqlite/index.js';
 import { type EmbeddedDocuments, openSearchDocuments } from './stores/sqlite/search/index.js';
@@ -49,11 +49,12 @@ const SEARCH_DIRECTORY = 'search';
 export interface RunningService {
   readonly url: string;
   readonly managementUrl: string;
-  readonly credentials: Credentials;
+  /** Null for a node that joined others: whoever started the first one has them. */
+  readonly credentials: Credentials | null;
   /** Unix ms on the service's clock, before it took up what it owed. */
   readonly startedAt: number;
   /** Whether the credentials were made now. */
-  readonly start: Started['kind'];
+  readonly start: (Started | Joined)['kind'];
   /** Where credentials of another store were put that lay in the data directory. */
   readonly setAside: string | null;
   /** Stops accepting, lets what is under way end for a bounded time, and closes the store. */
@@ -90,7 +91,7 @@ interface OpenedDocuments {
 interface Opened {
   readonly store: Store;
   /** Null where this process is alone on its store. */
-  readonly cluster: Cluster | null;
+  readonly node: OpenedNode | null;
   readonly openDocuments: (onFailure: (error: Error) => void) => Promise<OpenedDocuments>;
   /** For people; without secrets. */
   readonly place: string;
@@ -110,7 +111,7 @@ async function openFile(file: string, { dataDir }: Config, log: Logger, onDiskFa
       const documents = openSearchDocuments({ directory, onFailure });
       return { documents, control: await takeBackups(dataDir, store, documents, log) };
     }
-    return { store, cluster: null, openDocuments, place: file };
+    return { store, node: null, openDocuments, place: file };
   } catch (error) {
     if (error instanceof StoreOpenError) throw new StartError(error.message, { cause: error });
     throw fileError(`The store ${file} cannot be opened`, error);
@@ -121,12 +122,12 @@ async function openDatabase(url: string, { nodeLeaseMs: leaseMs, virtualClock }:
   if (virtualClock) throw new StartError('A virtual clock goes with the embedded store only: nodes on a database have its time.');
   try {
     const facts = { host: hostname(), version: SERVICE_VERSION };
-    const { store, cluster, place } = await openPostgresNode({ url, log, facts, leaseMs });
+    const node = await openPostgresNode({ url, log, facts, leaseMs });
     const openDocuments = async (onFailure: (error: Error) => void): Promise<OpenedDocuments> => ({
       documents: openPostgresSearchDocuments({ url, log, onFailure }),
       control: null,
     });
-    return { store, cluster, openDocuments, place };
+    return { store: node.store, node, openDocuments, place: node.place };
   } catch (error) {
     if (error instanceof PostgresOpenError) throw new StartError(error.message, { cause: error });
     throw error;
@@ -236,7 +237,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const log = options.log ?? createServiceLog({ level: config.logLevel, format: config.mode === 'serve' ? 'json' : 'text' });
   const plans = await readPlans(config.plansFile);
   await openDataDir(config.dataDir);
-  const { store, cluster, openDocuments, place } =
+  const { store, node, openDocuments, place } =
     config.store.kind === 'postgres'
       ? await openDatabase(config.store.url, config, log)
       : await openFile(config.store.file, config, log, (error) => {
@@ -249,6 +250,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     for (const close of opened.reverse()) await close();
   };
   try {
+    const cluster = node?.cluster ?? null;
     // Nodes have one time, that of their database, whatever the clocks of their machines say.
     const wall = cluster ? { wall: () => cluster.now() } : {};
     const steadyClock = createSystemClock({ notBefore: await store.latestTime(), ...wall });
@@ -264,24 +266,30 @@ export async function startService(config: Config, options: StartOptions = {}): 
     /** For tokens and signatures: those who check them look at the clocks of their machines. */
     const machineTime = Date.now;
     const random = createSystemRandom();
-    const authority = await createAuthority({ store, now: machineTime });
+    const accountChanged = (instanceId: string): void => cluster?.tell({ kind: 'account', instanceId });
+    const sharing = cluster ? { sharing: { elapsedMs: () => performance.now(), changed: accountChanged } } : {};
+    const authority = await createAuthority({ store, now: machineTime, ...sharing });
     const { accounts } = store;
     const { dataDir, region, adminEmail } = config;
-    const account = await startAccounts({ dataDir, region, adminEmail, accounts, authority, clock, random });
+    const first = { dataDir, region, adminEmail, accounts, authority, clock, random };
+    const exclusively: OpenedNode['exclusively'] = (work) => (node ? node.exclusively(work) : work());
+    const account = node ? await startSharedAccounts({ ...first, exclusively }) : await startAccounts(first);
     const { credentials } = account;
-    await options.beforeWork?.(credentials);
+    if (credentials) await options.beforeWork?.(credentials);
 
     const addressPolicy = createAddressPolicy({ allowLoopback: config.allowLoopback, allow: config.allowAddresses });
     const signingKeys = (instanceId: string) => authority.signingKeys(instanceId);
     const regionOf = (instanceId: string) => authority.regionOf(instanceId);
-    const outbound = createOutbound({ signingKeys, regionOf, addressPolicy, now: machineTime, random, log });
+    // Another node may have made the instance.
+    const prepare = (instanceId: string) => authority.prepare(instanceId);
+    const outbound = createOutbound({ signingKeys, regionOf, prepare, addressPolicy, now: machineTime, random, log });
     opened.push(() => outbound.close());
     const { stepCaller, messageSender } = outbound;
     /** Known for sure once the service listens, as the port may be any; nothing is decided before. */
     let publicUrl = config.publicUrl ?? localUrl(config.host, config.port);
     const upkeepClock = virtualClock?.upkeep ?? clock;
     const now = () => clock.now();
-    await recordPrices({ accounts, plans, now, random });
+    await exclusively(() => recordPrices({ accounts, plans, now, random }));
     const refusals = new Refusals({ accounts, now, clock: upkeepClock, log });
     const limits = await createLimits({
       accounts,
@@ -291,6 +299,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       elapsedMs: virtualClock ? now : () => performance.now(),
       onSpending: (instanceId) => budgetAlerts.spent(instanceId),
       refusals,
+      ...(node ? { sharedDays: node.sharedDays } : {}),
     });
     const budgetAlerts = new BudgetAlerts({
       accounts,
@@ -299,10 +308,15 @@ export async function startService(config: Config, options: StartOptions = {}): 
       clock: upkeepClock,
       log,
     });
-    const changedElsewhere = (change: SharedChange): void => {
-      // What is kept of accounts is read again.
-      if (change.kind === 'account') limits.forget(change.instanceId);
-    };
+    const keptAccess = new KeptAccess({ dataDir, envFile: config.envFile, authority, log });
+    /** What is kept of accounts is read again. */
+    async function changedElsewhere(change: SharedChange): Promise<void> {
+      if (change.kind !== 'account' && change.kind !== 'everything') return;
+      const instanceId = change.kind === 'account' ? change.instanceId : null;
+      await authority.forget(instanceId);
+      await (instanceId === null ? limits.forgetEverything() : limits.forget(instanceId));
+      await keptAccess.changedElsewhere(instanceId);
+    }
     const runtime = createRuntime({
       store,
       clock,
@@ -313,7 +327,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       messageSender,
       log,
       ...(cluster ? { cluster } : {}),
-      onChange: (change) => changedElsewhere(change),
+      onChange: (change) => void changedElsewhere(change),
       publicUrl: () => publicUrl,
     });
     const { documents, control } = await openDocuments(({ message }) =>
@@ -332,7 +346,6 @@ export async function startService(config: Config, options: StartOptions = {}): 
       publicUrl: () => publicUrl,
     });
     let stopping = false;
-    const keptAccess = new KeptAccess({ dataDir, envFile: config.envFile, authority, log });
     const dependencies: HttpApiDependencies = {
       service: runtime,
       store,
@@ -343,7 +356,10 @@ export async function startService(config: Config, options: StartOptions = {}): 
         now,
         random,
         plans,
-        instanceChanged: (instanceId) => limits.forget(instanceId),
+        async instanceChanged(instanceId) {
+          await limits.forget(instanceId);
+          accountChanged(instanceId);
+        },
         refusedNow: (instanceId) => limits.refusedNow(instanceId),
         log,
       }),
@@ -379,8 +395,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
     opened.push(async () => stopKeeping());
 
     const addresses = { url, managementUrl };
-    await keptAccess.write({ ...credentials, ...addresses });
-    log.info({ url, dataDir, store: place, region: credentials.region }, 'everstep listens');
+    if (credentials) await keptAccess.write({ ...credentials, ...addresses });
+    log.info({ url, dataDir, store: place, region }, 'everstep listens');
     let stopped: Promise<void> | undefined;
     const stop = () => {
       stopping = true;

@@ -77,17 +77,19 @@ async function runService(config: Config, screen: Screen): Promise<number> {
   const { credentials, url } = service;
   screen.write(`${styled(screen, 'bold', 'Everstep')} listens at ${styled(screen, 'cyan', url)}\n\n`);
   if (config.virtualClock) screen.write('Its clock is virtual: POST /v2/clock/advance with {"by": "7d"} moves it on.\n\n');
-  if (service.start === 'first')
+  if (!credentials)
+    screen.write('It joined other nodes on its database; the credentials are where the first of them was started.\n\n');
+  if (credentials && service.start === 'first')
     printCredentials(screen, config, credentials, 'This is the first start. These were made for you:');
-  if (service.start === 'reissued')
+  if (credentials && service.start === 'reissued')
     printCredentials(screen, config, credentials, 'The kept credentials were lost or revoked. These are new:');
   if (service.setAside)
     screen.write(`Credentials of another store lay in the data directory; they are now in ${service.setAside}.\n\n`);
   const stopShow = new AbortController();
-  const show = demo?.show(service, stopShow.signal).catch((error) => {
+  const show = (credentials ? demo?.show({ ...service, credentials }, stopShow.signal) : undefined)?.catch((error) => {
     if (!stopShow.signal.aborted) screen.write(`The demo stopped: ${error instanceof Error ? error.message : error}\n`);
   });
-  if (!demo && config.mode === 'dev') {
+  if (!demo && config.mode === 'dev' && credentials) {
     screen.write(nextStepsText(screen, { url, token: credentials.token, dataDir: config.dataDir, exampleUrl: null }));
   }
   await signal;
