@@ -202,6 +202,8 @@ export interface RemovalQuery {
 export interface Store {
   /** Results are in the order of the units. Rejects when the batch could not be made durable: nothing of it happened. */
   commit(units: readonly CommitUnit[]): Promise<readonly CommitResult[]>;
+  /** How many batches are worth having under way at once, if no two of them name the same; absent: one. */
+  readonly mostBatches?: number;
 
   loadRun(query: { readonly runKey: string }): Promise<Run | null>;
   loadPayload(query: { readonly runKey: string }): Promise<RunPayload | null>;

@@ -100,3 +100,126 @@ test('a unit that was written although the answer was lost is never taken for on
   ]);
   await store.close();
 });
+
+/** A store that takes so many batches at once and ends each when it is told to. */
+function slowStore(mostBatches: number) {
+  const batches: { readonly runs: readonly string[]; readonly pass: () => void; readonly fail: () => void }[] = [];
+  const store: Pick<Store, 'commit' | 'mostBatches'> = {
+    mostBatches,
+    commit: (units) =>
+      new Promise((resolve, reject) => {
+        batches.push({
+          runs: units.flatMap(({ guards }) => guards.flatMap((guard) => (guard.kind === 'run-active' ? [guard.runKey] : []))),
+          pass: () => resolve(units.map(() => ({ kind: 'applied' }))),
+          fail: () => reject(new Error('the connection was lost')),
+        });
+      }),
+  };
+  return { store, batches };
+}
+
+const decidedOn = (runKey: string, ...writes: CommitUnit['writes']): CommitUnit => ({
+  guards: [{ kind: 'run-active', runKey }],
+  writes,
+});
+const runsOf = (batches: readonly { readonly runs: readonly string[] }[]) => batches.map(({ runs }) => runs.join(' '));
+
+test('a store that gains by it writes units of different runs at once, and those of one run in their order', async () => {
+  const { store, batches } = slowStore(2);
+  const committer = new Committer(store, createSystemClock());
+  const results: Promise<CommitResult>[] = [];
+  const submit = (unit: CommitUnit) => results.push(committer.submit(unit));
+  submit(decidedOn('a'));
+  await turn();
+  submit(decidedOn('a'));
+  submit(decidedOn('b'));
+  // Names a, whose second unit waits: so it waits too.
+  submit(decidedOn('c', { kind: 'wake-invoker', childRunKey: 'a', at: 1 }));
+  submit(decidedOn('c'));
+  submit(decidedOn('d'));
+  await turn();
+  await turn();
+  assert.deepEqual(runsOf(batches), ['a', 'b d']);
+  submit(decidedOn('e'));
+  await turn();
+  await turn();
+  assert.equal(batches.length, 2, 'no more than the store gains by');
+  batches[0]?.pass();
+  await turn();
+  await turn();
+  assert.deepEqual(runsOf(batches), ['a', 'b d', 'a c c e']);
+  assert.equal(committer.idle, false);
+  batches[1]?.pass();
+  batches[2]?.pass();
+  await committer.settled();
+  assert.equal(committer.idle, true);
+  assert.deepEqual(new Set((await Promise.all(results)).map(({ kind }) => kind)), new Set(['applied']));
+});
+
+test('what a unit names besides runs keeps its order too: ids, keys, queues, schedules and dead letters', async () => {
+  const at = 1;
+  const instanceId = 'inst_1';
+  const pairs: readonly (readonly [CommitUnit, CommitUnit])[] = [
+    [
+      { guards: [{ kind: 'run-id-free', instanceId, workflowRunId: 'w' }], writes: [] },
+      { guards: [{ kind: 'run-id-free', instanceId, workflowRunId: 'w' }], writes: [] },
+    ],
+    [
+      { guards: [{ kind: 'not-duplicate', instanceId, deduplicationId: 'd', now: at }], writes: [] },
+      decidedOn('r', { kind: 'remember-deduplication', instanceId, deduplicationId: 'd', runKey: 'r', expiresAt: 2 }),
+    ],
+    [
+      { guards: [], writes: [{ kind: 'set-flow-window', instanceId, key: 'k', window: null }] },
+      decidedOn('r', { kind: 'put-flow-control', instanceId, flowControl: { key: 'k', parallelism: 2 } as never, at }),
+    ],
+    [
+      decidedOn('r', { kind: 'register-queue', instanceId, name: 'q', at }),
+      { guards: [], writes: [{ kind: 'delete-queue', instanceId, name: 'q' }] },
+    ],
+    [
+      { guards: [{ kind: 'schedule-due', instanceId, scheduleId: 's', nextAt: at }], writes: [] },
+      { guards: [], writes: [{ kind: 'delete-schedule', instanceId, scheduleId: 's' }] },
+    ],
+    [
+      { guards: [{ kind: 'dead-letters-present', instanceId, dlqIds: ['x', 'y'] }], writes: [] },
+      { guards: [], writes: [{ kind: 'set-failure-function-state', instanceId, dlqId: 'y', state: null }] },
+    ],
+  ];
+  for (const [first, second] of pairs) {
+    const { store, batches } = slowStore(3);
+    const committer = new Committer(store, createSystemClock());
+    const results = [committer.submit(first)];
+    await turn();
+    results.push(committer.submit(second));
+    await turn();
+    await turn();
+    assert.equal(batches.length, 1, JSON.stringify(second));
+    batches[0]?.pass();
+    await turn();
+    await turn();
+    assert.equal(batches.length, 2);
+    batches[1]?.pass();
+    await Promise.all(results);
+  }
+});
+
+test('a batch that is lost takes along what waits, not what is being written beside it', async () => {
+  const { store, batches } = slowStore(2);
+  const committer = new Committer(store, createSystemClock());
+  const outcomeOf = (unit: CommitUnit) =>
+    committer.submit(unit).then(
+      () => 'written',
+      () => 'lost',
+    );
+  const lost = outcomeOf(decidedOn('a'));
+  await turn();
+  const beside = outcomeOf(decidedOn('b'));
+  const after = outcomeOf(decidedOn('a'));
+  await turn();
+  await turn();
+  assert.deepEqual(runsOf(batches), ['a', 'b']);
+  batches[0]?.fail();
+  await turn();
+  batches[1]?.pass();
+  assert.deepEqual(await Promise.all([lost, beside, after]), ['lost', 'written', 'lost']);
+});

@@ -1,29 +1,41 @@
 /**
  * Group commit: decisions that are taken in one turn of the event loop become
  * durable in one transaction, so a hundred concurrent runs share an fsync.
+ *
+ * A store that gains by it has several batches under way at once. Units that
+ * name something in common are written in their order all the same: the later
+ * one waits until the batch of the earlier one is durable.
  */
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
 import type { Clock } from '../ports/clock.js';
 import type { Store } from '../ports/store.js';
+import { namesOf } from './unit-names.js';
 
 interface Pending {
   readonly unit: CommitUnit;
+  /** Empty where batches are written one after the other. */
+  readonly names: readonly string[];
   readonly resolve: (result: CommitResult) => void;
   readonly reject: (error: unknown) => void;
   readonly onLost: (() => void) | undefined;
 }
 
+const NO_NAMES: readonly string[] = [];
+
 export class Committer {
-  private readonly store: Store;
+  private readonly store: Pick<Store, 'commit' | 'mostBatches'>;
   private readonly clock: Clock;
+  private readonly mostAtOnce: number;
   private pending: Pending[] = [];
   private scheduled = false;
-  private writing: Promise<void> = Promise.resolve();
-  private underWay = false;
+  private readonly underWay = new Set<Promise<void>>();
+  /** What the batches under way name. */
+  private readonly named = new Set<string>();
 
-  constructor(store: Store, clock: Clock) {
+  constructor(store: Pick<Store, 'commit' | 'mostBatches'>, clock: Clock) {
     this.store = store;
     this.clock = clock;
+    this.mostAtOnce = store.mostBatches ?? 1;
   }
 
   /**
@@ -32,46 +44,66 @@ export class Committer {
    */
   submit(unit: CommitUnit, onLost?: () => void): Promise<CommitResult> {
     return new Promise((resolve, reject) => {
-      this.pending.push({ unit, resolve, reject, onLost });
-      if (this.scheduled) return;
-      this.scheduled = true;
-      this.clock.endOfTurn(() => {
-        // Batches go to the store one after the other: order is part of what they mean.
-        this.writing = this.underWay ? this.writing.then(() => this.joined()).then(() => this.flush()) : this.flush();
-      });
+      const names = this.mostAtOnce > 1 ? namesOf(unit) : NO_NAMES;
+      this.pending.push({ unit, names, resolve, reject, onLost });
+      this.writeSoon();
     });
   }
 
   /** Whether nothing waits to be written or is being written. */
   get idle(): boolean {
-    return !this.underWay && !this.scheduled && this.pending.length === 0;
+    return this.underWay.size === 0 && !this.scheduled && this.pending.length === 0;
   }
 
   /** Resolves when everything that was submitted before is written. */
   async settled(): Promise<void> {
-    while (this.scheduled || this.pending.length > 0) {
+    while (!this.idle) {
       await new Promise<void>((resolve) => this.clock.endOfTurn(resolve));
-      await this.writing;
+      await Promise.all(this.underWay);
     }
-    await this.writing;
   }
 
-  /** A batch that had to wait waits one turn more: what came in meanwhile, and has not been read yet, shares its commit. */
-  private joined(): Promise<void> {
-    return new Promise((resolve) => this.clock.endOfTurn(resolve));
+  /**
+   * At the end of the turn, in which more may come. So a batch that had to wait waits one turn more: what came in
+   * meanwhile, and has not been read yet, shares its commit.
+   */
+  private writeSoon(): void {
+    if (this.scheduled || this.pending.length === 0 || this.underWay.size >= this.mostAtOnce) return;
+    this.scheduled = true;
+    this.clock.endOfTurn(() => {
+      this.scheduled = false;
+      const batch = this.take();
+      if (batch.length === 0) return;
+      const writing = this.write(batch).then(() => {
+        for (const { names } of batch) for (const name of names) this.named.delete(name);
+        this.underWay.delete(writing);
+        this.writeSoon();
+      });
+      this.underWay.add(writing);
+    });
   }
 
-  private async flush(): Promise<void> {
-    this.underWay = true;
-    await this.write();
-    this.underWay = false;
+  /** What may be written now: what waits for nothing that is under way, nor for anything that itself has to wait. */
+  private take(): readonly Pending[] {
+    if (this.mostAtOnce === 1) return this.pending.splice(0);
+    const batch: Pending[] = [];
+    const waiting: Pending[] = [];
+    const waitedFor = new Set<string>();
+    for (const item of this.pending) {
+      const { names } = item;
+      if (!names.some((name) => this.named.has(name) || waitedFor.has(name))) batch.push(item);
+      else {
+        waiting.push(item);
+        for (const name of names) waitedFor.add(name);
+      }
+    }
+    for (const { names } of batch) for (const name of names) this.named.add(name);
+    this.pending = waiting;
+    return batch;
   }
 
-  private async write(): Promise<void> {
-    const batch = this.pending;
-    this.pending = [];
-    this.scheduled = false;
-    if (batch.length === 0) return;
+  /** Never rejects. */
+  private async write(batch: readonly Pending[]): Promise<void> {
     try {
       const results = await this.store.commit(batch.map((item) => item.unit));
       for (const [index, item] of batch.entries()) {
