@@ -73,12 +73,24 @@ const isRetryable = (error: unknown, constraints: readonly string[]): boolean =>
   return state === UNIQUE_VIOLATION && constraint !== null && constraints.includes(constraint);
 };
 
-type PgValue = string | number | boolean | Buffer | null | PgValue[];
+type PgValue = string | number | boolean | Buffer | null;
+
+const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+
+/** In an array's text: quoted, so that no text is taken for NULL, for a bracket or for the end. */
+function elementOf(value: SqlValue): string {
+  if (value === null) return 'NULL';
+  if (typeof value === 'string') return /["\\]/.test(value) ? `"${value.replace(/["\\]/g, '\\$&')}"` : `"${value}"`;
+  if (typeof value !== 'object') return String(value);
+  return value instanceof Uint8Array ? `"\\\\x${bufferOf(value).toString('hex')}"` : arrayOf(value);
+}
+
+/** Arrays are most of what is sent: written here in one go, they cost half of what the library takes for them. */
+const arrayOf = (values: readonly SqlValue[]): string => `{${values.map(elementOf).join(',')}}`;
 
 function pgValueOf(value: SqlValue): PgValue {
-  if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
-  if (value !== null && typeof value === 'object') return value.map(pgValueOf);
-  return value;
+  if (value instanceof Uint8Array) return bufferOf(value);
+  return value !== null && typeof value === 'object' ? arrayOf(value) : value;
 }
 
 function int8(digits: string): number {
@@ -111,25 +123,30 @@ export async function run(client: pg.ClientBase, { name, text }: Statement, valu
 class ClientSession implements TransactionSession {
   private readonly client: pg.PoolClient;
   private readonly sent: Promise<unknown>[] = [];
+  private gathering = false;
 
   constructor(client: pg.PoolClient) {
     this.client = client;
   }
 
   query(statement: Statement, values: readonly SqlValue[] = []): Promise<readonly Row[]> {
+    this.gather();
     return this.track(run(this.client, statement, values).then(({ rows }) => rows));
   }
 
   execute(statement: Statement, values: readonly SqlValue[] = []): Promise<number> {
+    this.gather();
     return this.track(run(this.client, statement, values).then(({ rowCount }) => rowCount ?? 0));
   }
 
   send(statement: Statement, values: readonly SqlValue[] = []): void {
+    this.gather();
     this.track(run(this.client, statement, values));
   }
 
   /** BEGIN, COMMIT, ROLLBACK. Resolves with what the server says that it did. */
   control(text: string): Promise<string> {
+    this.gather();
     return this.track(this.client.query(text).then(({ command }) => command));
   }
 
@@ -137,6 +154,18 @@ class ClientSession implements TransactionSession {
   async answered(): Promise<void> {
     const results = await Promise.allSettled(this.sent);
     for (const result of results) if (result.status === 'rejected') throw result.reason;
+  }
+
+  /** What is sent before anything else happens goes out together: one call of the system, and the server wakes up once. */
+  private gather(): void {
+    if (this.gathering) return;
+    this.gathering = true;
+    const { stream } = this.client.connection;
+    stream.cork();
+    process.nextTick(() => {
+      this.gathering = false;
+      stream.uncork();
+    });
   }
 
   private track<Result>(answer: Promise<Result>): Promise<Result> {

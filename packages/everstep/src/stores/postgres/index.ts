@@ -24,7 +24,6 @@ import { findRun, listRuns, runHorizon } from './run-listing.js';
 import {
   endedAmong,
   findInvoker,
-  findRunRecord,
   loadHistory,
   loadJournal,
   loadPayload,
@@ -32,12 +31,16 @@ import {
   readDueTasks,
   readNextDueAt,
 } from './run-reader.js';
+import { RunRecords } from './run-records.js';
 import { countSchedules, dueSchedules, findSchedule, listSchedules, nextScheduleAt } from './schedule-records.js';
 import { createSearchIndexes } from './search-indexes.js';
 import { createSharedDays } from './shared-days.js';
 import { findUrlGroup, listUrlGroups } from './url-group-records.js';
 
 export { StoreOpenError, type StoreOpenErrorCode } from './errors.js';
+
+/** One reads and decides while the other is synced. More would share each sync among fewer. */
+const MOST_BATCHES = 2;
 
 export interface PostgresStoreOptions {
   /** Such as `postgres://user:password@host:5432/database`. Never logged. */
@@ -103,9 +106,11 @@ async function openDatabase(options: PostgresStoreOptions): Promise<Database> {
  */
 export function createPostgresStore(database: Database, cluster: PostgresCluster | null = null): Store {
   const batches = new BatchWriter(database, () => cluster && { nodeId: cluster.nodeId, now: cluster.now() });
+  const records = new RunRecords(database);
   const retention = new Retention(database);
   return {
     commit: (units) => batches.commit(units),
+    mostBatches: MOST_BATCHES,
     loadRun: ({ runKey }) => loadRun(database, runKey),
     loadPayload: ({ runKey }) => loadPayload(database, runKey),
     loadJournal: ({ runKey, from }) => loadJournal(database, runKey, from),
@@ -113,7 +118,7 @@ export function createPostgresStore(database: Database, cluster: PostgresCluster
       cluster ? readClaimed(database, cluster.nodeId, query) : readDueTasks(database, query.before, query.after, query.limit),
     nextDueAt: ({ after }) => (cluster ? readNextUnclaimedAt(database, after) : readNextDueAt(database, after)),
     findRun: ({ instanceId, workflowRunId, createdAt }) => findRun(database, instanceId, workflowRunId, createdAt),
-    runRecord: ({ runKey }) => findRunRecord(database, runKey),
+    runRecord: ({ runKey }) => records.find(runKey),
     endedAmong: ({ runKeys }) => endedAmong(database, runKeys),
     runHistory: ({ runKey }) => loadHistory(database, runKey),
     listRuns: (page) => listRuns(database, page),

@@ -1,6 +1,6 @@
 /** Reads of single runs and of what is due. */
 import { ADVANCE_SLOT, type KeptEvent, type RecordedStep, type Run, type RunOrigin, type RunPayload } from '../../engine/run.js';
-import type { DueTask, RunHistory, RunRecord, TaskReference } from '../../ports/store.js';
+import type { DueTask, RunHistory, TaskReference } from '../../ports/store.js';
 import { flag, integer, json, type Row, text, word } from './columns.js';
 import { type Database, type Session, statement } from './connection.js';
 import { DUE_COLUMNS, dueTaskOf } from './due-tasks.js';
@@ -123,11 +123,6 @@ export async function loadPayload(session: Session, runKey: string): Promise<Run
 
 export async function loadJournal(session: Session, runKey: string, from: number): Promise<readonly RecordedStep[]> {
   return (await session.query(STEPS, [runKey, from])).map(recordedStepOf);
-}
-
-export async function findRunRecord(session: Session, runKey: string): Promise<RunRecord | null> {
-  const row = await firstOf(session.query(RECORD, [runKey]));
-  return row && runRecordOf(row);
 }
 
 /** All of it as it was at one moment. */

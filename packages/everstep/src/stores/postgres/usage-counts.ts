@@ -40,8 +40,16 @@ const usageOf = (row: Row): UsageRecord => ({
   messages: integer(row, 'messages'),
 });
 
+const HOUR_MS = 3_600_000;
+/** That of the hour that was asked for last: a batch asks for each of its units. */
+let latest = { hour: Number.NaN, month: '' };
+
 /** UTC, such as `2026-11`. */
-const monthOf = (at: number): string => new Date(at).toISOString().slice(0, 7);
+function monthOf(at: number): string {
+  const hour = Math.floor(at / HOUR_MS);
+  if (hour !== latest.hour) latest = { hour, month: new Date(at).toISOString().slice(0, 7) };
+  return latest.month;
+}
 
 /** All of a batch, to whoever owns the instances now. Sends them, and waits for nothing. */
 export function countMessages(session: TransactionSession, writes: readonly UsageWrite[]): void {
