@@ -158,6 +158,24 @@ test('a plan bounds the calls of the API, reads too, and tells when to try again
   }
 });
 
+test('what endpoints submit for runs that have begun is not counted as calls, and what clients publish is', async (t) => {
+  const world = await open(t, { plan: 'slow' });
+  const version = { 'upstash-workflow-sdk-version': '1' };
+  const headers = { ...version, 'upstash-workflow-init': 'false', 'upstash-workflow-runid': 'wfr_none' };
+  const body = JSON.stringify({ stepId: 1, stepName: 'a', stepType: 'Run', concurrent: 1 });
+  const send = (item: object) => {
+    const batch = JSON.stringify([{ destination: 'http://w.test/ok', ...item }]);
+    return world.call('POST', '/v2/batch', { headers: { ...version, 'content-type': 'application/json' }, body: batch });
+  };
+  const submitted = await Promise.all([1, 2, 3, 4].map(() => send({ headers, body })));
+  assert.deepEqual(
+    submitted.map(({ status }) => status),
+    [400, 400, 400, 400],
+  );
+  const started = await Promise.all([1, 2, 3].map(() => send({ headers: { ...version, 'upstash-workflow-init': 'true' } })));
+  assert.ok(started.some(({ status }) => status === 429));
+});
+
 test('the parallelism of the plan is shown and held', async (t) => {
   const world = await open(t, { plan: 'small' });
   for (let i = 0; i < 4; i++) await world.trigger('hang');

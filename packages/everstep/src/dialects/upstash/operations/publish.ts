@@ -4,7 +4,7 @@ import type { Caller } from '../../../accounts/authority.js';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { ErrorBody } from '../../../contract/errors.js';
-import { allowRuns, allowSize } from '../../../http-api/allowance.js';
+import { allowCall, allowRuns, allowSize } from '../../../http-api/allowance.js';
 import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../../../http-api/operation.js';
 import { destinationOf } from '../../../http-api/operations/trigger.js';
 import { readJson, validate } from '../../../http-api/parameters/json-body.js';
@@ -99,6 +99,7 @@ async function publishAll(items: readonly BatchItem[], publisher: Publisher): Pr
   const ofRuns = placed.filter(({ kind }) => kind === 'submission' || kind === 'call' || kind === 'invoke');
   const begun = placed.filter(({ kind }) => kind === 'trigger');
   const messages = placed.filter(({ kind }) => kind === 'message');
+  if (begun.length + messages.length > 0) allowCall(context, caller.instanceId);
   const most = LIMITS.maxBatchItems;
   if (begun.length + messages.length > most)
     throw new ApiError(
@@ -152,6 +153,7 @@ const batch = operation({
   method: 'POST',
   path: '/v2/batch',
   dialect: 'upstash',
+  countsCalls: true,
   unknownQuery: 'ignore',
   body: { kind: 'bytes', maxBytes: LIMITS.maxBatchBytes, description: 'JSON array of { destination, headers, body, queue }.' },
   responses: { 200: Type.Array(Item) },
@@ -183,6 +185,7 @@ const one = operation({
   method: 'POST',
   path: `${PUBLISH_PATH}{destination}`,
   dialect: 'upstash',
+  countsCalls: true,
   unknownQuery: 'part-of-path',
   pathParameters: Type.Object({
     destination: Type.String({

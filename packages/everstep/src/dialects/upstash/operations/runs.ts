@@ -4,7 +4,7 @@ import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { TriggeredRun } from '../../../contract/runs.js';
 import type { StepTask, Task } from '../../../engine/run.js';
-import { allowRuns, allowSize } from '../../../http-api/allowance.js';
+import { allowCall, allowRuns, allowSize } from '../../../http-api/allowance.js';
 import { answer, type Operation, operation } from '../../../http-api/operation.js';
 import { RunIdPath } from '../../../http-api/operations/runs.js';
 import { destinationOf } from '../../../http-api/operations/trigger.js';
@@ -33,6 +33,7 @@ const getJournal = operation({
   method: 'GET',
   path: '/v2/workflows/runs/{workflowRunId}',
   dialect: 'upstash',
+  countsCalls: true,
   unknownQuery: 'ignore',
   pathParameters: RunIdPath,
   responses: {
@@ -69,6 +70,7 @@ const endRun = operation({
   method: 'DELETE',
   path: '/v2/workflows/runs/{workflowRunId}',
   dialect: 'upstash',
+  countsCalls: true,
   unknownQuery: 'ignore',
   pathParameters: RunIdPath,
   query: Type.Object({
@@ -80,6 +82,7 @@ const endRun = operation({
   async handle({ path: { workflowRunId }, query, body }, context, caller) {
     const { service } = context;
     if (query.cancel ?? true) {
+      allowCall(context, caller.instanceId);
       const { kind } = await service.cancel({ instanceId: caller.instanceId, workflowRunId });
       if (kind === 'not-found') throw new ApiError('not-found', `there is no run ${shown(workflowRunId)}`);
       return answer(200, { cancelled: kind === 'canceled' ? 1 : 0 });
@@ -108,6 +111,7 @@ const waitForEvent = operation({
   method: 'POST',
   path: '/v2/wait/{eventId}',
   dialect: 'upstash',
+  countsCalls: true,
   unknownQuery: 'ignore',
   pathParameters: Type.Object({
     eventId: KeptText(LIMITS.maxEventIdLength, { description: 'ID of the event, percent-encoded' }),
