@@ -4,6 +4,7 @@
  * says that there is more of what was there at the first one.
  */
 import Type, { type StaticDecode } from 'typebox';
+import type { Caller } from '../../../accounts/authority.js';
 import { LIMITS } from '../../../config/limits.js';
 import { FailureFunctionStateSchema } from '../../../contract/dead-letters.js';
 import { Empty } from '../../../contract/empty.js';
@@ -40,6 +41,9 @@ const filters = {
   failureFunctionState: Type.Optional(
     Type.Array(FailureFunctionStateSchema, { description: 'State of the failure callback; any of several' }),
   ),
+  failureCallbackState: Type.Optional(
+    Type.Array(FailureFunctionStateSchema, { description: 'The same as failureFunctionState' }),
+  ),
 };
 const page = {
   dlqIds: Type.Optional(DlqIds),
@@ -47,14 +51,13 @@ const page = {
   count: Type.Optional(
     Type.Integer({
       minimum: 1,
-      maximum: LIMITS.deadLettersPageMax,
       default: LIMITS.deadLettersPageDefault,
-      description: 'At most so many in this request.',
+      description: `At most so many in this request, and never more than ${LIMITS.deadLettersPageMax}: the cursor leads to the rest.`,
     }),
   ),
 };
-const DlqQuery = Type.Object({ ...filters, ...page });
-type DlqQuery = StaticDecode<typeof DlqQuery>;
+export const DlqQuery = Type.Object({ ...filters, ...page });
+export type DlqQuery = StaticDecode<typeof DlqQuery>;
 type Asked = Omit<DlqQuery, keyof typeof page>;
 
 /** `undefined` asks for nothing. */
@@ -70,7 +73,7 @@ function filterOf(asked: Asked): DeadLetterFilter {
     labels: asked.label,
     flowControlKeys: asked.flowControlKey,
     callerIps: asked.callerIp ?? asked.callerIP,
-    failureFunctionStates: asked.failureFunctionState,
+    failureFunctionStates: asked.failureFunctionState ?? asked.failureCallbackState,
     responseStatuses: asked.responseStatus,
     queues: asked.queueName,
     urlGroups: asked.topicName,
@@ -78,7 +81,32 @@ function filterOf(asked: Asked): DeadLetterFilter {
   };
 }
 
+const limitOf = (count: number | undefined): number =>
+  Math.min(count ?? LIMITS.deadLettersPageDefault, LIMITS.deadLettersPageMax);
+
 const READ_ERRORS: readonly ErrorCode[] = ['bad-parameter', 'bad-cursor'];
+
+/** Throws ApiError `bad-cursor`. */
+export async function listDlqPage(
+  query: DlqQuery,
+  { store, cursors }: Pick<ApiContext, 'store' | 'cursors'>,
+  { instanceId }: Pick<Caller, 'instanceId'>,
+): Promise<DlqPage> {
+  const { cursor: given, count, dlqIds, ...asked } = query;
+  const scope = { operation: 'dlq-messages', instanceId, filters: { ...asked, dlqIds } };
+  const begin = given === undefined || given === '' ? null : await cursors.open(scope, given);
+  if (isEmptyRange(asked)) return { messages: [] };
+  const { items, next } = await store.listDeadLetters({
+    instanceId,
+    filter: { ...filterOf(asked), dlqIds },
+    order: 'newest-first',
+    after: begin?.after ?? null,
+    horizon: null,
+    limit: limitOf(count),
+  });
+  const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon: null, left: null }) };
+  return { ...cursor, messages: items.map((entry) => presentDlqMessage(entry)) };
+}
 
 const listEntries = operation({
   operationId: 'listDlqMessages',
@@ -92,22 +120,7 @@ const listEntries = operation({
   query: DlqQuery,
   responses: { 200: DlqPage },
   errors: READ_ERRORS,
-  async handle({ query }, { store, cursors }, { instanceId }) {
-    const { cursor: given, count, dlqIds, ...asked } = query;
-    const scope = { operation: 'dlq-messages', instanceId, filters: { ...asked, dlqIds } };
-    const begin = given === undefined || given === '' ? null : await cursors.open(scope, given);
-    if (isEmptyRange(asked)) return answer(200, { messages: [] });
-    const { items, next } = await store.listDeadLetters({
-      instanceId,
-      filter: { ...filterOf(asked), dlqIds },
-      order: 'newest-first',
-      after: begin?.after ?? null,
-      horizon: null,
-      limit: count ?? LIMITS.deadLettersPageDefault,
-    });
-    const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon: null, left: null }) };
-    return answer(200, { ...cursor, messages: items.map(presentDlqMessage) });
-  },
+  handle: async ({ query }, context, caller) => answer(200, await listDlqPage(query, context, caller)),
 });
 
 const getEntry = operation({
@@ -167,7 +180,7 @@ async function nextBatch(name: string, query: DlqQuery, context: ApiContext, ins
     order: 'oldest-first',
     after: begun?.after ?? null,
     horizon,
-    limit: count ?? LIMITS.deadLettersPageDefault,
+    limit: limitOf(count),
   });
   const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon, left: null }) };
   return { dlqIds: items, cursor };

@@ -10,9 +10,11 @@ import {
   TriggerHeaders,
 } from '../../../http-api/operations/setting-headers.js';
 import { type TriggerRequest, triggerCommand } from '../../../http-api/operations/trigger-command.js';
+import { readPrefixedHeaders } from '../../../http-api/parameters/prefixed-headers.js';
 import type { TriggerCommand } from '../../../runtime/workflow-service.js';
+import { upstash } from '../index.js';
 import { HEADERS, PREFIX } from '../wire.js';
-import { headerText, readKnownHeaders } from './item-headers.js';
+import { headerText } from './item-headers.js';
 import { checkClientVersion } from './step-refusals.js';
 
 const { 'Wait-For-Result': _, ...taken } = TriggerHeaders.properties;
@@ -39,7 +41,7 @@ export interface Start extends Pick<TriggerRequest, 'destination' | 'destination
 /** Throws ApiError when something is not acceptable. */
 export function startCommand(start: Start, context: ApiContext, request: RequestContext, caller: Caller): TriggerCommand {
   checkClientVersion(start.headers);
-  const { values, families } = readKnownHeaders(StartHeaders, [FAILURE_CALLBACK_FORWARD, FORWARD], start.headers);
+  const { values, families } = readPrefixedHeaders(StartHeaders, [FAILURE_CALLBACK_FORWARD, FORWARD], start.headers, upstash);
   const { destination, destinationName, body, headers } = start;
   const contentType = headerText(headers, 'content-type') ?? null;
   const command = triggerCommand(
