@@ -5,6 +5,8 @@ import type { Logger } from 'pino';
 import { createAuthority } from './accounts/authority.js';
 import { BudgetAlerts } from './accounts/budget-alerts.js';
 import { createLimits } from './accounts/limits.js';
+import { recordPrices } from './accounts/prices.js';
+import { Refusals } from './accounts/refusals.js';
 import { createAccountService } from './accounts/service.js';
 import { type Credentials, readCredentials } from './bootstrap/credentials.js';
 import { type Started, startAccounts } from './bootstrap/first-start.js';
@@ -192,12 +194,16 @@ export async function startService(config: Config, options: StartOptions = {}): 
     let publicUrl = config.publicUrl ?? localUrl(config.host, config.port);
     const upkeepClock = virtualClock?.upkeep ?? clock;
     const now = () => clock.now();
+    await recordPrices({ accounts, plans, now, random });
+    const refusals = new Refusals({ accounts, now, clock: upkeepClock, log });
     const limits = await createLimits({
       accounts,
       plans,
       now,
-      elapsedMs: () => performance.now(),
+      // Where time is moved on, what was read before the move is old.
+      elapsedMs: virtualClock ? now : () => performance.now(),
       onSpending: (instanceId) => budgetAlerts.spent(instanceId),
+      refusals,
     });
     const budgetAlerts = new BudgetAlerts({
       accounts,
@@ -246,6 +252,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
         plans,
         instanceChanged: (instanceId) => limits.forget(instanceId),
         refusedNow: (instanceId) => limits.refusedNow(instanceId),
+        log,
       }),
       search,
       limits,
@@ -257,6 +264,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       ...(virtualClock ? { virtualTime: virtualClock } : {}),
       // A host that names no region means the one that this installation is in.
       defaultRegion: config.region,
+      trustedProxies: config.trustedProxies,
     };
     const { host, port } = config;
     const served = await serve(dependencies, { host, port }, managementListener(config));
@@ -267,10 +275,12 @@ export async function startService(config: Config, options: StartOptions = {}): 
       await budgetAlerts.stop();
       await search.stop();
       await within(CLOSE_MS, closing);
+      await refusals.write();
     });
     publicUrl = config.publicUrl ?? url;
     const startedAt = clock.now();
     await runtime.start();
+    budgetAlerts.start();
     search.start();
     const stopKeeping = keepIdleMemoryLow();
     opened.push(async () => stopKeeping());

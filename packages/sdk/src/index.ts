@@ -9,6 +9,8 @@ export type { NotifyEvent } from './client/events.js';
 export type { DestinationName, PinnedLimits } from './client/flow-control.js';
 export type { CancelManyOptions, RunLogFilter, RunLogOptions } from './client/runs.js';
 export type { ScheduleOptions } from './client/schedules.js';
+export { SearchClient, type SearchClientOptions, type SearchNamespace } from './client/search.js';
+export type * from './client/search-types.js';
 export type { FlowControlSettings, RunOverrides, SingleRecoverOptions, TriggerOptions } from './client/settings.js';
 export type * from './client/types.js';
 export type { Workflow, WorkflowContext } from './context.js';

@@ -9,8 +9,6 @@ import type { Random } from '../ports/random.js';
 import { type Outcome, type Principal, RIGHTS, type Right } from './account-service.js';
 
 const SECRET_BYTES = 32;
-/** Who did it when no known user did. */
-const UNKNOWN_ACTOR = 'unknown';
 
 export type NotDone = Exclude<Outcome<never>, { readonly kind: 'done' }>;
 
@@ -67,11 +65,9 @@ export class AccountRules {
     return `${prefix}_${Buffer.from(this.random.bytes(SECRET_BYTES)).toString('base64url')}`;
   }
 
-  /** `user` null: nobody that is known. */
-  audit({ user, address }: { readonly user: Principal['user'] | null; readonly address: string }, change: Change): AuditEntry {
+  audit({ user, address }: Principal, change: Change): AuditEntry {
     const { action, subject, details = {}, accountIds } = change;
-    const actor = user?.email ?? UNKNOWN_ACTOR;
-    return { auditId: this.newId('aud'), at: this.now(), actor, action, subject, details, address, accountIds };
+    return { auditId: this.newId('aud'), at: this.now(), actor: user.email, action, subject, details, address, accountIds };
   }
 
   /** `what` is what the id was said to be of: `team`. */

@@ -14,6 +14,8 @@ import type {
   UserRecord,
 } from '../ports/account-store.js';
 
+import type { RefusalKind } from './refusals.js';
+
 /** Who asks, and from where. */
 export interface Principal {
   readonly user: UserRecord;
@@ -55,6 +57,8 @@ export interface InstanceView {
   readonly instance: QueueInstance;
   readonly role: Role;
   readonly plan: Plan;
+  /** Runs that were started today (UTC): what `maxRequestsPerDay` bounds. */
+  readonly requestsToday: number;
   readonly token?: string;
   readonly readOnlyToken?: string;
 }
@@ -72,6 +76,16 @@ export interface InstanceStats {
   readonly spentDollars: number;
   /** What is refused now, in words; empty when nothing is. */
   readonly refused: readonly string[];
+  readonly requestsToday: number;
+  /** What was refused on the days (UTC) that the period touches, by kind. */
+  readonly refusals: readonly RefusalCount[];
+}
+
+export interface RefusalCount {
+  readonly kind: RefusalKind;
+  readonly count: number;
+  /** Unix ms. */
+  readonly lastAt: number;
 }
 
 export interface AccountService {

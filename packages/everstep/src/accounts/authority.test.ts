@@ -137,3 +137,16 @@ test('the memory of tokens is bounded, and keeps what is used', () => {
   assert.deepEqual([recent.get('a')?.tokenId, recent.get('b'), recent.get('c')?.tokenId], ['1', undefined, '3']);
   assert.equal(recent.size, 2);
 });
+
+test('whoever rotates the signing keys is in the audit log of the owner, by the id of its token', async () => {
+  const user = { userId: 'usr_1', email: 'a@w.test', createdAt: 1 };
+  const apiKey = { apiKeyId: 'key_1', userId: 'usr_1', name: 'first', keyHash: 'a', createdAt: 1 };
+  await store.accounts.createUser({ user, apiKey });
+  await store.accounts.changeInstance({ instanceId: 'qi_1', change: { accountId: 'usr_1' } });
+  const { current, next } = await authority.rotateSigningKeys('qi_1', { tokenId: 'tok', address: '192.0.2.7' });
+  const [entry, ...more] = await store.accounts.listAudit({ accountIds: ['usr_1'], after: null, limit: 9 });
+  assert.deepEqual(more, []);
+  const { action, actor, subject, address } = entry ?? assert.fail();
+  assert.deepEqual([action, actor, subject, address], ['queue.rotate-signing-keys', 'token tok', 'qi_1', '192.0.2.7']);
+  for (const key of [current, next]) assert.ok(!JSON.stringify(entry).includes(key));
+});

@@ -6,7 +6,8 @@
  */
 import { randomBytes } from 'node:crypto';
 import { jwtVerify, SignJWT } from 'jose';
-import type { QueueInstance, Store, TokenRecord } from '../ports/store.js';
+import { newKey } from '../engine/ids.js';
+import type { AuditEntry, QueueInstance, Store, TokenRecord } from '../ports/store.js';
 import { RecentTokens } from './recent-tokens.js';
 
 const ISSUER = 'Everstep';
@@ -38,11 +39,21 @@ export interface SigningKeys {
   readonly next: string;
 }
 
+/** Who rotated signing keys: who holds this token, from this address. */
+export interface KeyRotation {
+  readonly tokenId: string;
+  readonly address: string;
+}
+
 export interface Authority {
+  /** The record of a new token, which is good once it is in the store. */
+  newToken(request: { readonly instanceId: string; readonly access: Access }): TokenRecord;
   /** Issues a token for an instance. Rejects when there is no such instance. */
   issueToken(request: { readonly instanceId: string; readonly access: Access }): Promise<string>;
   /** The token of a record, the same text as when it was issued. Rejects when there is no such instance. */
   tokenOf(record: TokenRecord): Promise<string>;
+  /** They were revoked in the store: from now on they are refused. */
+  revoked(tokenIds: readonly string[]): void;
   /** From the moment it resolves the token is refused. A token that is unknown or revoked stays so. */
   revoke(tokenId: string): Promise<void>;
   /** The verdict on a token that was verified lately, at once; undefined when it has to be verified. */
@@ -54,8 +65,11 @@ export interface Authority {
   signingKeys(instanceId: string): SigningKeys;
   /** Where the instance is, without waiting; null when it is unknown. */
   regionOf(instanceId: string): string | null;
-  /** The next key becomes the current one, and a new one is made. Rejects when there is no such instance. */
-  rotateSigningKeys(instanceId: string): Promise<SigningKeys>;
+  /**
+   * The next key becomes the current one, and a new one is made. `by` is told in the audit log. Rejects when there is no such
+   * instance.
+   */
+  rotateSigningKeys(instanceId: string, by?: KeyRotation): Promise<SigningKeys>;
 }
 
 const MALFORMED: TokenVerdict = Object.freeze({
@@ -132,19 +146,45 @@ export async function createAuthority(options: {
     return caller;
   }
 
+  const newToken: Authority['newToken'] = ({ instanceId, access }) => {
+    const tokenId = randomBytes(TOKEN_ID_BYTES).toString('base64url');
+    return { tokenId, instanceId, access, createdAt: now(), revokedAt: null };
+  };
+
+  function forgetTokens(tokenIds: readonly string[]): void {
+    revocations++;
+    for (const tokenId of tokenIds) verified.forget(tokenId);
+  }
+
+  /** Told to whoever owns the instance at this moment. */
+  async function auditOf(instanceId: string, { tokenId, address }: KeyRotation): Promise<AuditEntry> {
+    const at = now();
+    const owner = (await accounts.findInstance({ instanceId }))?.accountId;
+    return {
+      auditId: `aud_${newKey({ now: at, random: { bytes: randomBytes } })}`,
+      at,
+      actor: `token ${tokenId}`,
+      action: 'queue.rotate-signing-keys',
+      subject: instanceId,
+      details: {},
+      address,
+      accountIds: owner === undefined ? [] : [owner],
+    };
+  }
+
   const authority: Authority = {
-    async issueToken({ instanceId, access }) {
-      const tokenId = randomBytes(TOKEN_ID_BYTES).toString('base64url');
-      const record: TokenRecord = { tokenId, instanceId, access, createdAt: now(), revokedAt: null };
+    newToken,
+    async issueToken(request) {
+      const record = newToken(request);
       const token = await sign(record);
       await accounts.createToken(record);
       return token;
     },
     tokenOf: sign,
+    revoked: forgetTokens,
     async revoke(tokenId) {
       await accounts.revokeToken({ tokenId, at: now() });
-      revocations++;
-      verified.forget(tokenId);
+      forgetTokens([tokenId]);
     },
     recall(token, region) {
       const caller = verified.get(token);
@@ -163,10 +203,11 @@ export async function createAuthority(options: {
       return { current: instance.currentSigningKey, next: instance.nextSigningKey };
     },
     regionOf: (instanceId) => instances.get(instanceId)?.region ?? null,
-    async rotateSigningKeys(instanceId) {
+    async rotateSigningKeys(instanceId, by) {
       const instance = await requireInstance(instanceId);
       const keys: SigningKeys = { current: instance.nextSigningKey, next: newSigningKey() };
-      await accounts.setSigningKeys({ instanceId, ...keys });
+      const audit = by && (await auditOf(instanceId, by));
+      await accounts.setSigningKeys({ instanceId, ...keys, ...(audit ? { audit } : {}) });
       instances.set(instanceId, { ...instance, currentSigningKey: keys.current, nextSigningKey: keys.next });
       return keys;
     },

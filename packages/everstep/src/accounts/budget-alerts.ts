@@ -1,11 +1,12 @@
 /**
  * Tells the owner of an instance when 80 % and 100 % of a month's budget are
- * spent: once each, to the URL that is set for it. That it is told is noted
- * before it is sent, so that it is never told twice; what a crash cuts off in
- * between is not told again, and what was spent is visible all the same.
+ * spent: once each, to the URL that is set for it. What is to be told is a row
+ * before it is sent, and stays one until it was taken or is given up; so a
+ * crash can have it told twice, and never not at all. With another budget or
+ * another owner the store forgets what was told, and it begins anew.
  */
 
-import type { AccountStore } from '../ports/account-store.js';
+import type { AccountStore, OwedBudgetAlert } from '../ports/account-store.js';
 import type { Clock } from '../ports/clock.js';
 import type { Log } from '../ports/log.js';
 import type { MessageSender } from '../ports/message-sender.js';
@@ -15,12 +16,18 @@ import type { BudgetStanding } from './budget.js';
 const PERCENTS = [100, 80] as const;
 /** What is counted meanwhile is looked at together. */
 const LOOK_AFTER_MS = 1_000;
+const RETRY_AFTER_FAULT_MS = 1_000;
 const RETRY_AFTER_MS: readonly number[] = [1_000, 10_000, 60_000, 600_000];
 const TIMEOUT_MS = 30_000;
 const MAX_ANSWER_BYTES = 64 * 1024;
+/** Alerts that are sent at the same time. */
+const AT_ONCE = 50;
 
 export interface BudgetAlertsOptions {
-  readonly accounts: Pick<AccountStore, 'noteBudgetAlert'>;
+  readonly accounts: Pick<
+    AccountStore,
+    'noteBudgetAlert' | 'dueBudgetAlerts' | 'nextBudgetAlertAt' | 'moveBudgetAlert' | 'findInstance'
+  >;
   /** As it is now, not as it was lately. */
   readonly standing: (instanceId: string) => Promise<BudgetStanding | null>;
   readonly sender: MessageSender;
@@ -28,65 +35,109 @@ export interface BudgetAlertsOptions {
   readonly log: Log;
 }
 
-interface Alert {
-  readonly instanceId: string;
-  readonly url: string;
-  readonly body: Uint8Array;
-}
+/** With what it says: another may take its place when it is forgotten. */
+const keyOf = ({ instanceId, month, percent, body }: OwedBudgetAlert): string => `${instanceId} ${month} ${percent} ${body}`;
 
 export class BudgetAlerts {
   private readonly options: BudgetAlertsOptions;
   private readonly spending = new Set<string>();
-  private readonly cancels = new Set<() => void>();
+  private readonly sending = new Set<string>();
   private readonly underWay = new Set<Promise<void>>();
   private readonly stopped = new AbortController();
-  private looksSoon = false;
+  private cancelLook: (() => void) | null = null;
+  private cancelWake: () => void = () => {};
+  private wakeAt = Number.POSITIVE_INFINITY;
 
   constructor(options: BudgetAlertsOptions) {
     this.options = options;
   }
 
+  /** Takes up what is still to be told. */
+  start(): void {
+    this.wake(this.options.clock.now());
+  }
+
   /** Messages were counted for this instance: soon its budget is looked at. */
   spent(instanceId: string): void {
     this.spending.add(instanceId);
-    if (this.looksSoon || this.stopped.signal.aborted) return;
-    this.looksSoon = true;
-    this.after(LOOK_AFTER_MS, () => {
-      this.looksSoon = false;
+    if (this.cancelLook || this.stopped.signal.aborted) return;
+    const { clock } = this.options;
+    this.cancelLook = clock.setTimer(clock.now() + LOOK_AFTER_MS, () => {
+      this.cancelLook = null;
       const instances = [...this.spending];
       this.spending.clear();
-      for (const each of instances) this.track(each, this.look(each));
+      // Perhaps the store is back by then.
+      for (const each of instances) this.track(this.look(each), { instanceId: each }, () => this.spent(each));
     });
   }
 
-  /** Gives up what is being sent, and resolves when nothing is. */
+  /** Gives up what is being sent, and resolves when nothing is. It is sent after the next start. */
   async stop(): Promise<void> {
     this.stopped.abort();
-    for (const cancel of this.cancels) cancel();
-    this.cancels.clear();
+    this.cancelLook?.();
+    this.cancelWake();
     await Promise.allSettled([...this.underWay]);
   }
 
   private async look(instanceId: string): Promise<void> {
-    const { accounts, standing } = this.options;
+    const { accounts, standing, clock } = this.options;
     const stands = await standing(instanceId);
-    if (!stands || stands.budget <= 0) return;
-    const { month, budget, spent, alertUrl } = stands;
-    if (alertUrl === null) return;
-    const passed = PERCENTS.filter((percent) => spent * 100 >= budget * percent);
-    let told = false;
-    for (const percent of passed) {
-      const first = await accounts.noteBudgetAlert({ instanceId, month, percent });
-      if (!first || told) continue;
-      told = true;
-      const body = Buffer.from(JSON.stringify({ queue_id: instanceId, month, budget, spent, percent }));
-      this.track(instanceId, this.send({ instanceId, url: alertUrl, body }, 0));
-    }
+    if (!stands || stands.budget <= 0 || stands.alertUrl === null) return;
+    const { month, budget, spent, accountId } = stands;
+    const [percent, ...lesser] = PERCENTS.filter((each) => spent * 100 >= budget * each);
+    if (percent === undefined) return;
+    const body = JSON.stringify({ queue_id: instanceId, month, budget, spent, percent });
+    const alert = { instanceId, month, percent, body, retried: 0, dueAt: clock.now() };
+    // A change since the look has another look follow.
+    if (await accounts.noteBudgetAlert({ alert, lesser, budgetDollars: budget, accountId })) this.wake(alert.dueAt);
   }
 
-  private async send(alert: Alert, retried: number): Promise<void> {
+  /** Something is due at `at`. */
+  private wake(at: number): void {
+    if (this.stopped.signal.aborted || at >= this.wakeAt) return;
+    this.cancelWake();
+    this.wakeAt = at;
+    const { clock } = this.options;
+    const deliver = () => {
+      this.wakeAt = Number.POSITIVE_INFINITY;
+      this.track(this.deliverDue(), {}, () => this.wake(clock.now() + RETRY_AFTER_FAULT_MS));
+    };
+    this.cancelWake = () => {};
+    if (at <= clock.now()) deliver();
+    else this.cancelWake = clock.setTimer(at, deliver);
+  }
+
+  private async deliverDue(): Promise<void> {
+    const { accounts, clock } = this.options;
+    const now = clock.now();
+    for (const alert of await accounts.dueBudgetAlerts({ before: now, limit: AT_ONCE })) {
+      const key = keyOf(alert);
+      if (this.sending.has(key) || this.stopped.signal.aborted) continue;
+      this.sending.add(key);
+      const sent = this.deliver(alert).finally(() => this.sending.delete(key));
+      this.track(sent, { instanceId: alert.instanceId }, () => this.wake(clock.now() + RETRY_AFTER_FAULT_MS));
+    }
+    const nextAt = await accounts.nextBudgetAlertAt({ after: now });
+    if (nextAt !== null) this.wake(nextAt);
+  }
+
+  /** One attempt. It stays as it is when the service stops meanwhile. */
+  private async deliver(alert: OwedBudgetAlert): Promise<void> {
+    const { accounts, clock } = this.options;
+    const { instanceId, retried } = alert;
+    // The URL of now: another may have been set because nobody took it at the one before.
+    const url = (await accounts.findInstance({ instanceId }))?.budgetAlertUrl;
+    const taken = url === undefined || (await this.send(alert, url));
+    if (this.stopped.signal.aborted) return;
+    const delayMs = taken ? null : (RETRY_AFTER_MS[retried] ?? null);
+    const dueAt = delayMs === null ? null : clock.now() + delayMs;
+    await accounts.moveBudgetAlert({ alert, retried: retried + 1, dueAt });
+    // Others may have waited for a place.
+    this.wake(this.sending.size >= AT_ONCE ? clock.now() : (dueAt ?? Number.POSITIVE_INFINITY));
+  }
+
+  private async send({ instanceId, body, retried }: OwedBudgetAlert, url: string): Promise<boolean> {
     const { sender, log } = this.options;
-    const { instanceId, url, body } = alert;
     const answer = await sender.send(
       {
         instanceId,
@@ -95,38 +146,27 @@ export class BudgetAlerts {
         url,
         headers: { 'content-type': 'application/json' },
         serviceHeaders: { Retried: String(retried) },
-        body,
+        body: Buffer.from(body),
         timeoutMs: TIMEOUT_MS,
         maxAnswerBytes: MAX_ANSWER_BYTES,
         signed: true,
       },
       this.stopped.signal,
     );
-    if (this.stopped.signal.aborted) return;
-    if (answer.kind === 'answered' && answer.status >= 200 && answer.status < 300) return;
+    if (answer.kind === 'answered' && answer.status >= 200 && answer.status < 300) return true;
+    if (this.stopped.signal.aborted) return false;
     const status = answer.kind === 'answered' ? answer.status : null;
     const cause = answer.kind === 'answered' ? 'http' : answer.failure.cause;
     const retryAfterMs = RETRY_AFTER_MS[retried] ?? null;
     log.warn({ instanceId, cause, status, retried, retryAfterMs }, 'nobody took the message that a budget is being spent');
-    if (retryAfterMs !== null) this.after(retryAfterMs, () => this.track(instanceId, this.send(alert, retried + 1)));
+    return false;
   }
 
-  private after(delayMs: number, work: () => void): void {
-    if (this.stopped.signal.aborted) return;
-    const { clock } = this.options;
-    const cancel = clock.setTimer(clock.now() + delayMs, () => {
-      this.cancels.delete(cancel);
-      work();
-    });
-    this.cancels.add(cancel);
-  }
-
-  private track(instanceId: string, work: Promise<void>): void {
+  private track(work: Promise<void>, about: { readonly instanceId?: string }, again: () => void): void {
     const settled: Promise<void> = work
       .catch((error: unknown) => {
-        this.options.log.error({ instanceId, error: String(error) }, 'a budget could not be looked at');
-        // Perhaps the store is back then.
-        this.spent(instanceId);
+        this.options.log.error({ ...about, error: String(error) }, 'a budget could not be looked at, or told of; trying again');
+        again();
       })
       .finally(() => this.underWay.delete(settled));
     this.underWay.add(settled);

@@ -77,9 +77,22 @@ test('the price is that of the plan', async (t) => {
   const world = await open(t, { budgetDollars: 20, plan: 'dear' }, read.plans);
   await world.send(800_000);
   assert.deepEqual(await world.budgets.check(INSTANCE), { spent: 20, budget: 20, until: DECEMBER });
-  await world.change({ plan: 'gift' });
-  world.budgets.forget(INSTANCE);
+});
+
+test('what was counted keeps its price: another one is for what comes', async (t) => {
+  const world = await open(t, { budgetDollars: 20, price: 0.1 });
+  await world.send(1_200_000);
+  await world.change({ price: 10 });
+  await world.send(188_000 - 1);
   assert.equal(await world.budgets.check(INSTANCE), null);
+  await world.send(1);
+  world.at += 500;
+  assert.deepEqual(await world.budgets.check(INSTANCE), { spent: 20, budget: 20, until: DECEMBER });
+  await world.change({ price: 0 });
+  await world.budgets.forget(INSTANCE);
+  await world.send(1_000_000);
+  assert.equal(await world.budgets.spent(INSTANCE), 20);
+  assert.equal((await world.budgets.standing(INSTANCE))?.messages, 2_388_000);
 });
 
 test('a new owner has spent nothing of what the former one was billed for', async (t) => {

@@ -4,16 +4,11 @@
  * unit that makes them, so what is read here has lost and doubled none; it is
  * read at most every half second.
  */
-import type { AccountStore, QueueInstance } from '../ports/account-store.js';
+import type { AccountStore, QueueInstance, UsageRecord } from '../ports/account-store.js';
 import { FRESH_MS, KnownInstances } from './known-instances.js';
 import { endOfMonth, monthOf } from './months.js';
 import type { Plans } from './plans.js';
-
-const MESSAGES_PER_PRICE = 100_000;
-
-/** What messages cost, in dollars. */
-export const costOf = (messages: number, pricePer100kMessages: number): number =>
-  (messages * pricePer100kMessages) / MESSAGES_PER_PRICE;
+import { costOf } from './prices.js';
 
 /** The budget is spent. */
 export interface BudgetExceeded {
@@ -27,6 +22,8 @@ export interface BudgetExceeded {
 export interface BudgetStanding {
   /** UTC, such as `2026-11`. */
   readonly month: string;
+  /** Who is billed; null: nobody. */
+  readonly accountId: string | null;
   readonly messages: number;
   /** Dollars; a budget of 0 is no limit. */
   readonly spent: number;
@@ -56,15 +53,15 @@ export interface Budgets {
   standing(instanceId: string): Promise<BudgetStanding | null>;
   /** The same, read at this moment. */
   standingNow(instanceId: string): Promise<BudgetStanding | null>;
-  /** To be called after a change of the instance's budget, plan or owner. */
-  forget(instanceId: string): void;
+  /** To be called after a change of the instance's budget, plan or owner. Resolves when what it is now is known. */
+  forget(instanceId: string): Promise<void>;
 }
 
 interface Counted {
   readonly month: string;
   readonly accountId: string | null;
   readonly readAt: number;
-  readonly messages: Promise<number>;
+  readonly usage: Promise<readonly UsageRecord[]>;
 }
 
 export function createBudgets(options: BudgetsOptions): Budgets {
@@ -73,27 +70,25 @@ export function createBudgets(options: BudgetsOptions): Budgets {
   const instances = options.instances ?? new KnownInstances({ accounts, elapsedMs });
   const counted = new Map<string, Counted>();
 
-  async function count(instanceId: string, accountId: string | null, month: string): Promise<number> {
+  async function read(instanceId: string, accountId: string | null, month: string): Promise<readonly UsageRecord[]> {
     const records = await accounts.usage({ instanceId, fromMonth: month });
-    return records
-      .filter((record) => record.month === month && record.accountId === accountId)
-      .reduce((sum, { messages }) => sum + messages, 0);
+    return records.filter((record) => record.month === month && record.accountId === accountId);
   }
 
-  function messagesOf(instance: QueueInstance, month: string): Promise<number> {
+  function usageOf(instance: QueueInstance, month: string): Promise<readonly UsageRecord[]> {
     const { instanceId } = instance;
     const accountId = instance.accountId ?? null;
     const known = counted.get(instanceId);
     const fresh = known && elapsedMs() - known.readAt < FRESH_MS;
-    if (fresh && known.month === month && known.accountId === accountId) return known.messages;
-    const messages = count(instanceId, accountId, month);
-    const entry: Counted = { month, accountId, readAt: elapsedMs(), messages };
+    if (fresh && known.month === month && known.accountId === accountId) return known.usage;
+    const usage = read(instanceId, accountId, month);
+    const entry: Counted = { month, accountId, readAt: elapsedMs(), usage };
     counted.set(instanceId, entry);
     // A failure is for those who wait for it; the next one asks the store again.
-    messages.catch(() => {
+    usage.catch(() => {
       if (counted.get(instanceId) === entry) counted.delete(instanceId);
     });
-    return messages;
+    return usage;
   }
 
   async function standing(instanceId: string): Promise<BudgetStanding | null> {
@@ -101,27 +96,28 @@ export function createBudgets(options: BudgetsOptions): Budgets {
     if (!instance) return null;
     const at = now();
     const month = monthOf(at);
-    const messages = await messagesOf(instance, month);
+    const usage = await usageOf(instance, month);
     const { budgetDollars = 0, budgetAlertUrl = null } = instance;
     return {
       month,
-      messages,
-      spent: costOf(messages, plans.planOf(instance).pricePer100kMessages),
+      accountId: instance.accountId ?? null,
+      messages: usage.reduce((sum, { messages }) => sum + messages, 0),
+      spent: costOf(usage, plans.planOf(instance).pricePer100kMessages),
       budget: budgetDollars,
       alertUrl: budgetAlertUrl,
       until: endOfMonth(at),
     };
   }
 
-  function forget(instanceId: string): void {
-    instances.forget(instanceId);
+  function forget(instanceId: string): Promise<void> {
     counted.delete(instanceId);
+    return instances.forget(instanceId);
   }
 
   return {
     standing,
-    standingNow(instanceId) {
-      forget(instanceId);
+    async standingNow(instanceId) {
+      await forget(instanceId);
       return standing(instanceId);
     },
     async check(instanceId) {

@@ -1,25 +1,35 @@
 /** Queue instances: who sees, makes, moves and pays them. */
 import { LIMITS } from '../config/limits.js';
 import { REGIONS } from '../config/regions.js';
-import type { InstanceChange, QueueInstance, Role } from '../ports/account-store.js';
+import type { InstanceChange, QueueInstance, Role, TokenRecord } from '../ports/account-store.js';
 import { type AccountRules, type Change, done, type NotDone, notFound, refuse } from './account-rules.js';
-import { type AccountService, type InstanceView, type Outcome, type Principal, RIGHTS, type Right } from './account-service.js';
+import {
+  type AccountService,
+  type InstanceStats,
+  type InstanceView,
+  type Outcome,
+  type Principal,
+  type RefusalCount,
+  RIGHTS,
+  type Right,
+} from './account-service.js';
 import type { Access, Authority } from './authority.js';
-import { monthsBetween, roundedDollars } from './billed-months.js';
-import { costOf } from './budget.js';
-import { monthOf } from './months.js';
+import { monthsBetween } from './billed-months.js';
+import { dayOf, monthOf } from './months.js';
 import type { Plans } from './plans.js';
+import { costOf } from './prices.js';
+import type { RefusalKind } from './refusals.js';
 
 const PERSONAL_ID = /^usr_/;
 const INSTANCE = 'queue instance';
 
 export interface InstanceRulesOptions {
   readonly rules: AccountRules;
-  readonly authority: Pick<Authority, 'issueToken' | 'revoke' | 'tokenOf'>;
+  readonly authority: Pick<Authority, 'newToken' | 'revoked' | 'tokenOf'>;
   readonly plans: Plans;
   readonly isOperator: (userId: string) => Promise<boolean>;
   /** Told after something of an instance has changed, so that nobody goes on with what it was. */
-  readonly instanceChanged: (instanceId: string) => void;
+  readonly instanceChanged: (instanceId: string) => unknown;
   /** What is refused to an instance now, in words. */
   readonly refusedNow: (instanceId: string) => Promise<readonly string[]>;
   readonly accountsOf: AccountService['accountsOf'];
@@ -65,15 +75,33 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
     return { ...(token === undefined ? {} : { token }), ...(readOnlyToken === undefined ? {} : { readOnlyToken }) };
   }
 
-  async function view(instance: QueueInstance, role: Role): Promise<InstanceView> {
-    const tokens = RIGHTS[role].includes('use') ? await tokensOf(instance.instanceId) : {};
-    return { instance, role, plan: plans.planOf(instance), ...tokens };
+  /** On the days (UTC) from that of `from` (Unix ms) on. */
+  async function countedSince(instanceId: string, from: number): Promise<Pick<InstanceStats, 'requestsToday' | 'refusals'>> {
+    const counts = await accounts.countsOfDays({ instanceId, fromDay: dayOf(from) });
+    const today = dayOf(now());
+    const refusals = new Map<RefusalKind, RefusalCount>();
+    let requestsToday = 0;
+    for (const { day, what, count, lastAt } of counts) {
+      if (what === 'run') requestsToday += day === today ? count : 0;
+      else if (what !== 'unknown-login') {
+        const known = refusals.get(what);
+        refusals.set(what, { kind: what, count: count + (known?.count ?? 0), lastAt: Math.max(lastAt, known?.lastAt ?? 0) });
+      }
+    }
+    // What was refused last comes first.
+    return { requestsToday, refusals: [...refusals.values()].sort((a, b) => b.lastAt - a.lastAt) };
   }
 
-  async function issueTokens(instanceId: string): Promise<void> {
-    await authority.issueToken({ instanceId, access: 'read-write' });
-    await authority.issueToken({ instanceId, access: 'read-only' });
+  async function view(instance: QueueInstance, role: Role): Promise<InstanceView> {
+    const tokens = RIGHTS[role].includes('use') ? await tokensOf(instance.instanceId) : {};
+    const { requestsToday } = await countedSince(instance.instanceId, now());
+    return { instance, role, plan: plans.planOf(instance), requestsToday, ...tokens };
   }
+
+  const newTokens = (instanceId: string): readonly TokenRecord[] => [
+    authority.newToken({ instanceId, access: 'read-write' }),
+    authority.newToken({ instanceId, access: 'read-only' }),
+  ];
 
   /** Changes the instance for somebody who was allowed to. */
   async function change(
@@ -84,7 +112,7 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
   ): Promise<Outcome<null>> {
     const audit = rules.audit(principal, { ...told, subject: instanceId });
     const changed = await accounts.changeInstance({ instanceId, change: made, audit });
-    options.instanceChanged(instanceId);
+    await options.instanceChanged(instanceId);
     return changed ? done(null) : notFound(INSTANCE);
   }
 
@@ -123,11 +151,11 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
           currentSigningKey: rules.newSecret('sig'),
           nextSigningKey: rules.newSecret('sig'),
           accountId,
+          price: plans.planOf({}).pricePer100kMessages,
         };
         const { instanceId } = instance;
         const told = { action: 'queue.create', subject: instanceId, details: { name, region }, accountIds: [accountId] };
-        await accounts.createInstance(instance, rules.audit(principal, told));
-        await issueTokens(instanceId);
+        await accounts.createInstance(instance, rules.audit(principal, told), newTokens(instanceId));
         return done(await view(instance, allowed.role));
       }),
 
@@ -135,12 +163,10 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
       rules.inTurn(async () => {
         const seen = await find(principal, instanceId, 'change');
         if (seen.kind !== 'seen') return seen;
-        const old = (await accounts.listTokens({ instanceId })).filter(({ revokedAt }) => revokedAt === null);
-        // Told before it is done: a crash in the middle leaves no change that nobody can read about.
         const told = { action: 'queue.rotate-token', subject: instanceId, accountIds: [seen.owner] };
-        await accounts.addAudit(rules.audit(principal, told));
-        await issueTokens(instanceId);
-        for (const { tokenId } of old) await authority.revoke(tokenId);
+        const audit = rules.audit(principal, told);
+        const tokens = newTokens(instanceId);
+        authority.revoked(await accounts.replaceTokens({ instanceId, tokens, at: now(), audit }));
         return done(await view(seen.instance, seen.role));
       }),
 
@@ -203,11 +229,14 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
         if (!isOperator) return refuse('forbidden', 'only the operator of this installation sets plans');
         const instance = await accounts.findInstance({ instanceId });
         if (!instance) return notFound(INSTANCE);
+        const found = plans.find(plan);
         const names = plans.all.map(({ name }) => name);
-        if (!names.includes(plan)) return refuse('invalid', `the body.plan_name must be one of ${names.join(', ')}`);
+        if (!found) return refuse('invalid', `the body.plan_name must be one of ${names.join(', ')}`);
         const details = { from: plans.planOf(instance).name, to: plan };
         const accountIds = [...new Set([instance.accountId ?? principal.user.userId, principal.user.userId])];
-        return change(principal, instanceId, { plan }, { action: 'queue.set-plan', details, accountIds });
+        // What was counted keeps the price that it had.
+        const made = { plan, price: found.pricePer100kMessages };
+        return change(principal, instanceId, made, { action: 'queue.set-plan', details, accountIds });
       }),
 
     async stats(principal, { instanceId, periodMs }) {
@@ -218,18 +247,17 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
       const at = now();
       const months = monthsBetween(at - periodMs, at);
       const usage = await accounts.usage({ instanceId, fromMonth: months.at(-1) ?? monthOf(at) });
-      const messagesOf = (month: string): number =>
-        usage
-          .filter((record) => record.month === month && record.accountId === owner)
-          .reduce((sum, { messages }) => sum + messages, 0);
+      const usageOf = (month: string) => usage.filter((record) => record.month === month && record.accountId === owner);
       const points = months.map((month) => {
-        const messages = messagesOf(month);
-        return { month, messages, dollars: roundedDollars(costOf(messages, pricePer100kMessages)) };
+        const billed = usageOf(month);
+        const messages = billed.reduce((sum, record) => sum + record.messages, 0);
+        return { month, messages, dollars: costOf(billed, pricePer100kMessages) };
       });
       const budgetDollars = instance.budgetDollars ?? 0;
-      const spent = costOf(messagesOf(monthOf(at)), pricePer100kMessages);
+      const spentDollars = costOf(usageOf(monthOf(at)), pricePer100kMessages);
       const refused = await options.refusedNow(instanceId);
-      return done({ months: points, budgetDollars, spentDollars: roundedDollars(spent), refused });
+      const counted = await countedSince(instanceId, at - periodMs);
+      return done({ months: points, budgetDollars, spentDollars, refused, ...counted });
     },
   };
 }

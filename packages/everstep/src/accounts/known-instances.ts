@@ -49,9 +49,15 @@ export class KnownInstances {
     return known && !this.isOld(known) ? known.instance : this.read(instanceId);
   }
 
-  forget(instanceId: string): void {
-    this.known.delete(instanceId);
+  /**
+   * What is known counts no more for whoever waits; whoever does not is told of it until the instance has been read again,
+   * and never that there is no limit. Resolves when that is done, or could not be: then it is read when it is asked for.
+   */
+  async forget(instanceId: string): Promise<void> {
+    const known = this.known.get(instanceId);
+    if (known) this.known.set(instanceId, { ...known, readAt: Number.NEGATIVE_INFINITY });
     this.reading.delete(instanceId);
+    await this.read(instanceId).catch(() => {});
   }
 
   private isOld({ readAt }: Known): boolean {

@@ -1,15 +1,16 @@
 /** What a plan and a budget allow, on a real store in memory, in simulated time. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { InstanceChange } from '../ports/account-store.js';
-import { createLimits, type Limits } from './limits.js';
+import type { AccountStore, InstanceChange } from '../ports/account-store.js';
+import type { TickRefusal } from '../ports/instance-limits.js';
+import { createLimits, type Limits, type Refusal } from './limits.js';
 import { loadPlans } from './plans.js';
 import { DECEMBER, INSTANCE, openSpending, type SpendingWorld } from './spending.fixture.js';
 
 const DAY_MS = 86_400_000;
 const PLANS = JSON.stringify({
   plans: [
-    { name: 'small', maxRequestsPerDay: 3, apiCallsPerSecond: 2, maxParallelism: 4, logRetentionMs: 60_000 },
+    { name: 'small', maxRequestsPerDay: 3, apiCallsPerSecond: 2, maxParallelism: 4, maxMessageBytes: 10, logRetentionMs: 60_000 },
     { name: 'large', apiCallsPerSecond: 100, deadLetterRetentionMs: 120_000 },
   ],
 });
@@ -17,6 +18,10 @@ const PLANS = JSON.stringify({
 interface World extends SpendingWorld {
   readonly limits: Limits;
   readonly spending: string[];
+  /** Done once, right after the store has told of a day. */
+  whenDayIsRead(then: () => void): void;
+  /** What another process on the same store knows. */
+  restart(): Promise<Limits>;
 }
 
 async function open(t: TestContext, more: InstanceChange): Promise<World> {
@@ -24,13 +29,38 @@ async function open(t: TestContext, more: InstanceChange): Promise<World> {
   const read = loadPlans(PLANS);
   assert.ok(read.ok);
   const spending: string[] = [];
-  const limits = await createLimits({
-    accounts: world.store.accounts,
-    plans: read.plans,
-    now: () => world.at,
-    onSpending: (instanceId) => spending.push(instanceId),
-  });
-  return Object.assign(world, { limits, spending });
+  const { accounts } = world.store;
+  let dayIsRead = () => {};
+  const watched: AccountStore = {
+    ...accounts,
+    async countsOfDays(query) {
+      const counts = await accounts.countsOfDays(query);
+      dayIsRead();
+      return counts;
+    },
+  };
+  const restart = () =>
+    createLimits({
+      accounts: watched,
+      plans: read.plans,
+      now: () => world.at,
+      onSpending: (instanceId) => spending.push(instanceId),
+    });
+  const whenDayIsRead = (then: () => void) => {
+    dayIsRead = then;
+  };
+  return Object.assign(world, { limits: await restart(), spending, restart, whenDayIsRead });
+}
+
+/** Null when they may start. */
+async function refuseRuns(limits: Limits, runs: number): Promise<Refusal | null> {
+  const decided = await limits.letRunsIn(INSTANCE, runs);
+  return decided.kind === 'let-in' ? null : decided;
+}
+
+async function refuseTick(limits: Limits, bodyBytes: number): Promise<TickRefusal | null> {
+  const decided = await limits.letTickIn(INSTANCE, bodyBytes);
+  return decided.kind === 'let-in' ? null : decided;
 }
 
 test('what the plan says is known before anything was asked', async (t) => {
@@ -44,7 +74,7 @@ test('another plan counts from the next question on once it is told of, and else
   const world = await open(t, { plan: 'small' });
   await world.change({ plan: 'large' });
   world.limits.forget(INSTANCE);
-  assert.equal(await world.limits.refuseRuns(INSTANCE, 100), null);
+  assert.equal(await refuseRuns(world.limits, 100), null);
   assert.equal(world.limits.plan(INSTANCE).name, 'large');
   await world.change({ plan: 'small' });
   world.at += 500;
@@ -67,16 +97,113 @@ test('a second has so many calls of the API; who makes more is told how long to 
 
 test('a day has so many runs, all or none of those that are asked for together; the next begins at midnight UTC', async (t) => {
   const world = await open(t, { plan: 'small' });
-  assert.equal(await world.limits.refuseRuns(INSTANCE, 2), null);
-  const refusal = await world.limits.refuseRuns(INSTANCE, 2);
+  assert.equal(await refuseRuns(world.limits, 2), null);
+  const refusal = await refuseRuns(world.limits, 2);
   assert.ok(refusal?.kind === 'daily-limit');
   assert.equal(refusal.retryAfterMs, DAY_MS / 2);
   assert.match(refusal.message, /the plan small starts at most 3 runs a day .* 2026-12-01T00:00:00Z/);
-  assert.equal(await world.limits.refuseTick(INSTANCE), null);
-  assert.match((await world.limits.refuseTick(INSTANCE)) ?? '', /3 were started today/);
+  assert.equal(await refuseTick(world.limits, 0), null);
+  assert.match((await refuseTick(world.limits, 0))?.message ?? '', /3 were started today/);
+  assert.equal((await refuseTick(world.limits, 0))?.kind, 'tick-daily-limit-reached');
   assert.equal((await world.limits.refusedNow(INSTANCE)).length, 1);
   world.at = DECEMBER;
-  assert.equal(await world.limits.refuseRuns(INSTANCE, 3), null);
+  assert.equal(await refuseRuns(world.limits, 3), null);
+});
+
+test('runs that are let in right before midnight and started after it take nothing of the next day, and give it nothing', async (t) => {
+  const world = await open(t, { plan: 'small' });
+  const { limits } = world;
+  world.at = DECEMBER - 1;
+  const letIn = await limits.letRunsIn(INSTANCE, 3);
+  assert.deepEqual(letIn, { kind: 'let-in', at: DECEMBER - 1 });
+  world.at = DECEMBER;
+  assert.equal(await refuseRuns(limits, 2), null);
+  assert.ok(letIn.kind === 'let-in');
+  limits.notStarted(INSTANCE, 3, letIn);
+  assert.equal(await refuseRuns(limits, 1), null);
+  assert.equal((await refuseRuns(limits, 1))?.kind, 'daily-limit');
+});
+
+test('when midnight comes while the runs of the day are read, the day that begins is asked', async (t) => {
+  const world = await open(t, { plan: 'small' });
+  world.at = DECEMBER;
+  await world.start(3);
+  world.at = DECEMBER - 1;
+  world.whenDayIsRead(() => {
+    world.at = DECEMBER;
+  });
+  assert.deepEqual(await refuseRuns(world.limits, 1), {
+    kind: 'daily-limit',
+    message:
+      'the plan small starts at most 3 runs a day (UTC), and 3 were started today; the next day begins at 2026-12-02T00:00:00Z',
+    retryAfterMs: DAY_MS,
+  });
+});
+
+test('the runs of a day are those that the store has counted, also after a restart', async (t) => {
+  const world = await open(t, { plan: 'small' });
+  await world.start(2);
+  const again = await world.restart();
+  assert.equal((await refuseRuns(again, 2))?.kind, 'daily-limit');
+  assert.equal(await refuseRuns(again, 1), null);
+  const refusal = await refuseRuns(again, 1);
+  assert.match(refusal?.message ?? '', /3 were started today/);
+});
+
+test('of many runs that come at once no more are let in than the plan allows', async (t) => {
+  const world = await open(t, { plan: 'small' });
+  await world.start(1);
+  const { limits } = world;
+  const refusals = await Promise.all(Array.from({ length: 20 }, () => refuseRuns(limits, 1)));
+  assert.equal(refusals.filter((refusal) => refusal === null).length, 2);
+});
+
+test('runs that were let in and came to nothing do not count for the day', async (t) => {
+  const { limits } = await open(t, { plan: 'small' });
+  const letIn = await limits.letRunsIn(INSTANCE, 3);
+  assert.ok(letIn.kind === 'let-in');
+  limits.notStarted(INSTANCE, 2, letIn);
+  assert.equal(await refuseRuns(limits, 3 - 1), null);
+  assert.equal((await refuseRuns(limits, 1))?.kind, 'daily-limit');
+  // Nobody knows whether they were started: the store has none of them.
+  limits.recount(INSTANCE);
+  assert.equal(await refuseRuns(limits, 3), null);
+});
+
+test('runs that were started while no plan bounded them count when one does', async (t) => {
+  const world = await open(t, { plan: 'small' });
+  assert.equal(await refuseRuns(world.limits, 1), null);
+  await world.start(1);
+  await world.change({ plan: 'large' });
+  await world.limits.forget(INSTANCE);
+  assert.equal(await refuseRuns(world.limits, 2), null);
+  await world.start(2);
+  await world.change({ plan: 'small' });
+  await world.limits.forget(INSTANCE);
+  assert.equal((await refuseRuns(world.limits, 1))?.kind, 'daily-limit');
+});
+
+test('a tick whose body is larger than the plan takes is refused, and counts for no day', async (t) => {
+  const { limits } = await open(t, { plan: 'small' });
+  assert.deepEqual(limits.messageLimit(INSTANCE), { plan: 'small', maxBytes: 10 });
+  assert.equal(limits.messageLimit('qi_none'), null);
+  const refusal = await refuseTick(limits, 11);
+  assert.equal(refusal?.kind, 'tick-body-too-large');
+  assert.match(refusal.message, /the plan small takes messages of at most 10 bytes, and this has 11/);
+  assert.equal(await refuseTick(limits, 10), null);
+  assert.equal(await refuseRuns(limits, 2), null);
+});
+
+test('while an instance that was changed is read again the limits that were known hold, and then whoever asked is told', async (t) => {
+  const world = await open(t, { plan: 'small' });
+  const told: string[] = [];
+  world.limits.onChange((instanceId) => told.push(`${instanceId} ${world.limits.maxParallelism(instanceId)}`));
+  await world.change({ plan: 'large' });
+  const known = world.limits.forget(INSTANCE);
+  assert.equal(world.limits.maxParallelism(INSTANCE), 4);
+  await known;
+  assert.equal(world.limits.maxParallelism(INSTANCE), null);
+  assert.deepEqual(told, [`${INSTANCE} null`]);
 });
 
 test('a budget that is spent refuses runs and all other spending, in words that say how it can go on', async (t) => {
@@ -84,25 +211,25 @@ test('a budget that is spent refuses runs and all other spending, in words that 
   assert.deepEqual(await world.limits.refusedNow(INSTANCE), []);
   await world.send(2_000_000);
   world.at += 500;
-  const refusal = await world.limits.refuseRuns(INSTANCE, 1);
+  const refusal = await refuseRuns(world.limits, 1);
   assert.ok(refusal?.kind === 'budget-exceeded');
   for (const part of ['$20.00 of $20 for 2026-11', '2026-12-01T00:00:00Z (UTC)', 'owner, admin or finance member']) {
     assert.ok(refusal.message.includes(part), refusal.message);
   }
   assert.deepEqual(await world.limits.refuseSpending(INSTANCE), refusal);
-  assert.equal(await world.limits.refuseTick(INSTANCE), refusal.message);
+  assert.deepEqual(await refuseTick(world.limits, 0), { kind: 'tick-budget-exceeded', message: refusal.message });
   assert.deepEqual(await world.limits.refusedNow(INSTANCE), [refusal.message]);
   world.at = DECEMBER;
-  assert.equal(await world.limits.refuseRuns(INSTANCE, 1), null);
+  assert.equal(await refuseRuns(world.limits, 1), null);
 });
 
 test('runs that the budget refuses do not count for the day', async (t) => {
   const world = await open(t, { plan: 'small', budgetDollars: 20 });
   await world.send(2_000_000);
-  for (let i = 0; i < 5; i++) assert.equal((await world.limits.refuseRuns(INSTANCE, 1))?.kind, 'budget-exceeded');
+  for (let i = 0; i < 5; i++) assert.equal((await refuseRuns(world.limits, 1))?.kind, 'budget-exceeded');
   await world.change({ budgetDollars: 0 });
   world.limits.forget(INSTANCE);
-  assert.equal(await world.limits.refuseRuns(INSTANCE, 3), null);
+  assert.equal(await refuseRuns(world.limits, 3), null);
 });
 
 test('messages are news where there is a budget, and so is a change of the instance', async (t) => {

@@ -4,13 +4,15 @@
  * never stopped by them.
  */
 import type { AccountStore } from '../ports/account-store.js';
-import type { InstanceLimits } from '../ports/instance-limits.js';
+import { type InstanceLimits, type LetIn, type TickRefusal, UNBOUNDED } from '../ports/instance-limits.js';
 import type { Plan } from './account-service.js';
 import { type BudgetExceeded, type Budgets, createBudgets } from './budget.js';
 import { CallRates } from './call-rates.js';
 import { KnownInstances } from './known-instances.js';
-import { dayOf, endOfDay, monthOf } from './months.js';
+import { endOfDay, monthOf } from './months.js';
 import type { Plans } from './plans.js';
+import type { RefusalKind, Refusals } from './refusals.js';
+import { StartsOfDay } from './starts-of-day.js';
 
 /** Why something new is refused; `message` is for the caller. */
 export type Refusal =
@@ -23,18 +25,20 @@ export interface Limits extends InstanceLimits {
   plan(instanceId: string): Plan;
   /** A call of the API: null when it may go on, else the ms after which one may. */
   admitCall(instanceId: string): number | null;
-  /** Asked right before so many runs are started: null when they may, and then they count for the day; else none may. */
-  refuseRuns(instanceId: string, runs: number): Promise<Refusal | null>;
-  /** The same for what is no run: a schedule, a message. */
+  /** Asked right before so many runs are started. When they may, they count for the day; else none may. */
+  letRunsIn(instanceId: string, runs: number): Promise<LetIn | Refusal>;
+  /** For what is no run: a schedule, a message. Null when it may begin. */
   refuseSpending(instanceId: string): Promise<Refusal | null>;
   /** What is refused now, in words; empty when nothing is. */
   refusedNow(instanceId: string): Promise<readonly string[]>;
-  /** To be called after a change of an instance: from then on the change counts. */
-  forget(instanceId: string): void;
+  /** Something was refused: counts it for the owner to see. */
+  refused(instanceId: string, kind: RefusalKind): void;
+  /** To be called after a change of an instance: the change counts from the moment it resolves. */
+  forget(instanceId: string): Promise<void>;
 }
 
 export interface LimitsOptions {
-  readonly accounts: Pick<AccountStore, 'usage' | 'findInstance' | 'listInstances'>;
+  readonly accounts: Pick<AccountStore, 'usage' | 'findInstance' | 'listInstances' | 'countsOfDays'>;
   readonly plans: Plans;
   /** Unix ms on the clock of the service. */
   readonly now: () => number;
@@ -42,12 +46,11 @@ export interface LimitsOptions {
   readonly elapsedMs?: () => number;
   /** Told when messages were counted for an instance that has a budget, and when an instance was changed. */
   readonly onSpending?: (instanceId: string) => void;
+  /** Where refusals are counted; nowhere when absent. */
+  readonly refusals?: Pick<Refusals, 'count'>;
 }
 
-interface Day {
-  readonly day: number;
-  runs: number;
-}
+const TICK_KINDS = { 'budget-exceeded': 'tick-budget-exceeded', 'daily-limit': 'tick-daily-limit-reached' } as const;
 
 const isoOf = (at: number): string => new Date(at).toISOString().replace('.000Z', 'Z');
 
@@ -55,6 +58,10 @@ export function budgetWords({ spent, budget, until }: BudgetExceeded): string {
   const month = monthOf(until - 1);
   return `the budget of this queue instance is spent: $${spent.toFixed(2)} of $${budget} for ${month}, which ends at ${isoOf(until)} (UTC); until then no run, message or schedule is taken, while runs that were started go on; an owner, admin or finance member of its account can raise the budget`;
 }
+
+/** In words what the plan says of a message of this size. */
+export const sizeWords = (plan: string, maxBytes: number, bytes: number): string =>
+  `the plan ${plan} takes messages of at most ${maxBytes} bytes, and this has ${bytes}`;
 
 function dayWords(plan: Plan, runs: number, at: number): string {
   return `the plan ${plan.name} starts at most ${plan.maxRequestsPerDay} runs a day (UTC), and ${runs} were started today; the next day begins at ${isoOf(endOfDay(at))}`;
@@ -68,19 +75,10 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
   instances.learn(await accounts.listInstances());
   const budgets = createBudgets({ accounts, plans, now, elapsedMs, instances });
   const rates = new CallRates(elapsedMs);
-  const days = new Map<string, Day>();
+  const starts = new StartsOfDay({ accounts, now });
+  const listeners: ((instanceId: string) => void)[] = [];
 
   const planOf = (instanceId: string): Plan => plans.planOf(instances.recall(instanceId) ?? {});
-
-  function dayNow(instanceId: string): Day {
-    const day = dayOf(now());
-    let known = days.get(instanceId);
-    if (known?.day !== day) {
-      known = { day, runs: 0 };
-      days.set(instanceId, known);
-    }
-    return known;
-  }
 
   async function refuseSpending(instanceId: string): Promise<Refusal | null> {
     const exceeded = await budgets.check(instanceId);
@@ -88,27 +86,27 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
   }
 
   /** Counts the runs when they may start. */
-  function refuseToday(instanceId: string, plan: Plan, runs: number): Refusal | null {
-    if (plan.maxRequestsPerDay === null) return null;
-    const today = dayNow(instanceId);
-    if (today.runs + runs > plan.maxRequestsPerDay) {
-      const at = now();
-      return { kind: 'daily-limit', message: dayWords(plan, today.runs, at), retryAfterMs: endOfDay(at) - at };
+  async function letInToday(instanceId: string, plan: Plan, runs: number): Promise<LetIn | Refusal> {
+    if (plan.maxRequestsPerDay === null) {
+      starts.forget(instanceId);
+      return UNBOUNDED;
     }
-    today.runs += runs;
-    return null;
+    const decided = await starts.letIn(instanceId, runs, plan.maxRequestsPerDay);
+    if (decided.kind === 'let-in') return decided;
+    const { at, startedToday } = decided;
+    return { kind: 'daily-limit', message: dayWords(plan, startedToday, at), retryAfterMs: endOfDay(at) - at };
   }
 
-  async function refuseRuns(instanceId: string, runs: number): Promise<Refusal | null> {
+  async function letRunsIn(instanceId: string, runs: number): Promise<LetIn | Refusal> {
     const refused = await refuseSpending(instanceId);
     if (refused) return refused;
-    return refuseToday(instanceId, plans.planOf((await instances.find(instanceId)) ?? {}), runs);
+    return letInToday(instanceId, plans.planOf((await instances.find(instanceId)) ?? {}), runs);
   }
 
   return {
     budgets,
     plan: planOf,
-    refuseRuns,
+    letRunsIn,
     refuseSpending,
     admitCall: (instanceId) => rates.admit(instanceId, planOf(instanceId).apiCallsPerSecond),
     async refusedNow(instanceId) {
@@ -116,22 +114,39 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
       const spending = await refuseSpending(instanceId);
       if (spending) refused.push(spending.message);
       const plan = plans.planOf((await instances.find(instanceId)) ?? {});
-      const today = dayNow(instanceId).runs;
-      if (plan.maxRequestsPerDay !== null && today >= plan.maxRequestsPerDay) refused.push(dayWords(plan, today, now()));
+      if (plan.maxRequestsPerDay === null) return refused;
+      const today = await starts.startedToday(instanceId);
+      if (today >= plan.maxRequestsPerDay) refused.push(dayWords(plan, today, now()));
       return refused;
     },
-    forget(instanceId) {
-      budgets.forget(instanceId);
+    refused: (instanceId, kind) => options.refusals?.count(instanceId, kind),
+    async forget(instanceId) {
+      const known = budgets.forget(instanceId);
       // A budget may be passed because it was lowered.
       onSpending?.(instanceId);
+      await known;
+      for (const changed of listeners) changed(instanceId);
     },
+    onChange: (changed) => listeners.push(changed),
+    messageLimit(instanceId) {
+      const { name, maxMessageBytes } = planOf(instanceId);
+      return maxMessageBytes === null ? null : { plan: name, maxBytes: maxMessageBytes };
+    },
+    notStarted(instanceId, runs, { at }) {
+      if (at !== null) starts.giveBack(instanceId, runs, at);
+    },
+    recount: (instanceId) => starts.forget(instanceId),
     maxParallelism: (instanceId) => planOf(instanceId).maxParallelism,
     retentionBounds(instanceId) {
       const { logRetentionMs, deadLetterRetentionMs } = planOf(instanceId);
       return { runsMs: logRetentionMs, deadLettersMs: deadLetterRetentionMs };
     },
-    async refuseTick(instanceId) {
-      return (await refuseRuns(instanceId, 1))?.message ?? null;
+    async letTickIn(instanceId, bodyBytes): Promise<LetIn | TickRefusal> {
+      const { name, maxMessageBytes } = plans.planOf((await instances.find(instanceId)) ?? {});
+      if (maxMessageBytes !== null && bodyBytes > maxMessageBytes)
+        return { kind: 'tick-body-too-large', message: sizeWords(name, maxMessageBytes, bodyBytes) };
+      const decided = await letRunsIn(instanceId, 1);
+      return decided.kind === 'let-in' ? decided : { kind: TICK_KINDS[decided.kind], message: decided.message };
     },
     messagesCounted(instanceId) {
       if (!onSpending) return;

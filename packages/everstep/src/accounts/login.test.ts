@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { LIMITS } from '../config/limits.js';
+import type { AccountStore } from '../ports/account-store.js';
 import type { Store } from '../ports/store.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import { AccountRules } from './account-rules.js';
@@ -8,6 +9,7 @@ import type { AccountService } from './account-service.js';
 import { hashOfApiKey } from './api-key-hash.js';
 import { FailedLogins } from './failed-logins.js';
 import { createLogin } from './login.js';
+import { networkOf } from './network-of.js';
 
 const EMAIL = 'ann@w.test';
 const KEY = 'ek_good';
@@ -18,13 +20,35 @@ const WINDOW_MS = LIMITS.failedLoginWindowMs;
 let store: Store;
 let logIn: AccountService['logIn'];
 let at = 0;
+/** What was asked of the store, and which of it fails. */
+let asked: { readonly method: string; readonly query: unknown }[] = [];
+let failing: string | null = null;
+let warned: unknown[] = [];
+/** Another process on the same store. */
+let restart: () => void;
+
+const askedFor = (method: string) => asked.filter((each) => each.method === method).map(({ query }) => query);
 
 beforeEach(async () => {
   at = 1_700_000_000_000;
   store = await openSqliteStore({ file: ':memory:' });
   let seed = 0;
   const random = { bytes: (count: number) => new Uint8Array(count).fill(seed++) };
-  logIn = createLogin(new AccountRules({ accounts: store.accounts, now: () => at, random }));
+  [asked, failing, warned] = [[], null, []];
+  const accounts: AccountStore = new Proxy(store.accounts, {
+    get(target, method: keyof AccountStore & string) {
+      const ask = target[method] as (query: unknown) => Promise<unknown>;
+      return (query: unknown) => {
+        asked.push({ method, query });
+        return method === failing ? Promise.reject(new Error('the disk is full')) : ask(query);
+      };
+    },
+  });
+  const log = { warn: (details: unknown) => warned.push(details) };
+  restart = () => {
+    logIn = createLogin({ rules: new AccountRules({ accounts, now: () => at, random }), log });
+  };
+  restart();
   const key = { apiKeyId: 'key_1', userId: 'usr_ann', name: 'first', keyHash: hashOfApiKey(KEY), createdAt: at };
   await store.accounts.createUser({ user: { userId: 'usr_ann', email: EMAIL, createdAt: at }, apiKey: key });
 });
@@ -79,6 +103,82 @@ test('failures of an account from everywhere are bounded, and so are those of an
   assert.equal(await attempt(KEY, { email: 'new@w.test' }), 'wait', 'the address');
 });
 
+test('who has logged in from an address is not locked out there by those who fail elsewhere', async () => {
+  assert.equal(await attempt(KEY), 'in');
+  for (let i = 0; i < LIMITS.maxFailedLoginsInAll; i++) await attempt('ek_wrong', { address: `198.51.100.${i}` });
+  assert.equal(await attempt(KEY, { address: THERE }), 'wait', 'from where nobody has logged in');
+  assert.equal(await attempt(KEY), 'in');
+  for (let i = 0; i < LIMITS.maxFailedLogins; i++) assert.equal(await attempt('ek_wrong'), 'refused');
+  assert.equal(await attempt(KEY), 'wait', 'failures at this address count all the same');
+});
+
+test('where an account has logged in is known after a restart in the middle of an attack', async () => {
+  assert.equal(await attempt(KEY), 'in');
+  restart();
+  for (let i = 0; i < LIMITS.maxFailedLoginsInAll; i++) await attempt('ek_wrong', { address: `198.51.100.${i}` });
+  assert.equal(await attempt(KEY, { address: THERE }), 'wait', 'from where nobody has logged in');
+  assert.equal(await attempt(KEY), 'in');
+  await attempt('ek_wrong', { address: THERE });
+  assert.equal(await attempt(KEY, { address: THERE }), 'wait', 'a failure there makes no place known');
+});
+
+test('a place is noted once a day, and the store is told neither the address nor the network', async () => {
+  const address = '2001:db8:0:7::1';
+  for (let i = 0; i < 3; i++) assert.equal(await attempt(KEY, { address }), 'in');
+  assert.equal(askedFor('noteLogin').length, 1);
+  assert.ok(!JSON.stringify(askedFor('noteLogin')).includes('2001:db8'));
+  at += 86_400_000;
+  assert.equal(await attempt(KEY, { address: '2001:db8:0:7::2' }), 'in');
+  const [first, second] = askedFor('noteLogin').map((query) => JSON.stringify({ ...Object(query), at: 0 }));
+  assert.equal(first, second);
+  restart();
+  assert.equal(await attempt(KEY, { address }), 'in');
+  assert.equal(askedFor('noteLogin').length, 2);
+});
+
+test('who has a good key is let in though that cannot be noted', async () => {
+  failing = 'noteLogin';
+  assert.equal(await attempt(KEY), 'in');
+  failing = null;
+  assert.equal(await attempt(KEY), 'in');
+  assert.equal(askedFor('noteLogin').length, 2);
+});
+
+test('failures with e-mails that nobody has are counted by the day, and make no entries of the audit log', async () => {
+  for (let i = 0; i < 5; i++) await attempt(KEY, { email: `nobody${i}@w.test` });
+  await attempt('ek_wrong');
+  assert.equal(askedFor('addAudit').length, 1);
+  const count = { instanceId: '', what: 'unknown-login', day: Math.floor(at / 86_400_000), count: 5, lastAt: at };
+  assert.deepEqual(await store.accounts.countsOfDays({ instanceId: '', fromDay: 0 }), [count]);
+});
+
+test('a known e-mail and an unknown one ask as much of the store, each with one durable write', async () => {
+  await attempt('ek_wrong');
+  const known = asked.map(({ method }) => method);
+  restart();
+  asked = [];
+  await attempt('ek_wrong', { email: 'nobody@w.test' });
+  const unknown = asked.map(({ method }) => method);
+  assert.equal(known.at(-1), 'addAudit');
+  assert.equal(unknown.at(-1), 'countOfDay');
+  assert.deepEqual(unknown.slice(0, -1), known.slice(0, -1));
+});
+
+test('the operator reads of failures with unknown e-mails in the log, at most once a minute and without the e-mails', async () => {
+  for (let i = 0; i < 5; i++) await attempt(KEY, { email: `nobody${i}@w.test` });
+  assert.deepEqual(warned, [{ failures: 1 }]);
+  at += 60_000;
+  await attempt(KEY, { email: 'nobody@w.test' });
+  assert.deepEqual(warned, [{ failures: 1 }, { failures: 5 }]);
+});
+
+test('the addresses of one IPv6 network count as one', async () => {
+  for (let i = 0; i < LIMITS.maxFailedLogins; i++)
+    assert.equal(await attempt('ek_wrong', { address: `2001:db8:0:7::${i.toString(16)}` }), 'refused');
+  assert.equal(await attempt(KEY, { address: '2001:db8:0:7:ffff:1:2:3' }), 'wait');
+  assert.equal(await attempt(KEY, { address: '2001:db8:0:8::1' }), 'in', 'the network beside it');
+});
+
 test('successes are not counted', async () => {
   for (let i = 0; i < 3 * LIMITS.maxFailedLogins; i++) assert.equal(await attempt(KEY), 'in');
 });
@@ -100,7 +200,22 @@ test('the memory of failures is bounded, and who failed longest ago is forgotten
   for (const each of attempts) failed.record(each, 0);
   assert.equal(failed.size, 6);
   assert.deepEqual(
-    attempts.map((each) => failed.waitMs(each, 400)),
+    attempts.map((each) => failed.waitMs(each, false, 400)),
     [0, 600, 600],
   );
+});
+
+test('a network is an IPv4 address, or the first 64 bits of an IPv6 address', () => {
+  const networks = {
+    '192.0.2.1': '192.0.2.1',
+    '::1': '0:0:0:0',
+    '2001:DB8::1': '2001:db8:0:0',
+    '2001:db8:1:2:3:4:5:6': '2001:db8:1:2',
+    '2001:db8:0:0:1::': '2001:db8:0:0',
+    '64:ff9b::192.0.2.1': '64:ff9b:0:0',
+    'fe80::1%eth0': 'fe80:0:0:0',
+    '1:2:3:4:5:6:192.0.2.1': '1:2:3:4',
+    'no address': 'no address',
+  };
+  for (const [address, network] of Object.entries(networks)) assert.equal(networkOf(address), network, address);
 });

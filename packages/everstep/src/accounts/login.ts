@@ -1,10 +1,12 @@
 /** Logging in with an e-mail and an API key. */
 import { timingSafeEqual } from 'node:crypto';
 import { LIMITS } from '../config/limits.js';
+import type { Log } from '../ports/log.js';
 import type { AccountRules } from './account-rules.js';
 import type { AccountService, Login } from './account-service.js';
 import { hashOfApiKey } from './api-key-hash.js';
 import { FailedLogins } from './failed-logins.js';
+import { LoginPlaces } from './login-places.js';
 
 /** Looked up where there is no user, so that this takes as long. */
 const NOBODY = 'usr_nobody';
@@ -22,30 +24,61 @@ function oneOf(hashes: readonly string[], hash: string): boolean {
   return equal > 0;
 }
 
-export function createLogin(rules: AccountRules): AccountService['logIn'] {
+/** Of failed logins that belong to no account nothing is kept but how many there were in a day. */
+const INSTALLATION = '';
+/** The operator reads of them at most this often. */
+const LOG_AFTER_MS = 60_000;
+
+export interface LoginOptions {
+  readonly rules: AccountRules;
+  readonly log?: Pick<Log, 'warn'>;
+}
+
+export function createLogin({ rules, log }: LoginOptions): AccountService['logIn'] {
   const { accounts, now } = rules;
+  const places = new LoginPlaces({ accounts, newSecret: () => rules.newSecret('places') });
   const failed = new FailedLogins({
     ofBoth: LIMITS.maxFailedLogins,
     inAll: LIMITS.maxFailedLoginsInAll,
     windowMs: LIMITS.failedLoginWindowMs,
     remembered: LIMITS.rememberedLoginFailures,
   });
+  let unknown = { failures: 0, loggedAt: Number.NEGATIVE_INFINITY };
+
+  /** A durable write like the one for a user who is known, so that one takes as long as the other. */
+  async function countUnknown(): Promise<void> {
+    const at = now();
+    unknown = { ...unknown, failures: unknown.failures + 1 };
+    if (at - unknown.loggedAt >= LOG_AFTER_MS) {
+      log?.warn({ failures: unknown.failures }, 'logins failed with e-mails that nobody has');
+      unknown = { failures: 0, loggedAt: at };
+    }
+    await accounts.countOfDay([{ instanceId: INSTALLATION, what: 'unknown-login', count: 1, at }]);
+  }
+
   return async ({ email: given, apiKey, address }): Promise<Login> => {
     // One character more than the limit is nobody's e-mail.
     const email = given.toLowerCase().slice(0, LIMITS.maxEmailLength + 1);
     const user = await accounts.findUserByEmail({ email });
-    const keys = await accounts.listApiKeys({ userId: user?.userId ?? NOBODY });
+    const place = { userId: user?.userId ?? NOBODY, address };
+    const [keys, notedAt] = await Promise.all([accounts.listApiKeys({ userId: place.userId }), places.notedAt(place)]);
     // From here to the count nothing waits: attempts that are sent at once are counted one by one.
-    const retryAfterMs = failed.waitMs({ email, address }, now());
+    const retryAfterMs = failed.waitMs({ email, address }, notedAt !== null, now());
     if (retryAfterMs > 0) return { kind: 'wait', retryAfterMs };
     const good = keys.filter(({ revokedAt }) => revokedAt === undefined).map(({ keyHash }) => keyHash);
     const isKnown = oneOf(good, hashOfApiKey(apiKey));
-    if (user && isKnown) return { kind: 'in', principal: { user, address } };
+    if (user && isKnown) {
+      // Who has a good key is let in, whether that can be noted or not; it is tried again at the next login.
+      await places.note(place, notedAt, now()).catch(() => {});
+      return { kind: 'in', principal: { user, address } };
+    }
     failed.record({ email, address }, now());
     // What was sent as an e-mail is kept only if it is one: some put the key there.
-    const subject = user?.userId ?? '';
-    const accountIds = user ? [user.userId] : [];
-    await accounts.addAudit(rules.audit({ user, address }, { action: 'login.fail', subject, accountIds }));
+    if (user) {
+      const { userId } = user;
+      const told = { action: 'login.fail', subject: userId, accountIds: [userId] };
+      await accounts.addAudit(rules.audit({ user, address }, told));
+    } else await countUnknown();
     return { kind: 'refused' };
   };
 }

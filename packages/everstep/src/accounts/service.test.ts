@@ -2,17 +2,17 @@ import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { createSystemRandom } from '../clock/system-random.js';
 import { LIMITS } from '../config/limits.js';
-import type { Role } from '../ports/account-store.js';
+import type { DayCountKind, Role } from '../ports/account-store.js';
 import type { Store } from '../ports/store.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import { type AccountService, type Outcome, RIGHTS, type Right } from './account-service.js';
 import { type Authority, createAuthority } from './authority.js';
 import { createPeople, doneValue, emailOf, PEOPLE, type People, type Person, userIdOf } from './people.fixture.js';
-import { loadPlans } from './plans.js';
+import { BUILT_IN_PLANS, loadPlans } from './plans.js';
 import { createAccountService } from './service.js';
 
 const EUROPE = 'eu-central-1';
-const NOVEMBER = Date.UTC(2026, 10, 21);
+const NOVEMBER = Date.UTC(2026, 10, 21, 12);
 const ROLES: readonly Role[] = ['owner', 'admin', 'dev', 'finance'];
 
 let store: Store;
@@ -127,6 +127,35 @@ test('an instance belongs to the personal account unless a team is named, which 
     assert.equal((await service.createInstance(as('dev'), { name: 'x', region: EUROPE, teamId })).kind, 'not-found', teamId);
 });
 
+test('an instance that is made while its team is deleted is there with its team, or is not made', async () => {
+  for (const createsFirst of [true, false]) {
+    const { teamId } = doneValue(await service.createTeam(as('owner'), 'short-lived'));
+    const create = () => service.createInstance(as('owner'), { name: 'n', region: EUROPE, teamId });
+    const remove = () => service.deleteTeam(as('owner'), teamId);
+    const outcomes = await Promise.all(createsFirst ? [create(), remove()] : [remove(), create()]);
+    assert.deepEqual(
+      outcomes.map(({ kind }) => kind),
+      ['done', createsFirst ? 'conflict' : 'not-found'],
+    );
+  }
+  for (const { accountId = '' } of await store.accounts.listInstances())
+    assert.ok(accountId.startsWith('usr_') || (await store.accounts.findTeam({ teamId: accountId })), accountId);
+});
+
+test('tokens that could not be put in the place of others, or told of, leave those as they were', async () => {
+  const { token = '' } = doneValue(await service.findInstance(as('dev'), instanceId));
+  const broken = createAccountService({
+    accounts: { ...store.accounts, replaceTokens: () => Promise.reject(new Error('the disk is full')) },
+    authority,
+    now: () => at,
+    random: createSystemRandom(),
+    plans: BUILT_IN_PLANS,
+  });
+  await assert.rejects(broken.rotateTokens(as('dev'), instanceId), /the disk is full/);
+  assert.equal((await authority.verify(token, EUROPE)).ok, true);
+  assert.equal((await service.auditLog(as('dev'), { after: null, limit: 1 }))[0]?.action, 'queue.create');
+});
+
 test('rotated tokens are refused at once, and the new ones are told and good', async () => {
   const before = doneValue(await service.findInstance(as('owner'), instanceId));
   const old = [before.token ?? '', before.readOnlyToken ?? ''];
@@ -187,6 +216,28 @@ test('a budget is 0 or a whole number from 20 to 10000', async () => {
   assert.equal(doneValue(await service.findInstance(as('dev'), instanceId)).instance.budgetDollars ?? 0, 0);
 });
 
+test('the stats and the record tell the runs of today, and what was refused on the days of the period, the last first', async () => {
+  const DAY_MS = 86_400_000;
+  const count = (what: DayCountKind, count: number, ago: number) => ({ instanceId, what, count, at: at - ago });
+  await store.accounts.countOfDay([
+    count('run', 3, 0),
+    count('run', 50, DAY_MS),
+    count('rate-limited', 2, 5_000),
+    count('rate-limited', 5, DAY_MS),
+    count('tick-budget-exceeded', 1, 3_000),
+    count('body-too-large', 9, 3 * DAY_MS),
+  ]);
+  const { requestsToday, refusals } = doneValue(await service.stats(as('finance'), { instanceId, periodMs: DAY_MS }));
+  assert.equal(requestsToday, 3);
+  assert.deepEqual(refusals, [
+    { kind: 'tick-budget-exceeded', count: 1, lastAt: at - 3_000 },
+    { kind: 'rate-limited', count: 7, lastAt: at - 5_000 },
+  ]);
+  assert.equal(doneValue(await service.findInstance(as('finance'), instanceId)).requestsToday, 3);
+  at += DAY_MS;
+  assert.equal(doneValue(await service.findInstance(as('finance'), instanceId)).requestsToday, 0);
+});
+
 test('the stats tell what was billed to the present owner in the months of the period, and what is refused', async () => {
   const stats = async (periodMs: number) => doneValue(await service.stats(as('finance'), { instanceId, periodMs }));
   await count(1_999_999);
@@ -197,6 +248,8 @@ test('the stats tell what was billed to the present owner in the months of the p
     budgetDollars: 20,
     spentDollars: 19.99999,
     refused: [],
+    requestsToday: 0,
+    refusals: [],
   });
   await count(1);
   refusedNow = ['no new runs, because the budget is spent'];
@@ -243,6 +296,24 @@ test('plans are set by the operator alone, on whatever instance', async () => {
   assert.equal(doneValue(await service.findInstance(as('dev'), instanceId)).plan.name, 'big');
   await count(100_000);
   assert.equal(doneValue(await service.stats(as('dev'), { instanceId, periodMs: LIMITS.minStatsPeriodMs })).spentDollars, 2);
+});
+
+test('another plan leaves what was counted at its price, in this month and in those that have passed', async () => {
+  const stats = async () => doneValue(await service.stats(as('dev'), { instanceId, periodMs: LIMITS.maxStatsPeriodMs }));
+  await count(300_000);
+  at = Date.UTC(2026, 11, 5);
+  await count(100_000);
+  doneValue(await service.setPlan(as('operator'), { instanceId, plan: 'big' }));
+  assert.equal((await stats()).spentDollars, 1);
+  await count(200_000);
+  doneValue(await service.setPlan(as('operator'), { instanceId, plan: 'default' }));
+  await count(400_000);
+  const { months, spentDollars } = await stats();
+  assert.deepEqual(months, [
+    { month: '2026-12', messages: 700_000, dollars: 1 + 4 + 4 },
+    { month: '2026-11', messages: 300_000, dollars: 3 },
+  ]);
+  assert.equal(spentDollars, 9);
 });
 
 test('a new member who is no user yet becomes one, and the first API key is told once', async () => {

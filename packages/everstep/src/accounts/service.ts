@@ -1,5 +1,6 @@
 /** The account service on an account store: logins, and the rules of keys, teams and queue instances. */
 import type { AccountStore } from '../ports/account-store.js';
+import type { Log } from '../ports/log.js';
 import type { Random } from '../ports/random.js';
 import { AccountRules } from './account-rules.js';
 import type { AccountService } from './account-service.js';
@@ -12,15 +13,17 @@ import { createTeamRules } from './team-rules.js';
 
 export interface AccountServiceOptions {
   readonly accounts: AccountStore;
-  readonly authority: Pick<Authority, 'issueToken' | 'revoke' | 'tokenOf'>;
+  readonly authority: Pick<Authority, 'newToken' | 'revoked' | 'tokenOf'>;
   /** Unix ms. */
   readonly now: () => number;
   readonly random: Random;
   readonly plans: Plans;
-  /** Told after something of an instance has changed. */
-  readonly instanceChanged?: (instanceId: string) => void;
+  /** Told after something of an instance has changed, and waited for before that is answered. */
+  readonly instanceChanged?: (instanceId: string) => unknown;
   /** What is refused to an instance now, in words; nothing when absent. */
   readonly refusedNow?: (instanceId: string) => Promise<readonly string[]>;
+  /** Told of logins that no account can be told of. */
+  readonly log?: Pick<Log, 'warn'>;
 }
 
 export function createAccountService(options: AccountServiceOptions): AccountService {
@@ -35,7 +38,7 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
   }
 
   return {
-    logIn: createLogin(rules),
+    logIn: createLogin({ rules, ...(options.log ? { log: options.log } : {}) }),
     ...own,
     ...createTeamRules(rules),
     ...createInstanceRules({

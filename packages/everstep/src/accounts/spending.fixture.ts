@@ -17,6 +17,8 @@ export interface SpendingWorld {
   at: number;
   /** Counts messages at the present time. */
   send(messages: number): Promise<void>;
+  /** Counts runs as started at the present time, as the units that start them do. */
+  start(runs: number): Promise<void>;
   change(change: InstanceChange): Promise<void>;
 }
 
@@ -36,6 +38,11 @@ export async function openSpending(t: TestContext, more: InstanceChange = {}): P
     at: NOON,
     async send(messages) {
       await store.commit([{ guards: [], writes: [{ kind: 'count-messages', instanceId: INSTANCE, messages, at: world.at }] }]);
+    },
+    async start(count) {
+      await store.commit([
+        { guards: [], writes: [{ kind: 'count-of-day', instanceId: INSTANCE, what: 'run', count, at: world.at }] },
+      ]);
     },
     async change(change) {
       await store.accounts.changeInstance({ instanceId: INSTANCE, change });

@@ -38,8 +38,8 @@ export class KeptAccess {
     const { authority } = this.options;
     return {
       ...authority,
-      rotateSigningKeys: async (instanceId) => {
-        const keys = await authority.rotateSigningKeys(instanceId);
+      rotateSigningKeys: async (instanceId, by) => {
+        const keys = await authority.rotateSigningKeys(instanceId, by);
         await this.rotated(instanceId);
         return keys;
       },

@@ -100,7 +100,7 @@ describe('the commands for accounts', () => {
     assert.deepEqual([queue.budget, queue.budget_alert_url, queue.plan], [100, 'https://app.example.com/spent', 'default']);
     assert.match(
       await textOf('queues', 'stats', id, '--period', '1h'),
-      /^MONTH \(UTC\) +MESSAGES +DOLLARS\n\d{4}-\d\d +0 +0\n[\s\S]*0 dollars spent this month; the budget is 100 dollars a month\.\n$/,
+      /^MONTH \(UTC\) +MESSAGES +DOLLARS\n\d{4}-\d\d +0 +0\n[\s\S]*0 dollars spent this month; the budget is 100 dollars a month\.\n0 runs started today \(UTC\)\.\n$/,
     );
     assert.equal(await textOf('queues', 'budget', id, '0'), 'the budget is no limit\n');
     assert.equal(await textOf('queues', 'budget-alert', id, 'none'), 'nobody is told\n');

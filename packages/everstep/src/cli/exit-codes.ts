@@ -19,7 +19,7 @@ Exit codes:
   0  done
   1  the service refused, or the command failed; the reason is on stderr
   2  the command line or the configuration is wrong; nothing was done
-  3  there is no such run, entry, key, schedule, team or instance
+  3  there is no such run, entry, key, schedule, team, instance, search index or document
   4  no service answered
   5  the run has not ended in the time that it was waited for; it goes on`;
 

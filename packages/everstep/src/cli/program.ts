@@ -10,6 +10,7 @@ import { keysCommand } from './commands/keys.js';
 import { notifyCommand, waitersCommand } from './commands/notify.js';
 import { runsCommand } from './commands/runs.js';
 import { schedulesCommand } from './commands/schedules.js';
+import { searchCommand } from './commands/search.js';
 import { serviceCommand } from './commands/service.js';
 import { settingsCommand } from './commands/settings.js';
 import { triggerCommand } from './commands/trigger.js';
@@ -44,6 +45,7 @@ export function createProgram(shell: Shell, finish: (code: number) => void): Com
     .addCommand(destinationsCommand(shell))
     .addCommand(settingsCommand(shell))
     .addCommand(keysCommand(shell))
+    .addCommand(searchCommand(shell))
     .addCommand(adminCommand(shell))
     .addCommand(clockCommand(shell))
     .addHelpText('after', CONNECTION_HELP)

@@ -33,6 +33,7 @@ test('without anything set, dev listens on 127.0.0.1:8080 and keeps its data in 
     logLevel: 'warn',
     allowAddresses: [],
     allowLoopback: true,
+    trustedProxies: [],
     region: 'eu-central-1',
     adminEmail: 'admin@localhost',
   });
@@ -93,6 +94,7 @@ const GOOD: readonly [string, Partial<ConfigSources>, Partial<Config>][] = [
     { env: { EVERSTEP_ALLOW_ADDRESSES: 'app.internal, 10.0.0.0/8,fd00::/8 ,127.0.0.1' } },
     { allowAddresses: ['app.internal', '10.0.0.0/8', 'fd00::/8', '127.0.0.1'] },
   ],
+  ['proxies', { env: { EVERSTEP_TRUSTED_PROXIES: '10.0.0.0/8, ::1' } }, { trustedProxies: ['10.0.0.0/8', '::1'] }],
   ['a region', { env: { EVERSTEP_REGION: 'us-east-1' } }, { region: 'us-east-1' }],
   ['the first user', { env: { EVERSTEP_ADMIN_EMAIL: 'me@example.com' } }, { adminEmail: 'me@example.com' }],
   [
@@ -121,6 +123,11 @@ for (const [name, sources, expected] of GOOD) {
 
 const BAD: readonly [string, Partial<ConfigSources>, RegExp][] = [
   ['a port that is no number', { env: { EVERSTEP_PORT: '80a' } }, /EVERSTEP_PORT must be .* 0 to 65535.*"80a"/],
+  [
+    'a proxy by its name',
+    { env: { EVERSTEP_TRUSTED_PROXIES: 'proxy.internal' } },
+    /EVERSTEP_TRUSTED_PROXIES must be IP addresses or CIDRs/,
+  ],
   ['a port out of range', { flags: { port: '65536' } }, /--port must be/],
   ['a port with a sign', { env: { EVERSTEP_PORT: '-1' } }, /EVERSTEP_PORT/],
   ['a fractional port', { env: { EVERSTEP_PORT: '8080.5' } }, /EVERSTEP_PORT/],

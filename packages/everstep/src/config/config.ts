@@ -27,6 +27,8 @@ export interface Config {
   /** Hosts, addresses and CIDRs that may be called though they are private. */
   readonly allowAddresses: readonly string[];
   readonly allowLoopback: boolean;
+  /** Addresses and CIDRs of proxies that are believed when they say who calls. */
+  readonly trustedProxies: readonly string[];
   readonly region: Region;
   readonly adminEmail: string;
 }
@@ -127,6 +129,7 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
     logLevel: read(SETTINGS.logLevel),
     allowAddresses: read(SETTINGS.allowAddresses),
     allowLoopback: mode === 'dev',
+    trustedProxies: read(SETTINGS.trustedProxies),
     region: read(SETTINGS.region),
     adminEmail: read(SETTINGS.adminEmail),
   });

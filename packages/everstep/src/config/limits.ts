@@ -104,7 +104,7 @@ export const LIMITS = Object.freeze({
   /** Of one account from everywhere, and from one address to all accounts. */
   maxFailedLoginsInAll: 60,
   failedLoginWindowMs: MINUTE_MS,
-  /** Accounts and addresses whose failures are remembered; those that failed longest ago are forgotten first. */
+  /** Accounts and addresses whose failures are remembered; those of longest ago are forgotten first. */
   rememberedLoginFailures: 10_000,
 
   // search indexes

@@ -115,6 +115,17 @@ function parseAddresses(text: string): readonly string[] {
   return Object.freeze(addresses);
 }
 
+function parseProxies(text: string): readonly string[] {
+  const proxies = text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+  for (const proxy of proxies)
+    if (!isCidr(proxy) && !isIP(proxy))
+      throw new Error(`must be IP addresses or CIDRs, separated by commas; "${proxy}" is neither`);
+  return Object.freeze(proxies);
+}
+
 function parseEmail(text: string): string {
   if (/^[^\s@:]+@[^\s@:]+$/.test(text)) return text;
   throw new Error('must be an e-mail address');
@@ -235,6 +246,15 @@ export const SETTINGS = Object.freeze({
     fallback: () => Object.freeze([]),
     parse: parseAddresses,
   }),
+  trustedProxies: setting<readonly string[]>({
+    env: 'EVERSTEP_TRUSTED_PROXIES',
+    flag: '--trusted-proxies <list>',
+    option: 'trustedProxies',
+    help: 'addresses or CIDRs of the proxies in front, whose X-Forwarded-For says who calls, separated by commas',
+    defaultText: 'none: whoever connects is who calls',
+    fallback: () => Object.freeze([]),
+    parse: parseProxies,
+  }),
   region: setting<Region>({
     env: 'EVERSTEP_REGION',
     flag: '--region <region>',
@@ -264,4 +284,6 @@ export const CLIENT_VARIABLES: readonly string[] = Object.freeze([
   'EVERSTEP_CURRENT_SIGNING_KEY',
   'EVERSTEP_NEXT_SIGNING_KEY',
   'EVERSTEP_ADMIN_API_KEY',
+  'EVERSTEP_SEARCH_URL',
+  'EVERSTEP_SEARCH_TOKEN',
 ]);

@@ -36,7 +36,7 @@ export const PlanRecord = Type.Object(
     dead_letter_retention_ms: limit('How long dead letters are kept, at most'),
     max_parallelism: limit('Deliveries in flight'),
     max_schedules: limit('Schedules'),
-    max_requests_per_day: limit('Runs and messages that are taken in a UTC day'),
+    max_requests_per_day: limit('Runs that are started in a UTC day by triggers, resumes, restarts and ticks of schedules'),
     api_calls_per_second: limit('Calls of the runtime API'),
     price_per_100k_messages: Type.Number({ description: 'Dollars' }),
   },
@@ -54,6 +54,7 @@ export const QueueRecord = Type.Object(
     role,
     plan: Type.String(),
     limits: PlanRecord,
+    requests_today: Type.Integer({ description: 'Runs that were started today (UTC), which max_requests_per_day bounds.' }),
     budget: Type.Integer({ description: 'Dollars a calendar month (UTC); 0: no limit.' }),
     budget_alert_url: Type.Optional(Type.String({ description: 'Told when 80 % and 100 % of the budget are spent.' })),
     token: Type.Optional(Type.String({ description: 'Reads and writes. For those who may use the instance.' })),
@@ -81,6 +82,21 @@ export const QueueStats = Type.Object(
     budget: Type.Integer({ description: 'Dollars a month; 0: no limit.' }),
     spent: Type.Number({ description: 'Dollars in this month.' }),
     refused: Type.Array(Type.String(), { description: 'What is refused now, in words; empty when nothing is.' }),
+    requests_today: Type.Integer({ description: 'Runs that were started today (UTC), which max_requests_per_day bounds.' }),
+    refusals: Type.Array(
+      Type.Object(
+        {
+          kind: Type.String({
+            description:
+              'The error code of what was refused. With tick- before it: a tick of a schedule started no run; with step-: a run failed by a step.',
+          }),
+          count: Type.Integer(),
+          last_time: Type.Integer({ format: 'int64', description: 'Unix seconds' }),
+        },
+        CLOSED,
+      ),
+      { description: 'What was refused on the days (UTC) that the period touches, by kind; the last first.' },
+    ),
   },
   CLOSED,
 );

@@ -61,11 +61,10 @@ const documentId = Type.Union(
 const content = JsonObject('What is searched, and filtered.');
 const metadata = JsonObject('What is filtered, but not searched.');
 
-export const DocumentBody = Type.Object({
-  id: documentId,
-  content,
-  metadata: Type.Optional(Type.Union([metadata, Type.Null()])),
-});
+export const DocumentBody = Type.Object(
+  { id: documentId, content, metadata: Type.Optional(Type.Union([metadata, Type.Null()])) },
+  CLOSED,
+);
 export const DocumentsBody = Type.Array(DocumentBody, { minItems: 1, maxItems: LIMITS.maxSearchDocumentsAtOnce });
 /** One document, or several. */
 export const UpsertBody = Type.Union([DocumentsBody, DocumentBody]);
@@ -78,44 +77,63 @@ const filter = Type.String({
 const includeMetadata = Type.Optional(Type.Boolean({ description: 'False: the metadata is left out.' }));
 const includeData = Type.Optional(Type.Boolean({ description: 'False: the content is left out.' }));
 
-/** Fields that other search services take besides are ignored. */
-export const SearchBody = Type.Object({
-  query: Type.String({ maxLength: LIMITS.maxSearchQueryLength }),
-  topK: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: LIMITS.maxSearchResults,
-      description: `Results at most; ${LIMITS.searchResultsDefault} when absent.`,
-    }),
-  ),
-  filter: Type.Optional(filter),
-  includeMetadata,
-  includeData,
-});
+const NO_EFFECT = { description: 'Taken, and without effect.' } as const;
+/** What clients of other search services send besides. Anything else is refused: a mistyped filter must not mean "all". */
+const includeVectors = Type.Optional(Type.Boolean(NO_EFFECT));
+
+export const SearchBody = Type.Object(
+  {
+    query: Type.String({ maxLength: LIMITS.maxSearchQueryLength }),
+    topK: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LIMITS.maxSearchResults,
+        description: `Results at most; ${LIMITS.searchResultsDefault} when absent.`,
+      }),
+    ),
+    filter: Type.Optional(filter),
+    includeMetadata,
+    includeData,
+    includeVectors,
+    reranking: Type.Optional(Type.Boolean(NO_EFFECT)),
+    semanticWeight: Type.Optional(Type.Number({ minimum: 0, maximum: 1, ...NO_EFFECT })),
+    inputEnrichment: Type.Optional(Type.Boolean(NO_EFFECT)),
+    _appendOriginalInputToEnrichmentResult: Type.Optional(Type.Boolean(NO_EFFECT)),
+  },
+  CLOSED,
+);
 
 const ids = Type.Array(documentId, { maxItems: LIMITS.maxSearchDocumentsAtOnce });
 const prefix = Type.String({ maxLength: LIMITS.maxSearchDocumentIdLength, description: 'How the ids begin.' });
 
-export const FetchBody = Type.Object({
-  ids: Type.Optional(ids),
-  prefix: Type.Optional(prefix),
-  includeMetadata,
-  includeData,
-});
+export const FetchBody = Type.Object(
+  { ids: Type.Optional(ids), prefix: Type.Optional(prefix), includeMetadata, includeData, includeVectors },
+  CLOSED,
+);
 
-export const DeleteBody = Type.Object({ ids: Type.Optional(ids), prefix: Type.Optional(prefix), filter: Type.Optional(filter) });
+export const DeleteBody = Type.Object(
+  { ids: Type.Optional(ids), prefix: Type.Optional(prefix), filter: Type.Optional(filter) },
+  CLOSED,
+);
 
-export const RangeBody = Type.Object({
-  cursor: Type.Optional(
-    Type.Union([Type.String({ maxLength: LIMITS.maxUrlLength }), Type.Integer()], {
-      description: 'Of the page before; empty or 0 for the first.',
-    }),
-  ),
-  limit: Type.Integer({ minimum: 1, maximum: LIMITS.maxSearchResults }),
-  prefix: Type.Optional(prefix),
-  includeMetadata,
-  includeData,
-});
+export const RangeBody = Type.Object(
+  {
+    cursor: Type.Optional(
+      Type.Union([Type.String({ maxLength: LIMITS.maxUrlLength }), Type.Integer()], {
+        description: 'Of the page before; empty or 0 for the first.',
+      }),
+    ),
+    limit: Type.Integer({ minimum: 1, maximum: LIMITS.maxSearchResults }),
+    prefix: Type.Optional(prefix),
+    includeMetadata,
+    includeData,
+    includeVectors,
+  },
+  CLOSED,
+);
+
+/** Of an operation that takes no body; clients send an empty list, or an empty object. */
+export const NothingToSay = Type.Union([Type.Array(Type.Unknown(), { maxItems: 0 }), Type.Object({}, CLOSED), Type.Null()]);
 
 export const StoredDocument = Type.Object(
   { id: Type.String(), content: Type.Optional(content), metadata: Type.Optional(metadata) },

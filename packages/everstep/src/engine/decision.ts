@@ -5,7 +5,7 @@
  */
 import type { StepResult } from '@everstep/sdk/protocol';
 import { type DecisionContext, newId } from './ids.js';
-import { countMessages, isMessage } from './metering.js';
+import { countMessages, countOfDay, isMessage } from './metering.js';
 import {
   ADVANCE_SLOT,
   CALLBACK_SLOT,
@@ -21,7 +21,7 @@ import {
   type Task,
 } from './run.js';
 import { TaskTable } from './task-table.js';
-import type { StoreWrite } from './writes.js';
+import type { DayCountKind, StoreWrite } from './writes.js';
 
 /** What an event led to. `writes` empty means that the event had no effect. */
 export interface Decision {
@@ -201,6 +201,11 @@ export class Draft {
     this.begun ??= [];
     this.begun.push(begun);
     this.writes.push(...writes);
+  }
+
+  /** Something that the run asked for was refused, for its owner to see. */
+  countRefused(what: DayCountKind): void {
+    this.writes.push(countOfDay(this.run.instanceId, what, this.context));
   }
 
   recordAttempt(attempt: FailedAttempt): void {

@@ -19,6 +19,15 @@ export interface IdSource {
 export interface DecisionContext extends IdSource {
   /** Where the service is reached from outside, without a slash at the end: webhook URLs begin with it. */
   readonly publicUrl: string;
+  /** The largest body that a step may send to somebody; absent or null: no limit but those of the service. */
+  readonly messageLimit?: MessageLimit | null;
+}
+
+/** What a plan says of the size of a message. */
+export interface MessageLimit {
+  /** Name of the plan. */
+  readonly plan: string;
+  readonly maxBytes: number;
 }
 
 /** 26 characters: 10 of time, 16 of randomness. */

@@ -164,3 +164,18 @@ test('a restart is one message; a resume one for each delivery that is open agai
   };
   assert.deepEqual([recovered('restart'), recovered('resume')], [1, 2]);
 });
+
+test('a run counts for the day on which it was let in, however it is started, and its messages for the time of the decision', () => {
+  const letInAt = T0 - 1;
+  const daysOf = (writes: readonly StoreWrite[]) => writes.filter((write) => write.kind === 'count-of-day').map(({ at }) => at);
+  const triggered = startRun({ ...command(), letInAt }, context);
+  const overrides = {};
+  const again = { kind: 'restart', dlqId: 'dlq_1', overrides, workflowRunId: null, letInAt } as const;
+  const recovered = recoverRun({ ...triggered.run, status: 'failed' }, again, context);
+  assert.ok(recovered !== 'no-flow-control-key');
+  for (const { unit } of [triggered, recovered]) {
+    assert.deepEqual(daysOf(unit.writes), [letInAt]);
+    assert.equal(counted(unit.writes), 1);
+  }
+  assert.deepEqual(daysOf(startRun(command(), context).unit.writes), [T0]);
+});

@@ -1,11 +1,12 @@
 /**
  * What an instance is billed for: messages, that is deliveries that the
  * service owes somebody. One is counted when it is decided on, in the unit
- * that makes it, whatever becomes of it; its retries are part of it.
+ * that makes it, whatever becomes of it; its retries are part of it. And what
+ * plans bound by the day: runs that are started.
  */
 import type { DecisionContext } from './ids.js';
 import type { Run, Task } from './run.js';
-import type { StoreWrite } from './writes.js';
+import type { CountOfDay, DayCountKind, StoreWrite } from './writes.js';
 
 /** A sleep or a wait calls nobody, and a notification or an invocation stays inside the service: what they lead to is counted. */
 export function isMessage({ kind }: Task): boolean {
@@ -17,9 +18,22 @@ export function countMessages(instanceId: string, messages: number, { now: at }:
   return messages === 0 ? [] : [{ kind: 'count-messages', instanceId, messages, at }];
 }
 
-/** All messages that a new run owes. */
-export function countFirstMessages(run: Pick<Run, 'instanceId' | 'tasks'>, context: DecisionContext): readonly StoreWrite[] {
+/**
+ * All messages that a new run owes; and the run itself, unless another run invoked it: for the day on which it was let in
+ * (Unix ms), null when nobody asked.
+ */
+export function countStart(
+  run: Pick<Run, 'instanceId' | 'tasks' | 'origin'>,
+  letInAt: number | null,
+  context: DecisionContext,
+): readonly StoreWrite[] {
   let messages = 0;
   for (const task of run.tasks.values()) if (isMessage(task)) messages++;
-  return countMessages(run.instanceId, messages, context);
+  const { instanceId, origin } = run;
+  const counted = countMessages(instanceId, messages, context);
+  return origin?.kind === 'invoke' ? counted : [...counted, countOfDay(instanceId, 'run', { now: letInAt ?? context.now })];
+}
+
+export function countOfDay(instanceId: string, what: DayCountKind, { now: at }: Pick<DecisionContext, 'now'>): CountOfDay {
+  return { kind: 'count-of-day', instanceId, what, count: 1, at };
 }

@@ -3,19 +3,28 @@
  * is known already (an event that came early, the address of a webhook) is
  * recorded at once, in the same decision.
  */
-import type { PlannedStep, WebhookOutcome } from '@everstep/sdk/protocol';
+import type { EncodedBody, PlannedStep, WebhookOutcome } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
 import type { Draft } from './decision.js';
 import { newId, newKey } from './ids.js';
 import { journalProblem } from './journal-limits.js';
+import { bytesOf } from './message-size.js';
 import { parseRetryDelay } from './retry-delay.js';
 import type { Run, Task } from './run.js';
 import { takeKeptEvent } from './waits.js';
+import type { DayCountKind } from './writes.js';
 
 /** The reply breaks the step protocol. */
 export class Violation extends Error {}
 /** The reply keeps to the protocol, but asks for what the service does not do. */
-export class PlanRefused extends Error {}
+export class PlanRefused extends Error {
+  /** What is counted as refused, for the owner of the instance to see. */
+  readonly counted: DayCountKind | null;
+  constructor(message: string, counted: DayCountKind | null = null) {
+    super(message);
+    this.counted = counted;
+  }
+}
 
 /** Throws Violation when the journal is longer than one may be. */
 export function checkJournal(draft: Draft): void {
@@ -29,6 +38,34 @@ const depthOf = (run: Run): number => (run.origin?.kind === 'invoke' ? run.origi
 function checkRetryDelay(stepName: string, source: string | undefined): void {
   const parsed = source === undefined ? null : parseRetryDelay(source);
   if (parsed?.ok === false) throw new PlanRefused(`step "${stepName}" has a retry delay that cannot be used: ${parsed.message}`);
+}
+
+/** What the step sends to somebody; undefined when it is nothing. */
+function bodyOf(step: PlannedStep): EncodedBody | undefined {
+  switch (step.type) {
+    case 'Call':
+      return step.call.body;
+    case 'Invoke':
+      return step.invoke.body;
+    case 'Notify':
+      return step.content.body;
+    default:
+      return undefined;
+  }
+}
+
+/** Throws PlanRefused before anything of the plan is taken on. */
+function checkSize(step: PlannedStep, { context }: Draft): void {
+  const limit = context.messageLimit ?? null;
+  const body = bodyOf(step);
+  if (limit === null || body === undefined) return;
+  const bytes = bytesOf(body);
+  if (bytes <= limit.maxBytes) return;
+  throw new PlanRefused(
+    `step "${step.name}" (${step.stepId}) sends a message of ${bytes} bytes, and the plan ${limit.plan} takes at most ` +
+      `${limit.maxBytes} (body-too-large); send less, or resume the run when it has another plan`,
+    'step-body-too-large',
+  );
 }
 
 function taskOf(step: PlannedStep, group: number, concurrent: number, draft: Draft): Task | null {
@@ -124,6 +161,7 @@ export function plan(draft: Draft, planned: readonly PlannedStep[]): void {
       continue;
     }
     if (step.stepId !== draft.known) throw new Violation(`it plans step ${step.stepId}, but the next new step is ${draft.known}`);
+    checkSize(step, draft);
     const task = taskOf(step, group, added.length, draft);
     if (task === null) createWebhook(step, group, added.length, draft);
     else {

@@ -127,6 +127,26 @@ function onFailed(draft: Draft, task: Attempted, reply: FailedReply, envelope: R
   draft.owe(LIMITS.advanceCoalesceMs);
 }
 
+/** The run fails; the results that came along with the plan are kept, so that a resume goes on from them. */
+function refusePlan(
+  base: () => Draft,
+  task: Attempted,
+  reply: StepReply,
+  envelope: ReplyEnvelope,
+  { message, counted }: PlanRefused,
+): Draft {
+  const draft = base();
+  if (counted) draft.countRefused(counted);
+  if (reply.kind === 'progress' && reply.done.length > 0) {
+    const { end: _end, ...unended } = reply;
+    onProgress(draft, task, { ...unended, advanced: false, planned: [] }, envelope);
+  }
+  const advance = draft.task(ADVANCE_SLOT);
+  const failed = draft.task(task.slot) === task || advance?.kind !== 'advance' ? task : advance;
+  failAttempt(draft, failed, failureOf(envelope, 'refused', message, { kind: 'never' }));
+  return draft;
+}
+
 /** Applies a reply to the attempt of `task`, which is the one in its slot. */
 export function applyReply(base: () => Draft, task: Attempted, reply: StepReply, envelope: ReplyEnvelope): Draft {
   const draft = base();
@@ -149,10 +169,7 @@ export function applyReply(base: () => Draft, task: Attempted, reply: StepReply,
     return draft;
   } catch (violation) {
     const fresh = base();
-    if (violation instanceof PlanRefused) {
-      failAttempt(fresh, task, failureOf(envelope, 'refused', violation.message, { kind: 'never' }));
-      return fresh;
-    }
+    if (violation instanceof PlanRefused) return refusePlan(base, task, reply, envelope, violation);
     if (!(violation instanceof Violation)) throw violation;
     // Nothing of a reply that breaks the protocol is kept.
     const message = `the endpoint broke the step protocol: ${violation.message}`;

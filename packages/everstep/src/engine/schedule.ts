@@ -1,9 +1,10 @@
 /** Schedules: how one is made and changed, and what its tick starts. */
 import { nextTickMs } from './cron.js';
 import { type DecisionContext, newId } from './ids.js';
+import { countOfDay } from './metering.js';
 import type { GroupEndpoint, RunSettings, Schedule } from './run.js';
 import { type Started, startRun } from './start.js';
-import type { CommitUnit } from './writes.js';
+import type { CommitUnit, DayCountKind } from './writes.js';
 
 /** A validated request for a schedule. */
 export interface ScheduleRequest
@@ -62,13 +63,15 @@ export function pauseSchedule(schedule: Schedule, paused: boolean, context: Deci
   return putting({ ...schedule, paused, nextAt });
 }
 
-/** The tick that is due goes by and starts nothing. Null when none is due. */
-export function skipTick(schedule: Schedule, context: DecisionContext): ScheduleDecision | null {
+/** The tick that is due goes by and starts nothing; what refused it is counted, if anything did. Null when none is due. */
+export function skipTick(schedule: Schedule, because: DayCountKind | null, context: DecisionContext): ScheduleDecision | null {
   const { instanceId, scheduleId, nextAt: tickAt, cron, timeZone } = schedule;
   if (tickAt === null || tickAt > context.now) return null;
   const moved: Schedule = { ...schedule, nextAt: nextTickMs(cron, timeZone, context.now) };
   const guards: CommitUnit['guards'] = [{ kind: 'schedule-due', instanceId, scheduleId, nextAt: tickAt }];
-  return { schedule: moved, unit: { guards, writes: [{ kind: 'put-schedule', schedule: moved }] } };
+  const put = { kind: 'put-schedule', schedule: moved } as const;
+  const writes: CommitUnit['writes'] = because === null ? [put] : [put, countOfDay(instanceId, because, context)];
+  return { schedule: moved, unit: { guards, writes } };
 }
 
 export interface Fired extends ScheduleDecision {
@@ -76,8 +79,17 @@ export interface Fired extends ScheduleDecision {
   readonly started: readonly Started[];
 }
 
+/** What is known of a tick beside its schedule. */
+export interface TickFacts {
+  /** Of the group that it publishes to; null: it is not for a group. */
+  readonly endpoints?: readonly GroupEndpoint[] | null;
+  /** Unix ms at which it was let in; null: nobody had to. */
+  readonly letInAt?: number | null;
+}
+
 /** What a tick starts. A message goes to the endpoints, when it is for a group. */
-function startedBy(schedule: Schedule, tickAt: number, endpoints: readonly GroupEndpoint[] | null, context: DecisionContext) {
+function startedBy(schedule: Schedule, tickAt: number, facts: Required<TickFacts>, context: DecisionContext) {
+  const { endpoints, letInAt } = facts;
   const { instanceId, scheduleId, settings } = schedule;
   const start = (workflowUrl: string, message: RunSettings['message']): Started =>
     startRun(
@@ -92,6 +104,7 @@ function startedBy(schedule: Schedule, tickAt: number, endpoints: readonly Group
         notBefore: tickAt + schedule.delayMs,
         deduplicationId: null,
         origin: { kind: 'schedule', scheduleId },
+        letInAt,
       },
       context,
     );
@@ -107,11 +120,11 @@ function startedBy(schedule: Schedule, tickAt: number, endpoints: readonly Group
 export function fireSchedule(
   schedule: Schedule,
   context: DecisionContext,
-  endpoints: readonly GroupEndpoint[] | null = null,
+  { endpoints = null, letInAt = null }: TickFacts = {},
 ): Fired | null {
   const { instanceId, scheduleId, nextAt: tickAt } = schedule;
   if (tickAt === null || tickAt > context.now) return null;
-  const started = startedBy(schedule, tickAt, endpoints, context);
+  const started = startedBy(schedule, tickAt, { endpoints, letInAt }, context);
   const moved: Schedule = {
     ...schedule,
     nextAt: nextTickMs(schedule.cron, schedule.timeZone, context.now),

@@ -1,7 +1,7 @@
 /** How a run begins: triggered, or made from a dead letter. */
 import { LIMITS } from '../config/limits.js';
 import { type DecisionContext, messageIdOf, newId, newKey } from './ids.js';
-import { countFirstMessages } from './metering.js';
+import { countStart } from './metering.js';
 import {
   ADVANCE_SLOT,
   CALLBACK_SLOT,
@@ -30,6 +30,8 @@ export interface StartCommand {
   /** Unix ms before which nothing is delivered; null starts now. */
   readonly notBefore: number | null;
   readonly deduplicationId: string | null;
+  /** Unix ms at which it was let in: it counts for this day. Absent or null: for the day on which it is started. */
+  readonly letInAt?: number | null;
   /** Where it comes from when nobody triggered it. */
   readonly origin?: RunOrigin;
   /** The key of the new run when it was promised before (an invocation); else one is made. */
@@ -101,7 +103,7 @@ export function startRun(command: StartCommand, context: DecisionContext): Start
   const writes: StoreWrite[] = [
     { kind: 'create-run', run, input: command.payload },
     ...putTasks(run),
-    ...countFirstMessages(run, context),
+    ...countStart(run, command.letInAt ?? null, context),
     ...flowControlWrites(run, context),
     ...queueWrites(run),
   ];
@@ -131,6 +133,8 @@ export interface RecoverRequest {
   readonly dlqId: string;
   readonly overrides: Overrides;
   readonly workflowRunId: string | null;
+  /** As of a `StartCommand`. */
+  readonly letInAt?: number | null;
 }
 
 function overriddenFlowControl(was: FlowControl | null, overrides: Overrides): FlowControl | null | 'no-key' {
@@ -233,7 +237,8 @@ export function recoverRun(failed: Run, request: RecoverRequest, context: Decisi
     for (const event of run.keptEvents) writes.push({ kind: 'keep-event', runKey: run.key, event });
     if (run.failureFunction) writes.push({ kind: 'note-failure-function', runKey: run.key });
   }
-  writes.push(...putTasks(run), ...countFirstMessages(run, context), ...flowControlWrites(run, context), ...queueWrites(run));
+  writes.push(...putTasks(run), ...countStart(run, request.letInAt ?? null, context));
+  writes.push(...flowControlWrites(run, context), ...queueWrites(run));
   writes.push({ kind: 'take-dead-letter', instanceId: run.instanceId, dlqId, became: { kind, runKey: run.key } });
   return { run, unit: { guards, writes } };
 }

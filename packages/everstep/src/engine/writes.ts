@@ -35,10 +35,39 @@ export type StoreGuard =
   /** No unexpired trigger with this deduplication id. */
   | { readonly kind: 'not-duplicate'; readonly instanceId: string; readonly deduplicationId: string; readonly now: number };
 
+/**
+ * What is counted of a day: runs that were started from outside, and by its kind what the plan or the budget refused.
+ * `tick-`: of a schedule, whose tick started no run; `step-`: of a step, whose run failed by it.
+ */
+export type DayCountKind =
+  | 'run'
+  | 'budget-exceeded'
+  | 'daily-limit-reached'
+  | 'rate-limited'
+  | 'body-too-large'
+  | 'too-many-schedules'
+  | 'tick-budget-exceeded'
+  | 'tick-daily-limit-reached'
+  | 'tick-body-too-large'
+  | 'step-body-too-large'
+  /** Of the installation, whose instance id is empty: failed logins of e-mails that nobody has. */
+  | 'unknown-login';
+
+export interface CountOfDay {
+  readonly kind: 'count-of-day';
+  readonly instanceId: string;
+  readonly what: DayCountKind;
+  readonly count: number;
+  /** Unix ms. */
+  readonly at: number;
+}
+
 export type StoreWrite =
   | ControlWrite
   /** Messages that the instance is billed for, in the calendar month (UTC) of `at`, to whoever owns it when it is written. */
   | { readonly kind: 'count-messages'; readonly instanceId: string; readonly messages: number; readonly at: number }
+  /** Counted for the day (UTC) of `at`. */
+  | CountOfDay
   /** The run row and its input. Tasks and journal rows come as writes of their own. */
   | { readonly kind: 'create-run'; readonly run: Run; readonly input: RunPayload | { readonly copyOf: string } }
   /** Copies every journal row of one run to another, byte for byte. */

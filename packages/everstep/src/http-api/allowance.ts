@@ -1,6 +1,8 @@
 /** What the plan and the budget of the caller's instance allow: where something begins, and in the words of the API. */
-import type { Refusal } from '../accounts/limits.js';
-import { ApiError } from '../contract/error-codes.js';
+import { type Refusal, sizeWords } from '../accounts/limits.js';
+import type { RefusalKind } from '../accounts/refusals.js';
+import { ApiError, type ErrorCode } from '../contract/error-codes.js';
+import { type LetIn, UNBOUNDED } from '../ports/instance-limits.js';
 import type { ApiContext } from './operation.js';
 
 type Limited = Pick<ApiContext, 'limits'>;
@@ -10,43 +12,77 @@ const retryAfter = (delayMs: number): Readonly<Record<string, string>> => ({
   'retry-after': String(Math.max(1, Math.ceil(delayMs / 1000))),
 });
 
-function errorOf(refusal: Refusal): ApiError {
+/** Counts the refusal for the owner, and puts it into the words of the API. */
+function refused(
+  { limits }: Limited,
+  instanceId: string,
+  kind: RefusalKind & ErrorCode,
+  message: string,
+  delayMs?: number,
+): ApiError {
+  limits?.refused(instanceId, kind);
+  return new ApiError(kind, message, ...(delayMs === undefined ? [] : [retryAfter(delayMs)]));
+}
+
+function errorOf(context: Limited, instanceId: string, refusal: Refusal): ApiError {
   switch (refusal.kind) {
     case 'budget-exceeded':
-      return new ApiError('budget-exceeded', refusal.message);
+      return refused(context, instanceId, 'budget-exceeded', refusal.message);
     case 'daily-limit':
-      return new ApiError('daily-limit-reached', refusal.message, retryAfter(refusal.retryAfterMs));
+      return refused(context, instanceId, 'daily-limit-reached', refusal.message, refusal.retryAfterMs);
   }
 }
 
 /** Counts the call. Throws ApiError when the instance has made as many in this second as it may. */
-export function allowCall({ limits }: Limited, instanceId: string): void {
+export function allowCall(context: Limited, instanceId: string): void {
+  const { limits } = context;
   const waitMs = limits?.admitCall(instanceId) ?? null;
   if (limits === null || waitMs === null) return;
   const { name, apiCallsPerSecond } = limits.plan(instanceId);
   const message = `the plan ${name} allows ${apiCallsPerSecond} calls of the API a second; slow down, and try again after Retry-After seconds`;
-  throw new ApiError('rate-limited', message, retryAfter(waitMs));
+  throw refused(context, instanceId, 'rate-limited', message, waitMs);
 }
 
 /** Counts the runs. Throws ApiError when the instance may not start them. */
-export async function allowRuns({ limits }: Limited, instanceId: string, runs = 1): Promise<void> {
-  const refusal = limits && (await limits.refuseRuns(instanceId, runs));
-  if (refusal) throw errorOf(refusal);
+export async function allowRuns({ limits }: Limited, instanceId: string, runs = 1): Promise<LetIn> {
+  const decided = limits === null ? UNBOUNDED : await limits.letRunsIn(instanceId, runs);
+  if (decided.kind !== 'let-in') throw errorOf({ limits }, instanceId, decided);
+  return decided;
+}
+
+/**
+ * Starts runs that were allowed; `startedBy` says how many of them there are. Those that came to nothing, because they
+ * were there already for instance, do not count for the day.
+ */
+export async function startAllowed<Outcome>(
+  { limits }: Limited,
+  { instanceId, runs, letIn }: { readonly instanceId: string; readonly runs: number; readonly letIn: LetIn },
+  start: () => Promise<Outcome>,
+  startedBy: (outcome: Outcome) => number,
+): Promise<Outcome> {
+  try {
+    const outcome = await start();
+    limits?.notStarted(instanceId, runs - startedBy(outcome), letIn);
+    return outcome;
+  } catch (error) {
+    limits?.recount(instanceId);
+    throw error;
+  }
 }
 
 /** Throws ApiError when the instance may begin nothing that leads to messages. */
 export async function allowSpending({ limits }: Limited, instanceId: string): Promise<void> {
   const refusal = limits && (await limits.refuseSpending(instanceId));
-  if (refusal) throw errorOf(refusal);
+  if (refusal) throw errorOf({ limits }, instanceId, refusal);
 }
+
+/** The error for one schedule more than the plan allows. */
+export const tooManySchedules = (context: Limited, instanceId: string, message: string): ApiError =>
+  refused(context, instanceId, 'too-many-schedules', message);
 
 /** Throws ApiError when the plan takes no message as long as this. */
 export function allowSize({ limits }: Limited, instanceId: string, bytes: Uint8Array): void {
-  if (!limits) return;
-  const { name, maxMessageBytes } = limits.plan(instanceId);
-  if (maxMessageBytes === null || bytes.length <= maxMessageBytes) return;
-  throw new ApiError(
-    'body-too-large',
-    `the plan ${name} takes messages of at most ${maxMessageBytes} bytes, and this has ${bytes.length}`,
-  );
+  const limit = limits?.messageLimit(instanceId) ?? null;
+  if (limit === null || bytes.length <= limit.maxBytes) return;
+  throw refused({ limits }, instanceId, 'body-too-large', sizeWords(limit.plan, limit.maxBytes, bytes.length));
 }

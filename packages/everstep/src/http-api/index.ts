@@ -17,7 +17,7 @@ import type { ApiContext, DestinationPolicy, Operation } from './operation.js';
 import { OPERATIONS } from './operations/index.js';
 import { getHealth, getReadiness } from './operations/service.js';
 import { SEARCH_OPERATIONS } from './search/index.js';
-import { createServer } from './server.js';
+import { createServer, type Route } from './server.js';
 
 export type { DestinationPolicy } from './operation.js';
 
@@ -43,6 +43,8 @@ export interface HttpApiDependencies {
   readonly defaultRegion?: Region;
   /** Operations of dialects beside the native one, of the runtime API and of the management API. */
   readonly dialectOperations?: { readonly runtime: readonly Operation[]; readonly management: readonly Operation[] };
+  /** Addresses and CIDRs of proxies whose X-Forwarded-For says who calls; nobody is believed when absent. */
+  readonly trustedProxies?: readonly string[];
   /** Both APIs unless one is chosen; each tells in any case whether the service is alive and ready. */
   readonly serves?: 'both' | 'runtime' | 'management';
 }
@@ -55,6 +57,8 @@ export interface HttpApi {
   /** A request without a socket, for tests. */
   inject(request: InjectOptions): Promise<LightMyRequestResponse>;
   openApi(): object;
+  /** All that is there to be asked for. */
+  readonly routes: readonly Route[];
 }
 
 function servedBy({ serves = 'both', dialectOperations }: HttpApiDependencies): readonly Operation[] {
@@ -99,13 +103,17 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     openApi,
     managementOpenApi,
   };
+  const routes: Route[] = [];
   const app: FastifyInstance = createServer({
     context,
+    onRoute: (route) => routes.push(route),
     defaultRegion: dependencies.defaultRegion ?? DEFAULT_REGION,
+    trustedProxies: dependencies.trustedProxies ?? [],
     operations: servedBy(dependencies),
   });
   return {
     openApi,
+    routes,
     async listen({ host, port }) {
       await app.listen({ host, port });
       const address = app.server.address();

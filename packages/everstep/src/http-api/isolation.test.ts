@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { InjectOptions } from 'fastify';
-import { decodeJwt, SignJWT } from 'jose';
-import { apiKeyOf, basicOf, emailOf, PEOPLE } from '../accounts/people.fixture.js';
+import { basicOf, doneValue, PEOPLE } from '../accounts/people.fixture.js';
 import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from '../dialects/upstash/operations/index.js';
 import { MANAGEMENT_OPERATIONS } from './management/index.js';
 import type { Operation } from './operation.js';
 import { OPERATIONS } from './operations/index.js';
-import { pathsOf } from './routing.js';
+import { pathsOf, routerPath } from './routing.js';
 import { SEARCH_OPERATIONS } from './search/index.js';
-import type { Answered, SentRequest } from './testing/api-world.js';
+import { type Answered, ApiWorld, type SentRequest } from './testing/api-world.js';
+import { type Credentials, createCredentials, type Headers } from './testing/isolation-credentials.js';
 import { type Asked, type IndexRow, ISOLATION, type Row } from './testing/isolation-table.js';
-import { MARK, Things } from './testing/isolation-things.js';
+import { MARK, REGION, Things } from './testing/isolation-things.js';
 
 const ALL: readonly Operation[] = [
   ...OPERATIONS,
@@ -22,54 +22,12 @@ const ALL: readonly Operation[] = [
 ];
 
 let things: Things;
-/** Authorization headers that no operation takes, by what is wrong with them. */
-let refusedByToken: Readonly<Record<string, string>>;
-let refusedByAccount: Readonly<Record<string, string>>;
-let otherToken: string;
+let credentials: Credentials;
 let attempts = 0;
-
-const basic = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`;
-
-/** A token of the installation that was good until a minute ago. */
-async function expired(token: string): Promise<string> {
-  const secret = await things.world.store.accounts.secret({ name: 'token-signing-key', value: 'unused' });
-  const past = Math.floor(Date.now() / 1000) - 60;
-  return new SignJWT({ ...decodeJwt(token), exp: past })
-    .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
-    .sign(new TextEncoder().encode(secret));
-}
 
 before(async () => {
   things = await Things.open();
-  const { world, people } = things;
-  const { authority, accounts } = world;
-  otherToken = await authority.issueToken({ instanceId: 'qi_2', access: 'read-write' });
-  const rotated = await authority.issueToken({ instanceId: 'qi_1', access: 'read-write' });
-  assert.equal((await authority.verify(rotated, 'eu-central-1')).ok, true);
-  await authority.revoke(String(decodeJwt(rotated).jti));
-  const elsewhere = await authority.issueToken({ instanceId: 'qi_us', access: 'read-write' });
-  refusedByToken = {
-    malformed: 'Bearer not.a.token',
-    'without its signature': `Bearer ${world.token.split('.').slice(0, 2).join('.')}.`,
-    'without a scheme': world.token,
-    expired: `Bearer ${await expired(world.token)}`,
-    rotated: `Bearer ${rotated}`,
-    'of another region': `Bearer ${elsewhere}`,
-    'of the management API': basicOf('owner'),
-  };
-  const made = await accounts.createApiKey(people.principals.dev, 'to be revoked');
-  assert.ok(made.kind === 'done');
-  await accounts.revokeApiKey(people.principals.dev, made.value.record.apiKeyId);
-  refusedByAccount = {
-    'no base64': 'Basic %%%',
-    'without a colon': basic('owner'),
-    'without a key': basic(`${emailOf('admin')}:`),
-    'with the key of another user': basic(`${emailOf('finance')}:${apiKeyOf('owner')}`),
-    'with a revoked key': basic(`${emailOf('dev')}:${made.value.apiKey}`),
-    'of nobody': basic('nobody@w.test:ek_nobody'),
-    'of the runtime API': `Bearer ${world.token}`,
-    'a token as the key': basic(`${emailOf('stranger')}:${world.token}`),
-  };
+  credentials = await createCredentials(things);
 });
 after(() => things.world.close());
 
@@ -108,71 +66,105 @@ async function assertRefused(request: SentRequest, authorization: string | null,
   assert.match(JSON.stringify(answer.body), /Bearer|Basic|token|API key/, `${what} says what to send`);
 }
 
+async function assertAllRefused(request: SentRequest, refused: Headers, challenge: RegExp): Promise<void> {
+  await assertRefused(request, null, challenge, 'without a credential');
+  for (const [what, authorization] of Object.entries(refused))
+    await assertRefused(request, authorization, challenge, `a credential that is ${what}`);
+}
+
 /** Of the API of one index. */
 async function walkIndex(operation: Operation, row: IndexRow, path: string): Promise<void> {
-  const [own, other] = [await things.index(), await things.index()];
+  const { world, people } = things;
+  const [old, other] = [await things.index(), await things.index()];
+  const foreignWish = { name: 'theirs', region: REGION, type: 'free', teamId: people.otherTeamId } as const;
+  const foreign = doneValue(await world.search.create(people.principals.stranger, foreignWish));
+  const own = doneValue(await world.search.resetPassword(people.principals.owner, old.index.indexId));
   const place = { indexId: own.index.indexId, namespace: 'n' };
-  const { documents } = things.world.search;
-  await documents.upsert({ ...place, documents: [{ id: 'd', content: '{"text":"a text"}', metadata: null }] });
+  await world.search.documents.upsert({ ...place, documents: [{ id: 'd', content: '{"text":"a text"}', metadata: null }] });
   const request = requestOf(operation, path, { ...(await row.ask(things)), params: place });
-  await assertRefused(request, null, /^Bearer/, 'without a token');
   const refused = {
-    ...refusedByToken,
+    ...credentials.notOfAnIndex,
+    'of before the password was reset': `Bearer ${old.token}`,
+    'of before the password was reset, read-only': `Bearer ${old.readOnlyToken}`,
     'of another index': `Bearer ${other.token}`,
-    'of the runtime API': `Bearer ${things.world.token}`,
+    'of an index of another team': `Bearer ${foreign.token}`,
+    'of an index of another team, read-only': `Bearer ${foreign.readOnlyToken}`,
+    'cut off': `Bearer ${own.token?.slice(0, -1)}`,
   };
-  for (const [what, authorization] of Object.entries(refused))
-    await assertRefused(request, authorization, /^Bearer/, `a token that is ${what}`);
+  await assertAllRefused(request, refused, /^Bearer/);
+  assert.equal((await send(request, null, `svc_token=${own.token}`)).status, 401, 'its own token in the query');
   const nowhere = requestOf(operation, path, { ...(await row.ask(things)), params: { ...place, indexId: 'idx_none' } });
-  const [foreign, unknown] = [await send(request, `Bearer ${other.token}`), await send(nowhere, `Bearer ${other.token}`)];
-  assert.deepEqual([foreign.status, foreign.body], [unknown.status, unknown.body], 'like an index that does not exist');
+  for (const { token } of [other, foreign]) {
+    const [hidden, unknown] = [await send(request, `Bearer ${token}`), await send(nowhere, `Bearer ${token}`)];
+    assert.deepEqual([hidden.status, hidden.body], [unknown.status, unknown.body], 'like an index that does not exist');
+  }
   const readOnly = await send(request, `Bearer ${own.readOnlyToken}`);
   assert.equal(readOnly.status, row.readOnly, `read-only: ${JSON.stringify(readOnly.body)}`);
   const answer = await send(request, `Bearer ${own.token}`);
   assert.equal(answer.status, 200, `own, after all the others: ${JSON.stringify(answer.body)}`);
 }
 
-async function walk(operation: Operation, row: Row): Promise<void> {
-  for (const path of pathsOf(operation)) {
-    const fresh = async () => requestOf(operation, path, await row.ask(things));
-    const request = await fresh();
-    switch (row.access) {
-      case 'open': {
-        for (const authorization of [null, 'Bearer not.a.token', basicOf('owner')])
-          assert.equal((await send(request, authorization)).status, row.anybody, String(authorization));
-        break;
-      }
-      case 'index':
-        await walkIndex(operation, row, path);
-        break;
-      case 'token': {
-        await assertRefused(request, null, /^Bearer/, 'without a token');
-        for (const [what, authorization] of Object.entries(refusedByToken))
-          await assertRefused(request, authorization, /^Bearer/, `a token that is ${what}`);
-        assert.equal((await send(request, null, 'svc_token=not.a.token')).status, 401, 'a bad token in the query');
-        const other = await send(request, `Bearer ${otherToken}`);
-        assert.equal(other.status, row.other, `another instance: ${JSON.stringify(other.body)}`);
-        assertNothingOfOthers(request, other, 'another instance');
-        const readOnly = await send(request, `Bearer ${things.world.readOnlyToken}`);
-        assert.equal(readOnly.status, row.readOnly, `read-only: ${JSON.stringify(readOnly.body)}`);
-        const own = await send(request, `Bearer ${things.world.token}`);
-        assert.equal(own.status, row.own, `own, after all the others: ${JSON.stringify(own.body)}`);
-        break;
-      }
-      case 'account': {
-        await assertRefused(request, null, /^Basic/, 'without a credential');
-        for (const [what, authorization] of Object.entries(refusedByAccount))
-          await assertRefused(request, authorization, /^Basic/, `a credential ${what}`);
-        assert.equal((await send(request, null, `svc_token=${things.world.token}`)).status, 401, 'a token in the query');
-        for (const person of PEOPLE) {
-          const asked = await fresh();
-          const answer = await send(asked, basicOf(person));
-          assert.equal(answer.status, row.people[person], `${person}: ${JSON.stringify(answer.body)}`);
-          if (person === 'stranger') assertNothingOfOthers(asked, answer, person);
-        }
-        break;
-      }
+async function walk(operation: Operation, row: Row, path: string): Promise<void> {
+  const fresh = async () => requestOf(operation, path, await row.ask(things));
+  const request = await fresh();
+  switch (row.access) {
+    case 'open': {
+      const any = { ...credentials.notOfAnInstance, ...credentials.notOfAUser, ...credentials.outsiders };
+      for (const authorization of [null, `Bearer ${things.world.token}`, ...Object.values(any)])
+        assert.equal((await send(request, authorization)).status, row.anybody, String(authorization));
+      break;
     }
+    case 'index':
+      await walkIndex(operation, row, path);
+      break;
+    case 'token': {
+      await assertAllRefused(request, credentials.notOfAnInstance, /^Bearer/);
+      assert.equal((await send(request, null, 'svc_token=not.a.token')).status, 401, 'a bad token in the query');
+      for (const [who, authorization] of Object.entries(credentials.otherInstances)) {
+        const other = await send(request, authorization);
+        assert.equal(other.status, row.other, `${who}: ${JSON.stringify(other.body)}`);
+        assertNothingOfOthers(request, other, who);
+      }
+      const readOnly = await send(request, `Bearer ${things.world.readOnlyToken}`);
+      assert.equal(readOnly.status, row.readOnly, `read-only: ${JSON.stringify(readOnly.body)}`);
+      const own = await send(request, `Bearer ${things.world.token}`);
+      assert.equal(own.status, row.own, `own, after all the others: ${JSON.stringify(own.body)}`);
+      break;
+    }
+    case 'account': {
+      await assertAllRefused(request, credentials.notOfAUser, /^Basic/);
+      assert.equal((await send(request, null, `svc_token=${things.world.token}`)).status, 401, 'a token in the query');
+      const outsider = async (who: string, authorization: string) => {
+        const asked = await fresh();
+        const answer = await send(asked, authorization);
+        assert.equal(answer.status, row.people.stranger, `${who}: ${JSON.stringify(answer.body)}`);
+        assertNothingOfOthers(asked, answer, who);
+      };
+      for (const [who, authorization] of Object.entries(credentials.outsiders)) await outsider(who, authorization);
+      for (const person of PEOPLE) {
+        if (person === 'stranger') {
+          await outsider(person, basicOf(person));
+          continue;
+        }
+        const answer = await send(await fresh(), basicOf(person));
+        assert.equal(answer.status, row.people[person], `${person}: ${JSON.stringify(answer.body)}`);
+      }
+      break;
+    }
+  }
+}
+
+/** Let in no more easily than the GET that it stands for. */
+async function walkHead(operation: Operation, path: string): Promise<void> {
+  if (operation.access === 'open') return;
+  const { url } = requestOf(operation, path, {});
+  const refused = operation.access === 'account' ? credentials.notOfAUser : credentials.notOfAnInstance;
+  for (const authorization of [null, ...Object.values(refused)]) {
+    attempts += 1;
+    const headers = authorization === null ? {} : { authorization };
+    const remoteAddress = `10.${(attempts >> 16) & 255}.${(attempts >> 8) & 255}.${attempts & 255}`;
+    const { statusCode, payload } = await things.world.api.inject({ method: 'HEAD', url, headers, remoteAddress });
+    assert.deepEqual([statusCode, payload], [401, ''], `${url} with ${authorization}`);
   }
 }
 
@@ -184,18 +176,42 @@ test('every operation of all APIs has a row, of its kind, and every row an opera
   );
 });
 
-test('each operation answers each credential as the table says', async (t) => {
-  for (const operation of ALL) {
-    const row = ISOLATION[operation.operationId];
-    if (row) await t.test(`${operation.method} ${operation.path}`, () => walk(operation, row));
+test('each route that the server has answers each credential as the table says', async (t) => {
+  const declared = new Map(
+    ALL.flatMap((operation) =>
+      pathsOf(operation).map((path) => [`${operation.method} ${routerPath(path)}`, { operation, path }]),
+    ),
+  );
+  const { routes } = things.world.api;
+  for (const { method, path: url } of routes) {
+    await t.test(`${method} ${url}`, async () => {
+      const found = declared.get(`${method === 'HEAD' ? 'GET' : method} ${url}`);
+      const row = found && ISOLATION[found.operation.operationId];
+      assert.ok(row, 'the table has no row for this route');
+      if (method === 'HEAD') await walkHead(found.operation, found.path);
+      else await walk(found.operation, row, found.path);
+    });
   }
+  const served = new Set(routes.map(({ method, path }) => `${method} ${path}`));
+  assert.deepEqual(
+    [...declared.keys()].filter((route) => !served.has(route)),
+    [],
+    'what is declared is served',
+  );
 });
 
-test('a HEAD request is let in no more easily than a GET', async () => {
-  for (const operation of ALL.filter(({ method, access, head }) => method === 'GET' && access !== 'open' && head !== false)) {
-    const { url } = requestOf(operation, operation.path, {});
-    const { statusCode } = await things.world.api.inject({ method: 'HEAD', url });
-    assert.equal(statusCode, 401, url);
+test('a server of one API has no route that the server of both has not', async () => {
+  const both = new Set(things.world.api.routes.map(({ method, path }) => `${method} ${path}`));
+  for (const serves of ['runtime', 'management'] as const) {
+    const world = await ApiWorld.open({ serves });
+    const routes = world.api.routes.map(({ method, path }) => `${method} ${path}`);
+    assert.ok(routes.length > 10 && routes.length < both.size, serves);
+    assert.deepEqual(
+      routes.filter((route) => !both.has(route)),
+      [],
+      serves,
+    );
+    await world.close();
   }
 });
 

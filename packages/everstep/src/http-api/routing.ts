@@ -11,14 +11,14 @@ const OF_ONE_SCHEDULE = new RegExp(`^${SCHEDULE_PATH}(?!https?:)[^/]+/(?:pause|r
 export const pathsOf = (operation: Operation): readonly string[] => [operation.path, ...(operation.otherPaths ?? [])];
 
 /** Operations of which one is taken: they have the same method and path, and differ in the dialect for which they are. */
-export interface Route {
+export interface OperationRoute {
   readonly method: Operation['method'];
   readonly path: string;
   readonly operations: readonly Operation[];
 }
 
 /** Throws when two operations of one dialect have the same method and path, or name its parameters differently. */
-export function routesOf(operations: readonly Operation[]): readonly Route[] {
+export function routesOf(operations: readonly Operation[]): readonly OperationRoute[] {
   const routes = new Map<string, { readonly path: string; readonly operations: Operation[] }>();
   for (const operation of operations) {
     for (const path of pathsOf(operation)) {

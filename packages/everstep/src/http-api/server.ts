@@ -1,5 +1,6 @@
 /** The operations on Fastify: routes, limits on requests, who is calling, and what becomes of errors. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isIP } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import Type, { type TObject } from 'typebox';
 import type { Caller } from '../accounts/authority.js';
@@ -18,15 +19,26 @@ import { readQuery, splitQuery } from './parameters/query.js';
 import { readValue } from './parameters/read-value.js';
 import { shown, Unacceptable } from './parameters/unacceptable.js';
 import { regionOf } from './region.js';
-import { PathTable, type Route, routedUrl, routerPath, routesOf } from './routing.js';
+import { type OperationRoute, PathTable, routedUrl, routerPath, routesOf } from './routing.js';
 import { admitToIndex } from './search/admission.js';
 import { splitTarget, type Target } from './target.js';
 
 export interface ServerOptions {
   readonly context: ApiContext;
   readonly defaultRegion: Region;
+  /** Addresses and CIDRs of proxies that are believed when they say who calls. */
+  readonly trustedProxies: readonly string[];
   /** What is served; a path belongs to one operation for each method. */
   readonly operations: readonly Operation[];
+  /** Told of each route that comes into being, whoever makes it. */
+  readonly onRoute?: (route: Route) => void;
+}
+
+/** As the router has it. */
+export interface Route {
+  readonly method: string;
+  /** Its parameters begin with a colon. */
+  readonly path: string;
 }
 
 /** Which operation of a route a request asks for, and in which dialect. */
@@ -67,8 +79,14 @@ function checkLimits(request: FastifyRequest): void {
     );
 }
 
-/** Without the form that maps IPv4 into IPv6: one address has one name. */
-const callerIpOf = (request: FastifyRequest): string => request.ip.replace(/^::ffff:(?=\d+\.)/i, '');
+/**
+ * Whoever connects, or, behind proxies that are trusted, the last one whom they name and who is none of them. Without the
+ * form that maps IPv4 into IPv6: one address has one name.
+ */
+function callerIpOf({ ip, socket }: FastifyRequest): string {
+  const address = isIP(ip) ? ip : (socket.remoteAddress ?? '');
+  return address.replace(/^::ffff:(?=\d+\.)/i, '');
+}
 
 interface Exchange {
   readonly request: IncomingMessage;
@@ -105,7 +123,7 @@ class WaitingRequests {
   }
 }
 
-function choose({ operations }: Route, request: FastifyRequest): Chosen {
+function choose({ operations }: OperationRoute, request: FastifyRequest): Chosen {
   const shows = dialectShown({ headers: request.headers, query: splitTarget(request.originalUrl).query });
   const spoken = shows ?? DEFAULT_DIALECT;
   const [only] = operations;
@@ -118,7 +136,7 @@ function choose({ operations }: Route, request: FastifyRequest): Chosen {
 const needOf = ({ method, needsReadWrite }: Operation): Need => (method === 'GET' && !needsReadWrite ? 'read' : 'read-write');
 
 /** The most that any operation of the route takes; null: as much as all others. */
-function bodyLimitOf({ operations }: Route): number | null {
+function bodyLimitOf({ operations }: OperationRoute): number | null {
   const most = operations.map(({ body }) => (body?.kind === 'bytes' ? body.maxBytes : undefined) ?? LIMITS.maxBodyBytes);
   const limit = Math.max(...most);
   return limit === LIMITS.maxBodyBytes ? null : limit;
@@ -129,11 +147,14 @@ function readPath(schema: TObject | undefined, given: unknown, isUrl: boolean): 
   const texts = new Map(Object.entries(typeof given === 'object' && given !== null ? given : {}));
   const read: Record<string, unknown> = {};
   for (const [name, property] of Object.entries(schema.properties)) {
+    const text = String(texts.get(name) ?? '');
     try {
-      read[name] = readValue(property, String(texts.get(name) ?? ''));
+      read[name] = readValue(property, text);
     } catch (error) {
-      if (error instanceof Unacceptable) throw new ApiError(error.code ?? 'bad-parameter', `${name} ${error.message}`);
-      throw error;
+      if (!(error instanceof Unacceptable)) throw error;
+      // A part of a path cannot be left out, as other parameters can.
+      const why = text === '' ? 'is missing in the path' : error.message;
+      throw new ApiError(error.code ?? 'bad-parameter', `${name} ${why}`);
     }
   }
   return read;
@@ -169,12 +190,13 @@ function readInput(operation: Operation, request: FastifyRequest, context: Reque
   };
 }
 
-export function createServer({ context, defaultRegion, operations }: ServerOptions): FastifyInstance {
+export function createServer({ context, defaultRegion, trustedProxies, operations, onRoute }: ServerOptions): FastifyInstance {
   const { log, authority } = context;
   const paths = new PathTable(operations);
   const latest = new WeakMap<object, Exchange>();
   const app = Fastify({
     logger: false,
+    ...(trustedProxies.length > 0 ? { trustProxy: [...trustedProxies] } : {}),
     bodyLimit: LIMITS.maxBodyBytes,
     requestTimeout: LIMITS.requestTimeoutMs,
     return503OnClosing: false,
@@ -193,6 +215,9 @@ export function createServer({ context, defaultRegion, operations }: ServerOptio
   // Node leaves out headers beyond a count without a word; all are counted here instead, and their bytes are bounded.
   app.server.maxHeadersCount = 0;
   app.server.on('request', (request, response) => latest.set(request.socket, { request, response }));
+  app.addHook('onRoute', ({ method, url }) => {
+    for (const each of [method].flat()) onRoute?.({ method: each, path: url });
+  });
   const chosen = new WeakMap<FastifyRequest, Chosen>();
   const admissions = new WeakMap<FastifyRequest, Admission>();
   const waiting = new WaitingRequests();

@@ -5,6 +5,10 @@
  * is written in the same transaction.
  */
 
+import type { CountOfDay, DayCountKind } from '../engine/writes.js';
+
+export type { CountOfDay, DayCountKind } from '../engine/writes.js';
+
 /** An account owns things: a user's own (its id is the user's) or a team's (its id is the team's). */
 export type AccountId = string;
 
@@ -60,6 +64,8 @@ export interface QueueInstance {
   readonly budgetDollars?: number;
   /** Told when 80 % and 100 % of the budget are spent. */
   readonly budgetAlertUrl?: string;
+  /** Dollars that 100,000 messages cost which are counted from now on; absent until it was set once. */
+  readonly price?: number;
 }
 
 /** What of an instance may change; null takes a value away, absent leaves it. */
@@ -69,6 +75,8 @@ export interface InstanceChange {
   readonly plan?: string | null;
   readonly budgetDollars?: number;
   readonly budgetAlertUrl?: string | null;
+  /** Also of what was counted while there was none. */
+  readonly price?: number;
 }
 
 export interface TokenRecord {
@@ -80,13 +88,50 @@ export interface TokenRecord {
   readonly revokedAt: number | null;
 }
 
-/** Messages of one instance, billed to one account, in one calendar month. */
+/** Messages of one instance, billed to one account at one price, in one calendar month. */
 export interface UsageRecord {
   readonly instanceId: string;
   readonly accountId: AccountId | null;
   /** UTC, such as `2026-11`. */
   readonly month: string;
+  /** That of the instance when they were counted, dollars for 100,000; null while it had none. */
+  readonly price: number | null;
   readonly messages: number;
+}
+
+/** Days behind the latest one whose counts stay. */
+export const DAYS_KEPT = 31;
+
+/** Places that a user has logged in from which stay: those used last. */
+export const LOGIN_PLACES_KEPT = 50;
+
+/** How often something happened to an instance in a day (UTC). */
+export interface DayCount {
+  readonly instanceId: string;
+  /** Days since 1970. */
+  readonly day: number;
+  readonly what: DayCountKind;
+  readonly count: number;
+  /** Unix ms. */
+  readonly lastAt: number;
+}
+
+/** There is one for each share of the budget of an instance and month, until the budget or the owner is another. */
+export interface BudgetAlertId {
+  readonly instanceId: string;
+  /** UTC, such as `2026-11`. */
+  readonly month: string;
+  readonly percent: number;
+}
+
+/** An alert that its owner is still to be told. */
+export interface OwedBudgetAlert extends BudgetAlertId {
+  /** JSON: what is told. */
+  readonly body: string;
+  /** Attempts so far. */
+  readonly retried: number;
+  /** Unix ms. */
+  readonly dueAt: number;
 }
 
 /** One change, for ever: entries are only ever added. */
@@ -150,29 +195,73 @@ export interface AccountStore {
   /** Of a user in an account: `owner` of the own one; null for somebody else's. */
   roleOf(query: { readonly accountId: AccountId; readonly userId: string }): Promise<Role | null>;
 
-  createInstance(instance: QueueInstance, audit?: AuditEntry): Promise<void>;
+  /** With its first tokens. Rejects when the id is taken, or when the account does not exist (any more). */
+  createInstance(instance: QueueInstance, audit?: AuditEntry, tokens?: readonly TokenRecord[]): Promise<void>;
   findInstance(query: { readonly instanceId: string }): Promise<QueueInstance | null>;
   /** By creation. */
   listInstances(): Promise<readonly QueueInstance[]>;
-  /** Null when there is none. */
+  /**
+   * Null when there is none. A budget that is another one from then on (none and 0 are the same), or another owner, takes
+   * the instance's alerts with it, those that are owed too.
+   */
   changeInstance(query: {
     readonly instanceId: string;
     readonly change: InstanceChange;
     readonly audit?: AuditEntry;
   }): Promise<QueueInstance | null>;
-  setSigningKeys(query: { readonly instanceId: string; readonly current: string; readonly next: string }): Promise<void>;
+  setSigningKeys(query: {
+    readonly instanceId: string;
+    readonly current: string;
+    readonly next: string;
+    readonly audit?: AuditEntry;
+  }): Promise<void>;
 
   createToken(token: TokenRecord): Promise<void>;
   findToken(query: { readonly tokenId: string }): Promise<TokenRecord | null>;
   listTokens(query: { readonly instanceId: string }): Promise<readonly TokenRecord[]>;
   revokeToken(query: { readonly tokenId: string; readonly at: number }): Promise<void>;
+  /** Revokes every good token of the instance and puts these in their place; returns the ids of those that were revoked. */
+  replaceTokens(query: {
+    readonly instanceId: string;
+    readonly tokens: readonly TokenRecord[];
+    readonly at: number;
+    readonly audit?: AuditEntry;
+  }): Promise<readonly string[]>;
 
-  /** Of the instance, whoever was billed; months newest first. Counted by `count-messages`. */
+  /** Of the instance, whoever was billed at whatever price; months newest first. Counted by `count-messages`. */
   usage(query: { readonly instanceId: string; readonly fromMonth: string }): Promise<readonly UsageRecord[]>;
-  /** True for the first caller: remembers that the owner was told that this share of this month's budget is spent. */
-  noteBudgetAlert(query: { readonly instanceId: string; readonly month: string; readonly percent: number }): Promise<boolean>;
+  /** Adds to what is counted of a day, in one transaction; for what comes in no unit of its own. */
+  countOfDay(counts: readonly Omit<CountOfDay, 'kind'>[]): Promise<void>;
+  /** Of the instance, from a day on (days since 1970), newest first. Also counted by `count-of-day`. */
+  countsOfDays(query: { readonly instanceId: string; readonly fromDay: number }): Promise<readonly DayCount[]>;
+  /**
+   * Notes that this share of the month's budget was reached, and with it all lesser ones. True for the first caller: from
+   * then on the alert is owed to the owner. The lesser ones are not owed. False, and nothing is noted, when the budget or
+   * the owner is not the given one (any more). Alerts of earlier months that are not owed may go with it.
+   */
+  noteBudgetAlert(query: {
+    readonly alert: OwedBudgetAlert;
+    readonly lesser: readonly number[];
+    readonly budgetDollars: number;
+    readonly accountId: AccountId | null;
+  }): Promise<boolean>;
+  /** Alerts that are owed and due at or before `before` (Unix ms), earliest first. */
+  dueBudgetAlerts(query: { readonly before: number; readonly limit: number }): Promise<readonly OwedBudgetAlert[]>;
+  /** When the next alert behind `after` is due, Unix ms; null when none is. */
+  nextBudgetAlertAt(query: { readonly after: number }): Promise<number | null>;
+  /** After an attempt to tell it: due again, or (null) not owed any more. Nothing when it is not as it was read. */
+  moveBudgetAlert(query: {
+    readonly alert: OwedBudgetAlert;
+    readonly retried: number;
+    readonly dueAt: number | null;
+  }): Promise<void>;
 
-  /** Adds an entry for something that changed no account record, such as a failed login or what another store changed. */
+  /** When a login of the user from this place was noted last, Unix ms; null when none is. `place` is any text. */
+  loginNotedAt(query: { readonly userId: string; readonly place: string }): Promise<number | null>;
+  /** The one write that a crash may take back right after: nobody waits for the disk. Bounded by `LOGIN_PLACES_KEPT`. */
+  noteLogin(query: { readonly userId: string; readonly place: string; readonly at: number }): Promise<void>;
+
+  /** Adds an entry for something that changed no record, such as a failed login. */
   addAudit(entry: AuditEntry): Promise<void>;
   /** Entries that one of these accounts may read, newest first, behind `after`. */
   listAudit(query: {

@@ -1,13 +1,39 @@
+import type { MessageLimit } from '../engine/ids.js';
+import type { DayCountKind } from '../engine/writes.js';
+
 /** What the runtime asks of an instance's plan and budget. The synchronous questions are answered from memory. */
 export interface InstanceLimits {
   /** Deliveries of the instance that may be in flight at once; null: no limit of its own. */
   maxParallelism(instanceId: string): number | null;
   /** The longest that what has ended is kept, ms; null: no such bound. */
   retentionBounds(instanceId: string): RetentionBounds;
-  /** Asked before a tick of a schedule starts a run: null when it may, else in words why not. A run that may is counted. */
-  refuseTick(instanceId: string): Promise<string | null>;
+  /** The largest body that a message of the instance may have; null: no limit of its own. */
+  messageLimit(instanceId: string): MessageLimit | null;
+  /** Asked before a tick of a schedule starts a run with this body. When it may, the run counts for the day. */
+  letTickIn(instanceId: string, bodyBytes: number): Promise<LetIn | TickRefusal>;
+  /** So many of the runs that were let in came to nothing. */
+  notStarted(instanceId: string, runs: number, letIn: LetIn): void;
+  /** Nobody knows whether runs that were let in were started: the store does. */
+  recount(instanceId: string): void;
   /** Messages were counted for the instance, durably: what it has spent may be news to somebody. */
   messagesCounted(instanceId: string): void;
+  /** Tells of every instance whose limits may be others from now on. */
+  onChange(changed: (instanceId: string) => void): void;
+}
+
+/** It may begin. */
+export interface LetIn {
+  readonly kind: 'let-in';
+  /** Unix ms at which that was decided: its runs count for this day, whenever they are started. Null: nobody bounds them. */
+  readonly at: number | null;
+}
+
+export const UNBOUNDED: LetIn = Object.freeze({ kind: 'let-in', at: null });
+
+/** Why a tick starts no run; `message` is for the owner. */
+export interface TickRefusal {
+  readonly kind: Extract<DayCountKind, `tick-${string}`>;
+  readonly message: string;
 }
 
 export interface RetentionBounds {
@@ -21,6 +47,10 @@ const NO_BOUNDS: RetentionBounds = Object.freeze({ runsMs: null, deadLettersMs: 
 export const NO_LIMITS: InstanceLimits = Object.freeze({
   maxParallelism: () => null,
   retentionBounds: () => NO_BOUNDS,
-  refuseTick: async () => null,
+  messageLimit: () => null,
+  letTickIn: async () => UNBOUNDED,
+  notStarted: () => {},
+  recount: () => {},
   messagesCounted: () => {},
+  onChange: () => {},
 });

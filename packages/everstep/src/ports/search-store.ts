@@ -3,7 +3,7 @@
  * documents of each index are kept apart from everything else, so that neither
  * a search nor the end of a huge index holds up the rest of the service.
  */
-import type { AccountId } from './account-store.js';
+import type { AccountId, AuditEntry } from './account-store.js';
 
 export const SEARCH_TYPES = ['free', 'payg', 'fixed'] as const;
 export type SearchType = (typeof SEARCH_TYPES)[number];
@@ -26,18 +26,26 @@ export interface SearchIndexChange {
   readonly tokenNumber?: number;
 }
 
-/** Each method is one durable transaction. An index that is marked as deleted is found by `deleted` alone. */
+/**
+ * Each method is one durable transaction, with the audit entry of the change in it. An index that is marked as deleted is
+ * found by `deleted` alone.
+ */
 export interface SearchIndexStore {
-  create(index: SearchIndexRecord): Promise<void>;
+  /** Rejects when the id is taken, or when the account does not exist (any more). */
+  create(index: SearchIndexRecord, audit?: AuditEntry): Promise<void>;
   find(query: { readonly indexId: string }): Promise<SearchIndexRecord | null>;
   /** Of these accounts, by creation. */
   list(query: { readonly accountIds: readonly AccountId[] }): Promise<readonly SearchIndexRecord[]>;
   /** Of every account, by creation. */
   listIds(): Promise<readonly string[]>;
-  /** Null when there is none. */
-  change(query: { readonly indexId: string; readonly change: SearchIndexChange }): Promise<SearchIndexRecord | null>;
+  /** Null when there is none. Rejects when the new account does not exist (any more). */
+  change(query: {
+    readonly indexId: string;
+    readonly change: SearchIndexChange;
+    readonly audit?: AuditEntry;
+  }): Promise<SearchIndexRecord | null>;
   /** From the moment it resolves nobody finds the index. False when there is none. */
-  markDeleted(query: { readonly indexId: string }): Promise<boolean>;
+  markDeleted(query: { readonly indexId: string; readonly audit?: AuditEntry }): Promise<boolean>;
   /** Ids of indexes whose documents are still to be removed. */
   deleted(): Promise<readonly string[]>;
   /** When the documents of a deleted index are gone. */

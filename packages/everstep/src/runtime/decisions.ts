@@ -5,7 +5,7 @@
  */
 import { decide, type RunEvent } from '../engine/decide.js';
 import type { Decision } from '../engine/decision.js';
-import type { DecisionContext } from '../engine/ids.js';
+import type { DecisionContext, MessageLimit } from '../engine/ids.js';
 import type { Run } from '../engine/run.js';
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
 import type { Log } from '../ports/log.js';
@@ -17,6 +17,8 @@ export interface DecisionsOptions {
   readonly committer: Committer;
   readonly log: Log;
   readonly context: () => DecisionContext;
+  /** Of the instance that a run belongs to. */
+  readonly messageLimit: (instanceId: string) => MessageLimit | null;
   /** A decision is durable; `before` is the run as it was decided on. */
   readonly onDurable: (entry: CachedRun, decision: Decision, before: Run) => void;
   /** A batch was lost: what is owed has to be read again. */
@@ -80,9 +82,9 @@ export class Decisions {
 
   private async applyOrThrow(entry: CachedRun, event: RunEvent): Promise<Decision | null> {
     if (!this.isCurrent(entry)) return null;
-    const { committer, context, onDurable, onLost } = this.options;
+    const { committer, context, messageLimit, onDurable, onLost } = this.options;
     const before = entry.run;
-    const decision = decide(before, event, context());
+    const decision = decide(before, event, { ...context(), messageLimit: messageLimit(before.instanceId) });
     if (decision.writes.length === 0) return null;
     entry.run = decision.run;
     entry.uncommitted++;

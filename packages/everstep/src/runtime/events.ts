@@ -46,6 +46,9 @@ function waiterOf(run: Run, task: Extract<Task, { kind: 'wait' }>): WaiterRecord
   };
 }
 
+/** Of the run that made the webhook. */
+const runKeyOf = (eventId: string): string => eventId.slice(eventId.indexOf('.') + 1);
+
 export class Events {
   private readonly options: EventsOptions;
   /** Messages of notify steps that are being carried out: what stands in the store is due until they are done. */
@@ -63,10 +66,17 @@ export class Events {
     return this.receive(run.key, command.eventId, command.content);
   }
 
+  async instanceOfWebhook(eventId: string): Promise<string | null> {
+    const { store } = this.options;
+    const runKey = runKeyOf(eventId);
+    if (!(await store.hasWebhook({ runKey, eventId }))) return null;
+    return (await store.runRecord({ runKey }))?.instanceId ?? null;
+  }
+
   /** A request that came to a webhook is an event for the run that made it, or for what a resume made of that. */
   async callWebhook({ eventId, content, of }: WebhookCall): Promise<'taken' | 'not-found' | 'too-many-kept'> {
     const { store } = this.options;
-    let runKey = of ? ((await store.findRun(of))?.key ?? '') : eventId.slice(eventId.indexOf('.') + 1);
+    let runKey = of ? ((await store.findRun(of))?.key ?? '') : runKeyOf(eventId);
     if (!(await store.hasWebhook({ runKey, eventId }))) return 'not-found';
     for (;;) {
       const became = (await store.runRecord({ runKey }))?.became;

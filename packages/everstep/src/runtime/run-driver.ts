@@ -83,6 +83,7 @@ export class RunDriver {
       committer: this.committer,
       log,
       context,
+      messageLimit: (instanceId) => this.limits.messageLimit(instanceId),
       onDurable: (entry, decision, before) => this.actOn(entry, decision, before),
       onLost: () => {
         this.due.restart();
@@ -113,6 +114,8 @@ export class RunDriver {
       context,
       expect: (run, task) => this.scheduleCallback(run, task),
     });
+    // Perhaps there is room now for what waits, and nothing else would come to tell.
+    this.limits.onChange(() => this.roomMayBe());
     this.due = new DueTasks({ store, clock, log, take: (task) => this.takeDue(task), backlog: () => this.departures.size });
   }
 
@@ -325,6 +328,12 @@ export class RunDriver {
     if (!this.departures.add(ticket, passage, urgency)) this.gates.done(ticket, passage, { kind: 'not-made' });
   }
 
+  private roomMayBe(): void {
+    if (this.stopping) return;
+    this.gates.roomFreed();
+    this.departures.drainSoon();
+  }
+
   private track(work: Promise<unknown>): void {
     const settled: Promise<void> = work.then(
       () => {},
@@ -344,8 +353,7 @@ export class RunDriver {
     if (!this.gates.mayStart(ticket)) {
       // Its destination was held while it waited for a place: it waits at the gates again.
       this.departures.done(host, ticket);
-      this.gates.roomFreed();
-      this.departures.drainSoon();
+      this.roomMayBe();
       return;
     }
     let entry: CachedRun | null = null;

@@ -52,7 +52,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     context: () => driver.context,
     commit: (unit) => decisions.commit(unit),
     begin: (started, payload) => driver.begin(started.run, payload),
-    refuseTick: (instanceId) => limits.refuseTick(instanceId),
+    limits,
   });
   const published = new PublishedMessages({
     store,
@@ -80,8 +80,8 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     const letter = await store.findDeadLetter({ instanceId: command.instanceId, dlqId });
     const failed = letter && (await store.loadRun({ runKey: letter.runKey }));
     if (!letter || !failed) return 'missing';
-    const { kind, overrides, workflowRunId = null } = command;
-    const started = recoverRun(failed, { kind, dlqId, overrides, workflowRunId }, driver.context);
+    const { kind, overrides, workflowRunId = null, letInAt = null } = command;
+    const started = recoverRun(failed, { kind, dlqId, overrides, workflowRunId, letInAt }, driver.context);
     return started === 'no-flow-control-key' ? started : { started, payload: letter.payload };
   }
 
@@ -198,6 +198,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     urlGroups: (query) => targets.urlGroups(query),
     deleteUrlGroup: (command) => targets.deleteUrlGroup(command),
     notify: (command) => events.notify(command),
+    instanceOfWebhook: ({ eventId }) => events.instanceOfWebhook(eventId),
     callWebhook: (command) => events.callWebhook(command),
     flowControls: (query) => gates.flowControls(query),
     flowControl: (query) => gates.flowControl(query),

@@ -9,6 +9,7 @@ import { createSchedule, type Fired, fireSchedule, pauseSchedule, type ScheduleD
 import type { Started } from '../engine/start.js';
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
 import type { Clock } from '../ports/clock.js';
+import type { InstanceLimits } from '../ports/instance-limits.js';
 import type { Log } from '../ports/log.js';
 import type { Store } from '../ports/store.js';
 import type { ScheduleCommand } from './workflow-service.js';
@@ -31,8 +32,7 @@ export interface SchedulesOptions {
   readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
   /** Acts on a run that is durable. */
   readonly begin: (started: Started, payload: RunPayload) => void;
-  /** In words why the instance may start no run now; null when it may. */
-  readonly refuseTick: (instanceId: string) => Promise<string | null>;
+  readonly limits: Pick<InstanceLimits, 'letTickIn' | 'notStarted' | 'recount'>;
 }
 
 export class Schedules {
@@ -168,33 +168,38 @@ export class Schedules {
 
   /** False when it is still due. */
   private async fire(schedule: Schedule): Promise<boolean> {
-    const { commit, begin, context, log, refuseTick } = this.options;
+    const { commit, begin, context, log, limits } = this.options;
     const { instanceId, scheduleId } = schedule;
     try {
-      const refused = await refuseTick(instanceId);
-      if (refused !== null) {
-        const skipped = skipTick(schedule, context());
+      const decided = await limits.letTickIn(instanceId, schedule.payload.body.length);
+      if (decided.kind !== 'let-in') {
+        const skipped = skipTick(schedule, decided.kind, context());
         if (!skipped) return false;
         await commit(skipped.unit);
-        log.warn({ instanceId, scheduleId, refused }, 'a tick started no run; the next one is tried at its time');
+        log.warn(
+          { instanceId, scheduleId, refused: decided.message },
+          'a tick started no run; the next one is tried at its time',
+        );
         return true;
       }
       const endpoints = await this.endpointsOf(schedule);
       if (endpoints?.length === 0) {
-        const skipped = skipTick(schedule, context());
+        const skipped = skipTick(schedule, null, context());
         if (!skipped) return false;
         await commit(skipped.unit);
         log.warn({ instanceId, scheduleId }, 'a tick published nothing: the URL group of the schedule has no endpoints');
         return true;
       }
-      const fired: Fired | null = fireSchedule(schedule, context(), endpoints);
+      const fired: Fired | null = fireSchedule(schedule, context(), { endpoints, letInAt: decided.at });
       if (!fired) return false;
       const result = await commit(fired.unit);
       // Refused, it has ticked already. When only the answer was lost, its run is found among what is due.
       if (result.kind === 'applied') for (const started of fired.started) begin(started, schedule.payload);
+      else limits.notStarted(instanceId, 1, decided);
       if (fired.schedule.nextAt === null) log.warn({ instanceId, scheduleId }, 'the schedule has no next tick');
       return true;
     } catch (error) {
+      limits.recount(instanceId);
       log.error({ instanceId, scheduleId, error: String(error) }, 'a tick could not be recorded; trying again');
       return false;
     }

@@ -41,6 +41,8 @@ export interface RecoverCommand {
   readonly overrides: RunOverrides;
   /** Only with one dlqId. */
   readonly workflowRunId?: string;
+  /** Unix ms at which the runs were let in: they count for this day. Absent or null: for the day on which they are started. */
+  readonly letInAt?: number | null;
 }
 
 export type RecoverOutcome =
@@ -184,6 +186,8 @@ export interface WorkflowService extends MessageService {
     /** The run that made it, where the address names that; else the id leads there. */
     readonly of?: { readonly instanceId: string; readonly workflowRunId: string };
   }): Promise<'taken' | 'not-found' | 'too-many-kept'>;
+  /** The instance whose run made this webhook; null when there is none. */
+  instanceOfWebhook(query: { readonly eventId: string }): Promise<string | null>;
 
   flowControls(query: { readonly instanceId: string }): Promise<readonly FlowControlStatus[]>;
   flowControl(query: { readonly instanceId: string; readonly key: string }): Promise<FlowControlStatus | null>;

@@ -143,3 +143,26 @@ test('stats count documents, namespaces and bytes of the indexes that one may se
   assert.deepEqual(await search.stats(as('owner')), [stats]);
   assert.equal((await search.statsOf(as('stranger'), indexId)).kind, 'not-found');
 });
+
+test('an index that is made while its team is deleted is there with its team, or is not made', async (t) => {
+  const { search, service, people, store, as, create } = await openWorld(t);
+  const { index: moved } = await create('owner');
+  const wish = { name: 'films', region: 'eu-central-1', type: 'payg' } as const;
+  for (let round = 0; round < 6; round++) {
+    const { teamId } = doneValue(await service.createTeam(as('owner'), `team ${round}`));
+    const makes = [
+      () => search.create(as('owner'), { ...wish, teamId }),
+      () => search.transfer(as('owner'), { indexId: moved.indexId, accountId: teamId }),
+    ];
+    const make = makes[round % 2] ?? assert.fail();
+    const remove = () => service.deleteTeam(as('owner'), teamId);
+    const [first, second] = await Promise.all(round < 3 ? [make(), remove()] : [remove(), make()]);
+    assert.deepEqual([first?.kind, second?.kind], ['done', round < 3 ? 'conflict' : 'not-found']);
+    if (round < 3 && round % 2 === 1)
+      doneValue(await search.transfer(as('owner'), { indexId: moved.indexId, accountId: people.teamId }));
+  }
+  for (const indexId of await store.searchIndexes.listIds()) {
+    const record = await store.searchIndexes.find({ indexId });
+    assert.ok(record && (record.accountId.startsWith('usr_') || (await store.accounts.findTeam({ teamId: record.accountId }))));
+  }
+});

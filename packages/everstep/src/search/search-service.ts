@@ -168,15 +168,8 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
     readonly accountIds: readonly string[];
   }
 
-  async function tell(principal: Principal, subject: string, told: Told): Promise<void> {
-    await accounts.addAudit(rules.audit(principal, { subject, ...told }));
-  }
-
-  async function change(principal: Principal, indexId: string, wish: SearchIndexChange, told: Told) {
-    const changed = await indexes.change({ indexId, change: wish });
-    if (changed) await tell(principal, indexId, told);
-    return changed;
-  }
+  const change = (principal: Principal, indexId: string, wish: SearchIndexChange, told: Told) =>
+    indexes.change({ indexId, change: wish, audit: rules.audit(principal, { subject: indexId, ...told }) });
 
   /** Null: there is room for one more. */
   async function full(accountId: string) {
@@ -205,8 +198,8 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
         if (tooMany) return tooMany;
         const indexId = rules.newId('idx');
         const index = { indexId, accountId, name, region, type, createdAt: rules.now(), tokenNumber: FIRST_TOKEN };
-        await indexes.create(index);
-        await tell(principal, indexId, { action: 'search.create', details: { name, region, type }, accountIds: [accountId] });
+        const told = { action: 'search.create', subject: indexId, details: { name, region, type }, accountIds: [accountId] };
+        await indexes.create(index, rules.audit(principal, told));
         return done(view(index, allowed.role));
       }),
 
@@ -253,10 +246,10 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
       rules.inTurn(async () => {
         const seen = await find(principal, indexId, 'give-away');
         if (seen.kind !== 'seen') return seen;
-        if (!(await indexes.markDeleted({ indexId }))) return notFound(INDEX);
-        removals.begin(indexId);
         const { name, accountId } = seen.index;
-        await tell(principal, indexId, { action: 'search.delete', details: { name }, accountIds: [accountId] });
+        const told = { action: 'search.delete', subject: indexId, details: { name }, accountIds: [accountId] };
+        if (!(await indexes.markDeleted({ indexId, audit: rules.audit(principal, told) }))) return notFound(INDEX);
+        removals.begin(indexId);
         return done(null);
       }),
 

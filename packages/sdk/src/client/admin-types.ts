@@ -75,6 +75,8 @@ export interface QueueInstance {
   readonly role: AccountRole;
   readonly plan: string;
   readonly limits: QueuePlan;
+  /** Runs that were started today (UTC), which `max_requests_per_day` bounds. */
+  readonly requests_today: number;
   /** Dollars a calendar month (UTC); 0: no limit. */
   readonly budget: number;
   readonly budget_alert_url?: string;
@@ -99,6 +101,16 @@ export interface QueueStats {
   readonly spent: number;
   /** What is refused now, in words; empty when nothing is. */
   readonly refused: readonly string[];
+  /** Runs that were started today (UTC), which `max_requests_per_day` bounds. */
+  readonly requests_today: number;
+  /** What was refused on the days (UTC) that the period touches, by kind; the last first. */
+  readonly refusals: readonly {
+    /** The error code; `tick-...`: a tick of a schedule started no run; `step-...`: a run failed by a step. */
+    readonly kind: string;
+    readonly count: number;
+    /** Unix seconds. */
+    readonly last_time: number;
+  }[];
 }
 
 export interface AuditLogEntry {

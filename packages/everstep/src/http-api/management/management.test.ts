@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { decodeJwt } from 'jose';
+import { RIGHTS, type Right } from '../../accounts/account-service.js';
 import { apiKeyOf, basicOf, emailOf, type Person, userIdOf } from '../../accounts/people.fixture.js';
 import { LIMITS } from '../../config/limits.js';
-import { ERROR_CODES } from '../../contract/error-codes.js';
 import type {
   AccountEntry,
   ApiKeyEntry,
@@ -15,10 +15,11 @@ import type {
   TeamEntry,
   TeamMember,
 } from '../../contract/management.js';
+import type { Role } from '../../ports/account-store.js';
 import type { Method } from '../operation.js';
 import { pathsOf } from '../routing.js';
 import type { Answered, ErrorAnswer } from '../testing/api-world.js';
-import { REGION, Things } from '../testing/isolation-things.js';
+import { Things } from '../testing/isolation-things.js';
 import { MANAGEMENT_OPERATIONS } from './index.js';
 import { managementOpenApiDocument } from './openapi.js';
 
@@ -45,6 +46,7 @@ test('an instance is created, read, listed and shown with its tokens, and its to
     region: 'us-east-1',
     role: 'owner',
     plan: 'default',
+    requests_today: 0,
     budget: 0,
   });
   assert.deepEqual([limits.name, limits.max_schedules], ['default', null]);
@@ -57,7 +59,7 @@ test('an instance is created, read, listed and shown with its tokens, and its to
     headers: { host, authorization: `Bearer ${token}` },
   } as const;
   assert.equal((await things.world.send<unknown>(run)).status, 200);
-  assert.deepEqual((await call<QueueRecord>('owner', 'GET', `/v2/queue/user/${id}`)).body, made.body);
+  assert.deepEqual((await call<QueueRecord>('owner', 'GET', `/v2/queue/user/${id}`)).body, { ...made.body, requests_today: 1 });
   const listed = await call<QueueRecord[]>('owner', 'GET', '/v2/queue/users');
   assert.deepEqual(
     listed.body.map((queue) => queue.id),
@@ -294,112 +296,26 @@ test('each operation stands in the guide', () => {
   );
 });
 
+test('what roles may do stands in one table of the guides, which says what is so', () => {
+  const guides = new URL('../../../../../docs/guides/', import.meta.url);
+  const roles: readonly Role[] = ['owner', 'admin', 'dev', 'finance'];
+  const head = `| | ${roles.join(' | ')} |`;
+  const text = (page: string) => readFileSync(new URL(page, guides), 'utf8');
+  const tables = readdirSync(guides).filter((page) => /^\|.*\bowner\b.*\bfinance *\|$/m.test(text(page)));
+  assert.deepEqual(tables, ['accounts.md']);
+  const rows = (text('accounts.md').split(head)[1] ?? '').split('\n\n')[0]?.trim().split('\n').slice(1) ?? [];
+  const shown = rows.map((row) => roles.filter((_, column) => row.split('|')[column + 2]?.trim() === 'yes'));
+  const rights: readonly Right[] = ['see', 'use', 'change', 'pay', 'manage-members', 'give-away'];
+  assert.deepEqual(
+    shown,
+    rights.map((right) => roles.filter((role) => RIGHTS[role].includes(right))),
+  );
+});
+
 test('keys, e-mails and bodies do not reach the log', async () => {
   await call('owner', 'POST', '/v2/team', { team_name: 'a-name-nobody-should-log' });
   const text = JSON.stringify(things.world.logged);
   assert.match(text, /"route":"\/v2\/team"/);
   for (const word of [apiKeyOf('owner'), basicOf('owner'), emailOf('owner'), 'a-name-nobody-should-log'])
     assert.ok(!text.includes(word), word);
-});
-
-/** Bodies of each operation that takes one: what is right, and of each field what is wrong. */
-const TEXT: readonly unknown[] = ['', 1, null, true, [], {}, 'x'.repeat(1_000)];
-const NAME: readonly unknown[] = [...TEXT, '   ', 'a\u0000b', 'a\nb'];
-const BODIES: readonly (readonly [
-  method: Method,
-  path: string,
-  right: Readonly<Record<string, unknown>>,
-  wrong: Readonly<Record<string, readonly unknown[]>>,
-  optional?: readonly string[],
-])[] = [
-  [
-    'POST',
-    '/v2/queue/users',
-    { name: 'n', region: REGION, team_id: 'team_none' },
-    { name: NAME, region: [...TEXT, 'mars-1'], team_id: TEXT },
-    ['team_id'],
-  ],
-  [
-    'POST',
-    '/v2/queue/move-to-team',
-    { queue_id: 'qi_none', target_team_id: 'team_none' },
-    { queue_id: TEXT, target_team_id: TEXT },
-  ],
-  ['PATCH', '/v2/queue/update-budget/qi_none', { budget: 20 }, { budget: ['20', 1.5, -1, 10_001, null, true, [], {}] }],
-  ['POST', '/v2/queue/set-budget-alert/qi_none', { url: null }, { url: ['', 1, true, [], {}, 'mailto:a@b'] }],
-  ['POST', '/v2/queue/set-plan/qi_none', { plan_name: 'default' }, { plan_name: NAME }],
-  ['POST', '/v2/team', { team_name: 'n' }, { team_name: NAME }],
-  [
-    'POST',
-    '/v2/teams/member',
-    { team_id: 'team_none', member_email: 'a@w.test', member_role: 'dev' },
-    {
-      team_id: TEXT,
-      member_email: [...TEXT, 'a', 'a@', '@w.test', 'a b@w.test', 'a:b@w.test', 'a@b@w.test'],
-      member_role: [...TEXT, 'owner', 'Dev', 'king'],
-    },
-  ],
-  [
-    'DELETE',
-    '/v2/teams/member',
-    { team_id: 'team_none', member_email: 'a@w.test' },
-    { team_id: TEXT, member_email: [...TEXT, 'a'] },
-  ],
-  ['POST', '/v2/apikeys', { name: 'n' }, { name: NAME }],
-  [
-    'POST',
-    '/v2/search',
-    { name: 'n', region: REGION, type: 'payg', team_id: 'team_none' },
-    { name: NAME, region: [...TEXT, 'mars-1'], type: [...TEXT, 'gold'], team_id: TEXT },
-    ['team_id'],
-  ],
-  ['POST', '/v2/search/idx_none/rename', { name: 'n' }, { name: NAME }],
-  ['POST', '/v2/search/idx_none/transfer', { target_account: 'team_none' }, { target_account: TEXT }],
-];
-
-test('every field of every body that is wrong in any way is 400 and named', async (t) => {
-  for (const [method, path, right, wrong, optional = []] of BODIES) {
-    await t.test(`${method} ${path}`, async () => {
-      assert.deepEqual(Object.keys(wrong), Object.keys(right), 'each field has wrong values');
-      const refused = async (body: unknown, name: string) => {
-        const answer = await call('owner', method, path, body);
-        assert.equal(answer.status, 400, `${JSON.stringify(body)}: ${JSON.stringify(answer.body)}`);
-        assert.match(answer.body.error, new RegExp(name), JSON.stringify(body));
-      };
-      for (const [field, values] of Object.entries(wrong)) {
-        for (const value of values) await refused({ ...right, [field]: value }, field);
-        const { [field]: _, ...without } = right;
-        if (!optional.includes(field)) await refused(without, field);
-      }
-      await refused({ ...right, surprise: 1 }, 'no field "surprise"');
-      for (const body of ['text', 1, null, [], [right]]) await refused(body, 'the body');
-    });
-  }
-});
-
-test('a body that is missing, no JSON or of another type is refused', async () => {
-  for (const [method, path, right] of BODIES) {
-    const send = (headers: Record<string, string>, payload?: string | Buffer) =>
-      things.world.send({
-        method,
-        url: path,
-        headers: { authorization: basicOf('owner'), ...headers },
-        ...(payload === undefined ? {} : { payload }),
-      });
-    const json = { 'content-type': 'application/json' };
-    for (const [answer, code] of [
-      [await send({}), 'bad-body'],
-      [await send(json, ''), 'bad-body'],
-      [await send(json, '{"name":'), 'bad-body'],
-      [await send(json, Buffer.from([0x7b, 0xff])), 'bad-body'],
-      [await send({ 'content-type': 'text/plain' }, JSON.stringify(right)), 'unsupported-media-type'],
-      [await send({ 'content-type': 'application/x-www-form-urlencoded' }, 'name=n'), 'unsupported-media-type'],
-      [await send({ 'content-type': 'nonsense' }, JSON.stringify(right)), 'unsupported-media-type'],
-    ] as const) {
-      assert.equal(answer.headers['svc-error-code'], code, `${method} ${path}: ${JSON.stringify(answer.body)}`);
-      assert.equal(answer.status, ERROR_CODES[code].status);
-    }
-    const query = await call('owner', method, `${path}?surprise=1`, right);
-    assert.deepEqual([query.status, query.headers['svc-error-code']], [400, 'bad-parameter'], path);
-  }
 });

@@ -17,7 +17,7 @@ export const presentPlan = (plan: Plan): PlanRecord => ({
   price_per_100k_messages: plan.pricePer100kMessages,
 });
 
-export function presentInstance({ instance, role, plan, token, readOnlyToken }: InstanceView): QueueRecord {
+export function presentInstance({ instance, role, plan, requestsToday, token, readOnlyToken }: InstanceView): QueueRecord {
   return {
     id: instance.instanceId,
     // Only an instance that somebody owns can be seen.
@@ -28,6 +28,7 @@ export function presentInstance({ instance, role, plan, token, readOnlyToken }: 
     role,
     plan: plan.name,
     limits: presentPlan(plan),
+    requests_today: requestsToday,
     budget: instance.budgetDollars ?? 0,
     ...(instance.budgetAlertUrl === undefined ? {} : { budget_alert_url: instance.budgetAlertUrl }),
     ...(token === undefined ? {} : { token }),

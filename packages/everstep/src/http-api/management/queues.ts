@@ -9,7 +9,7 @@ import { parseDestination } from '../parameters/destination.js';
 import { Unacceptable } from '../parameters/unacceptable.js';
 import { Duration } from '../parameters/values.js';
 import { BODY_ERRORS, CHANGE_ERRORS, done, given, jsonBody, OK } from './outcome.js';
-import { presentInstance, presentPlan } from './presenters.js';
+import { presentInstance, presentPlan, toSeconds } from './presenters.js';
 
 const TAG = 'Queue instances';
 const instanceId = RecordId('Id of the queue instance.');
@@ -193,6 +193,8 @@ const getQueueStats = accountOperation({
       budget: stats.budgetDollars,
       spent: stats.spentDollars,
       refused: [...stats.refused],
+      requests_today: stats.requestsToday,
+      refusals: stats.refusals.map(({ kind, count, lastAt }) => ({ kind, count, last_time: toSeconds(lastAt) })),
     });
   },
 });

@@ -147,6 +147,75 @@ test('a plan bounds the runs of a day; Retry-After leads to the next one', async
   assert.ok(seconds >= 1 && seconds <= 86_400, String(seconds));
 });
 
+test('runs count for the day on which they were let in, however they are started', async (t) => {
+  const world = await open(t, { plan: 'daily' });
+  const [first, second] = await world.fail(2);
+  const at = world.runtime.now() - 86_400_000;
+  const day = Math.floor(at / 86_400_000);
+  const before = await world.store.accounts.countsOfDays({ instanceId: INSTANCE, fromDay: 0 });
+  // As if midnight came between the two.
+  Object.assign(world.limits, { letRunsIn: async () => ({ kind: 'let-in', at }) });
+  const body = JSON.stringify([{ destination: 'http://w.test/ok' }]);
+  for (const [url, more] of [
+    [TRIGGER, {}],
+    ['/v2/batch/trigger', { headers: { 'content-type': 'application/json' }, body }],
+    [`/v2/workflows/dlq/resume/${first}`, {}],
+    [`/v2/workflows/dlq/restart?dlqIds=${second}`, {}],
+  ] as const)
+    assert.equal((await world.call('POST', url, more)).status, 200, url);
+  const counts = await world.store.accounts.countsOfDays({ instanceId: INSTANCE, fromDay: 0 });
+  assert.deepEqual(counts.slice(0, before.length), before);
+  assert.deepEqual(counts.slice(before.length), [{ instanceId: INSTANCE, day, what: 'run', count: 4, lastAt: at }]);
+});
+
+test('a run that is there already does not count for the day, nor does a recovery that found nothing', async (t) => {
+  const world = await open(t, { plan: 'daily' });
+  const headers = { 'svc-deduplication-id': 'once' };
+  for (let i = 0; i < 5; i++) assert.equal((await world.call('POST', TRIGGER, { headers })).status, 200);
+  assert.equal((await world.call('POST', '/v2/workflows/dlq/restart/dlq_none')).status, 404);
+  assert.equal((await world.call('POST', TRIGGER)).status, 200);
+  assert.equal((await world.call('POST', TRIGGER)).status, 429);
+});
+
+test('a plan bounds what a webhook takes', async (t) => {
+  const world = await open(t, { plan: 'small' });
+  const { workflowRunId } = await world.trigger('hook');
+  const { steps } = await world.journalWhen(workflowRunId, (journal) =>
+    journal.steps.some(({ stepName }) => stepName === 'make'),
+  );
+  const { webhookUrl } = JSON.parse(steps.find(({ stepName }) => stepName === 'make')?.out ?? '{}');
+  const { pathname: url } = new URL(webhookUrl);
+  const send = (body: string) => world.send({ method: 'POST', url, payload: body });
+  const refused = await send('0123456789a');
+  assert.deepEqual([refused.status, codeOf(refused)], [413, 'body-too-large']);
+  assert.equal((await send('0123456789')).status, 200);
+  assert.equal((await world.send({ method: 'POST', url: '/v2/webhooks/whk_none.none', payload: '0123456789a' })).status, 404);
+});
+
+test('what is refused is counted for the owner, by kind', async (t) => {
+  const world = await open(t, { plan: 'small' });
+  await world.call('POST', TRIGGER, { body: '0123456789a' });
+  await world.call('POST', '/v2/notify/e', { body: '0123456789a' });
+  for (const id of ['a', 'b'])
+    await world.call('POST', '/v2/schedules/http://w.test/ok', { headers: { 'svc-cron': '0 * * * *', 'svc-schedule-id': id } });
+  await changed(world, { budgetDollars: 20, plan: 'daily' });
+  for (let i = 0; i < 4; i++) await world.call('POST', TRIGGER);
+  await spend(world, 20);
+  await world.call('POST', TRIGGER);
+  await world.refusals.write();
+  const counts = await world.store.accounts.countsOfDays({ instanceId: INSTANCE, fromDay: 0 });
+  assert.deepEqual(
+    new Map(counts.map(({ what, count }) => [what, count])),
+    new Map([
+      ['too-many-schedules', 1],
+      ['run', 2],
+      ['daily-limit-reached', 2],
+      ['budget-exceeded', 1],
+      ['body-too-large', 2],
+    ]),
+  );
+});
+
 test('a plan bounds the calls of the API, reads too, and tells when to try again', async (t) => {
   const world = await open(t, { plan: 'slow' });
   const answers = await Promise.all([1, 2, 3].map(() => world.call('GET', '/v2/schedules')));

@@ -5,11 +5,12 @@ import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { ErrorBody } from '../../contract/errors.js';
 import { TriggeredRun } from '../../contract/runs.js';
-import { allowRuns, allowSize } from '../allowance.js';
+import { allowSize } from '../allowance.js';
 import { type ApiContext, answer, operation, type RequestContext } from '../operation.js';
 import { validate } from '../parameters/json-body.js';
 import { readPrefixedHeaders } from '../parameters/prefixed-headers.js';
 import { TRIGGER_FAMILIES, TriggerHeaders } from './setting-headers.js';
+import { startTriggered } from './trigger.js';
 import { presentTriggered, triggerCommand } from './trigger-command.js';
 
 const FAMILIES = Object.keys(TRIGGER_FAMILIES);
@@ -78,8 +79,7 @@ async function triggerItem(given: unknown, context: ApiContext, request: Request
     caller,
   );
   allowSize(context, caller.instanceId, bytes);
-  await allowRuns(context, caller.instanceId);
-  return presentTriggered(await context.service.trigger(command));
+  return presentTriggered(await startTriggered(command, context));
 }
 
 export const triggerRuns = operation({

@@ -28,7 +28,8 @@ export const rotateSigningKeys = operation({
   unknownQuery: 'refuse',
   responses: { 200: SigningKeysSchema },
   errors: ['bad-parameter'],
-  handle: async (_input, { authority }, { instanceId }) => answer(200, await authority.rotateSigningKeys(instanceId)),
+  handle: async ({ request }, { authority }, { instanceId, tokenId }) =>
+    answer(200, await authority.rotateSigningKeys(instanceId, { tokenId, address: request.callerIp })),
 });
 
 export const getSettings = operation({

@@ -6,7 +6,7 @@ import { ApiError } from '../../contract/error-codes.js';
 import { RunReferenceSchema } from '../../contract/runs.js';
 import type { RunReference } from '../../ports/store.js';
 import type { RecoverCommand, RunOverrides } from '../../runtime/workflow-service.js';
-import { allowRuns } from '../allowance.js';
+import { allowRuns, startAllowed } from '../allowance.js';
 import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../operation.js';
 import { shown } from '../parameters/unacceptable.js';
 import { Text } from '../parameters/values.js';
@@ -91,8 +91,15 @@ export async function recover(
   context: ApiContext,
   request: RequestContext,
 ): Promise<readonly RunReference[]> {
-  await allowRuns(context, command.instanceId, command.dlqIds.length);
-  const outcome = await context.service.recover(command);
+  const { instanceId } = command;
+  const runs = command.dlqIds.length;
+  const letIn = await allowRuns(context, instanceId, runs);
+  const outcome = await startAllowed(
+    context,
+    { instanceId, runs, letIn },
+    () => context.service.recover({ ...command, letInAt: letIn.at }),
+    (result) => (result.kind === 'recovered' ? result.runs.length : 0),
+  );
   switch (outcome.kind) {
     case 'recovered':
       return outcome.runs;

@@ -4,7 +4,7 @@ import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { DeletedSchedule, ScheduleEntry, ScheduleList, ScheduleReference } from '../../contract/schedules.js';
 import { parseCron } from '../../engine/cron.js';
-import { allowSize, allowSpending } from '../allowance.js';
+import { allowSize, allowSpending, tooManySchedules } from '../allowance.js';
 import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../operation.js';
 import { shown } from '../parameters/unacceptable.js';
 import { Text } from '../parameters/values.js';
@@ -40,14 +40,15 @@ export function cronOf(
 }
 
 /** Throws ApiError when there is no room for one more. One that is replaced takes none. */
-export async function checkRoom({ store, limits }: ApiContext, instanceId: string, scheduleId: string | null): Promise<void> {
+export async function checkRoom(context: ApiContext, instanceId: string, scheduleId: string | null): Promise<void> {
+  const { store, limits } = context;
   if (scheduleId !== null && (await store.findSchedule({ instanceId, scheduleId }))) return;
   const count = await store.countSchedules({ instanceId });
   const plan = limits?.plan(instanceId) ?? null;
   const most = plan?.maxSchedules ?? null;
   if (plan && most !== null && count >= most) {
     const message = `there are ${count} schedules, and the plan ${plan.name} allows ${most}; delete some, or ask for another plan`;
-    throw new ApiError('too-many-schedules', message);
+    throw tooManySchedules(context, instanceId, message);
   }
   if (count < LIMITS.maxSchedules) return;
   throw new ApiError('too-many-schedules', `there are ${count} schedules, and ${LIMITS.maxSchedules} are the most; delete some`);

@@ -2,8 +2,9 @@
 import Type from 'typebox';
 import { ApiError } from '../../contract/error-codes.js';
 import { RunResult, RunUnderWay, TriggeredRun } from '../../contract/runs.js';
-import { allowRuns, allowSize } from '../allowance.js';
-import { answer, operation } from '../operation.js';
+import type { TriggerCommand, TriggerOutcome } from '../../runtime/workflow-service.js';
+import { allowRuns, allowSize, startAllowed } from '../allowance.js';
+import { type ApiContext, answer, operation } from '../operation.js';
 import { shown } from '../parameters/unacceptable.js';
 import { presentResult } from '../presenters/run.js';
 import { type Target, TRIGGER_PATH } from '../target.js';
@@ -28,6 +29,18 @@ export function destinationOf({ path, query }: Target, before = TRIGGER_PATH): s
   }
   if (query === '') return url;
   return `${url}${url.includes('?') ? '&' : '?'}${query}`;
+}
+
+/** Starts the run if it is allowed. One that is there already does not count for the day. Throws ApiError when it is not. */
+export async function startTriggered(command: TriggerCommand, context: ApiContext): Promise<TriggerOutcome> {
+  const { instanceId } = command;
+  const letIn = await allowRuns(context, instanceId);
+  return startAllowed(
+    context,
+    { instanceId, runs: 1, letIn },
+    () => context.service.trigger({ ...command, letInAt: letIn.at }),
+    ({ kind }) => (kind === 'started' ? 1 : 0),
+  );
 }
 
 export const stringOrNull = (value: string | readonly string[] | undefined): string | null =>
@@ -75,8 +88,7 @@ export const triggerRun = operation({
       caller,
     );
     allowSize(context, caller.instanceId, body);
-    await allowRuns(context, caller.instanceId);
-    const outcome = await context.service.trigger(command);
+    const outcome = await startTriggered(command, context);
     const triggered = presentTriggered(outcome);
     const timeoutMs = headers['Wait-For-Result'] ?? null;
     if (timeoutMs === null) return answer(200, triggered);

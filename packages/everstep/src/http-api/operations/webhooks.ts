@@ -4,6 +4,7 @@ import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { WebhookTaken } from '../../contract/events.js';
+import { allowSize } from '../allowance.js';
 import { encodedBody } from '../encoded-bytes.js';
 import { type ApiContext, answer, type Method, type Operation, openOperation, type RequestContext } from '../operation.js';
 import type { ReceivedHeaders } from '../parameters/prefixed-headers.js';
@@ -78,7 +79,10 @@ function webhook(method: Method, operationId: string): Operation {
     body: { kind: 'bytes', maxBytes: LIMITS.maxEventBytes, description: 'Any bytes, of any content type.' },
     responses: { 200: WebhookTaken },
     errors: ['bad-parameter', 'body-too-large', 'not-found', 'too-many-events'],
-    async handle({ path: { eventId }, body, request }, { service }) {
+    async handle({ path: { eventId }, body, request }, context) {
+      const { service } = context;
+      const instanceId = body.length > 0 ? await service.instanceOfWebhook({ eventId }) : null;
+      if (instanceId !== null) allowSize(context, instanceId, body);
       return answerWebhook(await service.callWebhook({ eventId, content: contentOf(method, body, request) }));
     },
   });

@@ -2,9 +2,11 @@
 import type { Static, TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import { ApiError } from '../../contract/error-codes.js';
+import { findJsonFault } from './json-fault.js';
 import { shown } from './unacceptable.js';
 
-const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
+/** With no parameter but the one character set that JSON has. */
+const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?;?\s*$/i;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 const validators = new WeakMap<TSchema, Validator>();
 
@@ -16,20 +18,54 @@ function validatorOf(schema: TSchema): Validator {
   return made;
 }
 
+/** Names and positions, as one says them: `.items.0.id`. */
+const spoken = (path: readonly (string | number)[]): string =>
+  path.map((step) => `.${typeof step === 'number' || /^[\w-]+$/.test(step) ? step : shown(step)}`).join('');
+
+/** A JSON pointer, as one says it. */
+const spokenPointer = (pointer: string): string =>
+  spoken(
+    pointer
+      .split('/')
+      .slice(1)
+      .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~')),
+  );
+
+type Problem = ReturnType<Validator['Errors']>[number];
+
+/** Of a choice between schemas, what the value comes nearest to; of types alone, all of them. */
+function describeProblem(problems: readonly Problem[]): string {
+  const [first] = problems;
+  if (!first) return ' does not have the expected form';
+  const within = problems.filter(({ instancePath }) => instancePath.startsWith(first.instancePath));
+  const deepest = within.reduce((a, b) => (b.instancePath.split('/').length > a.instancePath.split('/').length ? b : a));
+  const there = within.filter(({ instancePath, keyword }) => instancePath === deepest.instancePath && keyword !== 'anyOf');
+  const where = spokenPointer(deepest.instancePath);
+  const precise = there.find(({ keyword }) => keyword !== 'type');
+  if (precise) return `${where} ${precise.message}`;
+  const types = there.flatMap((problem) => (problem.keyword === 'type' ? [problem.params.type].flat() : []));
+  return `${where} must be ${[...new Set(types)].join(' or ')}`;
+}
+
 /** Throws ApiError `bad-body`; `what` names the value in the message. */
 export function validate<Schema extends TSchema>(schema: Schema, value: unknown, what: string): Static<Schema> {
   const validator = validatorOf(schema);
   // Valid by its own schema, so it has the schema's type.
   if (validator.Check(value)) return value as Static<Schema>;
-  const errors = validator.Errors(value);
-  const unknown = errors.find(({ keyword }) => keyword === 'additionalProperties');
+  const problems = validator.Errors(value);
+  const unknown = problems.find(({ keyword }) => keyword === 'additionalProperties');
   if (unknown?.keyword === 'additionalProperties') {
     const names = unknown.params.additionalProperties.map(shown).join(', ');
-    throw new ApiError('bad-body', `${what} has no field ${names}`);
+    throw new ApiError('bad-body', `${what}${spokenPointer(unknown.instancePath)} has no field ${names}`);
   }
-  const [first] = errors;
-  const where = first?.instancePath ? `${what}${first.instancePath.replaceAll('/', '.')}` : what;
-  throw new ApiError('bad-body', `${where} ${first?.message ?? 'does not have the expected form'}`);
+  throw new ApiError('bad-body', `${what}${describeProblem(problems)}`);
+}
+
+function refusal(text: string, isJson: boolean): ApiError | null {
+  const fault = findJsonFault(text, { isJson });
+  if (fault?.kind === 'twice') return new ApiError('bad-body', `the body${spoken(fault.path)} is given twice; give it once`);
+  if (fault) return new ApiError('bad-body', `the body is no JSON: the body${spoken(fault.path)} is ${shown(fault.word)}`);
+  return isJson ? null : new ApiError('bad-body', 'the body is no JSON: its syntax is wrong');
 }
 
 /** Undefined when there is no body. Throws ApiError `unsupported-media-type` or `bad-body`. */
@@ -38,10 +74,20 @@ export function readJson(body: Uint8Array, contentType: string | undefined): unk
   if (contentType !== undefined && !JSON_TYPE.test(contentType)) {
     throw new ApiError('unsupported-media-type', `the body must be application/json, not ${shown(contentType)}`);
   }
+  let text: string;
   try {
-    return JSON.parse(utf8.decode(body));
-  } catch (error) {
-    const why = error instanceof SyntaxError ? 'its syntax is wrong' : 'it is not UTF-8';
-    throw new ApiError('bad-body', `the body is no JSON: ${why}`);
+    text = utf8.decode(body);
+  } catch {
+    throw new ApiError('bad-body', 'the body is no JSON: it is not UTF-8');
   }
+  let value: unknown;
+  let isJson = true;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    isJson = false;
+  }
+  const refused = refusal(text, isJson);
+  if (refused) throw refused;
+  return value;
 }

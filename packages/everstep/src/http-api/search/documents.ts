@@ -4,11 +4,10 @@ import { LIMITS } from '../../config/limits.js';
 import { ApiError, type ErrorCode } from '../../contract/error-codes.js';
 import {
   DeleteBody,
-  DocumentBody,
   DocumentPage,
-  DocumentsBody,
   FetchBody,
   IndexInfo,
+  NothingToSay,
   RangeBody,
   resultOf,
   ScoredDocument,
@@ -20,7 +19,6 @@ import {
 import type { DocumentChoice, Filter, Namespace, SearchDocument } from '../../ports/search-store.js';
 import { parseFilter } from '../../search/filter-parser.js';
 import { answer, indexOperation, type Operation } from '../operation.js';
-import { validate } from '../parameters/json-body.js';
 import { shown } from '../parameters/unacceptable.js';
 import { presentDocument, presentHit, presentInfo, readDocument } from './presenters.js';
 
@@ -45,7 +43,7 @@ const at = (word: string) =>
 const json = <Schema extends Parameters<typeof Type.Array>[0]>(schema: Schema) =>
   ({ kind: 'json', required: true, schema }) as const;
 /** Clients send an empty list where there is nothing to say. */
-const NO_BODY = { kind: 'json', required: false, schema: Type.Unknown() } as const;
+const NO_BODY = { kind: 'json', required: false, schema: NothingToSay } as const;
 
 function read<Body>(body: Body | undefined): Body {
   if (body === undefined) throw new ApiError('bad-body', 'a JSON body is missing');
@@ -101,11 +99,7 @@ const upsertDocuments = indexOperation({
   responses: { 200: resultOf(Success) },
   errors: [...ERRORS, 'conflict', 'not-found'],
   async handle({ path, body }, { search }) {
-    const given = read(body);
-    // Each by itself, as errors of a choice between schemas say little.
-    const documents = Array.isArray(given)
-      ? validate(DocumentsBody, given, 'the body').map(readDocument)
-      : [readDocument(validate(DocumentBody, given, 'the body'))];
+    const documents = [read(body)].flat().map(readDocument);
     checkSize(documents);
     const result = await search.documents.upsert({ ...path, documents });
     if (result === 'gone') throw new ApiError('not-found', 'the search index was deleted');
@@ -121,7 +115,7 @@ const searchDocuments = indexOperation({
   operationId: 'searchDocuments',
   summary: 'Search the content of documents',
   description:
-    'Full text by BM25: words in any case, without accents, by their English stems. Fields that tune other ways of searching (`reranking`, `semanticWeight`, `inputEnrichment`) are taken and have no effect.',
+    'Full text by BM25: words in any case, without accents, by their English stems. The fields that tune other ways of searching (`reranking`, `semanticWeight`, `inputEnrichment`) are taken and have no effect.',
   needs: 'read',
   pathParameters: inNamespace,
   body: json(SearchBody),

@@ -13,6 +13,8 @@ import type { AccountService } from '../../accounts/account-service.js';
 import { type Authority, createAuthority } from '../../accounts/authority.js';
 import { createLimits, type Limits } from '../../accounts/limits.js';
 import { BUILT_IN_PLANS, type Plans } from '../../accounts/plans.js';
+import { recordPrices } from '../../accounts/prices.js';
+import { Refusals } from '../../accounts/refusals.js';
 import { createAccountService } from '../../accounts/service.js';
 import { createSystemClock } from '../../clock/system-clock.js';
 import { createSystemRandom } from '../../clock/system-random.js';
@@ -189,6 +191,7 @@ export class ApiWorld {
   readonly accounts: AccountService;
   readonly search: SearchService;
   readonly limits: Limits;
+  readonly refusals: Refusals;
   readonly endpoints: PlayedEndpoints;
   readonly messages: PlayedMessages;
   readonly logged: readonly LoggedLine[];
@@ -203,6 +206,7 @@ export class ApiWorld {
     this.accounts = parts.accounts;
     this.search = parts.search;
     this.limits = parts.limits;
+    this.refusals = parts.refusals;
     this.endpoints = parts.endpoints;
     this.messages = parts.messages;
     this.logged = parts.logged;
@@ -229,7 +233,9 @@ export class ApiWorld {
     const messages = new PlayedMessages();
     const publicUrl = () => 'http://everstep.test';
     const now = () => clock.now();
-    const limits: Limits = await createLimits({ accounts: store.accounts, plans, now });
+    const refusals = new Refusals({ accounts: store.accounts, now, clock, log });
+    await recordPrices({ accounts: store.accounts, plans, now, random });
+    const limits: Limits = await createLimits({ accounts: store.accounts, plans, now, refusals });
     const runtime = createRuntime({
       store,
       clock,
@@ -282,6 +288,7 @@ export class ApiWorld {
       accounts,
       search,
       limits,
+      refusals,
       endpoints,
       messages,
       logged: lines,
@@ -343,6 +350,7 @@ export class ApiWorld {
     await closing;
     await this.search.stop();
     await this.search.documents.close();
+    await this.refusals.write();
     await this.store.close();
   }
 }

@@ -7,6 +7,7 @@ import type {
   QueueInstance,
   Role,
   TeamRecord,
+  TokenRecord,
   UserRecord,
 } from '../../ports/account-store.js';
 import { T0 } from './samples.js';
@@ -44,6 +45,14 @@ export const sampleInstance = (instanceId: string, overrides: Partial<QueueInsta
   currentSigningKey: 'sig_current',
   nextSigningKey: 'sig_next',
   ...overrides,
+});
+
+export const sampleToken = (tokenId: string, instanceId: string): TokenRecord => ({
+  tokenId,
+  instanceId,
+  access: 'read-write',
+  createdAt: T0,
+  revokedAt: null,
 });
 
 export const sampleAudit = (n: number, accountIds: readonly string[], overrides: Partial<AuditEntry> = {}): AuditEntry => ({

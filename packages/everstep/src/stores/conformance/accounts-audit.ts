@@ -9,6 +9,7 @@ import {
   sampleInstance,
   sampleMember,
   sampleTeam,
+  sampleToken,
   sampleUser,
 } from './account-samples.js';
 import { type OpenStore, withStore } from './harness.js';
@@ -52,6 +53,22 @@ const CHANGES: readonly (readonly [
     (accounts, audit) => accounts.changeInstance({ instanceId: 'qi_kin', change: { name: 'new' }, audit }),
     { ...sampleInstance('qi_kin', { accountId: 'team_kin' }), name: 'new' },
   ],
+  [
+    'an instance with its tokens',
+    (accounts, audit) => accounts.createInstance(sampleInstance('qi_new'), audit, [sampleToken('new', 'qi_new')]),
+    undefined,
+  ],
+  [
+    'replaced tokens',
+    (accounts, audit) =>
+      accounts.replaceTokens({ instanceId: 'qi_kin', tokens: [sampleToken('new', 'qi_kin')], at: T0 + 1, audit }),
+    ['old'],
+  ],
+  [
+    'rotated signing keys',
+    (accounts, audit) => accounts.setSigningKeys({ instanceId: 'qi_kin', current: 'sig_next', next: 'sig_new', audit }),
+    undefined,
+  ],
 ];
 
 const REFUSALS: readonly (readonly [
@@ -81,7 +98,7 @@ async function prepare(accounts: AccountStore): Promise<void> {
   await addTeam(accounts, 'kin', 'ann');
   await addTeam(accounts, 'bare', 'ann');
   await accounts.putMember({ member: sampleMember('kin', 'ben', 'dev') });
-  await accounts.createInstance(sampleInstance('qi_kin', { accountId: 'team_kin' }));
+  await accounts.createInstance(sampleInstance('qi_kin', { accountId: 'team_kin' }), undefined, [sampleToken('old', 'qi_kin')]);
 }
 
 /** Everything that the changes above could have touched. */
@@ -93,6 +110,7 @@ async function everythingOf(accounts: AccountStore): Promise<unknown> {
     kin: await accounts.listMembers({ teamId: 'team_kin' }),
     bare: await accounts.listMembers({ teamId: 'team_bare' }),
     instances: await accounts.listInstances(),
+    tokens: [...(await accounts.listTokens({ instanceId: 'qi_kin' })), ...(await accounts.listTokens({ instanceId: 'qi_new' }))],
   };
 }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { AccountStore, InstanceChange } from '../../ports/account-store.js';
 import type { StoreWrite, UsageRecord } from '../../ports/store.js';
 import { addTeam, addUsers, sampleInstance } from './account-samples.js';
 import { type OpenStore, withStore } from './harness.js';
@@ -19,6 +20,7 @@ const used = (messages: number, month: string, accountId: string | null = null, 
   instanceId,
   accountId,
   month,
+  price: null,
   messages,
 });
 
@@ -101,6 +103,64 @@ export function usageConformance(open: OpenStore): void {
     );
 
     test(
+      'keeps the price that the instance had when it was counted, for each month and owner',
+      withStore(open, async (store, underTest) => {
+        const price = (accounts: AccountStore, change: InstanceChange) =>
+          accounts.changeInstance({ instanceId: INSTANCE, change });
+        await addUsers(store.accounts, 'ann', 'ben');
+        const made = sampleInstance(INSTANCE, { accountId: 'usr_ann', price: 0.1 });
+        await store.accounts.createInstance(made);
+        assert.deepEqual(await store.accounts.findInstance({ instanceId: INSTANCE }), made);
+        await apply(store, [count(1)]);
+        await price(store.accounts, { price: 2.5 });
+        await apply(store, [count(10), count(20, DECEMBER)]);
+        await price(store.accounts, { name: 'another' });
+        await store.commit([unit([count(100)]), unit([count(200, DECEMBER)])]);
+        const reopened = await underTest.reopen();
+        await price(reopened.accounts, { accountId: 'usr_ben', price: 0 });
+        await apply(reopened, [count(1_000)]);
+        await price(reopened.accounts, { price: 0.1 });
+        await apply(reopened, [count(2_000), count(7, NOVEMBER, OTHER_INSTANCE)]);
+        await price(reopened.accounts, { accountId: 'usr_ann' });
+        await apply(reopened, [count(4)]);
+        const usage = await reopened.accounts.usage({ instanceId: INSTANCE, fromMonth: '2026-11' });
+        assert.deepEqual(usage.map(({ month }) => month).slice(0, 2), ['2026-12', '2026-11']);
+        const bills = usage.map(({ month, accountId, price, messages }) => `${month} ${accountId} ${price}: ${messages}`);
+        assert.deepEqual(bills.sort(), [
+          '2026-11 usr_ann 0.1: 5',
+          '2026-11 usr_ann 2.5: 110',
+          '2026-11 usr_ben 0.1: 2000',
+          '2026-11 usr_ben 0: 1000',
+          '2026-12 usr_ann 2.5: 220',
+        ]);
+        const [other] = await reopened.accounts.usage({ instanceId: OTHER_INSTANCE, fromMonth: '2026-11' });
+        assert.equal(other?.price, null);
+      }),
+    );
+
+    test(
+      'that was counted while there was no price has the first one, for good',
+      withStore(open, async (store, underTest) => {
+        await addUsers(store.accounts, 'ann');
+        await apply(store, [count(1), count(7, NOVEMBER, OTHER_INSTANCE)]);
+        await store.accounts.createInstance(sampleInstance(INSTANCE));
+        await apply(store, [count(2, DECEMBER)]);
+        const give = (change: InstanceChange) => store.accounts.changeInstance({ instanceId: INSTANCE, change });
+        await give({ accountId: 'usr_ann' });
+        await apply(store, [count(4, DECEMBER)]);
+        await give({ price: 3 });
+        await apply(store, [count(8, DECEMBER)]);
+        await give({ price: 4 });
+        const { accounts } = await underTest.reopen();
+        const usage = await accounts.usage({ instanceId: INSTANCE, fromMonth: '2026-11' });
+        const bills = usage.map(({ month, accountId, price, messages }) => `${month} ${accountId} ${price}: ${messages}`);
+        assert.deepEqual(bills.sort(), ['2026-11 null 3: 1', '2026-12 null 3: 2', '2026-12 usr_ann 3: 12']);
+        const [other] = await accounts.usage({ instanceId: OTHER_INSTANCE, fromMonth: '2026-11' });
+        assert.equal(other?.price, null);
+      }),
+    );
+
+    test(
       'begins with the owner of an instance that is made after messages of its id were counted',
       withStore(open, async (store) => {
         await addUsers(store.accounts, 'ann');
@@ -112,21 +172,6 @@ export function usageConformance(open: OpenStore): void {
           usage.find(({ accountId }) => accountId === 'usr_ann'),
           used(2, '2026-11', 'usr_ann'),
         );
-      }),
-    );
-
-    test(
-      'has each share of a budget told once a month',
-      withStore(open, async (store, underTest) => {
-        const note = (percent: number, month = '2026-11', instanceId = INSTANCE) =>
-          store.accounts.noteBudgetAlert({ instanceId, month, percent });
-        assert.equal(await note(80), true);
-        assert.equal(await note(80), false);
-        assert.equal(await note(100), true);
-        assert.equal(await note(80, '2026-12'), true);
-        assert.equal(await note(80, '2026-11', OTHER_INSTANCE), true);
-        const { accounts } = await underTest.reopen();
-        assert.equal(await accounts.noteBudgetAlert({ instanceId: INSTANCE, month: '2026-11', percent: 100 }), false);
       }),
     );
   });

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { AuditEntry } from '../../ports/account-store.js';
 import type { SearchIndexRecord } from '../../ports/search-store.js';
+import type { Store } from '../../ports/store.js';
+import { addTeam, addUsers, sampleAudit } from './account-samples.js';
 import { type OpenStore, withStore } from './harness.js';
 import { T0 } from './samples.js';
 
@@ -14,24 +17,40 @@ const index = (indexId: string, accountId: string): SearchIndexRecord => ({
   tokenNumber: 1,
 });
 
+/** With two users, and a team of the first. */
+const withPeople = (open: OpenStore, work: Parameters<typeof withStore>[1]): (() => Promise<void>) =>
+  withStore(open, async (store, underTest) => {
+    await addUsers(store.accounts, 'ann', 'ben');
+    await addTeam(store.accounts, 'kin', 'ann');
+    await work(store, underTest);
+  });
+
+type Change = (store: Store, audit: AuditEntry) => Promise<unknown>;
+
+const CHANGES: readonly (readonly [name: string, change: Change])[] = [
+  ['a new index', ({ searchIndexes }, audit) => searchIndexes.create(index('idx_new', 'usr_ann'), audit)],
+  ['a changed index', ({ searchIndexes }, audit) => searchIndexes.change({ indexId: 'idx_a', change: { name: 'n' }, audit })],
+  ['a deleted index', ({ searchIndexes }, audit) => searchIndexes.markDeleted({ indexId: 'idx_a', audit })],
+];
+
 export function searchIndexConformance(open: OpenStore): void {
   describe('records of search indexes', () => {
     test(
       'they are found by id and listed by account, in the order of their creation, also after a restart',
-      withStore(open, async ({ searchIndexes }, { reopen }) => {
+      withPeople(open, async ({ searchIndexes }, { reopen }) => {
         for (const [id, account] of [
-          ['idx_b', 'usr_1'],
-          ['idx_a', 'team_1'],
-          ['idx_c', 'usr_2'],
+          ['idx_b', 'usr_ann'],
+          ['idx_a', 'team_kin'],
+          ['idx_c', 'usr_ben'],
         ] as const)
           await searchIndexes.create(index(id, account));
-        await assert.rejects(searchIndexes.create(index('idx_a', 'usr_2')));
+        await assert.rejects(searchIndexes.create(index('idx_a', 'usr_ben')));
         const again = (await reopen()).searchIndexes;
-        assert.deepEqual(await again.find({ indexId: 'idx_a' }), index('idx_a', 'team_1'));
+        assert.deepEqual(await again.find({ indexId: 'idx_a' }), index('idx_a', 'team_kin'));
         assert.equal(await again.find({ indexId: 'idx_none' }), null);
-        assert.deepEqual(await again.list({ accountIds: ['team_1', 'usr_1'] }), [
-          index('idx_b', 'usr_1'),
-          index('idx_a', 'team_1'),
+        assert.deepEqual(await again.list({ accountIds: ['team_kin', 'usr_ann'] }), [
+          index('idx_b', 'usr_ann'),
+          index('idx_a', 'team_kin'),
         ]);
         assert.deepEqual(await again.list({ accountIds: [] }), []);
         assert.deepEqual(await again.listIds(), ['idx_b', 'idx_a', 'idx_c']);
@@ -40,14 +59,14 @@ export function searchIndexConformance(open: OpenStore): void {
 
     test(
       'what is changed is changed, and nothing else',
-      withStore(open, async ({ searchIndexes }) => {
-        await searchIndexes.create(index('idx_a', 'usr_1'));
-        const [indexId, before] = ['idx_a', index('idx_a', 'usr_1')];
+      withPeople(open, async ({ searchIndexes }) => {
+        await searchIndexes.create(index('idx_a', 'usr_ann'));
+        const [indexId, before] = ['idx_a', index('idx_a', 'usr_ann')];
         assert.deepEqual(await searchIndexes.change({ indexId, change: { name: 'n' } }), { ...before, name: 'n' });
-        assert.deepEqual(await searchIndexes.change({ indexId, change: { accountId: 'team_1', tokenNumber: 2 } }), {
+        assert.deepEqual(await searchIndexes.change({ indexId, change: { accountId: 'team_kin', tokenNumber: 2 } }), {
           ...before,
           name: 'n',
-          accountId: 'team_1',
+          accountId: 'team_kin',
           tokenNumber: 2,
         });
         assert.equal(await searchIndexes.change({ indexId: 'idx_none', change: { name: 'n' } }), null);
@@ -56,8 +75,8 @@ export function searchIndexConformance(open: OpenStore): void {
 
     test(
       'a deleted index is found by nobody, and is known as long as its documents may be there',
-      withStore(open, async ({ searchIndexes }, { reopen }) => {
-        await searchIndexes.create(index('idx_a', 'usr_1'));
+      withPeople(open, async ({ searchIndexes }, { reopen }) => {
+        await searchIndexes.create(index('idx_a', 'usr_ann'));
         const query = { indexId: 'idx_a' };
         await searchIndexes.forget(query);
         assert.notEqual(await searchIndexes.find(query), null, 'one that is not deleted is not forgotten');
@@ -66,7 +85,7 @@ export function searchIndexConformance(open: OpenStore): void {
         const again = (await reopen()).searchIndexes;
         assert.equal(await again.find(query), null);
         assert.equal(await again.change({ ...query, change: { name: 'n' } }), null);
-        assert.deepEqual(await again.list({ accountIds: ['usr_1'] }), []);
+        assert.deepEqual(await again.list({ accountIds: ['usr_ann'] }), []);
         assert.deepEqual(await again.listIds(), []);
         assert.deepEqual(await again.deleted(), ['idx_a']);
         await again.forget(query);
@@ -76,16 +95,55 @@ export function searchIndexConformance(open: OpenStore): void {
 
     test(
       'a team that owns a search index is not deleted',
-      withStore(open, async ({ accounts, searchIndexes }) => {
-        const owner = { userId: 'usr_1', email: 'a@example.com' };
-        const apiKey = { apiKeyId: 'key_1', userId: 'usr_1', name: 'k', keyHash: 'ab', createdAt: T0 };
-        await accounts.createUser({ user: { ...owner, createdAt: T0 }, apiKey });
-        const team = { teamId: 'team_1', name: 'crew', createdAt: T0 };
-        await accounts.createTeam({ team, owner: { ...owner, teamId: 'team_1', role: 'owner', addedAt: T0 } });
-        await searchIndexes.create(index('idx_a', 'team_1'));
-        assert.equal(await accounts.deleteTeam({ teamId: 'team_1' }), 'owns-something');
+      withPeople(open, async ({ accounts, searchIndexes }) => {
+        await searchIndexes.create(index('idx_a', 'team_kin'));
+        assert.equal(await accounts.deleteTeam({ teamId: 'team_kin' }), 'owns-something');
         await searchIndexes.markDeleted({ indexId: 'idx_a' });
-        assert.equal(await accounts.deleteTeam({ teamId: 'team_1' }), 'deleted');
+        assert.equal(await accounts.deleteTeam({ teamId: 'team_kin' }), 'deleted');
+      }),
+    );
+
+    for (const [name, change] of CHANGES) {
+      test(
+        `the audit log tells of ${name} if and only if it happened`,
+        withPeople(open, async (store, { reopen }) => {
+          await store.searchIndexes.create(index('idx_a', 'usr_ann'), sampleAudit(0, ['acc']));
+          const all = async ({ searchIndexes }: Store) => searchIndexes.list({ accountIds: ['usr_ann'] });
+          const before = await all(store);
+          // An entry that cannot be written undoes the change.
+          await assert.rejects(change(store, sampleAudit(0, ['acc'])));
+          assert.deepEqual(await all(store), before);
+          await change(store, sampleAudit(1, ['acc']));
+          const again = await reopen();
+          assert.notDeepEqual(await all(again), before);
+          const told = await again.accounts.listAudit({ accountIds: ['acc'], after: null, limit: 9 });
+          assert.deepEqual(
+            told.map(({ auditId }) => auditId),
+            ['aud_1', 'aud_0'],
+          );
+        }),
+      );
+    }
+
+    test(
+      'the audit log does not tell of an index that is not there',
+      withPeople(open, async ({ accounts, searchIndexes }) => {
+        const [indexId, audit] = ['idx_none', sampleAudit(1, ['acc'])];
+        assert.equal(await searchIndexes.change({ indexId, change: { name: 'n' }, audit }), null);
+        assert.equal(await searchIndexes.markDeleted({ indexId, audit }), false);
+        assert.deepEqual(await accounts.listAudit({ accountIds: ['acc'], after: null, limit: 9 }), []);
+      }),
+    );
+
+    test(
+      'no index is given to an account that does not exist, or does not any more',
+      withPeople(open, async ({ accounts, searchIndexes }) => {
+        await searchIndexes.create(index('idx_a', 'usr_ann'));
+        assert.equal(await accounts.deleteTeam({ teamId: 'team_kin' }), 'deleted');
+        await assert.rejects(searchIndexes.create(index('idx_b', 'team_kin'), sampleAudit(1, ['acc'])), /no account team_kin/);
+        await assert.rejects(searchIndexes.change({ indexId: 'idx_a', change: { accountId: 'team_kin' } }), /no account/);
+        assert.deepEqual(await searchIndexes.listIds(), ['idx_a']);
+        assert.deepEqual(await accounts.listAudit({ accountIds: ['acc'], after: null, limit: 9 }), []);
       }),
     );
   });

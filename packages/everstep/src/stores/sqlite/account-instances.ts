@@ -1,7 +1,8 @@
 /** Queue instances and their tokens. */
 import type { StatementSync } from 'node:sqlite';
 import type { InstanceChange, QueueInstance, TokenRecord } from '../../ports/account-store.js';
-import { integer, integerOrNull, type Row, text, textOrNull, word } from './columns.js';
+import { createAccountCheck } from './account-change.js';
+import { integer, integerOrNull, numberOrNull, type Row, text, textOrNull, word } from './columns.js';
 import type { Connection } from './connection.js';
 
 /** What an instance may have: null is how the row says that it has not. */
@@ -10,6 +11,7 @@ interface Choices {
   readonly plan: string | null;
   readonly budgetDollars: number | null;
   readonly budgetAlertUrl: string | null;
+  readonly price: number | null;
 }
 
 const choicesOf = (row: Row): Choices => ({
@@ -17,10 +19,11 @@ const choicesOf = (row: Row): Choices => ({
   plan: textOrNull(row, 'plan'),
   budgetDollars: integerOrNull(row, 'budget_dollars'),
   budgetAlertUrl: textOrNull(row, 'budget_alert_url'),
+  price: numberOrNull(row, 'price'),
 });
 
 function instanceOf(row: Row): QueueInstance {
-  const { accountId, plan, budgetDollars, budgetAlertUrl } = choicesOf(row);
+  const { accountId, plan, budgetDollars, budgetAlertUrl, price } = choicesOf(row);
   return {
     instanceId: text(row, 'instance_id'),
     region: text(row, 'region'),
@@ -32,6 +35,7 @@ function instanceOf(row: Row): QueueInstance {
     ...(plan === null ? {} : { plan }),
     ...(budgetDollars === null ? {} : { budgetDollars }),
     ...(budgetAlertUrl === null ? {} : { budgetAlertUrl }),
+    ...(price === null ? {} : { price }),
   };
 }
 
@@ -49,7 +53,7 @@ export class AccountInstances {
   private readonly selectInstances: StatementSync;
   private readonly updateInstance: StatementSync;
   private readonly updateSigningKeys: StatementSync;
-  private readonly selectAccount: StatementSync;
+  private readonly requireAccount: (accountId: string) => void;
   private readonly insertToken: StatementSync;
   private readonly selectToken: StatementSync;
   private readonly selectTokens: StatementSync;
@@ -58,21 +62,20 @@ export class AccountInstances {
   constructor(connection: Connection) {
     this.insertInstance = connection.prepare(
       `INSERT INTO queue_instance (instance_id, region, name, created_at, current_signing_key, next_signing_key,
-         account_id, plan, budget_dollars, budget_alert_url)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         account_id, plan, budget_dollars, budget_alert_url, price)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.selectInstance = connection.prepare('SELECT * FROM queue_instance WHERE instance_id = ?');
     this.selectInstances = connection.prepare('SELECT * FROM queue_instance ORDER BY seq');
     this.updateInstance = connection.prepare(
-      `UPDATE queue_instance SET name = ?, account_id = ?, plan = ?, budget_dollars = ?, budget_alert_url = ?
+      `UPDATE queue_instance SET name = ?, account_id = ?, plan = ?, budget_dollars = ?, budget_alert_url = ?,
+         price = ?
        WHERE instance_id = ?`,
     );
     this.updateSigningKeys = connection.prepare(
       'UPDATE queue_instance SET current_signing_key = ?, next_signing_key = ? WHERE instance_id = ?',
     );
-    this.selectAccount = connection.prepare(
-      'SELECT user_id FROM account_user WHERE user_id = ? UNION ALL SELECT team_id FROM team WHERE team_id = ?',
-    );
+    this.requireAccount = createAccountCheck(connection);
     this.insertToken = connection.prepare(
       'INSERT INTO token (token_id, instance_id, access, created_at, revoked_at) VALUES (?, ?, ?, ?, ?)',
     );
@@ -84,9 +87,9 @@ export class AccountInstances {
   /** Throws when the id is taken, or when the account does not exist (any more). */
   create(instance: QueueInstance): void {
     const { instanceId, region, name, createdAt, currentSigningKey, nextSigningKey } = instance;
-    const { accountId = null, plan = null, budgetDollars = null, budgetAlertUrl = null } = instance;
+    const { accountId = null, plan = null, budgetDollars = null, budgetAlertUrl = null, price = null } = instance;
     if (accountId !== null) this.requireAccount(accountId);
-    const choices = [accountId, plan, budgetDollars, budgetAlertUrl];
+    const choices = [accountId, plan, budgetDollars, budgetAlertUrl, price];
     this.insertInstance.run(instanceId, region, name, createdAt, currentSigningKey, nextSigningKey, ...choices);
   }
 
@@ -106,8 +109,8 @@ export class AccountInstances {
     if (!row) return null;
     if (change.accountId !== undefined) this.requireAccount(change.accountId);
     const { name = text(row, 'name'), ...chosen } = change;
-    const { accountId, plan, budgetDollars, budgetAlertUrl } = { ...choicesOf(row), ...chosen };
-    this.updateInstance.run(name, accountId, plan, budgetDollars, budgetAlertUrl, instanceId);
+    const { accountId, plan, budgetDollars, budgetAlertUrl, price } = { ...choicesOf(row), ...chosen };
+    this.updateInstance.run(name, accountId, plan, budgetDollars, budgetAlertUrl, price, instanceId);
     return this.find(instanceId);
   }
 
@@ -137,8 +140,13 @@ export class AccountInstances {
     this.updateRevoked.run(at, tokenId);
   }
 
-  /** A team that was deleted a moment ago must not be given something that nobody would see again. */
-  private requireAccount(accountId: string): void {
-    if (!this.selectAccount.get(accountId, accountId)) throw new Error(`there is no account ${accountId}`);
+  /** Returns the ids of the tokens that were good until now. */
+  replaceTokens(instanceId: string, tokens: readonly TokenRecord[], at: number): readonly string[] {
+    const revoked = this.listTokens(instanceId)
+      .filter(({ revokedAt }) => revokedAt === null)
+      .map(({ tokenId }) => tokenId);
+    for (const tokenId of revoked) this.revokeToken(tokenId, at);
+    for (const token of tokens) this.createToken(token);
+    return revoked;
   }
 }

@@ -74,3 +74,23 @@ describe('usage in SQLite', () => {
     await store.close();
   });
 });
+
+describe('alerts of budgets in SQLite', () => {
+  test('of months that have passed go with the next one, but for those that are owed', async () => {
+    const { connection, store } = openStore();
+    for (const id of ['qi_a', 'qi_b']) await store.accounts.createInstance(sampleInstance(id, { budgetDollars: 50 }));
+    const note = (instanceId: string, month: string, percent: number) => {
+      const alert = { instanceId, month, percent, body: '{}', retried: 0, dueAt: T0 };
+      return store.accounts.noteBudgetAlert({ alert, lesser: percent === 100 ? [80] : [], budgetDollars: 50, accountId: null });
+    };
+    await note('qi_a', '2026-10', 100);
+    await note('qi_b', '2026-11', 80);
+    await note('qi_b', '2026-12', 80);
+    const left = connection.prepare('SELECT instance_id, month, percent FROM budget_alert ORDER BY month').all();
+    assert.deepEqual(
+      left.map((row) => Object.values(row).join(' ')),
+      ['qi_a 2026-10 100', 'qi_b 2026-11 80', 'qi_b 2026-12 80'],
+    );
+    await store.close();
+  });
+});

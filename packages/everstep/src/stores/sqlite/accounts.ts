@@ -1,35 +1,32 @@
 /** Accounts: few rows, rarely changed; each method is one durable transaction, with the entry of the audit log in it. */
-import type { AccountStore, AuditEntry } from '../../ports/account-store.js';
+import type { AccountStore, QueueInstance } from '../../ports/account-store.js';
+import { createAccountChange } from './account-change.js';
 import { AccountInstances } from './account-instances.js';
 import { AccountTeams } from './account-teams.js';
 import { AccountUsers } from './account-users.js';
 import { AuditLog } from './audit-log.js';
+import { BudgetAlertRows } from './budget-alerts.js';
 import { text } from './columns.js';
 import { transact } from './connection.js';
+import { LoginPlaces } from './login-places.js';
 import type { StoreParts } from './store-parts.js';
 
-export function createAccounts({ connection, usage }: Pick<StoreParts, 'connection' | 'usage'>): AccountStore {
+const budgetOf = (instance: QueueInstance): number => instance.budgetDollars ?? 0;
+const ownerOf = (instance: QueueInstance): string | null => instance.accountId ?? null;
+
+const isBudgetedAnew = (before: QueueInstance, after: QueueInstance): boolean =>
+  budgetOf(before) !== budgetOf(after) || ownerOf(before) !== ownerOf(after);
+
+export function createAccounts({ connection, usage, days }: Pick<StoreParts, 'connection' | 'usage' | 'days'>): AccountStore {
   const insertSecret = connection.prepare('INSERT INTO secret (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING');
   const selectSecret = connection.prepare('SELECT value FROM secret WHERE name = ?');
   const users = new AccountUsers(connection);
   const teams = new AccountTeams(connection);
   const instances = new AccountInstances(connection);
+  const alerts = new BudgetAlertRows(connection);
+  const places = new LoginPlaces(connection);
   const log = new AuditLog(connection);
-
-  /** The entry is written when `work` did what was asked, as `happened` judges its result. */
-  async function change<Result>(
-    work: () => Result,
-    audit?: AuditEntry,
-    happened: (result: Result) => boolean = () => true,
-  ): Promise<Result> {
-    const result = transact(connection, () => {
-      const outcome = work();
-      if (audit && happened(outcome)) log.add(audit);
-      return outcome;
-    });
-    await connection.durable();
-    return result;
-  }
+  const change = createAccountChange(connection, log);
 
   return {
     async secret({ name, value }) {
@@ -82,31 +79,56 @@ export function createAccounts({ connection, usage }: Pick<StoreParts, 'connecti
       return teams.roleOf(accountId, userId);
     },
 
-    createInstance: (instance, audit) =>
+    createInstance: (instance, audit, tokens = []) =>
       change(() => {
         instances.create(instance);
-        usage.ownerChanged(instance.instanceId);
+        for (const token of tokens) instances.createToken(token);
+        usage.instanceChanged(instance.instanceId, instance.price);
       }, audit),
     findInstance: async ({ instanceId }) => instances.find(instanceId),
     listInstances: async () => instances.list(),
     changeInstance: ({ instanceId, change: wanted, audit }) =>
       change(
         () => {
-          usage.ownerChanged(instanceId);
-          return instances.change(instanceId, wanted);
+          const before = instances.find(instanceId);
+          const after = instances.change(instanceId, wanted);
+          usage.instanceChanged(instanceId, after ? wanted.price : undefined);
+          if (before && after && isBudgetedAnew(before, after)) alerts.forget(instanceId);
+          return after;
         },
         audit,
         (instance) => instance !== null,
       ),
-    setSigningKeys: ({ instanceId, current, next }) => change(() => instances.setSigningKeys(instanceId, current, next)),
+    setSigningKeys: ({ instanceId, current, next, audit }) =>
+      change(() => instances.setSigningKeys(instanceId, current, next), audit),
 
     createToken: (token) => change(() => instances.createToken(token)),
     findToken: async ({ tokenId }) => instances.findToken(tokenId),
     listTokens: async ({ instanceId }) => instances.listTokens(instanceId),
     revokeToken: ({ tokenId, at }) => change(() => instances.revokeToken(tokenId, at)),
+    replaceTokens: ({ instanceId, tokens, at, audit }) => change(() => instances.replaceTokens(instanceId, tokens, at), audit),
 
     usage: async ({ instanceId, fromMonth }) => usage.list(instanceId, fromMonth),
-    noteBudgetAlert: ({ instanceId, month, percent }) => change(() => usage.noteAlert(instanceId, month, percent)),
+    countOfDay: (counts) => change(() => days.write(counts)),
+    countsOfDays: async ({ instanceId, fromDay }) => days.list(instanceId, fromDay),
+    noteBudgetAlert: async ({ alert, lesser, budgetDollars, accountId }) => {
+      const isOf = (instance: QueueInstance | null) =>
+        instance !== null && budgetOf(instance) === budgetDollars && ownerOf(instance) === accountId;
+      if (alerts.isNoted(alert) || !isOf(instances.find(alert.instanceId))) return false;
+      return change(() => isOf(instances.find(alert.instanceId)) && alerts.note(alert, lesser));
+    },
+    dueBudgetAlerts: async ({ before, limit }) => {
+      const due = alerts.due(before, limit);
+      // They are acted on, so what is shown here has to be on the disk.
+      if (due.length > 0) await connection.durable();
+      return due;
+    },
+    nextBudgetAlertAt: async ({ after }) => alerts.nextAt(after),
+    moveBudgetAlert: ({ alert, retried, dueAt }) => change(() => alerts.move(alert, retried, dueAt)),
+
+    loginNotedAt: async ({ userId, place }) => places.notedAt(userId, place),
+    // Not on the disk until the next commit is: what a crash takes back is noted again at the next login.
+    noteLogin: async ({ userId, place, at }) => transact(connection, () => places.note(userId, place, at)),
 
     addAudit: (entry) => change(() => log.add(entry)),
     listAudit: async ({ accountIds, after, limit }) => log.list(accountIds, after, limit),

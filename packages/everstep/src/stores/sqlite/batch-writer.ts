@@ -214,6 +214,9 @@ export class BatchWriter {
       case 'count-messages':
         this.parts.usage.add(write.instanceId, write.messages, write.at);
         break;
+      case 'count-of-day':
+        this.parts.days.add(write);
+        break;
       default:
         write satisfies never;
     }
@@ -242,6 +245,7 @@ function timeOf(write: StoreWrite): number {
     case 'register-queue':
     case 'wake-invoker':
     case 'count-messages':
+    case 'count-of-day':
       return write.at;
     case 'set-flow-window':
       return write.window?.startedAt ?? 0;

@@ -29,6 +29,9 @@ export const blob = (value: Uint8Array): Uint8Array => (value.length === 0 ? NO_
 
 export const integerOrNull = (row: Row, column: string): number | null => (row[column] === null ? null : integer(row, column));
 
+/** Fractions too. */
+export const numberOrNull = integerOrNull;
+
 export const textOrNull = (row: Row, column: string): string | null => (row[column] === null ? null : text(row, column));
 
 /** One of a closed set of words. */

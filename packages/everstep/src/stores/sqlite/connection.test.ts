@@ -73,7 +73,7 @@ describe('a store file', () => {
     await store.close();
   });
 
-  test('has exactly the messages counted of what it holds when its process was killed', async () => {
+  test('has exactly the messages and the runs counted of what it holds when its process was killed', async () => {
     const file = join(directory, 'killed-counting.db');
     const writer = await startWriter(file, 50);
     const acknowledged = await writer.kill();
@@ -82,6 +82,8 @@ describe('a store file', () => {
     while (await store.loadRun({ runKey: sampleRun(held + 1).key })) held++;
     const [usage] = await store.accounts.usage({ instanceId: INSTANCE, fromMonth: '2000-01' });
     assert.equal(usage?.messages, 5 * held);
+    const [started] = await store.accounts.countsOfDays({ instanceId: INSTANCE, fromDay: 0 });
+    assert.equal(started?.count, held);
     await store.close();
   });
 

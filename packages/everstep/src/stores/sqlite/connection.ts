@@ -1,8 +1,8 @@
 /** The one connection to the database file: opened exclusively, migrated, with every statement prepared once. */
-import { closeSync, openSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { LogSync } from './log-sync.js';
 import { MIGRATIONS } from './migrations/index.js';
+import { createPrivately } from './private-file.js';
 
 /** Marks the file as ours ("EVST"), so that another program's database is not taken for one. */
 const APPLICATION_ID = 0x45565354;
@@ -17,7 +17,6 @@ const KEPT_LOG_BYTES = 64 * 1024 * 1024;
 const AUTO_VACUUM_INCREMENTAL = 2;
 
 const IN_MEMORY = ':memory:';
-const OWNER_ONLY = 0o600;
 
 const SQLITE_BUSY = 5;
 const SQLITE_CORRUPT = 11;
@@ -112,15 +111,6 @@ function explained(error: unknown, file: string): unknown {
       return new StoreOpenError('not-a-store', `${file} is not a database, or it is damaged.`, error);
     default:
       return error;
-  }
-}
-
-/** The store keeps signing keys: nobody but the service's own user reads it. Its log gets the same mode from SQLite. */
-function createPrivately(file: string): void {
-  try {
-    closeSync(openSync(file, 'wx', OWNER_ONLY));
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
   }
 }
 

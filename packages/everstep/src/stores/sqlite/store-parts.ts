@@ -2,6 +2,7 @@
 import type { Connection } from './connection.js';
 import { Counters } from './counters.js';
 import { CreationOrder } from './creation-order.js';
+import { DayCounts } from './day-counts.js';
 import { EndedBlocks } from './ended-blocks.js';
 import { FacetIndex } from './facets/facet-index.js';
 import { FacetReader, type PrefixLimits } from './facets/members.js';
@@ -20,6 +21,7 @@ export interface StoreParts {
   readonly facetReader: FacetReader;
   readonly ended: EndedBlocks;
   readonly usage: UsageCounts;
+  readonly days: DayCounts;
 }
 
 export function createStoreParts(connection: Connection, prefixLimits?: PrefixLimits): StoreParts {
@@ -35,11 +37,12 @@ export function createStoreParts(connection: Connection, prefixLimits?: PrefixLi
     facetReader: new FacetReader(connection, prefixLimits),
     ended: new EndedBlocks(),
     usage: new UsageCounts(connection),
+    days: new DayCounts(connection),
   };
 }
 
 /** After a rollback: what memory holds may never have happened. */
 export function forgetUnwritten(parts: StoreParts): void {
-  const { tenants, runs, counters, runOrder, deadLetterOrder, facets, usage } = parts;
-  for (const part of [tenants, runs, counters, runOrder, deadLetterOrder, facets, usage]) part.forget();
+  const { tenants, runs, counters, runOrder, deadLetterOrder, facets, usage, days } = parts;
+  for (const part of [tenants, runs, counters, runOrder, deadLetterOrder, facets, usage, days]) part.forget();
 }

@@ -21,6 +21,7 @@ export class Transaction {
       this.parts.facets.flush();
       this.parts.counters.flush();
       this.parts.usage.flush();
+      this.parts.days.flush();
       this.commit.run();
       return result;
     } catch (error) {

@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import type { Shell } from '../../output.js';
 import { accountCommand, apiKeysCommand, auditCommand, plansCommand } from './account.js';
 import { queuesCommand } from './queues.js';
+import { searchIndexesCommand } from './search.js';
 import { membersCommand, teamsCommand } from './teams.js';
 
 const CONNECTION_HELP = `
@@ -12,12 +13,13 @@ local data directory.`;
 
 export function adminCommand(shell: Shell): Command {
   return new Command('admin')
-    .description('Accounts: teams, queue instances, budgets, plans, the audit log.')
+    .description('Accounts: teams, queue instances, budgets, plans, search indexes, the audit log.')
     .addCommand(accountCommand(shell))
     .addCommand(apiKeysCommand(shell))
     .addCommand(teamsCommand(shell))
     .addCommand(membersCommand(shell))
     .addCommand(queuesCommand(shell))
+    .addCommand(searchIndexesCommand(shell))
     .addCommand(plansCommand(shell))
     .addCommand(auditCommand(shell))
     .addHelpText('after', CONNECTION_HELP);

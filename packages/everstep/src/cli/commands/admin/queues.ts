@@ -172,7 +172,11 @@ function statsCommand(shell: Shell): Command {
     const rows = stats.months.map(({ month, messages, dollars }) => [month, messages, dollars]);
     screen.write(table(screen, ['MONTH (UTC)', 'MESSAGES', 'DOLLARS'], rows));
     screen.write(`\n${stats.spent} dollars spent this month; the budget is ${budgetText(stats.budget)}.\n`);
+    screen.write(`${stats.requests_today} runs started today (UTC).\n`);
     for (const refused of stats.refused) screen.write(`Refused: ${printable(refused)}.\n`);
+    if (stats.refusals.length === 0) return;
+    const refusals = stats.refusals.map(({ kind, count, last_time }) => [kind, count, instant(last_time * MS_PER_SECOND)]);
+    screen.write(`\n${table(screen, ['REFUSED', 'TIMES', 'LAST'], refusals)}`);
   });
 }
 

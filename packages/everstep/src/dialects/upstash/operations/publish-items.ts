@@ -30,10 +30,13 @@ function answerOf(
 async function allow(command: MessageCommand, context: ApiContext): Promise<void> {
   const { instanceId, destination, payload } = command;
   allowSize(context, instanceId, payload.body);
-  if (destination.kind === 'url') return allowRuns(context, instanceId);
+  if (destination.kind === 'url') {
+    await allowRuns(context, instanceId);
+    return;
+  }
   const group = await context.service.urlGroup({ instanceId, name: destination.name });
   if (!group || group.endpoints.length === 0) throw noSuchGroup(destination.name);
-  return allowRuns(context, instanceId, group.endpoints.length);
+  await allowRuns(context, instanceId, group.endpoints.length);
 }
 
 const inWords = (error: unknown, context: ApiContext): { readonly error: string } => {

@@ -3,7 +3,18 @@ import { waitsAndMessages } from './0002-waits-and-messages.js';
 import { controls } from './0003-controls.js';
 import { accounts } from './0004-accounts.js';
 import { search } from './0005-search.js';
-import { messages } from './0006-messages.js';
+import { daysAndAlerts } from './0006-days-and-alerts.js';
+import { pricesAndLogins } from './0007-prices-and-logins.js';
+import { messages } from './0008-messages.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
-export const MIGRATIONS: readonly string[] = [initial, waitsAndMessages, controls, accounts, search, messages];
+export const MIGRATIONS: readonly string[] = [
+  initial,
+  waitsAndMessages,
+  controls,
+  accounts,
+  search,
+  daysAndAlerts,
+  pricesAndLogins,
+  messages,
+];

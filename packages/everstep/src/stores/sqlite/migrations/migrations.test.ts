@@ -25,6 +25,9 @@ import { openSqliteStore } from '../index.js';
 import { initial } from './0001-initial.js';
 import { waitsAndMessages } from './0002-waits-and-messages.js';
 import { controls } from './0003-controls.js';
+import { accounts as accountTables } from './0004-accounts.js';
+import { search } from './0005-search.js';
+import { daysAndAlerts } from './0006-days-and-alerts.js';
 
 const flowControl: FlowControl = { key: 'it\'s "ünusual" ☃', parallelism: 2 };
 const [keyed, plain, failed] = [sampleRun(1, { settings: { flowControl } }), sampleRun(2), sampleRun(3)];
@@ -144,7 +147,7 @@ describe('a file of version 3', () => {
       assert.deepEqual(await accounts.listApiKeys({ userId: 'usr_1' }), [key]);
       await apply(opened, [{ kind: 'count-messages', instanceId: INSTANCE, messages: 3, at: Date.UTC(2026, 10) }]);
       assert.deepEqual(await accounts.usage({ instanceId: INSTANCE, fromMonth: '2026-11' }), [
-        { instanceId: INSTANCE, accountId: null, month: '2026-11', messages: 3 },
+        { instanceId: INSTANCE, accountId: null, month: '2026-11', price: null, messages: 3 },
       ]);
       const owned = await accounts.changeInstance({ instanceId: INSTANCE, change: { accountId: 'usr_1' } });
       assert.deepEqual(owned, { ...OLD, ...KEYS, accountId: 'usr_1' });
@@ -165,6 +168,38 @@ describe('a file of version 3', () => {
         ],
       );
       assert.equal((await opened.accounts.findUserByEmail({ email: 'Me@Example.com' }))?.userId, 'usr_1');
+    } finally {
+      await opened.close();
+    }
+  });
+});
+
+describe('a file of version 6', () => {
+  test('has what was counted without a price, until the instance gets its first one', async () => {
+    const file = join(directory, 'version-6.db');
+    const database = new DatabaseSync(file);
+    migrate(database, file, [initial, waitsAndMessages, controls, accountTables, search, daysAndAlerts]);
+    database.exec(`
+      INSERT INTO queue_instance (seq, instance_id, region, name, created_at, current_signing_key, next_signing_key)
+        VALUES (1, '${INSTANCE}', 'eu-central-1', 'default', ${T0}, 'sig_1', 'sig_2');
+      INSERT INTO usage VALUES ('${INSTANCE}', '2026-10', '', 7), ('${INSTANCE}', '2026-11', 'usr_1', 5);
+    `);
+    database.close();
+    const opened = await openSqliteStore({ file });
+    try {
+      const { accounts } = opened;
+      const usage = async () =>
+        (await accounts.usage({ instanceId: INSTANCE, fromMonth: '2026-01' })).map(({ messages, price }) => [messages, price]);
+      const counted = [5, 7];
+      assert.deepEqual(
+        await usage(),
+        counted.map((messages) => [messages, null]),
+      );
+      await accounts.changeInstance({ instanceId: INSTANCE, change: { price: 1.5 } });
+      assert.deepEqual(
+        await usage(),
+        counted.map((messages) => [messages, 1.5]),
+      );
     } finally {
       await opened.close();
     }

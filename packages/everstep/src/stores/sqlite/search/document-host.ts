@@ -16,6 +16,7 @@ import type {
 } from '../../../ports/search-store.js';
 import { IndexFile } from './index-file.js';
 
+const OWNER_ONLY = 0o700;
 const MAX_OPEN_FILES = 64;
 const REMOVED_AT_ONCE = 500;
 /** Documents that a filter looks at before others may go on. */
@@ -44,7 +45,7 @@ export class DocumentHost implements SearchDocuments {
   constructor({ directory, onFailure = () => {} }: DocumentHostOptions) {
     this.directory = directory;
     this.onFailure = onFailure;
-    if (directory !== null) mkdirSync(directory, { recursive: true });
+    if (directory !== null) mkdirSync(directory, { recursive: true, mode: OWNER_ONLY });
   }
 
   async upsert(query: Namespace & { readonly documents: readonly SearchDocument[] }): Promise<UpsertResult> {

@@ -1,11 +1,8 @@
-/** Records of search indexes: few rows, rarely changed; each method is one durable transaction. */
+/** Records of search indexes: few rows, rarely changed; each method is one durable transaction, with its audit entry in it. */
 import type { StatementSync } from 'node:sqlite';
-import {
-  SEARCH_TYPES,
-  type SearchIndexChange,
-  type SearchIndexRecord,
-  type SearchIndexStore,
-} from '../../../ports/search-store.js';
+import type { AuditEntry } from '../../../ports/account-store.js';
+import { SEARCH_TYPES, type SearchIndexRecord, type SearchIndexStore } from '../../../ports/search-store.js';
+import { type AccountChange, createAccountChange, createAccountCheck } from '../account-change.js';
 import { integer, type Row, text, word } from '../columns.js';
 import type { Connection } from '../connection.js';
 
@@ -20,7 +17,8 @@ const recordOf = (row: Row): SearchIndexRecord => ({
 });
 
 export class SqliteSearchIndexes implements SearchIndexStore {
-  private readonly connection: Connection;
+  private readonly inTransaction: AccountChange;
+  private readonly requireAccount: (accountId: string) => void;
   private readonly insert: StatementSync;
   private readonly select: StatementSync;
   private readonly selectOfAccounts: StatementSync;
@@ -30,7 +28,8 @@ export class SqliteSearchIndexes implements SearchIndexStore {
   private readonly delete: StatementSync;
 
   constructor(connection: Connection) {
-    this.connection = connection;
+    this.inTransaction = createAccountChange(connection);
+    this.requireAccount = createAccountCheck(connection);
     this.insert = connection.prepare(
       `INSERT INTO search_index (index_id, account_id, name, region, type, created_at, token_number)
        VALUES (?, ?, ?, ?, ?, ?, ?)`,
@@ -48,10 +47,12 @@ export class SqliteSearchIndexes implements SearchIndexStore {
     this.delete = connection.prepare('DELETE FROM search_index WHERE index_id = ? AND deleted = 1');
   }
 
-  async create(index: SearchIndexRecord): Promise<void> {
+  create(index: SearchIndexRecord, audit?: AuditEntry): Promise<void> {
     const { indexId, accountId, name, region, type, createdAt, tokenNumber } = index;
-    this.insert.run(indexId, accountId, name, region, type, createdAt, tokenNumber);
-    await this.connection.durable();
+    return this.inTransaction(() => {
+      this.requireAccount(accountId);
+      this.insert.run(indexId, accountId, name, region, type, createdAt, tokenNumber);
+    }, audit);
   }
 
   async find({ indexId }: { readonly indexId: string }): Promise<SearchIndexRecord | null> {
@@ -67,18 +68,25 @@ export class SqliteSearchIndexes implements SearchIndexStore {
     return this.selectIds.all(0).map((row) => text(row, 'index_id'));
   }
 
-  async change(query: { readonly indexId: string; readonly change: SearchIndexChange }): Promise<SearchIndexRecord | null> {
-    const { accountId, name, tokenNumber } = query.change;
-    const [row] = this.update.all(accountId ?? null, name ?? null, tokenNumber ?? null, query.indexId);
-    if (!row) return null;
-    await this.connection.durable();
-    return recordOf(row);
+  change({ indexId, change, audit }: Parameters<SearchIndexStore['change']>[0]): Promise<SearchIndexRecord | null> {
+    const { accountId = null, name = null, tokenNumber = null } = change;
+    return this.inTransaction(
+      () => {
+        if (accountId !== null) this.requireAccount(accountId);
+        const [row] = this.update.all(accountId, name, tokenNumber, indexId);
+        return row ? recordOf(row) : null;
+      },
+      audit,
+      (changed) => changed !== null,
+    );
   }
 
-  async markDeleted({ indexId }: { readonly indexId: string }): Promise<boolean> {
-    const { changes } = this.updateDeleted.run(indexId);
-    await this.connection.durable();
-    return changes === 1;
+  markDeleted({ indexId, audit }: Parameters<SearchIndexStore['markDeleted']>[0]): Promise<boolean> {
+    return this.inTransaction(
+      () => this.updateDeleted.run(indexId).changes === 1,
+      audit,
+      (deleted) => deleted,
+    );
   }
 
   async deleted(): Promise<readonly string[]> {
@@ -86,7 +94,6 @@ export class SqliteSearchIndexes implements SearchIndexStore {
   }
 
   async forget({ indexId }: { readonly indexId: string }): Promise<void> {
-    this.delete.run(indexId);
-    await this.connection.durable();
+    await this.inTransaction(() => this.delete.run(indexId));
   }
 }

@@ -1,5 +1,6 @@
 /** The tables of the file of one index: a list of namespaces, and three tables for each of them. */
 import { DatabaseSync, type DatabaseSyncOptions } from 'node:sqlite';
+import { createPrivately } from '../private-file.js';
 
 const BUSY_TIMEOUT_MS = 1000;
 const PAGE_CACHE_KIB = 32 * 1024;
@@ -40,8 +41,11 @@ CREATE VIRTUAL TABLE temp.query_token USING fts5vocab ('temp', 'query_word', 'in
 /** Not defensive (as later versions of Node are): rows of a text index that nobody searches any more are removed some at a time. */
 const OPTIONS: DatabaseSyncOptions & { readonly defensive: boolean } = { defensive: false };
 
+const IN_MEMORY = ':memory:';
+
 /** Opens the file of an index, which is made if it does not exist. `:memory:` keeps nothing. */
 export function openIndexDatabase(file: string): DatabaseSync {
+  if (file !== IN_MEMORY) createPrivately(file);
   const database = new DatabaseSync(file, OPTIONS);
   try {
     database.exec(`

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -57,6 +57,16 @@ test('a dropped index leaves no file', async (t) => {
   assert.ok(existsSync(join(directory, 'idx_a.db')));
   await documents.drop(place);
   assert.deepEqual(readdirSync(directory), []);
+});
+
+test('nobody but the user of the service reads the files', async (t) => {
+  const { directory } = await opened(t);
+  const within = join(directory, 'search');
+  const documents = openSearchDocuments({ directory: within });
+  await documents.upsert({ ...place, documents: numbered(1, (n) => ({ n })) });
+  const modes = ['', 'idx_a.db', 'idx_a.db-wal'].map((name) => statSync(join(within, name)).mode & 0o777);
+  assert.deepEqual(modes, [0o700, 0o600, 0o600]);
+  await documents.close();
 });
 
 test('an id that could lead out of the directory is refused', async (t) => {

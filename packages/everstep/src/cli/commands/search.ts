@@ -1,0 +1,210 @@
+/** `everstep search upsert|fetch|delete|range|query|info|reset|delete-namespace`: the documents of a search index. */
+import type { DocumentChoice, DocumentsById, StoredDocument } from '@everstep/sdk';
+import { Command } from 'commander';
+import { wholeNumber } from '../arguments.js';
+import { readDocuments, requestsOf } from '../documents-input.js';
+import { NotFoundError, UsageError } from '../exit-codes.js';
+import { type Cell, json, printable, type Shell, shorten, table } from '../output.js';
+import { openSearch, type SearchConnectionOptions, withNamespace, withSearchConnection } from '../search-connection.js';
+
+const DEFAULT_PAGE = 100;
+/** Of content in a table; --json shows all of it. */
+const SHOWN_LENGTH = 100;
+
+interface ChoiceOptions extends SearchConnectionOptions {
+  readonly prefix?: string;
+  readonly filter?: string;
+}
+
+interface QueryOptions extends SearchConnectionOptions {
+  readonly limit?: number;
+  readonly filter?: string;
+}
+
+interface RangeOptions extends SearchConnectionOptions {
+  readonly limit: number;
+  readonly prefix?: string;
+  readonly cursor?: string;
+}
+
+interface ResetOptions extends SearchConnectionOptions {
+  readonly all?: boolean;
+}
+
+const brief = (value: unknown): Cell => (value === undefined ? null : shorten(JSON.stringify(value), SHOWN_LENGTH));
+const cellsOf = ({ id, content, metadata }: StoredDocument): readonly Cell[] => [id, brief(content), brief(metadata)];
+const HEAD = ['DOCUMENT', 'CONTENT', 'METADATA'] as const;
+
+function upsertCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withNamespace(new Command('upsert'))
+    .description('Make or replace documents, 1,000 in a request; those of one request all, or none.')
+    .argument(
+      '<documents>',
+      'JSON of a document, of an array of them, or of one in each line: text, @file, or - for standard input',
+    );
+  return command.action(async (given: string) => {
+    const wanted = await readDocuments(given);
+    const { documents, options } = await openSearch(command, shell);
+    let upserted = 0;
+    for (const request of requestsOf(wanted)) {
+      try {
+        await documents.upsert(request);
+      } catch (error) {
+        if (upserted > 0) shell.complain(`The first ${upserted} documents were upserted; the others were not.\n`);
+        throw error;
+      }
+      upserted += request.length;
+    }
+    screen.write(options.json ? json({ upserted }) : `${upserted} upserted\n`);
+  });
+}
+
+function idsOrPrefix(ids: readonly string[], { prefix }: ChoiceOptions): DocumentsById | null {
+  if (ids.length > 0 && prefix !== undefined) throw new UsageError('Give ids or --prefix, not both.');
+  if (ids.length > 0) return { ids };
+  return prefix === undefined ? null : { prefix };
+}
+
+function fetchCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withNamespace(new Command('fetch'))
+    .description('Get documents by their ids, or by how these begin.')
+    .argument('[ids...]', 'ids of documents')
+    .option('--prefix <text>', 'how their ids begin');
+  return command.action(async (ids: readonly string[]) => {
+    const choice = idsOrPrefix(ids, command.opts<ChoiceOptions>());
+    if (!choice) throw new UsageError('Say which documents: by their ids, or with --prefix.');
+    const { documents, options } = await openSearch(command, shell);
+    const found = await documents.fetch(choice);
+    const there = found.filter((document) => document !== null);
+    if (options.json) screen.write(json(found));
+    else if (there.length > 0) screen.write(table(screen, HEAD, there.map(cellsOf)));
+    const missing = ids.filter((_, index) => found[index] === null);
+    if (missing.length > 0) throw new NotFoundError(`there is no document ${missing.map(printable).join(', ')}`);
+    if (there.length === 0 && !options.json) screen.write('There are no such documents.\n');
+  });
+}
+
+function deleteCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withNamespace(new Command('delete'))
+    .description('Delete documents by their ids, by how these begin, or by a filter.')
+    .argument('[ids...]', 'ids of documents')
+    .option('--prefix <text>', 'how their ids begin')
+    .option('--filter <filter>', 'what they have, such as "year < 1990"');
+  return command.action(async (ids: readonly string[]) => {
+    const typed = command.opts<ChoiceOptions>();
+    const named = idsOrPrefix(ids, typed);
+    if (named && typed.filter !== undefined) throw new UsageError('Give ids, --prefix or --filter, one of them alone.');
+    const choice: DocumentChoice | null = typed.filter === undefined ? named : { filter: typed.filter };
+    if (!choice) throw new UsageError('Say which documents: by their ids, with --prefix or with --filter; reset deletes all.');
+    const { documents, options } = await openSearch(command, shell);
+    const deleted = await documents.delete(choice);
+    screen.write(options.json ? json({ deleted }) : `${deleted} deleted\n`);
+  });
+}
+
+function rangeCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withNamespace(new Command('range'))
+    .description('List documents by id, a page at a time.')
+    .option('--limit <documents>', 'how many at most, up to 1000', wholeNumber('--limit', 1), DEFAULT_PAGE)
+    .option('--prefix <text>', 'how their ids begin')
+    .option('--cursor <cursor>', 'goes on behind the page that told it');
+  return command.action(async () => {
+    const { documents, options } = await openSearch<RangeOptions>(command, shell);
+    const { limit, prefix, cursor } = options;
+    const page = await documents.range({
+      limit,
+      ...(prefix === undefined ? {} : { prefix }),
+      ...(cursor === undefined ? {} : { cursor }),
+    });
+    if (options.json) return screen.write(json(page));
+    if (page.vectors.length === 0) return screen.write('There are no documents.\n');
+    screen.write(table(screen, HEAD, page.vectors.map(cellsOf)));
+    if (page.nextCursor !== '') screen.write(`\nThere are more: --cursor ${page.nextCursor}\n`);
+  });
+}
+
+function queryCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withNamespace(new Command('query'))
+    .description('Search the content of documents; the best come first.')
+    .argument('<words...>', 'what to look for')
+    .option('--limit <documents>', 'how many at most, up to 1000 (default: 5)', wholeNumber('--limit', 1))
+    .option('--filter <filter>', 'what they must have, such as "year < 1990 AND @metadata.seen = true"');
+  return command.action(async (words: readonly string[]) => {
+    const { documents, options } = await openSearch<QueryOptions>(command, shell);
+    const { limit, filter } = options;
+    const found = await documents.search({
+      query: words.join(' '),
+      ...(limit === undefined ? {} : { topK: limit }),
+      ...(filter === undefined ? {} : { filter }),
+    });
+    if (options.json) return screen.write(json(found));
+    if (found.length === 0) return screen.write('Nothing was found.\n');
+    const rows = found.map((document) => [document.score.toFixed(3), ...cellsOf(document)]);
+    screen.write(table(screen, ['SCORE', ...HEAD], rows));
+  });
+}
+
+function infoCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withSearchConnection(new Command('info')).description(
+    'Show the namespaces, how many documents they have, and how much room the index takes.',
+  );
+  return command.action(async () => {
+    const { index, options } = await openSearch(command, shell);
+    const info = await index.info();
+    if (options.json) return screen.write(json(info));
+    const rows = Object.entries(info.namespaces).map(([name, counts]) => [name === '' ? '(no name)' : name, counts.vectorCount]);
+    if (rows.length > 0) screen.write(`${table(screen, ['NAMESPACE', 'DOCUMENTS'], rows)}\n`);
+    screen.write(`${info.vectorCount} documents, ${info.indexSize} bytes\n`);
+  });
+}
+
+function resetCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withNamespace(new Command('reset'))
+    .description('Delete all documents of the namespace, or with --all those of every namespace. It cannot be undone.')
+    .option('--all', 'every namespace');
+  return command.action(async () => {
+    const { all, namespace } = command.opts<ResetOptions>();
+    if (all && namespace !== undefined) throw new UsageError('Give --namespace or --all, not both.');
+    const { index, documents, options } = await openSearch<ResetOptions>(command, shell);
+    await (all ? index : documents).reset();
+    screen.write(options.json ? json({ reset: 1 }) : 'its documents are deleted\n');
+  });
+}
+
+function deleteNamespaceCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withSearchConnection(new Command('delete-namespace'))
+    .description('Delete a namespace with all its documents. It cannot be undone.')
+    .argument('<name>', 'of the namespace');
+  return command.action(async (name: string) => {
+    const { index, options } = await openSearch(command, shell);
+    await index.deleteNamespace(name);
+    screen.write(options.json ? json({ deleted: 1 }) : '1 deleted\n');
+  });
+}
+
+const CONNECTION_HELP = `
+These commands find an index by --url and --token (its endpoint and one of its tokens), then EVERSTEP_SEARCH_URL and
+EVERSTEP_SEARCH_TOKEN; or by --index, for which they log in to the management API as \`everstep admin\` does.
+Indexes are made, renamed, transferred and deleted by \`everstep admin search\`.`;
+
+export function searchCommand(shell: Shell): Command {
+  return new Command('search')
+    .description('Documents of a search index: upsert, fetch, delete, range, query, info, reset.')
+    .addCommand(upsertCommand(shell))
+    .addCommand(fetchCommand(shell))
+    .addCommand(deleteCommand(shell))
+    .addCommand(rangeCommand(shell))
+    .addCommand(queryCommand(shell))
+    .addCommand(infoCommand(shell))
+    .addCommand(resetCommand(shell))
+    .addCommand(deleteNamespaceCommand(shell))
+    .addHelpText('after', CONNECTION_HELP);
+}

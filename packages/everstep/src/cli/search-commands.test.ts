@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { CliWorld } from './testing/cli-world.js';
+
+const REGION = ['--region', 'eu-central-1'];
+const FILMS = [
+  { id: 'alien', content: { title: 'Alien', year: 1979 }, metadata: { seen: true } },
+  { id: 'aliens', content: { title: 'Aliens', year: 1986 }, metadata: { seen: false } },
+  { id: 'heat', content: { title: 'Heat', year: 1995 } },
+];
+
+describe('the commands for search indexes', () => {
+  let world: CliWorld;
+  let login: Readonly<Record<string, string>>;
+  /** What the commands for documents find in the environment. */
+  let found: Readonly<Record<string, string>> = {};
+  before(async () => {
+    world = await CliWorld.open(() => (_request, response) => void response.end());
+    const { EVERSTEP_MANAGEMENT_URL = '', EVERSTEP_ADMIN_EMAIL = '', EVERSTEP_ADMIN_API_KEY = '' } = world.written;
+    login = { EVERSTEP_MANAGEMENT_URL, EVERSTEP_ADMIN_EMAIL, EVERSTEP_ADMIN_API_KEY };
+    const { endpoint, token } = await created('films');
+    found = { EVERSTEP_SEARCH_URL: endpoint, EVERSTEP_SEARCH_TOKEN: token };
+  });
+  after(() => world.close());
+
+  const admin = (...args: readonly string[]) => world.runIn(login, ['admin', 'search', ...args]);
+  const search = (...args: readonly string[]) => world.runIn(found, ['search', ...args]);
+  async function told(running: ReturnType<typeof admin>): Promise<string> {
+    const { code, stdout, stderr } = await running;
+    assert.deepEqual([code, stderr], [0, '']);
+    return stdout;
+  }
+  const jsonOf = async (running: ReturnType<typeof admin>) => JSON.parse(await told(running));
+  const created = (name: string) => jsonOf(admin('create', name, ...REGION, '--json'));
+
+  test('an index is created, listed, shown, renamed and deleted', async () => {
+    const text = await told(admin('create', 'books', ...REGION));
+    const [, id = ''] =
+      /^index +(idx_\S+)\nname +books\n[\s\S]*\ntype +free\n[\s\S]*\ntoken +srw_\S+\nread only +sro_\S+\n$/.exec(text) ?? [];
+    assert.notEqual(id, '', text);
+    assert.match(await told(admin('list')), new RegExp(`^INDEX +NAME [\\s\\S]*${id} +books +eu-central-1 +usr_\\S+ +\\d{4}-`));
+    assert.equal(await told(admin('get', id)), text);
+    assert.equal(await told(admin('rename', id, 'novels')), `${id} is named novels\n`);
+    assert.equal((await jsonOf(admin('get', id, '--json'))).name, 'novels');
+    assert.deepEqual(await jsonOf(admin('delete', id, '--json')), { deleted: 1 });
+    const gone = await admin('get', id);
+    assert.deepEqual([gone.code, gone.stdout], [3, '']);
+    assert.match(gone.stderr, /there is no search index/);
+  });
+
+  test('an index gets other tokens, and is given to a team', async () => {
+    const { id, token, type } = await jsonOf(admin('create', 'letters', ...REGION, '--type', 'payg', '--json'));
+    assert.equal(type, 'payg');
+    const reset = await jsonOf(admin('reset-password', id, '--json'));
+    assert.notEqual(reset.token, token);
+    const refused = await search('info', '--url', reset.endpoint, '--token', token);
+    assert.deepEqual([refused.code, refused.stdout], [1, '']);
+    const { id: teamId } = await jsonOf(world.runIn(login, ['admin', 'teams', 'create', 'Post', '--json']));
+    assert.equal(await told(admin('transfer', id, teamId)), `${id} belongs to ${teamId}\n`);
+    assert.equal((await jsonOf(admin('get', id, '--json'))).customer_id, teamId);
+    assert.equal((await jsonOf(admin('create', 'more', ...REGION, '--team', teamId, '--json'))).customer_id, teamId);
+    const personal = await admin('transfer', id, 'usr_1');
+    assert.deepEqual([personal.code, personal.stdout], [1, '']);
+    assert.match(personal.stderr, /personal account/);
+  });
+
+  test('documents are upserted from a text, a file and lines, and fetched again', async () => {
+    assert.equal(await told(search('upsert', JSON.stringify(FILMS[0]), '--namespace', 'f')), '1 upserted\n');
+    const file = join(world.directory.path, 'films.jsonl');
+    await writeFile(file, FILMS.map((film) => JSON.stringify(film)).join('\n'));
+    assert.deepEqual(await jsonOf(search('upsert', `@${file}`, '--namespace', 'f', '--json')), { upserted: 3 });
+    assert.deepEqual(await jsonOf(search('fetch', 'heat', 'alien', '--namespace', 'f', '--json')), [FILMS[2], FILMS[0]]);
+    assert.equal((await jsonOf(search('fetch', '--prefix', 'ali', '--namespace', 'f', '--json'))).length, 2);
+    const shown = await told(search('fetch', 'heat', '--namespace', 'f'));
+    assert.match(shown, /^DOCUMENT +CONTENT +METADATA\nheat +\{"title":"Heat","year":1995\} +-\n$/);
+    const missing = await search('fetch', 'heat', 'nothing', '--namespace', 'f');
+    assert.deepEqual([missing.code, missing.stderr], [3, 'there is no document nothing\n']);
+    assert.match(missing.stdout, /heat/);
+    assert.equal((await search('fetch', 'heat')).code, 3, 'the namespace without a name is another one');
+  });
+
+  test('documents are found by their words, listed and deleted', async () => {
+    const within = ['--namespace', 'g'];
+    await told(search('upsert', JSON.stringify(FILMS), ...within));
+    assert.match(await told(search('query', 'alien', ...within)), /^SCORE +DOCUMENT +CONTENT +METADATA\n\d+\.\d{3} +alien/);
+    const filtered = await jsonOf(
+      search('query', 'the', 'alien', '--filter', '@metadata.seen = false', '--limit', '1', ...within, '--json'),
+    );
+    assert.deepEqual(
+      filtered.map(({ id }: { readonly id: string }) => id),
+      ['aliens'],
+    );
+    assert.equal(await told(search('query', 'nowhere', ...within)), 'Nothing was found.\n');
+    const page = await told(search('range', '--limit', '2', ...within));
+    const [, cursor = ''] =
+      /^DOCUMENT [\s\S]*\nalien [\s\S]*\naliens [\s\S]*\nThere are more: --cursor (\S+)\n$/.exec(page) ?? [];
+    const rest = await jsonOf(search('range', '--cursor', cursor, ...within, '--json'));
+    assert.deepEqual(rest, { nextCursor: '', vectors: [FILMS[2]] });
+    assert.equal(await told(search('delete', 'alien', 'nothing', ...within)), '1 deleted\n');
+    assert.deepEqual(await jsonOf(search('delete', '--filter', 'year > 1990', ...within, '--json')), { deleted: 1 });
+    assert.equal(await told(search('delete', '--prefix', 'a', ...within)), '1 deleted\n');
+    assert.equal(await told(search('range', ...within)), 'There are no documents.\n');
+  });
+
+  test('namespaces are told, emptied and deleted, and the management API counts the same', async () => {
+    const { id, endpoint, token } = await created('spaces');
+    const here = ['--url', endpoint, '--token', token];
+    for (const namespace of ['', 'a', 'b'])
+      await told(search('upsert', JSON.stringify(FILMS), '--namespace', namespace, ...here));
+    assert.match(
+      await told(search('info', ...here)),
+      /^NAMESPACE +DOCUMENTS\n\(no name\) +3\na +3\nb +3\n\n9 documents, \d+ bytes\n$/,
+    );
+    assert.equal((await jsonOf(search('info', '--json', ...here))).vectorCount, 9);
+    assert.match(
+      await told(admin('stats', id)),
+      new RegExp(`^INDEX +NAME +NAMESPACES +DOCUMENTS +BYTES\\n${id} +spaces +3 +9 +\\d+\\n$`),
+    );
+    assert.match(await told(admin('stats')), /\n\d+ indexes, \d+ documents, \d+ bytes\n$/);
+    assert.equal((await jsonOf(admin('stats', id, '--json'))).document_count, 9);
+    assert.equal(await told(search('reset', '--namespace', 'a', ...here)), 'its documents are deleted\n');
+    assert.equal((await jsonOf(search('info', '--json', ...here))).vectorCount, 6);
+    assert.equal(await told(search('delete-namespace', 'b', ...here)), '1 deleted\n');
+    assert.equal((await search('delete-namespace', 'b', ...here)).code, 3);
+    assert.deepEqual(await jsonOf(search('reset', '--all', '--json', ...here)), { reset: 1 });
+    assert.equal((await jsonOf(search('info', '--json', ...here))).vectorCount, 0);
+  });
+
+  test('an index is found by its id with a login, and by the login that the service keeps', async () => {
+    const { id } = await created('named');
+    const inEnvironment = await world.runIn(login, ['search', 'upsert', JSON.stringify(FILMS), '--index', id]);
+    assert.deepEqual([inEnvironment.code, inEnvironment.stdout], [0, '3 upserted\n']);
+    const kept = { EVERSTEP_DATA_DIR: join(world.directory.path, '.everstep') };
+    const info = await world.runIn(kept, ['search', 'info', '--index', id, '--json']);
+    assert.equal(JSON.parse(info.stdout).vectorCount, 3);
+    const none = await world.runIn(login, ['search', 'info', '--index', 'idx_none']);
+    assert.deepEqual([none.code, none.stdout], [3, '']);
+  });
+
+  test('who sees an index and may not use it is told so', async () => {
+    const { id: teamId } = await jsonOf(world.runIn(login, ['admin', 'teams', 'create', 'Money', '--json']));
+    const member = ['admin', 'members', 'add', teamId, 'fin@example.com', '--role', 'finance', '--json'];
+    const { api_key } = await jsonOf(world.runIn(login, member));
+    const { id } = await jsonOf(admin('create', 'shared', ...REGION, '--team', teamId, '--json'));
+    const asFinance = ['--email', 'fin@example.com', '--api-key', api_key];
+    const { code, stdout, stderr } = await world.runIn(login, ['search', 'info', '--index', id, ...asFinance]);
+    assert.deepEqual([code, stdout], [1, '']);
+    assert.match(stderr, /may not use it/);
+    assert.equal((await admin('delete', id, ...asFinance)).code, 1);
+  });
+
+  const ADMIN_REFUSED: readonly (readonly [string, readonly string[], number, RegExp])[] = [
+    ['an index that is not there', ['stats', 'idx_none'], 3, /there is no search index/],
+    ['an index without a region', ['create', 'i'], 2, /--region/],
+    ['a type that does not exist', ['create', 'i', ...REGION, '--type', 'gold'], 2, /free, payg, fixed/],
+    ['a name that is none', ['create', ' ', ...REGION], 1, /body\.name/],
+    ['a rename without a name', ['rename', 'idx_none'], 2, /name/],
+  ];
+  const REFUSED: readonly (readonly [string, readonly string[], number, RegExp])[] = [
+    ['no document', ['upsert', '[]'], 2, /no document/],
+    ['a document that is none', ['upsert', '{"id":"a"}'], 1, /required properties content/],
+    ['a file that is not there', ['upsert', '@nowhere.json'], 2, /cannot be read/],
+    ['fetching nothing', ['fetch'], 2, /Say which documents/],
+    ['ids and a prefix', ['fetch', 'a', '--prefix', 'a'], 2, /not both/],
+    ['deleting nothing', ['delete'], 2, /Say which documents/],
+    ['ids and a filter', ['delete', 'a', '--filter', 'a = 1'], 2, /one of them alone/],
+    ['a filter that is none', ['query', 'a', '--filter', 'a ='], 1, /body\.filter/],
+    ['a limit of nonsense', ['range', '--limit', 'all'], 2, /whole number/],
+    ['a limit beyond that of the service', ['query', 'a', '--limit', '1001'], 1, /body\.topK/],
+    ['an index and a URL', ['info', '--index', 'i', '--url', 'http://a/'], 2, /not both/],
+    ['a namespace and all', ['reset', '--all', '--namespace', 'n'], 2, /not both/],
+    ['a URL that is none', ['info', '--url', 'localhost'], 2, /--url must be/],
+    ['a token that is none', ['info', '--token', 'x'], 1, /no such search index, or the token/],
+    ['nobody there', ['info', '--url', 'http://127.0.0.1:9'], 4, /no answer from/],
+  ];
+  for (const [name, args, expected, words] of ADMIN_REFUSED) {
+    test(`${name}: exit code ${expected}, and the reason on stderr`, async () => {
+      const { code, stdout, stderr } = await admin(...args);
+      assert.match(stderr, words);
+      assert.deepEqual([code, stdout], [expected, '']);
+    });
+  }
+  for (const [name, args, expected, words] of REFUSED) {
+    test(`${name}: exit code ${expected}, and the reason on stderr`, async () => {
+      const { code, stdout, stderr } = await search(...args);
+      assert.match(stderr, words);
+      assert.deepEqual([code, stdout], [expected, '']);
+    });
+  }
+
+  test('the page on running the service names everything that is in the data directory', async () => {
+    await told(search('upsert', JSON.stringify(FILMS)));
+    const page = await readFile(new URL('../../../../docs/operations/running.md', import.meta.url), 'utf8');
+    const [, section = ''] = page.split('## What is in the data directory');
+    const names = await readdir(join(world.directory.path, '.everstep'), { recursive: true, withFileTypes: true });
+    const unnamed = names
+      .map((entry) =>
+        entry.isDirectory() ? `${entry.name}/` : entry.name.replace(/^idx_[^.]+/, '<indexId>').replace(/^<.*-wal$/, '-wal'),
+      )
+      .filter((name) => !section.split('\n## ')[0]?.includes(`\`${name}\``));
+    assert.ok(names.length >= 6, String(names.map(({ name }) => name)));
+    assert.deepEqual(unnamed, []);
+  });
+
+  test('without an index, exit code 2 and how to name one', async () => {
+    const { code, stderr } = await world.runIn({}, ['search', 'info']);
+    assert.equal(code, 2);
+    assert.match(stderr, /^No search index: give --index/);
+  });
+});

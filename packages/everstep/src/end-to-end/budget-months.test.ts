@@ -1,0 +1,34 @@
+/** Budgets on a virtual clock: months pass in moments, and what is spent holds up what follows all the same. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { serve } from '@everstep/sdk';
+import { serveWorkflows, startTestService } from '@everstep/sdk/testing';
+
+const BUDGET_DOLLARS = 20;
+/** A message costs ten dollars, so that the budget of a month is two messages, and a run that ends at once is one. */
+const PLANS = { plans: [{ name: 'default', pricePer100kMessages: 1_000_000 }] };
+
+test('a schedule that ticks all the time stays within the budget of each month, however fast the months pass', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'everstep-plans-'));
+  t.after(() => rm(directory, { recursive: true }));
+  const plansFile = join(directory, 'plans.json');
+  await writeFile(plansFile, JSON.stringify(PLANS));
+  const service = await startTestService({ env: { EVERSTEP_PLANS_FILE: plansFile } });
+  t.after(() => service.stop());
+  const workflows = await serveWorkflows({ '/tick': serve(async () => 'done') });
+  t.after(() => workflows.stop());
+  const { admin } = service;
+  const [queue] = await admin.queues.list();
+  assert.ok(queue);
+  await admin.queues.updateBudget(queue.id, BUDGET_DOLLARS);
+  await service.client.schedules.create(workflows.urls['/tick'], { cron: '0 */6 * * *' });
+
+  await service.advance('70d');
+  const { months } = await admin.queues.stats(queue.id, { period: '30d' });
+  assert.ok(months.length >= 2, JSON.stringify(months));
+  for (const { month, messages } of months) assert.ok(messages <= 2, `${messages} messages in ${month}`);
+  assert.equal(months.at(-1)?.messages, 2, 'the month that has passed was used');
+});

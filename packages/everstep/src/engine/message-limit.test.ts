@@ -1,0 +1,119 @@
+/** What a run may send when the plan of its instance bounds the size of a message. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { EncodedBody, PlannedStep, ProgressReply } from '@everstep/sdk/protocol';
+import { decide } from './decide.js';
+import type { Decision } from './decision.js';
+import { bytesOf } from './message-size.js';
+import { ADVANCE_SLOT, type Run, type RunSettings } from './run.js';
+import { recoverRun, startRun } from './start.js';
+
+const T0 = 1_800_000_000_000;
+let counter = 0;
+const context = {
+  now: T0,
+  random: { bytes: (count: number) => Uint8Array.from({ length: count }, () => counter++ & 0xff) },
+  publicUrl: 'http://everstep',
+};
+const LIMITED = { ...context, messageLimit: { plan: 'small', maxBytes: 10 } };
+const SETTINGS: RunSettings = {
+  maxRetries: 3,
+  retryDelay: null,
+  deliveryTimeoutMs: 1000,
+  labels: [],
+  flowControl: null,
+  failureCallback: null,
+};
+const ENVELOPE = { status: 200, responseHeaders: {}, responseBody: new Uint8Array() };
+
+const begin = (): Run =>
+  startRun(
+    {
+      instanceId: 'qi_1',
+      dialect: 'native',
+      workflowUrl: 'http://app/flow',
+      payload: { body: new Uint8Array(100), contentType: null, forwardHeaders: {} },
+      settings: SETTINGS,
+      callerIp: '127.0.0.1',
+      workflowRunId: null,
+      notBefore: null,
+      deduplicationId: null,
+    },
+    context,
+  ).run;
+
+function answered(run: Run, more: Partial<ProgressReply>, within = LIMITED): Decision {
+  const task = run.tasks.get(ADVANCE_SLOT);
+  assert.ok(task && 'retried' in task);
+  const attempt = { slot: ADVANCE_SLOT, messageId: task.messageId, retried: task.retried };
+  const reply: ProgressReply = {
+    protocol: 1,
+    kind: 'progress',
+    base: run.journalLength,
+    done: [],
+    advanced: true,
+    planned: [],
+    ...more,
+  };
+  return decide(run, { kind: 'replied', attempt, envelope: ENVELOPE, reply }, within);
+}
+
+const utf8 = (bytes: number): EncodedBody => ({ encoding: 'utf8', data: 'x'.repeat(bytes) });
+const SENDING: Readonly<Record<string, (stepId: number, body: EncodedBody) => PlannedStep>> = {
+  'a call': (stepId, body) => ({
+    stepId,
+    name: 'send',
+    type: 'Call',
+    call: { url: 'http://third/', method: 'POST', headers: {}, body },
+  }),
+  'an invocation': (stepId, body) => ({
+    stepId,
+    name: 'send',
+    type: 'Invoke',
+    invoke: { workflowUrl: 'http://app/other', headers: {}, body },
+  }),
+  'a notification': (stepId, body) => ({ stepId, name: 'send', type: 'Notify', eventId: 'e', content: { kind: 'data', body } }),
+};
+
+const refusals = ({ writes }: Decision) => writes.filter((write) => write.kind === 'count-of-day');
+
+for (const [what, step] of Object.entries(SENDING)) {
+  test(`${what} as large as the plan allows is made, and one that is larger fails the run for good`, () => {
+    const allowed = answered(begin(), { planned: [step(1, utf8(10))] });
+    assert.deepEqual([allowed.run.status, allowed.run.tasks.has(1), refusals(allowed)], ['active', true, []]);
+    const refused = answered(begin(), { planned: [step(1, utf8(11))] });
+    assert.equal(refused.run.status, 'failed');
+    assert.match(
+      refused.deadLetter?.error ?? '',
+      /step "send" \(1\) sends a message of 11 bytes, and the plan small takes at most 10 \(body-too-large\)/,
+    );
+    assert.deepEqual(refusals(refused), [
+      { kind: 'count-of-day', instanceId: 'qi_1', what: 'step-body-too-large', count: 1, at: T0 },
+    ]);
+    assert.ok(!refused.writes.some((write) => write.kind === 'put-task' && write.task.slot === 1));
+  });
+}
+
+test('what was done before the step that is too large is kept, and a resume within another plan goes on from it', () => {
+  const done = [{ stepId: 1, name: 'charge', type: 'Run' as const, out: '"paid"' }];
+  const step = SENDING['a call']?.(2, utf8(11)) ?? assert.fail();
+  const failed = answered(begin(), { done, planned: [step] });
+  assert.equal(failed.run.status, 'failed');
+  assert.deepEqual(
+    failed.writes.flatMap((write) => (write.kind === 'record-step' ? [write.step.name] : [])),
+    ['charge'],
+  );
+  const dlqId = failed.deadLetter?.dlqId ?? assert.fail();
+  const resumed = recoverRun(failed.run, { kind: 'resume', dlqId, overrides: {}, workflowRunId: null }, context);
+  assert.ok(resumed !== 'no-flow-control-key');
+  assert.equal(resumed.run.journalLength, 1);
+  const went = answered(resumed.run, { planned: [step] }, { ...context, messageLimit: { plan: 'large', maxBytes: 11 } });
+  assert.deepEqual([went.run.status, went.run.tasks.get(2)?.kind], ['active', 'call']);
+});
+
+test('bytes are counted, not characters, however they are encoded', () => {
+  assert.equal(bytesOf({ encoding: 'utf8', data: 'é€😀' }), 9);
+  for (let length = 0; length < 8; length++) {
+    assert.equal(bytesOf({ encoding: 'base64', data: Buffer.alloc(length, 1).toString('base64') }), length);
+  }
+});

@@ -1,0 +1,238 @@
+/** Bodies that are wrong in one place, made of the OpenAPI documents: every field of every operation of all APIs. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { basicOf } from '../accounts/people.fixture.js';
+import { ERROR_CODES } from '../contract/error-codes.js';
+import { MANAGEMENT_OPERATIONS } from './management/index.js';
+import { managementOpenApiDocument } from './management/openapi.js';
+import { openApiDocument } from './openapi.js';
+import type { Operation } from './operation.js';
+import { OPERATIONS } from './operations/index.js';
+import { SEARCH_OPERATIONS, searchOpenApiDocument } from './search/index.js';
+import type { Answered, ErrorAnswer } from './testing/api-world.js';
+import { BadBodies, type BodySchema } from './testing/bad-bodies.js';
+import { ISOLATION } from './testing/isolation-table.js';
+import { Things } from './testing/isolation-things.js';
+
+interface Documented {
+  readonly paths?: Readonly<Record<string, Readonly<Record<string, DocumentedOperation>>>>;
+  readonly components?: { readonly schemas?: Readonly<Record<string, BodySchema>> };
+}
+interface DocumentedOperation {
+  readonly requestBody?: {
+    readonly required?: boolean;
+    readonly content: Readonly<Record<string, { readonly schema: BodySchema }>>;
+  };
+}
+
+/** An operation that takes JSON, with a body that is right, and how to send another. */
+interface Taker {
+  readonly operation: Operation;
+  readonly schema: BodySchema;
+  readonly isRequired: boolean;
+  readonly bodies: BadBodies;
+  readonly right: unknown;
+  send(payload: string | Buffer | undefined, contentType?: string, query?: string): Promise<Answered<ErrorAnswer>>;
+}
+
+let things: Things;
+let takers: readonly Taker[];
+
+const documents: readonly (readonly [Documented, readonly Operation[]])[] = [
+  [openApiDocument('0.0.0'), OPERATIONS],
+  [searchOpenApiDocument('0.0.0'), SEARCH_OPERATIONS],
+  [managementOpenApiDocument('0.0.0'), MANAGEMENT_OPERATIONS],
+];
+
+/** As the owner of everything, or the operator, or with a token that may write. */
+async function takerOf(document: Documented, operation: Operation): Promise<Taker | null> {
+  const { method, path, operationId, access } = operation;
+  const described = document.paths?.[path]?.[method.toLowerCase()]?.requestBody;
+  const schema = described?.content['application/json']?.schema;
+  const row = ISOLATION[operationId];
+  if (!described || !schema || !row) return null;
+  const index = await things.index();
+  const asked = await row.ask(things);
+  const params: Readonly<Record<string, string>> =
+    access === 'index' ? { indexId: index.index.indexId, namespace: 'n' } : (asked.params ?? {});
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => params[name] ?? 'none');
+  const person = operationId === 'setQueuePlan' ? 'operator' : 'owner';
+  const authorization = {
+    account: basicOf(person),
+    index: `Bearer ${index.token}`,
+    token: `Bearer ${things.world.token}`,
+    open: '',
+  };
+  const bodies = new BadBodies(document.components?.schemas ?? {});
+  return {
+    operation,
+    schema,
+    isRequired: described.required === true,
+    bodies,
+    right: asked.body ?? bodies.sample(schema),
+    send(payload, contentType, query = '') {
+      const headers = {
+        authorization: authorization[access],
+        ...(contentType === undefined ? {} : { 'content-type': contentType }),
+      };
+      return things.world.send({ method, url: `${filled}${query}`, headers, ...(payload === undefined ? {} : { payload }) });
+    },
+  };
+}
+
+before(async () => {
+  things = await Things.open();
+  const found: Taker[] = [];
+  for (const [document, operations] of documents) {
+    for (const operation of operations) {
+      const taker = await takerOf(document, operation);
+      if (taker) found.push(taker);
+    }
+  }
+  takers = found;
+});
+after(() => things.world.close());
+
+test('every operation that takes JSON is tried', () => {
+  const taking = documents.flatMap(([, operations]) => operations.filter(({ body }) => body?.kind === 'json'));
+  assert.deepEqual(
+    takers.map(({ operation }) => operation.operationId),
+    taking.map(({ operationId }) => operationId),
+  );
+  assert.ok(takers.length >= 25, String(takers.length));
+});
+
+test('every field of every body that is wrong in any way is 400 and named', async (t) => {
+  for (const { operation, schema, bodies, right, send } of takers) {
+    await t.test(`${operation.method} ${operation.path}`, async () => {
+      let tried = 0;
+      for (const { text, named } of bodies.of(schema, right)) {
+        tried += 1;
+        const { status, headers, body } = await send(text, 'application/json');
+        assert.deepEqual(
+          [status, headers['svc-error-code']],
+          [400, 'bad-body'],
+          `${text.slice(0, 300)}: ${JSON.stringify(body)}`,
+        );
+        assert.ok(body.error.includes(named), `${text.slice(0, 300)}: "${body.error}" does not name ${named}`);
+        assert.ok(body.error.length < 300, `${text.slice(0, 300)}: ${body.error}`);
+      }
+      assert.ok(tried >= 10, `${tried} bodies were tried`);
+    });
+  }
+});
+
+test('a body that is missing, no JSON or of another type is refused', async () => {
+  for (const { operation, isRequired, right, send } of takers) {
+    const text = JSON.stringify(right);
+    const expect = async (
+      code: 'bad-body' | 'unsupported-media-type',
+      payload: string | Buffer | undefined,
+      contentType?: string,
+    ) => {
+      const { status, headers, body } = await send(payload, contentType);
+      const what = `${operation.operationId} ${contentType} ${payload}: ${JSON.stringify(body)}`;
+      assert.deepEqual([status, headers['svc-error-code']], [ERROR_CODES[code].status, code], what);
+    };
+    if (isRequired) {
+      await expect('bad-body', undefined);
+      await expect('bad-body', '', 'application/json');
+    }
+    for (const broken of [
+      '{"name":',
+      '{',
+      ']',
+      `${text}${text}`,
+      `${text},`,
+      '{"a":1,}',
+      "{'a':1}",
+      '{a:1}',
+      '// {}',
+      '"\n"',
+      '\u0000',
+    ])
+      await expect('bad-body', broken, 'application/json');
+    await expect('bad-body', Buffer.from([0x7b, 0xff]), 'application/json');
+    await expect('bad-body', Buffer.from(`\ufeff${text}`, 'utf16le'), 'application/json');
+    for (const contentType of [
+      'text/plain',
+      'text/json',
+      'application/x-www-form-urlencoded',
+      'multipart/form-data; boundary=x',
+      'application/xml',
+      'application/octet-stream',
+      'application/jsonx',
+      'application/json; charset=iso-8859-1',
+      'application/json, text/plain',
+      'nonsense',
+      '*/*',
+    ])
+      await expect('unsupported-media-type', text, contentType);
+  }
+});
+
+test('a query parameter beside a body is refused where there is none of that name', async () => {
+  const refusing = takers.filter(({ operation }) => operation.unknownQuery === 'refuse');
+  assert.ok(refusing.length >= 18, String(refusing.length));
+  for (const { operation, right, send } of refusing) {
+    const { status, headers } = await send(JSON.stringify(right), 'application/json', '?surprise=1');
+    assert.deepEqual([status, headers['svc-error-code']], [400, 'bad-parameter'], operation.operationId);
+  }
+});
+
+test('JSON is taken under each of its names', async () => {
+  const { send } = takers.find(({ operation }) => operation.operationId === 'createTeam') ?? assert.fail();
+  for (const contentType of [
+    undefined,
+    'application/json',
+    'APPLICATION/JSON',
+    'application/json;charset=utf-8',
+    'application/json; charset="UTF-8"',
+    'application/json ; charset=utf8',
+    'application/merge-patch+json',
+  ])
+    assert.equal((await send('{"team_name":"n"}', contentType)).status, 200, contentType);
+});
+
+/** What no schema says, by operation. */
+const BEYOND: readonly (readonly [operationId: string, field: string, values: readonly unknown[]])[] = [
+  ['updateQueueBudget', 'budget', [1, 2, 19, -1, -20, 10_001, 20.5, 0.5, '20', '', null, true, [20], {}, 1e308]],
+  [
+    'setQueueBudgetAlert',
+    'url',
+    ['mailto:a@b', 'ftp://w.test/', 'nonsense', '//w.test', 'http://', 'http://u:p@w.test/', 'http://w.test:99999/'],
+  ],
+  ['setQueuePlan', 'plan_name', ['huge', 'Default', 'default ']],
+  ['createQueue', 'region', ['mars-1', 'EU-CENTRAL-1', 'eu-central-1,us-east-1']],
+  ['createSearchIndex', 'type', ['gold', 'Free']],
+  [
+    'putTeamMember',
+    'member_email',
+    ['a', 'a@', '@w.test', 'a b@w.test', 'a:b@w.test', 'a@b@w.test', `${'x'.repeat(300)}@w.test`, 'a@w.test\n'],
+  ],
+  ['putTeamMember', 'member_role', ['owner', 'Dev', 'king', 'dev,admin']],
+  ['removeTeamMember', 'member_email', ['a', 'a@', '@w.test', 'a b@w.test']],
+  ['searchDocuments', 'filter', ['a =', '(', 'a = 1 AND', "a = 'x", 'a ? 1', '()', 'HAS a', 'a IN ()']],
+  ['deleteDocuments', 'filter', ['a =', '(', ' ']],
+  ['rangeDocuments', 'cursor', ['*', 'AA=', '/', '1']],
+];
+
+test('what a schema does not say is refused and named as well', async (t) => {
+  for (const [operationId, field, values] of BEYOND) {
+    await t.test(`${field} of ${operationId}`, async () => {
+      const { right, send } = takers.find(({ operation }) => operation.operationId === operationId) ?? assert.fail();
+      const base = operationId === 'deleteDocuments' ? {} : right;
+      for (const value of values) {
+        const { status, body } = await send(JSON.stringify({ ...Object(base), [field]: value }), 'application/json');
+        assert.equal(status, 400, `${JSON.stringify(value)}: ${JSON.stringify(body)}`);
+        assert.match(body.error, new RegExp(`body\\.${field}`), JSON.stringify(value));
+      }
+    });
+  }
+});
+
+test('a budget is 0 or 20 to 10000', async () => {
+  const { send } = takers.find(({ operation }) => operation.operationId === 'updateQueueBudget') ?? assert.fail();
+  for (const budget of ['0', '20', '21', '9999', '10000', '-0', '20.0', '2e1'])
+    assert.equal((await send(`{"budget":${budget}}`, 'application/json')).status, 200, budget);
+});

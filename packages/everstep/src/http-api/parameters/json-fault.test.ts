@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { findJsonFault } from './json-fault.js';
+
+const told = (json: string): string => {
+  const fault = findJsonFault(json);
+  return fault ? `${fault.kind} ${fault.path.join('.')} ${JSON.stringify(fault.word)}` : 'nothing';
+};
+
+test('a name that stands twice in one object is found, however it is written', () => {
+  for (const [json, expected] of [
+    ['{"a":1,"a":1}', 'twice a "a"'],
+    ['{"a":{"b":[1,{"c":1,"d":2,"c":3}]}}', 'twice a.b.1.c "c"'],
+    ['{"a":1,"\\u0061":2}', 'twice a "a"'],
+    ['[{"x\\"y":1,"x\\"y":2}]', 'twice 0.x"y "x\\"y"'],
+    ['{"__proto__":1,"__proto__":2}', 'twice __proto__ "__proto__"'],
+    ['{"":1 , "" :2}', 'twice  ""'],
+  ] as const)
+    assert.equal(told(json), expected, json);
+});
+
+test('what is no value is found with its place', () => {
+  for (const [json, expected] of [
+    ['{"budget": NaN}', 'no-value budget "NaN"'],
+    ['{"a":[1,2,-Infinity]}', 'no-value a.2 "-Infinity"'],
+    ['[01]', 'no-value 0 "01"'],
+    ['{"a":+1}', 'no-value a "+1"'],
+    ['{"a":.5}', 'no-value a ".5"'],
+    ['{"a":1.}', 'no-value a "1."'],
+    ['{"a":0x10}', 'no-value a "0x10"'],
+    ["{'a':1}", 'no-value  "\'a\'"'],
+    ['{"a":undefined}', 'no-value a "undefined"'],
+    ['tru', 'no-value  "tru"'],
+  ] as const)
+    assert.equal(told(json), expected, json);
+});
+
+test('what is right has no fault', () => {
+  for (const json of [
+    '{"a":{"a":[{"a":1},{"a":2}]},"b":"a","c":["a","a"]}',
+    '{"a":"\\\\","b":"\\"a\\":1,\\"a\\":2"}',
+    '[true,false,null,-1,0,1.5e-10,2E+3," "]',
+    ' {\n"a"\t:\r"{[,:" } ',
+    '""',
+    '0',
+  ]) {
+    assert.doesNotThrow(() => JSON.parse(json), json);
+    assert.equal(told(json), 'nothing', json);
+    assert.equal(findJsonFault(json, { isJson: true }), null, json);
+  }
+  for (const cutOff of ['{"a', '{"a":', '[[[', '}}', ',,'] as const) assert.equal(told(cutOff), 'nothing', cutOff);
+});

@@ -1,0 +1,235 @@
+/** The SDK's clients and types against the contract: they are written by hand there, as the SDK depends on nothing. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import {
+  type Account,
+  AdminClient,
+  type ApiKey,
+  type AuditLogEntry,
+  type AuditLogPage,
+  type DocumentChoice,
+  type DocumentPage,
+  type DocumentParts,
+  type DocumentRangeOptions,
+  type DocumentsById,
+  type MemberRole,
+  type NewQueue,
+  type NewSearchIndex,
+  type QueueInstance,
+  type QueuePlan,
+  type QueueStats,
+  type ScoredDocument,
+  SearchClient,
+  type SearchDocument,
+  type SearchIndex,
+  type SearchIndexInfo,
+  type SearchIndexStats,
+  type SearchOptions,
+  type SearchStats,
+  type StoredDocument,
+  type Team,
+  type TeamMember,
+} from '@everstep/sdk';
+import type { Static } from 'typebox';
+import { apiKeyOf, emailOf } from '../accounts/people.fixture.js';
+import type * as Management from '../contract/management.js';
+import type * as Search from '../contract/search.js';
+import { MANAGEMENT_OPERATIONS } from './management/index.js';
+import { managementOpenApiDocument } from './management/openapi.js';
+import type { Operation } from './operation.js';
+import { PathTable } from './routing.js';
+import { SEARCH_OPERATIONS, searchOpenApiDocument } from './search/index.js';
+import { REGION, Things } from './testing/isolation-things.js';
+
+// ---------------------------------------------------------------- types, which the compiler holds together
+
+/** As it is read: whether something may be written to says nothing of what it is. */
+type Read<T> = T extends readonly (infer Each)[]
+  ? readonly Read<Each>[]
+  : T extends object
+    ? { readonly [Name in keyof T]: Read<T[Name]> }
+    : T;
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+/** With what it is, and whether it may be absent. */
+type Field<T, Name> = { readonly [Each in keyof T as Each extends Name ? Each : never]: Read<T[Each]> };
+/** Names of fields that one side has not, or has with another type, or optional. */
+type Differing<A, B> = {
+  [Name in keyof A | keyof B]: Same<Field<A, Name>, Field<B, Name>> extends true ? never : Name;
+}[keyof A | keyof B];
+type Agree<A, B> = [Differing<A, B>] extends [never] ? true : { readonly fieldsThatDiffer: Differing<A, B> };
+type Accepted<Sent, Body> = Sent extends Read<Body> ? true : false;
+
+/** By the names in the OpenAPI documents. A field that differs stands in the error of the compiler. */
+interface Answers {
+  readonly Account: Agree<Account, Management.AccountEntry>;
+  readonly ApiKey: Agree<ApiKey, Management.ApiKeyEntry>;
+  readonly AuditLogEntry: Agree<AuditLogEntry, Management.AuditLogEntry>;
+  readonly AuditLogPage: Agree<AuditLogPage, Management.AuditLogPage>;
+  readonly Plan: Agree<QueuePlan, Management.PlanRecord>;
+  readonly Queue: Agree<QueueInstance, Management.QueueRecord>;
+  readonly QueueStats: Agree<QueueStats, Management.QueueStats>;
+  readonly SearchIndex: Agree<SearchIndex, Search.SearchIndexEntry>;
+  readonly SearchIndexStats: Agree<SearchIndexStats, Search.SearchIndexStatsEntry>;
+  readonly SearchStats: Agree<SearchStats, Static<typeof Search.SearchStats>>;
+  readonly Team: Agree<Team, Management.TeamEntry>;
+  readonly TeamMember: Agree<TeamMember, Management.TeamMember>;
+  readonly Document: Agree<SearchDocument, Static<typeof Search.DocumentBody>>;
+  readonly DocumentPage: Agree<DocumentPage, Static<typeof Search.DocumentPage>>;
+  readonly IndexInfo: Agree<SearchIndexInfo, Static<typeof Search.IndexInfo>>;
+  readonly ScoredDocument: Agree<ScoredDocument, Static<typeof Search.ScoredDocument>>;
+  readonly StoredDocument: Agree<StoredDocument, Search.StoredDocument>;
+}
+const ANSWERS: Answers = {
+  Account: true,
+  ApiKey: true,
+  AuditLogEntry: true,
+  AuditLogPage: true,
+  Plan: true,
+  Queue: true,
+  QueueStats: true,
+  SearchIndex: true,
+  SearchIndexStats: true,
+  SearchStats: true,
+  Team: true,
+  TeamMember: true,
+  Document: true,
+  DocumentPage: true,
+  IndexInfo: true,
+  ScoredDocument: true,
+  StoredDocument: true,
+};
+
+/** What the client of an index sends as it was given. */
+interface Requests {
+  readonly upsert: Accepted<SearchDocument | readonly SearchDocument[], Static<typeof Search.UpsertBody>>;
+  readonly search: Accepted<SearchOptions, Static<typeof Search.SearchBody>>;
+  readonly fetch: Accepted<DocumentsById & DocumentParts, Static<typeof Search.FetchBody>>;
+  readonly delete: Accepted<DocumentChoice, Static<typeof Search.DeleteBody>>;
+  readonly range: Accepted<DocumentRangeOptions, Static<typeof Search.RangeBody>>;
+}
+const REQUESTS: Requests = { upsert: true, search: true, fetch: true, delete: true, range: true };
+
+test('the SDK has a type for each schema that the documents of the management API and of search name', () => {
+  const named = [managementOpenApiDocument('0.0.0'), searchOpenApiDocument('0.0.0')].flatMap((document) => {
+    const { components }: { readonly components?: { readonly schemas?: object } } = document;
+    return Object.keys(components?.schemas ?? {});
+  });
+  const answers = new Set(named.filter((name) => name !== 'Error'));
+  assert.deepEqual([...answers].toSorted(), Object.keys(ANSWERS).toSorted());
+  assert.deepEqual(new Set([...Object.values(ANSWERS), ...Object.values(REQUESTS)]), new Set([true]));
+});
+
+// ---------------------------------------------------------------- calls, made at the API itself
+
+let things: Things;
+before(async () => {
+  things = await Things.open();
+});
+after(() => things.world.close());
+
+/** Sends to the API in this process, where each answer is held against its document, and notes the operations. */
+function fetchNoting(operations: readonly Operation[], noted: Set<string>): typeof fetch {
+  const table = new PathTable(operations);
+  return async (input, init) => {
+    const asked = new Request(input, init);
+    const { pathname, search } = new URL(asked.url);
+    const found = table.at(pathname).find(({ operation }) => operation.method === asked.method);
+    noted.add(found?.operation.operationId ?? `${asked.method} ${pathname}`);
+    const payload = await asked.text();
+    const { status, body } = await things.world.send<unknown>({
+      method: found?.operation.method ?? assert.fail(`no operation takes ${asked.method} ${pathname}`),
+      url: `${pathname}${search}`,
+      headers: Object.fromEntries(asked.headers),
+      ...(payload === '' ? {} : { payload }),
+    });
+    return new Response(JSON.stringify(body), { status });
+  };
+}
+
+const idsOf = (operations: readonly Operation[], access: Operation['access']): readonly string[] =>
+  operations
+    .filter((operation) => operation.access === access)
+    .map(({ operationId }) => operationId)
+    .toSorted();
+
+test('every operation of the management API has a call of the AdminClient, which it takes and answers', async () => {
+  const noted = new Set<string>();
+  const as = (person: 'owner' | 'operator') =>
+    new AdminClient({
+      baseUrl: 'http://everstep.test',
+      email: emailOf(person),
+      apiKey: apiKeyOf(person),
+      fetch: fetchNoting(MANAGEMENT_OPERATIONS, noted),
+    });
+  const admin = as('owner');
+  const { teamId } = things.people;
+
+  const { accounts } = await admin.account();
+  assert.ok(accounts.some(({ id }) => id === teamId));
+  const key = await admin.apiKeys.create('further');
+  assert.ok((await admin.apiKeys.list()).some(({ id }) => id === key.id));
+  await admin.apiKeys.revoke(key.id);
+
+  const team = await admin.teams.create('made');
+  assert.ok((await admin.teams.list()).some(({ id }) => id === team.id));
+  const roles: readonly MemberRole[] = ['admin', 'dev', 'finance'];
+  for (const role of roles) assert.equal((await admin.teams.members.put(team.id, 'new@w.test', role)).member_role, role);
+  assert.equal((await admin.teams.members.list(team.id)).length, 2);
+  await admin.teams.members.remove(team.id, 'new@w.test');
+  await admin.teams.delete(team.id);
+
+  const wish: Required<NewQueue> = { name: 'q', region: REGION, teamId };
+  const queue = await admin.queues.create(wish);
+  assert.ok((await admin.queues.list()).some(({ id }) => id === queue.id));
+  assert.notEqual((await admin.queues.rotateTokens(queue.id)).token, queue.token);
+  await admin.queues.moveToTeam(queue.id, teamId);
+  await admin.queues.updateBudget(queue.id, 20);
+  await admin.queues.setBudgetAlert(queue.id, 'http://w.test/alert');
+  await as('operator').queues.setPlan(queue.id, (await admin.queues.plans())[0]?.name ?? '');
+  assert.equal((await admin.queues.get(queue.id)).budget, 20);
+  assert.equal((await admin.queues.stats(queue.id, { period: '1d' })).budget, 20);
+
+  const wanted: Required<NewSearchIndex> = { name: 's', region: REGION, type: 'fixed', teamId };
+  const index = await admin.searchIndexes.create(wanted);
+  assert.ok((await admin.searchIndexes.list()).some(({ id }) => id === index.id));
+  await admin.searchIndexes.rename(index.id, 'renamed');
+  await admin.searchIndexes.moveToTeam(index.id, teamId);
+  assert.notEqual((await admin.searchIndexes.rotateTokens(index.id)).token, index.token);
+  assert.equal((await admin.searchIndexes.get(index.id)).name, 'renamed');
+  assert.equal((await admin.searchIndexes.stats(index.id)).document_count, 0);
+  assert.equal((await admin.searchIndexes.totals()).index_count, 1);
+  await admin.searchIndexes.delete(index.id);
+
+  const page = await admin.auditLog({ count: 1 });
+  assert.equal((await admin.auditLog({ cursor: page.cursor, count: 1 })).auditlogs.length, 1);
+
+  assert.deepEqual([...noted].toSorted(), idsOf(MANAGEMENT_OPERATIONS, 'account'));
+});
+
+test('every operation of a search index has a call of the SearchClient, which it takes and answers', async () => {
+  const noted = new Set<string>();
+  const { endpoint, token } = await things.index();
+  const index = new SearchClient({ url: endpoint, token: token ?? '', fetch: fetchNoting(SEARCH_OPERATIONS, noted) });
+  const stored = { id: 'a', content: { title: 'Alien' }, metadata: { seen: true } };
+  for (const name of ['', 'a b', 'ü/ß?#']) {
+    const documents = index.namespace(name);
+    await documents.upsert(stored);
+    await documents.upsert([{ id: 7, content: {}, metadata: null }]);
+    const [found] = await documents.search({ query: 'alien', topK: 1, filter: 'title = "Alien"', includeMetadata: false });
+    assert.deepEqual([found?.id, found?.content, found?.metadata], ['a', stored.content, undefined]);
+    assert.deepEqual(await documents.fetch({ ids: ['a', 'b'] }), [stored, null]);
+    assert.deepEqual(await documents.fetch({ prefix: 'a' }, { includeData: false }), [{ id: 'a', metadata: stored.metadata }]);
+    const page = await documents.range({ limit: 1, prefix: '', includeData: true, includeMetadata: true });
+    assert.deepEqual(page.vectors, [{ id: '7', content: {} }]);
+    assert.deepEqual((await documents.range({ limit: 1, cursor: page.nextCursor })).vectors, [stored]);
+    assert.equal(await documents.delete({ filter: 'title = "Alien"' }), 1);
+    assert.equal(await documents.delete({ ids: [7] }), 1);
+    assert.equal(await documents.delete({ prefix: 'x' }), 0);
+  }
+  assert.deepEqual(await index.namespaces(), ['', 'a b', 'ü/ß?#']);
+  await index.namespace('a b').reset();
+  await index.deleteNamespace('a b');
+  await index.reset();
+  assert.equal((await index.info()).vectorCount, 0);
+  assert.deepEqual([...noted].toSorted(), idsOf(SEARCH_OPERATIONS, 'index'));
+});

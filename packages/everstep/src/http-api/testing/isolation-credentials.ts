@@ -1,0 +1,113 @@
+/** Every kind of credential that there is, good and bad, for the test that shows each of them to each route. */
+import assert from 'node:assert/strict';
+import { decodeJwt, type JWTPayload, SignJWT } from 'jose';
+import { basicOf, doneValue, emailOf, PEOPLE } from '../../accounts/people.fixture.js';
+import { REGION, type Things } from './isolation-things.js';
+
+/** `Authorization` headers by what they are. */
+export type Headers = Readonly<Record<string, string>>;
+
+export interface Credentials {
+  /** Refused by every operation that wants a token of a queue instance. */
+  readonly notOfAnInstance: Headers;
+  /** Refused by every operation of the management API. */
+  readonly notOfAUser: Headers;
+  /** Refused by every operation of a search index, besides what belongs to another index. */
+  readonly notOfAnIndex: Headers;
+  /** Read-write tokens of instances other than the one that things belong to. */
+  readonly otherInstances: Headers;
+  /** Users who have nothing to do with the team that things belong to. */
+  readonly outsiders: Headers;
+}
+
+const bearer = (token: string | undefined): string => `Bearer ${token ?? assert.fail('there is no token')}`;
+const basic = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`;
+
+const sign = (claims: JWTPayload, secret: string): Promise<string> =>
+  new SignJWT(claims).setProtectedHeader({ alg: 'HS256', typ: 'JWT' }).sign(new TextEncoder().encode(secret));
+
+/** Logs in users who are of no team: each role, when they have the role in another team, is in the table as `stranger`. */
+async function outsidersOf({ world, people }: Things): Promise<Headers> {
+  const { owner, stranger } = people.principals;
+  const left = { teamId: people.teamId, email: 'left@w.test' };
+  const { apiKey } = doneValue(await world.accounts.putMember(owner, { ...left, role: 'admin' }));
+  doneValue(await world.accounts.removeMember(owner, left));
+  const other = { teamId: people.otherTeamId, email: 'other-admin@w.test', role: 'admin' } as const;
+  const admin = doneValue(await world.accounts.putMember(stranger, other));
+  return {
+    'a former admin of the team': basic(`${left.email}:${apiKey}`),
+    'an admin of another team': basic(`${other.email}:${admin.apiKey}`),
+  };
+}
+
+async function badTokens({ world, people }: Things): Promise<Headers> {
+  const { accounts, authority, store, token } = world;
+  const { owner } = people.principals;
+  const secret = await store.accounts.secret({ name: 'token-signing-key', value: 'unused' });
+  const past = Math.floor(Date.now() / 1000) - 60;
+  const [header = '', payload = ''] = token.split('.');
+  const nothing = Buffer.from('{"alg":"none","typ":"JWT"}').toString('base64url');
+  const old = doneValue(await accounts.createInstance(owner, { name: 'rotated', region: REGION, teamId: people.teamId }));
+  const region = await authority.issueToken({ instanceId: 'qi_us', access: 'read-write' });
+  const checked = await authority.verify(old.token ?? '', REGION);
+  assert.ok(checked.ok, 'it was good');
+  doneValue(await accounts.rotateTokens(owner, old.instance.instanceId));
+  return {
+    empty: 'Bearer ',
+    malformed: 'Bearer not.a.token',
+    'without a scheme': token,
+    'without its signature': `Bearer ${header}.${payload}.`,
+    'of no algorithm': `Bearer ${nothing}.${payload}.`,
+    'signed by somebody else': bearer(await sign(decodeJwt(token), 'another secret, of 32 bytes or so')),
+    expired: bearer(await sign({ ...decodeJwt(token), exp: past }, secret)),
+    rotated: bearer(old.token),
+    'rotated, read-only': bearer(old.readOnlyToken),
+    'of another region': bearer(region),
+  };
+}
+
+/** Of people who have every right that their role gives: the wrong kind of credential all the same. */
+const logins: Headers = Object.fromEntries(PEOPLE.map((person) => [`the login of ${person}`, basicOf(person)]));
+
+export async function createCredentials(things: Things): Promise<Credentials> {
+  const { world, people } = things;
+  const { accounts, authority, token, readOnlyToken } = world;
+  const { dev, stranger, owner } = people.principals;
+  const revoked = doneValue(await accounts.createApiKey(dev, 'to be revoked'));
+  doneValue(await accounts.revokeApiKey(dev, revoked.record.apiKeyId));
+  const index = await things.index();
+  const others = { name: 'theirs', region: REGION, teamId: people.otherTeamId };
+  const foreign = doneValue(await accounts.createInstance(stranger, others));
+  const own = { name: 'ours', region: REGION, teamId: people.teamId };
+  const team = doneValue(await accounts.createInstance(owner, own));
+  const tokens = await badTokens(things);
+  const indexTokens = { 'of a search index': bearer(index.token), 'of a search index, read-only': bearer(index.readOnlyToken) };
+  return {
+    notOfAnInstance: { ...tokens, ...indexTokens, ...logins },
+    notOfAnIndex: {
+      ...tokens,
+      ...logins,
+      'of a queue instance': bearer(token),
+      'of an instance of the team': bearer(team.token),
+    },
+    notOfAUser: {
+      empty: 'Basic ',
+      'no base64': 'Basic %%%',
+      'without a scheme': basic(`${emailOf('owner')}:ek_owner`).slice('Basic '.length),
+      'without a colon': basic('owner'),
+      'without a key': basic(`${emailOf('admin')}:`),
+      'with the key of another user': basic(`${emailOf('finance')}:ek_owner`),
+      'with a revoked key': basic(`${emailOf('dev')}:${revoked.apiKey}`),
+      'of nobody': basic('nobody@w.test:ek_nobody'),
+      'a token as the key': basic(`${emailOf('stranger')}:${token}`),
+      'of the runtime API': bearer(token),
+      'of the runtime API, read-only': bearer(readOnlyToken),
+      ...indexTokens,
+    },
+    otherInstances: {
+      'another instance': bearer(await authority.issueToken({ instanceId: 'qi_2', access: 'read-write' })),
+      'an instance of another team': bearer(foreign.token),
+    },
+    outsiders: await outsidersOf(things),
+  };
+}

@@ -1,0 +1,33 @@
+/** Changes of accounts and of what they own: one durable transaction each, with the entry of the audit log in it. */
+import type { AuditEntry } from '../../ports/account-store.js';
+import { AuditLog } from './audit-log.js';
+import { type Connection, transact } from './connection.js';
+
+/** Does `work` in a transaction. The entry is written when `work` did what was asked, as `happened` judges its result. */
+export type AccountChange = <Result>(
+  work: () => Result,
+  audit?: AuditEntry,
+  happened?: (result: Result) => boolean,
+) => Promise<Result>;
+
+export function createAccountChange(connection: Connection, log = new AuditLog(connection)): AccountChange {
+  return async (work, audit, happened = () => true) => {
+    const result = transact(connection, () => {
+      const outcome = work();
+      if (audit && happened(outcome)) log.add(audit);
+      return outcome;
+    });
+    await connection.durable();
+    return result;
+  };
+}
+
+/** Throws when no user and no team has this id: what is given to one that was deleted a moment ago nobody would see again. */
+export function createAccountCheck(connection: Connection): (accountId: string) => void {
+  const select = connection.prepare(
+    'SELECT user_id FROM account_user WHERE user_id = ? UNION ALL SELECT team_id FROM team WHERE team_id = ?',
+  );
+  return (accountId) => {
+    if (!select.get(accountId, accountId)) throw new Error(`there is no account ${accountId}`);
+  };
+}

@@ -1,0 +1,31 @@
+/**
+ * Version 7: what messages cost when they were counted, and where users have logged in from.
+ *
+ * `queue_instance.price` is dollars for 100,000 messages, null until it was told once. `usage.price` is what it was when
+ * the messages were counted, -1 while it was not known: a part of a key is never null. `login_place.place` is a hash.
+ */
+export const pricesAndLogins = `
+ALTER TABLE queue_instance ADD COLUMN price REAL;
+
+CREATE TABLE priced_usage (
+  instance_id TEXT NOT NULL,
+  month TEXT NOT NULL,
+  account_id TEXT NOT NULL,
+  price REAL NOT NULL,
+  messages INTEGER NOT NULL,
+  PRIMARY KEY (instance_id, month, account_id, price)
+) STRICT, WITHOUT ROWID;
+INSERT INTO priced_usage SELECT instance_id, month, account_id, -1, messages FROM usage;
+DROP TABLE usage;
+ALTER TABLE priced_usage RENAME TO usage;
+
+CREATE INDEX budget_alert_by_month ON budget_alert (month) WHERE due_at IS NULL;
+
+CREATE TABLE login_place (
+  user_id TEXT NOT NULL,
+  place TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  PRIMARY KEY (user_id, place)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX login_place_by_time ON login_place (user_id, at DESC, place);
+`;
