@@ -12,19 +12,21 @@ const START_TIMEOUT_MS = 20_000;
 export class ServiceProcess {
   private readonly directory: string;
   private readonly envFile: string;
+  private readonly settings: Readonly<Record<string, string>>;
   private child: ChildProcess | null = null;
   private output = '';
   /** What the service wrote into its env file when it last came up. */
   env: ReadonlyMap<string, string> = new Map();
 
-  private constructor(directory: string) {
+  private constructor(directory: string, settings: Readonly<Record<string, string>>) {
     this.directory = directory;
+    this.settings = settings;
     this.envFile = join(directory, 'service.env');
   }
 
-  /** A service that was never started, on an empty data directory of its own. */
-  static async create(): Promise<ServiceProcess> {
-    return new ServiceProcess(await mkdtemp(join(tmpdir(), 'everstep-e2e-')));
+  /** A service that was never started, on an empty data directory of its own. `settings` are variables that it is told. */
+  static async create(settings: Readonly<Record<string, string>> = {}): Promise<ServiceProcess> {
+    return new ServiceProcess(await mkdtemp(join(tmpdir(), 'everstep-e2e-')), settings);
   }
 
   /** Starts the process without waiting for it to listen; at a free port unless one is given. */
@@ -39,6 +41,7 @@ export class ServiceProcess {
         EVERSTEP_DEMO: '0',
         EVERSTEP_DATA_DIR: join(this.directory, 'data'),
         EVERSTEP_ENV_FILE: this.envFile,
+        ...this.settings,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
