@@ -5,6 +5,7 @@ import { adminCommand } from './commands/admin/admin.js';
 import { clockCommand } from './commands/clock.js';
 import { deadLetterCommand } from './commands/dead-letters.js';
 import { destinationsCommand } from './commands/destinations.js';
+import { envCommand } from './commands/env.js';
 import { flowCommand } from './commands/flow.js';
 import { keysCommand } from './commands/keys.js';
 import { notifyCommand, waitersCommand } from './commands/notify.js';
@@ -46,6 +47,7 @@ export function createProgram(shell: Shell, finish: (code: number) => void): Com
     .addCommand(settingsCommand(shell))
     .addCommand(keysCommand(shell))
     .addCommand(searchCommand(shell))
+    .addCommand(envCommand(shell))
     .addCommand(adminCommand(shell))
     .addCommand(clockCommand(shell))
     .addHelpText('after', CONNECTION_HELP)
