@@ -11,11 +11,12 @@ const service = await startService();
 const client = new Client({ baseUrl: process.env.QSTASH_URL ?? '', token: process.env.QSTASH_TOKEN ?? '' });
 
 type Shown = Readonly<Record<string, unknown>>;
+const shown = (value: object): Shown => Object.fromEntries(Object.entries(value));
 
 async function logOf(workflowRunId: string) {
   const [run] = (await client.logs({ filter: { workflowRunId } })).runs;
   assert.ok(run);
-  return { ...run, stepsOf: (at: number): readonly Shown[] => (run.steps[at]?.steps ?? []) as unknown as Shown[] };
+  return { ...run, stepsOf: (at: number): readonly Shown[] => (run.steps[at]?.steps ?? []).map(shown) };
 }
 
 const child = createWorkflow(async (context) => {
