@@ -50,13 +50,37 @@ export async function allowRuns({ limits }: Limited, instanceId: string, runs = 
   return decided;
 }
 
+/** Runs that an instance was allowed to start. */
+export interface AllowedRuns {
+  readonly runs: number;
+  readonly letIn: LetIn;
+}
+
+/** As `startAllowed`, for what was allowed one by one and is started together: an outcome for each, in the same order. */
+export async function startAllAllowed<Outcome>(
+  { limits }: Limited,
+  instanceId: string,
+  allowed: readonly AllowedRuns[],
+  start: () => Promise<readonly Outcome[]>,
+  startedBy: (outcome: Outcome | undefined) => number,
+): Promise<readonly Outcome[]> {
+  try {
+    const outcomes = await start();
+    for (const [at, { runs, letIn }] of allowed.entries()) limits?.notStarted(instanceId, runs - startedBy(outcomes[at]), letIn);
+    return outcomes;
+  } catch (error) {
+    limits?.recount(instanceId);
+    throw error;
+  }
+}
+
 /**
  * Starts runs that were allowed; `startedBy` says how many of them there are. Those that came to nothing, because they
  * were there already for instance, do not count for the day.
  */
 export async function startAllowed<Outcome>(
   { limits }: Limited,
-  { instanceId, runs, letIn }: { readonly instanceId: string; readonly runs: number; readonly letIn: LetIn },
+  { instanceId, runs, letIn }: AllowedRuns & { readonly instanceId: string },
   start: () => Promise<Outcome>,
   startedBy: (outcome: Outcome) => number,
 ): Promise<Outcome> {

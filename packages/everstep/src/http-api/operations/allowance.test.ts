@@ -177,6 +177,61 @@ test('a run that is there already does not count for the day, nor does a recover
   assert.equal((await world.call('POST', TRIGGER)).status, 429);
 });
 
+/** The published client: what it publishes, alone and in batches. */
+const PUBLISHED = '/v2/publish/http://w.test/ok';
+const inBatch = (world: ApiWorld, items: readonly object[]) =>
+  world.call<readonly { readonly error?: string; readonly deduplicated?: boolean }[]>('POST', '/v2/batch', {
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(items.map((item) => ({ destination: 'http://w.test/ok', ...item }))),
+  });
+
+test('messages of the published client that are there already, or are refused, do not count for the day', async (t) => {
+  const world = await open(t, { plan: 'daily' });
+  const headers = { 'upstash-deduplication-id': 'once' };
+  for (let i = 0; i < 4; i++) assert.equal((await world.call('POST', PUBLISHED, { headers })).status, 200);
+  assert.equal((await world.call('POST', '/v2/enqueue/q/http://w.test/ok', { headers })).status, 200);
+  assert.equal((await world.call('POST', '/v2/publish/no-such-group')).status, 404);
+  const batch = await inBatch(world, [{ headers }, { destination: 'no-such-group' }]);
+  assert.deepEqual(
+    batch.body.map(({ deduplicated, error }) => deduplicated ?? error !== undefined),
+    [true, true],
+  );
+  assert.equal((await world.call('POST', PUBLISHED)).status, 200);
+  assert.equal((await world.call('POST', PUBLISHED)).status, 429);
+});
+
+test('runs that the published client starts, and that are there already, do not count for the day', async (t) => {
+  const world = await open(t, { plan: 'daily' });
+  const headers = { 'upstash-deduplication-id': 'once', 'upstash-workflow-sdk-version': '1' };
+  const item = { headers: { ...headers, 'upstash-workflow-init': 'true' } };
+  for (let i = 0; i < 4; i++) {
+    assert.equal((await inBatch(world, [item])).status, 200);
+    assert.equal((await world.call('POST', TRIGGER, { headers })).status, 200);
+  }
+  assert.equal((await world.call('POST', PUBLISHED)).status, 200);
+  assert.equal((await world.call('POST', PUBLISHED)).status, 429);
+});
+
+test('what the published client publishes counts for the day on which it was let in', async (t) => {
+  const world = await open(t, { plan: 'daily' });
+  const at = world.runtime.now() - 86_400_000;
+  const day = Math.floor(at / 86_400_000);
+  Object.assign(world.limits, { letRunsIn: async () => ({ kind: 'let-in', at }) });
+  assert.equal((await world.call('POST', PUBLISHED)).status, 200);
+  const init = { 'upstash-workflow-init': 'true', 'upstash-workflow-sdk-version': '1' };
+  assert.equal((await inBatch(world, [{}, { headers: init }])).status, 200);
+  const version = { 'upstash-workflow-sdk-version': '1' };
+  assert.equal((await world.call('POST', TRIGGER, { headers: version })).status, 200);
+  const counts = await world.store.accounts.countsOfDays({ instanceId: INSTANCE, fromDay: 0 });
+  assert.deepEqual(counts, [{ instanceId: INSTANCE, day, what: 'run', count: 4, lastAt: at }]);
+});
+
+test('a message that is published alone is a call of the API', async (t) => {
+  const world = await open(t, { plan: 'slow' });
+  const published = await Promise.all([1, 2, 3].map(() => world.call('POST', PUBLISHED)));
+  assert.ok(published.some(({ status }) => status === 429));
+});
+
 test('a plan bounds what a webhook takes', async (t) => {
   const world = await open(t, { plan: 'small' });
   const { workflowRunId } = await world.trigger('hook');

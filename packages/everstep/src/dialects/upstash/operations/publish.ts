@@ -4,7 +4,7 @@ import type { Caller } from '../../../accounts/authority.js';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { ErrorBody } from '../../../contract/errors.js';
-import { allowCall, allowRuns, allowSize } from '../../../http-api/allowance.js';
+import { allowCall, allowRuns, allowSize, startAllowed } from '../../../http-api/allowance.js';
 import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../../../http-api/operation.js';
 import { destinationOf } from '../../../http-api/operations/trigger.js';
 import { readJson, validate } from '../../../http-api/parameters/json-body.js';
@@ -82,9 +82,16 @@ async function startAll(items: readonly BatchItem[], { context, request, caller 
   const commands = items.map(({ destination, headers, body }) =>
     startCommand({ destination, destinationName: 'the workflow URL', headers, body }, context, request, caller),
   );
-  for (const { payload } of commands) allowSize(context, caller.instanceId, payload.body);
-  await allowRuns(context, caller.instanceId, commands.length);
-  const outcomes = await Promise.all(commands.map((command) => context.service.trigger(command)));
+  const { instanceId } = caller;
+  for (const { payload } of commands) allowSize(context, instanceId, payload.body);
+  const runs = commands.length;
+  const letIn = await allowRuns(context, instanceId, runs);
+  const outcomes = await startAllowed(
+    context,
+    { instanceId, runs, letIn },
+    () => Promise.all(commands.map((command) => context.service.trigger({ ...command, letInAt: letIn.at }))),
+    (all) => all.filter(({ kind }) => kind === 'started').length,
+  );
   return outcomes.map(({ kind, run }) => ({
     messageId: `msg_${run.runKey}`,
     ...(kind === 'deduplicated' ? { deduplicated: true as const } : {}),
@@ -215,7 +222,10 @@ const one = operation({
       queue: null,
     };
     // Alone it is refused with the status of its error.
-    if (kindOf(item) === 'message') return answer(200, await publishOne(item, context, request, caller));
+    if (kindOf(item) === 'message') {
+      allowCall(context, caller.instanceId);
+      return answer(200, await publishOne(item, context, request, caller));
+    }
     const [published] = await publishAll([item], { context, request, caller });
     if (published === undefined) throw new Error('an item was not answered');
     if ('error' in published) throw new ApiError('bad-request', published.error);

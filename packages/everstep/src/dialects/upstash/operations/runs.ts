@@ -4,10 +4,10 @@ import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { TriggeredRun } from '../../../contract/runs.js';
 import type { StepTask, Task } from '../../../engine/run.js';
-import { allowCall, allowRuns, allowSize } from '../../../http-api/allowance.js';
+import { allowCall, allowSize } from '../../../http-api/allowance.js';
 import { answer, type Operation, operation } from '../../../http-api/operation.js';
 import { RunIdPath } from '../../../http-api/operations/runs.js';
-import { destinationOf } from '../../../http-api/operations/trigger.js';
+import { destinationOf, startTriggered } from '../../../http-api/operations/trigger.js';
 import { presentTriggered } from '../../../http-api/operations/trigger-command.js';
 import { shown } from '../../../http-api/parameters/unacceptable.js';
 import { KeptText } from '../../../http-api/parameters/values.js';
@@ -158,8 +158,7 @@ const startByHand = operation({
     const start = { destination, destinationName: 'the workflow URL', headers: request.headers, body };
     const command = startCommand(start, context, request, caller);
     allowSize(context, caller.instanceId, body);
-    await allowRuns(context, caller.instanceId);
-    return answer(200, presentTriggered(await context.service.trigger(command)));
+    return answer(200, presentTriggered(await startTriggered(command, context)));
   },
 });
 
