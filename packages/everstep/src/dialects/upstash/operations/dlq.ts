@@ -17,6 +17,7 @@ import { OVERRIDE_FAMILIES, OverrideHeaders, overridesOf, recover } from '../../
 import { Cursor, Text, UnixMs } from '../../../http-api/parameters/values.js';
 import type { DeadLetterFilter, RunReference } from '../../../ports/store.js';
 import type { RunOverrides } from '../../../runtime/workflow-service.js';
+import { FILTERS_BODY, filtersOf } from './body-filters.js';
 import { commonFilters } from './message-filters.js';
 import { presentDlqMessage } from './present-message.js';
 import { DlqDeleted, DlqMessage, DlqPage, DlqRetried, Published } from './shapes.js';
@@ -85,6 +86,7 @@ const limitOf = (count: number | undefined): number =>
   Math.min(count ?? LIMITS.deadLettersPageDefault, LIMITS.deadLettersPageMax);
 
 const READ_ERRORS: readonly ErrorCode[] = ['bad-parameter', 'bad-cursor'];
+const BODY_ERRORS: readonly ErrorCode[] = ['bad-body', 'body-too-large', 'unsupported-media-type'];
 
 /** Throws ApiError `bad-cursor`. */
 export async function listDlqPage(
@@ -199,9 +201,12 @@ const deleteEntries = operation({
   dialect: 'upstash',
   unknownQuery: 'refuse',
   query: DlqQuery,
+  body: FILTERS_BODY,
   responses: { 200: DlqDeleted },
-  errors: READ_ERRORS,
-  async handle({ query }, context, { instanceId }) {
+  errors: [...READ_ERRORS, ...BODY_ERRORS],
+  async handle({ query: inQuery, body, request }, context, { instanceId }) {
+    const { asked: query, nothing } = filtersOf(DlqQuery, inQuery, body, request);
+    if (nothing) return answer(200, { deleted: 0 });
     const { dlqIds, cursor } = await nextBatch('dlq-messages-delete', query, context, instanceId);
     if (dlqIds.length === 0) return answer(200, { ...cursor, deleted: 0 });
     const outcome = await context.service.deleteDeadLetters({ instanceId, dlqIds, whenMissing: 'skip' });
@@ -280,9 +285,12 @@ const retryEntries = operation({
   query: DlqQuery,
   headers: OverrideHeaders,
   headerFamilies: FAMILIES,
+  body: FILTERS_BODY,
   responses: { 201: DlqRetried },
-  errors: [...RETRY_ERRORS, 'bad-cursor'],
-  async handle({ query, headers, carried, request }, context, { instanceId }) {
+  errors: [...RETRY_ERRORS, ...BODY_ERRORS, 'bad-cursor'],
+  async handle({ query: inQuery, headers, carried, body, request }, context, { instanceId }) {
+    const { asked: query, nothing } = filtersOf(DlqQuery, inQuery, body, request);
+    if (nothing) return answer(201, { responses: [] });
     const overrides = overridesOf({ headers, carried, request }, context);
     const { dlqIds, cursor } = await nextBatch('dlq-messages-retry', query, context, instanceId);
     const whenMissing = query.dlqIds ? 'fail' : 'skip';
