@@ -22,6 +22,7 @@ function serviceHeadersOf(run: Run, task: MessageTask): Readonly<Record<string, 
   return {
     'Message-Id': run.workflowRunId,
     Retried: String(task.retried),
+    'Caller-IP': run.callerIp,
     ...(scheduleId === undefined ? {} : { 'Schedule-Id': scheduleId }),
     ...(queue === undefined ? {} : { 'Queue-Name': queue }),
     ...(urlGroup === undefined ? {} : { 'Topic-Name': urlGroup }),
