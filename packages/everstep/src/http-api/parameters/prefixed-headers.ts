@@ -11,7 +11,7 @@ const NON_ASCII = /[\x80-\xff]/;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** Node reads header bytes as Latin-1; most clients that send more than ASCII mean UTF-8. */
-function asText(value: string): string {
+export function asText(value: string): string {
   if (!NON_ASCII.test(value)) return value;
   try {
     return utf8.decode(Buffer.from(value, 'latin1'));

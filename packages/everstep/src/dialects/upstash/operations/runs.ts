@@ -15,7 +15,7 @@ import { TRIGGER_PATH } from '../../../http-api/target.js';
 import { wireJournal } from '../journal.js';
 import { headerText } from './item-headers.js';
 import { readWait } from './planned-reader.js';
-import { checkVersion, refusing } from './step-refusals.js';
+import { checkVersion, refused, refusing } from './step-refusals.js';
 import { submit } from './submissions.js';
 import { startCommand } from './workflow-triggers.js';
 
@@ -76,7 +76,8 @@ const endRun = operation({
   query: Type.Object({
     cancel: Type.Optional(Type.Boolean({ description: 'True when absent.' })),
   }),
-  body: { kind: 'bytes', maxBytes: LIMITS.maxStepResultBytes, description: 'JSON; empty when nothing was returned.' },
+  // More than a result may have: what is beyond that is refused in the form that the SDK takes for final.
+  body: { kind: 'bytes', maxBytes: LIMITS.maxBatchBytes, description: 'JSON; empty when nothing was returned.' },
   responses: { 200: Type.Object({ cancelled: Type.Integer({ description: 'Runs that were canceled.' }) }) },
   errors: ['bad-parameter', 'body-too-large', 'not-found', 'run-over', 'steps-refused'],
   async handle({ path: { workflowRunId }, query, body }, context, caller) {
@@ -87,6 +88,10 @@ const endRun = operation({
       if (kind === 'not-found') throw new ApiError('not-found', `there is no run ${shown(workflowRunId)}`);
       return answer(200, { cancelled: kind === 'canceled' ? 1 : 0 });
     }
+    if (body.byteLength > LIMITS.maxStepResultBytes)
+      throw refused(
+        `the workflow returned ${body.byteLength} bytes, over the limit of ${LIMITS.maxStepResultBytes} (maxStepResultBytes)`,
+      );
     const text = body.toString('utf8');
     const result = text === '' ? {} : { result: jsonOf(text) };
     await submit(workflowRunId, { done: [], planned: [], end: { kind: 'finished', ...result } }, context, caller);

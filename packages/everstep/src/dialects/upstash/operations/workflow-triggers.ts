@@ -1,6 +1,7 @@
 /** Starts of runs in this dialect: settings in headers, and a failure function that is told at the workflow URL. */
 import Type from 'typebox';
 import type { Caller } from '../../../accounts/authority.js';
+import { ApiError } from '../../../contract/error-codes.js';
 import type { FailureCallback } from '../../../engine/run.js';
 import type { ApiContext, RequestContext } from '../../../http-api/operation.js';
 import {
@@ -13,7 +14,7 @@ import { type TriggerRequest, triggerCommand } from '../../../http-api/operation
 import { readPrefixedHeaders } from '../../../http-api/parameters/prefixed-headers.js';
 import type { TriggerCommand } from '../../../runtime/workflow-service.js';
 import { upstash } from '../index.js';
-import { HEADERS, PREFIX } from '../wire.js';
+import { HEADERS, PREFIX, whyUnnameable } from '../wire.js';
 import { headerText } from './item-headers.js';
 import { checkClientVersion } from './step-refusals.js';
 
@@ -42,6 +43,8 @@ export interface Start extends Pick<TriggerRequest, 'destination' | 'destination
 export function startCommand(start: Start, context: ApiContext, request: RequestContext, caller: Caller): TriggerCommand {
   checkClientVersion(start.headers);
   const { values, families } = readPrefixedHeaders(StartHeaders, [FAILURE_CALLBACK_FORWARD, FORWARD], start.headers, upstash);
+  const unnameable = whyUnnameable(values['Workflow-RunId'] ?? '');
+  if (unnameable !== null) throw new ApiError('bad-header', `${PREFIX}${HEADERS.runId} ${unnameable}`);
   const { destination, destinationName, body, headers } = start;
   const contentType = headerText(headers, 'content-type') ?? null;
   const command = triggerCommand(
