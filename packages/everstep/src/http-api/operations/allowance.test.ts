@@ -145,6 +145,9 @@ test('a plan bounds the runs of a day; Retry-After leads to the next one', async
   assert.deepEqual([refused.status, codeOf(refused)], [429, 'daily-limit-reached']);
   const seconds = Number(refused.headers['retry-after']);
   assert.ok(seconds >= 1 && seconds <= 86_400, String(seconds));
+  // The published client makes another error of it than of too many calls in a second.
+  const { 'ratelimit-limit': limit, 'ratelimit-remaining': remaining, 'ratelimit-reset': reset } = refused.headers;
+  assert.deepEqual([limit, remaining, Number(reset) % 86_400], ['2', '0', 0]);
 });
 
 test('runs count for the day on which they were let in, however they are started', async (t) => {
@@ -279,6 +282,8 @@ test('a plan bounds the calls of the API, reads too, and tells when to try again
   for (const answer of refused) {
     assert.deepEqual([codeOf(answer), answer.headers['retry-after']], ['rate-limited', '1']);
     assert.match(answer.body.error, /the plan slow allows 1 calls of the API a second/);
+    assert.deepEqual([answer.headers['burst-ratelimit-limit'], answer.headers['burst-ratelimit-remaining']], ['1', '0']);
+    assert.match(String(answer.headers['burst-ratelimit-reset']), /^\d{10}$/);
   }
 });
 
