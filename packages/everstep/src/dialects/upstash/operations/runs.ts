@@ -76,7 +76,7 @@ const endRun = operation({
   query: Type.Object({
     cancel: Type.Optional(Type.Boolean({ description: 'True when absent.' })),
   }),
-  // More than a result may have: what is beyond that is refused in the form that the SDK takes for final.
+  // More than a result may have, so that the refusal says what is too long.
   body: { kind: 'bytes', maxBytes: LIMITS.maxBatchBytes, description: 'JSON; empty when nothing was returned.' },
   responses: { 200: Type.Object({ cancelled: Type.Integer({ description: 'Runs that were canceled.' }) }) },
   errors: ['bad-parameter', 'body-too-large', 'not-found', 'run-over', 'steps-refused'],
