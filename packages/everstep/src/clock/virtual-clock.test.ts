@@ -278,14 +278,13 @@ test('a timer that another one takes back at the same instant does not fire', as
 });
 
 test('moving by nothing is no move into the past, though time goes on between two looks at the clock', async () => {
-  const base = new SimulatedClock(START_MS);
+  const { base, drive } = world();
   let looks = 0;
   const running = {
     now: () => base.now() + looks++,
     setTimer: (atMs: number, fire: () => void) => base.setTimer(atMs, fire),
     endOfTurn: (fire: () => void) => base.endOfTurn(fire),
   };
-  const { drive } = world();
   const clock = createVirtualClock({ base: running, quiet: async () => {}, maxInstants: 10, quietTimeoutMs: 5_000 });
   const { kind } = await drive(clock.move({ byMs: 0 }));
   assert.equal(kind, 'moved');
