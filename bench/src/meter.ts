@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 /** Clock ticks per second in /proc, on every Linux that Node runs on. */
 const TICKS_PER_S = 100;
-const SECTORS_PER_MB = 2048;
+const BYTES_PER_MB = 1024 * 1024;
 
 function read(path: string): string {
   try {
@@ -69,10 +69,18 @@ function firstDisk(): string | undefined {
 
 const DISK = firstDisk();
 
-/** Flushes and MB written on the first disk since it was started, by anybody. */
-function diskCounters(): { readonly flushes: number; readonly writtenMB: number } {
+/** Flushes of the first disk since it was started, by anybody. */
+function diskFlushes(): number {
   const fields = DISK === undefined ? [] : read(`/sys/block/${DISK}/stat`).trim().split(/\s+/).map(Number);
-  return { flushes: fields[15] ?? 0, writtenMB: (fields[6] ?? 0) / SECTORS_PER_MB };
+  return fields[15] ?? 0;
+}
+
+/** What processes and their descendants gave the disk to write. */
+function writtenMB(roots: readonly number[]): number {
+  const bytes = roots
+    .flatMap(withDescendants)
+    .map((pid) => Number(/^write_bytes:\s+(\d+)/m.exec(read(`/proc/${pid}/io`))?.[1] ?? 0));
+  return bytes.reduce((sum, value) => sum + value, 0) / BYTES_PER_MB;
 }
 
 export const rounded = (value: number, digits = 2): number => Number(value.toFixed(digits));
@@ -85,6 +93,7 @@ export function median(values: readonly number[]): number {
 export interface Cost {
   readonly seconds: number;
   readonly flushes: number;
+  /** By the service alone. */
   readonly writtenMB: number;
   readonly cpuServer: number;
   readonly cpuWorker: number;
@@ -102,7 +111,9 @@ export interface Measured {
 }
 
 export async function measure({ serverPids, databasePids, workerPid }: Measured, work: () => Promise<void>): Promise<Cost> {
-  const disk = diskCounters();
+  const flushes = diskFlushes();
+  const writers = [...serverPids, ...databasePids];
+  const written = writtenMB(writers);
   const server = cpuSeconds(serverPids);
   const worker = cpuSeconds([workerPid]);
   const database = cpuSeconds(databasePids);
@@ -111,11 +122,10 @@ export async function measure({ serverPids, databasePids, workerPid }: Measured,
   await work();
   const seconds = (performance.now() - begun) / 1000;
   const { user, system } = process.cpuUsage(client);
-  const diskAfter = diskCounters();
   return {
     seconds,
-    flushes: diskAfter.flushes - disk.flushes,
-    writtenMB: rounded(diskAfter.writtenMB - disk.writtenMB, 1),
+    flushes: diskFlushes() - flushes,
+    writtenMB: rounded(writtenMB(writers) - written, 1),
     cpuServer: rounded(cpuSeconds(serverPids) - server),
     cpuWorker: rounded(cpuSeconds([workerPid]) - worker),
     cpuDatabase: databasePids.length === 0 ? null : rounded(cpuSeconds(databasePids) - database),

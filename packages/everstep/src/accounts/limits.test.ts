@@ -137,6 +137,9 @@ test('when midnight comes while the runs of the day are read, the day that begin
     message:
       'the plan small starts at most 3 runs a day (UTC), and 3 were started today; the next day begins at 2026-12-02T00:00:00Z',
     retryAfterMs: DAY_MS,
+    limit: 3,
+    startedToday: 3,
+    resetAt: DECEMBER + DAY_MS,
   });
 });
 

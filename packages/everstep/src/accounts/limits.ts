@@ -19,7 +19,15 @@ import { StartsOfDay } from './starts-of-day.js';
 /** Why something new is refused; `message` is for the caller. */
 export type Refusal =
   | { readonly kind: 'budget-exceeded'; readonly message: string }
-  | { readonly kind: 'daily-limit'; readonly message: string; readonly retryAfterMs: number };
+  /** `resetAt`: Unix ms at which the next day begins. */
+  | {
+      readonly kind: 'daily-limit';
+      readonly message: string;
+      readonly retryAfterMs: number;
+      readonly limit: number;
+      readonly startedToday: number;
+      readonly resetAt: number;
+    };
 
 export interface Limits extends InstanceLimits {
   readonly budgets: Budgets;
@@ -111,7 +119,9 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
     const decided = await starts.letIn(instanceId, runs, plan.maxRequestsPerDay);
     if (decided.kind === 'let-in') return decided;
     const { at, startedToday } = decided;
-    return { kind: 'daily-limit', message: dayWords(plan, startedToday, at), retryAfterMs: endOfDay(at) - at };
+    const resetAt = endOfDay(at);
+    const message = dayWords(plan, startedToday, at);
+    return { kind: 'daily-limit', message, retryAfterMs: resetAt - at, limit: plan.maxRequestsPerDay, startedToday, resetAt };
   }
 
   async function letRunsIn(instanceId: string, runs: number): Promise<LetIn | Refusal> {

@@ -7,6 +7,30 @@ import { writePrivately } from './private-file.js';
 
 export type ServiceAccess = Credentials & ServiceAddresses;
 
+/** What an app has to be told of the service: of another process, or of another machine. */
+export type AppAccess = Pick<ServiceAccess, 'url' | 'token' | 'instanceId' | 'currentSigningKey' | 'nextSigningKey'>;
+
+/** Under the names that the published SDKs read. */
+function publishedSdkEnvironment(access: AppAccess): Readonly<Record<string, string>> {
+  return {
+    QSTASH_URL: access.url,
+    QSTASH_TOKEN: carryToken(access),
+    QSTASH_CURRENT_SIGNING_KEY: access.currentSigningKey,
+    QSTASH_NEXT_SIGNING_KEY: access.nextSigningKey,
+  };
+}
+
+/** All that apps read, whichever SDK they have. */
+export function appEnvironmentOf(access: AppAccess): Readonly<Record<string, string>> {
+  return {
+    EVERSTEP_URL: access.url,
+    EVERSTEP_TOKEN: access.token,
+    EVERSTEP_CURRENT_SIGNING_KEY: access.currentSigningKey,
+    EVERSTEP_NEXT_SIGNING_KEY: access.nextSigningKey,
+    ...publishedSdkEnvironment(access),
+  };
+}
+
 export function environmentOf(access: ServiceAccess): Readonly<Record<string, string>> {
   return {
     EVERSTEP_URL: access.url,
@@ -17,11 +41,7 @@ export function environmentOf(access: ServiceAccess): Readonly<Record<string, st
     EVERSTEP_NEXT_SIGNING_KEY: access.nextSigningKey,
     EVERSTEP_ADMIN_EMAIL: access.adminEmail,
     EVERSTEP_ADMIN_API_KEY: access.adminApiKey,
-    // Under the names that the published SDKs read.
-    QSTASH_URL: access.url,
-    QSTASH_TOKEN: carryToken(access),
-    QSTASH_CURRENT_SIGNING_KEY: access.currentSigningKey,
-    QSTASH_NEXT_SIGNING_KEY: access.nextSigningKey,
+    ...publishedSdkEnvironment(access),
   };
 }
 

@@ -231,6 +231,21 @@ describe('the commands that look after runs and the service', () => {
     assert.equal((await world.everstep('dlq', 'callback', 'retry', 'dlq_nobody')).code, 3);
   });
 
+  test('what an app needs in its environment is printed, under the names of our own SDK and of the published ones', async () => {
+    const { written } = world;
+    const lines = (await world.textOf('env')).trimEnd().split('\n');
+    const names = ['URL', 'TOKEN', 'CURRENT_SIGNING_KEY', 'NEXT_SIGNING_KEY'];
+    const wanted = ['EVERSTEP', 'QSTASH'].flatMap((family) => names.map((name) => `${family}_${name}`));
+    assert.deepEqual(
+      lines,
+      wanted.map((name) => `${name}=${written[name]}`),
+    );
+    assert.equal((await world.jsonOf('env')).QSTASH_TOKEN, written.QSTASH_TOKEN);
+    const foreign = await world.everstep('env', '--token', 'no-token-of-ours', '--url', written.EVERSTEP_URL ?? '');
+    assert.equal(foreign.code, 2);
+    assert.match(foreign.stderr, /EVERSTEP_TOKEN/);
+  });
+
   test('keys are printed as an app takes them, and rotated', async () => {
     const { EVERSTEP_CURRENT_SIGNING_KEY: current, EVERSTEP_NEXT_SIGNING_KEY: next } = world.written;
     assert.equal(

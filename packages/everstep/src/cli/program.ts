@@ -7,6 +7,7 @@ import { clockCommand } from './commands/clock.js';
 import { copyStoreCommand } from './commands/copy-store.js';
 import { deadLetterCommand } from './commands/dead-letters.js';
 import { destinationsCommand } from './commands/destinations.js';
+import { envCommand } from './commands/env.js';
 import { flowCommand } from './commands/flow.js';
 import { keysCommand } from './commands/keys.js';
 import { notifyCommand, waitersCommand } from './commands/notify.js';
@@ -48,6 +49,7 @@ export function createProgram(shell: Shell, finish: (code: number) => void): Com
     .addCommand(settingsCommand(shell))
     .addCommand(keysCommand(shell))
     .addCommand(searchCommand(shell))
+    .addCommand(envCommand(shell))
     .addCommand(adminCommand(shell))
     .addCommand(backupCommand(shell))
     .addCommand(verifyBackupCommand(shell))

@@ -75,7 +75,13 @@ describe('the service as a process', () => {
       'EVERSTEP_NEXT_SIGNING_KEY',
       'EVERSTEP_ADMIN_EMAIL',
       'EVERSTEP_ADMIN_API_KEY',
+      'QSTASH_URL',
+      'QSTASH_TOKEN',
+      'QSTASH_CURRENT_SIGNING_KEY',
+      'QSTASH_NEXT_SIGNING_KEY',
     ]);
+    const headers = { authorization: `Bearer ${written.QSTASH_TOKEN}` };
+    assert.equal((await fetch(`${written.QSTASH_URL}/v2/queues`, { headers })).status, 200);
     assert.deepEqual(await client.keys.get(), {
       current: written.EVERSTEP_CURRENT_SIGNING_KEY,
       next: written.EVERSTEP_NEXT_SIGNING_KEY,
@@ -95,7 +101,7 @@ describe('the service as a process', () => {
     const second = await start('again');
     assert.doesNotMatch(second.service.stdout, /first start/);
     assert.ok(!second.service.stdout.includes(first.written.EVERSTEP_ADMIN_API_KEY ?? '?'));
-    const { EVERSTEP_URL: _url, EVERSTEP_MANAGEMENT_URL: _managementUrl, ...kept } = first.written;
+    const { EVERSTEP_URL: _url, EVERSTEP_MANAGEMENT_URL: _managementUrl, QSTASH_URL: _sameUrl, ...kept } = first.written;
     for (const [name, value] of Object.entries(kept)) assert.equal(second.written[name], value, name);
     assert.equal((await second.client.runs.get('kept')).workflowState, 'RUN_STARTED');
     await second.service.end();

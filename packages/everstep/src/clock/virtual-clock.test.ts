@@ -276,3 +276,16 @@ test('a timer that another one takes back at the same instant does not fire', as
   assert.deepEqual(await drive(clock.move({ byMs: 10 })), { kind: 'moved', now: START_MS + 10, fired: 1 });
   assert.deepEqual(events, [['one', 5]]);
 });
+
+test('moving by nothing is no move into the past, though time goes on between two looks at the clock', async () => {
+  const { base, drive } = world();
+  let looks = 0;
+  const running = {
+    now: () => base.now() + looks++,
+    setTimer: (atMs: number, fire: () => void) => base.setTimer(atMs, fire),
+    endOfTurn: (fire: () => void) => base.endOfTurn(fire),
+  };
+  const clock = createVirtualClock({ base: running, quiet: async () => {}, maxInstants: 10, quietTimeoutMs: 5_000 });
+  const { kind } = await drive(clock.move({ byMs: 0 }));
+  assert.equal(kind, 'moved');
+});

@@ -128,8 +128,10 @@ export function createVirtualClock({ base, quiet, maxInstants, quietTimeoutMs }:
   }
 
   async function begin(target: MoveTarget, signal: AbortSignal | undefined): Promise<MoveOutcome> {
-    const toMs = 'byMs' in target ? now() + target.byMs : target.atMs;
-    if (toMs < now()) return { kind: 'in-the-past', now: now() };
+    // Looked at once: the next look may be a millisecond later.
+    const from = now();
+    const toMs = 'byMs' in target ? from + target.byMs : target.atMs;
+    if (toMs < from) return { kind: 'in-the-past', now: from };
     moving = true;
     fired = 0;
     try {

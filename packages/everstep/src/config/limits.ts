@@ -136,6 +136,10 @@ export const LIMITS = Object.freeze({
   deadLettersPageDefault: 100,
   deadLettersPageMax: 100,
   bulkMax: 50,
+  /** Runs that a request looks at one by one, where a filter has no index. */
+  maxRunsLookedAt: 500,
+  /** Invocations of a run whose runs are looked up for its log. */
+  loggedInvocations: 100,
   messageEventsPageDefault: 100,
   messageEventsPageMax: 1_000,
   /** Messages that a request looks at one by one, for events in a state. */

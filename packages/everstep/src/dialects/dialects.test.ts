@@ -28,6 +28,15 @@ test('the native dialect spells headers with its prefix, and knows them as Node 
   assert.equal(DIALECTS.native.tokenParameter, 'svc_token');
 });
 
+test('what clients of the published SDKs send with everything is passed over, and other names are not', () => {
+  const { ignores } = DIALECTS.upstash;
+  for (const name of ['telemetry-sdk', 'feature-set', 'workflow-invoke-count', 'failure-callback-feature-set', 'signature'])
+    assert.equal(ignores(name), true, name);
+  for (const name of ['retry', 'labels', 'flowcontrol-key', 'callback', 'failurecallback'])
+    assert.equal(ignores(name), false, name);
+  assert.equal(DIALECTS.native.ignores('telemetry-sdk'), false);
+});
+
 test('every dialect is filed under its own name', () => {
   for (const [name, dialect] of Object.entries(DIALECTS)) assert.equal(dialect.name, name);
 });

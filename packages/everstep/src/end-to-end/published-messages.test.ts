@@ -29,6 +29,7 @@ test('a published message arrives as it was sent, signed for the published recei
     ['yes', 'text/plain', 'Bearer of-the-endpoint'],
   );
   assert.deepEqual([headers['upstash-message-id'], headers['upstash-retried']], [published.messageId, '0']);
+  assert.equal(headers['upstash-caller-ip'], '127.0.0.1');
   const signature = String(headers['upstash-signature']);
   assert.equal(await receiver.verify({ signature, body, url }), true);
   await assert.rejects(receiver.verify({ signature, body: 'other', url }), /body hash/);
@@ -158,6 +159,7 @@ test('a callback is told of every answer, with the fields that it is documented 
   assert.equal(Buffer.from(first.sourceBody, 'base64').toString(), 'question');
   assert.deepEqual(first.header['x-nth'] ?? first.header['X-Nth'], ['1']);
   assert.equal(typeof first.createdAt, 'number');
+  assert.equal(first.notBefore, first.createdAt);
   assert.equal(first.callerIP, '127.0.0.1');
   const [delivery] = told;
   const signature = String(delivery?.headers['upstash-signature']);

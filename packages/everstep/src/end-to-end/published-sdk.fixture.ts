@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage } from 'node:http';
 import { buffer } from 'node:stream/consumers';
-import { after, type TestContext } from 'node:test';
+import { after } from 'node:test';
 import { ServiceProcess } from './service-process.fixture.js';
 
 const NAMES = ['QSTASH_URL', 'QSTASH_TOKEN', 'QSTASH_CURRENT_SIGNING_KEY', 'QSTASH_NEXT_SIGNING_KEY'];
@@ -100,8 +100,13 @@ async function requestOf(incoming: IncomingMessage): Promise<Request> {
   });
 }
 
+/** What closes it in the end: a test, or `{ after }` for a file of tests. */
+export interface Closing {
+  after(stop: () => void): void;
+}
+
 /** Serves what takes web requests, as most frameworks do, until the test is over. */
-export async function serveApp(t: Pick<TestContext, 'after'>, handler: FetchHandler): Promise<AppServer> {
+export async function serveApp(t: Closing, handler: FetchHandler): Promise<AppServer> {
   const received: string[] = [];
   const server = createServer(async (incoming, response) => {
     received.push(incoming.url ?? '');

@@ -12,12 +12,11 @@ const START_TIMEOUT_MS = 20_000;
 export class ServiceProcess {
   private readonly directory: string;
   private readonly envFile: string;
+  private readonly settings: Readonly<Record<string, string>>;
   private child: ChildProcess | null = null;
   private output = '';
   /** What the service wrote into its env file when it last came up. */
   env: ReadonlyMap<string, string> = new Map();
-
-  private readonly settings: Readonly<Record<string, string>>;
 
   private constructor(directory: string, settings: Readonly<Record<string, string>>) {
     this.directory = directory;
@@ -25,7 +24,7 @@ export class ServiceProcess {
     this.envFile = join(directory, 'service.env');
   }
 
-  /** A service that was never started, on an empty data directory of its own; with these settings of the environment. */
+  /** A service that was never started, on an empty data directory of its own. `settings` are variables that it is told. */
   static async create(settings: Readonly<Record<string, string>> = {}): Promise<ServiceProcess> {
     return new ServiceProcess(await mkdtemp(join(tmpdir(), 'everstep-e2e-')), settings);
   }

@@ -94,6 +94,23 @@ for (const [what, step] of Object.entries(SENDING)) {
   });
 }
 
+test('a step that was planned by its name alone is held to the plan when it tells what it sends', () => {
+  const planned: PlannedStep[] = [
+    { stepId: 1, name: 'send', type: 'Run', asks: 'Call' },
+    { stepId: 2, name: 'other', type: 'Run' },
+  ];
+  const { run } = answered(begin(), { planned });
+  const tell = (bytes: number) => {
+    const step = SENDING['a call']?.(1, utf8(bytes)) ?? assert.fail();
+    return decide(run, { kind: 'submitted', submission: { done: [], planned: [step] } }, LIMITED);
+  };
+  assert.deepEqual([tell(10).run.status, tell(10).run.tasks.get(1)?.kind], ['active', 'call']);
+  const refused = tell(11);
+  assert.equal(refused.run.status, 'failed');
+  assert.match(refused.deadLetter?.error ?? '', /step "send" \(1\) sends a message of 11 bytes/);
+  assert.equal(refusals(refused).length, 1);
+});
+
 test('what was done before the step that is too large is kept, and a resume within another plan goes on from it', () => {
   const done = [{ stepId: 1, name: 'charge', type: 'Run' as const, out: '"paid"' }];
   const step = SENDING['a call']?.(2, utf8(11)) ?? assert.fail();

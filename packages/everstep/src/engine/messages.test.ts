@@ -54,7 +54,7 @@ test('a message is a run with one task, whose id leads to it; it counts once and
   assert.equal(run.settings.message?.notBefore, T0 + 9, 'when it is sent is said by what holds it back');
   assert.deepEqual(
     unit.writes.map(({ kind }) => kind),
-    ['create-run', 'put-task', 'count-messages', 'register-queue'],
+    ['create-run', 'put-task', 'count-messages', 'count-of-day', 'register-queue'],
   );
 });
 

@@ -54,8 +54,8 @@ function callbackSettings({ settings, workflowRunId }: Run, callback: FailureCal
     labels: [],
     flowControl: null,
     failureCallback: null,
-    // It tells what must not be shown of the message.
-    ...(settings.redact ? { redact: settings.redact } : {}),
+    // Its body tells all of the message, what must not be shown too, and in base64, where no field is found.
+    ...(settings.redact ? { redact: { ...settings.redact, body: true } } : {}),
     message: { method: callback.method ?? 'POST', callbackOf: workflowRunId },
   };
 }

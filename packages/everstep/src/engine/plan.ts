@@ -136,6 +136,7 @@ function createWebhook(step: PlannedStep, group: number, concurrent: number, dra
 /** The endpoint was asked for a step that it had planned by its name alone, and tells what the step needs. */
 function carryOut(step: PlannedStep, open: Extract<Task, { kind: 'step' }>, draft: Draft): void {
   const { group, concurrent } = open;
+  checkSize(step, draft);
   draft.deleteTask(open.slot);
   const task = taskOf(step, group, concurrent, draft);
   if (task === null) {

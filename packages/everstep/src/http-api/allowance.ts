@@ -7,9 +7,16 @@ import type { ApiContext } from './operation.js';
 
 type Limited = Pick<ApiContext, 'limits'>;
 
+type Headers = Readonly<Record<string, string>>;
+
 /** At least a second: a client that waits for none asks again at once. */
-const retryAfter = (delayMs: number): Readonly<Record<string, string>> => ({
-  'retry-after': String(Math.max(1, Math.ceil(delayMs / 1000))),
+const retryAfter = (delayMs: number): Headers => ({ 'retry-after': String(Math.max(1, Math.ceil(delayMs / 1000))) });
+
+/** What a limit is, and when it is as if nothing had been asked of it (Unix ms): published clients tell limits apart by them. */
+const limitHeaders = (family: string, limit: number, remaining: number, resetAt: number): Headers => ({
+  [`${family}-limit`]: String(limit),
+  [`${family}-remaining`]: String(Math.max(0, remaining)),
+  [`${family}-reset`]: String(Math.ceil(resetAt / 1000)),
 });
 
 /** Counts the refusal for the owner, and puts it into the words of the API. */
@@ -18,10 +25,10 @@ function refused(
   instanceId: string,
   kind: RefusalKind & ErrorCode,
   message: string,
-  delayMs?: number,
+  headers: Headers = {},
 ): ApiError {
   limits?.refused(instanceId, kind);
-  return new ApiError(kind, message, ...(delayMs === undefined ? [] : [retryAfter(delayMs)]));
+  return new ApiError(kind, message, headers);
 }
 
 function errorOf(context: Limited, instanceId: string, refusal: Refusal): ApiError {
@@ -29,18 +36,25 @@ function errorOf(context: Limited, instanceId: string, refusal: Refusal): ApiErr
     case 'budget-exceeded':
       return refused(context, instanceId, 'budget-exceeded', refusal.message);
     case 'daily-limit':
-      return refused(context, instanceId, 'daily-limit-reached', refusal.message, refusal.retryAfterMs);
+      return refused(context, instanceId, 'daily-limit-reached', refusal.message, {
+        ...retryAfter(refusal.retryAfterMs),
+        ...limitHeaders('ratelimit', refusal.limit, refusal.limit - refusal.startedToday, refusal.resetAt),
+      });
   }
 }
 
 /** Counts the call. Throws ApiError when the instance has made as many in this second as it may. */
-export function allowCall(context: Limited, instanceId: string): void {
+export function allowCall(context: Pick<ApiContext, 'limits' | 'service'>, instanceId: string): void {
   const { limits } = context;
   const waitMs = limits?.admitCall(instanceId) ?? null;
   if (limits === null || waitMs === null) return;
   const { name, apiCallsPerSecond } = limits.plan(instanceId);
   const message = `the plan ${name} allows ${apiCallsPerSecond} calls of the API a second; slow down, and try again after Retry-After seconds`;
-  throw refused(context, instanceId, 'rate-limited', message, waitMs);
+  const resetAt = context.service.now() + waitMs;
+  throw refused(context, instanceId, 'rate-limited', message, {
+    ...retryAfter(waitMs),
+    ...limitHeaders('burst-ratelimit', apiCallsPerSecond ?? 0, 0, resetAt),
+  });
 }
 
 /** Counts the runs. Throws ApiError when the instance may not start them. */
@@ -50,13 +64,37 @@ export async function allowRuns({ limits }: Limited, instanceId: string, runs = 
   return decided;
 }
 
+/** Runs that an instance was allowed to start. */
+export interface AllowedRuns {
+  readonly runs: number;
+  readonly letIn: LetIn;
+}
+
+/** As `startAllowed`, for what was allowed one by one and is started together: an outcome for each, in the same order. */
+export async function startAllAllowed<Outcome>(
+  { limits }: Limited,
+  instanceId: string,
+  allowed: readonly AllowedRuns[],
+  start: () => Promise<readonly Outcome[]>,
+  startedBy: (outcome: Outcome | undefined) => number,
+): Promise<readonly Outcome[]> {
+  try {
+    const outcomes = await start();
+    for (const [at, { runs, letIn }] of allowed.entries()) limits?.notStarted(instanceId, runs - startedBy(outcomes[at]), letIn);
+    return outcomes;
+  } catch (error) {
+    limits?.recount(instanceId);
+    throw error;
+  }
+}
+
 /**
  * Starts runs that were allowed; `startedBy` says how many of them there are. Those that came to nothing, because they
  * were there already for instance, do not count for the day.
  */
 export async function startAllowed<Outcome>(
   { limits }: Limited,
-  { instanceId, runs, letIn }: { readonly instanceId: string; readonly runs: number; readonly letIn: LetIn },
+  { instanceId, runs, letIn }: AllowedRuns & { readonly instanceId: string },
   start: () => Promise<Outcome>,
   startedBy: (outcome: Outcome) => number,
 ): Promise<Outcome> {

@@ -117,6 +117,8 @@ interface OperationDescription {
 /** With a token: `caller` is who it speaks for. */
 export interface TokenOperation<Path, Query, Headers, Body, Responses> extends OperationDescription {
   readonly access: 'token';
+  /** True where runs that have begun may need it to go on: the operation itself counts the calls that a plan limits. */
+  readonly countsCalls?: true;
   /** True where even reading is not for a token that may only read. Else that goes by the method. */
   readonly needsReadWrite?: true;
   readonly pathParameters?: Path;
@@ -177,6 +179,7 @@ export type Admitted =
 /** Any operation, as the server and the document see it. */
 export interface Operation extends OperationDescription {
   readonly access: Admitted['access'];
+  readonly countsCalls?: true;
   readonly needsReadWrite?: true;
   /** Of a token of a search index. */
   readonly needs?: Need;

@@ -282,7 +282,7 @@ export function createServer({ context, defaultRegion, trustedProxies, operation
     const caller = authenticate(authority, token, region, needOf(operation));
     const admit = (verified: Caller): undefined => {
       admissions.set(request, { operation, admitted: { access: 'token', caller: verified }, dialect, target });
-      allowCall(context, verified.instanceId);
+      if (!operation.countsCalls) allowCall(context, verified.instanceId);
     };
     return caller instanceof Promise ? caller.then(admit) : admit(caller);
   }

@@ -16,8 +16,10 @@ export interface Message {
   readonly serviceHeaders?: Readonly<Record<string, string>>;
   readonly body: Uint8Array | null;
   readonly timeoutMs: number;
-  /** An answer with a longer body is a failure. */
+  /** An answer with a longer body is a failure, unless `anyBody`. */
   readonly maxAnswerBytes: number;
+  /** True where the status alone counts: of a longer body the beginning is taken, and one that cannot be decoded as it came. */
+  readonly anyBody?: true;
   /** Sign it with the instance's key (what goes to the user's own endpoints); never for third parties. */
   readonly signed: boolean;
 }

@@ -1,7 +1,8 @@
 /** Why a run is where it is: for each thing it owes, what has to come true before it goes on. */
+import type { StepType } from '@everstep/sdk/protocol';
 import { callbackRetryRule } from '../engine/callback.js';
 import { keyOfMessage } from '../engine/ids.js';
-import { CALLBACK_SLOT, type FailedAttempt, type RunSettings, type Task } from '../engine/run.js';
+import { CALLBACK_SLOT, type FailedAttempt, type RunSettings, type StepTask, type Task } from '../engine/run.js';
 import type { RunHistory, RunRecord, Store } from '../ports/store.js';
 import type { Ticket } from './gates/delivery-gates.js';
 import type { ExplainedTask, Explanation, WaitReason } from './workflow-service.js';
@@ -79,15 +80,27 @@ async function reasonsOf(task: Task, history: RunHistory, question: Question): P
   }
 }
 
-const STEP_TYPES = { step: 'Run', call: 'Call', notify: 'Notify', invoke: 'Invoke' } as const;
+const STEP_TYPES = { call: 'Call', notify: 'Notify', invoke: 'Invoke' } as const;
+
+/** Of a step that was planned by its name alone, what it will be. */
+function stepTypeOf(task: StepTask): StepType {
+  switch (task.kind) {
+    case 'sleep':
+    case 'wait':
+      return task.stepType;
+    case 'step':
+      return task.stepType ?? 'Run';
+    default:
+      return STEP_TYPES[task.kind];
+  }
+}
 
 async function explainTask(task: Task, history: RunHistory, question: Question): Promise<ExplainedTask> {
   const reasons = await reasonsOf(task, history, question);
   if (task.kind === 'advance') return { what: 'workflow', reasons };
   if (task.kind === 'message') return { what: 'message', reasons };
   if (task.kind === 'callback') return { what: 'failure-callback', reasons };
-  const stepType = task.kind === 'sleep' || task.kind === 'wait' ? task.stepType : STEP_TYPES[task.kind];
-  return { what: 'step', stepId: task.slot, stepName: task.name, stepType, reasons };
+  return { what: 'step', stepId: task.slot, stepName: task.name, stepType: stepTypeOf(task), reasons };
 }
 
 async function messageOf(

@@ -22,6 +22,7 @@ function serviceHeadersOf(run: Run, task: MessageTask): Readonly<Record<string, 
   return {
     'Message-Id': run.workflowRunId,
     Retried: String(task.retried),
+    'Caller-IP': run.callerIp,
     ...(scheduleId === undefined ? {} : { 'Schedule-Id': scheduleId }),
     ...(queue === undefined ? {} : { 'Queue-Name': queue }),
     ...(urlGroup === undefined ? {} : { 'Topic-Name': urlGroup }),
@@ -58,6 +59,8 @@ export async function sendMessage(
         body: body.byteLength === 0 ? null : body,
         timeoutMs: settings.deliveryTimeoutMs,
         maxAnswerBytes: LIMITS.maxCallAnswerBytes,
+        // What was done by an endpoint is not to be done again because it said much of it.
+        anyBody: true,
         signed: true,
       },
       signal,

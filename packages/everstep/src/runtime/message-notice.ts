@@ -15,7 +15,7 @@ const base64 = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.by
 /** Of a run that is a message; bodies are base64, times Unix ms. `dlqId`: where it stands now that it has failed. */
 export function messageNotice(run: Run, payload: RunPayload, answer: NoticedAnswer, dlqId?: string): Uint8Array {
   const { message, maxRetries } = run.settings;
-  const { urlGroup, endpointName, scheduleId, notBefore } = message ?? {};
+  const { urlGroup, endpointName, scheduleId, notBefore = run.createdAt } = message ?? {};
   const sourceHeaders = {
     ...(payload.contentType === null ? {} : { 'content-type': payload.contentType }),
     ...payload.forwardHeaders,
@@ -33,7 +33,7 @@ export function messageNotice(run: Run, payload: RunPayload, answer: NoticedAnsw
     method: message?.method ?? 'POST',
     sourceHeader: Object.fromEntries(Object.entries(sourceHeaders).map(([name, value]) => [name, [value]])),
     sourceBody: base64(payload.body),
-    ...(notBefore === undefined ? {} : { notBefore }),
+    notBefore,
     createdAt: run.createdAt,
     ...(scheduleId === undefined ? {} : { scheduleId }),
     callerIP: run.callerIp,

@@ -157,7 +157,17 @@ export class PublishedMessages implements Pick<MessageService, Methods> {
   }
 
   private draft(command: MessageCommand, addressee: Addressee): Draft {
-    const { instanceId, dialect, payload, settings, callerIp, notBefore, destination, deduplicationId: id } = command;
+    const {
+      instanceId,
+      dialect,
+      payload,
+      settings,
+      callerIp,
+      notBefore,
+      destination,
+      deduplicationId: id,
+      letInAt = null,
+    } = command;
     // Of a group each endpoint has its message. A line break cannot stand in an id that somebody gave.
     const deduplicationId = id !== null && destination.kind === 'url-group' ? `${id}\n${addressee.url}` : id;
     const started = startRun(
@@ -171,6 +181,7 @@ export class PublishedMessages implements Pick<MessageService, Methods> {
         workflowRunId: null,
         notBefore,
         deduplicationId,
+        letInAt,
       },
       this.options.context(),
     );

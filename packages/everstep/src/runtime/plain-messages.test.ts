@@ -40,7 +40,7 @@ describe('a plain message', () => {
           [sent?.method, sent?.url, sent?.signed, sent && textOf(sent), sent?.headers],
           ['PUT', URL_OF, true, 'hello', { 'x-a': 'b', 'content-type': 'text/plain' }],
         );
-        assert.deepEqual(sent?.serviceHeaders, { 'Message-Id': message.messageId, Retried: '0' });
+        assert.deepEqual(sent?.serviceHeaders, { 'Message-Id': message.messageId, Retried: '0', 'Caller-IP': '10.0.0.1' });
         assert.equal(await statusOf(bench, message.messageId), 'succeeded');
         assert.equal(await countOf(bench), 1, 'it counts once');
       },
@@ -274,12 +274,13 @@ describe('the callback of a message', () => {
     await withRuntime(
       nobody,
       async (bench) => {
-        const redact = { body: true, headers: true, fields: [] } as const;
+        const redact = { body: false, headers: ['x-a'], fields: ['card'] } as const;
         const [message] = await publish(bench, commandFor('secret', { settings: { ...SETTINGS, redact }, callback }));
         await settle();
         const { items } = await bench.runtime.messages({ instanceId: 'qi_1', filter: {}, after: null, limit: 10 });
         const told = items.find(({ settings }) => settings.message.callbackOf === message?.messageId);
-        assert.deepEqual(told?.settings.redact, redact);
+        // What it tells stands in its body, headers too, and the body of the message in base64.
+        assert.deepEqual(told?.settings.redact, { ...redact, body: true });
       },
       { sender },
     );

@@ -4,7 +4,17 @@ import { test } from 'node:test';
 import type { EventContent, PlannedStep, StepReply } from '@everstep/sdk/protocol';
 import type { MessageAnswer } from '../ports/message-sender.js';
 import type { StepCall } from '../ports/step-caller.js';
-import { type Bench, endOf, letterOf, progress, ScriptedCaller, ScriptedSender, settle, withRuntime } from './runtime.fixture.js';
+import {
+  type Bench,
+  endOf,
+  letterOf,
+  progress,
+  ScriptedCaller,
+  ScriptedSender,
+  SETTINGS,
+  settle,
+  withRuntime,
+} from './runtime.fixture.js';
 
 const INSTANCE = 'qi_1';
 const data = (text: string): EventContent => ({ kind: 'data', body: { encoding: 'utf8', data: text } });
@@ -363,6 +373,31 @@ test('explain says for each open step what has to come true', async () => {
       ],
     );
     assert.equal(await bench.runtime.explain({ instanceId: 'qi_2', workflowRunId: run.workflowRunId }), null);
+  });
+});
+
+test('explain names what a step will be that was planned by its name alone', async () => {
+  const planned: PlannedStep[] = [
+    { stepId: 1, name: 'ask', type: 'Run', asks: 'Call' },
+    { stepId: 2, name: 'work', type: 'Run' },
+  ];
+  const caller = new ScriptedCaller(({ request }) => {
+    if (request.target === null) return progress(request, { planned });
+    const step = { stepId: request.target, name: planned[request.target - 1]?.name ?? '', type: 'Run' as const };
+    const error = { name: 'Error', message: 'not yet' };
+    return { protocol: 1, kind: 'failed', base: request.journal.length, done: [], step, error, retry: { kind: 'backoff' } };
+  });
+  await withRuntime(caller, async (bench) => {
+    const { run } = await bench.trigger({ settings: { ...SETTINGS, maxRetries: 1 } });
+    await settle();
+    const explained = await bench.runtime.explain({ instanceId: INSTANCE, workflowRunId: run.workflowRunId });
+    assert.deepEqual(
+      explained?.tasks.map(({ stepName, stepType }) => [stepName, stepType]),
+      [
+        ['ask', 'Call'],
+        ['work', 'Run'],
+      ],
+    );
   });
 });
 

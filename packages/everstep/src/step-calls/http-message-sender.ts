@@ -1,7 +1,7 @@
 /** Plain messages over HTTP: whatever status comes back is an answer. Nothing is followed, repeated or kept. */
 import { valuesOf } from '../answers/endpoint-failure.js';
 import { headerOf } from '../answers/http-advice.js';
-import { DIALECTS, type Dialect } from '../dialects/index.js';
+import { DIALECTS } from '../dialects/index.js';
 import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
 import { decodeAnswer } from './content-decoding.js';
 import { Destinations } from './destinations.js';
@@ -76,9 +76,9 @@ export class HttpMessageSender implements MessageSender {
     );
     switch (outcome.kind) {
       case 'answered':
-        return answered(outcome.answer, maxAnswerBytes, DIALECTS[message.dialect]);
+        return answered(outcome.answer, message);
       case 'too-long':
-        return tooLong(outcome.answer, maxAnswerBytes);
+        return message.anyBody ? taken(outcome.answer, message) : tooLong(outcome.answer, maxAnswerBytes);
       case 'failure':
         return outcome;
     }
@@ -97,24 +97,22 @@ export class HttpMessageSender implements MessageSender {
   }
 }
 
-async function answered(answer: HttpAnswer, maxAnswerBytes: number, { spell, unwantedHeader }: Dialect): Promise<MessageAnswer> {
-  const decoded = await decodeAnswer(answer, maxAnswerBytes);
-  switch (decoded.kind) {
-    case 'decoded': {
-      const { status, headers, body } = decoded.answer;
-      const unwanted = unwantedHeader !== null && headerOf(headers, spell(unwantedHeader)) === 'true';
-      return { kind: 'answered', status, headers: valuesOf(headers), body, ...(unwanted ? { unwanted } : {}) };
-    }
-    case 'too-long':
-      return tooLong(answer, maxAnswerBytes);
-    case 'undecodable': {
-      const { encoding, why } = decoded;
-      return untakenAnswer(
-        answer,
-        `the endpoint answered ${answer.status} with a body that is not the ${encoding} it claims (${why})`,
-      );
-    }
-  }
+function taken({ status, headers, body }: HttpAnswer, { dialect }: Message): MessageAnswer {
+  const { spell, unwantedHeader } = DIALECTS[dialect];
+  const unwanted = unwantedHeader !== null && headerOf(headers, spell(unwantedHeader)) === 'true';
+  return { kind: 'answered', status, headers: valuesOf(headers), body, ...(unwanted ? { unwanted } : {}) };
+}
+
+async function answered(answer: HttpAnswer, message: Message): Promise<MessageAnswer> {
+  const decoded = await decodeAnswer(answer, message.maxAnswerBytes);
+  if (decoded.kind === 'decoded') return taken(decoded.answer, message);
+  if (message.anyBody) return taken(answer, message);
+  if (decoded.kind === 'too-long') return tooLong(answer, message.maxAnswerBytes);
+  const { encoding, why } = decoded;
+  return untakenAnswer(
+    answer,
+    `the endpoint answered ${answer.status} with a body that is not the ${encoding} it claims (${why})`,
+  );
 }
 
 /** A sender with connections of its own, which it keeps open until `close`. */

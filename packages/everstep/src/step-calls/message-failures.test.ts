@@ -38,6 +38,21 @@ test('an answer of as many bytes as the limit is taken; with one more it is a fa
   assert.deepEqual(failure.responseHeaders['set-cookie'], ['a=1', 'b=2']);
 });
 
+test('where the status alone counts, of a longer answer the beginning is taken, and an encoded one as it came', async () => {
+  const maxAnswerBytes = 1000;
+  const taken = async (respond: Respond) => {
+    endpoint.respond = respond;
+    const answer = await sender.send(message({ maxAnswerBytes, anyBody: true }), unaborted());
+    assert.equal(answer.kind, 'answered');
+    return answer;
+  };
+  const long = await taken(answering(201, { 'x-a': 'b' }, 'z'.repeat(maxAnswerBytes + 1)));
+  assert.deepEqual([long.status, long.headers['x-a'], long.body.byteLength], [201, ['b'], maxAnswerBytes]);
+  const broken = await taken(answering(200, { 'content-encoding': 'gzip' }, 'no gzip'));
+  assert.deepEqual([broken.status, broken.headers['content-encoding']], [200, ['gzip']]);
+  assert.equal(Buffer.from(broken.body).toString(), 'no gzip');
+});
+
 test('an answer without an end is cut off at the limit, and its connection with it', async () => {
   let closed: Promise<void> = Promise.resolve();
   const failure = await failureWith((response) => {

@@ -48,6 +48,13 @@ test('every other answer is a failure with its cause, whether to retry, and what
       never,
       /version 2 .* version 1: upgrade the service/,
     ],
+    [
+      'an endpoint of the published SDK',
+      answering(500, { 'upstash-workflow-sdk-version': '1' }, '{"error":"WorkflowError","message":"no signature"}'),
+      'refused',
+      never,
+      /served with @upstash\/workflow, and the run was started as one of @everstep\/sdk: start it with .*QSTASH_TOKEN/,
+    ],
     ['a reply cut short', answering(200, SPOKEN, '{"protocol":1,'), 'not-protocol', never, /the body is no JSON/],
     [
       'a reply with a wrong base',

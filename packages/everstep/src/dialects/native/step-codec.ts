@@ -6,6 +6,7 @@ import type { DeliveryFailure } from '../../engine/run.js';
 import type { StepAnswer, StepCall } from '../../ports/step-caller.js';
 import type { StepCodec, StepEnvelope } from '../dialect.js';
 import { headerValue, rememberForwarded } from '../header-text.js';
+import { otherSdk } from '../other-sdk.js';
 import { parseReply } from './parse-reply.js';
 
 const NEVER = { kind: 'never' } as const;
@@ -59,6 +60,8 @@ function read(answer: EndpointAnswer, { request, discreet }: StepCall, now: numb
       NEVER,
     );
   }
+  const other = otherSdk(headers, 'native');
+  if (other !== null) return failure('refused', other, NEVER);
   let problem: string | undefined;
   if (version !== undefined) {
     const parsed = parseReply(body.toString('utf8'), request, now);

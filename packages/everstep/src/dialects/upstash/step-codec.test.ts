@@ -243,6 +243,12 @@ test('answers that are failures, each with what to do about it', () => {
       'never',
       /version "0".*version 1: upgrade @upstash\/workflow/,
     ],
+    [
+      read(400, { 'svc-workflow-protocol': '1' }, '{}'),
+      'refused',
+      'never',
+      /served with @everstep\/sdk, and the run was started as one of @upstash\/workflow: start it with .*EVERSTEP_TOKEN/,
+    ],
     [read(404, {}, 'nothing here'), 'http', 'backoff', /is the workflow URL right/],
     [read(503, { 'retry-after': '3' }), 'http', 'after', /not available/],
     [read(302, { location: 'http://x/' }), 'http', 'backoff', /redirects are not followed/],

@@ -11,6 +11,7 @@ import type { DeliveryFailure } from '../../engine/run.js';
 import type { StepAnswer, StepCall } from '../../ports/step-caller.js';
 import type { StepCodec, StepEnvelope } from '../dialect.js';
 import { headerValue, rememberForwarded } from '../header-text.js';
+import { otherSdk } from '../other-sdk.js';
 import { firstMessageId, wireJournal } from './journal.js';
 import { HEADERS, otherVersion, PREFIX, reserves, STEP_PROTOCOL_VERSION } from './wire.js';
 
@@ -122,6 +123,8 @@ function read(answer: EndpointAnswer, call: StepCall, now: number): StepAnswer {
   const ok = status >= 200 && status < 300;
   if (version !== undefined && version !== STEP_PROTOCOL_VERSION)
     return failure('refused', otherVersion('the endpoint', version), NEVER);
+  const other = otherSdk(given, 'upstash');
+  if (other !== null) return failure('refused', other, NEVER);
   if (version !== undefined && ok) return { kind: 'silent', ...envelope };
   if (version !== undefined || status === NON_RETRYABLE_STATUS) {
     return { kind: 'failure', failure: { ...workflowFailure(answer, call, now), ...envelope } };

@@ -46,3 +46,13 @@ export function otherVersion(who: string, version: string): string {
   const todo = older ? 'upgrade @upstash/workflow there to 1.x' : 'upgrade the service, or use @upstash/workflow 1.x there';
   return `${who} speaks version ${JSON.stringify(version.slice(0, 40))} of the step protocol and this service version ${STEP_PROTOCOL_VERSION}: ${todo}`;
 }
+
+// The published SDK puts the id into paths as it is, and into headers, which carry Latin-1.
+const SENDABLE_RUN_ID = /^[ -~\xa0-\xff]*$/;
+const PART_OF_URL = /[/?#%\\]/;
+
+/** Why endpoints with the published SDK could not name the run to the service; null when they can. */
+export function whyUnnameable(workflowRunId: string): string | null {
+  if (SENDABLE_RUN_ID.test(workflowRunId) && !PART_OF_URL.test(workflowRunId)) return null;
+  return 'must have none of / ? # % \\ and no character beyond Latin-1, since @upstash/workflow sends it as it is in paths and headers';
+}

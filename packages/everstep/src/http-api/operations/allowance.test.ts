@@ -145,6 +145,9 @@ test('a plan bounds the runs of a day; Retry-After leads to the next one', async
   assert.deepEqual([refused.status, codeOf(refused)], [429, 'daily-limit-reached']);
   const seconds = Number(refused.headers['retry-after']);
   assert.ok(seconds >= 1 && seconds <= 86_400, String(seconds));
+  // The published client makes another error of it than of too many calls in a second.
+  const { 'ratelimit-limit': limit, 'ratelimit-remaining': remaining, 'ratelimit-reset': reset } = refused.headers;
+  assert.deepEqual([limit, remaining, Number(reset) % 86_400], ['2', '0', 0]);
 });
 
 test('runs count for the day on which they were let in, however they are started', async (t) => {
@@ -175,6 +178,61 @@ test('a run that is there already does not count for the day, nor does a recover
   assert.equal((await world.call('POST', '/v2/workflows/dlq/restart/dlq_none')).status, 404);
   assert.equal((await world.call('POST', TRIGGER)).status, 200);
   assert.equal((await world.call('POST', TRIGGER)).status, 429);
+});
+
+/** The published client: what it publishes, alone and in batches. */
+const PUBLISHED = '/v2/publish/http://w.test/ok';
+const inBatch = (world: ApiWorld, items: readonly object[]) =>
+  world.call<readonly { readonly error?: string; readonly deduplicated?: boolean }[]>('POST', '/v2/batch', {
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(items.map((item) => ({ destination: 'http://w.test/ok', ...item }))),
+  });
+
+test('messages of the published client that are there already, or are refused, do not count for the day', async (t) => {
+  const world = await open(t, { plan: 'daily' });
+  const headers = { 'upstash-deduplication-id': 'once' };
+  for (let i = 0; i < 4; i++) assert.equal((await world.call('POST', PUBLISHED, { headers })).status, 200);
+  assert.equal((await world.call('POST', '/v2/enqueue/q/http://w.test/ok', { headers })).status, 200);
+  assert.equal((await world.call('POST', '/v2/publish/no-such-group')).status, 404);
+  const batch = await inBatch(world, [{ headers }, { destination: 'no-such-group' }]);
+  assert.deepEqual(
+    batch.body.map(({ deduplicated, error }) => deduplicated ?? error !== undefined),
+    [true, true],
+  );
+  assert.equal((await world.call('POST', PUBLISHED)).status, 200);
+  assert.equal((await world.call('POST', PUBLISHED)).status, 429);
+});
+
+test('runs that the published client starts, and that are there already, do not count for the day', async (t) => {
+  const world = await open(t, { plan: 'daily' });
+  const headers = { 'upstash-deduplication-id': 'once', 'upstash-workflow-sdk-version': '1' };
+  const item = { headers: { ...headers, 'upstash-workflow-init': 'true' } };
+  for (let i = 0; i < 4; i++) {
+    assert.equal((await inBatch(world, [item])).status, 200);
+    assert.equal((await world.call('POST', TRIGGER, { headers })).status, 200);
+  }
+  assert.equal((await world.call('POST', PUBLISHED)).status, 200);
+  assert.equal((await world.call('POST', PUBLISHED)).status, 429);
+});
+
+test('what the published client publishes counts for the day on which it was let in', async (t) => {
+  const world = await open(t, { plan: 'daily' });
+  const at = world.runtime.now() - 86_400_000;
+  const day = Math.floor(at / 86_400_000);
+  Object.assign(world.limits, { letRunsIn: async () => ({ kind: 'let-in', at }) });
+  assert.equal((await world.call('POST', PUBLISHED)).status, 200);
+  const init = { 'upstash-workflow-init': 'true', 'upstash-workflow-sdk-version': '1' };
+  assert.equal((await inBatch(world, [{}, { headers: init }])).status, 200);
+  const version = { 'upstash-workflow-sdk-version': '1' };
+  assert.equal((await world.call('POST', TRIGGER, { headers: version })).status, 200);
+  const counts = await world.store.accounts.countsOfDays({ instanceId: INSTANCE, fromDay: 0 });
+  assert.deepEqual(counts, [{ instanceId: INSTANCE, day, what: 'run', count: 4, lastAt: at }]);
+});
+
+test('a message that is published alone is a call of the API', async (t) => {
+  const world = await open(t, { plan: 'slow' });
+  const published = await Promise.all([1, 2, 3].map(() => world.call('POST', PUBLISHED)));
+  assert.ok(published.some(({ status }) => status === 429));
 });
 
 test('a plan bounds what a webhook takes', async (t) => {
@@ -224,7 +282,27 @@ test('a plan bounds the calls of the API, reads too, and tells when to try again
   for (const answer of refused) {
     assert.deepEqual([codeOf(answer), answer.headers['retry-after']], ['rate-limited', '1']);
     assert.match(answer.body.error, /the plan slow allows 1 calls of the API a second/);
+    assert.deepEqual([answer.headers['burst-ratelimit-limit'], answer.headers['burst-ratelimit-remaining']], ['1', '0']);
+    assert.match(String(answer.headers['burst-ratelimit-reset']), /^\d{10}$/);
   }
+});
+
+test('what endpoints submit for runs that have begun is not counted as calls, and what clients publish is', async (t) => {
+  const world = await open(t, { plan: 'slow' });
+  const version = { 'upstash-workflow-sdk-version': '1' };
+  const headers = { ...version, 'upstash-workflow-init': 'false', 'upstash-workflow-runid': 'wfr_none' };
+  const body = JSON.stringify({ stepId: 1, stepName: 'a', stepType: 'Run', concurrent: 1 });
+  const send = (item: object) => {
+    const batch = JSON.stringify([{ destination: 'http://w.test/ok', ...item }]);
+    return world.call('POST', '/v2/batch', { headers: { ...version, 'content-type': 'application/json' }, body: batch });
+  };
+  const submitted = await Promise.all([1, 2, 3, 4].map(() => send({ headers, body })));
+  assert.deepEqual(
+    submitted.map(({ status }) => status),
+    [400, 400, 400, 400],
+  );
+  const started = await Promise.all([1, 2, 3].map(() => send({ headers: { ...version, 'upstash-workflow-init': 'true' } })));
+  assert.ok(started.some(({ status }) => status === 429));
 });
 
 test('the parallelism of the plan is shown and held', async (t) => {

@@ -15,9 +15,11 @@ import { deadLetterFilterOf, deadLetterFilters, isEmptyRange, RunIdFilter, RunId
 /** Longer ones are none of ours. */
 const MAX_DLQ_ID_LENGTH = 128;
 
-export const DlqIds = Type.Array(Text(MAX_DLQ_ID_LENGTH, {}), {
-  description: `IDs of DLQ entries, at most ${LIMITS.bulkMax}; all or nothing: one that is missing is 404, and nothing happens. When given, the other filters are ignored.`,
-});
+export const dlqIdsUpTo = (most: number) =>
+  Type.Array(Text(MAX_DLQ_ID_LENGTH, {}), {
+    description: `IDs of DLQ entries, at most ${most}; all or nothing: one that is missing is 404, and nothing happens. When given, the other filters are ignored.`,
+  });
+export const DlqIds = dlqIdsUpTo(LIMITS.bulkMax);
 
 const bulkParameters = {
   dlqIds: Type.Optional(DlqIds),
@@ -40,6 +42,8 @@ export interface BulkRequest {
   readonly instanceId: string;
   readonly query: BulkQuery;
   readonly matchRunId: 'exact' | 'prefix';
+  /** At most so many in this request, whatever follows; LIMITS.bulkMax when absent, and never more. */
+  readonly pageMost?: number;
 }
 
 export interface BulkPage<Done> {
@@ -51,13 +55,13 @@ export interface BulkPage<Done> {
 export type TakeEntries<Done> = (dlqIds: readonly string[]) => Promise<readonly Done[]>;
 
 /** Each id once. Throws ApiError when there are none, or too many. */
-export function checkedDlqIds(dlqIds: readonly string[]): readonly string[] {
+export function checkedDlqIds(dlqIds: readonly string[], most: number = LIMITS.bulkMax): readonly string[] {
   const distinct = [...new Set(dlqIds)];
   if (distinct.length === 0) throw new ApiError('bad-parameter', 'dlqIds must not be empty; name the entries, or leave it out');
-  if (distinct.length <= LIMITS.bulkMax) return distinct;
+  if (distinct.length <= most) return distinct;
   throw new ApiError(
     'bad-parameter',
-    `dlqIds must not have more than ${LIMITS.bulkMax} different IDs in one request, and this has ${distinct.length}`,
+    `dlqIds must not have more than ${most} different IDs in one request, and this has ${distinct.length}`,
   );
 }
 
@@ -68,7 +72,8 @@ export function hasFilter({ cursor: _cursor, count: _count, ...filters }: BulkQu
 
 export async function runBulk<Done>(context: ApiContext, request: BulkRequest, take: TakeEntries<Done>): Promise<BulkPage<Done>> {
   const { store, cursors } = context;
-  const { instanceId, query, matchRunId } = request;
+  const { instanceId, query, matchRunId, pageMost = LIMITS.bulkMax } = request;
+  const most = Math.min(pageMost, LIMITS.bulkMax);
   const { cursor: given, count, dlqIds: _named, ...asked } = query;
   const scope = { operation: request.operation, instanceId, filters: asked };
   const begun: CursorState | null = given === undefined || given === '' ? null : await cursors.open(scope, given);
@@ -83,7 +88,7 @@ export async function runBulk<Done>(context: ApiContext, request: BulkRequest, t
   let done: readonly Done[] = [];
   // Where others took a whole page meanwhile, the next one is tried, so that a page is empty only at the end.
   do {
-    const limit = Math.min(LIMITS.bulkMax, left ?? LIMITS.bulkMax);
+    const limit = Math.min(most, left ?? most);
     const page = await store.listDeadLetterIds({ instanceId, filter, order: 'oldest-first', after, horizon, limit });
     if (page.items.length > 0) done = await take(page.items);
     if (left !== null) left -= done.length;

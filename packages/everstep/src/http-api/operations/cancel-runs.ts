@@ -3,7 +3,7 @@ import Type, { type Static } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { Cancelled } from '../../contract/runs.js';
-import type { RunFilter } from '../../ports/store.js';
+import type { RunFilter, RunRecord } from '../../ports/store.js';
 import { type ApiContext, answer, operation } from '../operation.js';
 import { Text, UnixMs } from '../parameters/values.js';
 import { isEmptyRange, MAX_IP_LENGTH } from './filters.js';
@@ -60,17 +60,30 @@ function storeFilterOf(asked: CancelFilter): RunFilter {
   };
 }
 
-/** By page, because a filter may hit very many; runs that are created meanwhile are left alone. */
-async function cancelMatching(filter: RunFilter, { store, service }: ApiContext, instanceId: string): Promise<number> {
+export interface CancelBounds {
+  /** At most so many; all of them when absent. */
+  readonly most?: number;
+  /** Those alone for which it is true; null for all. */
+  readonly only?: ((run: RunRecord) => boolean) | null;
+}
+
+/** By page, because a filter may hit very many; runs that are created meanwhile are left alone. How many were canceled. */
+export async function cancelMatching(
+  filter: RunFilter,
+  { store, service }: ApiContext,
+  instanceId: string,
+  { most = Number.POSITIVE_INFINITY, only = null }: CancelBounds = {},
+): Promise<number> {
   const horizon = await store.runHorizon({ instanceId });
   let cancelled = 0;
   let after: string | null = null;
   do {
-    const page = await store.listRuns({ instanceId, filter, order: 'oldest-first', after, horizon, limit: PAGE });
-    const runKeys = page.items.map(({ key }) => key);
+    const limit = Math.min(PAGE, most - cancelled);
+    const page = await store.listRuns({ instanceId, filter, order: 'oldest-first', after, horizon, limit });
+    const runKeys = (only ? page.items.filter(only) : page.items).map(({ key }) => key);
     if (runKeys.length > 0) cancelled += await service.cancelRuns({ instanceId, runKeys });
     after = page.next;
-  } while (after !== null);
+  } while (after !== null && cancelled < most);
   return cancelled;
 }
 

@@ -9,7 +9,8 @@ import { DlqIdPath, noSuchEntry } from './dead-letters.js';
 const PATH = '/v2/workflows/dlq/callback/{dlqId}';
 const OTHER_PATHS = ['/v2/dlq/callback/{dlqId}'] as const;
 
-function done(outcome: CallbackOutcome, dlqId: string): void {
+/** Throws ApiError for every outcome but that it was done. */
+export function callbackDone(outcome: CallbackOutcome, dlqId: string): void {
   switch (outcome.kind) {
     case 'done':
       return;
@@ -34,7 +35,7 @@ export const retryFailureCallback = operation({
   errors: ['bad-parameter', 'budget-exceeded', 'not-found', 'callback-not-possible'],
   async handle({ path: { dlqId } }, context, { instanceId }) {
     await allowSpending(context, instanceId);
-    done(await context.service.retryCallback({ instanceId, dlqId }), dlqId);
+    callbackDone(await context.service.retryCallback({ instanceId, dlqId }), dlqId);
     return answer(200, { failureFunctionState: 'CALLBACK_INPROGRESS' as const });
   },
 });
@@ -52,7 +53,7 @@ export const cancelFailureCallback = operation({
   responses: { 200: FailureFunctionChanged },
   errors: ['bad-parameter', 'not-found', 'callback-not-possible'],
   async handle({ path: { dlqId } }, { service }, { instanceId }) {
-    done(await service.cancelCallback({ instanceId, dlqId }), dlqId);
+    callbackDone(await service.cancelCallback({ instanceId, dlqId }), dlqId);
     return answer(200, { failureFunctionState: 'CALLBACK_CANCELED' as const });
   },
 });

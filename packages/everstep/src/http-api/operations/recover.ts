@@ -24,7 +24,7 @@ import {
 import { DlqIdPath, noSuchEntry } from './dead-letters.js';
 import { checkDestination, FAILURE_CALLBACK_FORWARD, settingHeaders } from './setting-headers.js';
 
-type Kind = RecoverCommand['kind'];
+export type RecoverKind = RecoverCommand['kind'];
 
 const overrideHeaders = {
   Retries: settingHeaders.Retries,
@@ -41,7 +41,7 @@ const SingleOverrideHeaders = Type.Object({
   'Workflow-RunId': Type.Optional(Text(LIMITS.maxRunIdLength, { description: 'ID of the new run' })),
 });
 
-const METHODS_OF_KIND = {
+export const RECOVER_WORDS = {
   resume: {
     single: 'Resume a failed run from the point of failure',
     bulk: 'Resume failed runs from the point of failure',
@@ -118,8 +118,8 @@ export async function recover(
   }
 }
 
-function single(kind: Kind): Operation {
-  const words = METHODS_OF_KIND[kind];
+function single(kind: RecoverKind): Operation {
+  const words = RECOVER_WORDS[kind];
   return operation({
     operationId: kind === 'resume' ? 'resumeDeadLetter' : 'restartDeadLetter',
     tag: 'Dead letter queue',
@@ -159,8 +159,8 @@ function single(kind: Kind): Operation {
   });
 }
 
-function bulk(kind: Kind): Operation {
-  const words = METHODS_OF_KIND[kind];
+function bulk(kind: RecoverKind): Operation {
+  const words = RECOVER_WORDS[kind];
   return operation({
     operationId: kind === 'resume' ? 'resumeDeadLetters' : 'restartDeadLetters',
     tag: 'Dead letter queue',

@@ -11,7 +11,7 @@ const NON_ASCII = /[\x80-\xff]/;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** Node reads header bytes as Latin-1; most clients that send more than ASCII mean UTF-8. */
-function asText(value: string): string {
+export function asText(value: string): string {
   if (!NON_ASCII.test(value)) return value;
   try {
     return utf8.decode(Buffer.from(value, 'latin1'));
@@ -40,7 +40,8 @@ function namesOf(schema: TObject): ReadonlyMap<string, string> {
 
 /**
  * Reads every header with the prefix; one that the operation does not know is refused, because a misspelt setting
- * that is silently ignored does harm. Throws ApiError `bad-header`, or the code that the value's reader gives.
+ * that is silently ignored does harm; but what clients of the dialect send with everything is passed over. Throws
+ * ApiError `bad-header`, or the code that the value's reader gives.
  */
 export function readPrefixedHeaders<Schema extends TObject, Family extends string>(
   schema: Schema,
@@ -62,7 +63,10 @@ export function readPrefixedHeaders<Schema extends TObject, Family extends strin
     const property = name === undefined ? undefined : schema.properties[name];
     if (name === undefined || property === undefined) {
       const family = families.find((each) => bare.startsWith(each.toLowerCase()) && bare.length > each.length);
-      if (family === undefined) throw unknownHeader(received, [...names.values()], families, dialect);
+      if (family === undefined) {
+        if (dialect.ignores(bare) && !isMisspelt(bare, names)) continue;
+        throw unknownHeader(received, [...names.values()], families, dialect);
+      }
       carried.get(family)?.push([bare.slice(family.length), text]);
       continue;
     }
@@ -81,6 +85,14 @@ export function readPrefixedHeaders<Schema extends TObject, Family extends strin
   for (const [family, pairs] of carried) read[family] = Object.fromEntries(pairs);
   // Each property was read by its own schema above, and each family has an entry.
   return { values: values as StaticDecode<Schema>, families: read as ReadHeaders<Schema, Family>['families'] };
+}
+
+const withoutHyphens = (name: string): string => name.replaceAll('-', '');
+
+/** A name that differs from one of ours in its hyphens alone was meant for it. */
+function isMisspelt(bare: string, names: ReadonlyMap<string, string>): boolean {
+  const letters = withoutHyphens(bare);
+  return [...names.keys()].some((name) => withoutHyphens(name) === letters);
 }
 
 function unknownHeader(received: string, names: readonly string[], families: readonly string[], dialect: Dialect): ApiError {

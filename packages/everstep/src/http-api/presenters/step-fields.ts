@@ -37,7 +37,7 @@ export function stepTypeOf(task: StepTask): StepType {
     case 'invoke':
       return 'Invoke';
     case 'step':
-      return 'Run';
+      return task.stepType ?? 'Run';
   }
 }
 

@@ -80,6 +80,7 @@ const EVERYBODY: readonly Person[] = [...MEMBERS, 'operator', 'stranger'];
 
 const run: Ask = async (things) => ({ params: { workflowRunId: await things.run() } });
 const deadLetter: Ask = async (things) => ({ params: { dlqId: await things.deadLetter() } });
+const namedDeadLetter: Ask = async (things) => ({ query: `dlqIds=${await things.deadLetter()}` });
 const schedule: Ask = async (things) => ({ params: { scheduleId: await things.schedule() } });
 const flowControl: Ask = async (things) => ({ params: { flowControlKey: await things.flowControlKey() } });
 const sdkRun: Ask = async (things) => ({ params: { workflowRunId: await things.sdkRun() }, headers: SDK });
@@ -113,9 +114,9 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   listDeadLetters: readsOwn(),
   getDeadLetter: reads(deadLetter),
   deleteDeadLetter: changes(deadLetter),
-  deleteDeadLetters: changes(async (things) => ({ query: `dlqIds=${await things.deadLetter()}` })),
-  resumeDeadLetters: changes(async (things) => ({ query: `dlqIds=${await things.deadLetter()}` })),
-  restartDeadLetters: changes(async (things) => ({ query: `dlqIds=${await things.deadLetter()}` })),
+  deleteDeadLetters: changes(namedDeadLetter),
+  resumeDeadLetters: changes(namedDeadLetter),
+  restartDeadLetters: changes(namedDeadLetter),
   resumeDeadLetter: changes(deadLetter),
   restartDeadLetter: changes(deadLetter),
   retryFailureCallback: changes(async (things) => ({ params: { dlqId: await things.deadLetter(FAILED) } })),
@@ -173,7 +174,8 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   holdDestination: changesOwn(() => ({ body: { origin: 'http://held.test', reason: 'test' } })),
   releaseDestination: changesOwn(() => ({ body: { origin: 'http://held.test' } })),
   getSettings: readsOwn(),
-  changeSettings: changesOwn(() => ({ body: { breaker: { enabled: true } } })),
+  // A breaker that is on would hold back what later rows wait for: many of their runs fail.
+  changeSettings: changesOwn(() => ({ body: { breaker: { enabled: false } } })),
   getSigningKeys: { access: 'token', ask: nothing, own: 200, readOnly: 403, other: 200 },
   rotateSigningKeys: changesOwn(),
   // The clock of the test is the real one, whoever asks.
@@ -291,6 +293,18 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
     ask: async (things) => ({ query: `dlqIds=${await things.deadLetter()}` }),
     ...{ own: 201, readOnly: 403, other: 404 },
   },
+  cancelWorkflowRuns: changesOwn(inUpstash(async (things) => ({ query: `workflowRunIds=${await things.run()}` }))),
+  listWorkflowLogs: readsOwn(inUpstash(nothing)),
+  listWorkflowEvents: readsOwn(inUpstash(() => ({ query: 'groupBy=workflowRunId' }))),
+  notifyWorkflows: changesOwn(inUpstash(() => ({ params: { eventId: 'e' } }))),
+  notifyWorkflowRun: changes(inUpstash(async (things) => ({ params: { workflowRunId: await things.run(), eventId: 'e' } }))),
+  getWorkflowWaiters: readsOwn(inUpstash(() => ({ params: { eventId: 'e' } }))),
+  listWorkflowDlq: readsOwn(inUpstash(nothing)),
+  getWorkflowDlqMessage: reads(inUpstash(deadLetter)),
+  resumeWorkflowDlq: changes(inUpstash(namedDeadLetter)),
+  restartWorkflowDlq: changes(inUpstash(namedDeadLetter)),
+  deleteWorkflowDlq: changes(inUpstash(namedDeadLetter)),
+  retryWorkflowFailureFunction: changes(inUpstash(async (things) => ({ params: { dlqId: await things.deadLetter(FAILED) } }))),
   listMessageEvents: readsOwn(),
   listMessageLogs: readsOwn(),
   getUpstashOpenApi: open(200),

@@ -34,7 +34,6 @@ export class BudgetAlertRows {
       `UPDATE budget_alert SET retried = ?, due_at = ?
        WHERE instance_id = ? AND month = ? AND percent = ? AND body = ? AND due_at = ?`,
     );
-    // All that there are: a few for each instance with a budget, and this is done once for each share of it.
     this.deletePast = connection.prepare('DELETE FROM budget_alert WHERE month < ? AND due_at IS NULL');
     this.deleteAll = connection.prepare('DELETE FROM budget_alert WHERE instance_id = ?');
   }

@@ -48,6 +48,16 @@ const CASES: readonly Case[] = [
   ['a group that is not there', 'POST /v2/publish/nobody', 'not-found', /no URL group "nobody"/],
   ['no destination in a queue', 'POST /v2/enqueue/q/', 'bad-url', /the destination must be an absolute http or https URL/],
   ['a queue with another name', `POST /v2/enqueue/a%20b/${URL_TO}`, 'bad-parameter', /letters, digits, hyphens/],
+  // ids of runs that endpoints could not name
+  ...['a/b', 'a?b', 'a%20b', 'a#b', Buffer.from('日本').toString('latin1')].map(
+    (id): Case => [
+      `a run with the id ${id}`,
+      `POST /v2/trigger/${URL_TO}`,
+      'bad-header',
+      /Upstash-Workflow-RunId must have none of .*Latin-1/,
+      { headers: { 'upstash-workflow-sdk-version': '1', 'upstash-workflow-runid': id } },
+    ],
+  ),
   // headers
   header('upstash-method', 'HEAD', /Upstash-Method must be one of GET, POST, PUT, PATCH, DELETE/),
   header('upstash-retries', '-1', /Upstash-Retries must be a whole number from 0 to 100, not "-1"/),

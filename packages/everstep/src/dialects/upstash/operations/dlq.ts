@@ -4,6 +4,7 @@
  * says that there is more of what was there at the first one.
  */
 import Type, { type StaticDecode } from 'typebox';
+import type { Caller } from '../../../accounts/authority.js';
 import { LIMITS } from '../../../config/limits.js';
 import { FailureFunctionStateSchema } from '../../../contract/dead-letters.js';
 import { Empty } from '../../../contract/empty.js';
@@ -16,6 +17,7 @@ import { OVERRIDE_FAMILIES, OverrideHeaders, overridesOf, recover } from '../../
 import { Cursor, Text, UnixMs } from '../../../http-api/parameters/values.js';
 import type { DeadLetterFilter, RunReference } from '../../../ports/store.js';
 import type { RunOverrides } from '../../../runtime/workflow-service.js';
+import { FILTERS_BODY, filtersOf } from './body-filters.js';
 import { commonFilters } from './message-filters.js';
 import { presentDlqMessage } from './present-message.js';
 import { DlqDeleted, DlqMessage, DlqPage, DlqRetried, Published } from './shapes.js';
@@ -40,6 +42,9 @@ const filters = {
   failureFunctionState: Type.Optional(
     Type.Array(FailureFunctionStateSchema, { description: 'State of the failure callback; any of several' }),
   ),
+  failureCallbackState: Type.Optional(
+    Type.Array(FailureFunctionStateSchema, { description: 'The same as failureFunctionState' }),
+  ),
 };
 const page = {
   dlqIds: Type.Optional(DlqIds),
@@ -47,14 +52,13 @@ const page = {
   count: Type.Optional(
     Type.Integer({
       minimum: 1,
-      maximum: LIMITS.deadLettersPageMax,
       default: LIMITS.deadLettersPageDefault,
-      description: 'At most so many in this request.',
+      description: `At most so many in this request, and never more than ${LIMITS.deadLettersPageMax}: the cursor leads to the rest.`,
     }),
   ),
 };
-const DlqQuery = Type.Object({ ...filters, ...page });
-type DlqQuery = StaticDecode<typeof DlqQuery>;
+export const DlqQuery = Type.Object({ ...filters, ...page });
+export type DlqQuery = StaticDecode<typeof DlqQuery>;
 type Asked = Omit<DlqQuery, keyof typeof page>;
 
 /** `undefined` asks for nothing. */
@@ -70,7 +74,7 @@ function filterOf(asked: Asked): DeadLetterFilter {
     labels: asked.label,
     flowControlKeys: asked.flowControlKey,
     callerIps: asked.callerIp ?? asked.callerIP,
-    failureFunctionStates: asked.failureFunctionState,
+    failureFunctionStates: asked.failureFunctionState ?? asked.failureCallbackState,
     responseStatuses: asked.responseStatus,
     queues: asked.queueName,
     urlGroups: asked.topicName,
@@ -78,7 +82,33 @@ function filterOf(asked: Asked): DeadLetterFilter {
   };
 }
 
+const limitOf = (count: number | undefined): number =>
+  Math.min(count ?? LIMITS.deadLettersPageDefault, LIMITS.deadLettersPageMax);
+
 const READ_ERRORS: readonly ErrorCode[] = ['bad-parameter', 'bad-cursor'];
+const BODY_ERRORS: readonly ErrorCode[] = ['bad-body', 'body-too-large', 'unsupported-media-type'];
+
+/** Throws ApiError `bad-cursor`. */
+export async function listDlqPage(
+  query: DlqQuery,
+  { store, cursors }: Pick<ApiContext, 'store' | 'cursors'>,
+  { instanceId }: Pick<Caller, 'instanceId'>,
+): Promise<DlqPage> {
+  const { cursor: given, count, dlqIds, ...asked } = query;
+  const scope = { operation: 'dlq-messages', instanceId, filters: { ...asked, dlqIds } };
+  const begin = given === undefined || given === '' ? null : await cursors.open(scope, given);
+  if (isEmptyRange(asked)) return { messages: [] };
+  const { items, next } = await store.listDeadLetters({
+    instanceId,
+    filter: { ...filterOf(asked), dlqIds },
+    order: 'newest-first',
+    after: begin?.after ?? null,
+    horizon: null,
+    limit: limitOf(count),
+  });
+  const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon: null, left: null }) };
+  return { ...cursor, messages: items.map((entry) => presentDlqMessage(entry)) };
+}
 
 const listEntries = operation({
   operationId: 'listDlqMessages',
@@ -92,22 +122,7 @@ const listEntries = operation({
   query: DlqQuery,
   responses: { 200: DlqPage },
   errors: READ_ERRORS,
-  async handle({ query }, { store, cursors }, { instanceId }) {
-    const { cursor: given, count, dlqIds, ...asked } = query;
-    const scope = { operation: 'dlq-messages', instanceId, filters: { ...asked, dlqIds } };
-    const begin = given === undefined || given === '' ? null : await cursors.open(scope, given);
-    if (isEmptyRange(asked)) return answer(200, { messages: [] });
-    const { items, next } = await store.listDeadLetters({
-      instanceId,
-      filter: { ...filterOf(asked), dlqIds },
-      order: 'newest-first',
-      after: begin?.after ?? null,
-      horizon: null,
-      limit: count ?? LIMITS.deadLettersPageDefault,
-    });
-    const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon: null, left: null }) };
-    return answer(200, { ...cursor, messages: items.map(presentDlqMessage) });
-  },
+  handle: async ({ query }, context, caller) => answer(200, await listDlqPage(query, context, caller)),
 });
 
 const getEntry = operation({
@@ -167,7 +182,7 @@ async function nextBatch(name: string, query: DlqQuery, context: ApiContext, ins
     order: 'oldest-first',
     after: begun?.after ?? null,
     horizon,
-    limit: count ?? LIMITS.deadLettersPageDefault,
+    limit: limitOf(count),
   });
   const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon, left: null }) };
   return { dlqIds: items, cursor };
@@ -186,9 +201,12 @@ const deleteEntries = operation({
   dialect: 'upstash',
   unknownQuery: 'refuse',
   query: DlqQuery,
+  body: FILTERS_BODY,
   responses: { 200: DlqDeleted },
-  errors: READ_ERRORS,
-  async handle({ query }, context, { instanceId }) {
+  errors: [...READ_ERRORS, ...BODY_ERRORS],
+  async handle({ query: inQuery, body, request }, context, { instanceId }) {
+    const { asked: query, nothing } = filtersOf(DlqQuery, inQuery, body, request);
+    if (nothing) return answer(200, { deleted: 0 });
     const { dlqIds, cursor } = await nextBatch('dlq-messages-delete', query, context, instanceId);
     if (dlqIds.length === 0) return answer(200, { ...cursor, deleted: 0 });
     const outcome = await context.service.deleteDeadLetters({ instanceId, dlqIds, whenMissing: 'skip' });
@@ -267,9 +285,12 @@ const retryEntries = operation({
   query: DlqQuery,
   headers: OverrideHeaders,
   headerFamilies: FAMILIES,
+  body: FILTERS_BODY,
   responses: { 201: DlqRetried },
-  errors: [...RETRY_ERRORS, 'bad-cursor'],
-  async handle({ query, headers, carried, request }, context, { instanceId }) {
+  errors: [...RETRY_ERRORS, ...BODY_ERRORS, 'bad-cursor'],
+  async handle({ query: inQuery, headers, carried, body, request }, context, { instanceId }) {
+    const { asked: query, nothing } = filtersOf(DlqQuery, inQuery, body, request);
+    if (nothing) return answer(201, { responses: [] });
     const overrides = overridesOf({ headers, carried, request }, context);
     const { dlqIds, cursor } = await nextBatch('dlq-messages-retry', query, context, instanceId);
     const whenMissing = query.dlqIds ? 'fail' : 'skip';

@@ -13,6 +13,11 @@ import { queueOperations } from './queues.js';
 import { runOperations } from './runs.js';
 import { scheduleOperations } from './schedules.js';
 import { urlGroupOperations } from './url-groups.js';
+import { workflowBulkOperations } from './workflow-bulk.js';
+import { cancelWorkflowRuns } from './workflow-cancel.js';
+import { workflowDeadLetterOperations } from './workflow-dead-letters.js';
+import { workflowEventOperations } from './workflow-events.js';
+import { workflowLogOperations } from './workflow-logs.js';
 
 /** `serviceVersion` is named beside the version of the API. */
 export const upstashOpenApiDocument = (serviceVersion: string): object =>
@@ -31,6 +36,11 @@ export const UPSTASH_OPERATIONS: readonly Operation[] = [
   ...logOperations,
   ...runOperations,
   ...hookOperations,
+  cancelWorkflowRuns,
+  ...workflowLogOperations,
+  ...workflowEventOperations,
+  ...workflowDeadLetterOperations,
+  ...workflowBulkOperations,
   openApiOperation(upstashOpenApiDocument),
 ];
 /** Of the management API. */

@@ -1,6 +1,11 @@
 /** Headers of items: only those that an operation knows are read, since the SDKs send others beside them. */
 import type { StaticDecode, TObject } from 'typebox';
-import { type ReadHeaders, type ReceivedHeaders, readPrefixedHeaders } from '../../../http-api/parameters/prefixed-headers.js';
+import {
+  asText,
+  type ReadHeaders,
+  type ReceivedHeaders,
+  readPrefixedHeaders,
+} from '../../../http-api/parameters/prefixed-headers.js';
 import { upstash } from '../index.js';
 
 /** A value is read by its schema; families are headers that carry others. Throws ApiError. */
@@ -18,8 +23,9 @@ export function readKnownHeaders<Schema extends TObject, Family extends string>(
 
 export type Known<Schema extends TObject> = StaticDecode<Schema>;
 
-/** The one value of a header. */
+/** The one value of a header, as text. */
 export function headerText(headers: ReceivedHeaders, name: string): string | undefined {
   const value = headers[name];
-  return typeof value === 'string' ? value : value?.[0];
+  const first = typeof value === 'string' ? value : value?.[0];
+  return first === undefined ? undefined : asText(first);
 }

@@ -7,6 +7,7 @@ import { isEmptyRange } from '../../../http-api/operations/filters.js';
 import { shown } from '../../../http-api/parameters/unacceptable.js';
 import { Text } from '../../../http-api/parameters/values.js';
 import type { MessageFilter } from '../../../runtime/workflow-service.js';
+import { FILTERS_BODY, filtersOf } from './body-filters.js';
 import { messageFilterOf, messageFilters } from './message-filters.js';
 import { presentMessage } from './present-message.js';
 import { Cancelled, MessageEntry } from './shapes.js';
@@ -72,6 +73,12 @@ async function cancelMatching(filter: MessageFilter, { service }: ApiContext, in
   return cancelled;
 }
 
+const CancelQuery = Type.Object({
+  ...messageFilters,
+  count: Type.Optional(Type.Integer({ minimum: 1, description: 'Not looked at: all that match are canceled.' })),
+  async: Type.Optional(Type.Boolean({ description: 'false; canceling is done when it is answered.' })),
+});
+
 const cancelMessages = operation({
   operationId: 'cancelMessages',
   tag: TAG,
@@ -82,18 +89,16 @@ const cancelMessages = operation({
   path: '/v2/messages',
   dialect: 'upstash',
   unknownQuery: 'refuse',
-  query: Type.Object({
-    ...messageFilters,
-    count: Type.Optional(Type.Integer({ minimum: 1, description: 'Not looked at: all that match are canceled.' })),
-    async: Type.Optional(Type.Boolean({ description: 'false; canceling is done when it is answered.' })),
-  }),
+  query: CancelQuery,
+  body: FILTERS_BODY,
   responses: { 202: Cancelled },
-  errors: ['bad-parameter'],
-  async handle({ query }, context, { instanceId }) {
+  errors: ['bad-parameter', 'bad-body', 'body-too-large', 'unsupported-media-type'],
+  async handle({ query: inQuery, body, request }, context, { instanceId }) {
+    const { asked: query, nothing } = filtersOf(CancelQuery, inQuery, body, request);
     if (query.async === true)
       throw new ApiError('bad-parameter', 'canceling is done when it is answered, so there is no async=true; leave it out');
     const asked = query.messageIds ? { messageIds: query.messageIds } : query;
-    if (isEmptyRange(asked)) return answer(202, { cancelled: 0 });
+    if (nothing || isEmptyRange(asked)) return answer(202, { cancelled: 0 });
     return answer(202, {
       cancelled: await cancelMatching({ ...messageFilterOf(asked), statuses: ['active'] }, context, instanceId),
     });

@@ -9,6 +9,7 @@ import { parseDestination } from '../../../http-api/parameters/destination.js';
 import { Unacceptable } from '../../../http-api/parameters/unacceptable.js';
 import { Duration, Text } from '../../../http-api/parameters/values.js';
 import { fields, Problem } from '../../frame-fields.js';
+import { whyUnnameable } from '../wire.js';
 import type { BatchItem } from './batch-items.js';
 import { headerText, readKnownHeaders } from './item-headers.js';
 import { durationMs, stepHead } from './step-reader.js';
@@ -119,6 +120,8 @@ export function readInvoke({ destination, headers, body }: BatchItem): OwnedStep
   const contentType = headerText(headers, 'content-type');
   const callbackUrl = values['Failure-Callback'];
   const { 'Workflow-RunId': invokedId, Label: labels } = values;
+  const unnameable = whyUnnameable(invokedId ?? '');
+  if (unnameable !== null) throw new Problem(`the id of the invoked run ${unnameable}`);
   if (request.body !== undefined && typeof request.body !== 'string') throw new Problem('body must be a string');
   const invoke = {
     workflowUrl: urlOf(destination),

@@ -1,9 +1,10 @@
 /** Messages, their dead letters and what happened to them, as answers of this dialect show them. */
 import type { FailureCallback, FlowControl, MessageSettings, RunSettings } from '../../../engine/run.js';
 import { presentBytes, presentDeadLetter, sentHeaders } from '../../../http-api/presenters/dead-letter.js';
+import { presentFailureFunction } from '../../../http-api/presenters/failure-function.js';
 import { optional } from '../../../http-api/presenters/optional.js';
 import { shownBody, shownHeaders } from '../../../http-api/presenters/redaction.js';
-import type { DeadLetterRecord } from '../../../ports/store.js';
+import type { DeadLetterRecord, RunHistory } from '../../../ports/store.js';
 import type { MessageEvent, MessageRecord } from '../../../runtime/workflow-service.js';
 import type { DlqMessage, LogEntry, MessageEntry } from './shapes.js';
 
@@ -58,17 +59,26 @@ export function presentMessage({ run, payload, retried, nextAttemptAt }: Message
 }
 
 /** What a run that failed has of its own. `messageId` is its id: nothing else of it lasts. */
-const presentRunOf = ({ run }: DeadLetterRecord) =>
+const presentRunOf = ({ run, failureFunctionState, responseStatus }: DeadLetterRecord) =>
   run.settings.message
     ? {}
-    : { workflowRunId: run.workflowRunId, workflowCreatedAt: run.createdAt, workflowUrl: run.workflowUrl };
+    : {
+        workflowRunId: run.workflowRunId,
+        workflowCreatedAt: run.createdAt,
+        workflowUrl: run.workflowUrl,
+        ...optional('failureFunctionState', failureFunctionState),
+        // The client of workflows takes these for granted.
+        ...(responseStatus === null ? { responseStatus: 0, responseHeader: {}, responseBody: '' } : {}),
+      };
 
-export function presentDlqMessage(entry: DeadLetterRecord): DlqMessage {
+/** `history` of a run, where the answer to its failure callback is to be shown. */
+export function presentDlqMessage(entry: DeadLetterRecord, history: RunHistory | null = null): DlqMessage {
   const { run } = entry;
   const { settings } = run;
   const { message } = settings;
   const { header, body, bodyBase64, responseStatus, responseHeader, responseBody, responseBodyBase64 } = presentDeadLetter(entry);
   const state = entry.failureFunctionState;
+  const told = history && presentFailureFunction(history, state);
   return {
     dlqId: entry.dlqId,
     messageId: run.workflowRunId,
@@ -90,7 +100,7 @@ export function presentDlqMessage(entry: DeadLetterRecord): DlqMessage {
     error: entry.error,
     failedAt: entry.createdAt,
     ...presentRunOf(entry),
-    ...optional('failureCallbackInfo', state && { state }),
+    ...optional('failureCallbackInfo', state && { state, ...optional('responseStatus', told?.responseStatus) }),
   };
 }
 

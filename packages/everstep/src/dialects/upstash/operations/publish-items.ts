@@ -1,7 +1,7 @@
 /** Publishing plain messages: one, or many in one request. */
 import type { Caller } from '../../../accounts/authority.js';
 import { ApiError } from '../../../contract/error-codes.js';
-import { allowRuns, allowSize } from '../../../http-api/allowance.js';
+import { type AllowedRuns, allowRuns, allowSize, startAllAllowed } from '../../../http-api/allowance.js';
 import type { ApiContext, RequestContext } from '../../../http-api/operation.js';
 import { shown } from '../../../http-api/parameters/unacceptable.js';
 import type { MessageCommand, PublishedMessage, PublishOutcome } from '../../../runtime/workflow-service.js';
@@ -26,17 +26,37 @@ function answerOf(
   return destination.kind === 'url' && only ? only : published;
 }
 
+/** A message to each addressee, of which so many count for the day until it is known what was published. */
+interface Allowed extends AllowedRuns {
+  readonly command: MessageCommand;
+}
+
 /** Throws ApiError when the instance may not publish it. */
-async function allow(command: MessageCommand, context: ApiContext): Promise<void> {
+async function allow(command: MessageCommand, context: ApiContext): Promise<Allowed> {
   const { instanceId, destination, payload } = command;
   allowSize(context, instanceId, payload.body);
-  if (destination.kind === 'url') {
-    await allowRuns(context, instanceId);
-    return;
+  let runs = 1;
+  if (destination.kind === 'url-group') {
+    const group = await context.service.urlGroup({ instanceId, name: destination.name });
+    if (!group || group.endpoints.length === 0) throw noSuchGroup(destination.name);
+    runs = group.endpoints.length;
   }
-  const group = await context.service.urlGroup({ instanceId, name: destination.name });
-  if (!group || group.endpoints.length === 0) throw noSuchGroup(destination.name);
-  await allowRuns(context, instanceId, group.endpoints.length);
+  const letIn = await allowRuns(context, instanceId, runs);
+  return { command: { ...command, letInAt: letIn.at }, runs, letIn };
+}
+
+/** How many are new. A group may have got, or lost, an endpoint since it was looked at. */
+const newIn = (outcome: PublishOutcome | undefined): number =>
+  outcome?.kind === 'published' ? outcome.messages.filter(({ deduplicated }) => !deduplicated).length : 0;
+
+/** Publishes them together. Messages that were there already do not count for the day. */
+function publishAllowed(
+  allowed: readonly Allowed[],
+  context: ApiContext,
+  { instanceId }: Pick<Caller, 'instanceId'>,
+): Promise<readonly PublishOutcome[]> {
+  const commands = allowed.map(({ command }) => command);
+  return startAllAllowed(context, instanceId, allowed, () => context.service.publish(commands), newIn);
 }
 
 const inWords = (error: unknown, context: ApiContext): { readonly error: string } => {
@@ -48,20 +68,24 @@ const inWords = (error: unknown, context: ApiContext): { readonly error: string 
 /** An item that cannot be published is answered with its error; the others are published. */
 export const publishItems: PublishItems = async (items, context, request, caller) => {
   const answers: ItemAnswer[] = [];
-  const accepted: { readonly index: number; readonly command: MessageCommand }[] = [];
+  const accepted: { readonly index: number; readonly allowed: Allowed }[] = [];
   for (const [index, item] of items.entries()) {
     try {
       const command = messageCommand(item, context, request, caller);
-      await allow(command, context);
-      accepted.push({ index, command });
+      accepted.push({ index, allowed: await allow(command, context) });
     } catch (error) {
       answers[index] = inWords(error, context);
     }
   }
-  const outcomes = accepted.length === 0 ? [] : await context.service.publish(accepted.map(({ command }) => command));
-  for (const [at, { index, command }] of accepted.entries()) {
+  if (accepted.length === 0) return answers;
+  const outcomes = await publishAllowed(
+    accepted.map(({ allowed }) => allowed),
+    context,
+    caller,
+  );
+  for (const [at, { index, allowed }] of accepted.entries()) {
     try {
-      answers[index] = answerOf(command, outcomes[at]);
+      answers[index] = answerOf(allowed.command, outcomes[at]);
     } catch (error) {
       answers[index] = inWords(error, context);
     }
@@ -77,7 +101,6 @@ export async function publishOne(
   caller: Caller,
 ): Promise<PublishedItem | PublishedItem[]> {
   const command = messageCommand(item, context, request, caller);
-  await allow(command, context);
-  const [outcome] = await context.service.publish([command]);
+  const [outcome] = await publishAllowed([await allow(command, context)], context, caller);
   return answerOf(command, outcome);
 }

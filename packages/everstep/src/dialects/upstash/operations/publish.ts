@@ -4,7 +4,7 @@ import type { Caller } from '../../../accounts/authority.js';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { ErrorBody } from '../../../contract/errors.js';
-import { allowRuns, allowSize } from '../../../http-api/allowance.js';
+import { allowCall, allowRuns, allowSize, startAllowed } from '../../../http-api/allowance.js';
 import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../../../http-api/operation.js';
 import { destinationOf } from '../../../http-api/operations/trigger.js';
 import { readJson, validate } from '../../../http-api/parameters/json-body.js';
@@ -82,9 +82,16 @@ async function startAll(items: readonly BatchItem[], { context, request, caller 
   const commands = items.map(({ destination, headers, body }) =>
     startCommand({ destination, destinationName: 'the workflow URL', headers, body }, context, request, caller),
   );
-  for (const { payload } of commands) allowSize(context, caller.instanceId, payload.body);
-  await allowRuns(context, caller.instanceId, commands.length);
-  const outcomes = await Promise.all(commands.map((command) => context.service.trigger(command)));
+  const { instanceId } = caller;
+  for (const { payload } of commands) allowSize(context, instanceId, payload.body);
+  const runs = commands.length;
+  const letIn = await allowRuns(context, instanceId, runs);
+  const outcomes = await startAllowed(
+    context,
+    { instanceId, runs, letIn },
+    () => Promise.all(commands.map((command) => context.service.trigger({ ...command, letInAt: letIn.at }))),
+    (all) => all.filter(({ kind }) => kind === 'started').length,
+  );
   return outcomes.map(({ kind, run }) => ({
     messageId: `msg_${run.runKey}`,
     ...(kind === 'deduplicated' ? { deduplicated: true as const } : {}),
@@ -99,6 +106,7 @@ async function publishAll(items: readonly BatchItem[], publisher: Publisher): Pr
   const ofRuns = placed.filter(({ kind }) => kind === 'submission' || kind === 'call' || kind === 'invoke');
   const begun = placed.filter(({ kind }) => kind === 'trigger');
   const messages = placed.filter(({ kind }) => kind === 'message');
+  if (begun.length + messages.length > 0) allowCall(context, caller.instanceId);
   const most = LIMITS.maxBatchItems;
   if (begun.length + messages.length > most)
     throw new ApiError(
@@ -152,6 +160,7 @@ const batch = operation({
   method: 'POST',
   path: '/v2/batch',
   dialect: 'upstash',
+  countsCalls: true,
   unknownQuery: 'ignore',
   body: { kind: 'bytes', maxBytes: LIMITS.maxBatchBytes, description: 'JSON array of { destination, headers, body, queue }.' },
   responses: { 200: Type.Array(Item) },
@@ -183,6 +192,7 @@ const one = operation({
   method: 'POST',
   path: `${PUBLISH_PATH}{destination}`,
   dialect: 'upstash',
+  countsCalls: true,
   unknownQuery: 'part-of-path',
   pathParameters: Type.Object({
     destination: Type.String({
@@ -212,7 +222,10 @@ const one = operation({
       queue: null,
     };
     // Alone it is refused with the status of its error.
-    if (kindOf(item) === 'message') return answer(200, await publishOne(item, context, request, caller));
+    if (kindOf(item) === 'message') {
+      allowCall(context, caller.instanceId);
+      return answer(200, await publishOne(item, context, request, caller));
+    }
     const [published] = await publishAll([item], { context, request, caller });
     if (published === undefined) throw new Error('an item was not answered');
     if ('error' in published) throw new ApiError('bad-request', published.error);

@@ -4,10 +4,10 @@ import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { TriggeredRun } from '../../../contract/runs.js';
 import type { StepTask, Task } from '../../../engine/run.js';
-import { allowRuns, allowSize } from '../../../http-api/allowance.js';
+import { allowCall, allowSize } from '../../../http-api/allowance.js';
 import { answer, type Operation, operation } from '../../../http-api/operation.js';
 import { RunIdPath } from '../../../http-api/operations/runs.js';
-import { destinationOf } from '../../../http-api/operations/trigger.js';
+import { destinationOf, startTriggered } from '../../../http-api/operations/trigger.js';
 import { presentTriggered } from '../../../http-api/operations/trigger-command.js';
 import { shown } from '../../../http-api/parameters/unacceptable.js';
 import { KeptText } from '../../../http-api/parameters/values.js';
@@ -15,7 +15,7 @@ import { TRIGGER_PATH } from '../../../http-api/target.js';
 import { wireJournal } from '../journal.js';
 import { headerText } from './item-headers.js';
 import { readWait } from './planned-reader.js';
-import { checkVersion, refusing } from './step-refusals.js';
+import { checkVersion, refused, refusing } from './step-refusals.js';
 import { submit } from './submissions.js';
 import { startCommand } from './workflow-triggers.js';
 
@@ -33,6 +33,7 @@ const getJournal = operation({
   method: 'GET',
   path: '/v2/workflows/runs/{workflowRunId}',
   dialect: 'upstash',
+  countsCalls: true,
   unknownQuery: 'ignore',
   pathParameters: RunIdPath,
   responses: {
@@ -69,21 +70,28 @@ const endRun = operation({
   method: 'DELETE',
   path: '/v2/workflows/runs/{workflowRunId}',
   dialect: 'upstash',
+  countsCalls: true,
   unknownQuery: 'ignore',
   pathParameters: RunIdPath,
   query: Type.Object({
     cancel: Type.Optional(Type.Boolean({ description: 'True when absent.' })),
   }),
-  body: { kind: 'bytes', maxBytes: LIMITS.maxStepResultBytes, description: 'JSON; empty when nothing was returned.' },
+  // More than a result may have, so that the refusal says what is too long.
+  body: { kind: 'bytes', maxBytes: LIMITS.maxBatchBytes, description: 'JSON; empty when nothing was returned.' },
   responses: { 200: Type.Object({ cancelled: Type.Integer({ description: 'Runs that were canceled.' }) }) },
   errors: ['bad-parameter', 'body-too-large', 'not-found', 'run-over', 'steps-refused'],
   async handle({ path: { workflowRunId }, query, body }, context, caller) {
     const { service } = context;
     if (query.cancel ?? true) {
+      allowCall(context, caller.instanceId);
       const { kind } = await service.cancel({ instanceId: caller.instanceId, workflowRunId });
       if (kind === 'not-found') throw new ApiError('not-found', `there is no run ${shown(workflowRunId)}`);
       return answer(200, { cancelled: kind === 'canceled' ? 1 : 0 });
     }
+    if (body.byteLength > LIMITS.maxStepResultBytes)
+      throw refused(
+        `the workflow returned ${body.byteLength} bytes, over the limit of ${LIMITS.maxStepResultBytes} (maxStepResultBytes)`,
+      );
     const text = body.toString('utf8');
     const result = text === '' ? {} : { result: jsonOf(text) };
     await submit(workflowRunId, { done: [], planned: [], end: { kind: 'finished', ...result } }, context, caller);
@@ -108,6 +116,7 @@ const waitForEvent = operation({
   method: 'POST',
   path: '/v2/wait/{eventId}',
   dialect: 'upstash',
+  countsCalls: true,
   unknownQuery: 'ignore',
   pathParameters: Type.Object({
     eventId: KeptText(LIMITS.maxEventIdLength, { description: 'ID of the event, percent-encoded' }),
@@ -154,8 +163,7 @@ const startByHand = operation({
     const start = { destination, destinationName: 'the workflow URL', headers: request.headers, body };
     const command = startCommand(start, context, request, caller);
     allowSize(context, caller.instanceId, body);
-    await allowRuns(context, caller.instanceId);
-    return answer(200, presentTriggered(await context.service.trigger(command)));
+    return answer(200, presentTriggered(await startTriggered(command, context)));
   },
 });
 

@@ -83,7 +83,9 @@ export const DlqMessage = Type.Object(
   {
     dlqId: Type.String(),
     ...messageFields,
-    responseStatus: Type.Optional(Type.Integer({ description: 'Status of the last answer; absent when there was none.' })),
+    responseStatus: Type.Optional(
+      Type.Integer({ description: 'Status of the last answer; when there was none, 0 of a run and absent of a message.' }),
+    ),
     responseHeader: Type.Optional(HeaderMap),
     responseBody: Type.Optional(Type.String()),
     responseBodyBase64: Type.Optional(Type.String({ description: 'Instead of responseBody, when that is no UTF-8 text.' })),
@@ -92,6 +94,7 @@ export const DlqMessage = Type.Object(
     workflowRunId: Type.Optional(Type.String({ description: 'Of a run that failed; absent for a plain message.' })),
     workflowCreatedAt: Type.Optional(unixMs('Creation of the run')),
     workflowUrl: Type.Optional(Type.String()),
+    failureFunctionState: Type.Optional(FailureFunctionStateSchema),
     failureCallbackInfo: Type.Optional(FailureCallbackInfo),
   },
   CLOSED,
@@ -100,6 +103,7 @@ export type DlqMessage = Static<typeof DlqMessage>;
 
 const cursor = Type.Optional(Type.String({ description: 'Where the next page begins; absent at the end.' }));
 export const DlqPage = Type.Object({ cursor, messages: Type.Array(DlqMessage) }, CLOSED);
+export type DlqPage = Static<typeof DlqPage>;
 export const DlqDeleted = Type.Object({ cursor, deleted: Type.Integer() }, CLOSED);
 export const DlqRetried = Type.Object(
   { cursor, responses: Type.Array(Published) },

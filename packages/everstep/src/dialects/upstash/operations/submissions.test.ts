@@ -105,6 +105,29 @@ test('a call is the item itself', () => {
   assert.deepEqual([bare.call.headers, bare.call.body], [{}, undefined]);
 });
 
+test('names of calls and ids of runs are text of any script, however the header came', () => {
+  const asReceived = (text: string) => Buffer.from(text).toString('latin1');
+  const named = (name: string, runId: string) => {
+    const headers = {
+      ...CALL,
+      'upstash-callback-workflow-runid': runId,
+      'upstash-callback-forward-upstash-workflow-stepname': name,
+    };
+    const [[workflowRunId, { planned: [call] = [] }] = assert.fail()] = readSubmissions(
+      [item('', headers, 'http://third/')],
+      NOW,
+    );
+    return [workflowRunId, call?.name];
+  };
+  assert.deepEqual(named(asReceived('Größe 日本'), asReceived('wfr_ü')), ['wfr_ü', 'Größe 日本']);
+  // Sent as Latin-1, which is what fetch makes of it.
+  assert.deepEqual(named('Größe', 'wfr_ü'), ['wfr_ü', 'Größe']);
+  assert.deepEqual(
+    [...readSubmissions([item(step(), { ...OF_RUN, 'upstash-workflow-runid': asReceived('wfr_ü') })], NOW).keys()],
+    ['wfr_ü'],
+  );
+});
+
 const MISTAKES: readonly (readonly [what: string, read: () => unknown, message: RegExp])[] = [
   ['no JSON', () => submitted(item('{')), /the body must be a step as JSON/],
   ['no step', () => submitted(item([])), /the body must be an object/],
@@ -139,6 +162,14 @@ const MISTAKES: readonly (readonly [what: string, read: () => unknown, message: 
     'a call without a step',
     () => submitted(item('', { ...CALL, 'upstash-callback-forward-upstash-workflow-stepid': 'x' })),
     /stepId must be/,
+  ],
+  [
+    'an invocation with an id that endpoints could not name',
+    () =>
+      submitted(
+        item({ step: step({ stepType: 'Invoke' }), workflowRunId: 'wfr_1' }, { ...INVOKE, 'upstash-workflow-runid': 'a/b' }),
+      ),
+    /id of the invoked run must have none of/,
   ],
   ['an invocation of nobody', () => submitted(item({ step: step({ stepType: 'Invoke' }) }, INVOKE)), /is not named/],
   ['a wait for nothing', () => readWait('e', Buffer.from('{}'), 'wfr_1'), /step must be an object/],

@@ -1,6 +1,7 @@
 /** Starts of runs in this dialect: settings in headers, and a failure function that is told at the workflow URL. */
 import Type from 'typebox';
 import type { Caller } from '../../../accounts/authority.js';
+import { ApiError } from '../../../contract/error-codes.js';
 import type { FailureCallback } from '../../../engine/run.js';
 import type { ApiContext, RequestContext } from '../../../http-api/operation.js';
 import {
@@ -10,9 +11,11 @@ import {
   TriggerHeaders,
 } from '../../../http-api/operations/setting-headers.js';
 import { type TriggerRequest, triggerCommand } from '../../../http-api/operations/trigger-command.js';
+import { readPrefixedHeaders } from '../../../http-api/parameters/prefixed-headers.js';
 import type { TriggerCommand } from '../../../runtime/workflow-service.js';
-import { HEADERS, PREFIX } from '../wire.js';
-import { headerText, readKnownHeaders } from './item-headers.js';
+import { upstash } from '../index.js';
+import { HEADERS, PREFIX, whyUnnameable } from '../wire.js';
+import { headerText } from './item-headers.js';
 import { checkClientVersion } from './step-refusals.js';
 
 const { 'Wait-For-Result': _, ...taken } = TriggerHeaders.properties;
@@ -39,7 +42,9 @@ export interface Start extends Pick<TriggerRequest, 'destination' | 'destination
 /** Throws ApiError when something is not acceptable. */
 export function startCommand(start: Start, context: ApiContext, request: RequestContext, caller: Caller): TriggerCommand {
   checkClientVersion(start.headers);
-  const { values, families } = readKnownHeaders(StartHeaders, [FAILURE_CALLBACK_FORWARD, FORWARD], start.headers);
+  const { values, families } = readPrefixedHeaders(StartHeaders, [FAILURE_CALLBACK_FORWARD, FORWARD], start.headers, upstash);
+  const unnameable = whyUnnameable(values['Workflow-RunId'] ?? '');
+  if (unnameable !== null) throw new ApiError('bad-header', `${PREFIX}${HEADERS.runId} ${unnameable}`);
   const { destination, destinationName, body, headers } = start;
   const contentType = headerText(headers, 'content-type') ?? null;
   const command = triggerCommand(

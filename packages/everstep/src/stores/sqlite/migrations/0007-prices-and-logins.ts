@@ -19,10 +19,13 @@ INSERT INTO priced_usage SELECT instance_id, month, account_id, -1, messages FRO
 DROP TABLE usage;
 ALTER TABLE priced_usage RENAME TO usage;
 
+CREATE INDEX budget_alert_by_month ON budget_alert (month) WHERE due_at IS NULL;
+
 CREATE TABLE login_place (
   user_id TEXT NOT NULL,
   place TEXT NOT NULL,
   at INTEGER NOT NULL,
   PRIMARY KEY (user_id, place)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX login_place_by_time ON login_place (user_id, at DESC, place);
 `;

@@ -1,0 +1,30 @@
+/** Filters of this dialect that the store has no index for: they are looked for in each run. */
+import Type from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { Text } from '../../../http-api/parameters/values.js';
+import type { RunRecord } from '../../../ports/store.js';
+
+const anyOf = (description: string) =>
+  Type.Optional(Type.Array(Text(LIMITS.maxWorkflowUrlLength, {}), { description: `${description}; any of several` }));
+
+export const placeFilters = {
+  host: anyOf('Host of the workflow URL, with its port where it has one'),
+  path: anyOf('Path of the workflow URL'),
+};
+
+export interface PlaceFilter {
+  readonly host?: readonly string[] | undefined;
+  readonly path?: readonly string[] | undefined;
+}
+
+/** Null when the filter asks for nothing. */
+export function isAt({ host, path }: PlaceFilter): ((run: Pick<RunRecord, 'workflowUrl'>) => boolean) | null {
+  if (!host && !path) return null;
+  const hosts = host?.map((each) => each.toLowerCase());
+  return ({ workflowUrl }) => {
+    if (!URL.canParse(workflowUrl)) return false;
+    const url = new URL(workflowUrl);
+    const atHost = hosts === undefined || hosts.includes(url.host) || hosts.includes(url.hostname);
+    return atHost && (path === undefined || path.includes(url.pathname));
+  };
+}

@@ -1,0 +1,264 @@
+/**
+ * The log of a run in the form of this dialect. Which steps there are, in
+ * which groups and states, is the log of our own; here their fields get the
+ * names and the values that clients of the dialect know.
+ */
+import type { StepGroup as OwnGroup, LoggedStep as OwnStep } from '../../../contract/runs.js';
+import type { RecordedStep, Redaction, RunPayload, Task } from '../../../engine/run.js';
+import { encodedBody } from '../../../http-api/encoded-bytes.js';
+import { formatDuration } from '../../../http-api/parameters/duration.js';
+import { sentHeaders } from '../../../http-api/presenters/dead-letter.js';
+import { presentFailureFunction } from '../../../http-api/presenters/failure-function.js';
+import { optional } from '../../../http-api/presenters/optional.js';
+import { shownBody, shownHeaders, shownJson, shownUrl } from '../../../http-api/presenters/redaction.js';
+import { presentRunLog } from '../../../http-api/presenters/run-log.js';
+import type { DeadLetterRecord, RunHistory, RunRecord } from '../../../ports/store.js';
+import type { FailureFunction, LoggedRun, LoggedStep, StepGroup } from './run-log-schemas.js';
+
+/** A run that a step invoked, and what it was started with. */
+export interface InvokedRun {
+  readonly run: RunRecord;
+  readonly payload: RunPayload | null;
+}
+
+/** All that the log of one run is made of. */
+export interface LogSource {
+  readonly history: RunHistory;
+  readonly payload: RunPayload | null;
+  /** What the run has in the dead letter queue. */
+  readonly deadLetter: DeadLetterRecord | null;
+  /** The run that invoked it. */
+  readonly invoker: RunRecord | null;
+  /** By the step that invoked it. */
+  readonly invoked: ReadonlyMap<number, InvokedRun>;
+  /** Leaves bodies and results away. */
+  readonly trimBody: boolean;
+}
+
+type HeaderMap = Record<string, string[]>;
+type StepError = NonNullable<LoggedStep['errors']>[number];
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const bytesOf = ({ body }: RunPayload): Uint8Array => body;
+
+/** As text; in base64 where it is no UTF-8. */
+function bodyText(body: Uint8Array, redact: Redaction | undefined): string {
+  return encodedBody(shownBody(body, redact)).data;
+}
+
+const listed = (headers: Readonly<Record<string, string>>): HeaderMap =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value]]));
+
+function headerLists(value: unknown): HeaderMap {
+  if (!isRecord(value)) return {};
+  return Object.fromEntries(
+    Object.entries(value).map(([name, values]) => [name, (Array.isArray(values) ? values : [values]).map(String)]),
+  );
+}
+
+/** The text within an encoded body; undefined for anything else. */
+const encodedText = (value: unknown): string | undefined =>
+  isRecord(value) && typeof value.data === 'string' ? value.data : undefined;
+
+/** What a recorded step of the service's own came to, from the result as it is shown: JSON text. */
+function resultFields(type: string | undefined, out: string): Partial<LoggedStep> {
+  let result: unknown;
+  try {
+    result = JSON.parse(out);
+  } catch {
+    return { out };
+  }
+  if (!isRecord(result)) return { out };
+  if (type === 'Call' && typeof result.status === 'number' && isRecord(result.body)) {
+    const body = typeof result.error === 'string' ? result.error : (encodedText(result.body) ?? '');
+    const header = headerLists(result.headers);
+    return {
+      out: JSON.stringify({ status: result.status, body, header }),
+      callResponseStatus: result.status,
+      callResponseBody: body,
+      callResponseHeaders: header,
+    };
+  }
+  const { content } = result;
+  if ((type === 'Wait' || type === 'WaitForWebhook') && typeof result.timeout === 'boolean') {
+    if (!isRecord(content)) return {};
+    return { out: content.kind === 'data' ? (encodedText(content.body) ?? '') : JSON.stringify(content) };
+  }
+  if (type === 'Invoke' && typeof result.state === 'string') {
+    const { result: body, error } = result;
+    return typeof body === 'string' ? { out: body } : typeof error === 'string' ? { out: error } : {};
+  }
+  return { out };
+}
+
+function taskFields(task: Task, redact: Redaction | undefined, trimBody: boolean): Partial<LoggedStep> {
+  switch (task.kind) {
+    case 'wait':
+      return {
+        waitTimeoutDeadline: task.deadlineAt,
+        waitTimeoutDuration: formatDuration(Math.max(0, task.deadlineAt - task.createdAt)),
+      };
+    case 'call': {
+      const { call } = task;
+      const body = call.body && !trimBody ? bodyText(Buffer.from(call.body.data, call.body.encoding), redact) : undefined;
+      return {
+        callUrl: shownUrl(call.url, redact),
+        callMethod: call.method,
+        callHeaders: shownHeaders(listed(call.headers), redact),
+        ...optional('callBody', body),
+        retries: call.retries ?? 0,
+        ...optional('retryDelay', call.retryDelay),
+      };
+    }
+    case 'step':
+      return task.stepType === undefined ? {} : { stepType: task.stepType };
+    default:
+      return {};
+  }
+}
+
+function invokedFields({ run, payload }: InvokedRun, trimBody: boolean): Partial<LoggedStep> {
+  const { redact } = run.settings;
+  return {
+    invokedWorkflowRunId: run.workflowRunId,
+    invokedWorkflowUrl: run.workflowUrl,
+    invokedWorkflowCreatedAt: run.createdAt,
+    ...(payload === null
+      ? {}
+      : {
+          ...(trimBody ? {} : { invokedWorkflowRunBody: bodyText(bytesOf(payload), redact) }),
+          invokedWorkflowRunHeaders: sentHeaders(payload, redact),
+        }),
+  };
+}
+
+/** Makes the steps of one run. */
+class StepWriter {
+  private readonly source: LogSource;
+  private readonly tasks: ReadonlyMap<string, Task>;
+  private readonly recorded: ReadonlyMap<string, RecordedStep>;
+  private readonly headers: HeaderMap;
+
+  constructor(source: LogSource) {
+    this.source = source;
+    const { history, payload } = source;
+    this.tasks = new Map(history.tasks.map((task) => [task.messageId, task]));
+    this.recorded = new Map(history.steps.map((step) => [step.messageId, step]));
+    this.headers = payload === null ? {} : sentHeaders(payload, history.run.settings.redact);
+  }
+
+  step(own: OwnStep): LoggedStep {
+    const { history, payload, trimBody, invoked } = this.source;
+    const { settings } = history.run;
+    const { redact } = settings;
+    const { stepId, stepName, stepType, callType, messageId, out, concurrent, state, createdAt } = own;
+    const task = this.tasks.get(messageId);
+    const child = stepId === undefined ? undefined : invoked.get(stepId);
+    const initial = stepType === 'Initial' && payload !== null && !trimBody ? bodyText(payload.body, redact) : undefined;
+    return {
+      ...optional('stepId', stepId),
+      ...optional('stepName', stepName),
+      ...optional('stepType', stepType),
+      callType,
+      messageId,
+      ...optional('out', initial),
+      retries: settings.maxRetries,
+      ...optional('retryDelay', settings.retryDelay),
+      concurrent,
+      state,
+      createdAt,
+      headers: this.headers,
+      ...optional('sleepFor', own.sleepFor),
+      ...optional('sleepUntil', own.sleepUntil),
+      ...optional('waitEventId', own.waitEventId),
+      ...optional('waitTimeout', own.waitTimeout),
+      ...optional('notifyEventId', own.notifyEventId),
+      ...optional('callResponseStatus', own.callResponseStatus),
+      ...optional('invokedWorkflowRunId', own.invokedWorkflowRunId),
+      ...optional('invokedWorkflowUrl', own.invokedWorkflowUrl),
+      ...optional('invokedWorkflowCreatedAt', own.invokedWorkflowCreatedAt),
+      ...(out !== undefined && this.recorded.has(messageId) ? resultFields(stepType, out) : optional('out', out ?? initial)),
+      ...(task ? taskFields(task, redact, trimBody) : {}),
+      ...(child ? invokedFields(child, trimBody) : {}),
+      ...optional('errors', own.errors && this.errors(own.errors, state)),
+    };
+  }
+
+  /** Of answers to failed attempts the last alone is kept, in the dead letter. */
+  private errors(errors: NonNullable<OwnStep['errors']>, state: OwnStep['state']): StepError[] {
+    const { deadLetter } = this.source;
+    const fatal = state === 'STEP_FAILED' && deadLetter?.responseStatus !== null ? deadLetter : null;
+    return errors.map(({ error, status, time }, at) => {
+      const answered = fatal && at === errors.length - 1 ? answerOf(fatal) : { body: '', headers: {} };
+      return { error, ...answered, status: status ?? 0, time };
+    });
+  }
+
+  /** A step that is known stands in a group of its own kind, also while it is open; what is not known yet is next. */
+  groups({ type, steps }: OwnGroup): readonly StepGroup[] {
+    const logged = steps.map((step) => this.step(step));
+    if (type === 'parallel') return [{ type, steps: logged }];
+    const unknown = logged.filter(({ stepType }) => stepType === undefined);
+    const known = logged.filter(({ stepType }) => stepType !== undefined);
+    const groups: StepGroup[] = known.map((step) => ({ type: 'sequential', steps: [step] }));
+    return unknown.length > 0 ? [...groups, { type: 'next', steps: unknown }] : groups;
+  }
+}
+
+function answerOf({ run, responseHeaders, responseBody }: DeadLetterRecord): { body: string; headers: HeaderMap } {
+  const { redact } = run.settings;
+  return { body: bodyText(responseBody, redact), headers: shownHeaders(responseHeaders, redact) };
+}
+
+function failureFunctionOf({ history, deadLetter }: LogSource): FailureFunction | null {
+  const info = presentFailureFunction(history, deadLetter?.failureFunctionState ?? null);
+  if (!info) return null;
+  const task = history.tasks.find(({ kind }) => kind === 'callback');
+  const attempts = history.attempts.filter(({ slot }) => slot < 0);
+  const answered = deadLetter ? answerOf(deadLetter) : { body: '', headers: {} };
+  const errors = info.errors.map(({ error, status, time }) => ({ error, body: '', headers: {}, status: status ?? 0, time }));
+  return {
+    ...optional('messageId', task?.messageId ?? attempts.at(-1)?.messageId),
+    url: info.url,
+    ...optional('state', info.state ?? (attempts.at(-1)?.retryAt === null ? ('CALLBACK_FAIL' as const) : null)),
+    failHeaders: answered.headers,
+    failStatus: deadLetter?.responseStatus ?? 0,
+    failResponse: answered.body,
+    ...optional('dlqId', deadLetter?.dlqId),
+    ...optional('errors', errors.length > 0 ? errors : null),
+    ...optional('responseStatus', info.responseStatus),
+    ...optional('nextDeliveryTime', info.nextAttemptAt),
+  };
+}
+
+export function presentLoggedRun(source: LogSource): LoggedRun {
+  const { history, invoker, trimBody } = source;
+  const { run } = history;
+  const own = presentRunLog(history, { trimBody });
+  const writer = new StepWriter(source);
+  return {
+    workflowRunId: own.workflowRunId,
+    workflowUrl: own.workflowUrl,
+    workflowState: own.workflowState,
+    workflowRunCreatedAt: own.workflowRunCreatedAt,
+    ...optional('workflowRunCompletedAt', own.workflowRunCompletedAt),
+    ...optional('workflowRunResponse', trimBody || run.result === null ? null : shownJson(run.result, run.settings.redact)),
+    ...optional('failureFunction', failureFunctionOf(source)),
+    steps: own.steps.flatMap((group) => writer.groups(group)),
+    ...optional(
+      'invoker',
+      invoker && {
+        workflowRunId: invoker.workflowRunId,
+        workflowUrl: invoker.workflowUrl,
+        workflowRunCreatedAt: invoker.createdAt,
+      },
+    ),
+    ...optional('dlqId', own.dlqId),
+    callerIP: own.callerIP,
+    ...optional('label', own.label),
+    labels: own.labels,
+    ...optional('flowControlKey', own.flowControlKey),
+  };
+}

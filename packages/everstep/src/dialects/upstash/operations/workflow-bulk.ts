@@ -1,0 +1,186 @@
+/**
+ * Resume, restart and delete of many failed runs, and telling of a failure
+ * again. In this dialect `count` is said of one request, and whoever wants all
+ * of them asks again until no cursor is left; it may say more than one request
+ * handles.
+ */
+import Type, { type StaticDecode } from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { DeletedDeadLetters, RecoveredRuns } from '../../../contract/dead-letters.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import { RunReferenceSchema } from '../../../contract/runs.js';
+import { allowSpending } from '../../../http-api/allowance.js';
+import { type ApiContext, answer, type Operation, operation } from '../../../http-api/operation.js';
+import {
+  BulkByRunId,
+  checkedDlqIds,
+  dlqIdsUpTo,
+  hasFilter,
+  refuseCursorBesideIds,
+  runBulk,
+  type TakeEntries,
+} from '../../../http-api/operations/bulk.js';
+import { DlqIdPath, noSuchEntry } from '../../../http-api/operations/dead-letters.js';
+import { callbackDone } from '../../../http-api/operations/failure-callbacks.js';
+import {
+  OVERRIDE_FAMILIES,
+  OverrideHeaders,
+  overridesOf,
+  RECOVER_WORDS,
+  type RecoverKind,
+  recover,
+} from '../../../http-api/operations/recover.js';
+import { presentReference } from '../../../http-api/presenters/run.js';
+
+const { callerIp, failureFunctionState } = BulkByRunId.properties;
+const IDS = dlqIdsUpTo(LIMITS.deadLettersPageMax);
+const BulkQuery = Type.Object({
+  ...BulkByRunId.properties,
+  dlqIds: Type.Optional(IDS),
+  count: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      description: `At most so many in this request, and never more than ${LIMITS.bulkMax}: the cursor leads to the rest.`,
+    }),
+  ),
+  callerIP: callerIp,
+  failureCallbackState: failureFunctionState,
+});
+type BulkQuery = StaticDecode<typeof BulkQuery>;
+
+const ERRORS = ['bad-parameter', 'bad-cursor', 'not-found'] as const;
+const FOLLOW = `At most ${LIMITS.bulkMax} a request, oldest first; follow the cursor, with the same filters, until it is empty. Covers the entries that were there at the first request. An unknown parameter is refused, because a misspelt filter would hit everything.`;
+
+interface Page<Done> {
+  readonly operation: string;
+  readonly instanceId: string;
+  readonly query: BulkQuery;
+  readonly take: TakeEntries<Done>;
+}
+
+async function nextPage<Done>(context: ApiContext, { operation: name, instanceId, query, take }: Page<Done>) {
+  const { count, callerIP, failureCallbackState, dlqIds: _named, ...own } = query;
+  const asked = {
+    ...own,
+    callerIp: own.callerIp ?? callerIP,
+    failureFunctionState: own.failureFunctionState ?? failureCallbackState,
+  };
+  // What is left to do is not in the cursor: each request says for itself how many it wants.
+  return runBulk(
+    context,
+    { operation: name, instanceId, query: asked, matchRunId: 'exact', pageMost: count ?? LIMITS.bulkMax },
+    take,
+  );
+}
+
+function namedIds({ dlqIds, cursor }: BulkQuery): readonly string[] | null {
+  if (dlqIds === undefined) return null;
+  refuseCursorBesideIds(cursor);
+  return checkedDlqIds(dlqIds, LIMITS.deadLettersPageMax);
+}
+
+function recoverMany(kind: RecoverKind): Operation {
+  const words = RECOVER_WORDS[kind];
+  return operation({
+    operationId: kind === 'resume' ? 'resumeWorkflowDlq' : 'restartWorkflowDlq',
+    tag: 'Dead letter queue',
+    summary: words.bulk,
+    description: `${FOLLOW} ${words.steps}`,
+    method: 'POST',
+    path: `/v2/workflows/dlq/${kind}`,
+    dialect: 'upstash',
+    unknownQuery: 'refuse',
+    query: BulkQuery,
+    headers: OverrideHeaders,
+    headerFamilies: OVERRIDE_FAMILIES,
+    responses: { 200: RecoveredRuns },
+    errors: [...ERRORS, 'bad-header', 'bad-expression', 'bad-url', 'blocked-address', 'budget-exceeded', 'daily-limit-reached'],
+    async handle({ query, headers, carried, request }, context, { instanceId }) {
+      const overrides = overridesOf({ headers, carried, request }, context);
+      const command = { kind, instanceId, overrides } as const;
+      const dlqIds = namedIds(query);
+      if (dlqIds) {
+        const runs = await recover({ ...command, dlqIds, whenMissing: 'fail' }, context, request);
+        return answer(200, { workflowRuns: runs.map(presentReference), cursor: '' });
+      }
+      const page = await nextPage(context, {
+        operation: `upstash-dlq-${kind}`,
+        instanceId,
+        query,
+        take: (ids) => recover({ ...command, dlqIds: ids, whenMissing: 'skip' }, context, request),
+      });
+      return answer(200, { workflowRuns: page.done.map(presentReference), cursor: page.cursor });
+    },
+  });
+}
+
+const deleteMany = operation({
+  operationId: 'deleteWorkflowDlq',
+  tag: 'Dead letter queue',
+  summary: 'Delete failed workflow runs from the queue',
+  description: `${FOLLOW} The runs stay in the log. A request that says neither what to delete nor how many is refused.`,
+  method: 'DELETE',
+  path: '/v2/workflows/dlq',
+  dialect: 'upstash',
+  unknownQuery: 'refuse',
+  query: BulkQuery,
+  body: {
+    kind: 'json',
+    required: false,
+    schema: Type.Object({ dlqIds: IDS }, { additionalProperties: false }),
+  },
+  responses: { 200: DeletedDeadLetters },
+  errors: [...ERRORS, 'bad-body', 'unsupported-media-type'],
+  async handle({ query, body }, context, { instanceId }) {
+    const { service } = context;
+    if (query.dlqIds && body) throw new ApiError('bad-body', 'dlqIds are given in the query and in the body; give them once');
+    const dlqIds = namedIds(body ? { ...query, dlqIds: body.dlqIds } : query);
+    if (dlqIds) {
+      const outcome = await service.deleteDeadLetters({ instanceId, dlqIds, whenMissing: 'fail' });
+      if (outcome.kind === 'missing') throw noSuchEntry(outcome.dlqIds);
+      return answer(200, { deleted: outcome.count, cursor: '' });
+    }
+    if (!hasFilter(query) && query.count === undefined)
+      throw new ApiError('bad-parameter', 'deleting needs dlqIds, a filter or a count; to delete everything, send a count');
+    const page = await nextPage(context, {
+      operation: 'upstash-dlq-delete',
+      instanceId,
+      query,
+      async take(ids) {
+        const outcome = await service.deleteDeadLetters({ instanceId, dlqIds: ids, whenMissing: 'skip' });
+        return Array.from({ length: outcome.kind === 'deleted' ? outcome.count : 0 });
+      },
+    });
+    return answer(200, { deleted: page.done.length, cursor: page.cursor });
+  },
+});
+
+const retryFailureFunction = operation({
+  operationId: 'retryWorkflowFailureFunction',
+  tag: 'Dead letter queue',
+  summary: 'Call the failure function of a failed run again',
+  description: 'From the first attempt on; so also a failure callback.',
+  method: 'POST',
+  path: '/v2/workflows/dlq/callback/{dlqId}',
+  otherPaths: ['/v2/dlq/callback/{dlqId}'],
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  pathParameters: DlqIdPath,
+  responses: { 200: RunReferenceSchema },
+  errors: ['bad-parameter', 'budget-exceeded', 'not-found', 'callback-not-possible'],
+  async handle({ path: { dlqId } }, context, { instanceId }) {
+    const { store, service } = context;
+    const entry = await store.findDeadLetter({ instanceId, dlqId });
+    if (!entry) throw noSuchEntry([dlqId]);
+    await allowSpending(context, instanceId);
+    callbackDone(await service.retryCallback({ instanceId, dlqId }), dlqId);
+    return answer(200, presentReference(entry.run));
+  },
+});
+
+export const workflowBulkOperations: readonly Operation[] = [
+  recoverMany('resume'),
+  recoverMany('restart'),
+  deleteMany,
+  retryFailureFunction,
+];

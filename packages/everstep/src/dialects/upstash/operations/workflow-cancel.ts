@@ -1,0 +1,131 @@
+/** Canceling many runs, as the clients of this dialect ask for it. */
+import Type, { type Static, type StaticDecode } from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import { Cancelled } from '../../../contract/runs.js';
+import { type ApiContext, answer, operation } from '../../../http-api/operation.js';
+import { cancelMatching } from '../../../http-api/operations/cancel-runs.js';
+import { isEmptyRange, triggerFilters } from '../../../http-api/operations/filters.js';
+import { Text, UnixMs } from '../../../http-api/parameters/values.js';
+import type { RunFilter } from '../../../ports/store.js';
+import { isAt, placeFilters } from './run-filters.js';
+
+const ids = Type.Array(Text(LIMITS.maxRunIdLength, {}), {
+  description: 'IDs of runs; those that are not active are left alone.',
+});
+const urls = Type.Array(Text(LIMITS.maxWorkflowUrlLength, {}), {
+  description: 'What the workflow URL begins with, or is, with workflowUrlExactMatch; any of several.',
+});
+
+const CancelQuery = Type.Object({
+  workflowRunIds: Type.Optional(ids),
+  workflowUrl: Type.Optional(urls),
+  workflowUrlExactMatch: Type.Optional(Type.Boolean()),
+  ...placeFilters,
+  ...triggerFilters,
+  workflowCreatedAt: Type.Optional(UnixMs('Creation of the run, Unix ms')),
+  fromDate: Type.Optional(UnixMs('Runs created at or after this time, Unix ms')),
+  toDate: Type.Optional(UnixMs('Runs created at or before this time, Unix ms')),
+  count: Type.Optional(
+    Type.Integer({ minimum: 1, description: 'At most so many; without any filter beside it, so many of all active runs.' }),
+  ),
+});
+type CancelQuery = StaticDecode<typeof CancelQuery>;
+
+const oneOrMore = <Schema extends ReturnType<typeof Text>>(schema: Schema) =>
+  Type.Optional(Type.Union([schema, Type.Array(schema, { minItems: 1, maxItems: LIMITS.maxFilterValues })]));
+const { count, fromDate, toDate, workflowCreatedAt, workflowUrlExactMatch } = CancelQuery.properties;
+const CancelBody = Type.Object(
+  {
+    workflowRunIds: Type.Optional(Type.Array(Text(LIMITS.maxRunIdLength, {}), { minItems: 1, maxItems: LIMITS.maxFilterValues })),
+    workflowUrl: oneOrMore(Text(LIMITS.maxWorkflowUrlLength, {})),
+    workflowUrlExactMatch,
+    host: oneOrMore(Text(LIMITS.maxWorkflowUrlLength, {})),
+    path: oneOrMore(Text(LIMITS.maxWorkflowUrlLength, {})),
+    label: oneOrMore(Text(LIMITS.maxLabelLength, {})),
+    callerIp: oneOrMore(Text(LIMITS.maxLabelLength, {})),
+    flowControlKey: oneOrMore(Text(LIMITS.maxFlowControlKeyLength, {})),
+    workflowCreatedAt,
+    fromDate,
+    toDate,
+    count,
+  },
+  { additionalProperties: false, description: 'The same as the query parameters; {} cancels all active runs.' },
+);
+type CancelBody = Static<typeof CancelBody>;
+
+const several = (value: string | string[] | undefined): string[] | undefined => (typeof value === 'string' ? [value] : value);
+
+function asQuery(body: CancelBody): CancelQuery {
+  const { workflowUrl, host, path, label, callerIp, flowControlKey, ...rest } = body;
+  return {
+    ...rest,
+    workflowUrl: several(workflowUrl),
+    host: several(host),
+    path: several(path),
+    label: several(label),
+    callerIp: several(callerIp),
+    flowControlKey: several(flowControlKey),
+  };
+}
+
+/** Together they are what is asked for: a run that is in two of them is canceled by the first. */
+function storeFiltersOf(asked: CancelQuery): readonly RunFilter[] {
+  const { workflowUrl: given, workflowUrlExactMatch: exact = false } = asked;
+  const base: RunFilter = {
+    statuses: ['active'],
+    createdAt: asked.workflowCreatedAt,
+    fromDate: asked.fromDate,
+    toDate: asked.toDate,
+    labels: asked.label,
+    flowControlKeys: asked.flowControlKey,
+    callerIps: asked.callerIp,
+    ...(exact && given ? { workflowUrls: given } : {}),
+  };
+  const byUrl: readonly RunFilter[] =
+    given && !exact ? given.map((workflowUrlPrefix) => ({ ...base, workflowUrlPrefix })) : [base];
+  if (!asked.workflowRunIds) return byUrl;
+  return [...new Set(asked.workflowRunIds)].flatMap((workflowRunId) => byUrl.map((filter) => ({ ...filter, workflowRunId })));
+}
+
+async function cancelAll(asked: CancelQuery, context: ApiContext, instanceId: string): Promise<number> {
+  let left = asked.count ?? Number.POSITIVE_INFINITY;
+  let cancelled = 0;
+  for (const filter of storeFiltersOf(asked)) {
+    if (left <= 0) break;
+    const done = await cancelMatching(filter, context, instanceId, { most: left, only: isAt(asked) });
+    cancelled += done;
+    left -= done;
+  }
+  return cancelled;
+}
+
+export const cancelWorkflowRuns = operation({
+  operationId: 'cancelWorkflowRuns',
+  tag: 'Runs',
+  summary: 'Cancel many runs',
+  description:
+    'Cancels the active runs that match every filter, which stand in the query or in the body. A request that says neither what to cancel nor how many is refused, as is an unknown parameter, because it would hit everything.',
+  method: 'DELETE',
+  path: '/v2/workflows/runs',
+  dialect: 'upstash',
+  unknownQuery: 'refuse',
+  query: CancelQuery,
+  body: { kind: 'json', required: false, schema: CancelBody },
+  responses: { 200: Cancelled },
+  errors: ['bad-parameter', 'bad-body', 'unsupported-media-type'],
+  async handle({ query, body }, context, { instanceId }) {
+    const inQuery = Object.values(query).some((value) => value !== undefined);
+    if (inQuery && body) throw new ApiError('bad-body', 'filters are given in the query and in the body; give them once');
+    if (!inQuery && !body)
+      throw new ApiError(
+        'bad-parameter',
+        'canceling needs workflowRunIds, a filter or a count; to cancel everything, send a count',
+      );
+    const asked = body ? asQuery(body) : query;
+    if (asked.workflowUrlExactMatch !== undefined && asked.workflowUrl === undefined)
+      throw new ApiError('bad-parameter', 'workflowUrlExactMatch needs workflowUrl');
+    if (isEmptyRange(asked)) return answer(200, { cancelled: 0 });
+    return answer(200, { cancelled: await cancelAll(asked, context, instanceId) });
+  },
+});

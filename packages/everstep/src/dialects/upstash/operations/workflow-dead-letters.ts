@@ -1,0 +1,45 @@
+/** Failed runs under the paths of workflows: entries of the one dead letter queue, in the form that it has here. */
+import Type from 'typebox';
+import { answer, type Operation, operation } from '../../../http-api/operation.js';
+import { DlqIdPath, noSuchEntry } from '../../../http-api/operations/dead-letters.js';
+import { DlqQuery, listDlqPage } from './dlq.js';
+import { presentDlqMessage } from './present-message.js';
+import { DlqMessage, DlqPage } from './shapes.js';
+
+const { source: _workflowsAlone, ...parameters } = DlqQuery.properties;
+
+const list = operation({
+  operationId: 'listWorkflowDlq',
+  tag: 'Dead letter queue',
+  summary: 'List failed workflow runs',
+  description: 'Newest first. When no cursor is returned, the end has been reached. Unknown parameters are ignored.',
+  method: 'GET',
+  path: '/v2/workflows/dlq',
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  query: Type.Object(parameters),
+  responses: { 200: DlqPage },
+  errors: ['bad-parameter', 'bad-cursor'],
+  handle: async ({ query }, context, caller) => answer(200, await listDlqPage({ ...query, source: 'workflow' }, context, caller)),
+});
+
+const get = operation({
+  operationId: 'getWorkflowDlqMessage',
+  tag: 'Dead letter queue',
+  summary: 'Get one failed workflow run',
+  method: 'GET',
+  path: '/v2/workflows/dlq/{dlqId}',
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  pathParameters: DlqIdPath,
+  responses: { 200: DlqMessage },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { dlqId } }, { store }, { instanceId }) {
+    const entry = await store.findDeadLetter({ instanceId, dlqId });
+    if (!entry) throw noSuchEntry([dlqId]);
+    const history = entry.failureFunctionState === null ? null : await store.runHistory({ runKey: entry.runKey });
+    return answer(200, presentDlqMessage(entry, history));
+  },
+});
+
+export const workflowDeadLetterOperations: readonly Operation[] = [list, get];
