@@ -152,10 +152,13 @@ suite('nodes that end', { skip: typeof schemas === 'string' && schemas, timeout:
 
   test('a node that is told to stop hands over at once what it has not begun, and ends what it has', async (t) => {
     const asked = new Map<string, number>();
-    let stopAt = Number.POSITIVE_INFINITY;
+    let release = (): void => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
     const { url } = await steps(['hold', 'next'], async (runId, step) => {
       asked.set(`${runId}/${step}`, performance.now());
-      if (step === 'hold' && stopAt === Number.POSITIVE_INFINITY) while (performance.now() < stopAt + 1_500) await pause(20);
+      if (step === 'hold' && asked.size <= PLACES) await released;
     });
     const count = PLACES + 40;
     await each(count, 16, async (n) => {
@@ -163,22 +166,25 @@ suite('nodes that end', { skip: typeof schemas === 'string' && schemas, timeout:
     });
     // Some wait for places that others have.
     await until('every place is taken', () => asked.size === PLACES);
-    const begun = new Set([...asked.keys()].map((key) => key.slice(0, key.indexOf('/'))));
-    assert.equal(begun.size, PLACES);
-    stopAt = performance.now();
+    const begun = [...asked.keys()].map((key) => key.slice(0, key.indexOf('/')));
+    const waiting = Array.from({ length: count }, (_, n) => `stopped-${n}`).filter((runId) => !begun.includes(runId));
+    const since = (from: number, keys: readonly string[]) =>
+      Math.round(Math.max(...keys.map((key) => asked.get(key) ?? 0)) - from);
+    const stoppedAt = performance.now();
     const ended = nodes.node(0).end('SIGTERM');
-    const waiting = Array.from({ length: count }, (_, n) => `stopped-${n}`).filter((runId) => !begun.has(runId));
-    await until('what waited is begun', () => waiting.every((runId) => asked.has(`${runId}/hold`)));
-    const late = Math.max(...waiting.map((runId) => (asked.get(`${runId}/hold`) ?? 0) - stopAt));
-    t.diagnostic(`what waited was begun elsewhere ${Math.round(late)} ms after the signal`);
-    await until('what was out goes on', () => [...begun].every((runId) => asked.has(`${runId}/next`)));
-    const next = Math.max(...[...begun].map((runId) => (asked.get(`${runId}/next`) ?? 0) - stopAt - 1_500));
-    t.diagnostic(`what followed from what was out was begun elsewhere ${Math.round(next)} ms after that had ended`);
+    const holds = waiting.map((runId) => `${runId}/hold`);
+    await until('what waited is begun elsewhere', () => holds.every((key) => asked.has(key)));
+    t.diagnostic(`what waited was begun elsewhere within ${since(stoppedAt, holds)} ms`);
+    // What is out is still waited for.
+    assert.equal(nodes.node(0).ended, false);
+    const releasedAt = performance.now();
+    release();
+    const nexts = begun.map((runId) => `${runId}/next`);
+    await until('what was out goes on', () => nexts.every((key) => asked.has(key)));
+    t.diagnostic(`what followed from what was out was begun elsewhere within ${since(releasedAt, nexts)} ms`);
     await ended;
+    t.diagnostic(`the node ended ${Math.round(performance.now() - releasedAt)} ms after the last answer`);
     await each(count, 16, (n) => assertEnded(`stopped-${n}`, ['hold', 'next']));
-    assert.ok(late < 600, `what waited: ${late} ms`);
-    assert.ok(next < 1_000, `what followed: ${next} ms`);
-    assert.equal(asked.size, count * 2);
     await nodes.node(0).start();
   });
 });

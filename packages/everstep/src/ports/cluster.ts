@@ -33,6 +33,14 @@ export interface ClusterEvents {
   changed(change: SharedChange): void;
 }
 
+/** What a node that is about to leave has not ended yet. */
+export interface Kept {
+  /** Their deliveries are out. */
+  readonly tasks: readonly Pick<TaskReference, 'runKey' | 'slot'>[];
+  /** Instances of which limited deliveries are out. */
+  readonly gates: readonly string[];
+}
+
 /** What goes on at the gates of an instance, as its node last told. */
 export interface GateStanding {
   /** By flow control key. */
@@ -60,6 +68,11 @@ export interface Cluster {
   standingOf(instanceId: string): Promise<GateStanding | null>;
   /** Never rejects, and need not arrive. */
   tell(change: SharedChange): void;
+  /**
+   * It is about to leave: from now on it takes nothing, what it writes is nobody's, and all that it has but `kept` is the
+   * others', who are told. To be called again as long as something is kept.
+   */
+  giveBack(kept: Kept): Promise<void>;
   /** Gives back everything at once. */
   leave(): Promise<void>;
 }

@@ -53,15 +53,21 @@ export class Deliveries {
       return;
     }
     let entry: CachedRun | null = null;
+    let givenUp = 0;
     let event: RunEvent | null = null;
     let result: DeliveryResult = { kind: 'not-made' };
     // Without its lease a node starts nothing; what it leaves here is read again when it has one.
     const mayAct = cluster?.mayAct ?? true;
     try {
-      if (!mayAct) return;
+      if (!mayAct) {
+        // The lease may be good again before anybody notices that it had ended.
+        due.restart();
+        return;
+      }
       if (ticket.slot === CALLBACK_SLOT) result = resultOfFailure(await callbacks.deliver(ticket.runKey, stopped));
       else {
         entry = await cache.load(ticket.runKey);
+        givenUp = entry?.givenUp ?? 0;
         if (entry) event = await this.deliverTask(entry, ticket.slot);
         result = resultOfEvent(event);
       }
@@ -73,6 +79,8 @@ export class Deliveries {
       due.resume();
     }
     if (!entry) return;
+    // What was read again since then found it still under way.
+    if (entry.givenUp !== givenUp && !isStopping()) due.restart();
     if (event && decisions.isCurrent(entry)) {
       const applied = await decisions.apply(entry, event);
       // What it asked for was submitted while it was out, and what follows from that waited for this place.

@@ -9,7 +9,7 @@ import type { InstanceLimits } from '../ports/instance-limits.js';
 import { BurstGate } from './burst-gate.js';
 import type { Passage, Ticket } from './gates/delivery-gates.js';
 import type { Places } from './gates/room.js';
-import { ReadyQueue, type Urgency } from './ready-queue.js';
+import { type Ready, ReadyQueue, type Urgency } from './ready-queue.js';
 
 export interface DeparturesOptions {
   readonly clock: Clock;
@@ -60,6 +60,9 @@ export class Departures {
   /** Deliveries of the instance in flight. */
   inFlight(instanceId: string): number {
     return this.ready.inFlightOf(instanceId);
+  }
+  get flights(): readonly Ready[] {
+    return this.ready.flights;
   }
   isInFlight(ticket: Ticket): boolean {
     return this.ready.isInFlight(ticket);

@@ -53,15 +53,18 @@ export class GateHolders {
     return [...this.holders].filter(([, holder]) => holder === nodeId).map(([instanceId]) => instanceId);
   }
 
+  /** Whether something limits how many of the kind are in flight, or begin. */
+  isLimited({ instanceId, flowControlKey, queue }: Passage): boolean {
+    return flowControlKey !== null || queue !== undefined || this.options.isLimited(instanceId);
+  }
+
   /** The delivery passes the gates here, or goes to the node to which they belong. */
   offer(ticket: Ticket, passage: Passage): void {
-    const { instanceId, flowControlKey, queue } = passage;
-    const limited = flowControlKey !== null || queue !== undefined || this.options.isLimited(instanceId);
-    if (!limited) {
+    if (!this.isLimited(passage)) {
       this.options.offer(ticket, passage);
       return;
     }
-    const holder = this.holders.get(instanceId);
+    const holder = this.holders.get(passage.instanceId);
     if (holder === undefined) this.ask(ticket, passage);
     else this.to(holder, { ticket, passage });
   }

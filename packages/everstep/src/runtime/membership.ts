@@ -27,10 +27,9 @@ export interface MembershipOptions {
   readonly decisions: Decisions;
   readonly gates: DeliveryGates;
   readonly holders: GateHolders;
+  readonly departures: Departures;
   readonly due: DueTasks;
   readonly ends: EndWatch;
-  /** Nothing leaves any more that waits for a place. */
-  readonly dropDepartures: () => void;
   /** Of accounts, schedules and whatever else is kept in memory elsewhere. */
   readonly changed: (change: SharedChange) => void;
 }
@@ -61,6 +60,18 @@ export class Membership {
     this.cancelStanding();
   }
 
+  /** It is about to stop: others take what is not out already. Never rejects; to be called again while something is out. */
+  async giveBack(): Promise<void> {
+    const { cluster, departures, holders, log } = this.options;
+    const tasks = departures.flights;
+    const limited = tasks.filter(({ passage }) => holders.isLimited(passage));
+    try {
+      await cluster.giveBack({ tasks, gates: [...new Set(limited.map(({ passage }) => passage.instanceId))] });
+    } catch (error) {
+      log.warn({ error: String(error) }, 'what this node has not begun could not be given back yet');
+    }
+  }
+
   /** A trigger brought limits of a key whose gates are another node's: it looks what is stored. */
   limitsBrought(instanceId: string, flowControl: FlowControl): void {
     const { cluster, holders } = this.options;
@@ -75,7 +86,7 @@ export class Membership {
   }
 
   private events(): ClusterEvents {
-    const { cache, due, gates, holders, dropDepartures, changed } = this.options;
+    const { cache, departures, due, gates, holders, changed } = this.options;
     return {
       work: () => due.look(),
       suspended: () => cache.giveUpDeliveries(),
@@ -84,7 +95,8 @@ export class Membership {
         if (anew) {
           // All of it is somebody else's by now.
           cache.clear();
-          dropDepartures();
+          // Nothing leaves any more that waits for a place.
+          departures.drop();
           gates.reset();
           this.told.clear();
           changed({ kind: 'everything' });
@@ -167,15 +179,14 @@ export interface NodeParts {
   readonly membership: Membership;
 }
 
-export interface NodeSurroundings extends Omit<MembershipOptions, 'holders' | 'dropDepartures' | 'changed'> {
-  readonly departures: Departures;
+export interface NodeSurroundings extends Omit<MembershipOptions, 'holders' | 'changed'> {
   readonly isLimited: (instanceId: string) => boolean;
   readonly onChange?: (change: SharedChange) => void;
 }
 
 /** What a driver of runs needs to be one of several nodes. */
 export function joinedNode(surroundings: NodeSurroundings): NodeParts {
-  const { cluster, clock, log, gates, due, departures, isLimited, onChange } = surroundings;
+  const { cluster, clock, log, gates, due, isLimited, onChange } = surroundings;
   const holders = new GateHolders({
     ...{ cluster, clock, log, isLimited },
     offer: (ticket, passage) => gates.offer(ticket, passage),
@@ -184,7 +195,6 @@ export function joinedNode(surroundings: NodeSurroundings): NodeParts {
   const membership = new Membership({
     ...surroundings,
     holders,
-    dropDepartures: () => departures.drop(),
     changed: (change) => onChange?.(change),
   });
   return { holders, membership };

@@ -124,7 +124,7 @@ export class ReadyQueue {
   private readonly instances = new Map<string, InstanceLoad>();
   /** The instance of each task that is here, by the id of the task. */
   private readonly known = new Map<string, InstanceLoad>();
-  private readonly flying = new Set<string>();
+  private readonly flying = new Map<string, Ready>();
   private countedTotal = 0;
   private promisedTotal = 0;
   /** Some that could start at their destination wait because all places are taken. */
@@ -137,6 +137,9 @@ export class ReadyQueue {
 
   get inFlight(): number {
     return this.flying.size;
+  }
+  get flights(): readonly Ready[] {
+    return [...this.flying.values()];
   }
   /** Of one instance. */
   inFlightOf(instanceId: string): number {
@@ -244,7 +247,7 @@ export class ReadyQueue {
       this.served(lane, instance, kind === 'counted');
       lane.inFlight++;
       instance.inFlight++;
-      this.flying.add(idOf(task));
+      this.flying.set(idOf(task), task);
       lane.rows.delete(instance.instanceId);
       if (row.counted.length + row.begun.length + row.fresh.length > 0) lane.rows.set(instance.instanceId, row);
       this.lanes.delete(host);

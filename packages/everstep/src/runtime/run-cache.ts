@@ -25,6 +25,8 @@ export interface CachedRun {
   deliveries: number;
   /** Gives up every delivery of the run; made for the first of them. */
   control: AbortController | null;
+  /** How often deliveries of the run were given up though it goes on. */
+  givenUp: number;
 }
 
 export class RunCache {
@@ -57,6 +59,7 @@ export class RunCache {
       uncommitted: 0,
       deliveries: 0,
       control: null,
+      givenUp: 0,
     };
     this.entries.set(run.key, entry);
     this.shrink();
@@ -64,7 +67,13 @@ export class RunCache {
   }
 
   giveUpDeliveries(): void {
-    for (const entry of this.entries.values()) if (entry.deliveries > 0) entry.control?.abort();
+    for (const entry of this.entries.values()) {
+      if (entry.deliveries === 0) continue;
+      entry.control?.abort();
+      // Those to come are others.
+      entry.control = null;
+      entry.givenUp++;
+    }
   }
 
   /** Lets everything go, and gives up what is out for it. */

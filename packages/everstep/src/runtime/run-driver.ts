@@ -34,6 +34,8 @@ import { type CachedRun, RunCache } from './run-cache.js';
 
 const CACHE_CAPACITY = 5_000;
 const KEPT_PAYLOAD_BYTES = 64 * 1024;
+/** A node that is about to stop gives back what has ended at it so often. */
+const GIVE_BACK_MS = 100;
 
 export interface RunDriverOptions {
   readonly store: Store;
@@ -161,6 +163,7 @@ export class RunDriver {
     await this.due.stop();
     await this.gates.stop();
     const { clock } = this.options;
+    const stopGiving = await this.giveBackMeanwhile();
     await new Promise<void>((resolve) => {
       const cancel = clock.setTimer(clock.now() + graceMs, resolve);
       void Promise.allSettled([...this.underWay]).then(() => {
@@ -168,11 +171,35 @@ export class RunDriver {
         resolve();
       });
     });
+    await stopGiving();
     this.cache.giveUpDeliveries();
     this.stopped.abort();
     await Promise.allSettled([...this.underWay]);
     this.ends.releaseAll();
     await this.committer.settled();
+  }
+
+  /** Other nodes go on with what is not out here, and with what follows from that as it ends. */
+  private async giveBackMeanwhile(): Promise<() => Promise<void>> {
+    const { node } = this;
+    if (!node) return async () => {};
+    const { clock } = this.options;
+    let cancel = (): void => {};
+    let ended = false;
+    let giving = node.membership.giveBack();
+    const again = (): void => {
+      if (ended) return;
+      cancel = clock.setTimer(clock.now() + GIVE_BACK_MS, () => {
+        giving = node.membership.giveBack().then(again);
+      });
+    };
+    await giving;
+    again();
+    return async () => {
+      ended = true;
+      cancel();
+      await giving;
+    };
   }
 
   /** Resolves when nothing is under way that would go on without time passing. What waits at a gate is not under way. */
@@ -323,6 +350,7 @@ export class RunDriver {
   }
 
   private admit(ticket: Ticket, passage: Passage): void {
+    if (this.stopping) return;
     if (this.node) this.node.holders.offer(ticket, passage);
     else this.gates.offer(ticket, passage);
   }

@@ -162,6 +162,39 @@ if (typeof schemas === 'string') {
       assert.equal(await three.cluster.holderOfGates(OTHER_INSTANCE), two.cluster.nodeId);
     });
 
+    test('a node that is about to leave keeps what is out and gives the rest back; what it writes from then on is nobody’s', async () => {
+      const [one, two] = [await join(), await join()];
+      const [out, waits] = await start(one, [0, 0]);
+      assert.ok(out && waits);
+      await one.cluster.holderOfGates(INSTANCE);
+      await one.cluster.holderOfGates(OTHER_INSTANCE);
+      await one.cluster.giveBack({ tasks: [{ runKey: out.key, slot: 0 }], gates: [INSTANCE] });
+      await two.heard.until(() => two.heard.works > 0);
+      assert.deepEqual(keys(await claim(two.cluster)), [waits.key]);
+      assert.deepEqual(keys(await own(one)), [out.key]);
+      assert.equal(await two.cluster.holderOfGates(INSTANCE), one.cluster.nodeId);
+      assert.equal(await two.cluster.holderOfGates(OTHER_INSTANCE), two.cluster.nodeId);
+      const written = sampleRun(9);
+      await apply(one.store, [creation(written), ...putTasks(written.key, [advanceTask(one.cluster.now())])]);
+      assert.deepEqual(keys(await own(one)), [out.key]);
+      assert.deepEqual(keys(await claim(one.cluster)), []);
+      assert.deepEqual(keys(await claim(two.cluster)), [written.key]);
+      await one.cluster.giveBack({ tasks: [], gates: [] });
+      assert.deepEqual(keys(await claim(two.cluster)), [out.key]);
+    });
+
+    test('what is handed to a node that has gone is nobody’s, and who hands it over learns that', async () => {
+      const [one, two] = [await join(), await join()];
+      const [run] = await start(one, [0]);
+      assert.ok(run);
+      const gone = two.cluster.nodeId;
+      await two.cluster.leave();
+      const before = one.heard.works;
+      await one.cluster.handOver([{ runKey: run.key, slot: 0 }], gone);
+      assert.ok(one.heard.works > before);
+      assert.deepEqual(keys(await claim(one.cluster)), [run.key]);
+    });
+
     test('a node that was silent for too long begins anew under another id, and cannot write over its successor', async () => {
       const leaseMs = 1_200;
       const one = await join(leaseMs);

@@ -1,4 +1,5 @@
 /** Who acts on which task: claims of nodes, and what is nobody's. */
+import type { Kept } from '../../ports/cluster.js';
 import type { DueTask, TaskReference } from '../../ports/store.js';
 import { integer } from './columns.js';
 import { type Session, statement, type TransactionSession } from './connection.js';
@@ -7,10 +8,10 @@ import { type Columns, columnArrays, names, unnest } from './row-sets.js';
 
 const TASK_REFERENCE = { run_key: 'text', slot: 'integer' } as const satisfies Columns;
 
-/** Who takes the row of a node away waits for what that node is writing, and sees what it claims in it. */
-const LEASE = statement('SELECT 1 AS yes FROM node WHERE node_id = $1 FOR KEY SHARE');
+/** Who takes the row of a node away waits for what that node is writing, and sees what it claims in it; so does the node when it leaves. */
+const LEASE = statement('SELECT 1 AS yes FROM node WHERE node_id = $1 AND NOT leaving FOR KEY SHARE');
 const CLAIM = statement(`
-  WITH me AS MATERIALIZED (SELECT node_id FROM node WHERE node_id = $2 FOR KEY SHARE), picked AS (
+  WITH me AS MATERIALIZED (SELECT node_id FROM node WHERE node_id = $2 AND NOT leaving FOR KEY SHARE), picked AS (
     SELECT p.instance_id, p.run_key, p.slot FROM task p CROSS JOIN me
     WHERE p.due_at IS NOT NULL AND p.claimed_by IS NULL AND p.due_at <= $1 AND (p.wanted_by IS NULL OR p.wanted_by = $2)
     ORDER BY p.due_at, p.run_key, p.slot LIMIT $3 FOR NO KEY UPDATE OF p SKIP LOCKED
@@ -30,10 +31,23 @@ const CLAIMED = statement(`
   ORDER BY t.due_at, t.run_key, t.slot`);
 const NEXT_UNCLAIMED = statement(`
   SELECT due_at FROM task WHERE claimed_by IS NULL AND due_at > $1 ORDER BY due_at LIMIT 1`);
+/** To a node that has gone nothing can be handed: then it is nobody's. */
 const HAND_OVER = statement(`
-  UPDATE task t SET claimed_by = NULL, wanted_by = $3
-  FROM ${unnest(TASK_REFERENCE)} AS u(${names(TASK_REFERENCE)}) JOIN run_directory d ON d.run_key = u.run_key
-  WHERE t.instance_id = d.instance_id AND t.run_key = u.run_key AND t.slot = u.slot AND t.claimed_by = $4`);
+  WITH taker AS MATERIALIZED (SELECT node_id FROM node WHERE node_id = $3 FOR KEY SHARE), handed AS (
+    UPDATE task t SET claimed_by = NULL, wanted_by = (SELECT node_id FROM taker)
+    FROM ${unnest(TASK_REFERENCE)} AS u(${names(TASK_REFERENCE)}) JOIN run_directory d ON d.run_key = u.run_key
+    WHERE t.instance_id = d.instance_id AND t.run_key = u.run_key AND t.slot = u.slot AND t.claimed_by = $4
+    RETURNING t.wanted_by
+  )
+  SELECT count(*) FILTER (WHERE wanted_by IS NULL) AS left_over FROM handed`);
+/** What the node is writing is written first, and claimed; what it writes from now on is nobody's. */
+const BEGIN_LEAVING = statement(`
+  UPDATE node SET leaving = true WHERE node_id = (SELECT node_id FROM node WHERE node_id = $1 FOR UPDATE) AND NOT leaving`);
+const GIVE_BACK_GATES = statement('DELETE FROM gate_lease WHERE node_id = $1 AND instance_id <> ALL($2::text[])');
+const GIVE_BACK_CLAIMS = statement(`
+  UPDATE task t SET claimed_by = NULL, wanted_by = NULL WHERE t.claimed_by = $3 AND NOT EXISTS (
+    SELECT 1 FROM ${unnest(TASK_REFERENCE)} AS u(${names(TASK_REFERENCE)}) WHERE u.run_key = t.run_key AND u.slot = t.slot)`);
+const GIVE_BACK_WANTED = statement('UPDATE task SET wanted_by = NULL WHERE wanted_by = $1 AND instance_id <> ALL($2::text[])');
 const RELEASE_CLAIMS = statement('UPDATE task SET claimed_by = NULL, wanted_by = NULL WHERE claimed_by = ANY($1::text[])');
 const RELEASE_WANTED = statement('UPDATE task SET wanted_by = NULL WHERE wanted_by = ANY($1::text[])');
 const RELEASE_GATES = statement('DELETE FROM gate_lease WHERE node_id = ANY($1::text[])');
@@ -62,18 +76,35 @@ export async function readNextUnclaimedAt(session: Session, after: number): Prom
   return row ? integer(row, 'due_at') : null;
 }
 
+/** False when that node has gone, and the tasks are nobody's. */
 export async function handOver(
   session: Session,
   tasks: readonly Pick<TaskReference, 'runKey' | 'slot'>[],
   { from, to }: { readonly from: string; readonly to: string },
-): Promise<void> {
-  const rows = tasks.map(({ runKey, slot }) => ({ run_key: runKey, slot }));
-  await session.execute(HAND_OVER, [...columnArrays(TASK_REFERENCE, rows), to, from]);
+): Promise<boolean> {
+  const [row] = await session.query(HAND_OVER, [...referenceArrays(tasks), to, from]);
+  return row === undefined || integer(row, 'left_over') === 0;
+}
+
+const referenceArrays = (tasks: readonly Pick<TaskReference, 'runKey' | 'slot'>[]) =>
+  columnArrays(
+    TASK_REFERENCE,
+    tasks.map(({ runKey, slot }) => ({ run_key: runKey, slot })),
+  );
+
+/** The node claims nothing any more, and keeps these tasks and gates alone. Resolves with true when gates were given back. */
+export async function giveBack(session: TransactionSession, nodeId: string, { tasks, gates }: Kept): Promise<boolean> {
+  await session.execute(BEGIN_LEAVING, [nodeId]);
+  // Before what was handed to it for their sake: who hands over meanwhile sees that they are not its own any more.
+  const given = await session.execute(GIVE_BACK_GATES, [nodeId, gates]);
+  session.send(GIVE_BACK_CLAIMS, [...referenceArrays(tasks), nodeId]);
+  session.send(GIVE_BACK_WANTED, [nodeId, gates]);
+  return given > 0;
 }
 
 /** All that these nodes had is nobody's from now on. */
 export function releaseAll(session: TransactionSession, nodeIds: readonly string[]): void {
+  session.send(RELEASE_GATES, [nodeIds]);
   session.send(RELEASE_CLAIMS, [nodeIds]);
   session.send(RELEASE_WANTED, [nodeIds]);
-  session.send(RELEASE_GATES, [nodeIds]);
 }

@@ -1,8 +1,8 @@
 /** This process as one of the nodes on a database: its lease, what it hears of others and tells them. */
-import type { Cluster, ClusterEvents, GateStanding, SharedChange } from '../../ports/cluster.js';
+import type { Cluster, ClusterEvents, GateStanding, Kept, SharedChange } from '../../ports/cluster.js';
 import type { Log } from '../../ports/log.js';
 import type { DueTask, TaskReference } from '../../ports/store.js';
-import { claimDue, handOver } from './claims.js';
+import { claimDue, giveBack, handOver } from './claims.js';
 import type { Database } from './connection.js';
 import { DatabaseTime } from './database-time.js';
 import { holderOfGates, standingOf, tellStanding } from './gate-leases.js';
@@ -88,8 +88,13 @@ export class PostgresCluster implements Cluster {
 
   async handOver(tasks: readonly Pick<TaskReference, 'runKey' | 'slot'>[], to: string): Promise<void> {
     if (tasks.length === 0) return;
-    await handOver(this.database, tasks, { from: this.nodeId, to });
-    this.send({ [WORK]: to });
+    if (await handOver(this.database, tasks, { from: this.nodeId, to })) {
+      this.send({ [WORK]: to });
+      return;
+    }
+    // That node has gone, and what this one knew of it is old.
+    this.events.changed({ kind: 'everything' });
+    this.events.work();
   }
 
   holderOfGates(instanceId: string): Promise<string> {
@@ -108,6 +113,11 @@ export class PostgresCluster implements Cluster {
     this.send({ from: this.nodeId, change });
   }
 
+  async giveBack(kept: Kept): Promise<void> {
+    const gates = await this.database.transaction((session) => giveBack(session, this.nodeId, kept));
+    this.send({ [WORK]: '*', from: this.nodeId, ...(gates ? { change: { kind: 'everything' } } : {}) });
+  }
+
   async leave(): Promise<void> {
     if (this.left) return;
     this.left = true;
@@ -116,7 +126,8 @@ export class PostgresCluster implements Cluster {
     this.events = SILENT;
     try {
       await this.lease.leave();
-      await this.notices.notify(JSON.stringify({ [WORK]: '*' }));
+      const change: SharedChange = { kind: 'everything' };
+      await this.notices.notify(JSON.stringify({ [WORK]: '*', from: this.nodeId, change } satisfies Notice));
     } catch (error) {
       // The others take over when the lease has ended.
       this.log.warn({ error: String(error) }, 'this node could not give back what it had');

@@ -5,7 +5,7 @@ import { type Session, statement } from './connection.js';
 
 const HOLDER = statement('SELECT node_id FROM gate_lease WHERE instance_id = $1');
 const TAKE = statement(`
-  INSERT INTO gate_lease (instance_id, node_id) SELECT $1, $2 WHERE EXISTS (SELECT 1 FROM node WHERE node_id = $2)
+  INSERT INTO gate_lease (instance_id, node_id) SELECT $1, $2 WHERE EXISTS (SELECT 1 FROM node WHERE node_id = $2 AND NOT leaving)
   ON CONFLICT (instance_id) DO NOTHING`);
 const TELL = statement('UPDATE gate_lease SET standing = $3 WHERE instance_id = $1 AND node_id = $2');
 const STANDING = statement('SELECT standing FROM gate_lease WHERE instance_id = $1');
@@ -15,7 +15,7 @@ export async function holderOfGates(session: Session, instanceId: string, nodeId
   for (;;) {
     const [row] = await session.query(HOLDER, [instanceId]);
     if (row) return text(row, 'node_id');
-    // A node that has no row any more takes nothing: its lease has ended.
+    // A node that has no row any more takes nothing: its lease has ended. Nor does one that leaves.
     if ((await session.execute(TAKE, [instanceId, nodeId])) > 0) return nodeId;
     const [other] = await session.query(HOLDER, [instanceId]);
     if (other) return text(other, 'node_id');
