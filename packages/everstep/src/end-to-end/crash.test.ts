@@ -81,7 +81,7 @@ interface LoggedRun {
 }
 
 test('200 runs finish, each step recorded once, though the service is killed 20 times while they run', {
-  timeout: 60_000,
+  timeout: 240_000,
 }, async (t) => {
   const seed = Number(process.env.CRASH_TEST_SEED ?? randomInt(2 ** 31));
   t.diagnostic(`seed ${seed} (CRASH_TEST_SEED repeats it)`);
