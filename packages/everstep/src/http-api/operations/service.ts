@@ -20,14 +20,14 @@ export const getHealth = openOperation({
 export const getReadiness = openOperation({
   operationId: 'getReadiness',
   tag: 'Service',
-  summary: 'Whether requests are taken: not while the service stops or its store cannot be read',
+  summary: 'Whether requests are taken: not while the service stops, its store cannot be read, or this node has no lease on it',
   method: 'GET',
   path: '/ready',
   unknownQuery: 'ignore',
   whileStopping: 'answer',
   responses: { 200: Readiness },
   errors: [],
-  async handle(_input, { store, log, isStopping }) {
+  async handle(_input, { store, log, isStopping, hasLease }) {
     if (isStopping()) throw new ApiError('unavailable', 'the service is stopping');
     try {
       await store.latestTime();
@@ -35,6 +35,8 @@ export const getReadiness = openOperation({
       log.error({ error: String(error) }, 'the store cannot be read');
       throw new ApiError('unavailable', 'the store cannot be read');
     }
+    if (!hasLease())
+      throw new ApiError('unavailable', 'this node has no lease on the database: it starts no work until it has one');
     return answer(200, { status: 'ready' as const });
   },
 });
