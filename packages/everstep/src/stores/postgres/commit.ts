@@ -294,7 +294,7 @@ export class BatchWriter {
           raiseLatestTime(session, shard, batch.latestTime);
           return results;
         },
-        { retryOn: RETRY_ON },
+        { retryOn: RETRY_ON, fixedPlans: true },
       );
       this.statistics.noteWrites(units.reduce((sum, { writes }) => sum + writes.length, 0));
       return results;
