@@ -260,10 +260,7 @@ export class Database implements Session {
   /**
    * Reads that see one state of the database, in one round trip: `work` sends all of them before it waits for the first.
    */
-  async snapshot<Result>(
-    work: (session: Session) => Promise<Result>,
-    { fixedPlans = false }: PlanOptions = {},
-  ): Promise<Result> {
+  async snapshot<Result>(work: (session: Session) => Promise<Result>, { fixedPlans = false }: PlanOptions = {}): Promise<Result> {
     const client = await this.connect();
     const session = new ClientSession(client);
     let usable = false;
