@@ -53,9 +53,7 @@ suite('nodes and their database', { skip: missing && 'no PostgreSQL server is in
       await nodes.anywhere((client) => client.trigger(endpoint.url, { runId, deduplicationId: runId, retryDelay: '50' }));
       await pause(10);
     });
-    await pause(150);
-    await disturb();
-    await load;
+    await Promise.all([load, pause(150).then(disturb)]);
     await each(count, 8, async (n) => {
       const runId = runIds[n] ?? '';
       const ended = await nodes.anywhere((client) => client.runs.result<number>(runId, { timeout: '20s' }));

@@ -17,6 +17,22 @@ export const getHealth = openOperation({
   handle: (_input, { version }) => answer(200, { status: 'ok' as const, version }),
 });
 
+/** Whoever asks wants to know now: a store that answers later is as good as none. */
+const STORE_ANSWERS_MS = 2_000;
+
+/** Rejects when `work` takes longer. */
+async function within(longestMs: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${longestMs} ms`)), longestMs);
+  });
+  try {
+    await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 export const getReadiness = openOperation({
   operationId: 'getReadiness',
   tag: 'Service',
@@ -30,7 +46,7 @@ export const getReadiness = openOperation({
   async handle(_input, { store, log, isStopping, hasLease }) {
     if (isStopping()) throw new ApiError('unavailable', 'the service is stopping');
     try {
-      await store.latestTime();
+      await within(STORE_ANSWERS_MS, store.latestTime());
     } catch (error) {
       log.error({ error: String(error) }, 'the store cannot be read');
       throw new ApiError('unavailable', 'the store cannot be read');
