@@ -368,6 +368,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       log,
       version: SERVICE_VERSION,
       isStopping: () => stopping,
+      hasLease: () => cluster?.mayAct ?? true,
       addressPolicy,
       dialectOperations: { runtime: UPSTASH_OPERATIONS, management: UPSTASH_MANAGEMENT_OPERATIONS },
       ...(virtualClock ? { virtualTime: virtualClock } : {}),

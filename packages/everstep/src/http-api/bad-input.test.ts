@@ -352,6 +352,18 @@ test('an error inside is a 500 that says nothing of the inside, and the log has 
   await broken.close();
 });
 
+test('a node without its lease says that it is not ready, and takes requests all the same', async () => {
+  let leased = true;
+  const node = await ApiWorld.open({ hasLease: () => leased });
+  const statuses = async () =>
+    Promise.all(['/health', '/ready', '/v2/flowControl/'].map(async (url) => (await node.call('GET', url)).status));
+  assert.deepEqual(await statuses(), [200, 200, 200]);
+  leased = false;
+  assert.deepEqual(await statuses(), [200, 503, 200]);
+  assert.match(JSON.stringify((await node.call('GET', '/ready')).body), /this node has no lease/);
+  await node.close();
+});
+
 test('while the service stops, requests are answered with 503, and only health with 200', async () => {
   let stopping = false;
   const closing = await ApiWorld.open({ isStopping: () => stopping });

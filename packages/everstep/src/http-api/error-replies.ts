@@ -49,15 +49,18 @@ export interface FailedRequest {
   readonly method: string;
   readonly route: string | undefined;
   readonly maxBodyBytes: number;
+  /** All of it has come. */
+  readonly whole: boolean;
 }
 
 /** What the client is told of an error. What it is not told goes to the log. */
-export function apiErrorOf(error: unknown, log: Log, { method, route, maxBodyBytes }: FailedRequest): ApiError {
+export function apiErrorOf(error: unknown, log: Log, { method, route, maxBodyBytes, whole }: FailedRequest): ApiError {
   if (error instanceof ApiError) return error;
   const code = codeOf(error);
   const known = fromFramework(code, maxBodyBytes);
   if (known) return known;
-  if (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE')
+  // Of a request that has come it is said by another connection, such as that to the database.
+  if (!whole && (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE'))
     return new ApiError('bad-request', 'the request ended before it was whole');
   const told = error instanceof Error ? { error: error.message, stack: error.stack } : { error: String(error) };
   log.error({ method, route, ...told }, 'a request failed inside the service');

@@ -35,6 +35,8 @@ export interface HttpApiDependencies {
   readonly version: string;
   /** While true, requests are answered with 503. */
   readonly isStopping?: () => boolean;
+  /** Where several nodes share the store: whether this one has its lease. It takes requests without, and is not ready. */
+  readonly hasLease?: () => boolean;
   /** Asked about workflow and callback URLs before a run is accepted. */
   readonly addressPolicy?: DestinationPolicy;
   /** When the clock is virtual: moves it. */
@@ -98,6 +100,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     version,
     cursors: createCursorSeal(store.accounts),
     isStopping: dependencies.isStopping ?? (() => false),
+    hasLease: dependencies.hasLease ?? (() => true),
     addressPolicy: dependencies.addressPolicy ?? null,
     virtualTime: dependencies.virtualTime ?? null,
     openApi,

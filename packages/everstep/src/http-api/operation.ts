@@ -39,6 +39,7 @@ export interface ApiContext {
   readonly version: string;
   readonly cursors: CursorSeal;
   readonly isStopping: () => boolean;
+  readonly hasLease: () => boolean;
   readonly addressPolicy: DestinationPolicy | null;
   /** Null when the clock is the real one. */
   readonly virtualTime: VirtualTime | null;

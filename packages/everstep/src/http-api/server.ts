@@ -236,7 +236,7 @@ export function createServer({ context, defaultRegion, trustedProxies, operation
   function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
     const { method, routeOptions } = request;
     const maxBodyBytes = routeOptions.bodyLimit ?? LIMITS.maxBodyBytes;
-    const api = apiErrorOf(error, log, { method, route: routeOptions.url, maxBodyBytes });
+    const api = apiErrorOf(error, log, { method, route: routeOptions.url, maxBodyBytes, whole: request.raw.complete });
     const { status, headers, body } = errorReply(
       api,
       admissions.get(request)?.dialect ?? chosen.get(request)?.dialect ?? dialectOf({ headers: request.headers }),

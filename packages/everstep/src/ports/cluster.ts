@@ -60,6 +60,8 @@ export interface Cluster {
   claimDue(query: { readonly before: number; readonly limit: number }): Promise<readonly DueTask[]>;
   /** Gives tasks of this node to another one. */
   handOver(tasks: readonly Pick<TaskReference, 'runKey' | 'slot'>[], to: string): Promise<void>;
+  /** Has a node look for what is due. Never rejects, and need not arrive. */
+  wake(nodeId: string): void;
   /** The node to which the gates of the instance belong: this one when they were nobody's. */
   holderOfGates(instanceId: string): Promise<string>;
   /** Tells what goes on at gates that belong to this node. */

@@ -199,11 +199,18 @@ export interface RemovalQuery {
   readonly limit: number;
 }
 
+/** What is gained by having several batches under way that name nothing in common. */
+export interface BatchesSideBySide {
+  readonly most: number;
+  /** Units that a further batch is worth: fewer had better wait and share the next one. */
+  readonly leastUnits: number;
+}
+
 export interface Store {
   /** Results are in the order of the units. Rejects when the batch could not be made durable: nothing of it happened. */
   commit(units: readonly CommitUnit[]): Promise<readonly CommitResult[]>;
-  /** How many batches are worth having under way at once, if no two of them name the same; absent: one. */
-  readonly mostBatches?: number;
+  /** Absent: it gains nothing by more than one batch at a time. */
+  readonly sideBySide?: BatchesSideBySide;
 
   loadRun(query: { readonly runKey: string }): Promise<Run | null>;
   loadPayload(query: { readonly runKey: string }): Promise<RunPayload | null>;

@@ -102,10 +102,10 @@ test('a unit that was written although the answer was lost is never taken for on
 });
 
 /** A store that takes so many batches at once and ends each when it is told to. */
-function slowStore(mostBatches: number) {
+function slowStore(most: number, leastUnits = 1) {
   const batches: { readonly runs: readonly string[]; readonly pass: () => void; readonly fail: () => void }[] = [];
-  const store: Pick<Store, 'commit' | 'mostBatches'> = {
-    mostBatches,
+  const store: Pick<Store, 'commit' | 'sideBySide'> = {
+    sideBySide: { most, leastUnits },
     commit: (units) =>
       new Promise((resolve, reject) => {
         batches.push({
@@ -154,6 +154,23 @@ test('a store that gains by it writes units of different runs at once, and those
   await committer.settled();
   assert.equal(committer.idle, true);
   assert.deepEqual(new Set((await Promise.all(results)).map(({ kind }) => kind)), new Set(['applied']));
+});
+
+test('a further batch waits until there are enough units to be worth it', async () => {
+  const { store, batches } = slowStore(2, 3);
+  const committer = new Committer(store, createSystemClock());
+  const results = [committer.submit(decidedOn('a'))];
+  await turn();
+  for (const runKey of ['b', 'c']) results.push(committer.submit(decidedOn(runKey)));
+  await turn();
+  await turn();
+  assert.deepEqual(runsOf(batches), ['a']);
+  results.push(committer.submit(decidedOn('d')));
+  await turn();
+  await turn();
+  assert.deepEqual(runsOf(batches), ['a', 'b c d']);
+  for (const { pass } of batches) pass();
+  await Promise.all(results);
 });
 
 test('what a unit names besides runs keeps its order too: ids, keys, queues, schedules and dead letters', async () => {

@@ -8,7 +8,7 @@
  */
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
 import type { Clock } from '../ports/clock.js';
-import type { Store } from '../ports/store.js';
+import type { BatchesSideBySide, Store } from '../ports/store.js';
 import { namesOf } from './unit-names.js';
 
 interface Pending {
@@ -21,21 +21,22 @@ interface Pending {
 }
 
 const NO_NAMES: readonly string[] = [];
+const ONE_BY_ONE: BatchesSideBySide = { most: 1, leastUnits: 1 };
 
 export class Committer {
-  private readonly store: Pick<Store, 'commit' | 'mostBatches'>;
+  private readonly store: Pick<Store, 'commit' | 'sideBySide'>;
   private readonly clock: Clock;
-  private readonly mostAtOnce: number;
+  private readonly sideBySide: BatchesSideBySide;
   private pending: Pending[] = [];
   private scheduled = false;
   private readonly underWay = new Set<Promise<void>>();
   /** What the batches under way name. */
   private readonly named = new Set<string>();
 
-  constructor(store: Pick<Store, 'commit' | 'mostBatches'>, clock: Clock) {
+  constructor(store: Pick<Store, 'commit' | 'sideBySide'>, clock: Clock) {
     this.store = store;
     this.clock = clock;
-    this.mostAtOnce = store.mostBatches ?? 1;
+    this.sideBySide = store.sideBySide ?? ONE_BY_ONE;
   }
 
   /**
@@ -44,7 +45,7 @@ export class Committer {
    */
   submit(unit: CommitUnit, onLost?: () => void): Promise<CommitResult> {
     return new Promise((resolve, reject) => {
-      const names = this.mostAtOnce > 1 ? namesOf(unit) : NO_NAMES;
+      const names = this.sideBySide.most > 1 ? namesOf(unit) : NO_NAMES;
       this.pending.push({ unit, names, resolve, reject, onLost });
       this.writeSoon();
     });
@@ -68,7 +69,9 @@ export class Committer {
    * meanwhile, and has not been read yet, shares its commit.
    */
   private writeSoon(): void {
-    if (this.scheduled || this.pending.length === 0 || this.underWay.size >= this.mostAtOnce) return;
+    const { most, leastUnits } = this.sideBySide;
+    const worth = this.underWay.size === 0 ? 1 : leastUnits;
+    if (this.scheduled || this.underWay.size >= most || this.pending.length < worth) return;
     this.scheduled = true;
     this.clock.endOfTurn(() => {
       this.scheduled = false;
@@ -85,7 +88,7 @@ export class Committer {
 
   /** What may be written now: what waits for nothing that is under way, nor for anything that itself has to wait. */
   private take(): readonly Pending[] {
-    if (this.mostAtOnce === 1) return this.pending.splice(0);
+    if (this.sideBySide.most === 1) return this.pending.splice(0);
     const batch: Pending[] = [];
     const waiting: Pending[] = [];
     const waitedFor = new Set<string>();

@@ -17,6 +17,8 @@ export interface GateHoldersOptions {
   readonly isLimited: (instanceId: string) => boolean;
   /** The gates are this node's: it passes them here. */
   readonly offer: (ticket: Ticket, passage: Passage) => void;
+  /** The gates are this node's, and something is due at them that nobody has claimed. */
+  readonly look: () => void;
   /** What could not be handed over is claimed by this node still: it has to be read again. */
   readonly onLost: () => void;
 }
@@ -33,13 +35,14 @@ export class GateHolders {
   private readonly asking = new Map<string, Waiting[]>();
   private readonly handing = new Map<string, Ticket[]>();
   private under = 0;
+  private readonly calling = new Set<string>();
 
   constructor(options: GateHoldersOptions) {
     this.options = options;
   }
 
   get idle(): boolean {
-    return this.asking.size === 0 && this.handing.size === 0 && this.under === 0;
+    return this.asking.size === 0 && this.handing.size === 0 && this.under === 0 && this.calling.size === 0;
   }
 
   /** Whether the gates of the instance are known to be this node's. */
@@ -67,6 +70,35 @@ export class GateHolders {
     const holder = this.holders.get(passage.instanceId);
     if (holder === undefined) this.ask(ticket, passage);
     else this.to(holder, { ticket, passage });
+  }
+
+  /**
+   * A message of a queue was written, and is nobody's: the node that has the gates takes all that are due in their order,
+   * or what was written elsewhere before would be overtaken on its way.
+   */
+  call(instanceId: string): void {
+    if (this.calling.has(instanceId)) return;
+    this.calling.add(instanceId);
+    const { cluster, clock, log, look } = this.options;
+    clock.endOfTurn(() => {
+      // What is written from now on calls again.
+      this.calling.delete(instanceId);
+      this.under++;
+      const known = this.holders.get(instanceId);
+      (known === undefined ? cluster.holderOfGates(instanceId) : Promise.resolve(known))
+        .then((holder) => {
+          this.holders.set(instanceId, holder);
+          if (holder === cluster.nodeId) look();
+          else cluster.wake(holder);
+        })
+        .catch((error: unknown) => {
+          // Whoever has them looks again by itself.
+          log.warn({ instanceId, error: String(error) }, 'it could not be found out whose the gates of an instance are');
+        })
+        .finally(() => {
+          this.under--;
+        });
+    });
   }
 
   /** Others may hold them by now, also those of this node when it has begun anew. */

@@ -190,6 +190,7 @@ export function joinedNode(surroundings: NodeSurroundings): NodeParts {
   const holders = new GateHolders({
     ...{ cluster, clock, log, isLimited },
     offer: (ticket, passage) => gates.offer(ticket, passage),
+    look: () => due.look(),
     onLost: () => due.restart(),
   });
   const membership = new Membership({

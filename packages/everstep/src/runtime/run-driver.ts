@@ -346,7 +346,9 @@ export class RunDriver {
   }
 
   private offer(run: Run, task: Delivery): void {
-    this.admit({ runKey: run.key, slot: task.slot }, passageOf(run, task));
+    const passage = passageOf(run, task);
+    if (this.node && passage.queue !== undefined) this.node.holders.call(run.instanceId);
+    else this.admit({ runKey: run.key, slot: task.slot }, passage);
   }
 
   private admit(ticket: Ticket, passage: Passage): void {

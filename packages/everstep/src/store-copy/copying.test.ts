@@ -219,6 +219,10 @@ describe('a copy of an embedded store in PostgreSQL', { skip: typeof schemas ===
     ];
     try {
       assert.deepEqual(await answers(to), await answers(from));
+      const page = { instanceId: INSTANCE, filter: {}, order: 'newest-first', horizon: null, limit: 2 } as const;
+      const { next } = await from.listRuns({ ...page, after: null });
+      assert.ok(next);
+      assert.deepEqual(await to.listRuns({ ...page, after: next }), await from.listRuns({ ...page, after: next }), 'lists go on');
       const again = sampleRun(9, { workflowRunId: active.workflowRunId });
       const idTaken = { kind: 'run-id-free', instanceId: INSTANCE, workflowRunId: again.workflowRunId } as const;
       assert.equal((await to.commit([{ guards: [idTaken], writes: [creation(again)] }]))[0]?.kind, 'run-id-taken');

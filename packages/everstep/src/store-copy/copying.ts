@@ -26,7 +26,8 @@ export interface CopyProgress {
   readonly doing: 'writing' | 'reading';
   readonly what: string;
   readonly done: number;
-  readonly of: number;
+  /** Null: not known before it is done. */
+  readonly of: number | null;
 }
 
 export interface CopyOptions {
@@ -87,7 +88,7 @@ async function writeTable(copying: Copying, { table, columns, select, allOf, row
     options.signal?.throwIfAborted();
     await load.insert(table, columns, rows);
     done += rows.length;
-    options.onProgress({ doing: 'writing', what: table, done, of: Math.max(done, expected ?? 0) });
+    options.onProgress({ doing: 'writing', what: table, done, of: expected });
     [rows, size] = [[], 0];
   };
   for (const row of source.store.rows(select)) {

@@ -10,8 +10,14 @@ const TELL_EVERY_MS = 2000;
 
 function addressOf(flag: string | undefined, { env, cwd }: Shell): string {
   const text = flag ?? env.EVERSTEP_STORE?.trim() ?? '';
-  const place = text === '' ? null : SETTINGS.store.parse(text, { mode: 'serve', cwd });
-  if (place?.kind === 'postgres') return place.url;
+  if (/^postgres(ql)?:/.test(text)) {
+    try {
+      const place = SETTINGS.store.parse(text, { mode: 'serve', cwd });
+      if (place?.kind === 'postgres') return place.url;
+    } catch (error) {
+      throw new UsageError(`--to, or EVERSTEP_STORE, ${(error as Error).message}`);
+    }
+  }
   throw new UsageError('Name the database with --to postgres://user:password@host:port/database, or with EVERSTEP_STORE.');
 }
 
@@ -27,7 +33,7 @@ function teller({ complain }: Shell): (progress: CopyProgress) => void {
     const now = performance.now();
     if (now - toldAt < TELL_EVERY_MS) return;
     toldAt = now;
-    complain(`${doing === 'writing' ? 'writing' : 'checking'} ${what}: ${done} of ${of}\n`);
+    complain(`${doing === 'writing' ? 'writing' : 'checking'} ${what}: ${done}${of === null ? '' : ` of ${of}`}\n`);
   };
 }
 

@@ -17,24 +17,42 @@ export const getHealth = openOperation({
   handle: (_input, { version }) => answer(200, { status: 'ok' as const, version }),
 });
 
+/** Whoever asks wants to know now: a store that answers later is as good as none. */
+const STORE_ANSWERS_MS = 2_000;
+
+/** Rejects when `work` takes longer. */
+async function within(longestMs: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${longestMs} ms`)), longestMs);
+  });
+  try {
+    await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 export const getReadiness = openOperation({
   operationId: 'getReadiness',
   tag: 'Service',
-  summary: 'Whether requests are taken: not while the service stops or its store cannot be read',
+  summary: 'Whether requests are taken: not while the service stops, its store cannot be read, or this node has no lease on it',
   method: 'GET',
   path: '/ready',
   unknownQuery: 'ignore',
   whileStopping: 'answer',
   responses: { 200: Readiness },
   errors: [],
-  async handle(_input, { store, log, isStopping }) {
+  async handle(_input, { store, log, isStopping, hasLease }) {
     if (isStopping()) throw new ApiError('unavailable', 'the service is stopping');
     try {
-      await store.latestTime();
+      await within(STORE_ANSWERS_MS, store.latestTime());
     } catch (error) {
       log.error({ error: String(error) }, 'the store cannot be read');
       throw new ApiError('unavailable', 'the store cannot be read');
     }
+    if (!hasLease())
+      throw new ApiError('unavailable', 'this node has no lease on the database: it starts no work until it has one');
     return answer(200, { status: 'ready' as const });
   },
 });

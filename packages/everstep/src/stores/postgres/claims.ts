@@ -14,6 +14,7 @@ const CLAIM = statement(`
   WITH me AS MATERIALIZED (SELECT node_id FROM node WHERE node_id = $2 AND NOT leaving FOR KEY SHARE), picked AS (
     SELECT p.instance_id, p.run_key, p.slot FROM task p CROSS JOIN me
     WHERE p.due_at IS NOT NULL AND p.claimed_by IS NULL AND p.due_at <= $1 AND (p.wanted_by IS NULL OR p.wanted_by = $2)
+      AND (p.queue IS NULL OR NOT EXISTS (SELECT 1 FROM gate_lease g WHERE g.instance_id = p.instance_id AND g.node_id <> $2))
     ORDER BY p.due_at, p.run_key, p.slot LIMIT $3 FOR NO KEY UPDATE OF p SKIP LOCKED
   ), t AS (
     UPDATE task c SET claimed_by = $2, wanted_by = NULL FROM picked

@@ -97,6 +97,10 @@ export class PostgresCluster implements Cluster {
     this.events.work();
   }
 
+  wake(nodeId: string): void {
+    this.send({ [WORK]: nodeId });
+  }
+
   holderOfGates(instanceId: string): Promise<string> {
     return holderOfGates(this.database, instanceId, this.nodeId);
   }

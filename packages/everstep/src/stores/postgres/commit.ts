@@ -286,15 +286,18 @@ export class BatchWriter {
       const results = await this.database.transaction(
         async (session) => {
           const claims = this.claims();
-          const mine = claims === null ? null : hasLease(session, claims.nodeId);
-          const state = await BatchState.read(session, units);
-          const batch = new Batch(session, state, (await mine) === true ? claims : null);
+          // Together: when the connection is lost both fail, and neither may fail with nobody looking.
+          const [mine, state] = await Promise.all([
+            claims !== null && hasLease(session, claims.nodeId),
+            BatchState.read(session, units),
+          ]);
+          const batch = new Batch(session, state, mine ? claims : null);
           const results = units.map((unit) => batch.apply(unit));
           batch.flush();
           raiseLatestTime(session, shard, batch.latestTime);
           return results;
         },
-        { retryOn: RETRY_ON },
+        { retryOn: RETRY_ON, fixedPlans: true },
       );
       this.statistics.noteWrites(units.reduce((sum, { writes }) => sum + writes.length, 0));
       return results;

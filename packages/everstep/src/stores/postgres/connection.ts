@@ -61,7 +61,17 @@ export interface TransactionSession extends Session {
   send(statement: Statement, values?: readonly SqlValue[]): void;
 }
 
-export interface TransactionOptions {
+export interface PlanOptions {
+  /**
+   * Its statements go by the plans that were made once for their names, whatever the values are: where each is answered in
+   * a fraction of a millisecond, and a plan made for the values of each time costs more than that.
+   */
+  readonly fixedPlans?: boolean;
+}
+
+const FIX_PLANS = 'SET LOCAL plan_cache_mode = force_generic_plan';
+
+export interface TransactionOptions extends PlanOptions {
   /** Constraints whose violation means that somebody else was faster: the work is done again from its beginning. */
   readonly retryOn?: readonly string[];
 }
@@ -88,9 +98,13 @@ function elementOf(value: SqlValue): string {
 /** Arrays are most of what is sent: written here in one go, they cost half of what the library takes for them. */
 const arrayOf = (values: readonly SqlValue[]): string => `{${values.map(elementOf).join(',')}}`;
 
+/** PostgreSQL takes no character 0 in a text, and a batch with one would fail for ever: another stands for it. */
+const textOf = (text: string): string => (text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text);
+
 function pgValueOf(value: SqlValue): PgValue {
+  if (typeof value === 'string') return textOf(value);
   if (value instanceof Uint8Array) return bufferOf(value);
-  return value !== null && typeof value === 'object' ? arrayOf(value) : value;
+  return value !== null && typeof value === 'object' ? textOf(arrayOf(value)) : value;
 }
 
 function int8(digits: string): number {
@@ -231,11 +245,11 @@ export class Database implements Session {
    */
   async transaction<Result>(
     work: (session: TransactionSession) => Promise<Result>,
-    { retryOn = [] }: TransactionOptions = {},
+    { retryOn = [], ...plans }: TransactionOptions = {},
   ): Promise<Result> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.attempt(work);
+        return await this.attempt(work, plans);
       } catch (error) {
         if (attempt === MOST_TRIES || !isRetryable(error, retryOn)) throw error;
         await pause(RETRY_DELAY_MS * attempt * Math.random());
@@ -246,12 +260,13 @@ export class Database implements Session {
   /**
    * Reads that see one state of the database, in one round trip: `work` sends all of them before it waits for the first.
    */
-  async snapshot<Result>(work: (session: Session) => Promise<Result>): Promise<Result> {
+  async snapshot<Result>(work: (session: Session) => Promise<Result>, { fixedPlans = false }: PlanOptions = {}): Promise<Result> {
     const client = await this.connect();
     const session = new ClientSession(client);
     let usable = false;
     try {
       session.control('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+      if (fixedPlans) session.control(FIX_PLANS);
       const result = work(session);
       const outcome = session.control('COMMIT');
       const [read] = await Promise.allSettled([result, outcome]);
@@ -304,12 +319,16 @@ export class Database implements Session {
     }
   }
 
-  private async attempt<Result>(work: (session: TransactionSession) => Promise<Result>): Promise<Result> {
+  private async attempt<Result>(
+    work: (session: TransactionSession) => Promise<Result>,
+    { fixedPlans = false }: PlanOptions,
+  ): Promise<Result> {
     const client = await this.connect();
     const session = new ClientSession(client);
     let usable = false;
     try {
       session.control('BEGIN');
+      if (fixedPlans) session.control(FIX_PLANS);
       let result: Result;
       try {
         result = await work(session);

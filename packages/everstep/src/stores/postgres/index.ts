@@ -39,8 +39,11 @@ import { findUrlGroup, listUrlGroups } from './url-group-records.js';
 
 export { StoreOpenError, type StoreOpenErrorCode } from './errors.js';
 
-/** One reads and decides while the other is synced. More would share each sync among fewer. */
-const MOST_BATCHES = 2;
+/**
+ * A batch costs the database about as much as twenty units, however many it has: so units are gathered while one is under
+ * way, until they are worth another one.
+ */
+const SIDE_BY_SIDE = { most: 3, leastUnits: 32 };
 
 export interface PostgresStoreOptions {
   /** Such as `postgres://user:password@host:5432/database`. Never logged. */
@@ -110,7 +113,7 @@ export function createPostgresStore(database: Database, cluster: PostgresCluster
   const retention = new Retention(database);
   return {
     commit: (units) => batches.commit(units),
-    mostBatches: MOST_BATCHES,
+    sideBySide: SIDE_BY_SIDE,
     loadRun: ({ runKey }) => loadRun(database, runKey),
     loadPayload: ({ runKey }) => loadPayload(database, runKey),
     loadJournal: ({ runKey, from }) => loadJournal(database, runKey, from),

@@ -4,7 +4,7 @@
  */
 import type { RunRecord } from '../../ports/store.js';
 import { text } from './columns.js';
-import { type Session, statement } from './connection.js';
+import { type Database, statement } from './connection.js';
 import { RUN_RECORD_COLUMNS, RUN_RECORD_TABLES, runRecordOf } from './rows.js';
 
 const RECORDS = statement(`
@@ -18,11 +18,11 @@ interface Asked {
 }
 
 export class RunRecords {
-  private readonly session: Session;
+  private readonly database: Database;
   private asked = new Map<string, Asked[]>();
 
-  constructor(session: Session) {
-    this.session = session;
+  constructor(database: Database) {
+    this.database = database;
   }
 
   /** As it is at some moment from now on; null when there is no such run. */
@@ -39,7 +39,8 @@ export class RunRecords {
     const { asked } = this;
     this.asked = new Map();
     try {
-      const rows = await this.session.query(RECORDS, [[...asked.keys()]]);
+      const keys = [...asked.keys()];
+      const rows = await this.database.snapshot((session) => session.query(RECORDS, [keys]), { fixedPlans: true });
       const found = new Map(rows.map((row) => [text(row, 'run_key'), runRecordOf(row)]));
       for (const [runKey, all] of asked) for (const { resolve } of all) resolve(found.get(runKey) ?? null);
     } catch (error) {

@@ -133,7 +133,9 @@ export class TaskWrites {
       for (const [slot, task] of slots) {
         if (!task && !deleteAll) deleted.push({ ...row, slot });
         if (waits && !endsWaits) changedWaits.push({ ...row, slot });
-        const claimedBy = task && !overdue.has(slot) ? this.claimantOf(task) : null;
+        // Of a queue the node that has its gates takes all that is due, in its order, whoever wrote it.
+        const inLine = task?.kind === 'message' && queue !== null;
+        const claimedBy = task && !inLine && !overdue.has(slot) ? this.claimantOf(task) : null;
         if (task) put.push(taskRowOf(run, task, { queue, claimedBy }));
         if (task?.kind === 'wait' && task.dueAt !== null) {
           for (const event_id of new Set(task.eventIds)) waiters.push({ ...row, slot, event_id, since: task.createdAt });

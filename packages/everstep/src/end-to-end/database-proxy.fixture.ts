@@ -1,0 +1,88 @@
+/** Stands between nodes and their database, and may be led to another one, cut what goes through, or lose an answer. */
+import { once } from 'node:events';
+import { type AddressInfo, createServer, connect as open, type Server, type Socket } from 'node:net';
+
+const COMMIT = Buffer.from('COMMIT\0');
+
+interface Pair {
+  readonly node: Socket;
+  readonly database: Socket;
+}
+
+export class DatabaseProxy {
+  /** Port of the database on this machine. */
+  target: number;
+  /** New connections are refused. */
+  refusing = false;
+  /** So many answers to a COMMIT are lost, with the connection, after the database has made it. */
+  answersToLose = 0;
+  answersLost = 0;
+  private readonly server: Server;
+  private readonly pairs = new Set<Pair>();
+
+  constructor(target: number) {
+    this.target = target;
+    this.server = createServer((node) => this.accept(node));
+  }
+
+  async listen(): Promise<void> {
+    this.server.listen(0, '127.0.0.1');
+    await once(this.server, 'listening');
+  }
+
+  get port(): number {
+    return (this.server.address() as AddressInfo).port;
+  }
+
+  get connections(): number {
+    return this.pairs.size;
+  }
+
+  /** Cuts every connection, in the middle of whatever goes on there. */
+  cut(): void {
+    for (const pair of [...this.pairs]) this.end(pair);
+  }
+
+  async close(): Promise<void> {
+    this.cut();
+    this.server.close();
+    await once(this.server, 'close');
+  }
+
+  private accept(node: Socket): void {
+    if (this.refusing) {
+      node.destroy();
+      return;
+    }
+    const pair: Pair = { node, database: open({ host: '127.0.0.1', port: this.target }) };
+    this.pairs.add(pair);
+    let losing = false;
+    node.on('data', (data) => {
+      if (this.answersToLose > 0 && !losing && data.includes(COMMIT)) {
+        this.answersToLose--;
+        losing = true;
+      }
+      pair.database.write(data);
+    });
+    pair.database.on('data', (data) => {
+      if (!losing) {
+        node.write(data);
+        return;
+      }
+      // Of all answers on the way only that to the COMMIT says this.
+      if (!data.includes(COMMIT)) return;
+      this.answersLost++;
+      this.end(pair);
+    });
+    for (const socket of [node, pair.database]) {
+      socket.on('error', () => this.end(pair));
+      socket.on('close', () => this.end(pair));
+    }
+  }
+
+  private end(pair: Pair): void {
+    this.pairs.delete(pair);
+    pair.node.destroy();
+    pair.database.destroy();
+  }
+}

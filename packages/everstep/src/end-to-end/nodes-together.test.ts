@@ -1,0 +1,320 @@
+/** What holds exactly over several nodes on one database, though the clocks of their machines differ by half a minute. */
+import assert from 'node:assert/strict';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { after, before, suite, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Client, serve, type WorkflowContext } from '@everstep/sdk';
+import { toNodeHandler } from '@everstep/sdk/node';
+import { Client as MessageClient } from '@upstash/qstash';
+import { openTestSchemas } from '../stores/postgres/testing/schemas.js';
+import { type Endpoint, each, listen, Nodes, until } from './nodes.fixture.js';
+
+const COUNT = 3;
+const NAPS = Number(process.env.NODES_TEST_NAPS ?? 100);
+const WAITS = Number(process.env.NODES_TEST_WAITS ?? 100);
+const CLOCK_SHIFTS_MS = [0, 30_000, -30_000];
+const SHIFTED_CLOCK = new URL('./shifted-clock.fixture.js', import.meta.url).href;
+const schemas = await openTestSchemas();
+
+suite('nodes together', { skip: typeof schemas === 'string' && schemas, timeout: 240_000 }, () => {
+  let nodes: Nodes;
+  const endpoints: Endpoint[] = [];
+
+  before(async () => {
+    if (typeof schemas === 'string') return;
+    const preload = `${process.env.NODE_OPTIONS ?? ''} --import=${SHIFTED_CLOCK}`;
+    nodes = await Nodes.start(COUNT, {
+      url: (await schemas.make()).url,
+      own: (index) => ({ NODE_OPTIONS: preload, SHIFTED_CLOCK_MS: String(CLOCK_SHIFTS_MS[index] ?? 0) }),
+    });
+  });
+  after(async () => {
+    for (const endpoint of endpoints) endpoint.close();
+    await nodes?.dispose();
+  });
+
+  const client = (n: number): Client => nodes.client(n % COUNT);
+
+  async function endpoint(handler: (request: IncomingMessage, response: ServerResponse) => void): Promise<string> {
+    const made = await listen(handler);
+    endpoints.push(made);
+    return made.url;
+  }
+
+  async function workflow(code: (ctx: WorkflowContext<unknown>) => Promise<unknown>): Promise<string> {
+    const handler = toNodeHandler(serve(code, { signingKeys: nodes.signingKeys }));
+    return endpoint((request, response) => void handler(request, response));
+  }
+
+  async function results<Result>(runIds: readonly string[]): Promise<readonly Result[]> {
+    const all: Result[] = [];
+    await each(runIds.length, 24, async (n) => {
+      const runId = runIds[n] ?? '';
+      const ended = await nodes.anywhere((one) => one.runs.result<Result>(runId, { timeout: '30s' }));
+      assert.equal(ended.workflowState, 'RUN_SUCCESS', `${runId}: ${JSON.stringify(ended)}`);
+      if ('result' in ended) all[n] = ended.result as Result;
+    });
+    return all;
+  }
+
+  const named = (name: string, count: number): readonly string[] => Array.from({ length: count }, (_, n) => `${name}-${n}`);
+
+  test('the same run id, or the same deduplication id, that is triggered at all nodes at once makes one run', async () => {
+    // An id is free again when its run has ended.
+    let release = (): void => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const url = await workflow(async (ctx) => ctx.run('once', () => released));
+    await each(20, 5, async (n) => {
+      const same = await Promise.all([0, 1, 2, 3, 4, 5].map((at) => client(at).trigger(url, { runId: `same-${n}` })));
+      assert.equal(new Set(same.map(({ workflowCreatedAt }) => workflowCreatedAt)).size, 1);
+      const alike = await Promise.all([0, 1, 2, 3, 4, 5].map((at) => client(at).trigger(url, { deduplicationId: `alike-${n}` })));
+      assert.equal(new Set(alike.map(({ workflowRunId }) => workflowRunId)).size, 1);
+    });
+    release();
+    await results(named('same', 20));
+    const all: string[] = [];
+    for await (const { workflowRunId } of client(1).runs.entries({ workflowUrl: url })) all.push(workflowRunId);
+    assert.equal(all.length, 40);
+  });
+
+  test('sleeps end within 100 ms of their time, whichever node was told of them', async (t) => {
+    const woken = new Map<string, number>();
+    const due = new Map<string, number>();
+    const firstAt = Date.now() + 30 * NAPS;
+    const url = await workflow(async (ctx) => {
+      // One after the other, when nothing else is to be done any more.
+      const until = await ctx.run('begin', () => Math.max(firstAt, Date.now() + 500) + 20 * Number(ctx.runId.slice(4)));
+      due.set(ctx.runId, until);
+      await ctx.sleepUntil('nap', until);
+      await ctx.run('end', () => {
+        if (!woken.has(ctx.runId)) woken.set(ctx.runId, Date.now());
+      });
+    });
+    const runIds = named('nap', NAPS);
+    await each(runIds.length, 8, async (n) => {
+      await client(n).trigger(url, { runId: runIds[n] ?? '' });
+    });
+    await results(runIds);
+    const late = runIds.map((runId) => (woken.get(runId) ?? Number.NaN) - (due.get(runId) ?? 0)).sort((a, b) => a - b);
+    const [median, most, latest] = [0.5, 0.95, 1].map((part) => late[Math.ceil(NAPS * part) - 1] ?? 0);
+    t.diagnostic(`late by ${median} ms (half), ${most} ms (95 in 100), ${latest} ms (the latest)`);
+    // The database's clock has whole milliseconds.
+    assert.ok((late[0] ?? 0) >= -5, `too soon: ${late[0]} ms`);
+    // A machine that is busy with something else may be late with some of them.
+    assert.ok((median ?? 0) <= 100, `${median} ms`);
+  });
+
+  test('of an event and a timeout that come at the same time each waiting run is told of one, once', async (t) => {
+    const url = await workflow(async (ctx) => {
+      const { timeout } = await ctx.waitForEvent('wait', `race-${ctx.runId}`, { timeout: '2s' });
+      return timeout;
+    });
+    const runIds = named('race', WAITS);
+    const told = new Set<string>();
+    await each(runIds.length, 64, async (n) => {
+      const runId = runIds[n] ?? '';
+      await client(n).trigger(url, { runId });
+      // Through every node, again and again, around the time at which the wait is over.
+      await pause(1_900);
+      for (let tries = 0; tries < 4; tries++) {
+        const answers = await Promise.all([0, 1, 2].map((at) => client(at).notify({ eventId: `race-${runId}`, eventData: at })));
+        const count = answers.flat().length;
+        assert.ok(count <= (told.has(runId) ? 0 : 1), `${runId} was notified ${count} times`);
+        if (count === 1) told.add(runId);
+      }
+    });
+    const timedOut = await results<boolean>(runIds);
+    const wrong = runIds.filter((runId, n) => told.has(runId) === timedOut[n]);
+    t.diagnostic(`${told.size} notified, ${runIds.length - told.size} timed out`);
+    assert.deepEqual(wrong, []);
+  });
+
+  test('dead letters that are resumed through two nodes at once are resumed once each', async () => {
+    const failing = new Set(['yes']);
+    const url = await workflow(async (ctx) =>
+      ctx.run('work', () => {
+        if (failing.size > 0) throw new Error('not yet');
+        return ctx.runId;
+      }),
+    );
+    const runIds = named('letter', 60);
+    await each(runIds.length, 12, async (n) => {
+      await client(n).trigger(url, { runId: runIds[n] ?? '', retries: 0 });
+    });
+    const filter = { workflowUrl: url };
+    await until('all have failed', async () => {
+      let failed = 0;
+      for await (const _ of client(0).dlq.entries(filter)) failed++;
+      return failed === runIds.length;
+    });
+    failing.clear();
+    const drain = async (at: number) => {
+      const ids: string[] = [];
+      for await (const { workflowRunId } of client(at).dlq.resumeAll({ ...filter, count: 20 })) ids.push(workflowRunId);
+      return ids;
+    };
+    const resumed = (await Promise.all([0, 1, 2].map(drain))).flat();
+    assert.equal(resumed.length, runIds.length);
+    assert.equal(new Set(resumed).size, runIds.length);
+    await results(resumed);
+    assert.equal((await client(2).dlq.list(filter)).messages.length, 0);
+  });
+
+  test('a run that is canceled at another node than the one that delivers it is given up by that', async () => {
+    let asked = 0;
+    let closed = 0;
+    const url = await endpoint((request, response) => {
+      request.resume();
+      asked++;
+      response.on('close', () => closed++);
+    });
+    await Promise.all([0, 1, 2].map((at) => client(at).trigger(url, { runId: `canceled-${at}` })));
+    await until('all are out', () => asked === 3);
+    await Promise.all([0, 1, 2].map((at) => client(at + 1).runs.cancel(`canceled-${at}`)));
+    await until('all are given up', () => closed === 3, 2_000);
+  });
+
+  test('who waits for a result at one node is told when the run ends on another', async () => {
+    let release = (): void => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const url = await workflow(async (ctx) =>
+      ctx.run('held', async () => {
+        await released;
+        return 'done';
+      }),
+    );
+    await client(0).trigger(url, { runId: 'awaited' });
+    const answers = Promise.all([0, 1, 2].map((at) => client(at).runs.result<string>('awaited', { timeout: '20s' })));
+    await pause(200);
+    const releasedAt = performance.now();
+    release();
+    for (const answer of await answers) assert.equal('result' in answer ? answer.result : null, 'done');
+    assert.ok(performance.now() - releasedAt < 2_000);
+  });
+
+  test('a key that is paused, and a destination that is held, at one node is so at all of them', async () => {
+    let calls = 0;
+    const code = async (ctx: WorkflowContext<unknown>) => ctx.run('count', () => ++calls);
+    const url = await workflow(code);
+    const flowControl = { key: 'paused-key', parallelism: 5 };
+    await client(0).trigger(url, { runId: 'unpaused', flowControl });
+    await results(['unpaused']);
+    await client(1).flowControl.pause('paused-key');
+    await each(9, 9, async (n) => void (await client(n).trigger(url, { runId: `keyed-${n}`, flowControl })));
+    await pause(400);
+    assert.equal(calls, 1);
+    await client(2).flowControl.resume('paused-key');
+    await results(named('keyed', 9));
+    // The rate of the pin counts for what every node lets go.
+    await client(0).flowControl.pin('paused-key', { parallelism: 1 });
+    await until('all nodes know', async () => {
+      const known = await Promise.all([0, 1, 2].map((at) => client(at).flowControl.get('paused-key')));
+      return known.every(({ isPinnedParallelism }) => isPinnedParallelism);
+    });
+
+    const held = await workflow(code);
+    await Promise.all([0, 1, 2].map((at) => client(at).trigger(held, { runId: `before-${at}` })));
+    await results(named('before', 3));
+    await client(1).destinations.hold({ origin: new URL(held).origin });
+    await until('all nodes know', async () => {
+      const lists = await Promise.all([0, 1, 2].map((at) => client(at).destinations.list()));
+      return lists.every((list) => JSON.stringify(list).includes(new URL(held).origin));
+    });
+    const before = calls;
+    await each(9, 9, async (n) => void (await client(n).trigger(held, { runId: `held-${n}` })));
+    await pause(400);
+    assert.equal(calls, before);
+    await client(2).destinations.release(new URL(held).origin);
+    await results(named('held', 9));
+  });
+
+  test('messages of a queue that are sent through all nodes keep their order', async () => {
+    const bodies: string[] = [];
+    const url = await endpoint((request, response) => {
+      let body = '';
+      request.on('data', (chunk) => (body += chunk));
+      request.on('end', () => {
+        bodies.push(body);
+        setTimeout(() => response.end('ok'), 5);
+      });
+    });
+    const clients = nodes.all.map(
+      ({ url: baseUrl }) => new MessageClient({ baseUrl, token: nodes.token, enableTelemetry: false }),
+    );
+    const sent = Array.from({ length: 60 }, (_, n) => String(n));
+    for (const [n, body] of sent.entries()) await clients[n % COUNT]?.queue({ queueName: 'in-order' }).enqueue({ url, body });
+    await until('all have come', () => bodies.length === sent.length);
+    assert.deepEqual(bodies, sent);
+  });
+
+  // Last, as it ends a node.
+  test('parallelism and rate of a key are kept over all nodes, though one of them is killed', async (t) => {
+    let inFlight = 0;
+    let most = 0;
+    const starts: number[] = [];
+    const served =
+      (nap: number, note: () => void, count = 1) =>
+      async (ctx: WorkflowContext<unknown>) =>
+        ctx.run('work', async () => {
+          note();
+          await pause(nap * count);
+          return ctx.runId;
+        });
+    const counted = serve(
+      served(40, () => {}),
+      { signingKeys: nodes.signingKeys },
+    );
+    const handler = toNodeHandler(counted);
+    const wide = await endpoint((request, response) => {
+      most = Math.max(most, ++inFlight);
+      response.on('close', () => inFlight--);
+      void handler(request, response);
+    });
+    const paced = toNodeHandler(
+      serve(
+        served(1, () => {}),
+        { signingKeys: nodes.signingKeys },
+      ),
+    );
+    const rated = await endpoint((request, response) => {
+      starts.push(performance.now());
+      void paced(request, response);
+    });
+    const [parallelism, rate, period] = [4, 10, 1_000];
+    const [wides, rates] = [named('wide', 90), named('rated', 40)];
+    const triggers = Promise.all([
+      each(wides.length, 6, async (n) => {
+        const options = { runId: wides[n] ?? '', deduplicationId: wides[n] ?? '', flowControl: { key: 'wide', parallelism } };
+        await nodes.anywhere((one) => one.trigger(wide, options));
+      }),
+      each(rates.length, 4, async (n) => {
+        const flowControl = { key: 'rated', rate, period: `${period / 1_000}s` };
+        const options = { runId: rates[n] ?? '', deduplicationId: rates[n] ?? '', flowControl };
+        await nodes.anywhere((one) => one.trigger(rated, options));
+      }),
+    ]);
+    await pause(600);
+    await nodes.node(0).end('SIGKILL');
+    await triggers;
+    await results([...wides, ...rates]);
+    t.diagnostic(`at most ${most} in flight at once`);
+    assert.equal(most, parallelism);
+    // As the destination counts them: a window begins with the first start after the one before it.
+    const windows: number[] = [];
+    let windowEnd = Number.NEGATIVE_INFINITY;
+    for (const start of starts) {
+      if (start >= windowEnd) {
+        windowEnd = start + period;
+        windows.push(0);
+      }
+      windows.push((windows.pop() ?? 0) + 1);
+    }
+    const crowd = Math.max(...windows);
+    t.diagnostic(`starts in each period: ${windows.join(', ')}`);
+    assert.ok(crowd <= rate, `${crowd} within a period`);
+  });
+});
