@@ -4,15 +4,20 @@ import { after, before, suite, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { serve } from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
+import pg from 'pg';
 import { findBinaries } from '../stores/postgres/testing/binaries.js';
 import { OwnServer } from '../stores/postgres/testing/own-server.js';
 import { DatabaseProxy } from './database-proxy.fixture.js';
 import { type Endpoint, each, listen, Nodes, until } from './nodes.fixture.js';
 
 const STEPS = 3;
+const RUNS = Number(process.env.NODES_TEST_DISTURBED_RUNS ?? 30);
 const missing = process.env.EVERSTEP_TEST_POSTGRES === 'none' || findBinaries() === null;
 
-suite('nodes and their database', { skip: missing && 'no PostgreSQL server is installed here', timeout: 240_000 }, () => {
+suite('nodes and their database', {
+  skip: missing && 'no PostgreSQL server is installed here',
+  timeout: Number(process.env.NODES_TEST_TIMEOUT_MS ?? 240_000),
+}, () => {
   let primary: OwnServer;
   let standby: OwnServer | null = null;
   let proxy: DatabaseProxy;
@@ -71,7 +76,7 @@ suite('nodes and their database', { skip: missing && 'no PostgreSQL server is in
   const allReady = () => Promise.all(nodes.all.map((node) => node.ready()));
 
   test('connections that are cut in the middle of transactions lose nothing, and do nothing twice', async () => {
-    await underLoad('cut', 60, async () => {
+    await underLoad('cut', RUNS, async () => {
       for (let cuts = 0; cuts < 6; cuts++) {
         proxy.cut();
         await pause(120);
@@ -82,7 +87,7 @@ suite('nodes and their database', { skip: missing && 'no PostgreSQL server is in
 
   test('a commit whose answer was lost is neither lost nor made twice', async (t) => {
     const before = proxy.answersLost;
-    await underLoad('answer', 60, async () => {
+    await underLoad('answer', RUNS, async () => {
       for (let losses = 0; losses < 10; losses++) {
         proxy.answersToLose = 1;
         await pause(60);
@@ -96,7 +101,7 @@ suite('nodes and their database', { skip: missing && 'no PostgreSQL server is in
 
   test('a database that is killed and started again under load is taken up by itself; nodes say that they are alive and not ready', async (t) => {
     let backAt = 0;
-    await underLoad('restart', 60, async () => {
+    await underLoad('restart', RUNS, async () => {
       await primary.end('SIGKILL');
       await until('both say so', async () => {
         const ready = await Promise.all(nodes.all.map((node) => node.standing('/ready')));
@@ -126,11 +131,23 @@ suite('nodes and their database', { skip: missing && 'no PostgreSQL server is in
     await allReady();
   });
 
+  test('a database of which every connection waits for long is waited for, and nothing is lost', async () => {
+    await underLoad('stuck', RUNS, async () => {
+      const client = new pg.Client({ connectionString: primary.url() });
+      await client.connect();
+      await client.query('BEGIN; LOCK TABLE task IN ACCESS EXCLUSIVE MODE');
+      await pause(2_500);
+      await client.query('COMMIT');
+      await client.end();
+    });
+    await allReady();
+  });
+
   // The last: the first server is gone afterwards.
   test('a synchronous standby that is promoted goes on with all that was acknowledged', async () => {
     standby = await primary.follow();
     await allReady();
-    await underLoad('failover', 60, async () => {
+    await underLoad('failover', RUNS, async () => {
       await primary.end('SIGKILL');
       proxy.cut();
       proxy.target = standby?.port ?? 0;

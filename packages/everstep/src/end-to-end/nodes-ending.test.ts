@@ -10,8 +10,8 @@ import { openTestSchemas } from '../stores/postgres/testing/schemas.js';
 import { type Endpoint, each, listen, Nodes, until } from './nodes.fixture.js';
 
 const LEASE_MS = 1_000;
-const RUNS = Number(process.env.NODES_TEST_RUNS ?? 150);
-const KILLS = Number(process.env.NODES_TEST_KILLS ?? 3);
+const RUNS = Number(process.env.NODES_TEST_RUNS ?? 80);
+const KILLS = Number(process.env.NODES_TEST_KILLS ?? 2);
 const STEPS = ['one', 'two', 'three', 'four', 'five'];
 /** More than go to one host at a time. */
 const PLACES = 256;
@@ -23,7 +23,10 @@ interface Execution {
   readonly execution: number;
 }
 
-suite('nodes that end', { skip: typeof schemas === 'string' && schemas, timeout: 240_000 }, () => {
+suite('nodes that end', {
+  skip: typeof schemas === 'string' && schemas,
+  timeout: Number(process.env.NODES_TEST_TIMEOUT_MS ?? 240_000),
+}, () => {
   let nodes: Nodes;
   const endpoints: Endpoint[] = [];
 

@@ -288,7 +288,13 @@ describe('a copy of an embedded store in PostgreSQL', { skip: typeof schemas ===
     await copyFile(join(directory, 'everstep.db'), file);
     const database = new DatabaseSync(file);
     database.exec(`UPDATE attempt SET message = 'before' || char(0) || 'behind' WHERE retried = 0`);
+    const readsAll = database.prepare("SELECT 'a' || char(0) || 'b' AS read").get()?.read === 'a\0b';
     database.close();
+    if (!readsAll) {
+      // An early Node reads a part of it: that is no copy.
+      await assert.rejects(copy(file, other.url), /has texts with a character 0 \(message of attempt\).*Use Node 24/);
+      return;
+    }
     assert.equal((await copy(file, other.url)).changedTexts, 1);
     const store = await openPostgresStore({ url: other.url, log: LOG });
     const history = await store.runHistory({ runKey: active.key });

@@ -24,7 +24,7 @@ const SQLITE_CORRUPT = 11;
 const SQLITE_FULL = 13;
 const SQLITE_NOTADB = 26;
 
-export type StoreOpenErrorCode = 'in-use' | 'newer-schema' | 'older-schema' | 'not-a-store';
+export type StoreOpenErrorCode = 'in-use' | 'newer-schema' | 'older-schema' | 'not-a-store' | 'unreadable';
 
 /** Why a store file cannot be used; the message is fit for the operator. */
 export class StoreOpenError extends Error {

@@ -21,6 +21,31 @@ export interface WholeFileOptions {
 
 const open = ({ file, unwritten }: WholeFileOptions): DatabaseSync => (unwritten ? openUnwritten(file) : openAlone(file));
 
+/** Early versions of Node end a text that they read at a character 0. */
+const cutsTexts = (database: DatabaseSync): boolean =>
+  String(database.prepare("SELECT 'a' || char(0) || 'b' AS read").get()?.read).length < 3;
+
+/** Throws StoreOpenError when this Node would not read all of what is there. */
+function assertRead(database: DatabaseSync, file: string): void {
+  if (!cutsTexts(database)) return;
+  const columns = database
+    .prepare(
+      `SELECT t.name AS name, c.name AS column FROM sqlite_schema t, pragma_table_info(t.name) c
+       WHERE t.type = 'table' AND c.type = 'TEXT' AND t.name NOT LIKE 'sqlite_%'`,
+    )
+    .all();
+  for (const row of columns) {
+    const [table, column] = [text(row, 'name'), text(row, 'column')];
+    const found = database.prepare(`SELECT 1 FROM ${table} WHERE instr(CAST("${column}" AS BLOB), x'00') > 0 LIMIT 1`).get();
+    if (found)
+      throw new StoreOpenError(
+        'unreadable',
+        `${file} has texts with a character 0 (${column} of ${table}), which Node ${process.versions.node} reads to there only. ` +
+          'Use Node 24 or newer for this. Nothing was changed.',
+      );
+  }
+}
+
 const wholeFile = (database: DatabaseSync): WholeFile => ({
   rows: (sql) => database.prepare(sql).iterate() as IterableIterator<Row>,
   count(table) {
@@ -47,6 +72,7 @@ export function openWholeStore(options: WholeFileOptions): WholeFile | null {
         `${file} was written by an older version of Everstep (schema ${schema}; this version has ${MIGRATIONS.length}). ` +
           'Start this version on it once, and stop it again.',
       );
+    assertRead(database, file);
     return wholeFile(database);
   } catch (error) {
     database?.close();

@@ -1,0 +1,24 @@
+// The tests of several nodes for longer, and with more of everything: npm run soak [rounds]. Build first.
+import { spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+const root = join(import.meta.dirname, '..');
+const directory = join(root, 'packages/everstep/dist/end-to-end');
+const files = readdirSync(directory).filter((name) => /^nodes-.*\.test\.js$/.test(name));
+const more = {
+  NODES_TEST_RUNS: '2000',
+  NODES_TEST_KILLS: '30',
+  NODES_TEST_NAPS: '200',
+  NODES_TEST_WAITS: '300',
+  NODES_TEST_DISTURBED_RUNS: '300',
+  NODES_TEST_TIMEOUT_MS: '1800000',
+};
+const rounds = Number(process.argv[2] ?? 1);
+
+for (let round = 1; round <= rounds; round++) {
+  process.stdout.write(`round ${round} of ${rounds}\n`);
+  const args = ['--test', '--test-concurrency=1', '--test-reporter=spec', ...files.map((name) => join(directory, name))];
+  const { status } = spawnSync(process.execPath, args, { stdio: 'inherit', env: { ...process.env, ...more } });
+  if (status !== 0) process.exit(status ?? 1);
+}
