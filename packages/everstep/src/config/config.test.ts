@@ -155,6 +155,11 @@ const BAD: readonly [string, Partial<ConfigSources>, RegExp][] = [
     { env: { EVERSTEP_STORE: 'postgres://u:secret@h' } },
     /must name a database.*it is "postgres:\/\/\.\.\.@h"/,
   ],
+  [
+    'a database on several hosts',
+    { env: { EVERSTEP_STORE: 'postgres://u:secret@h1:5432,h2:5432/db?target_session_attrs=read-write' } },
+    /EVERSTEP_STORE must name one host/,
+  ],
   ['a store that is another URL', { env: { EVERSTEP_STORE: 'mysql://h/db' } }, /path of a file, or begin with postgres/],
   ['a lease that is too short', { env: { EVERSTEP_NODE_LEASE: '0.5' } }, /from 1 to 300/],
   ['a store in memory', { env: { EVERSTEP_STORE: ':memory:' } }, /would not be durable/],

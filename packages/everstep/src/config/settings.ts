@@ -83,7 +83,9 @@ export type StoreSetting =
 
 function parseStore(text: string, { cwd }: Surroundings): StoreSetting {
   if (/^postgres(ql)?:/i.test(text)) {
-    // Several hosts, of which one is the primary, make no URL that can be parsed.
+    // Those of libpq may have several, of which one is the primary; the library used here does not know them.
+    if (/^[^/]*\/\/[^/?#]*,[^/?#,@]*(?:[/?#]|$)/.test(text))
+      throw new Error('must name one host, such as the address that leads to the primary: several are not tried in turn');
     if (/^postgres(ql)?:\/\/[^/?#]+\/[^/?#]+/i.test(text)) return { kind: 'postgres', url: text };
     throw new Error('must name a database, such as postgres://user:password@host:5432/everstep');
   }

@@ -144,7 +144,7 @@ suite('nodes together', {
         return ctx.runId;
       }),
     );
-    const runIds = named('letter', 40);
+    const runIds = named('letter', 60);
     await each(runIds.length, 12, async (n) => {
       await client(n).trigger(url, { runId: runIds[n] ?? '', retries: 0 });
     });
@@ -157,7 +157,7 @@ suite('nodes together', {
     failing.clear();
     const drain = async (at: number) => {
       const ids: string[] = [];
-      for await (const { workflowRunId } of client(at).dlq.resumeAll({ ...filter, count: 10 })) ids.push(workflowRunId);
+      for await (const { workflowRunId } of client(at).dlq.resumeAll(filter)) ids.push(workflowRunId);
       return ids;
     };
     const resumed = (await Promise.all([0, 1, 2].map(drain))).flat();

@@ -35,7 +35,7 @@ import { type CachedRun, RunCache } from './run-cache.js';
 const CACHE_CAPACITY = 5_000;
 const KEPT_PAYLOAD_BYTES = 64 * 1024;
 /** A node that is about to stop gives back what has ended at it so often. */
-const GIVE_BACK_MS = 100;
+const GIVE_BACK_MS = 50;
 
 export interface RunDriverOptions {
   readonly store: Store;
