@@ -19,6 +19,9 @@ const rounds = Number(process.argv[2] ?? 1);
 for (let round = 1; round <= rounds; round++) {
   process.stdout.write(`round ${round} of ${rounds}\n`);
   const args = ['--test', '--test-concurrency=1', '--test-reporter=spec', ...files.map((name) => join(directory, name))];
-  const { status } = spawnSync(process.execPath, args, { stdio: 'inherit', env: { ...process.env, EVERSTEP_SOAK: '1', ...more } });
+  const { status } = spawnSync(process.execPath, args, {
+    stdio: 'inherit',
+    env: { ...process.env, EVERSTEP_SOAK: '1', ...more },
+  });
   if (status !== 0) process.exit(status ?? 1);
 }
