@@ -136,6 +136,26 @@ export const LIMITS = Object.freeze({
   deadLettersPageDefault: 100,
   deadLettersPageMax: 100,
   bulkMax: 50,
+
+  // repairs
+  /** Entries that one repair freezes. */
+  repairMaxItems: 1_000_000,
+  /** Of them, those that a request names one by one. */
+  repairNamedMax: 1_000,
+  /** One every 1,000 seconds. */
+  repairMinRatePerSecond: 0.001,
+  repairMaxRatePerSecond: 1_000,
+  repairMaxCanary: 1_000,
+  repairUndoMs: 10 * MINUTE_MS,
+  repairMaxUndoMs: 7 * DAY_MS,
+  /** Workflows and groups that a plan names. */
+  repairPlanRows: 100,
+  repairsPageDefault: 20,
+  repairsPageMax: 100,
+  repairItemsPageDefault: 100,
+  repairItemsPageMax: 1_000,
+
+  // looking at runs
   /** Runs that a request looks at one by one, where a filter has no index. */
   maxRunsLookedAt: 500,
   /** Invocations of a run whose runs are looked up for its log. */

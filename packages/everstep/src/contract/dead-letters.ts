@@ -35,6 +35,9 @@ export const DeadLetterEntry = Type.Object(
     responseBody: Type.Optional(Type.String()),
     responseBodyBase64: Type.Optional(Type.String({ description: 'Instead of responseBody, when that is no UTF-8 text.' })),
     error: Type.String({ description: 'What went wrong, in words.' }),
+    fingerprint: Type.Optional(
+      Type.String({ description: 'Group of the entry; absent for a while on entries of versions before there were groups.' }),
+    ),
   },
   CLOSED,
 );
