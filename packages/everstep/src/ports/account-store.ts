@@ -31,6 +31,19 @@ export interface ApiKeyRecord {
   readonly revokedAt?: number;
 }
 
+/** Of a user who logged in with an API key, and is recognised by a secret since. */
+export interface SessionRecord {
+  /** SHA-256 of the secret, hex. The secret itself is never stored. */
+  readonly sessionHash: string;
+  readonly userId: string;
+  /** The session ends with it. */
+  readonly apiKeyId: string;
+  /** Unix ms. */
+  readonly createdAt: number;
+  /** Unix ms. */
+  readonly expiresAt: number;
+}
+
 export const ROLES = ['owner', 'admin', 'dev', 'finance'] as const;
 export type Role = (typeof ROLES)[number];
 
@@ -111,6 +124,9 @@ export const DAYS_KEPT = 31;
 /** Places that a user has logged in from which stay: those used last. */
 export const LOGIN_PLACES_KEPT = 50;
 
+/** Sessions that a user has at once; those that began last stay. */
+export const SESSIONS_KEPT = 50;
+
 /** How often something happened to an instance in a day (UTC). */
 export interface DayCount {
   readonly instanceId: string;
@@ -180,13 +196,27 @@ export interface AccountStore {
   createApiKey(query: { readonly apiKey: ApiKeyRecord; readonly audit?: AuditEntry }): Promise<void>;
   /** By creation, revoked ones too. */
   listApiKeys(query: { readonly userId: string }): Promise<readonly ApiKeyRecord[]>;
-  /** False when the user has no such key that is good. */
+  /** Sessions that were begun with the key end. False when the user has no such key that is good. */
   revokeApiKey(query: {
     readonly apiKeyId: string;
     readonly userId: string;
     readonly at: number;
     readonly audit?: AuditEntry;
   }): Promise<boolean>;
+
+  /**
+   * False, and nothing is kept, when the user has no such key that is good. Sessions that have ended by `createdAt` go, and
+   * of the user's those beyond `SESSIONS_KEPT`.
+   */
+  createSession(query: { readonly session: SessionRecord; readonly audit?: AuditEntry }): Promise<boolean>;
+  /** With the user; null when there is none. It may have expired. */
+  findSession(query: {
+    readonly sessionHash: string;
+  }): Promise<{ readonly session: SessionRecord; readonly user: UserRecord } | null>;
+  /** Nothing when there is none. A crash may take it back right after: nobody waits for the disk. */
+  moveSessionEnd(query: { readonly sessionHash: string; readonly expiresAt: number }): Promise<void>;
+  /** False when there is none. */
+  deleteSession(query: { readonly sessionHash: string; readonly audit?: AuditEntry }): Promise<boolean>;
 
   createTeam(query: { readonly team: TeamRecord; readonly owner: MemberRecord; readonly audit?: AuditEntry }): Promise<void>;
   findTeam(query: { readonly teamId: string }): Promise<TeamRecord | null>;

@@ -342,6 +342,13 @@ const ACCOUNTS: readonly CopiedTable[] = [
     created_at: 'bigint',
     revoked_at: 'bigint',
   }),
+  sameWithoutRowid('login_session', {
+    session_hash: 'text',
+    user_id: 'text',
+    api_key_id: 'text',
+    created_at: 'bigint',
+    expires_at: 'bigint',
+  }),
   sameWithoutRowid('login_place', { user_id: 'text', place: 'text', at: 'bigint' }),
   sameWithoutRowid('budget_alert', {
     instance_id: 'text',
