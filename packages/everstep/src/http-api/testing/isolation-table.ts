@@ -3,7 +3,7 @@
  * a new one without a row fails the test. That a missing or bad credential is
  * 401 holds for all that want one and stands in no row.
  */
-import type { Person } from '../../accounts/people.fixture.js';
+import { apiKeyOf, emailOf, type Person } from '../../accounts/people.fixture.js';
 import { REGION, SDK, type Things } from './isolation-things.js';
 
 export interface Asked {
@@ -41,7 +41,12 @@ export interface IndexRow {
   /** Of its read-only token; its read-write token gets 200. */
   readonly readOnly: number;
 }
-export type Row = TokenRow | AccountRow | OpenRow | IndexRow;
+/** About the session itself: with one it is 200 for everybody. */
+export interface SessionRow {
+  readonly access: 'session';
+  readonly ask: Ask;
+}
+export type Row = TokenRow | AccountRow | OpenRow | IndexRow | SessionRow;
 
 const nothing: Ask = () => ({});
 /** Shows the dialect where another operation has the path too. */
@@ -247,6 +252,9 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   createApiKey: account(() => ({ body: { name: 'a key' } }), EVERYBODY),
   revokeApiKey: account(async (things) => ({ params: { id: await things.apiKeyOfOwner() } }), ['owner'], []),
   listAuditLogs: account(nothing, EVERYBODY),
+  beginSession: open(200, () => ({ body: { email: emailOf('owner'), api_key: apiKeyOf('owner') } })),
+  getSession: { access: 'session', ask: nothing },
+  endSession: { access: 'session', ask: nothing },
   getManagementOpenApi: open(200),
 
   // Of the dialect of the published SDKs.
