@@ -104,7 +104,6 @@ const searchIndex: Ask = async (things) => ({ params: { id: await things.searchI
 const withBody =
   (ask: Ask, body: unknown): Ask =>
   async (things) => ({ ...(await ask(things)), body });
-const FAILED = { 'svc-failure-callback': 'http://w.test/refuse', 'svc-retries': '0' };
 
 export const ISOLATION: Readonly<Record<string, Row>> = {
   triggerRun: changesOwn(() => ({ params: { workflowUrl: 'http://w.test/ok' } })),
@@ -124,7 +123,7 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   restartDeadLetters: changes(namedDeadLetter),
   resumeDeadLetter: changes(deadLetter),
   restartDeadLetter: changes(deadLetter),
-  retryFailureCallback: changes(async (things) => ({ params: { dlqId: await things.deadLetter(FAILED) } })),
+  retryFailureCallback: changes(async (things) => ({ params: { dlqId: await things.refusedCallback() } })),
   cancelFailureCallback: changes(async (things) => ({
     params: { dlqId: await things.deadLetter({ 'svc-failure-callback': 'http://w.test/hang' }) },
   })),
@@ -312,7 +311,7 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   resumeWorkflowDlq: changes(inUpstash(namedDeadLetter)),
   restartWorkflowDlq: changes(inUpstash(namedDeadLetter)),
   deleteWorkflowDlq: changes(inUpstash(namedDeadLetter)),
-  retryWorkflowFailureFunction: changes(inUpstash(async (things) => ({ params: { dlqId: await things.deadLetter(FAILED) } }))),
+  retryWorkflowFailureFunction: changes(inUpstash(async (things) => ({ params: { dlqId: await things.refusedCallback() } }))),
   listMessageEvents: readsOwn(),
   listMessageLogs: readsOwn(),
   getUpstashOpenApi: open(200),
