@@ -15,6 +15,10 @@ export const DEFAULT_LEASE_MS = 5_000;
 const BEATS_PER_LEASE = 3;
 /** After the end of another's lease, before it is looked whether that has really ended. */
 const BURY_AFTER_MS = 20;
+/** The database's time is asked for again while it is known less exactly than this: so often at the start, and at each renewal. */
+const WANTED_EXACTNESS_MS = 1;
+const SAMPLES_AT_START = 8;
+const SAMPLES_AT_BEAT = 4;
 const WORK = 'work';
 
 export interface PostgresClusterOptions {
@@ -38,6 +42,7 @@ export class PostgresCluster implements Cluster {
   private end: NodeJS.Timeout | undefined;
   private bury: NodeJS.Timeout | undefined;
   private beating: Promise<void> | null = null;
+  private sampling: Promise<void> | null = null;
   private suspended = false;
   private left = false;
 
@@ -69,7 +74,12 @@ export class PostgresCluster implements Cluster {
 
   /** Before anybody asks for the time. */
   async readTime(): Promise<void> {
-    this.time.learn(await readTime(this.database));
+    await this.sample(SAMPLES_AT_START);
+  }
+
+  /** By how much the time of this node may be wrong at most, in ms. */
+  get uncertaintyMs(): number {
+    return this.time.uncertaintyMs;
   }
 
   async join(events: ClusterEvents): Promise<void> {
@@ -126,7 +136,7 @@ export class PostgresCluster implements Cluster {
     if (this.left) return;
     this.left = true;
     for (const timer of [this.beat, this.end, this.bury]) clearTimeout(timer);
-    await this.beating;
+    await Promise.all([this.beating, this.sampling]);
     this.events = SILENT;
     try {
       await this.lease.leave();
@@ -137,6 +147,23 @@ export class PostgresCluster implements Cluster {
       this.log.warn({ error: String(error) }, 'this node could not give back what it had');
     }
     await this.notices.close();
+  }
+
+  // ---------------------------------------------------------------- the time
+
+  private async sample(most: number): Promise<void> {
+    for (let n = 0; n < most && !this.left && this.time.uncertaintyMs > WANTED_EXACTNESS_MS; n++) {
+      this.time.learn(await readTime(this.database));
+    }
+  }
+
+  /** Beside the renewals of the lease, which wait for the disk, and must not wait for this. */
+  private sampleSoon(): void {
+    this.sampling ??= this.sample(SAMPLES_AT_BEAT)
+      .catch((error: unknown) => this.log.warn({ error: String(error) }, 'the time of the database could not be asked for'))
+      .finally(() => {
+        this.sampling = null;
+      });
   }
 
   // ---------------------------------------------------------------- the lease
@@ -157,6 +184,7 @@ export class PostgresCluster implements Cluster {
       this.time.learn(renewal);
       if (renewal.renewed) this.renewed(renewal);
       else await this.joinAnew();
+      this.sampleSoon();
       this.beatSoon(this.lease.leaseMs / BEATS_PER_LEASE);
     } catch (error) {
       this.log.warn({ error: String(error) }, 'the lease of this node could not be renewed; trying again');
