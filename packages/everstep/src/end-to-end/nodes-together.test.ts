@@ -270,7 +270,7 @@ suite('nodes together', {
           return ctx.runId;
         });
     const counted = serve(
-      served(40, () => {}),
+      served(80, () => {}),
       { signingKeys: nodes.signingKeys },
     );
     const handler = toNodeHandler(counted);

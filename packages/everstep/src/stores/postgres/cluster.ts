@@ -5,6 +5,7 @@ import type { DueTask, TaskReference } from '../../ports/store.js';
 import { claimDue, giveBack, handOver } from './claims.js';
 import type { Database } from './connection.js';
 import { DatabaseTime } from './database-time.js';
+import { ExclusiveWork } from './exclusive-work.js';
 import { holderOfGates, standingOf, tellStanding } from './gate-leases.js';
 import { type NodeFacts, NodeLease, type Renewal, readTime } from './node-lease.js';
 import { Notices } from './notices.js';
@@ -35,6 +36,7 @@ export class PostgresCluster implements Cluster {
   private readonly database: Database;
   private readonly log: Log;
   private readonly lease: NodeLease;
+  private readonly exclusive: ExclusiveWork;
   private readonly time = new DatabaseTime();
   private readonly notices: Notices;
   private events: ClusterEvents = SILENT;
@@ -49,6 +51,7 @@ export class PostgresCluster implements Cluster {
   constructor(database: Database, { url, log, facts, leaseMs = DEFAULT_LEASE_MS }: PostgresClusterOptions) {
     this.database = database;
     this.log = log;
+    this.exclusive = new ExclusiveWork(database);
     this.lease = new NodeLease(database, leaseMs, facts);
     this.notices = new Notices(database, {
       url,
@@ -125,6 +128,10 @@ export class PostgresCluster implements Cluster {
 
   tell(change: SharedChange): void {
     this.send({ from: this.nodeId, change });
+  }
+
+  unlessBusy(name: string, work: () => Promise<void>): Promise<boolean> {
+    return this.exclusive.unlessBusy(name, work);
   }
 
   async giveBack(kept: Kept): Promise<void> {
