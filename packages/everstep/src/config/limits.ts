@@ -48,6 +48,10 @@ export const LIMITS = Object.freeze({
   /** What is kept of an endpoint's answer in a dead letter. */
   maxKeptResponseBytes: 256 * KiB,
   maxKeptErrorLength: 8 * KiB,
+  /** What is kept of the answer to each failed attempt. */
+  maxKeptAttemptBodyBytes: 8 * KiB,
+  /** Headers of it, and of the request, beyond this length in all are left out. */
+  maxKeptAttemptHeadersLength: 8 * KiB,
   deduplicationWindowMs: 10 * MINUTE_MS,
   maxBatchItems: 100,
   /** Of a batch: an item may carry the longest step result, twice as JSON text. */
@@ -106,6 +110,11 @@ export const LIMITS = Object.freeze({
   failedLoginWindowMs: MINUTE_MS,
   /** Accounts and addresses whose failures are remembered; those of longest ago are forgotten first. */
   rememberedLoginFailures: 10_000,
+
+  /** A session that is not used ends after this. */
+  sessionIdleMs: 12 * HOUR_MS,
+  /** However much it is used. */
+  sessionMaxMs: 7 * DAY_MS,
 
   // search indexes
   maxSearchIndexes: 1_000,
@@ -215,6 +224,7 @@ export function assertLimits(limits: Readonly<Record<keyof typeof LIMITS, number
     [limits.maxSearchDocumentBytes <= limits.maxBodyBytes, 'maxSearchDocumentBytes <= maxBodyBytes'],
     [limits.searchResultsDefault <= limits.maxSearchResults, 'searchResultsDefault <= maxSearchResults'],
     [limits.maxKeptResponseBytes <= limits.maxReplyBytes, 'maxKeptResponseBytes <= maxReplyBytes'],
+    [limits.maxKeptAttemptBodyBytes <= limits.maxKeptResponseBytes, 'maxKeptAttemptBodyBytes <= maxKeptResponseBytes'],
   ];
   for (const [holds, text] of relations) if (!holds) throw new Error(`limits contradict each other: ${text} must hold`);
 }

@@ -112,6 +112,12 @@ export interface UsageRecord {
   readonly messages: number;
 }
 
+/** The same of one day. */
+export interface DayUsageRecord extends Omit<UsageRecord, 'month'> {
+  /** UTC, such as `2026-11-21`. */
+  readonly day: string;
+}
+
 /** Days behind the latest one whose counts stay. */
 export const DAYS_KEPT = 31;
 
@@ -268,6 +274,8 @@ export interface AccountStore {
 
   /** Of the instance, whoever was billed at whatever price; months newest first. Counted by `count-messages`. */
   usage(query: { readonly instanceId: string; readonly fromMonth: string }): Promise<readonly UsageRecord[]>;
+  /** The same by day, oldest first, as far as it was counted by day: versions before counted by month. `fromDay`: `2026-11-21`. */
+  usageOfDays(query: { readonly instanceId: string; readonly fromDay: string }): Promise<readonly DayUsageRecord[]>;
   /** Adds to what is counted of a day, in one transaction; for what comes in no unit of its own. */
   countOfDay(counts: readonly Omit<CountOfDay, 'kind'>[]): Promise<void>;
   /** Of the instance, from a day on (days since 1970), newest first. Also counted by `count-of-day`. */
@@ -287,12 +295,15 @@ export interface AccountStore {
   dueBudgetAlerts(query: { readonly before: number; readonly limit: number }): Promise<readonly OwedBudgetAlert[]>;
   /** When the next alert behind `after` is due, Unix ms; null when none is. */
   nextBudgetAlertAt(query: { readonly after: number }): Promise<number | null>;
-  /** After an attempt to tell it: due again, or (null) not owed any more. Nothing when it is not as it was read. */
+  /**
+   * After an attempt to tell it, or before one: due again, or (null) not owed any more. False, and nothing happened, when it
+   * is not as it was read.
+   */
   moveBudgetAlert(query: {
     readonly alert: OwedBudgetAlert;
     readonly retried: number;
     readonly dueAt: number | null;
-  }): Promise<void>;
+  }): Promise<boolean>;
 
   /** When a login of the user from this place was noted last, Unix ms; null when none is. `place` is any text. */
   loginNotedAt(query: { readonly userId: string; readonly place: string }): Promise<number | null>;

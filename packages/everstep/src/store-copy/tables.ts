@@ -199,6 +199,7 @@ const RUNS: readonly CopiedTable[] = [
       message_id: 'text',
       cause: 'text',
       message: 'text',
+      exchange: 'text',
     },
     ', x.seq AS place',
   ),

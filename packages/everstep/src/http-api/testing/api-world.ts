@@ -94,8 +94,9 @@ function plannedNext(pathname: string, entries: readonly JournalEntry[]): Planne
 export class PlayedEndpoints implements StepCaller {
   readonly calls: StepCall[] = [];
 
-  async call(call: StepCall, signal: AbortSignal): Promise<StepAnswer> {
+  async call(call: StepCall, signal: AbortSignal, onLeave?: () => void): Promise<StepAnswer> {
     this.calls.push(call);
+    onLeave?.();
     const { pathname } = new URL(call.workflowUrl);
     const { target, journal } = call.request;
     switch (pathname) {
@@ -142,8 +143,9 @@ export class PlayedEndpoints implements StepCaller {
 export class PlayedMessages implements MessageSender {
   readonly sent: Message[] = [];
 
-  async send(message: Message, signal: AbortSignal): Promise<MessageAnswer> {
+  async send(message: Message, signal: AbortSignal, onLeave?: () => void): Promise<MessageAnswer> {
     this.sent.push(message);
+    onLeave?.();
     const { pathname } = new URL(message.url);
     const headers = { 'content-type': ['application/json'], 'x-answer': ['secret-of-a-header'] };
     const body = Buffer.from('{"paid":true,"iban":"secret-of-a-field"}');
@@ -315,7 +317,11 @@ export class ApiWorld {
   }
 
   /** Triggers an endpoint of the world, and gives the run. */
-  async trigger(endpoint: string, headers: Readonly<Record<string, string>> = {}, body = ''): Promise<TriggeredRun> {
+  async trigger(
+    endpoint: string,
+    headers: Readonly<Record<string, string>> = {},
+    body: string | Buffer = '',
+  ): Promise<TriggeredRun> {
     const url = `/v2/trigger/http://w.test/${endpoint}`;
     const answer = await this.call<TriggeredRun>('POST', url, { headers, body });
     assert.equal(answer.status, 200, JSON.stringify(answer.body));

@@ -12,7 +12,7 @@ import { countDays, listDayCounts } from './day-counts.js';
 import { ExclusiveWork } from './exclusive-work.js';
 import { loginNotedAt, noteLogin } from './login-places.js';
 import * as sessions from './login-sessions.js';
-import { listUsage } from './usage-counts.js';
+import { listDayUsage, listUsage } from './usage-counts.js';
 
 const INSERT_SECRET = statement('INSERT INTO secret (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING');
 const SELECT_SECRET = statement('SELECT value FROM secret WHERE name = $1');
@@ -101,6 +101,7 @@ export function createAccounts(database: Database): AccountStore {
       change((session) => instances.replaceTokens(session, instanceId, tokens, at), audit),
 
     usage: ({ instanceId, fromMonth }) => listUsage(database, instanceId, fromMonth),
+    usageOfDays: ({ instanceId, fromDay }) => listDayUsage(database, instanceId, fromDay),
     countOfDay: (counts) => change(async (session) => countDays(session, counts)),
     countsOfDays: ({ instanceId, fromDay }) => listDayCounts(database, instanceId, fromDay),
     noteBudgetAlert: async ({ alert, lesser, ...of }) => {

@@ -137,6 +137,7 @@ export function createAccounts({ connection, usage, days }: Pick<StoreParts, 'co
     replaceTokens: ({ instanceId, tokens, at, audit }) => change(() => instances.replaceTokens(instanceId, tokens, at), audit),
 
     usage: async ({ instanceId, fromMonth }) => usage.list(instanceId, fromMonth),
+    usageOfDays: async ({ instanceId, fromDay }) => usage.listDays(instanceId, fromDay),
     countOfDay: (counts) => change(() => days.write(counts)),
     countsOfDays: async ({ instanceId, fromDay }) => days.list(instanceId, fromDay),
     noteBudgetAlert: async ({ alert, lesser, budgetDollars, accountId }) => {

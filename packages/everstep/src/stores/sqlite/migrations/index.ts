@@ -7,7 +7,8 @@ import { daysAndAlerts } from './0006-days-and-alerts.js';
 import { pricesAndLogins } from './0007-prices-and-logins.js';
 import { messages } from './0008-messages.js';
 import { sessions } from './0009-sessions.js';
-import { repairs } from './0010-repairs.js';
+import { exchanges } from './0010-exchanges.js';
+import { repairs } from './0011-repairs.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -20,5 +21,6 @@ export const MIGRATIONS: readonly string[] = [
   pricesAndLogins,
   messages,
   sessions,
+  exchanges,
   repairs,
 ];

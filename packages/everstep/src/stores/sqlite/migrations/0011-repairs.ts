@@ -1,5 +1,5 @@
 /**
- * Version 10: repairs, and the dead letters that each of them froze.
+ * Version 11: repairs, and the dead letters that each of them froze.
  *
  * An item keeps what a report shows of its run, which may be removed before the report is. `rank` is its place among
  * those of its workflow; null for those that are too far behind to be tried first.

@@ -1,5 +1,5 @@
 /**
- * Version 8: repairs, and the dead letters that each of them froze.
+ * Version 9: repairs, and the dead letters that each of them froze.
  *
  * Who drives a repair stands in its row, with the time until which no other node does. An item keeps what a report shows
  * of its run, which may be removed before the report is. `rank` is its place among those of its workflow; null for those
