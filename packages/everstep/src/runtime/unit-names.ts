@@ -11,6 +11,7 @@ function* namesOfGuard(guard: StoreGuard): Generator<string> {
   switch (guard.kind) {
     case 'run-active':
     case 'task-open':
+    case 'run-present':
       yield run(guard.runKey);
       break;
     case 'run-id-free':
@@ -34,6 +35,7 @@ function* namesOfWrite(write: StoreWrite): Generator<string> {
   switch (write.kind) {
     case 'count-messages':
     case 'count-of-day':
+    case 'add-audit':
       break;
     case 'create-run':
       yield run(write.run.key);

@@ -63,6 +63,8 @@ export function timeOf(write: StoreWrite): number {
     case 'count-messages':
     case 'count-of-day':
       return write.at;
+    case 'add-audit':
+      return write.entry.at;
     case 'set-flow-window':
       return write.window?.startedAt ?? 0;
     case 'put-queue':
