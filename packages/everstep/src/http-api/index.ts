@@ -53,7 +53,7 @@ export interface HttpApiDependencies {
   readonly dashboard?: DashboardFiles | null;
   /**
    * Both APIs unless one is chosen; each tells in any case whether the service is alive and ready. The dashboard goes with
-   * the management API, and with it what it needs of the runtime API.
+   * the management API, and with it, for those who have a session, what it needs of the runtime API.
    */
   readonly serves?: 'both' | 'runtime' | 'management';
 }
@@ -70,18 +70,27 @@ export interface HttpApi {
   readonly routes: readonly Route[];
 }
 
-function servedBy({ serves = 'both', dialectOperations, dashboard }: HttpApiDependencies): readonly Operation[] {
+interface Served {
+  readonly operations: readonly Operation[];
+  /** Of them, those that are not there for requests without a session. */
+  readonly forSessions: readonly Operation[];
+}
+
+function servedBy({ serves = 'both', dialectOperations, dashboard }: HttpApiDependencies): Served {
   const runtime = [...OPERATIONS, ...SEARCH_OPERATIONS, ...(dialectOperations?.runtime ?? [])];
   const management = [...MANAGEMENT_OPERATIONS, ...(dialectOperations?.management ?? [])];
   const pages = dashboard === undefined ? [] : dashboardOperations(dashboard);
   switch (serves) {
     case 'both':
-      return [...runtime, ...management, ...pages];
+      return { operations: [...runtime, ...management, ...pages], forSessions: [] };
     case 'runtime':
-      return runtime;
-    case 'management':
-      if (dashboard !== undefined) return [...management, ...OPERATIONS, ...SEARCH_OPERATIONS, ...pages];
-      return [...management, getHealth, getReadiness];
+      return { operations: runtime, forSessions: [] };
+    case 'management': {
+      const open = [getHealth, getReadiness];
+      const wanted = [...OPERATIONS, ...SEARCH_OPERATIONS].filter(({ access }) => access !== 'open');
+      const forSessions = dashboard === undefined ? [] : wanted;
+      return { operations: [...management, ...open, ...forSessions, ...pages], forSessions };
+    }
   }
 }
 
@@ -121,7 +130,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     onRoute: (route) => routes.push(route),
     defaultRegion: dependencies.defaultRegion ?? DEFAULT_REGION,
     trustedProxies: dependencies.trustedProxies ?? [],
-    operations: servedBy(dependencies),
+    ...servedBy(dependencies),
   });
   return {
     openApi,
