@@ -11,6 +11,7 @@ import { FlowControlRecords } from './flow-control-records.js';
 import { InstanceRecords } from './instance-records.js';
 import type { CopyRequest } from './online-copy.js';
 import { QueueRecords } from './queue-records.js';
+import { RepairRecords } from './repair-records.js';
 
 import { Retention } from './retention.js';
 import { RunListing } from './run-listing.js';
@@ -59,6 +60,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
   const events = new EventRecords(parts);
   const deadLetterWriter = new DeadLetterWriter(parts);
   const retention = new Retention(parts, transaction, deadLetterWriter);
+  const repairs = new RepairRecords(parts, transaction);
   const batches = new BatchWriter(parts, transaction, deadLetterWriter, {
     triggers: new TriggerRecords(parts),
     flowControls,
@@ -67,6 +69,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     schedules,
     instances,
     events,
+    repairs,
   });
   const reader = new RunReader(parts, events);
   const runs = new RunListing(parts, reader);
@@ -123,6 +126,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     releaseSpace: async () => connection.releaseSpace(),
     accounts: createAccounts(parts),
     searchIndexes: new SqliteSearchIndexes(connection),
+    repairs,
     copyTo: (request) => connection.copyTo(request),
     latestTime: async () => parts.counters.get('latest_time'),
     close: async () => connection.close(),
