@@ -159,6 +159,8 @@ export const LIMITS = Object.freeze({
   repairMaxCanary: 1_000,
   repairUndoMs: 10 * MINUTE_MS,
   repairMaxUndoMs: 7 * DAY_MS,
+  /** What is told of repairs stays so long at the least. */
+  repairReportMs: 30 * DAY_MS,
   /** Workflows and groups that a plan names. */
   repairPlanRows: 100,
   repairsPageDefault: 20,

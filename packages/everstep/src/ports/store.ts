@@ -34,6 +34,7 @@ import type {
 } from '../engine/run.js';
 import type { CommitResult, CommitUnit, RunReference } from '../engine/writes.js';
 import type { AccountStore } from './account-store.js';
+import type { RepairStore } from './repair-store.js';
 import type { SearchIndexStore } from './search-store.js';
 
 // ---------------------------------------------------------------- writes
@@ -302,6 +303,7 @@ export interface Store {
 
   accounts: AccountStore;
   searchIndexes: SearchIndexStore;
+  repairs: RepairStore;
   /** The latest time that the store has recorded: a clock that starts must not be behind it. */
   latestTime(): Promise<number>;
   close(): Promise<void>;

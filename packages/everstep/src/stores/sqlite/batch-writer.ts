@@ -10,6 +10,7 @@ import type { FlowControlRecords } from './flow-control-records.js';
 import type { InstanceRecords } from './instance-records.js';
 import { ProgressWriter } from './progress-writer.js';
 import type { QueueRecords } from './queue-records.js';
+import type { RepairRecords } from './repair-records.js';
 import { RunWriter } from './run-writer.js';
 import type { ScheduleRecords } from './schedule-records.js';
 import type { StoreParts } from './store-parts.js';
@@ -23,6 +24,7 @@ const RUN_GONE: CommitResult = Object.freeze({ kind: 'run-gone' });
 const NOT_ACTIVE: CommitResult = Object.freeze({ kind: 'run-not-active' });
 const TASK_GONE: CommitResult = Object.freeze({ kind: 'task-gone' });
 const SCHEDULE_MOVED: CommitResult = Object.freeze({ kind: 'schedule-moved' });
+const REPAIR_MOVED: CommitResult = Object.freeze({ kind: 'repair-moved' });
 
 /** What stands beside the runs. */
 export interface Records {
@@ -33,6 +35,7 @@ export interface Records {
   readonly schedules: ScheduleRecords;
   readonly instances: InstanceRecords;
   readonly events: EventRecords;
+  readonly repairs: RepairRecords;
   readonly audit: AuditLog;
 }
 
@@ -101,6 +104,8 @@ export class BatchWriter {
         return this.isOpen(guard.runKey, guard.slot, guard.messageId) ? null : TASK_GONE;
       case 'schedule-due':
         return this.records.schedules.isDueAt(guard.instanceId, guard.scheduleId, guard.nextAt) ? null : SCHEDULE_MOVED;
+      case 'repair-at':
+        return this.records.repairs.isAt(guard.instanceId, guard.repairId, guard.version) ? null : REPAIR_MOVED;
     }
   }
 
@@ -176,6 +181,9 @@ export class BatchWriter {
         break;
       case 'take-dead-letter':
         deadLetters.take(write.instanceId, write.dlqId, write.became);
+        break;
+      case 'set-repair-item':
+        records.repairs.setItem(write);
         break;
       case 'remember-deduplication':
         records.triggers.rememberDeduplication(write.instanceId, write.deduplicationId, write.runKey, write.expiresAt);
@@ -254,6 +262,7 @@ function timeOf(write: StoreWrite): number {
     case 'wake-invoker':
     case 'count-messages':
     case 'count-of-day':
+    case 'set-repair-item':
       return write.at;
     case 'add-audit':
       return write.entry.at;

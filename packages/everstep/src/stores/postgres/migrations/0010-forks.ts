@@ -1,5 +1,5 @@
 /**
- * Version 9: forks, which keep a part of the journal of another run, and results that were edited in them.
+ * Version 10: forks, which keep a part of the journal of another run, and results that were edited in them.
  *
  * `step.edited` is true where a person gave the result, else null.
  */

@@ -1,5 +1,5 @@
 /**
- * Version 11: forks, which keep a part of the journal of another run, and results that were edited in them.
+ * Version 12: forks, which keep a part of the journal of another run, and results that were edited in them.
  *
  * `step.edited` is 1 where a person gave the result, else null.
  */
