@@ -10,6 +10,7 @@ import { dayCountConformance } from './day-counts.js';
 import { deadLetterConformance } from './dead-letters.js';
 import { eventConformance } from './events.js';
 import { flowControlConformance } from './flow-control.js';
+import { forkConformance } from './forks.js';
 import type { OpenStore } from './harness.js';
 import { instanceConformance } from './instances.js';
 import { listingConformance } from './listings.js';
@@ -40,6 +41,7 @@ export function storeConformance(name: string, open: OpenStore): void {
     listingConformance(open);
     triggerConformance(open);
     flowControlConformance(open);
+    forkConformance(open);
     messageConformance(open);
     scheduleConformance(open);
     instanceConformance(open);
