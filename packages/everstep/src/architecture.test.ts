@@ -154,6 +154,7 @@ const DIRECTIONS: readonly DirectionRule[] = [
 /** What tests may import besides what the sources of their area may: worlds to run in, and libraries to check against. */
 const TESTS_MAY = [
   ...inEverstep(
+    'answers',
     'simulation',
     'stores',
     'ports',

@@ -110,7 +110,7 @@ async function fill(store: Store): Promise<void> {
       kind: 'take-dead-letter',
       instanceId: INSTANCE,
       dlqId: sampleDeadLetter(done).dlqId,
-      became: { kind: 'resume', runKey: resumed.key },
+      became: { kind: 'resume', runKey: resumed.key, at: T0 },
     },
   ]);
   await apply(store, [

@@ -5,6 +5,7 @@ import {
   CALLBACK_SLOT,
   type DeadLetter,
   type FailedAttempt,
+  type FailureGroup,
   type KeptEvent,
   type RecordedStep,
   type Run,
@@ -231,9 +232,13 @@ export const creation = (run: Run, input: RunPayload | { readonly copyOf: string
   input,
 });
 
-export const failure = (run: Run, entry: DeadLetter = sampleDeadLetter(run)): readonly StoreWrite[] => [
+export const failure = (
+  run: Run,
+  entry: DeadLetter = sampleDeadLetter(run),
+  group: FailureGroup | null = null,
+): readonly StoreWrite[] => [
   { kind: 'end-run', runKey: run.key, outcome: { status: 'failed', error: entry.error }, completedAt: entry.createdAt },
-  { kind: 'add-dead-letter', entry },
+  { kind: 'add-dead-letter', entry, group },
 ];
 
 export const putTasks = (runKey: string, tasks: readonly Task[]): readonly StoreWrite[] =>
