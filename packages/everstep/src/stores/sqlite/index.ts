@@ -3,6 +3,7 @@ import type { Store } from '../../ports/store.js';
 import { createAccounts } from './accounts.js';
 import { BatchWriter } from './batch-writer.js';
 import { type Connection, openConnection } from './connection.js';
+import { DeadLetterGroups } from './dead-letter-groups.js';
 import { DeadLetterListing } from './dead-letter-listing.js';
 import { DeadLetterWriter } from './dead-letter-writer.js';
 import { EventRecords } from './event-records.js';
@@ -121,6 +122,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     instanceSettings: async ({ instanceId }) => instances.settings(instanceId),
     removeEndedRuns: (query) => retention.remove(query),
     releaseSpace: async () => connection.releaseSpace(),
+    deadLetterGroups: new DeadLetterGroups(parts, transaction),
     accounts: createAccounts(parts),
     searchIndexes: new SqliteSearchIndexes(connection),
     copyTo: (request) => connection.copyTo(request),

@@ -6,6 +6,7 @@ import { search } from './0005-search.js';
 import { daysAndAlerts } from './0006-days-and-alerts.js';
 import { pricesAndLogins } from './0007-prices-and-logins.js';
 import { messages } from './0008-messages.js';
+import { deadLetterGroups } from './0009-dead-letter-groups.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -17,4 +18,5 @@ export const MIGRATIONS: readonly string[] = [
   daysAndAlerts,
   pricesAndLogins,
   messages,
+  deadLetterGroups,
 ];
