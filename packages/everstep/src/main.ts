@@ -307,12 +307,15 @@ export async function startService(config: Config, options: StartOptions = {}): 
       sender: messageSender,
       clock: upkeepClock,
       log,
+      shared: node !== null,
     });
     const keptAccess = new KeptAccess({ dataDir, envFile: config.envFile, authority, log });
     /** What is kept of accounts is read again. */
     async function changedElsewhere(change: SharedChange): Promise<void> {
       if (change.kind !== 'account' && change.kind !== 'everything') return;
       const instanceId = change.kind === 'account' ? change.instanceId : null;
+      // What a node that has gone was to tell of is told by others.
+      if (change.kind === 'everything') budgetAlerts.start();
       await authority.forget(instanceId);
       await (instanceId === null ? limits.forgetEverything() : limits.forget(instanceId));
       await keptAccess.changedElsewhere(instanceId);

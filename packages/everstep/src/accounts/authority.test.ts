@@ -30,7 +30,7 @@ test('an issued token speaks for its instance, with its access, and carries the 
   assert.deepEqual(claims, { iss: 'Everstep', sub: 'qi_1', region: EUROPE, access: 'read-only', iat: NOW / 1000 });
   assert.equal(authority.recall(token, EUROPE), undefined, 'nothing is known of it before it was verified');
   const verdict = await authority.verify(token, EUROPE);
-  const caller = { tokenId: jti, instanceId: 'qi_1', region: EUROPE, access: 'read-only' };
+  const caller = { actor: `token ${jti}`, instanceId: 'qi_1', region: EUROPE, access: 'read-only' };
   assert.deepEqual(verdict, { ok: true, caller });
   assert.deepEqual(authority.recall(token, EUROPE), verdict);
 });
@@ -143,7 +143,7 @@ test('whoever rotates the signing keys is in the audit log of the owner, by the 
   const apiKey = { apiKeyId: 'key_1', userId: 'usr_1', name: 'first', keyHash: 'a', createdAt: 1 };
   await store.accounts.createUser({ user, apiKey });
   await store.accounts.changeInstance({ instanceId: 'qi_1', change: { accountId: 'usr_1' } });
-  const { current, next } = await authority.rotateSigningKeys('qi_1', { tokenId: 'tok', address: '192.0.2.7' });
+  const { current, next } = await authority.rotateSigningKeys('qi_1', { actor: 'token tok', address: '192.0.2.7' });
   const [entry, ...more] = await store.accounts.listAudit({ accountIds: ['usr_1'], after: null, limit: 9 });
   assert.deepEqual(more, []);
   const { action, actor, subject, address } = entry ?? assert.fail();

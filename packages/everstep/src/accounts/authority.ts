@@ -24,9 +24,10 @@ const MAX_TOKEN_LENGTH = 4_096;
 
 export type Access = TokenRecord['access'];
 
-/** Who a token speaks for. */
+/** Who asks for something of an instance: the holder of a token, or a user with a session. */
 export interface Caller {
-  readonly tokenId: string;
+  /** For the audit log and for people: `token <id>`, or the e-mail of the user. */
+  readonly actor: string;
   readonly instanceId: string;
   readonly region: string;
   readonly access: Access;
@@ -42,9 +43,9 @@ export interface SigningKeys {
   readonly next: string;
 }
 
-/** Who rotated signing keys: who holds this token, from this address. */
+/** Who rotated signing keys, as the audit log names it, and from which address. */
 export interface KeyRotation {
-  readonly tokenId: string;
+  readonly actor: string;
   readonly address: string;
 }
 
@@ -197,7 +198,7 @@ export async function createAuthority(options: {
     const instance = await findInstance(sub);
     if (!record || record.revokedAt !== null || record.instanceId !== sub || record.access !== access) return null;
     if (instance?.region !== region) return null;
-    const caller: Caller = Object.freeze({ tokenId: jti, instanceId: sub, region, access });
+    const caller: Caller = Object.freeze({ actor: `token ${jti}`, instanceId: sub, region, access });
     if (before === changes) verified.set(token, { tokenId: jti, caller, until });
     return caller;
   }
@@ -213,13 +214,13 @@ export async function createAuthority(options: {
   }
 
   /** Told to whoever owns the instance at this moment. */
-  async function auditOf(instanceId: string, { tokenId, address }: KeyRotation): Promise<AuditEntry> {
+  async function auditOf(instanceId: string, { actor, address }: KeyRotation): Promise<AuditEntry> {
     const at = now();
     const owner = (await accounts.findInstance({ instanceId }))?.accountId;
     return {
       auditId: `aud_${newKey({ now: at, random: { bytes: randomBytes } })}`,
       at,
-      actor: `token ${tokenId}`,
+      actor,
       action: 'queue.rotate-signing-keys',
       subject: instanceId,
       details: {},

@@ -76,7 +76,7 @@ test('a token that was revoked elsewhere is refused once that is told, and a few
   for (const [token, isTold] of [[tokens[0] ?? '', true] as const, [tokens[1] ?? '', false] as const]) {
     const verdict = await two.verify(token, REGION);
     assert.ok(verdict.ok);
-    await one.revoke(verdict.caller.tokenId);
+    await one.revoke(verdict.caller.actor.replace('token ', ''));
     assert.equal(changed.at(-1), INSTANCE);
     assert.equal(one.recall(token, REGION), undefined);
     assert.equal(two.recall(token, REGION)?.ok, true, 'nobody has told it');

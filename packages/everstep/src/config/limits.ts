@@ -48,6 +48,10 @@ export const LIMITS = Object.freeze({
   /** What is kept of an endpoint's answer in a dead letter. */
   maxKeptResponseBytes: 256 * KiB,
   maxKeptErrorLength: 8 * KiB,
+  /** What is kept of the answer to each failed attempt. */
+  maxKeptAttemptBodyBytes: 8 * KiB,
+  /** Headers of it, and of the request, beyond this length in all are left out. */
+  maxKeptAttemptHeadersLength: 8 * KiB,
   deduplicationWindowMs: 10 * MINUTE_MS,
   maxBatchItems: 100,
   /** Of a batch: an item may carry the longest step result, twice as JSON text. */
@@ -136,6 +140,26 @@ export const LIMITS = Object.freeze({
   deadLettersPageDefault: 100,
   deadLettersPageMax: 100,
   bulkMax: 50,
+
+  // repairs
+  /** Entries that one repair freezes. */
+  repairMaxItems: 1_000_000,
+  /** Of them, those that a request names one by one. */
+  repairNamedMax: 1_000,
+  /** One every 1,000 seconds. */
+  repairMinRatePerSecond: 0.001,
+  repairMaxRatePerSecond: 1_000,
+  repairMaxCanary: 1_000,
+  repairUndoMs: 10 * MINUTE_MS,
+  repairMaxUndoMs: 7 * DAY_MS,
+  /** Workflows and groups that a plan names. */
+  repairPlanRows: 100,
+  repairsPageDefault: 20,
+  repairsPageMax: 100,
+  repairItemsPageDefault: 100,
+  repairItemsPageMax: 1_000,
+
+  // looking at runs
   /** Runs that a request looks at one by one, where a filter has no index. */
   maxRunsLookedAt: 500,
   /** Invocations of a run whose runs are looked up for its log. */
@@ -193,6 +217,7 @@ export function assertLimits(limits: Readonly<Record<keyof typeof LIMITS, number
     [limits.maxSearchDocumentBytes <= limits.maxBodyBytes, 'maxSearchDocumentBytes <= maxBodyBytes'],
     [limits.searchResultsDefault <= limits.maxSearchResults, 'searchResultsDefault <= maxSearchResults'],
     [limits.maxKeptResponseBytes <= limits.maxReplyBytes, 'maxKeptResponseBytes <= maxReplyBytes'],
+    [limits.maxKeptAttemptBodyBytes <= limits.maxKeptResponseBytes, 'maxKeptAttemptBodyBytes <= maxKeptResponseBytes'],
   ];
   for (const [holds, text] of relations) if (!holds) throw new Error(`limits contradict each other: ${text} must hold`);
 }

@@ -103,6 +103,24 @@ export const QueueStats = Type.Object(
 
 export type QueueStats = Static<typeof QueueStats>;
 
+export const QueueUsage = Type.Object(
+  {
+    id,
+    customer_id: customerId,
+    days: Type.Array(
+      Type.Object(
+        { day: Type.String({ description: 'UTC, such as 2026-11-21' }), messages: Type.Integer(), dollars: Type.Number() },
+        CLOSED,
+      ),
+      { description: 'Every day asked for, oldest first and today last, as billed to the present owner.' },
+    ),
+    budget: Type.Integer({ description: 'Dollars a calendar month (UTC); 0: no limit.' }),
+    spent_this_month: Type.Number({ description: 'Dollars.' }),
+  },
+  CLOSED,
+);
+export type QueueUsage = Static<typeof QueueUsage>;
+
 export const TeamEntry = Type.Object(
   {
     id,

@@ -10,6 +10,18 @@ export const STEP_STATES = ['STEP_SUCCESS', 'STEP_PROGRESS', 'STEP_RETRY', 'STEP
 /** The initial step is the run's own; all others come of the step protocol. */
 export const SHOWN_STEP_TYPES = ['Initial', ...STEP_TYPES] as const;
 
+/** Why an attempt failed. */
+export const FAILURE_CAUSES = [
+  'network',
+  'timeout',
+  'http',
+  'step',
+  'workflow',
+  'not-protocol',
+  'refused',
+  'blocked-address',
+] as const;
+
 /** States of what tells of a failed run. */
 export const FAILURE_FUNCTION_STATES = ['CALLBACK_INPROGRESS', 'CALLBACK_SUCCESS', 'CALLBACK_FAIL', 'CALLBACK_CANCELED'] as const;
 
@@ -218,6 +230,25 @@ export const RunLogPage = Type.Object(
   CLOSED,
 );
 
+export const FoundRun = Type.Object(
+  { ...runFields, workflowRunError: Type.Optional(Type.String({ description: 'Why the run failed.' })) },
+  { ...CLOSED, description: 'A run as the log shows it, without its steps and its result.' },
+);
+export type FoundRun = Static<typeof FoundRun>;
+
+export const RunSearchPage = Type.Object(
+  {
+    cursor: Type.Optional(Type.String({ description: 'Where to look on; absent when all runs were looked at.' })),
+    runs: Type.Array(FoundRun, { description: 'Newest first; may be empty though there is more to look at.' }),
+    searchedUntil: Type.Union([Type.Integer({ format: 'int64' }), Type.Null()], {
+      description: 'Creation of the oldest run that was looked at, Unix ms; null when there was none to look at.',
+    }),
+    complete: Type.Boolean({ description: 'Whether there is no further run to look at.' }),
+  },
+  CLOSED,
+);
+export type RunSearchPage = Static<typeof RunSearchPage>;
+
 const JournalStep = Type.Object(
   {
     stepId: Type.Integer(),
@@ -260,9 +291,7 @@ const FailedAttemptSchema = Type.Object(
     messageId: Type.String(),
     retried: Type.Integer({ description: 'Failed attempts of this message before this one.' }),
     time: unixMs('When it failed'),
-    cause: Type.Enum(['network', 'timeout', 'http', 'step', 'workflow', 'not-protocol', 'refused', 'blocked-address'], {
-      type: 'string',
-    }),
+    cause: Type.Enum([...FAILURE_CAUSES], { type: 'string' }),
     error: Type.String(),
     status: Type.Optional(Type.Integer()),
     retryAt: Type.Optional(unixMs('When it is tried again; absent when this was the last attempt')),

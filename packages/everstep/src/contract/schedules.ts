@@ -39,3 +39,16 @@ export const ScheduleEntry = Type.Object(
 export type ScheduleEntry = Static<typeof ScheduleEntry>;
 export const ScheduleList = Type.Array(ScheduleEntry);
 export const DeletedSchedule = Type.Object({ deleted: Type.Literal(1) }, CLOSED);
+
+export const ScheduleFires = Type.Object(
+  { fires: Type.Array(Type.Integer({ format: 'int64' }), { description: 'Its next ticks from now, Unix ms; paused or not.' }) },
+  CLOSED,
+);
+export const ScheduleRunStarted = Type.Object(
+  {
+    workflowRunId: Type.String({ description: 'Of the run, or of the message; of several messages the last.' }),
+    workflowCreatedAt: unixMs('Creation of the run'),
+    started: Type.Integer({ description: 'How many were started: several when a message goes to a group.' }),
+  },
+  CLOSED,
+);

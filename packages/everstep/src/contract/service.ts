@@ -25,6 +25,28 @@ export const FlowControlEntry = Type.Object(
 export type FlowControlEntry = Static<typeof FlowControlEntry>;
 export const FlowControls = Type.Object({ flowControls: Type.Array(FlowControlEntry) }, CLOSED);
 
+const FlowControlWaiter = Type.Object(
+  {
+    kind: Type.Enum(['workflow', 'message'], { type: 'string' }),
+    workflowRunId: Type.String({ description: 'Of a plain message: its ID.' }),
+    workflowCreatedAt: Type.Integer({ format: 'int64', description: 'Creation of the run, Unix ms' }),
+    workflowUrl: Type.String(),
+    stepName: Type.Optional(Type.String({ description: 'The step that is to be delivered, where it is one.' })),
+    since: Type.Integer({ format: 'int64', description: 'When it fell due, Unix ms' }),
+    place: Type.Integer({ description: 'From 1.' }),
+  },
+  CLOSED,
+);
+export type FlowControlWaiter = Static<typeof FlowControlWaiter>;
+export const FlowControlWaitList = Type.Object(
+  {
+    waiting: Type.Array(FlowControlWaiter, { description: 'In the order in which they go.' }),
+    waitListSize: Type.Integer({ description: 'How many wait in all.' }),
+  },
+  CLOSED,
+);
+export type FlowControlWaitList = Static<typeof FlowControlWaitList>;
+
 export const GlobalParallelism = Type.Object(
   {
     parallelismMax: Type.Integer({ description: 'How many deliveries may be in flight.' }),

@@ -1,6 +1,7 @@
 /** What a failed attempt leads to: another attempt later, or the dead letter queue. */
 import { LIMITS } from '../config/limits.js';
 import type { Draft } from './decision.js';
+import { keptExchange } from './exchanges.js';
 import { retryDelayMs } from './retry-delay.js';
 import type { AttemptedTask, DeliveryFailure, FailedAttempt, Task } from './run.js';
 
@@ -34,6 +35,7 @@ export function attemptOf(task: AttemptedTask, failure: DeliveryFailure, now: nu
     message: failure.message.slice(0, LIMITS.maxKeptErrorLength),
     status: failure.status,
     retryAt: delayMs === null ? null : now + delayMs,
+    ...(failure.sent ? { exchange: keptExchange(failure.sent, failure) } : {}),
   };
 }
 

@@ -7,6 +7,7 @@
 import type { FailedReply, ProgressReply, StepReply, StepResult } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
 import type { Draft } from './decision.js';
+import type { SentRequest } from './exchanges.js';
 import { failAttempt } from './failure.js';
 import { checkJournal, PlanRefused, plan, Violation } from './plan.js';
 import { ADVANCE_SLOT, type DeliveryFailure, type Task } from './run.js';
@@ -18,6 +19,7 @@ export interface ReplyEnvelope {
   readonly status: number | null;
   readonly responseHeaders: Readonly<Record<string, readonly string[]>>;
   readonly responseBody: Uint8Array;
+  readonly sent?: SentRequest;
 }
 
 function failureOf(

@@ -4,6 +4,7 @@
  * only travel), so a decision costs the same at step 10 and at step 10,000.
  */
 import type { CallSpec, EventContent, InvokeSpec, StepType } from '@everstep/sdk/protocol';
+import type { KeptExchange, SentRequest } from './exchanges.js';
 
 export const DIALECT_NAMES = ['native', 'upstash'] as const;
 export type DialectName = (typeof DIALECT_NAMES)[number];
@@ -263,6 +264,8 @@ export interface DeliveryFailure {
   readonly status: number | null;
   readonly responseHeaders: Readonly<Record<string, readonly string[]>>;
   readonly responseBody: Uint8Array;
+  /** What was sent; absent when nothing was, or it is not known. */
+  readonly sent?: SentRequest;
   readonly retry:
     | { readonly kind: 'backoff' }
     | { readonly kind: 'after'; readonly delayMs: number }
@@ -284,6 +287,8 @@ export interface FailedAttempt {
   readonly status: number | null;
   /** When the next attempt is due; null when this was the last. */
   readonly retryAt: number | null;
+  /** Absent when nothing was sent, and where it was not asked for. */
+  readonly exchange?: KeptExchange;
 }
 
 export const FAILURE_FUNCTION_STATES = ['CALLBACK_INPROGRESS', 'CALLBACK_SUCCESS', 'CALLBACK_FAIL', 'CALLBACK_CANCELED'] as const;

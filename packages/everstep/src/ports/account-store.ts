@@ -31,6 +31,19 @@ export interface ApiKeyRecord {
   readonly revokedAt?: number;
 }
 
+/** Of a user who logged in with an API key, and is recognised by a secret since. */
+export interface SessionRecord {
+  /** SHA-256 of the secret, hex. The secret itself is never stored. */
+  readonly sessionHash: string;
+  readonly userId: string;
+  /** The session ends with it. */
+  readonly apiKeyId: string;
+  /** Unix ms. */
+  readonly createdAt: number;
+  /** Unix ms. */
+  readonly expiresAt: number;
+}
+
 export const ROLES = ['owner', 'admin', 'dev', 'finance'] as const;
 export type Role = (typeof ROLES)[number];
 
@@ -99,11 +112,20 @@ export interface UsageRecord {
   readonly messages: number;
 }
 
+/** The same of one day. */
+export interface DayUsageRecord extends Omit<UsageRecord, 'month'> {
+  /** UTC, such as `2026-11-21`. */
+  readonly day: string;
+}
+
 /** Days behind the latest one whose counts stay. */
 export const DAYS_KEPT = 31;
 
 /** Places that a user has logged in from which stay: those used last. */
 export const LOGIN_PLACES_KEPT = 50;
+
+/** Sessions that a user has at once; those that began last stay. */
+export const SESSIONS_KEPT = 50;
 
 /** How often something happened to an instance in a day (UTC). */
 export interface DayCount {
@@ -174,13 +196,27 @@ export interface AccountStore {
   createApiKey(query: { readonly apiKey: ApiKeyRecord; readonly audit?: AuditEntry }): Promise<void>;
   /** By creation, revoked ones too. */
   listApiKeys(query: { readonly userId: string }): Promise<readonly ApiKeyRecord[]>;
-  /** False when the user has no such key that is good. */
+  /** Sessions that were begun with the key end. False when the user has no such key that is good. */
   revokeApiKey(query: {
     readonly apiKeyId: string;
     readonly userId: string;
     readonly at: number;
     readonly audit?: AuditEntry;
   }): Promise<boolean>;
+
+  /**
+   * False, and nothing is kept, when the user has no such key that is good. Sessions that have ended by `createdAt` go, and
+   * of the user's those beyond `SESSIONS_KEPT`.
+   */
+  createSession(query: { readonly session: SessionRecord; readonly audit?: AuditEntry }): Promise<boolean>;
+  /** With the user; null when there is none. It may have expired. */
+  findSession(query: {
+    readonly sessionHash: string;
+  }): Promise<{ readonly session: SessionRecord; readonly user: UserRecord } | null>;
+  /** Nothing when there is none. A crash may take it back right after: nobody waits for the disk. */
+  moveSessionEnd(query: { readonly sessionHash: string; readonly expiresAt: number }): Promise<void>;
+  /** False when there is none. */
+  deleteSession(query: { readonly sessionHash: string; readonly audit?: AuditEntry }): Promise<boolean>;
 
   createTeam(query: { readonly team: TeamRecord; readonly owner: MemberRecord; readonly audit?: AuditEntry }): Promise<void>;
   findTeam(query: { readonly teamId: string }): Promise<TeamRecord | null>;
@@ -238,6 +274,8 @@ export interface AccountStore {
 
   /** Of the instance, whoever was billed at whatever price; months newest first. Counted by `count-messages`. */
   usage(query: { readonly instanceId: string; readonly fromMonth: string }): Promise<readonly UsageRecord[]>;
+  /** The same by day, oldest first, as far as it was counted by day: versions before counted by month. `fromDay`: `2026-11-21`. */
+  usageOfDays(query: { readonly instanceId: string; readonly fromDay: string }): Promise<readonly DayUsageRecord[]>;
   /** Adds to what is counted of a day, in one transaction; for what comes in no unit of its own. */
   countOfDay(counts: readonly Omit<CountOfDay, 'kind'>[]): Promise<void>;
   /** Of the instance, from a day on (days since 1970), newest first. Also counted by `count-of-day`. */
@@ -257,12 +295,15 @@ export interface AccountStore {
   dueBudgetAlerts(query: { readonly before: number; readonly limit: number }): Promise<readonly OwedBudgetAlert[]>;
   /** When the next alert behind `after` is due, Unix ms; null when none is. */
   nextBudgetAlertAt(query: { readonly after: number }): Promise<number | null>;
-  /** After an attempt to tell it: due again, or (null) not owed any more. Nothing when it is not as it was read. */
+  /**
+   * After an attempt to tell it, or before one: due again, or (null) not owed any more. False, and nothing happened, when it
+   * is not as it was read.
+   */
   moveBudgetAlert(query: {
     readonly alert: OwedBudgetAlert;
     readonly retried: number;
     readonly dueAt: number | null;
-  }): Promise<void>;
+  }): Promise<boolean>;
 
   /** When a login of the user from this place was noted last, Unix ms; null when none is. `place` is any text. */
   loginNotedAt(query: { readonly userId: string; readonly place: string }): Promise<number | null>;

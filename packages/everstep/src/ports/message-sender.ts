@@ -3,6 +3,7 @@
  * failure callback. Unlike a step call its answer is no protocol: whatever
  * status comes back is an answer.
  */
+import type { SentRequest } from '../engine/exchanges.js';
 import type { DeliveryFailure, DialectName } from '../engine/run.js';
 
 export interface Message {
@@ -31,6 +32,8 @@ export type MessageAnswer =
       /** Lower-case names. */
       readonly headers: Readonly<Record<string, readonly string[]>>;
       readonly body: Uint8Array;
+      /** What was sent for it. */
+      readonly sent?: SentRequest;
       /** The endpoint said that it has no use for such messages. */
       readonly unwanted?: true;
     }

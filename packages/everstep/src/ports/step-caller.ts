@@ -4,6 +4,7 @@
  * to the service is another implementation of the same port.
  */
 import type { StepReply, StepRequest } from '@everstep/sdk/protocol';
+import type { SentRequest } from '../engine/exchanges.js';
 import type { DeliveryFailure, DialectName, RecordedStep, RunPayload, StepTask } from '../engine/run.js';
 
 export interface StepCall {
@@ -34,6 +35,8 @@ export type StepAnswer =
       readonly status: number | null;
       readonly responseHeaders: Readonly<Record<string, readonly string[]>>;
       readonly responseBody: Uint8Array;
+      /** What was sent for it. */
+      readonly sent?: SentRequest;
     }
   /** The exchange ended well and says nothing by itself: what there was to say came in requests of the endpoint's own. */
   | {
@@ -41,6 +44,8 @@ export type StepAnswer =
       readonly status: number;
       readonly responseHeaders: Readonly<Record<string, readonly string[]>>;
       readonly responseBody: Uint8Array;
+      /** What was sent for it. */
+      readonly sent?: SentRequest;
     }
   | { readonly kind: 'failure'; readonly failure: DeliveryFailure };
 

@@ -243,7 +243,8 @@ export interface Store {
   runRecord(query: { readonly runKey: string }): Promise<RunRecord | null>;
   /** Of these runs, those that have ended or were removed. */
   endedAmong(query: { readonly runKeys: readonly string[] }): Promise<readonly string[]>;
-  runHistory(query: { readonly runKey: string }): Promise<RunHistory | null>;
+  /** Failed attempts come with their exchanges only when these are asked for: they are far longer than all the rest of them. */
+  runHistory(query: { readonly runKey: string; readonly exchanges?: true }): Promise<RunHistory | null>;
   listRuns(query: Page<RunFilter>): Promise<Listing<RunRecord>>;
   /** A page ends early when its bodies are over LIMITS.maxPageBytes; then `next` says where the next one begins. */
   listDeadLetters(query: Page<DeadLetterFilter>): Promise<Listing<DeadLetterRecord>>;

@@ -1,5 +1,6 @@
 /** Carries one task to the endpoint and its answer to the engine. */
 import type { RunEvent } from '../engine/decide.js';
+import type { ReplyEnvelope } from '../engine/reply.js';
 import type { Task } from '../engine/run.js';
 import type { StepAnswer, StepCaller } from '../ports/step-caller.js';
 import type { Store } from '../ports/store.js';
@@ -20,6 +21,13 @@ function noteHold(entry: CachedRun, answer: StepAnswer): void {
     entry.hold = { worker: hold.worker, through: Math.max(hold.through, entry.hold.through) };
   } else entry.hold = hold;
 }
+
+const envelopeOf = (answer: Exclude<StepAnswer, { readonly kind: 'failure' }>): ReplyEnvelope => ({
+  status: answer.status,
+  responseHeaders: answer.responseHeaders,
+  responseBody: answer.responseBody,
+  ...(answer.sent ? { sent: answer.sent } : {}),
+});
 
 /**
  * Delivers `task` of the run and returns what came of it as an event; null
@@ -63,11 +71,8 @@ export async function deliver(
       entry.payload = null;
       const attempt = { slot: task.slot, messageId: task.messageId, retried: task.retried };
       if (answer.kind === 'failure') return { kind: 'attempt-failed', attempt, failure: answer.failure };
-      const { status, responseHeaders, responseBody } = answer;
-      if (answer.kind === 'silent')
-        return { kind: 'exchange-ended', attempt, envelope: { status, responseHeaders, responseBody } };
-      const { reply } = answer;
-      return { kind: 'replied', attempt, reply, envelope: { status, responseHeaders, responseBody } };
+      if (answer.kind === 'silent') return { kind: 'exchange-ended', attempt, envelope: envelopeOf(answer) };
+      return { kind: 'replied', attempt, reply: answer.reply, envelope: envelopeOf(answer) };
     }
   } finally {
     entry.deliveries--;

@@ -10,7 +10,7 @@ import type { MessageAnswer } from '../ports/message-sender.js';
  */
 export function messageFailureOf(answer: MessageAnswer, now: number, discreet = false): DeliveryFailure | null {
   if (answer.kind === 'failure') return answer.failure;
-  const { status, headers, body } = answer;
+  const { status, headers, body, sent } = answer;
   if (status >= 200 && status < 300) return null;
   const redirected = status >= 300 && status < 400;
   return {
@@ -21,6 +21,7 @@ export function messageFailureOf(answer: MessageAnswer, now: number, discreet = 
     status,
     responseHeaders: headers,
     responseBody: keptOf(body),
+    ...(sent ? { sent } : {}),
     retry: redirected ? { kind: 'never' } : retryAdviceOf(status, headers, now),
   };
 }

@@ -24,6 +24,8 @@ export interface RetentionOptions {
   readonly log: Log;
   /** What the plan of an instance keeps at the longest, whatever the instance has set; none when absent. */
   readonly bounds?: (instanceId: string) => RetentionBounds;
+  /** Where several nodes share the store: does the work unless another one is at it; false then. */
+  readonly unlessBusy?: (work: () => Promise<void>) => Promise<boolean>;
 }
 
 export class Retention {
@@ -58,9 +60,11 @@ export class Retention {
     await this.sweeping;
   }
 
-  /** Removes all that may go now. Never rejects; one that is under way is joined. */
+  /** Removes all that may go now, unless another node does. Never rejects; one that is under way is joined. */
   sweep(): Promise<void> {
-    this.sweeping ??= this.sweepAll()
+    const { unlessBusy } = this.options;
+    const swept = unlessBusy ? () => unlessBusy(() => this.sweepAll()).then(() => {}) : () => this.sweepAll();
+    this.sweeping ??= swept()
       .catch((error: unknown) => this.report(error, {}))
       .finally(() => {
         this.sweeping = null;

@@ -87,6 +87,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     clock: options.upkeepClock ?? clock,
     log,
     bounds: (instanceId) => limits.retentionBounds(instanceId),
+    ...(cluster ? { unlessBusy: (work) => cluster.unlessBusy('retention', work) } : {}),
   });
 
   async function prepare(command: RecoverCommand, dlqId: string): Promise<Recovery | 'missing' | 'no-flow-control-key'> {

@@ -19,6 +19,9 @@ export interface Target {
 
 export type TargetVerdict = { readonly ok: true; readonly target: Target } | { readonly ok: false; readonly message: string };
 
+/** A whole answer, one that is too long, or a failure. */
+export type AskedOutcome = Extract<ExchangeOutcome, { readonly kind: 'answered' | 'too-long' }> | FailedAnswer;
+
 export interface DestinationsOptions {
   readonly addressPolicy: AddressPolicy;
   readonly log: Log;
@@ -44,12 +47,7 @@ export class Destinations {
   }
 
   /** One exchange with a target. Never rejects: without a whole answer it is a failure, unless the answer is too long. */
-  async ask(
-    instanceId: string,
-    target: Target,
-    request: ExchangeRequest,
-    signal: AbortSignal,
-  ): Promise<Extract<ExchangeOutcome, { readonly kind: 'answered' | 'too-long' }> | FailedAnswer> {
+  async ask(instanceId: string, target: Target, request: ExchangeRequest, signal: AbortSignal): Promise<AskedOutcome> {
     if (this.closed) return failureWithoutAnswer('network', 'the service is stopping');
     const { pool, release } = this.connections.acquire(target.origin);
     let outcome: ExchangeOutcome;

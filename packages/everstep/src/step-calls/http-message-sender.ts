@@ -4,11 +4,12 @@ import { headerOf } from '../answers/http-advice.js';
 import { DIALECTS } from '../dialects/index.js';
 import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
 import { decodeAnswer } from './content-decoding.js';
-import { Destinations } from './destinations.js';
+import { type AskedOutcome, Destinations } from './destinations.js';
 import { type HttpAnswer, METHODS, type Method } from './exchange.js';
 import { answerTooLong, type FailedAnswer, failureWithoutAnswer, untakenAnswer } from './failed-answer.js';
 import type { OutboundOptions } from './http-step-caller.js';
 import { messageHeaders } from './message-headers.js';
+import { sentRequest, withSent } from './sent-request.js';
 import { signRequest } from './signature.js';
 import { USER_AGENT } from './version.js';
 
@@ -68,17 +69,20 @@ export class HttpMessageSender implements MessageSender {
       take: message.signed ? 'forwarded' : 'exact',
     });
     if (!headers.ok) return refused(headers.message);
-    const outcome = await this.destinations.ask(
-      instanceId,
-      target,
-      { method, path: target.path, headers: headers.pairs, body, timeoutMs, maxAnswerBytes, onLeave },
-      signal,
-    );
+    const request = { method, path: target.path, headers: headers.pairs, body, timeoutMs, maxAnswerBytes, onLeave };
+    const startedAt = this.options.now();
+    const outcome = await this.destinations.ask(instanceId, target, request, signal);
+    const sent = sentRequest(target.url, request, outcome, startedAt, this.options.now());
+    const answer = await this.answerOf(outcome, message);
+    return answer.kind === 'failure' ? withSent(answer, sent) : { ...answer, sent };
+  }
+
+  private async answerOf(outcome: AskedOutcome, message: Message): Promise<MessageAnswer> {
     switch (outcome.kind) {
       case 'answered':
         return answered(outcome.answer, message);
       case 'too-long':
-        return message.anyBody ? taken(outcome.answer, message) : tooLong(outcome.answer, maxAnswerBytes);
+        return message.anyBody ? taken(outcome.answer, message) : tooLong(outcome.answer, message.maxAnswerBytes);
       case 'failure':
         return outcome;
     }

@@ -7,6 +7,7 @@ import type { StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
 import type { AddressPolicy } from './address-policy.js';
 import { Destinations, type TargetVerdict } from './destinations.js';
 import { answerTooLong, failureWithoutAnswer } from './failed-answer.js';
+import { sentRequest, withSent } from './sent-request.js';
 import { signRequest } from './signature.js';
 import { USER_AGENT } from './version.js';
 
@@ -71,27 +72,22 @@ export class HttpStepCaller implements StepCaller {
     });
     const region = options.regionOf?.(call.instanceId) ?? null;
     const headers = steps.headers(call, { url: target.url, userAgent: USER_AGENT, signature, region });
-    const outcome = await destinations.ask(
-      call.instanceId,
-      target,
-      {
-        method: 'POST',
-        path: target.path,
-        headers,
-        body,
-        timeoutMs: call.timeoutMs,
-        maxAnswerBytes: LIMITS.maxReplyBytes,
-        onLeave,
-      },
-      signal,
-    );
+    const { timeoutMs } = call;
+    const { maxReplyBytes: maxAnswerBytes } = LIMITS;
+    const request = { method: 'POST', path: target.path, headers, body, timeoutMs, maxAnswerBytes, onLeave } as const;
+    const startedAt = options.now();
+    const outcome = await destinations.ask(call.instanceId, target, request, signal);
+    const endedAt = options.now();
+    const sent = sentRequest(target.url, request, outcome, startedAt, endedAt);
     switch (outcome.kind) {
-      case 'answered':
-        return steps.read(outcome.answer, call, options.now());
+      case 'answered': {
+        const answer = steps.read(outcome.answer, call, endedAt);
+        return answer.kind === 'failure' ? withSent(answer, sent) : { ...answer, sent };
+      }
       case 'too-long':
-        return answerTooLong(outcome.answer, LIMITS.maxReplyBytes, 'maxReplyBytes');
+        return withSent(answerTooLong(outcome.answer, maxAnswerBytes, 'maxReplyBytes'), sent);
       case 'failure':
-        return outcome;
+        return withSent(outcome, sent);
     }
   }
 

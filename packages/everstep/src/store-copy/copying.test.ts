@@ -71,6 +71,8 @@ async function fill(store: Store): Promise<void> {
   await accounts.secret({ name: 'cursors', value: 'c'.repeat(40) });
   await accounts.countOfDay([{ instanceId: INSTANCE, what: 'budget-exceeded', count: 3, at: T0 }]);
   await accounts.noteLogin({ userId: 'usr_ann', place: 'here', at: T0 });
+  const session = { sessionHash: 'h1', userId: 'usr_ann', apiKeyId: 'key_ann', createdAt: T0, expiresAt: T0 + 9 };
+  await accounts.createSession({ session });
   const index = {
     indexId: 'idx_1',
     accountId: 'usr_ann',
@@ -170,6 +172,7 @@ async function answers(store: Store): Promise<unknown> {
     audit: await accounts.listAudit({ accountIds: ['usr_ann', 'team_red'], after: null, limit: 50 }),
     secret: await accounts.findSecret({ name: 'cursors' }),
     login: await accounts.loginNotedAt({ userId: 'usr_ann', place: 'here' }),
+    session: await accounts.findSession({ sessionHash: 'h1' }),
     indexes: await store.searchIndexes.listIds(),
   };
 }

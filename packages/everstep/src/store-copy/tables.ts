@@ -199,6 +199,7 @@ const RUNS: readonly CopiedTable[] = [
       message_id: 'text',
       cause: 'text',
       message: 'text',
+      exchange: 'text',
     },
     ', x.seq AS place',
   ),
@@ -340,6 +341,13 @@ const ACCOUNTS: readonly CopiedTable[] = [
     access: 'text',
     created_at: 'bigint',
     revoked_at: 'bigint',
+  }),
+  sameWithoutRowid('login_session', {
+    session_hash: 'text',
+    user_id: 'text',
+    api_key_id: 'text',
+    created_at: 'bigint',
+    expires_at: 'bigint',
   }),
   sameWithoutRowid('login_place', { user_id: 'text', place: 'text', at: 'bigint' }),
   sameWithoutRowid('budget_alert', {

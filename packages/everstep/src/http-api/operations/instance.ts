@@ -28,8 +28,8 @@ export const rotateSigningKeys = operation({
   unknownQuery: 'refuse',
   responses: { 200: SigningKeysSchema },
   errors: ['bad-parameter'],
-  handle: async ({ request }, { authority }, { instanceId, tokenId }) =>
-    answer(200, await authority.rotateSigningKeys(instanceId, { tokenId, address: request.callerIp })),
+  handle: async ({ request }, { authority }, { instanceId, actor }) =>
+    answer(200, await authority.rotateSigningKeys(instanceId, { actor, address: request.callerIp })),
 });
 
 export const getSettings = operation({

@@ -94,8 +94,9 @@ function plannedNext(pathname: string, entries: readonly JournalEntry[]): Planne
 export class PlayedEndpoints implements StepCaller {
   readonly calls: StepCall[] = [];
 
-  async call(call: StepCall, signal: AbortSignal): Promise<StepAnswer> {
+  async call(call: StepCall, signal: AbortSignal, onLeave?: () => void): Promise<StepAnswer> {
     this.calls.push(call);
+    onLeave?.();
     const { pathname } = new URL(call.workflowUrl);
     const { target, journal } = call.request;
     switch (pathname) {
@@ -142,8 +143,9 @@ export class PlayedEndpoints implements StepCaller {
 export class PlayedMessages implements MessageSender {
   readonly sent: Message[] = [];
 
-  async send(message: Message, signal: AbortSignal): Promise<MessageAnswer> {
+  async send(message: Message, signal: AbortSignal, onLeave?: () => void): Promise<MessageAnswer> {
     this.sent.push(message);
+    onLeave?.();
     const { pathname } = new URL(message.url);
     const headers = { 'content-type': ['application/json'], 'x-answer': ['secret-of-a-header'] };
     const body = Buffer.from('{"paid":true,"iban":"secret-of-a-field"}');

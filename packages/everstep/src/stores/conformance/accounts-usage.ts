@@ -59,6 +59,32 @@ export function usageConformance(open: OpenStore): void {
     );
 
     test(
+      'is kept by day in UTC, to the millisecond, with owner and price, and sums up to its month',
+      withStore(open, async (store, underTest) => {
+        await addUsers(store.accounts, 'ann');
+        const DAY_MS = 86_400_000;
+        const today = Date.UTC(2026, 10, 21);
+        await apply(store, [count(1, today - 1), count(2, today), count(4, today + DAY_MS - 1), count(8, today + DAY_MS)]);
+        await store.accounts.createInstance(sampleInstance(INSTANCE, { accountId: 'usr_ann', price: 2 }));
+        await store.commit([unit([count(16, today)]), unit([count(32, today), count(64, today, OTHER_INSTANCE)])]);
+        const { accounts } = await underTest.reopen();
+        const days = async (fromDay: string) =>
+          (await accounts.usageOfDays({ instanceId: INSTANCE, fromDay })).map(
+            ({ day, accountId, price, messages }) => `${day} ${accountId} ${price}: ${messages}`,
+          );
+        const later = ['2026-11-21 null 2: 6', '2026-11-21 usr_ann 2: 48', '2026-11-22 null 2: 8'];
+        assert.deepEqual(await days('2026-11-20'), ['2026-11-20 null 2: 1', ...later]);
+        assert.deepEqual(await days('2026-11-21'), later);
+        assert.deepEqual(await days('2026-11-23'), []);
+        const months = await accounts.usage({ instanceId: INSTANCE, fromMonth: '2026-11' });
+        assert.equal(
+          months.reduce((sum, { month, messages }) => sum + (month === '2026-11' ? messages : 0), 0),
+          63,
+        );
+      }),
+    );
+
+    test(
       'is counted neither by a unit that is refused nor by a batch that is faulty',
       withStore(open, async (store) => {
         const run = sampleRun(1);

@@ -20,6 +20,7 @@ import { retentionConformance } from './retention.js';
 import { runLogConformance } from './run-log.js';
 import { scheduleConformance } from './schedules.js';
 import { searchIndexConformance } from './search-indexes.js';
+import { sessionConformance } from './sessions.js';
 import { taskKindConformance } from './task-kinds.js';
 import { triggerConformance } from './triggers.js';
 import { versionConformance } from './versions.js';
@@ -48,6 +49,7 @@ export function storeConformance(name: string, open: OpenStore): void {
     dayCountConformance(open);
     budgetAlertConformance(open);
     loginConformance(open);
+    sessionConformance(open);
     auditConformance(open);
     searchIndexConformance(open);
   });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { RunOutcome } from '../../engine/run.js';
+import type { FailedAttempt, RunOutcome } from '../../engine/run.js';
 import { type OpenStore, withStore } from './harness.js';
 import {
   advanceTask,
@@ -10,6 +10,7 @@ import {
   INSTANCE,
   OTHER_INSTANCE,
   sampleAttempt,
+  sampleExchange,
   sampleRun,
   sampleStep,
   sleepTask,
@@ -75,6 +76,26 @@ export function runLogConformance(open: OpenStore): void {
         assert.deepEqual(history?.run, await store.findRun({ instanceId: INSTANCE, workflowRunId: run.workflowRunId }));
         assert.deepEqual(await store.runRecord({ runKey: run.key }), history?.run);
         assert.equal(await store.runRecord({ runKey: 'unknown' }), null);
+      }),
+    );
+
+    test(
+      'has what was sent and what came back of failed attempts, for who asks for it',
+      withStore(open, async (store, underTest) => {
+        const { key: runKey } = sampleRun(1);
+        const attempts: readonly FailedAttempt[] = [
+          sampleAttempt(0),
+          { ...sampleAttempt(1), exchange: sampleExchange(0) },
+          { ...sampleAttempt(2), exchange: sampleExchange(1) },
+        ];
+        await apply(store, [
+          creation(sampleRun(1)),
+          ...attempts.map((attempt) => ({ kind: 'record-attempt', runKey, attempt }) as const),
+        ]);
+        const reopened = await underTest.reopen();
+        assert.deepEqual((await reopened.runHistory({ runKey, exchanges: true }))?.attempts, attempts);
+        const without = attempts.map(({ exchange: _left, ...attempt }) => attempt);
+        assert.deepEqual((await reopened.runHistory({ runKey }))?.attempts, without);
       }),
     );
 

@@ -1,6 +1,7 @@
 /** Runs, steps and tasks for the conformance tests: ordinary by default, special where a test says so. */
 import assert from 'node:assert/strict';
 import type { CallSpec, InvokeSpec } from '@everstep/sdk/protocol';
+import type { KeptExchange } from '../../engine/exchanges.js';
 import {
   CALLBACK_SLOT,
   type DeadLetter,
@@ -209,6 +210,13 @@ export const sampleAttempt = (retried: number): FailedAttempt => ({
   message: `attempt ${retried} failed`,
   status: retried === 0 ? null : 503,
   retryAt: retried === 0 ? T0 + 1000 : null,
+});
+
+export const sampleExchange = (n: number): KeptExchange => ({
+  startedAt: T0 - n,
+  durationMs: n,
+  request: { method: 'POST', url: `http://w.test/é?n=${n}`, headers: { 'x-n': [`"${n}"`, '\u0000'] }, bodyBytes: 7 },
+  response: n === 0 ? null : { status: 503, headers: {}, body: { encoding: 'base64', data: '/w==' }, bodyBytes: 90_000 },
 });
 
 export const sampleDeadLetter = (run: RunIdentity, overrides: Partial<DeadLetter> = {}): DeadLetter => ({

@@ -11,7 +11,8 @@ import { type Database, statement } from './connection.js';
 import { countDays, listDayCounts } from './day-counts.js';
 import { ExclusiveWork } from './exclusive-work.js';
 import { loginNotedAt, noteLogin } from './login-places.js';
-import { listUsage } from './usage-counts.js';
+import * as sessions from './login-sessions.js';
+import { listDayUsage, listUsage } from './usage-counts.js';
 
 const INSERT_SECRET = statement('INSERT INTO secret (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING');
 const SELECT_SECRET = statement('SELECT value FROM secret WHERE name = $1');
@@ -49,7 +50,20 @@ export function createAccounts(database: Database): AccountStore {
     createApiKey: ({ apiKey, audit }) => change((session) => users.createApiKey(session, apiKey), audit),
     listApiKeys: ({ userId }) => users.listApiKeys(database, userId),
     revokeApiKey: ({ apiKeyId, userId, at, audit }) =>
-      change((session) => users.revokeApiKey(session, apiKeyId, userId, at), audit, isTrue),
+      change(
+        async (session) => {
+          const revoked = await users.revokeApiKey(session, apiKeyId, userId, at);
+          if (revoked) await sessions.deleteSessionsOfKey(session, apiKeyId);
+          return revoked;
+        },
+        audit,
+        isTrue,
+      ),
+    createSession: ({ session: record, audit }) => change((session) => sessions.createSession(session, record), audit, isTrue),
+    findSession: ({ sessionHash }) => sessions.findSession(database, sessionHash),
+    moveSessionEnd: ({ sessionHash, expiresAt }) =>
+      database.transaction((session) => sessions.moveSessionEnd(session, sessionHash, expiresAt)),
+    deleteSession: ({ sessionHash, audit }) => change((session) => sessions.deleteSession(session, sessionHash), audit, isTrue),
 
     createTeam: ({ team, owner, audit }) => change((session) => teams.createTeam(session, team, owner), audit),
     findTeam: ({ teamId }) => teams.findTeam(database, teamId),
@@ -87,6 +101,7 @@ export function createAccounts(database: Database): AccountStore {
       change((session) => instances.replaceTokens(session, instanceId, tokens, at), audit),
 
     usage: ({ instanceId, fromMonth }) => listUsage(database, instanceId, fromMonth),
+    usageOfDays: ({ instanceId, fromDay }) => listDayUsage(database, instanceId, fromDay),
     countOfDay: (counts) => change(async (session) => countDays(session, counts)),
     countsOfDays: ({ instanceId, fromDay }) => listDayCounts(database, instanceId, fromDay),
     noteBudgetAlert: async ({ alert, lesser, ...of }) => {

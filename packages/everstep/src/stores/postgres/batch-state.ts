@@ -69,6 +69,8 @@ export interface KnownRun extends RunPlace {
   /** Of an active message that is in one. */
   queue: string | null;
   waits: boolean;
+  /** It was made in the batch. */
+  begun: boolean;
 }
 
 /** What a batch names. */
@@ -339,7 +341,7 @@ export class BatchState {
     const runKey = text(row, 'run_key');
     const instanceId = text(row, 'instance_id');
     const waits = flag(row, 'waits');
-    this.runs.set(runKey, { instanceId, runKey, active: false, workflowRunId: '', version: 0, queue: null, waits });
+    this.runs.set(runKey, { instanceId, runKey, active: false, workflowRunId: '', version: 0, queue: null, waits, begun: false });
   }
 
   private learnActive(row: Row): void {

@@ -8,7 +8,7 @@ import { CALLBACK_SLOT, type Run, type RunPayload, type Task } from '../../engin
 import type { CountOfDay } from '../../ports/account-store.js';
 import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../ports/store.js';
 import { BatchState, type KnownRun } from './batch-state.js';
-import { hasLease } from './claims.js';
+import { readStanding, type Standing } from './claims.js';
 import { ClockMarks, raiseLatestTime, timeOf } from './clock-marks.js';
 import type { Database, TransactionSession } from './connection.js';
 import { countDays } from './day-counts.js';
@@ -24,7 +24,7 @@ import { type RunPlace, RunWrites } from './run-writes.js';
 import { type ScheduleWrite, writeSchedules } from './schedule-records.js';
 import { TableStatistics } from './table-statistics.js';
 import { isWaitingForRun } from './task-rows.js';
-import { type Claims, TaskWrites } from './task-writes.js';
+import { TaskWrites, type Writer } from './task-writes.js';
 import { type UrlGroupWrite, writeUrlGroups } from './url-group-records.js';
 import { countMessages, type UsageWrite } from './usage-counts.js';
 
@@ -54,10 +54,10 @@ class Batch {
   private readonly endedIds = new Set<string>();
   latestTime = 0;
 
-  constructor(session: TransactionSession, state: BatchState, claims: Claims | null) {
+  constructor(session: TransactionSession, state: BatchState, writer: Writer | null) {
     this.session = session;
     this.state = state;
-    this.tasks = new TaskWrites(claims);
+    this.tasks = new TaskWrites(writer);
   }
 
   apply({ guards, writes }: CommitUnit): CommitResult {
@@ -235,7 +235,7 @@ class Batch {
     if (this.endedIds.has(`${instanceId}\n${workflowRunId}`)) this.flush();
     this.runs.create(run, source, sole);
     const message = run.settings.message ?? null;
-    const begun = { instanceId, runKey: key, workflowRunId, active: true, version: 0, waits: false };
+    const begun = { instanceId, runKey: key, workflowRunId, active: true, version: 0, waits: false, begun: true };
     this.state.runCreated({ ...begun, queue: message?.queue ?? null }, createdAt, message !== null);
   }
 
@@ -265,16 +265,30 @@ function sendAll<Write>(
   if (writes.length > 0) send(session, writes.splice(0));
 }
 
+const writerOf = ({ nodeId, now }: CommittingNode, standing: Standing): Writer => ({
+  claimant: standing.mayClaim ? nodeId : null,
+  now,
+  databaseNow: standing.now,
+});
+
+/** The node that commits. */
+export interface CommittingNode {
+  readonly nodeId: string;
+  /** Unix ms as it believes. */
+  readonly now: number;
+}
+
 /** Commits batches. Several may be under way at once, each on a connection of its own. */
 export class BatchWriter {
   private readonly database: Database;
   private readonly clockMarks = new ClockMarks();
   private readonly statistics: TableStatistics;
-  private readonly claims: () => Claims | null;
+  private readonly node: () => CommittingNode | null;
 
-  constructor(database: Database, claims: () => Claims | null) {
+  /** `node` gives null: nobody else uses the store. */
+  constructor(database: Database, node: () => CommittingNode | null) {
     this.database = database;
-    this.claims = claims;
+    this.node = node;
     this.statistics = new TableStatistics(database);
   }
 
@@ -285,13 +299,13 @@ export class BatchWriter {
     try {
       const results = await this.database.transaction(
         async (session) => {
-          const claims = this.claims();
+          const node = this.node();
           // Together: when the connection is lost both fail, and neither may fail with nobody looking.
-          const [mine, state] = await Promise.all([
-            claims !== null && hasLease(session, claims.nodeId),
+          const [standing, state] = await Promise.all([
+            node && readStanding(session, node.nodeId),
             BatchState.read(session, units),
           ]);
-          const batch = new Batch(session, state, mine ? claims : null);
+          const batch = new Batch(session, state, node && standing && writerOf(node, standing));
           const results = units.map((unit) => batch.apply(unit));
           batch.flush();
           raiseLatestTime(session, shard, batch.latestTime);

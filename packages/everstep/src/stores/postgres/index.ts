@@ -123,7 +123,7 @@ export function createPostgresStore(database: Database, cluster: PostgresCluster
     findRun: ({ instanceId, workflowRunId, createdAt }) => findRun(database, instanceId, workflowRunId, createdAt),
     runRecord: ({ runKey }) => records.find(runKey),
     endedAmong: ({ runKeys }) => endedAmong(database, runKeys),
-    runHistory: ({ runKey }) => loadHistory(database, runKey),
+    runHistory: ({ runKey, exchanges }) => loadHistory(database, runKey, exchanges === true),
     listRuns: (page) => listRuns(database, page),
     listDeadLetters: (page) => listDeadLetters(database, page),
     listDeadLetterIds: (page) => listDeadLetterIds(database, page),

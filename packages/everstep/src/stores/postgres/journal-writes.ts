@@ -34,6 +34,7 @@ const ATTEMPT = {
   message_id: 'text',
   cause: 'text',
   message: 'text',
+  exchange: 'text',
 } as const satisfies Columns;
 
 const INSERT_STEPS = statement(insertInto('step', STEP));
@@ -98,6 +99,7 @@ export class JournalWrites {
       message_id: attempt.messageId,
       cause: attempt.cause,
       message: attempt.message,
+      exchange: attempt.exchange ? JSON.stringify(attempt.exchange) : null,
     });
   }
 

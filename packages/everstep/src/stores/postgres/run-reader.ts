@@ -35,9 +35,9 @@ const JOURNAL_SIZE = statement(`
   FROM step s WHERE ${ofRun('s')}`);
 const STEPS = statement(`SELECT s.* FROM step s WHERE ${ofRun('s')} AND s.idx >= $2 ORDER BY s.idx`);
 const TASKS = statement(`SELECT t.* FROM task t WHERE ${ofRun('t')} ORDER BY t.slot`);
-const ATTEMPTS = statement(`
-  SELECT a.slot, a.name, a.message_id, a.retried, a.at, a.cause, a.message, a.status, a.retry_at
-  FROM attempt a WHERE ${ofRun('a')} ORDER BY a.place`);
+const ATTEMPT_COLUMNS = 'a.slot, a.name, a.message_id, a.retried, a.at, a.cause, a.message, a.status, a.retry_at';
+const ATTEMPTS = statement(`SELECT ${ATTEMPT_COLUMNS} FROM attempt a WHERE ${ofRun('a')} ORDER BY a.place`);
+const EXCHANGES = statement(`SELECT ${ATTEMPT_COLUMNS}, a.exchange FROM attempt a WHERE ${ofRun('a')} ORDER BY a.place`);
 const PAYLOAD = statement(`SELECT p.* FROM payload p WHERE ${ofRun('p')}`);
 const EVENTS = statement(`
   SELECT k.event_key, k.event_id, k.received_at, k.content FROM kept_event k WHERE ${ofRun('k')} ORDER BY k.place`);
@@ -126,13 +126,13 @@ export async function loadJournal(session: Session, runKey: string, from: number
 }
 
 /** All of it as it was at one moment. */
-export function loadHistory(database: Database, runKey: string): Promise<RunHistory | null> {
+export function loadHistory(database: Database, runKey: string, exchanges: boolean): Promise<RunHistory | null> {
   return database.snapshot(async (session) => {
     const [records, steps, tasks, attempts, invoked, events] = await Promise.all([
       session.query(RECORD, [runKey]),
       session.query(STEPS, [runKey, 0]),
       session.query(TASKS, [runKey]),
-      session.query(ATTEMPTS, [runKey]),
+      session.query(exchanges ? EXCHANGES : ATTEMPTS, [runKey]),
       session.query(INVOKED, [runKey]),
       session.query(EVENTS_WITHOUT_CONTENT, [runKey]),
     ]);

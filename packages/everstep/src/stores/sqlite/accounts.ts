@@ -9,6 +9,7 @@ import { BudgetAlertRows } from './budget-alerts.js';
 import { text } from './columns.js';
 import { transact } from './connection.js';
 import { LoginPlaces } from './login-places.js';
+import { LoginSessions } from './login-sessions.js';
 import type { StoreParts } from './store-parts.js';
 
 const budgetOf = (instance: QueueInstance): number => instance.budgetDollars ?? 0;
@@ -25,6 +26,7 @@ export function createAccounts({ connection, usage, days }: Pick<StoreParts, 'co
   const instances = new AccountInstances(connection);
   const alerts = new BudgetAlertRows(connection);
   const places = new LoginPlaces(connection);
+  const sessions = new LoginSessions(connection);
   const log = new AuditLog(connection);
   const change = createAccountChange(connection, log);
 
@@ -51,9 +53,31 @@ export function createAccounts({ connection, usage, days }: Pick<StoreParts, 'co
     listApiKeys: async ({ userId }) => users.listApiKeys(userId),
     revokeApiKey: ({ apiKeyId, userId, at, audit }) =>
       change(
-        () => users.revokeApiKey(apiKeyId, userId, at),
+        () => {
+          const revoked = users.revokeApiKey(apiKeyId, userId, at);
+          if (revoked) sessions.deleteOfKey(apiKeyId);
+          return revoked;
+        },
         audit,
         (revoked) => revoked,
+      ),
+    createSession: ({ session, audit }) =>
+      change(
+        () => sessions.create(session),
+        audit,
+        (created) => created,
+      ),
+    findSession: async ({ sessionHash }) => {
+      const session = sessions.find(sessionHash);
+      const user = session && users.find(session.userId);
+      return session && user ? { session, user } : null;
+    },
+    moveSessionEnd: async ({ sessionHash, expiresAt }) => transact(connection, () => sessions.moveEnd(sessionHash, expiresAt)),
+    deleteSession: ({ sessionHash, audit }) =>
+      change(
+        () => sessions.delete(sessionHash),
+        audit,
+        (deleted) => deleted,
       ),
 
     createTeam: ({ team, owner, audit }) => change(() => teams.create(team, owner), audit),
@@ -113,6 +137,7 @@ export function createAccounts({ connection, usage, days }: Pick<StoreParts, 'co
     replaceTokens: ({ instanceId, tokens, at, audit }) => change(() => instances.replaceTokens(instanceId, tokens, at), audit),
 
     usage: async ({ instanceId, fromMonth }) => usage.list(instanceId, fromMonth),
+    usageOfDays: async ({ instanceId, fromDay }) => usage.listDays(instanceId, fromDay),
     countOfDay: (counts) => change(() => days.write(counts)),
     countsOfDays: async ({ instanceId, fromDay }) => days.list(instanceId, fromDay),
     noteBudgetAlert: async ({ alert, lesser, budgetDollars, accountId }) => {

@@ -91,7 +91,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     findRun: async ({ instanceId, workflowRunId, createdAt }) => runs.find(instanceId, workflowRunId, createdAt),
     runRecord: async ({ runKey }) => reader.recordOf(runKey),
     endedAmong: async ({ runKeys }) => runKeys.filter((runKey) => reader.recordOf(runKey)?.status !== 'active'),
-    runHistory: async ({ runKey }) => reader.history(runKey),
+    runHistory: async ({ runKey, exchanges }) => reader.history(runKey, exchanges === true),
     listRuns: async (page) => runs.list(page),
     listDeadLetters: async (page) => deadLetters.list(page),
     listDeadLetterIds: async (page) => deadLetters.listIds(page),

@@ -22,8 +22,8 @@ export class ProgressWriter {
        SELECT ?, idx, ${stepColumns} FROM step WHERE run_seq = ? ORDER BY idx`,
     );
     this.insertAttempt = connection.prepare(
-      `INSERT INTO attempt (run_seq, slot, name, message_id, retried, at, cause, status, retry_at, message)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO attempt (run_seq, slot, name, message_id, retried, at, cause, status, retry_at, message, exchange)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
   }
 
@@ -61,6 +61,7 @@ export class ProgressWriter {
       attempt.status,
       attempt.retryAt,
       attempt.message,
+      attempt.exchange ? JSON.stringify(attempt.exchange) : null,
     );
   }
 

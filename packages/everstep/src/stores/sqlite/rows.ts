@@ -1,5 +1,6 @@
 /** Rows as the types of the engine and the ports: the one place that knows both. */
 import { STEP_TYPES } from '@everstep/sdk/protocol';
+import type { KeptExchange } from '../../engine/exchanges.js';
 import {
   DIALECT_NAMES,
   type DialectName,
@@ -106,4 +107,5 @@ export const failedAttemptOf = (row: Row): FailedAttempt => ({
   message: text(row, 'message'),
   status: integerOrNull(row, 'status'),
   retryAt: integerOrNull(row, 'retry_at'),
+  ...(typeof row.exchange === 'string' ? { exchange: json<KeptExchange>(row, 'exchange') } : {}),
 });

@@ -53,6 +53,7 @@ export class RunReader {
   private readonly selectSteps: StatementSync;
   private readonly selectTasks: StatementSync;
   private readonly selectAttempts: StatementSync;
+  private readonly selectExchanges: StatementSync;
   private readonly selectPayload: StatementSync;
   private readonly selectDueTasks: StatementSync;
   private readonly selectNextDue: StatementSync;
@@ -74,7 +75,9 @@ export class RunReader {
     );
     this.selectSteps = connection.prepare('SELECT * FROM step WHERE run_seq = ? AND idx >= ? ORDER BY idx');
     this.selectTasks = connection.prepare('SELECT * FROM task WHERE run_seq = ? ORDER BY slot');
-    this.selectAttempts = connection.prepare('SELECT * FROM attempt WHERE run_seq = ? ORDER BY seq');
+    const attempts = 'slot, name, message_id, retried, at, cause, message, status, retry_at';
+    this.selectAttempts = connection.prepare(`SELECT ${attempts} FROM attempt WHERE run_seq = ? ORDER BY seq`);
+    this.selectExchanges = connection.prepare(`SELECT ${attempts}, exchange FROM attempt WHERE run_seq = ? ORDER BY seq`);
     this.selectPayload = connection.prepare('SELECT * FROM payload WHERE run_seq = ?');
     this.selectDueTasks = connection.prepare(
       `SELECT t.due_at, t.run_seq, t.slot, t.kind, r.key, n.instance_id, ${DELIVERY_COLUMNS}
@@ -134,7 +137,7 @@ export class RunReader {
     return seq === undefined ? null : this.record(seq);
   }
 
-  history(runKey: string): RunHistory | null {
+  history(runKey: string, exchanges: boolean): RunHistory | null {
     const seq = this.parts.runs.find(runKey)?.seq;
     const run = seq === undefined ? null : this.record(seq);
     if (seq === undefined || !run) return null;
@@ -142,7 +145,7 @@ export class RunReader {
       run,
       steps: this.selectSteps.all(seq, 0).map(recordedStepOf),
       tasks: this.tasksOf(seq),
-      attempts: this.selectAttempts.all(seq).map(failedAttemptOf),
+      attempts: (exchanges ? this.selectExchanges : this.selectAttempts).all(seq).map(failedAttemptOf),
       invoked: this.invokedBy(runKey),
       keptEvents: this.events.keptWithoutContent(seq),
     };

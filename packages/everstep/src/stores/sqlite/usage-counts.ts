@@ -1,9 +1,10 @@
 /**
  * Messages that instances are billed for. They are summed in memory over a batch and written once for each instance and
- * month when the batch is, to whoever owns the instance at that moment, and at its price of that moment.
+ * day when the batch is, to whoever owns the instance at that moment, and at its price of that moment. The column `month`
+ * holds days (`2026-11-21`); of what earlier versions counted, months.
  */
 import type { StatementSync } from 'node:sqlite';
-import type { UsageRecord } from '../../ports/account-store.js';
+import type { DayUsageRecord, UsageRecord } from '../../ports/account-store.js';
 import { integer, numberOrNull, type Row, text, textOrNull } from './columns.js';
 import type { Connection } from './connection.js';
 
@@ -12,10 +13,13 @@ const NOBODY = '';
 /** Stands for the price of an instance that has none yet. */
 const NO_PRICE = -1;
 const BILLS_KEPT = 10_000;
+const DAY_MS = 86_400_000;
+/** Of `2026-11`. */
+const MONTH_LENGTH = 7;
 
 interface Sum {
   readonly instanceId: string;
-  readonly month: string;
+  readonly day: string;
   messages: number;
 }
 
@@ -25,24 +29,26 @@ interface Bill {
   readonly price: number;
 }
 
-const usageOf = (row: Row): UsageRecord => ({
+const billedOf = (row: Row) => ({
   instanceId: text(row, 'instance_id'),
   accountId: text(row, 'account_id') === NOBODY ? null : text(row, 'account_id'),
-  month: text(row, 'month'),
   price: integer(row, 'price') === NO_PRICE ? null : integer(row, 'price'),
   messages: integer(row, 'messages'),
 });
+const usageOf = (row: Row): UsageRecord => ({ ...billedOf(row), month: text(row, 'month') });
+const dayUsageOf = (row: Row): DayUsageRecord => ({ ...billedOf(row), day: text(row, 'month') });
 
 export class UsageCounts {
   private readonly upsert: StatementSync;
   private readonly selectBill: StatementSync;
   private readonly selectUsage: StatementSync;
+  private readonly selectDays: StatementSync;
   private readonly addPriced: StatementSync;
   private readonly deleteUnpriced: StatementSync;
   private readonly unwritten = new Map<string, Sum>();
   private readonly bills = new Map<string, Bill>();
-  /** The month that was asked for last, from its beginning to the next one's (Unix ms). */
-  private lastMonth = { from: 0, to: 0, name: '' };
+  /** The day that was asked for last, from its beginning to the next one's (Unix ms). */
+  private lastDay = { from: 0, to: 0, name: '' };
 
   constructor(connection: Connection) {
     this.upsert = connection.prepare(
@@ -57,25 +63,30 @@ export class UsageCounts {
     );
     this.deleteUnpriced = connection.prepare(`DELETE FROM usage WHERE instance_id = ? AND price = ${NO_PRICE}`);
     this.selectUsage = connection.prepare(
-      'SELECT * FROM usage WHERE instance_id = ? AND month >= ? ORDER BY month DESC, account_id DESC, price DESC',
+      `SELECT instance_id, substr(month, 1, ${MONTH_LENGTH}) AS month, account_id, price, sum(messages) AS messages
+       FROM usage WHERE instance_id = ? AND usage.month >= ?
+       GROUP BY instance_id, substr(usage.month, 1, ${MONTH_LENGTH}), account_id, price ORDER BY 2 DESC, 3 DESC, 4 DESC`,
+    );
+    this.selectDays = connection.prepare(
+      `SELECT * FROM usage WHERE instance_id = ? AND month >= ? AND length(month) > ${MONTH_LENGTH} ORDER BY month, account_id, price`,
     );
   }
 
   /** Only inside a transaction, whose end writes it. `at` is Unix ms. */
   add(instanceId: string, messages: number, at: number): void {
     if (messages === 0) return;
-    const month = this.monthOf(at);
-    const key = `${instanceId}\n${month}`;
+    const day = this.dayOf(at);
+    const key = `${instanceId}\n${day}`;
     const sum = this.unwritten.get(key);
     if (sum) sum.messages += messages;
-    else this.unwritten.set(key, { instanceId, month, messages });
+    else this.unwritten.set(key, { instanceId, day, messages });
   }
 
   flush(): void {
     if (this.unwritten.size === 0) return;
-    for (const { instanceId, month, messages } of this.unwritten.values()) {
+    for (const { instanceId, day, messages } of this.unwritten.values()) {
       const { owner, price } = this.billOf(instanceId);
-      this.upsert.run(instanceId, month, owner, price, messages);
+      this.upsert.run(instanceId, day, owner, price, messages);
     }
     this.unwritten.clear();
   }
@@ -98,6 +109,11 @@ export class UsageCounts {
     return this.selectUsage.all(instanceId, fromMonth).map(usageOf);
   }
 
+  /** Days oldest first; `fromDay` as `2026-11-21`. */
+  listDays(instanceId: string, fromDay: string): readonly DayUsageRecord[] {
+    return this.selectDays.all(instanceId, fromDay).map(dayUsageOf);
+  }
+
   private billOf(instanceId: string): Bill {
     const known = this.bills.get(instanceId);
     if (known) return known;
@@ -110,12 +126,11 @@ export class UsageCounts {
     return bill;
   }
 
-  private monthOf(at: number): string {
-    if (at < this.lastMonth.from || at >= this.lastMonth.to) {
-      const date = new Date(at);
-      const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
-      this.lastMonth = { from: Date.UTC(year, month), to: Date.UTC(year, month + 1), name: date.toISOString().slice(0, 7) };
+  private dayOf(at: number): string {
+    if (at < this.lastDay.from || at >= this.lastDay.to) {
+      const from = Math.floor(at / DAY_MS) * DAY_MS;
+      this.lastDay = { from, to: from + DAY_MS, name: new Date(from).toISOString().slice(0, 10) };
     }
-    return this.lastMonth.name;
+    return this.lastDay.name;
   }
 }

@@ -4,6 +4,8 @@ import { accounts } from './0003-accounts.js';
 import { search } from './0004-search.js';
 import { nodes } from './0005-nodes.js';
 import { leavingNodes } from './0006-leaving-nodes.js';
+import { sessions } from './0007-sessions.js';
+import { exchanges } from './0008-exchanges.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
-export const MIGRATIONS: readonly string[] = [runs, controls, accounts, search, nodes, leavingNodes];
+export const MIGRATIONS: readonly string[] = [runs, controls, accounts, search, nodes, leavingNodes, sessions, exchanges];

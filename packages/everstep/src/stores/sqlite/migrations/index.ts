@@ -6,7 +6,9 @@ import { search } from './0005-search.js';
 import { daysAndAlerts } from './0006-days-and-alerts.js';
 import { pricesAndLogins } from './0007-prices-and-logins.js';
 import { messages } from './0008-messages.js';
-import { deadLetterGroups } from './0009-dead-letter-groups.js';
+import { sessions } from './0009-sessions.js';
+import { exchanges } from './0010-exchanges.js';
+import { deadLetterGroups } from './0011-dead-letter-groups.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -18,5 +20,7 @@ export const MIGRATIONS: readonly string[] = [
   daysAndAlerts,
   pricesAndLogins,
   messages,
+  sessions,
+  exchanges,
   deadLetterGroups,
 ];

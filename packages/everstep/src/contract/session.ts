@@ -1,0 +1,29 @@
+/** Wire schemas of sessions, with which the dashboard works. Of the management API: snake_case, times in Unix seconds. */
+import Type, { type Static } from 'typebox';
+import { Email } from './management.js';
+
+const CLOSED = { additionalProperties: false } as const;
+
+export const SessionEntry = Type.Object(
+  {
+    user: Type.Object({ id: Type.String(), email: Type.String() }, CLOSED),
+    csrf_token: Type.String({
+      description: 'To be sent as x-everstep-csrf with every request of the session that is not GET or HEAD.',
+    }),
+    expires_at: Type.Integer({
+      format: 'int64',
+      description: 'When it ends unless it is used before, Unix seconds. Use moves it on, to seven days after the login at most.',
+    }),
+  },
+  { ...CLOSED, description: 'The cookie everstep_session comes with the login, and no script can read it.' },
+);
+export type SessionEntry = Static<typeof SessionEntry>;
+
+export const LoginBody = Type.Object(
+  {
+    email: Email('Of the user.'),
+    api_key: Type.String({ minLength: 1, maxLength: 256, description: 'A good API key of the user.' }),
+  },
+  CLOSED,
+);
+export type LoginBody = Static<typeof LoginBody>;

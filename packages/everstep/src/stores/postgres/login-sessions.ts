@@ -1,0 +1,63 @@
+/** Sessions of users, by the hash of the secret in their cookie. */
+import { SESSIONS_KEPT, type SessionRecord, type UserRecord } from '../../ports/account-store.js';
+import { integer, text } from './columns.js';
+import { type Session, statement, type TransactionSession } from './connection.js';
+
+/** The key's row is locked, so that nobody revokes it at the same moment and leaves the session behind. */
+const INSERT = statement(`
+  INSERT INTO login_session (session_hash, user_id, api_key_id, created_at, expires_at)
+  SELECT $1, user_id, api_key_id, $2, $3 FROM api_key
+  WHERE api_key_id = $4 AND user_id = $5 AND revoked_at IS NULL FOR SHARE`);
+const DELETE_ENDED = statement('DELETE FROM login_session WHERE expires_at <= $1');
+const DELETE_BEYOND = statement(`
+  DELETE FROM login_session WHERE session_hash IN (
+    SELECT session_hash FROM login_session WHERE user_id = $1 ORDER BY created_at DESC OFFSET ${SESSIONS_KEPT})`);
+const SELECT = statement(`
+  SELECT s.*, u.email, u.created_at AS user_created_at
+  FROM login_session s JOIN account_user u ON u.user_id = s.user_id WHERE s.session_hash = $1`);
+/** What a crash of the server takes back is written again by the next request of the session. */
+const WITHOUT_WAITING = statement(`SELECT set_config('synchronous_commit', 'off', true)`);
+const UPDATE = statement('UPDATE login_session SET expires_at = $2 WHERE session_hash = $1');
+const DELETE = statement('DELETE FROM login_session WHERE session_hash = $1');
+const DELETE_OF_KEY = statement('DELETE FROM login_session WHERE api_key_id = $1');
+
+/** False when the user has no such key that is good. */
+export async function createSession(session: TransactionSession, record: SessionRecord): Promise<boolean> {
+  const { sessionHash, userId, apiKeyId, createdAt, expiresAt } = record;
+  session.send(DELETE_ENDED, [createdAt]);
+  if ((await session.execute(INSERT, [sessionHash, createdAt, expiresAt, apiKeyId, userId])) !== 1) return false;
+  await session.execute(DELETE_BEYOND, [userId]);
+  return true;
+}
+
+export async function findSession(
+  session: Session,
+  sessionHash: string,
+): Promise<{ readonly session: SessionRecord; readonly user: UserRecord } | null> {
+  const [row] = await session.query(SELECT, [sessionHash]);
+  if (!row) return null;
+  const userId = text(row, 'user_id');
+  return {
+    session: {
+      sessionHash,
+      userId,
+      apiKeyId: text(row, 'api_key_id'),
+      createdAt: integer(row, 'created_at'),
+      expiresAt: integer(row, 'expires_at'),
+    },
+    user: { userId, email: text(row, 'email'), createdAt: integer(row, 'user_created_at') },
+  };
+}
+
+export async function moveSessionEnd(session: TransactionSession, sessionHash: string, expiresAt: number): Promise<void> {
+  session.send(WITHOUT_WAITING);
+  await session.execute(UPDATE, [sessionHash, expiresAt]);
+}
+
+export async function deleteSession(session: TransactionSession, sessionHash: string): Promise<boolean> {
+  return (await session.execute(DELETE, [sessionHash])) === 1;
+}
+
+export async function deleteSessionsOfKey(session: TransactionSession, apiKeyId: string): Promise<void> {
+  await session.execute(DELETE_OF_KEY, [apiKeyId]);
+}

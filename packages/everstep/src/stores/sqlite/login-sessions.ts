@@ -1,0 +1,65 @@
+/** Sessions of users, by the hash of the secret in their cookie. */
+import type { StatementSync } from 'node:sqlite';
+import { SESSIONS_KEPT, type SessionRecord } from '../../ports/account-store.js';
+import { integer, type Row, text } from './columns.js';
+import type { Connection } from './connection.js';
+
+const sessionOf = (row: Row): SessionRecord => ({
+  sessionHash: text(row, 'session_hash'),
+  userId: text(row, 'user_id'),
+  apiKeyId: text(row, 'api_key_id'),
+  createdAt: integer(row, 'created_at'),
+  expiresAt: integer(row, 'expires_at'),
+});
+
+/** What writes is called inside a transaction. */
+export class LoginSessions {
+  private readonly insert: StatementSync;
+  private readonly select: StatementSync;
+  private readonly update: StatementSync;
+  private readonly deleteOne: StatementSync;
+  private readonly deleteByKey: StatementSync;
+  private readonly deleteEnded: StatementSync;
+  private readonly deleteBeyond: StatementSync;
+
+  constructor(connection: Connection) {
+    this.insert = connection.prepare(
+      `INSERT INTO login_session (session_hash, user_id, api_key_id, created_at, expires_at)
+       SELECT ?, user_id, api_key_id, ?, ? FROM api_key WHERE api_key_id = ? AND user_id = ? AND revoked_at IS NULL`,
+    );
+    this.select = connection.prepare('SELECT * FROM login_session WHERE session_hash = ?');
+    this.update = connection.prepare('UPDATE login_session SET expires_at = ? WHERE session_hash = ?');
+    this.deleteOne = connection.prepare('DELETE FROM login_session WHERE session_hash = ?');
+    this.deleteByKey = connection.prepare('DELETE FROM login_session WHERE api_key_id = ?');
+    this.deleteEnded = connection.prepare('DELETE FROM login_session WHERE expires_at <= ?');
+    this.deleteBeyond = connection.prepare(
+      `DELETE FROM login_session WHERE session_hash IN (
+         SELECT session_hash FROM login_session WHERE user_id = ? ORDER BY created_at DESC LIMIT -1 OFFSET ${SESSIONS_KEPT})`,
+    );
+  }
+
+  /** False when the user has no such key that is good. */
+  create({ sessionHash, userId, apiKeyId, createdAt, expiresAt }: SessionRecord): boolean {
+    this.deleteEnded.run(createdAt);
+    const isCreated = this.insert.run(sessionHash, createdAt, expiresAt, apiKeyId, userId).changes === 1;
+    if (isCreated) this.deleteBeyond.run(userId);
+    return isCreated;
+  }
+
+  find(sessionHash: string): SessionRecord | null {
+    const row = this.select.get(sessionHash);
+    return row ? sessionOf(row) : null;
+  }
+
+  moveEnd(sessionHash: string, expiresAt: number): void {
+    this.update.run(expiresAt, sessionHash);
+  }
+
+  delete(sessionHash: string): boolean {
+    return this.deleteOne.run(sessionHash).changes === 1;
+  }
+
+  deleteOfKey(apiKeyId: string): void {
+    this.deleteByKey.run(apiKeyId);
+  }
+}
