@@ -226,13 +226,14 @@ const DEAD_LETTERS: readonly CopiedTable[] = [
       queue: 'text',
       url_group: 'text',
       schedule_id: 'text',
+      fingerprint: 'text',
       response_headers: 'text',
       error: 'text',
       response_body: 'bytea',
     },
     select: `SELECT ${OF_RUN}, d.dlq_id, d.seq AS place, d.created_at, r.created_at AS run_created_at, d.response_status,
       d.failure_function_state, r.workflow_run_id, r.workflow_url, r.caller_ip, r.flow_key, ${IS_MESSAGE}, r.queue, r.settings,
-      d.response_headers, d.error, d.response_body
+      d.fingerprint, d.response_headers, d.error, d.response_body
       FROM dead_letter d ${runOf('d')} ORDER BY d.seq`,
     allOf: 'dead_letter',
     rowsOf: asked,
@@ -245,6 +246,24 @@ const DEAD_LETTERS: readonly CopiedTable[] = [
     allOf: null,
     rowsOf: labelsOf,
   },
+  ofInstance('dead_letter_group', {
+    fingerprint: 'text',
+    kind: 'text',
+    rank: 'integer',
+    first_seen_at: 'bigint',
+    last_seen_at: 'bigint',
+    total: 'bigint',
+    entries: 'bigint',
+    acknowledged_at: 'bigint',
+    acknowledged_by: 'text',
+    resolved_at: 'bigint',
+    regressed_at: 'bigint',
+    response_status: 'integer',
+    step_name: 'text',
+    message: 'text',
+  }),
+  ofInstance('dead_letter_group_workflow', { fingerprint: 'text', workflow_url: 'text', entries: 'bigint' }),
+  ofInstance('dead_letter_group_hour', { fingerprint: 'text', hour: 'integer', count: 'bigint' }),
 ];
 
 const CONTROLS: readonly CopiedTable[] = [

@@ -47,9 +47,9 @@ const inOrder = (a: Row, b: Row): number =>
 /** Columns of the index, so that it alone is read until a group is found. */
 const FOUND = 'SELECT fingerprint, last_seen_at FROM dead_letter_group g';
 const ASKED = `(last_seen_at < ? OR (last_seen_at = ? AND fingerprint > ?)) AND last_seen_at >= ? AND first_seen_at <= ?
-  AND (entries > 0 OR ? = 1) AND (? IS NULL OR EXISTS (SELECT 1 FROM dead_letter_group_workflow w, json_each(?) u
-    WHERE w.tenant = g.tenant AND w.fingerprint = g.fingerprint AND w.workflow_url = u.value))
-  ORDER BY last_seen_at DESC, fingerprint LIMIT ?`;
+  AND (entries > 0 OR ? = 1) AND (? IS NULL OR EXISTS (SELECT 1 FROM dead_letter_group_workflow w, json_each(?)
+    WHERE w.tenant = g.tenant AND w.fingerprint = g.fingerprint AND w.workflow_url = json_each.value))`;
+const IN_ORDER = 'ORDER BY last_seen_at DESC, fingerprint LIMIT ?';
 
 export class DeadLetterGroups implements DeadLetterGroupStore {
   private readonly parts: StoreParts;
@@ -75,9 +75,9 @@ export class DeadLetterGroups implements DeadLetterGroupStore {
     this.transaction = transaction;
     this.change = createAccountChange(connection);
     const listed = `${FOUND} INDEXED BY dead_letter_group_listed WHERE tenant = ? AND kind = ?`;
-    this.walk = connection.prepare(`${listed} AND rank = ? AND ${ASKED}`);
-    this.walkYoung = connection.prepare(`${listed} AND rank = 1 AND first_seen_at > ? AND ${ASKED}`);
-    // Those that are not new any more, but still have the rank of such: few, so they are sorted.
+    this.walk = connection.prepare(`${listed} AND rank = ? AND ${ASKED} ${IN_ORDER}`);
+    this.walkYoung = connection.prepare(`${listed} AND rank = 1 AND first_seen_at > ? AND ${ASKED} ${IN_ORDER}`);
+    // Those that are not new any more, but still have the rank of such: few, and sorted when they are read.
     this.walkOld = connection.prepare(
       `${FOUND} INDEXED BY dead_letter_group_fresh WHERE tenant = ? AND kind = ? AND rank = 1 AND first_seen_at <= ? AND ${ASKED}`,
     );
@@ -103,7 +103,7 @@ export class DeadLetterGroups implements DeadLetterGroupStore {
        FROM dead_letter d JOIN run r ON r.seq = d.run_seq JOIN tenant t ON t.seq = d.tenant
        LEFT JOIN attempt a ON a.seq = (
          SELECT max(x.seq) FROM attempt x WHERE x.run_seq = d.run_seq AND x.slot >= 0 AND x.retry_at IS NULL)
-       WHERE d.fingerprint IS NULL ORDER BY d.seq LIMIT ?`,
+       WHERE d.fingerprint IS NULL AND d.seq > 0 ORDER BY d.seq LIMIT ?`,
     );
     this.selectEntry = connection.prepare(
       'SELECT seq, response_status, created_at FROM dead_letter WHERE dlq_id = ? AND tenant = ? AND fingerprint IS NULL',
@@ -133,16 +133,15 @@ export class DeadLetterGroups implements DeadLetterGroupStore {
     const urls = filter.workflowUrls ? JSON.stringify(filter.workflowUrls) : null;
     for (let part = begin.part; part <= KNOWN && found.length <= limit; part++) {
       if (filter.states && !filter.states.some((state) => GROUP_STATES[part] === state)) continue;
-      const { lastSeenAt, fingerprint } =
-        part === begin.part ? begin : { lastSeenAt: Number.MAX_SAFE_INTEGER, fingerprint: '' };
+      const { lastSeenAt, fingerprint } = part === begin.part ? begin : { lastSeenAt: Number.MAX_SAFE_INTEGER, fingerprint: '' };
       const [from, to] = [filter.fromDate ?? 0, filter.toDate ?? Number.MAX_SAFE_INTEGER];
       const most = limit + 1 - found.length;
       const empty = filter.withEmpty ? 1 : 0;
-      const asked = [lastSeenAt, lastSeenAt, fingerprint, from, to, empty, urls, urls, most] as const;
+      const asked = [lastSeenAt, lastSeenAt, fingerprint, from, to, empty, urls, urls] as const;
       const rows =
         part === NEW
-          ? this.walkYoung.all(tenant, filter.kind, newSince, ...asked)
-          : this.walk.all(tenant, filter.kind, part, ...asked);
+          ? this.walkYoung.all(tenant, filter.kind, newSince, ...asked, most)
+          : this.walk.all(tenant, filter.kind, part, ...asked, most);
       if (part === KNOWN) rows.push(...this.walkOld.all(tenant, filter.kind, newSince, ...asked));
       for (const row of rows.sort(inOrder).slice(0, most)) found.push({ part, row });
     }
