@@ -111,6 +111,11 @@ export const LIMITS = Object.freeze({
   /** Accounts and addresses whose failures are remembered; those of longest ago are forgotten first. */
   rememberedLoginFailures: 10_000,
 
+  /** A session that is not used ends after this. */
+  sessionIdleMs: 12 * HOUR_MS,
+  /** However much it is used. */
+  sessionMaxMs: 7 * DAY_MS,
+
   // search indexes
   maxSearchIndexes: 1_000,
   maxSearchNamespaces: 1_000,
@@ -152,6 +157,8 @@ export const LIMITS = Object.freeze({
   repairMaxCanary: 1_000,
   repairUndoMs: 10 * MINUTE_MS,
   repairMaxUndoMs: 7 * DAY_MS,
+  /** What is told of repairs stays so long at the least. */
+  repairReportMs: 30 * DAY_MS,
   /** Workflows and groups that a plan names. */
   repairPlanRows: 100,
   repairsPageDefault: 20,

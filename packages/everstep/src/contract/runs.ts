@@ -299,6 +299,17 @@ const FailedAttemptSchema = Type.Object(
   CLOSED,
 );
 
+/** What a run was triggered with. */
+export const RunInput = Type.Object(
+  {
+    header: Type.Record(Type.String(), Type.Array(Type.String()), { description: 'Headers that go to the workflow with it.' }),
+    body: Type.Optional(Type.String({ description: 'What the run was triggered with, when that is UTF-8 text.' })),
+    bodyBase64: Type.Optional(Type.String({ description: 'The same in base64, when it is no UTF-8 text.' })),
+  },
+  CLOSED,
+);
+export type RunInput = Static<typeof RunInput>;
+
 export const RunJournal = Type.Object(
   {
     workflowCreatedAt: unixMs('Creation of the run'),
@@ -307,6 +318,7 @@ export const RunJournal = Type.Object(
     retryDelay: Type.Optional(Type.String()),
     timeoutMs: Type.Integer({ description: 'How long one delivery may take, ms.' }),
     failureCallback: Type.Optional(Type.String()),
+    input: Type.Optional(RunInput),
     result: Type.Optional(ResultValue),
     error: Type.Optional(Type.String({ description: 'Why the run failed.' })),
     steps: Type.Array(JournalStep, { description: 'In the order in which they were recorded.' }),

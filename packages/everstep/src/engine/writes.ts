@@ -2,6 +2,7 @@
  * What a decision writes: intents, not rows. A unit is all or nothing: if one
  * of its guards does not hold, none of its writes happen.
  */
+import type { RepairItemState } from './repair.js';
 import type {
   DeadLetter,
   DestinationHold,
@@ -34,6 +35,8 @@ export type StoreGuard =
   | { readonly kind: 'schedule-due'; readonly instanceId: string; readonly scheduleId: string; readonly nextAt: number }
   /** Every one of these entries exists in this instance. */
   | { readonly kind: 'dead-letters-present'; readonly instanceId: string; readonly dlqIds: readonly string[] }
+  /** The repair is at this version: nobody has decided on it since. */
+  | { readonly kind: 'repair-at'; readonly instanceId: string; readonly repairId: string; readonly version: number }
   /** No unexpired trigger with this deduplication id. */
   | { readonly kind: 'not-duplicate'; readonly instanceId: string; readonly deduplicationId: string; readonly now: number };
 
@@ -66,6 +69,20 @@ export interface CountOfDay {
 
 export type StoreWrite =
   | ControlWrite
+  /** What became of an entry of a repair; one that is not pending any more stays as it is. */
+  | {
+      readonly kind: 'set-repair-item';
+      readonly instanceId: string;
+      readonly repairId: string;
+      /** Its place in the repair. */
+      readonly n: number;
+      readonly state: RepairItemState;
+      /** The run that is made of it. */
+      readonly newRun: { readonly runKey: string; readonly workflowRunId: string } | null;
+      readonly error: string | null;
+      /** Unix ms. */
+      readonly at: number;
+    }
   /** Messages that the instance is billed for, in the calendar month (UTC) of `at`, to whoever owns it when it is written. */
   | { readonly kind: 'count-messages'; readonly instanceId: string; readonly messages: number; readonly at: number }
   /** Counted for the day (UTC) of `at`. */
@@ -163,6 +180,8 @@ export type CommitResult =
   | { readonly kind: 'run-moved' }
   | { readonly kind: 'task-gone' }
   | { readonly kind: 'schedule-moved' }
+  /** Somebody else has decided on the repair since. */
+  | { readonly kind: 'repair-moved' }
   | { readonly kind: 'dead-letters-missing'; readonly dlqIds: readonly string[] };
 
 export interface RunReference {

@@ -114,6 +114,12 @@ async function walk(operation: Operation, row: Row, path: string): Promise<void>
         assert.equal((await send(request, authorization)).status, row.anybody, String(authorization));
       break;
     }
+    case 'session': {
+      const any = { ...credentials.notOfAnInstance, ...credentials.notOfAUser, ...credentials.outsiders };
+      for (const authorization of [null, `Bearer ${things.world.token}`, ...Object.values(any)])
+        assert.equal((await send(request, authorization)).status, 401, String(authorization));
+      break;
+    }
     case 'index':
       await walkIndex(operation, row, path);
       break;

@@ -35,6 +35,7 @@ import type {
 import type { CommitResult, CommitUnit, RunReference } from '../engine/writes.js';
 import type { AccountStore } from './account-store.js';
 import type { DeadLetterGroupStore } from './dead-letter-groups.js';
+import type { RepairStore } from './repair-store.js';
 import type { SearchIndexStore } from './search-store.js';
 
 // ---------------------------------------------------------------- writes
@@ -303,6 +304,7 @@ export interface Store {
   deadLetterGroups: DeadLetterGroupStore;
   accounts: AccountStore;
   searchIndexes: SearchIndexStore;
+  repairs: RepairStore;
   /** The latest time that the store has recorded: a clock that starts must not be behind it. */
   latestTime(): Promise<number>;
   close(): Promise<void>;

@@ -25,6 +25,9 @@ function* namesOfGuard(guard: StoreGuard): Generator<string> {
     case 'dead-letters-present':
       for (const dlqId of guard.dlqIds) yield thing('dead letter', guard.instanceId, dlqId);
       break;
+    // Read alone: many units of a repair may be written at once.
+    case 'repair-at':
+      break;
     default:
       guard satisfies never;
   }
@@ -34,6 +37,9 @@ function* namesOfWrite(write: StoreWrite): Generator<string> {
   switch (write.kind) {
     case 'count-messages':
     case 'count-of-day':
+      break;
+    case 'set-repair-item':
+      yield thing('repair item', write.instanceId, `${write.repairId}\n${write.n}`);
       break;
     case 'create-run':
       yield run(write.run.key);

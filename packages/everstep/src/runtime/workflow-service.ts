@@ -19,8 +19,10 @@ import type { Overrides, StartCommand } from '../engine/start.js';
 import type { Submission } from '../engine/submissions.js';
 import type { RunRecord, RunReference, WaiterRecord } from '../ports/store.js';
 import type { MessageService } from './message-service.js';
+import type { RepairService } from './repair-service.js';
 
 export * from './message-service.js';
+export * from './repair-service.js';
 
 /** What a trigger asks for: what the engine starts a run with. */
 export type TriggerCommand = StartCommand;
@@ -171,7 +173,7 @@ export type CallbackOutcome =
   /** It has none, or it is not in a state that allows this. */
   | { readonly kind: 'not-possible'; readonly why: string };
 
-export interface WorkflowService extends MessageService {
+export interface WorkflowService extends MessageService, RepairService {
   notify(command: {
     readonly instanceId: string;
     readonly eventId: string;

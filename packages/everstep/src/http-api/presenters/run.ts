@@ -6,6 +6,7 @@ import {
   type RecordedStep,
   type Redaction,
   type RunOrigin,
+  type RunPayload,
   type RunStatus,
   type Task,
 } from '../../engine/run.js';
@@ -13,6 +14,7 @@ import type { RunHistory, RunRecord } from '../../ports/store.js';
 import { presentFailureFunction } from './failure-function.js';
 import { optional } from './optional.js';
 import { shownJson, shownOut } from './redaction.js';
+import { presentInput } from './run-input.js';
 import { fieldsOfRecorded, fieldsOfTask, isStepTask, stepTypeOf } from './step-fields.js';
 
 const STATES: Readonly<Record<RunStatus, RunState>> = {
@@ -139,7 +141,8 @@ const presentAttempt = (attempt: FailedAttempt) => ({
   ...optional('retryAt', attempt.retryAt),
 });
 
-export function presentJournal(history: RunHistory): RunJournal {
+/** `payload`: what it was triggered with, unless that is gone. */
+export function presentJournal(history: RunHistory, payload: RunPayload | null): RunJournal {
   const { run, steps, tasks, attempts, keptEvents } = history;
   const { settings } = run;
   const kept = keptEvents.map(({ eventId, receivedAt }) => ({ eventId, receivedAt }));
@@ -150,6 +153,7 @@ export function presentJournal(history: RunHistory): RunJournal {
     ...optional('retryDelay', settings.retryDelay),
     timeoutMs: settings.deliveryTimeoutMs,
     ...optional('failureCallback', settings.failureCallback?.url),
+    ...optional('input', payload && presentInput(payload, settings.redact)),
     ...withResult(run, settings.redact),
     ...optional('error', run.error),
     ...presentHistory(history),

@@ -317,7 +317,11 @@ export class ApiWorld {
   }
 
   /** Triggers an endpoint of the world, and gives the run. */
-  async trigger(endpoint: string, headers: Readonly<Record<string, string>> = {}, body = ''): Promise<TriggeredRun> {
+  async trigger(
+    endpoint: string,
+    headers: Readonly<Record<string, string>> = {},
+    body: string | Buffer = '',
+  ): Promise<TriggeredRun> {
     const url = `/v2/trigger/http://w.test/${endpoint}`;
     const answer = await this.call<TriggeredRun>('POST', url, { headers, body });
     assert.equal(answer.status, 200, JSON.stringify(answer.body));

@@ -3,7 +3,7 @@
  * a new one without a row fails the test. That a missing or bad credential is
  * 401 holds for all that want one and stands in no row.
  */
-import type { Person } from '../../accounts/people.fixture.js';
+import { apiKeyOf, emailOf, type Person } from '../../accounts/people.fixture.js';
 import { REGION, SDK, type Things } from './isolation-things.js';
 
 export interface Asked {
@@ -41,7 +41,12 @@ export interface IndexRow {
   /** Of its read-only token; its read-write token gets 200. */
   readonly readOnly: number;
 }
-export type Row = TokenRow | AccountRow | OpenRow | IndexRow;
+/** About the session itself: with one it is 200 for everybody. */
+export interface SessionRow {
+  readonly access: 'session';
+  readonly ask: Ask;
+}
+export type Row = TokenRow | AccountRow | OpenRow | IndexRow | SessionRow;
 
 const nothing: Ask = () => ({});
 /** Shows the dialect where another operation has the path too. */
@@ -99,7 +104,6 @@ const searchIndex: Ask = async (things) => ({ params: { id: await things.searchI
 const withBody =
   (ask: Ask, body: unknown): Ask =>
   async (things) => ({ ...(await ask(things)), body });
-const FAILED = { 'svc-failure-callback': 'http://w.test/refuse', 'svc-retries': '0' };
 
 export const ISOLATION: Readonly<Record<string, Row>> = {
   triggerRun: changesOwn(() => ({ params: { workflowUrl: 'http://w.test/ok' } })),
@@ -119,7 +123,7 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   restartDeadLetters: changes(namedDeadLetter),
   resumeDeadLetter: changes(deadLetter),
   restartDeadLetter: changes(deadLetter),
-  retryFailureCallback: changes(async (things) => ({ params: { dlqId: await things.deadLetter(FAILED) } })),
+  retryFailureCallback: changes(async (things) => ({ params: { dlqId: await things.refusedCallback() } })),
   cancelFailureCallback: changes(async (things) => ({
     params: { dlqId: await things.deadLetter({ 'svc-failure-callback': 'http://w.test/hang' }) },
   })),
@@ -247,6 +251,9 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   createApiKey: account(() => ({ body: { name: 'a key' } }), EVERYBODY),
   revokeApiKey: account(async (things) => ({ params: { id: await things.apiKeyOfOwner() } }), ['owner'], []),
   listAuditLogs: account(nothing, EVERYBODY),
+  beginSession: open(200, () => ({ body: { email: emailOf('owner'), api_key: apiKeyOf('owner') } })),
+  getSession: { access: 'session', ask: nothing },
+  endSession: { access: 'session', ask: nothing },
   getManagementOpenApi: open(200),
 
   // Of the dialect of the published SDKs.
@@ -304,7 +311,7 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   resumeWorkflowDlq: changes(inUpstash(namedDeadLetter)),
   restartWorkflowDlq: changes(inUpstash(namedDeadLetter)),
   deleteWorkflowDlq: changes(inUpstash(namedDeadLetter)),
-  retryWorkflowFailureFunction: changes(inUpstash(async (things) => ({ params: { dlqId: await things.deadLetter(FAILED) } }))),
+  retryWorkflowFailureFunction: changes(inUpstash(async (things) => ({ params: { dlqId: await things.refusedCallback() } }))),
   listMessageEvents: readsOwn(),
   listMessageLogs: readsOwn(),
   getUpstashOpenApi: open(200),

@@ -51,6 +51,17 @@ export class Things {
     return dlqId;
   }
 
+  /** A dead letter of which nobody wants to be told. */
+  async refusedCallback(): Promise<string> {
+    const dlqId = await this.deadLetter({ 'svc-failure-callback': 'http://w.test/refuse', 'svc-retries': '0' });
+    for (let turn = 0; ; turn++) {
+      const { body } = await this.world.call<{ failureFunctionState?: string }>('GET', `/v2/workflows/dlq/${dlqId}`);
+      if (body.failureFunctionState !== 'CALLBACK_INPROGRESS') return dlqId;
+      assert.ok(turn < 1_000, 'the callback is not refused');
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
   async schedule(): Promise<string> {
     const headers = { 'svc-cron': '0 0 1 1 *', 'svc-schedule-id': this.name() };
     const made = await this.world.call<{ scheduleId: string }>('POST', '/v2/schedules/http://w.test/ok', { headers });

@@ -18,6 +18,7 @@ import { listingConformance } from './listings.js';
 import { loginConformance } from './logins.js';
 import { messageConformance } from './messages.js';
 import { progressConformance } from './progress.js';
+import { repairConformance } from './repairs.js';
 import { retentionConformance } from './retention.js';
 import { runLogConformance } from './run-log.js';
 import { scheduleConformance } from './schedules.js';
@@ -47,6 +48,7 @@ export function storeConformance(name: string, open: OpenStore): void {
     scheduleConformance(open);
     instanceConformance(open);
     retentionConformance(open);
+    repairConformance(open);
     accountConformance(open);
     teamConformance(open);
     usageConformance(open);

@@ -5,11 +5,14 @@
  * Rows are locked in one order, kind by kind and by key within a kind, so that batches of several processes wait for
  * each other instead of blocking each other. What is read after a lock is what its last holder left.
  */
+
+import type { RepairId } from '../../ports/repair-store.js';
 import type { CommitResult, CommitUnit, RunReference, StoreGuard, StoreWrite } from '../../ports/store.js';
 import { flag, integer, type Row, text, textOrNull } from './columns.js';
 import { type SqlValue, type Statement, statement, type TransactionSession } from './connection.js';
 import type { EntryPlace } from './dead-letter-writes.js';
 import { type DeduplicationId, keyOf, type LockedIds, lockDeduplicationIds } from './deduplication-writes.js';
+import { lockRepairs } from './repair-records.js';
 import { type Columns, columnArrays, names, unnest } from './row-sets.js';
 import type { RunPlace } from './run-writes.js';
 import { lockNextTicks, type ScheduleReference } from './schedule-records.js';
@@ -85,6 +88,7 @@ class Names {
   readonly slots = new Map<string, { readonly run_key: string; readonly slot: number }>();
   readonly deduplicationIds = new Map<string, DeduplicationId>();
   readonly schedules = new Map<string, ScheduleReference>();
+  readonly repairs = new Map<string, RepairId>();
 
   constructor(units: readonly CommitUnit[]) {
     for (const { guards, writes } of units) {
@@ -115,6 +119,9 @@ class Names {
         break;
       case 'schedule-due':
         this.schedules.set(pairOf(guard.instanceId, guard.scheduleId), guard);
+        break;
+      case 'repair-at':
+        this.repairs.set(pairOf(guard.instanceId, guard.repairId), guard);
         break;
       default:
         guard satisfies never;
@@ -170,6 +177,7 @@ export class BatchState {
   /** Message ids of open tasks, by run and then slot, of those that guards ask for. */
   private readonly tasks = new Map<string, Map<number, string>>();
   private readonly schedules = new Map<string, number | null>();
+  private readonly repairs = new Map<string, number>();
   private deduplication: LockedIds = { present: new Set(), taken: new Map() };
 
   /** Everything in one round trip. */
@@ -178,6 +186,7 @@ export class BatchState {
     const ask = (wanted: { readonly size: number }, to: Statement, values: () => readonly SqlValue[]) =>
       wanted.size === 0 ? NOTHING : session.query(to, values());
     const runKeys = [...named.runs];
+    const repairs = named.repairs.size === 0 ? null : lockRepairs(session, [...named.repairs.values()]);
     const locked =
       named.children.size > 0
         ? session.query(LOCK_RUNS_AND_INVOKERS, [runKeys, [...named.children]])
@@ -194,7 +203,7 @@ export class BatchState {
     const references = ask(named.remembered, READ_REFERENCES, () => [[...named.remembered]]);
 
     // All at once: when one fails the others do too.
-    const answers = await Promise.all([known, locked, tasks, entries, activeIds, references, deduplication, ticks]);
+    const answers = await Promise.all([known, locked, tasks, entries, activeIds, references, deduplication, ticks, repairs]);
     const state = new BatchState();
     for (const row of answers[0]) state.learnRun(row);
     for (const row of answers[1]) state.learnActive(row);
@@ -215,6 +224,7 @@ export class BatchState {
       const key = schedules[index]?.[0];
       if (key !== undefined && tick !== undefined) state.schedules.set(key, tick);
     }
+    for (const { instanceId, repairId, version } of answers[8] ?? []) state.repairs.set(pairOf(instanceId, repairId), version);
     return state;
   }
 
@@ -246,6 +256,8 @@ export class BatchState {
         return this.schedules.get(pairOf(guard.instanceId, guard.scheduleId)) === guard.nextAt
           ? null
           : { kind: 'schedule-moved' };
+      case 'repair-at':
+        return this.repairs.get(pairOf(guard.instanceId, guard.repairId)) === guard.version ? null : { kind: 'repair-moved' };
     }
   }
 

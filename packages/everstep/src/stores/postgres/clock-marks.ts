@@ -62,6 +62,7 @@ export function timeOf(write: StoreWrite): number {
     case 'wake-invoker':
     case 'count-messages':
     case 'count-of-day':
+    case 'set-repair-item':
       return write.at;
     case 'set-flow-window':
       return write.window?.startedAt ?? 0;

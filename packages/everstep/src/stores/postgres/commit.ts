@@ -22,6 +22,7 @@ import { type HoldWrite, writeHolds } from './hold-records.js';
 import { type SettingsWrite, writeInstanceSettings } from './instance-records.js';
 import { JournalWrites } from './journal-writes.js';
 import { type QueueWrite, writeQueues } from './queue-records.js';
+import { type RepairItemWrite, writeRepairItems } from './repair-items.js';
 import { type RunPlace, RunWrites } from './run-writes.js';
 import { type ScheduleWrite, writeSchedules } from './schedule-records.js';
 import { TableStatistics } from './table-statistics.js';
@@ -53,6 +54,7 @@ class Batch {
   private readonly settings: SettingsWrite[] = [];
   private readonly usage: UsageWrite[] = [];
   private readonly days: CountOfDay[] = [];
+  private readonly repairItems: RepairItemWrite[] = [];
   /** Ids of runs that were ended since anything was sent. */
   private readonly endedIds = new Set<string>();
   latestTime = 0;
@@ -101,6 +103,7 @@ class Batch {
     sendAll(session, this.settings, writeInstanceSettings);
     sendAll(session, this.usage, countMessages);
     sendAll(session, this.days, countDays);
+    sendAll(session, this.repairItems, writeRepairItems);
     this.endedIds.clear();
   }
 
@@ -195,6 +198,9 @@ class Batch {
         this.deleteTask(entry, CALLBACK_SLOT, false);
         break;
       }
+      case 'set-repair-item':
+        this.repairItems.push(write);
+        break;
       case 'remember-deduplication':
         this.remember(write);
         break;

@@ -20,6 +20,7 @@ import { listHolds } from './hold-records.js';
 import { findInstanceSettings } from './instance-records.js';
 import { migrate } from './migrate.js';
 import { countQueued, findQueue, listQueues, retriedInQueue } from './queue-records.js';
+import { createRepairs } from './repair-records.js';
 import { Retention } from './retention.js';
 import { findRun, listRuns, runHorizon } from './run-listing.js';
 import {
@@ -155,6 +156,7 @@ export function createPostgresStore(database: Database, cluster: PostgresCluster
     deadLetterGroups: createDeadLetterGroups(database),
     accounts: createAccounts(database),
     searchIndexes: createSearchIndexes(database),
+    repairs: createRepairs(database),
     latestTime: () => readLatestTime(database),
     async close() {
       await cluster?.leave();

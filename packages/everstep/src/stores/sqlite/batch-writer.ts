@@ -9,6 +9,7 @@ import type { FlowControlRecords } from './flow-control-records.js';
 import type { InstanceRecords } from './instance-records.js';
 import { ProgressWriter } from './progress-writer.js';
 import type { QueueRecords } from './queue-records.js';
+import type { RepairRecords } from './repair-records.js';
 import { RunWriter } from './run-writer.js';
 import type { ScheduleRecords } from './schedule-records.js';
 import type { StoreParts } from './store-parts.js';
@@ -21,6 +22,7 @@ const APPLIED: CommitResult = Object.freeze({ kind: 'applied' });
 const NOT_ACTIVE: CommitResult = Object.freeze({ kind: 'run-not-active' });
 const TASK_GONE: CommitResult = Object.freeze({ kind: 'task-gone' });
 const SCHEDULE_MOVED: CommitResult = Object.freeze({ kind: 'schedule-moved' });
+const REPAIR_MOVED: CommitResult = Object.freeze({ kind: 'repair-moved' });
 
 /** What stands beside the runs. */
 export interface Records {
@@ -31,6 +33,7 @@ export interface Records {
   readonly schedules: ScheduleRecords;
   readonly instances: InstanceRecords;
   readonly events: EventRecords;
+  readonly repairs: RepairRecords;
 }
 
 export class BatchWriter {
@@ -96,6 +99,8 @@ export class BatchWriter {
         return this.isOpen(guard.runKey, guard.slot, guard.messageId) ? null : TASK_GONE;
       case 'schedule-due':
         return this.records.schedules.isDueAt(guard.instanceId, guard.scheduleId, guard.nextAt) ? null : SCHEDULE_MOVED;
+      case 'repair-at':
+        return this.records.repairs.isAt(guard.instanceId, guard.repairId, guard.version) ? null : REPAIR_MOVED;
     }
   }
 
@@ -172,6 +177,9 @@ export class BatchWriter {
       case 'take-dead-letter':
         deadLetters.take(write.instanceId, write.dlqId, write.became);
         break;
+      case 'set-repair-item':
+        records.repairs.setItem(write);
+        break;
       case 'remember-deduplication':
         records.triggers.rememberDeduplication(write.instanceId, write.deduplicationId, write.runKey, write.expiresAt);
         break;
@@ -246,6 +254,7 @@ function timeOf(write: StoreWrite): number {
     case 'wake-invoker':
     case 'count-messages':
     case 'count-of-day':
+    case 'set-repair-item':
       return write.at;
     case 'set-flow-window':
       return write.window?.startedAt ?? 0;

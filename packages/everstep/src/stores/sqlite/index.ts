@@ -12,6 +12,7 @@ import { FlowControlRecords } from './flow-control-records.js';
 import { InstanceRecords } from './instance-records.js';
 import type { CopyRequest } from './online-copy.js';
 import { QueueRecords } from './queue-records.js';
+import { RepairRecords } from './repair-records.js';
 
 import { Retention } from './retention.js';
 import { RunListing } from './run-listing.js';
@@ -60,6 +61,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
   const events = new EventRecords(parts);
   const deadLetterWriter = new DeadLetterWriter(parts);
   const retention = new Retention(parts, transaction, deadLetterWriter);
+  const repairs = new RepairRecords(parts, transaction);
   const batches = new BatchWriter(parts, transaction, deadLetterWriter, {
     triggers: new TriggerRecords(parts),
     flowControls,
@@ -68,6 +70,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     schedules,
     instances,
     events,
+    repairs,
   });
   const reader = new RunReader(parts, events);
   const runs = new RunListing(parts, reader);
@@ -125,6 +128,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     deadLetterGroups: new DeadLetterGroups(parts, transaction),
     accounts: createAccounts(parts),
     searchIndexes: new SqliteSearchIndexes(connection),
+    repairs,
     copyTo: (request) => connection.copyTo(request),
     latestTime: async () => parts.counters.get('latest_time'),
     close: async () => connection.close(),

@@ -6,7 +6,8 @@ import { nodes } from './0005-nodes.js';
 import { leavingNodes } from './0006-leaving-nodes.js';
 import { sessions } from './0007-sessions.js';
 import { exchanges } from './0008-exchanges.js';
-import { deadLetterGroups } from './0009-dead-letter-groups.js';
+import { repairs } from './0009-repairs.js';
+import { deadLetterGroups } from './0010-dead-letter-groups.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -18,5 +19,6 @@ export const MIGRATIONS: readonly string[] = [
   leavingNodes,
   sessions,
   exchanges,
+  repairs,
   deadLetterGroups,
 ];

@@ -8,7 +8,8 @@ import { pricesAndLogins } from './0007-prices-and-logins.js';
 import { messages } from './0008-messages.js';
 import { sessions } from './0009-sessions.js';
 import { exchanges } from './0010-exchanges.js';
-import { deadLetterGroups } from './0011-dead-letter-groups.js';
+import { repairs } from './0011-repairs.js';
+import { deadLetterGroups } from './0012-dead-letter-groups.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -22,5 +23,6 @@ export const MIGRATIONS: readonly string[] = [
   messages,
   sessions,
   exchanges,
+  repairs,
   deadLetterGroups,
 ];
