@@ -256,6 +256,12 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   endSession: { access: 'session', ask: nothing },
   getManagementOpenApi: open(200),
 
+  // The pages of the dashboard, which were not built for the test.
+  getDashboard: open(404),
+  getDashboardLogin: open(404),
+  getDashboardPage: open(404, () => ({ params: { page: 'qi_1' } })),
+  getDashboardAsset: open(404, () => ({ params: { file: 'index.js' } })),
+
   // Of the dialect of the published SDKs.
   enqueueMessage: changesOwn(() => ({ params: { queueName: 'made', destination: 'http://w.test/ok' } })),
   getMessage: reads(message),
