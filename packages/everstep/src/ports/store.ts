@@ -262,6 +262,11 @@ export interface Store {
     readonly after: WaiterRecord | null;
     readonly limit: number;
   }): Promise<readonly WaiterRecord[]>;
+  /**
+   * Runs that came of this one alone, by creation: invoked by it, forked from it, made of its dead letter. At most `limit`
+   * of them.
+   */
+  descendantsOf(query: { readonly runKey: string; readonly limit: number }): Promise<readonly RunRecord[]>;
   /** The task of an active run that waits for the end of this one. */
   invokerOf(query: { readonly childRunKey: string }): Promise<Pick<TaskReference, 'runKey' | 'slot'> | null>;
   /** Whether a CreateWebhook step of the run made this event id. */

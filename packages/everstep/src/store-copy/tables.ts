@@ -43,6 +43,7 @@ const RUN = {
   caller_ip: 'text',
   flow_key: 'text',
   invoked_by_run_key: 'text',
+  forked_from_run_key: 'text',
   message: 'boolean',
   queue: 'text',
   url_group: 'text',
@@ -58,7 +59,7 @@ const RUNS: readonly CopiedTable[] = [
     table: 'run',
     columns: RUN,
     select: `SELECT ${OF_RUN}, r.seq AS place, r.created_at, r.workflow_run_id, r.dialect, r.workflow_url, r.caller_ip, r.flow_key,
-      r.invoked_by_run_key, ${IS_MESSAGE}, r.queue, r.origin, r.settings
+      r.invoked_by_run_key, r.forked_from_run_key, ${IS_MESSAGE}, r.queue, r.origin, r.settings
       FROM run r JOIN tenant t ON t.seq = r.tenant ORDER BY r.seq`,
     allOf: 'run',
     rowsOf: (row) => asked(row).map((known) => ({ ...known, ...urlColumns(String(row.workflow_url)) })),
@@ -133,6 +134,7 @@ const RUNS: readonly CopiedTable[] = [
     type: 'text',
     message_id: 'text',
     out: 'text',
+    edited: 'boolean',
   }),
   {
     table: 'task',

@@ -111,6 +111,7 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   getRun: reads(run),
   getRunResult: reads(async (things) => ({ params: { workflowRunId: await things.run('ok') }, query: 'timeout=60s' })),
   explainRun: reads(run),
+  forkRun: { access: 'token', ask: withBody(run, { fromStep: 1 }), own: 201, readOnly: 403, other: 404 },
   cancelRun: changes(run),
   cancelRuns: changesOwn(async (things) => ({ body: { workflowRunIds: [await things.run()] } })),
   listRunLogs: readsOwn(),

@@ -11,6 +11,7 @@ import { deadLetterGroupConformance } from './dead-letter-groups.js';
 import { deadLetterConformance } from './dead-letters.js';
 import { eventConformance } from './events.js';
 import { flowControlConformance } from './flow-control.js';
+import { forkConformance } from './forks.js';
 import { groupUpkeepConformance } from './group-upkeep.js';
 import type { OpenStore } from './harness.js';
 import { instanceConformance } from './instances.js';
@@ -44,6 +45,7 @@ export function storeConformance(name: string, open: OpenStore): void {
     listingConformance(open);
     triggerConformance(open);
     flowControlConformance(open);
+    forkConformance(open);
     messageConformance(open);
     scheduleConformance(open);
     instanceConformance(open);

@@ -6,8 +6,10 @@
  */
 import { GroupChanges } from '../../engine/dead-letter-groups.js';
 import { CALLBACK_SLOT, type Run, type RunPayload, type Task } from '../../engine/run.js';
+import type { AuditNote } from '../../engine/writes.js';
 import type { CountOfDay } from '../../ports/account-store.js';
 import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../ports/store.js';
+import { addAudit } from './audit-log.js';
 import { BatchState, type KnownRun } from './batch-state.js';
 import { readStanding, type Standing } from './claims.js';
 import { ClockMarks, raiseLatestTime, timeOf } from './clock-marks.js';
@@ -55,6 +57,7 @@ class Batch {
   private readonly usage: UsageWrite[] = [];
   private readonly days: CountOfDay[] = [];
   private readonly repairItems: RepairItemWrite[] = [];
+  private readonly audits: AuditNote[] = [];
   /** Ids of runs that were ended since anything was sent. */
   private readonly endedIds = new Set<string>();
   latestTime = 0;
@@ -113,6 +116,11 @@ class Batch {
     sendGroupChanges(this.session, this.groups);
   }
 
+  /** The last thing that a transaction does. */
+  tell(): void {
+    for (const entry of this.audits) addAudit(this.session, entry);
+  }
+
   private write(write: StoreWrite, guards: readonly StoreGuard[]): void {
     const { state } = this;
     switch (write.kind) {
@@ -145,7 +153,7 @@ class Batch {
       case 'copy-journal': {
         const [from, to] = [state.requireRun(write.fromRunKey), state.requireRun(write.toRunKey)];
         if (this.journals.isBeingCopied(write.fromRunKey)) this.flush();
-        this.journals.copy(from, to);
+        this.journals.copy(from, to, write.length, write.without ?? []);
         break;
       }
       case 'park-tasks': {
@@ -238,6 +246,9 @@ class Batch {
       case 'count-of-day':
         this.days.push(write);
         break;
+      case 'add-audit':
+        this.audits.push(write.entry);
+        break;
       default:
         write satisfies never;
     }
@@ -328,6 +339,7 @@ export class BatchWriter {
           const results = units.map((unit) => batch.apply(unit));
           batch.finish();
           raiseLatestTime(session, shard, batch.latestTime);
+          batch.tell();
           return results;
         },
         { retryOn: RETRY_ON, fixedPlans: true },

@@ -24,6 +24,7 @@ import { createRepairs } from './repair-records.js';
 import { Retention } from './retention.js';
 import { findRun, listRuns, runHorizon } from './run-listing.js';
 import {
+  descendantsOf,
   endedAmong,
   findInvoker,
   loadHistory,
@@ -133,6 +134,7 @@ export function createPostgresStore(database: Database, cluster: PostgresCluster
     runHorizon: ({ instanceId }) => runHorizon(database, instanceId),
     findDeadLetter: ({ instanceId, dlqId }) => findDeadLetter(database, instanceId, dlqId),
     listWaiters: ({ instanceId, eventId, after, limit }) => listWaiters(database, instanceId, eventId, after, limit),
+    descendantsOf: ({ runKey, limit }) => descendantsOf(database, runKey, limit),
     invokerOf: ({ childRunKey }) => findInvoker(database, childRunKey),
     hasWebhook: ({ runKey, eventId }) => hasWebhook(database, runKey, eventId),
     listFlowControls: ({ instanceId }) => listFlowControls(database, instanceId),

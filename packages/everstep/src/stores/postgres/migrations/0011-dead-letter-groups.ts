@@ -1,5 +1,5 @@
 /**
- * Version 10: groups of dead letters that failed alike.
+ * Version 11: groups of dead letters that failed alike.
  *
  * `dead_letter.fingerprint` is null for entries of versions before, until they are grouped in the background.
  * `dead_letter_group.rank` is 0 for a regressed group, 1 for one that nobody has acknowledged and that may be new, 2 for any
