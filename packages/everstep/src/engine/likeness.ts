@@ -1,6 +1,7 @@
 /** What a failure has in common with others: their fingerprint, by which dead letters are grouped. */
+import type { FailureGroup } from './dead-letter-groups.js';
 import { normalisedMessage, normalisedStepName } from './normalised-text.js';
-import type { DeliveryFailure, FailureGroup } from './run.js';
+import type { DeliveryFailure } from './run.js';
 import { sha256 } from './sha256.js';
 
 /** Changes whenever the rules do: what was grouped by other rules is another group. */

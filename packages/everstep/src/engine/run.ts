@@ -318,20 +318,6 @@ export interface DeadLetter {
   readonly error: string;
 }
 
-/** What a dead letter has in common with others. */
-export interface FailureGroup {
-  /** 16 hexadecimal digits: of the kind, the step, the status and the message below. */
-  readonly fingerprint: string;
-  /** Whether runs of workflows failed, or plain messages: they are in no group together. */
-  readonly kind: 'workflow' | 'message';
-  /** The step that failed, its numbers left out; null for the code between steps, and for a message. */
-  readonly stepName: string | null;
-  /** What went wrong, without what differs from one to the next. */
-  readonly message: string;
-  /** Of this one: a group may have entries of several workflows. */
-  readonly workflowUrl: string;
-}
-
 /** How a run ended. `result` is JSON text. */
 export type RunOutcome =
   | { readonly status: 'succeeded'; readonly result: string | null }

@@ -2,13 +2,13 @@
  * What a decision writes: intents, not rows. A unit is all or nothing: if one
  * of its guards does not hold, none of its writes happen.
  */
+import type { FailureGroup } from './dead-letter-groups.js';
 import type { RepairItemState } from './repair.js';
 import type {
   DeadLetter,
   DestinationHold,
   FailedAttempt,
   FailureFunctionState,
-  FailureGroup,
   FlowControl,
   FlowControlState,
   InstanceSettings,

@@ -1,6 +1,6 @@
 /** Groups of dead letters, as a store keeps them: in the unit that adds or takes an entry, its group is counted. */
-import type { GroupState, GroupTimes } from '../engine/dead-letter-groups.js';
-import type { FailedAttempt, FailureGroup } from '../engine/run.js';
+import type { FailureGroup, GroupState, GroupTimes } from '../engine/dead-letter-groups.js';
+import type { FailedAttempt } from '../engine/run.js';
 import type { AuditEntry } from './account-store.js';
 import type { Listing, Position } from './store.js';
 

@@ -1,7 +1,7 @@
 /** Failures of groups, and what a store says of these. */
-import { type GroupState, groupState } from '../../engine/dead-letter-groups.js';
+import { type FailureGroup, type GroupState, groupState } from '../../engine/dead-letter-groups.js';
 import { groupOf } from '../../engine/likeness.js';
-import type { FailureGroup, Run } from '../../engine/run.js';
+import type { Run } from '../../engine/run.js';
 import type { DeadLetterGroupFilter } from '../../ports/dead-letter-groups.js';
 import type { AuditEntry, Store, StoreWrite } from '../../ports/store.js';
 import { creation, failure, INSTANCE, sampleDeadLetter, sampleRun, T0 } from './samples.js';

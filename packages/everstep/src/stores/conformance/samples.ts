@@ -1,12 +1,13 @@
 /** Runs, steps and tasks for the conformance tests: ordinary by default, special where a test says so. */
+
 import assert from 'node:assert/strict';
 import type { CallSpec, InvokeSpec } from '@everstep/sdk/protocol';
+import type { FailureGroup } from '../../engine/dead-letter-groups.js';
 import type { KeptExchange } from '../../engine/exchanges.js';
 import {
   CALLBACK_SLOT,
   type DeadLetter,
   type FailedAttempt,
-  type FailureGroup,
   type KeptEvent,
   type RecordedStep,
   type Run,

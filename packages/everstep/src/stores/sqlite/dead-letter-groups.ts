@@ -2,13 +2,14 @@
 import type { StatementSync } from 'node:sqlite';
 import {
   EMPTY_GROUPS_KEPT_MS,
+  type FailureGroup,
   GROUP_STATES,
   HISTOGRAM_HOURS,
   HOURS_KEPT_MS,
   hourOf,
   NEW_FOR_MS,
 } from '../../engine/dead-letter-groups.js';
-import { FAILURE_CAUSES, type FailureGroup, type RunSettings } from '../../engine/run.js';
+import { FAILURE_CAUSES, type RunSettings } from '../../engine/run.js';
 import type {
   DeadLetterGroupPage,
   DeadLetterGroupRecord,

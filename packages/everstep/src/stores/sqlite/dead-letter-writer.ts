@@ -1,12 +1,8 @@
 /** Writes of the dead-letter queue: entries put in and taken out, with their index. */
+
 import type { StatementSync } from 'node:sqlite';
-import {
-  CALLBACK_SLOT,
-  type DeadLetter,
-  type FailureFunctionState,
-  type FailureGroup,
-  type RunSettings,
-} from '../../engine/run.js';
+import type { FailureGroup } from '../../engine/dead-letter-groups.js';
+import { CALLBACK_SLOT, type DeadLetter, type FailureFunctionState, type RunSettings } from '../../engine/run.js';
 import type { StoreWrite } from '../../ports/store.js';
 import { blob, integer, json, type Row, text, textOrNull } from './columns.js';
 import { FACET, type FacetValue, NO_STATE, type RunKind, separatedPrefixes, stateValue } from './facets/facets.js';
