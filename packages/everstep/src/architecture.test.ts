@@ -45,12 +45,22 @@ const DIRECTIONS: readonly DirectionRule[] = [
   },
   {
     area: 'everstep/src/stores/sqlite',
-    may: [`types ${ENGINE}`, `${ENGINE}/run`, PORTS, LIMITS_FILE, PROTOCOL, NODE],
+    may: [`types ${ENGINE}`, `${ENGINE}/run`, `${ENGINE}/positions`, `${ENGINE}/repair`, PORTS, LIMITS_FILE, PROTOCOL, NODE],
     because: 'a store keeps what it is given: it knows neither those who use it nor other stores',
   },
   {
     area: 'everstep/src/stores/postgres',
-    may: [`types ${ENGINE}`, `${ENGINE}/run`, PORTS, LIMITS_FILE, PROTOCOL, 'pg', NODE],
+    may: [
+      `types ${ENGINE}`,
+      `${ENGINE}/run`,
+      `${ENGINE}/positions`,
+      `${ENGINE}/repair`,
+      PORTS,
+      LIMITS_FILE,
+      PROTOCOL,
+      'pg',
+      NODE,
+    ],
     because: 'a store keeps what it is given: it knows neither those who use it nor other stores',
   },
   {

@@ -55,6 +55,15 @@ export function callbackTask(dlqId: string, context: DecisionContext, delayMs = 
   };
 }
 
+/** What is known once that position is: behind it and what is recorded right after it already. */
+function knownPast(stepId: number, { known: before, ahead }: Run): Pick<Run, 'known' | 'ahead'> {
+  let known = Math.max(before, stepId + 1);
+  if (!ahead) return { known };
+  while (ahead.includes(known)) known++;
+  const left = ahead.filter((position) => position > known);
+  return left.length > 0 ? { known, ahead: left } : { known, ahead: undefined };
+}
+
 export class Draft {
   readonly context: DecisionContext;
   private run: Run;
@@ -112,7 +121,7 @@ export class Draft {
     const known = this.tasks.get(task.slot)?.messageId === messageId || this.lastClosed === messageId;
     if (!known && isMessage(task)) this.messages++;
     this.tasks.put(task);
-    if (task.slot >= this.run.known) this.run = { ...this.run, known: task.slot + 1 };
+    if (task.slot >= this.run.known) this.run = { ...this.run, ...knownPast(task.slot, this.run) };
     this.writes.push({ kind: 'put-task', runKey: this.run.key, task });
   }
 
@@ -163,7 +172,7 @@ export class Draft {
     });
     this.run = {
       ...this.run,
-      known: Math.max(this.run.known, result.stepId + 1),
+      ...knownPast(result.stepId, this.run),
       journalLength: this.run.journalLength + 1,
       journalBytes: this.run.journalBytes + (result.out?.length ?? 0),
     };

@@ -211,6 +211,7 @@ export function recoverRun(failed: Run, request: RecoverRequest, context: Decisi
       ? {}
       : {
           known: failed.known,
+          ...(failed.ahead ? { ahead: failed.ahead } : {}),
           journalLength: failed.journalLength,
           journalBytes: failed.journalBytes,
           // With nothing open there is still the code to be asked: the first task of a fresh run does that.

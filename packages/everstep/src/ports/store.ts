@@ -34,6 +34,7 @@ import type {
 } from '../engine/run.js';
 import type { CommitResult, CommitUnit, RunReference } from '../engine/writes.js';
 import type { AccountStore } from './account-store.js';
+import type { RepairStore } from './repair-store.js';
 import type { SearchIndexStore } from './search-store.js';
 
 // ---------------------------------------------------------------- writes
@@ -256,6 +257,11 @@ export interface Store {
     readonly after: WaiterRecord | null;
     readonly limit: number;
   }): Promise<readonly WaiterRecord[]>;
+  /**
+   * Runs that came of this one alone, by creation: invoked by it, forked from it, made of its dead letter. At most `limit`
+   * of them.
+   */
+  descendantsOf(query: { readonly runKey: string; readonly limit: number }): Promise<readonly RunRecord[]>;
   /** The task of an active run that waits for the end of this one. */
   invokerOf(query: { readonly childRunKey: string }): Promise<Pick<TaskReference, 'runKey' | 'slot'> | null>;
   /** Whether a CreateWebhook step of the run made this event id. */
@@ -297,6 +303,7 @@ export interface Store {
 
   accounts: AccountStore;
   searchIndexes: SearchIndexStore;
+  repairs: RepairStore;
   /** The latest time that the store has recorded: a clock that starts must not be behind it. */
   latestTime(): Promise<number>;
   close(): Promise<void>;

@@ -88,6 +88,7 @@ const RUN = {
   caller_ip: 'text',
   flow_key: 'text',
   invoked_by_run_key: 'text',
+  forked_from_run_key: 'text',
   message: 'boolean',
   queue: 'text',
   url_group: 'text',
@@ -103,7 +104,7 @@ const RUNS: readonly CopiedTable[] = [
     table: 'run',
     columns: RUN,
     select: `SELECT ${OF_RUN}, r.seq AS place, r.created_at, r.workflow_run_id, r.dialect, r.workflow_url, r.caller_ip, r.flow_key,
-      r.invoked_by_run_key, ${IS_MESSAGE}, r.queue, r.origin, r.settings
+      r.invoked_by_run_key, r.forked_from_run_key, ${IS_MESSAGE}, r.queue, r.origin, r.settings
       FROM run r JOIN tenant t ON t.seq = r.tenant ORDER BY r.seq`,
     allOf: 'run',
     rowsOf: (row) => asked(row).map((known) => ({ ...known, ...urlColumns(String(row.workflow_url)) })),
@@ -178,6 +179,7 @@ const RUNS: readonly CopiedTable[] = [
     type: 'text',
     message_id: 'text',
     out: 'text',
+    edited: 'boolean',
   }),
   {
     table: 'task',
@@ -385,7 +387,50 @@ const ACCOUNTS: readonly CopiedTable[] = [
   sameWithoutRowid('audit_reader', { account_id: 'text', entry_seq: 'bigint' }),
 ];
 
-export const COPIED_TABLES: readonly CopiedTable[] = [...ACCOUNTS, ...CONTROLS, ...RUNS, ...DEAD_LETTERS];
+const REPAIR = {
+  repair_id: 'text',
+  version: 'bigint',
+  created_at: 'bigint',
+  ended_at: 'bigint',
+  wake_at: 'bigint',
+  phase: 'text',
+  data: 'text',
+} as const satisfies Columns;
+const REPAIR_ITEM = {
+  n: 'integer',
+  rank: 'integer',
+  at: 'bigint',
+  canary: 'boolean',
+  state: 'text',
+  dlq_id: 'text',
+  run_key: 'text',
+  workflow_run_id: 'text',
+  workflow_url: 'text',
+  new_run_key: 'text',
+  new_workflow_run_id: 'text',
+  new_dlq_id: 'text',
+  error: 'text',
+} as const satisfies Columns;
+
+const REPAIRS: readonly CopiedTable[] = [
+  {
+    table: 'repair',
+    columns: { instance_id: 'text', ...REPAIR, driver: 'text', driven_until: 'bigint' },
+    // Nobody's: the first node that looks drives those that are under way.
+    select: `SELECT t.instance_id, ${columnList(REPAIR, 'x')}, NULL AS driver, NULL AS driven_until
+      FROM repair x JOIN tenant t ON t.seq = x.tenant`,
+    allOf: 'repair',
+  },
+  {
+    table: 'repair_item',
+    columns: { instance_id: 'text', repair_id: 'text', ...REPAIR_ITEM },
+    select: `SELECT t.instance_id, p.repair_id, ${columnList(REPAIR_ITEM, 'x')}
+      FROM repair_item x JOIN repair p ON p.seq = x.repair_seq JOIN tenant t ON t.seq = p.tenant`,
+    allOf: 'repair_item',
+  },
+];
+
+export const COPIED_TABLES: readonly CopiedTable[] = [...ACCOUNTS, ...CONTROLS, ...RUNS, ...DEAD_LETTERS, ...REPAIRS];
 /** What a database has besides, and fills by itself: that of its nodes, and of the documents of search indexes. */
 export const FILLED_OTHERWISE: readonly string[] = [
   'schema_version',

@@ -9,6 +9,7 @@ import { holdDestination, listDestinations, releaseDestination } from './destina
 import { explainRun } from './explain.js';
 import { cancelFailureCallback, retryFailureCallback } from './failure-callbacks.js';
 import { flowControlChanges, getFlowControl, getGlobalParallelism, listFlowControls } from './flow-control.js';
+import { forkRun } from './fork.js';
 import { changeSettings, getSettings, getSigningKeys, rotateSigningKeys } from './instance.js';
 import { listRunEvents, listRunLogs } from './logs.js';
 import { listWaiters, notifyEvent, notifyRun } from './notify.js';
@@ -25,6 +26,7 @@ export const OPERATIONS: readonly Operation[] = Object.freeze([
   getRun,
   getRunResult,
   explainRun,
+  forkRun,
   cancelRun,
   cancelRuns,
   listRunLogs,

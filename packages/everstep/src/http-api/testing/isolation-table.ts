@@ -111,6 +111,7 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   getRun: reads(run),
   getRunResult: reads(async (things) => ({ params: { workflowRunId: await things.run('ok') }, query: 'timeout=60s' })),
   explainRun: reads(run),
+  forkRun: { access: 'token', ask: withBody(run, { fromStep: 1 }), own: 201, readOnly: 403, other: 404 },
   cancelRun: changes(run),
   cancelRuns: changesOwn(async (things) => ({ body: { workflowRunIds: [await things.run()] } })),
   listRunLogs: readsOwn(),
@@ -255,6 +256,12 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   getSession: { access: 'session', ask: nothing },
   endSession: { access: 'session', ask: nothing },
   getManagementOpenApi: open(200),
+
+  // The pages of the dashboard, which were not built for the test.
+  getDashboard: open(404),
+  getDashboardLogin: open(404),
+  getDashboardPage: open(404, () => ({ params: { page: 'qi_1' } })),
+  getDashboardAsset: open(404, () => ({ params: { file: 'index.js' } })),
 
   // Of the dialect of the published SDKs.
   enqueueMessage: changesOwn(() => ({ params: { queueName: 'made', destination: 'http://w.test/ok' } })),

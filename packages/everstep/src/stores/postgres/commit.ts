@@ -5,8 +5,10 @@
  * so far is sent before.
  */
 import { CALLBACK_SLOT, type Run, type RunPayload, type Task } from '../../engine/run.js';
+import type { AuditNote } from '../../engine/writes.js';
 import type { CountOfDay } from '../../ports/account-store.js';
 import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../ports/store.js';
+import { addAudit } from './audit-log.js';
 import { BatchState, type KnownRun } from './batch-state.js';
 import { readStanding, type Standing } from './claims.js';
 import { ClockMarks, raiseLatestTime, timeOf } from './clock-marks.js';
@@ -20,6 +22,7 @@ import { type HoldWrite, writeHolds } from './hold-records.js';
 import { type SettingsWrite, writeInstanceSettings } from './instance-records.js';
 import { JournalWrites } from './journal-writes.js';
 import { type QueueWrite, writeQueues } from './queue-records.js';
+import { type RepairItemWrite, writeRepairItems } from './repair-items.js';
 import { type RunPlace, RunWrites } from './run-writes.js';
 import { type ScheduleWrite, writeSchedules } from './schedule-records.js';
 import { TableStatistics } from './table-statistics.js';
@@ -50,6 +53,8 @@ class Batch {
   private readonly settings: SettingsWrite[] = [];
   private readonly usage: UsageWrite[] = [];
   private readonly days: CountOfDay[] = [];
+  private readonly repairItems: RepairItemWrite[] = [];
+  private readonly audits: AuditNote[] = [];
   /** Ids of runs that were ended since anything was sent. */
   private readonly endedIds = new Set<string>();
   latestTime = 0;
@@ -98,7 +103,13 @@ class Batch {
     sendAll(session, this.settings, writeInstanceSettings);
     sendAll(session, this.usage, countMessages);
     sendAll(session, this.days, countDays);
+    sendAll(session, this.repairItems, writeRepairItems);
     this.endedIds.clear();
+  }
+
+  /** The last thing that a transaction does. */
+  tell(): void {
+    for (const entry of this.audits) addAudit(this.session, entry);
   }
 
   private write(write: StoreWrite, guards: readonly StoreGuard[]): void {
@@ -133,7 +144,7 @@ class Batch {
       case 'copy-journal': {
         const [from, to] = [state.requireRun(write.fromRunKey), state.requireRun(write.toRunKey)];
         if (this.journals.isBeingCopied(write.fromRunKey)) this.flush();
-        this.journals.copy(from, to);
+        this.journals.copy(from, to, write.length, write.without ?? []);
         break;
       }
       case 'park-tasks': {
@@ -182,6 +193,9 @@ class Batch {
         this.deleteTask(entry, CALLBACK_SLOT, false);
         break;
       }
+      case 'set-repair-item':
+        this.repairItems.push(write);
+        break;
       case 'remember-deduplication':
         this.remember(write);
         break;
@@ -218,6 +232,9 @@ class Batch {
         break;
       case 'count-of-day':
         this.days.push(write);
+        break;
+      case 'add-audit':
+        this.audits.push(write.entry);
         break;
       default:
         write satisfies never;
@@ -309,6 +326,7 @@ export class BatchWriter {
           const results = units.map((unit) => batch.apply(unit));
           batch.flush();
           raiseLatestTime(session, shard, batch.latestTime);
+          batch.tell();
           return results;
         },
         { retryOn: RETRY_ON, fixedPlans: true },

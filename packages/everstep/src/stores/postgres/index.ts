@@ -19,9 +19,11 @@ import { listHolds } from './hold-records.js';
 import { findInstanceSettings } from './instance-records.js';
 import { migrate } from './migrate.js';
 import { countQueued, findQueue, listQueues, retriedInQueue } from './queue-records.js';
+import { createRepairs } from './repair-records.js';
 import { Retention } from './retention.js';
 import { findRun, listRuns, runHorizon } from './run-listing.js';
 import {
+  descendantsOf,
   endedAmong,
   findInvoker,
   loadHistory,
@@ -131,6 +133,7 @@ export function createPostgresStore(database: Database, cluster: PostgresCluster
     runHorizon: ({ instanceId }) => runHorizon(database, instanceId),
     findDeadLetter: ({ instanceId, dlqId }) => findDeadLetter(database, instanceId, dlqId),
     listWaiters: ({ instanceId, eventId, after, limit }) => listWaiters(database, instanceId, eventId, after, limit),
+    descendantsOf: ({ runKey, limit }) => descendantsOf(database, runKey, limit),
     invokerOf: ({ childRunKey }) => findInvoker(database, childRunKey),
     hasWebhook: ({ runKey, eventId }) => hasWebhook(database, runKey, eventId),
     listFlowControls: ({ instanceId }) => listFlowControls(database, instanceId),
@@ -153,6 +156,7 @@ export function createPostgresStore(database: Database, cluster: PostgresCluster
     releaseSpace: async () => false,
     accounts: createAccounts(database),
     searchIndexes: createSearchIndexes(database),
+    repairs: createRepairs(database),
     latestTime: () => readLatestTime(database),
     async close() {
       await cluster?.leave();

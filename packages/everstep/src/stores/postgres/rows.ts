@@ -109,6 +109,7 @@ export const recordedStepOf = (row: Row): RecordedStep => ({
   completedAt: integer(row, 'completed_at'),
   sleepMs: integerOrNull(row, 'sleep_ms'),
   wakeAt: integerOrNull(row, 'wake_at'),
+  ...(row.edited === null ? {} : { edited: true }),
 });
 
 export const failedAttemptOf = (row: Row): FailedAttempt => ({
