@@ -35,7 +35,7 @@ export function ExplainCard({ runId, createdAt }: { readonly runId: string; read
         <div className="stack">
           <p>{data.summary}</p>
           <ul className="reasons">
-            {data.tasks.map((task) => (
+            {(data.tasks.length === 1 && data.tasks[0]?.reasons.length === 1 ? [] : data.tasks).map((task) => (
               <li key={`${task.what} ${task.stepId ?? ''}`}>
                 <p className="reasons-step">
                   {task.stepName === undefined ? WHAT[task.what] : `${task.stepId ?? ''} ${task.stepName}`}

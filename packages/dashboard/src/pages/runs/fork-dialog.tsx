@@ -5,7 +5,7 @@ import type { RunJournal } from '../../../../everstep/src/contract/runs.js';
 import { path } from '../../api/client.js';
 import { useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
-import { prettyJson } from '../../components/formats.js';
+import { prettyJson, quantity } from '../../components/formats.js';
 import { readForkForm } from './fork-request.js';
 
 export interface ForkDialogProps {
@@ -93,8 +93,8 @@ export function ForkDialog({ journal, onClose, onForked }: ForkDialogProps) {
           ))}
         </select>
         <p className="field-hint">
-          {kept === 0 ? 'Nothing recorded is kept' : `The results of ${kept} steps before it are kept`}; it and what follows is
-          done again.
+          {kept === 0 ? 'Nothing recorded is kept' : `The results of ${quantity(kept, 'step')} before it are kept`}; it and what
+          follows is done again.
         </p>
       </div>
       <div className="field">

@@ -8,6 +8,7 @@ import { useMay, useQueueId } from '../../api/instances.js';
 import type { Outcome } from '../../api/outcome.js';
 import { useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
+import { quantity } from '../../components/formats.js';
 import { Icon } from '../../components/icons.js';
 import { CheckDialog } from './check-dialog.js';
 import { ForkDialog } from './fork-dialog.js';
@@ -121,8 +122,8 @@ export function RunActions({ journal }: { readonly journal: RunJournal }) {
         onConfirm={() => recover('resume')}
       >
         <p>
-          A new run takes over the {journal.steps.length} recorded steps and goes on where this one failed. The dead letter leaves
-          the queue.
+          A new run takes over {quantity(journal.steps.length, 'recorded step')} and goes on where this one failed. The dead
+          letter leaves the queue.
         </p>
       </ConfirmDialog>
       <ConfirmDialog

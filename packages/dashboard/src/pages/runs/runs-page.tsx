@@ -56,7 +56,11 @@ const MORE_FIELDS: readonly FilterField<FilterName>[] = [
 ];
 
 const idOf = (run: FoundRun): string => `${run.workflowRunId} ${run.workflowRunCreatedAt}`;
-const read = ({ runs, cursor }: RunSearchPage): CursorPage<FoundRun> => ({ rows: runs, cursor: cursor ?? null });
+const read = ({ runs, cursor, searchedUntil }: RunSearchPage): CursorPage<FoundRun> => ({
+  rows: runs,
+  cursor: cursor ?? null,
+  lookedBackTo: searchedUntil,
+});
 
 function Took({ run }: { readonly run: FoundRun }) {
   const now = useNow();

@@ -16,7 +16,7 @@ export interface TimeScale {
 }
 
 /** A time without work takes at most this share of what all the work takes. */
-const IDLE_SHARE = 0.08;
+const IDLE_SHARE = 0.15;
 
 export function plainScale({ from, to }: Span): TimeScale {
   const length = Math.max(1, to - from);

@@ -135,7 +135,6 @@ export function TimelineView({ rows, from, to, selectedKey, onSelect }: Timeline
                 aria-selected={row.key === selectedKey}
                 aria-posinset={index + 1}
                 aria-setsize={rows.length}
-                aria-label={spoken(row, end)}
                 tabIndex={index === current ? 0 : -1}
                 onClick={() => {
                   setCurrentKey(row.key);
@@ -145,7 +144,8 @@ export function TimelineView({ rows, from, to, selectedKey, onSelect }: Timeline
                 style={{ transform: `translateY(${start}px)` }}
               >
                 <RowName row={row} />
-                <div className="timeline-track">
+                <span className="visually-hidden">{spoken(row)}</span>
+                <div className="timeline-track" aria-hidden="true">
                   {row.segments.map((segment) => (
                     <SegmentBar key={`${segment.kind} ${segment.from}`} segment={segment} scale={scale} end={end} />
                   ))}
@@ -208,13 +208,6 @@ function SegmentBar({ segment, scale, end }: { readonly segment: Segment; readon
   );
 }
 
-const spoken = (row: TimelineRow, end: number): string =>
-  [
-    row.stepId === null ? row.name : `Step ${row.stepId}, ${row.name}`,
-    row.type,
-    STATES[row.state].text,
-    durationText(Math.max(0, (row.to ?? end) - row.from)),
-    ...(row.failedAttempts > 0 ? [`${row.failedAttempts} failed attempts`] : []),
-    ...(row.group === null ? [] : ['in parallel']),
-    ...(row.edited ? ['edited'] : []),
-  ].join(', ');
+/** What the picture says, in words. */
+const spoken = (row: TimelineRow): string =>
+  [row.type, STATES[row.state].text, ...(row.group === null ? [] : ['in parallel'])].join(', ');

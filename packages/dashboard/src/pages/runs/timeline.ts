@@ -108,6 +108,11 @@ function segmentsOf(course: Course, failed: readonly FailedAttempt[], starts: St
   const start = Math.max(at, starts.get(attemptKey(messageId, retried)) ?? at);
   const kind = lastSegment(type);
   const end = completedAt ?? runEnd;
+  if (completedAt === null && runEnd !== null && (kind === 'work' || kind === 'call')) {
+    // Nobody knows whether it was begun: the run ended before it was recorded.
+    add('queued', at, runEnd);
+    return segments;
+  }
   if (kind === 'work' || kind === 'call') add('queued', at, start);
   add(kind, kind === 'work' || kind === 'call' ? start : at, end);
   return segments;
@@ -117,6 +122,14 @@ function stateOfOpen(journal: RunJournal, failed: readonly FailedAttempt[]): Row
   const last = failed.at(-1);
   if (journal.workflowState === 'RUN_STARTED') return last === undefined ? 'open' : 'retrying';
   return journal.workflowState === 'RUN_FAILED' && last !== undefined && last.retryAt === undefined ? 'failed' : 'canceled';
+}
+
+/** Steps that were planned together were planned at one time, and have positions one after the other. */
+function groupOfOpen(journal: RunJournal, { createdAt }: OpenTask): number | null {
+  const positions = [...journal.steps, ...journal.tasks].flatMap((each) =>
+    each.stepId !== undefined && each.createdAt === createdAt ? [each.stepId] : [],
+  );
+  return positions.length > 1 ? Math.min(...positions) : null;
 }
 
 /** Rows by the time at which they began; steps of a group stand together. */
@@ -168,7 +181,7 @@ export function timelineOf(journal: RunJournal, attempts: readonly RunAttempt[] 
     return [
       rowOf(
         task,
-        { stepId, name, type: task.stepType ?? 'Code', group: null },
+        { stepId, name, type: task.stepType ?? 'Code', group: stepId === null ? null : groupOfOpen(journal, task) },
         { state, completedAt: null, edited: false },
         failed,
       ),
