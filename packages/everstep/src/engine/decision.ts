@@ -5,6 +5,7 @@
  */
 import type { StepResult } from '@everstep/sdk/protocol';
 import { type DecisionContext, newId } from './ids.js';
+import { groupOf } from './likeness.js';
 import { countMessages, countOfDay, isMessage } from './metering.js';
 import {
   ADVANCE_SLOT,
@@ -238,9 +239,10 @@ export class Draft {
 
   /**
    * Ends the run as failed and puts it into the dead letter queue, in one and the same unit; and with it the message to
-   * those who want to be told, if there are any.
+   * those who want to be told, if there are any. `stepName` of the step that failed; null for the code between steps, and for
+   * a message.
    */
-  fail(error: string, failure: DeliveryFailure): void {
+  fail(error: string, failure: DeliveryFailure, stepName: string | null): void {
     this.end({ status: 'failed', error });
     const tells = this.run.settings.failureCallback !== null || this.run.failureFunction;
     this.deadLetter = {
@@ -254,7 +256,15 @@ export class Draft {
       responseBody: failure.responseBody,
       error,
     };
-    this.writes.push({ kind: 'add-dead-letter', entry: this.deadLetter });
+    const group = groupOf({
+      kind: this.run.settings.message ? 'message' : 'workflow',
+      workflowUrl: this.run.workflowUrl,
+      stepName,
+      status: failure.status,
+      cause: failure.cause,
+      message: failure.message,
+    });
+    this.writes.push({ kind: 'add-dead-letter', entry: this.deadLetter, group });
     if (!tells) return;
     this.putTask(callbackTask(this.deadLetter.dlqId, this.context, this.run.settings.failureCallback?.delayMs));
   }

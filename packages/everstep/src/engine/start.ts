@@ -241,6 +241,11 @@ export function recoverRun(failed: Run, request: RecoverRequest, context: Decisi
   }
   writes.push(...putTasks(run), ...countStart(run, request.letInAt ?? null, context));
   writes.push(...flowControlWrites(run, context), ...queueWrites(run));
-  writes.push({ kind: 'take-dead-letter', instanceId: run.instanceId, dlqId, became: { kind, runKey: run.key } });
+  writes.push({
+    kind: 'take-dead-letter',
+    instanceId: run.instanceId,
+    dlqId,
+    became: { kind, runKey: run.key, at: context.now },
+  });
   return { run, unit: { guards, writes } };
 }

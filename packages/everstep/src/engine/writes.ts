@@ -2,6 +2,7 @@
  * What a decision writes: intents, not rows. A unit is all or nothing: if one
  * of its guards does not hold, none of its writes happen.
  */
+import type { FailureGroup } from './dead-letter-groups.js';
 import type { RepairItemState } from './repair.js';
 import type {
   DeadLetter,
@@ -143,13 +144,17 @@ export type StoreWrite =
     }
   | { readonly kind: 'record-attempt'; readonly runKey: string; readonly attempt: FailedAttempt }
   | { readonly kind: 'end-run'; readonly runKey: string; readonly outcome: RunOutcome; readonly completedAt: number }
-  | { readonly kind: 'add-dead-letter'; readonly entry: DeadLetter }
-  /** Takes the entry out of the DLQ, and the callback task of its run with it. `became` links the old run to the new one; null when it was deleted. */
+  /** `group` null: as versions before there were groups made it; it is grouped later. */
+  | { readonly kind: 'add-dead-letter'; readonly entry: DeadLetter; readonly group: FailureGroup | null }
+  /**
+   * Takes the entry out of the DLQ, and the callback task of its run with it. `became` links the old run to the new one, made
+   * at that time (Unix ms): a group whose last entry leaves so is resolved. Null when it was deleted.
+   */
   | {
       readonly kind: 'take-dead-letter';
       readonly instanceId: string;
       readonly dlqId: string;
-      readonly became: { readonly kind: 'resume' | 'restart'; readonly runKey: string } | null;
+      readonly became: { readonly kind: 'resume' | 'restart'; readonly runKey: string; readonly at: number } | null;
     }
   | {
       readonly kind: 'remember-deduplication';

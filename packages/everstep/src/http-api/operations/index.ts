@@ -14,6 +14,7 @@ import { changeSettings, getSettings, getSigningKeys, rotateSigningKeys } from '
 import { listRunEvents, listRunLogs } from './logs.js';
 import { listWaiters, notifyEvent, notifyRun } from './notify.js';
 import { recoverOperations } from './recover.js';
+import { repairOperations } from './repairs.js';
 import { cancelRun, getRun, getRunResult } from './runs.js';
 import { scheduleOperations } from './schedules.js';
 import { getHealth, getOpenApi, getReadiness } from './service.js';
@@ -38,6 +39,7 @@ export const OPERATIONS: readonly Operation[] = Object.freeze([
   ...recoverOperations,
   retryFailureCallback,
   cancelFailureCallback,
+  ...repairOperations,
   ...scheduleOperations,
   notifyEvent,
   notifyRun,

@@ -107,7 +107,7 @@ export function forkConformance(open: OpenStore): void {
         for (const run of [original, fork, child, later, resumed, stranger]) await apply(store, [creation(run)]);
         await apply(store, failure(original, sampleDeadLetter(original)));
         await apply(store, [
-          { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, became: { kind: 'resume', runKey: resumed.key } },
+          { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, became: { kind: 'resume', runKey: resumed.key, at: T0 } },
         ]);
         const found = await store.descendantsOf({ runKey, limit: 10 });
         assert.deepEqual(

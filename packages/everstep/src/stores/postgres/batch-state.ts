@@ -53,7 +53,7 @@ const LOCK_TASKS = statement(`
   JOIN task t ON t.instance_id = d.instance_id AND t.run_key = u.run_key AND t.slot = u.slot
   ORDER BY t.run_key, t.slot FOR UPDATE OF t`);
 const LOCK_ENTRIES = statement(`
-  SELECT e.instance_id, e.dlq_id, e.run_key FROM ${unnest(ENTRY)} AS u(${names(ENTRY)})
+  SELECT e.instance_id, e.dlq_id, e.run_key, e.workflow_url, e.fingerprint FROM ${unnest(ENTRY)} AS u(${names(ENTRY)})
   JOIN dead_letter e ON e.instance_id = u.instance_id AND e.dlq_id = u.dlq_id
   ORDER BY e.instance_id, e.dlq_id FOR UPDATE OF e`);
 
@@ -230,7 +230,13 @@ export class BatchState {
     for (const row of answers[1]) state.learnActive(row);
     for (const row of answers[2]) state.taskPut(text(row, 'run_key'), integer(row, 'slot'), text(row, 'message_id'));
     for (const row of answers[3]) {
-      state.entryAdded({ instanceId: text(row, 'instance_id'), dlqId: text(row, 'dlq_id'), runKey: text(row, 'run_key') });
+      state.entryAdded({
+        instanceId: text(row, 'instance_id'),
+        dlqId: text(row, 'dlq_id'),
+        runKey: text(row, 'run_key'),
+        workflowUrl: text(row, 'workflow_url'),
+        fingerprint: textOrNull(row, 'fingerprint'),
+      });
     }
     for (const row of answers[4]) state.idTaken(text(row, 'instance_id'), referenceOf(row));
     for (const row of answers[5]) state.references.set(text(row, 'run_key'), referenceOf(row));

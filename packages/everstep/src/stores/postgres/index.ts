@@ -10,6 +10,7 @@ import { readLatestTime } from './clock-marks.js';
 import { PostgresCluster, type PostgresClusterOptions } from './cluster.js';
 import { BatchWriter } from './commit.js';
 import { Database } from './connection.js';
+import { createDeadLetterGroups } from './dead-letter-groups.js';
 import { deadLetterHorizon, findDeadLetter, listDeadLetterIds, listDeadLetters } from './dead-letter-listing.js';
 import { placeOfUrl } from './errors.js';
 import { hasWebhook, listWaiters } from './event-reader.js';
@@ -154,6 +155,7 @@ export function createPostgresStore(database: Database, cluster: PostgresCluster
     removeEndedRuns: (query) => retention.remove(query),
     // Space is the server's: its autovacuum uses it again.
     releaseSpace: async () => false,
+    deadLetterGroups: createDeadLetterGroups(database),
     accounts: createAccounts(database),
     searchIndexes: createSearchIndexes(database),
     repairs: createRepairs(database),

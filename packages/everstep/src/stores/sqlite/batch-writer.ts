@@ -177,7 +177,7 @@ export class BatchWriter {
         progress.recordAttempt(write.runKey, write.attempt);
         break;
       case 'add-dead-letter':
-        deadLetters.add(write.entry);
+        deadLetters.add(write.entry, write.group);
         break;
       case 'take-dead-letter':
         deadLetters.take(write.instanceId, write.dlqId, write.became);

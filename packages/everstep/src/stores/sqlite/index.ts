@@ -4,6 +4,7 @@ import { createAccounts } from './accounts.js';
 import { AuditLog } from './audit-log.js';
 import { BatchWriter } from './batch-writer.js';
 import { type Connection, openConnection } from './connection.js';
+import { DeadLetterGroups } from './dead-letter-groups.js';
 import { DeadLetterListing } from './dead-letter-listing.js';
 import { DeadLetterWriter } from './dead-letter-writer.js';
 import { EventRecords } from './event-records.js';
@@ -128,6 +129,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     instanceSettings: async ({ instanceId }) => instances.settings(instanceId),
     removeEndedRuns: (query) => retention.remove(query),
     releaseSpace: async () => connection.releaseSpace(),
+    deadLetterGroups: new DeadLetterGroups(parts, transaction),
     accounts: createAccounts(parts),
     searchIndexes: new SqliteSearchIndexes(connection),
     repairs,

@@ -77,6 +77,7 @@ export const deadLetterRecordOf = (row: Row, run: RunRecord): DeadLetterRecord =
   responseHeaders: json<DeadLetterRecord['responseHeaders']>(row, 'response_headers'),
   responseBody: bytes(row, 'response_body'),
   error: text(row, 'error'),
+  fingerprint: textOrNull(row, 'fingerprint'),
   run,
   payload: payloadOf(row),
 });
