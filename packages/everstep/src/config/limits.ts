@@ -33,6 +33,8 @@ export const LIMITS = Object.freeze({
   /** Endpoints that one request asks at a time, and runs that it asks about. */
   checksAtOnce: 8,
   checksMax: 100,
+  /** Of a run that are shown, each way. */
+  relativesMax: 100,
   maxFlowControlKeyLength: 256,
   maxStepNameLength: 1024,
   maxQueueNameLength: 256,
