@@ -25,6 +25,8 @@ export const LIMITS = Object.freeze({
   maxEventIdLength: 512,
   maxLabels: 20,
   maxLabelLength: 256,
+  /** Of what a person notes about a fork. */
+  maxNoteLength: 1_000,
   maxFlowControlKeyLength: 256,
   maxStepNameLength: 1024,
   maxQueueNameLength: 256,
@@ -157,6 +159,8 @@ export const LIMITS = Object.freeze({
   repairMaxCanary: 1_000,
   repairUndoMs: 10 * MINUTE_MS,
   repairMaxUndoMs: 7 * DAY_MS,
+  /** What is told of repairs stays so long at the least. */
+  repairReportMs: 30 * DAY_MS,
   /** Workflows and groups that a plan names. */
   repairPlanRows: 100,
   repairsPageDefault: 20,

@@ -11,6 +11,7 @@ import { allowCall } from './allowance.js';
 import { authenticate, credentialOf, type Need } from './authentication.js';
 import { logIn } from './basic-authentication.js';
 import { callerIpOf } from './caller-ip.js';
+import { unknownRoute } from './error-replies.js';
 import type { Admitted, ApiContext, Operation } from './operation.js';
 import { regionOf } from './region.js';
 import { readPath } from './request-input.js';
@@ -42,6 +43,8 @@ export interface AdmissionOptions {
   readonly context: ApiContext;
   readonly defaultRegion: Region;
   readonly isClosing: () => boolean;
+  /** Operations that are not there for requests without a session. */
+  readonly forSessions: ReadonlySet<Operation>;
 }
 
 const OPEN: Admitted = Object.freeze({ access: 'open' });
@@ -78,6 +81,9 @@ function allowed<Value extends { readonly access: InstanceAccess['access'] }>(ou
   return outcome.value;
 }
 
+const hasOnlySession = ({ headers }: FastifyRequest): boolean =>
+  headers.authorization === undefined && secretOf(headers) !== null;
+
 interface NamedQueue {
   readonly instanceId: string;
   /** Without the parameter that named it. */
@@ -92,7 +98,7 @@ function queueOf(request: FastifyRequest, operation: Operation, target: Target):
 }
 
 /** Gives, or rejects with ApiError. Answers at once where nothing has to be read, as for a token that is remembered. */
-export function createAdmission({ context, defaultRegion, isClosing }: AdmissionOptions) {
+export function createAdmission({ context, defaultRegion, isClosing, forSessions }: AdmissionOptions) {
   const { accounts, authority, search } = context;
 
   function refuseWhileStopping(): void {
@@ -122,7 +128,7 @@ export function createAdmission({ context, defaultRegion, isClosing }: Admission
     const { operation, dialect } = chosen;
     const whole = splitTarget(request.originalUrl);
     const { authorization, host } = request.headers;
-    if (authorization === undefined && secretOf(request.headers) !== null) {
+    if (hasOnlySession(request)) {
       const isNamed = queueOf(request, operation, whole) !== null;
       if (isNamed || !takeToken(whole.query, dialect.tokenParameter)) return admitSessionToQueue(request, chosen, whole);
     }
@@ -172,6 +178,7 @@ export function createAdmission({ context, defaultRegion, isClosing }: Admission
   return (request: FastifyRequest, chosen: Chosen): Admission | Promise<Admission> => {
     checkLimits(request);
     const { access, whileStopping } = chosen.operation;
+    if (forSessions.has(chosen.operation) && !hasOnlySession(request)) throw unknownRoute(splitTarget(request.originalUrl).path);
     if (access !== 'open' || whileStopping === 'refuse') refuseWhileStopping();
     switch (access) {
       case 'open':

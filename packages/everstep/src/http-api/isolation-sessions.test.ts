@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test';
 import type { InjectOptions } from 'fastify';
 import { apiKeyOf, doneValue, emailOf, PEOPLE, type Person } from '../accounts/people.fixture.js';
 import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from '../dialects/upstash/operations/index.js';
+import { dashboardOperations } from './dashboard/index.js';
 import { MANAGEMENT_OPERATIONS } from './management/index.js';
 import type { Operation } from './operation.js';
 import { OPERATIONS } from './operations/index.js';
@@ -20,6 +21,7 @@ const ALL: readonly Operation[] = [
   ...MANAGEMENT_OPERATIONS,
   ...UPSTASH_OPERATIONS,
   ...UPSTASH_MANAGEMENT_OPERATIONS,
+  ...dashboardOperations(null),
 ];
 
 interface Login {

@@ -7,7 +7,7 @@ import { ApiError } from '../contract/error-codes.js';
 import { DEFAULT_DIALECT, DIALECTS, dialectOf, dialectShown } from '../dialects/index.js';
 import { type Admission, type Chosen, createAdmission } from './admission.js';
 import { callerIpOf } from './caller-ip.js';
-import { apiErrorOf, clientError, errorReply, JSON_TYPE, replyOnSocket } from './error-replies.js';
+import { apiErrorOf, clientError, errorReply, JSON_TYPE, replyOnSocket, unknownRoute } from './error-replies.js';
 import type { ApiContext, Operation } from './operation.js';
 import { shown } from './parameters/unacceptable.js';
 import { RawBody } from './raw-body.js';
@@ -24,6 +24,8 @@ export interface ServerOptions {
   readonly trustedProxies: readonly string[];
   /** What is served; a path belongs to one operation for each method. */
   readonly operations: readonly Operation[];
+  /** Of them, those that are not there for requests without a session. */
+  readonly forSessions: readonly Operation[];
   /** Told of each route that comes into being, whoever makes it. */
   readonly onRoute?: (route: Route) => void;
 }
@@ -64,7 +66,14 @@ function bodyLimitOf({ operations }: OperationRoute): number | null {
   return limit === LIMITS.maxBodyBytes ? null : limit;
 }
 
-export function createServer({ context, defaultRegion, trustedProxies, operations, onRoute }: ServerOptions): FastifyInstance {
+export function createServer({
+  context,
+  defaultRegion,
+  trustedProxies,
+  operations,
+  forSessions,
+  onRoute,
+}: ServerOptions): FastifyInstance {
   const { log } = context;
   const paths = new PathTable(operations);
   const latest = new WeakMap<object, Exchange>();
@@ -124,7 +133,7 @@ export function createServer({ context, defaultRegion, trustedProxies, operation
     const { path } = splitTarget(request.originalUrl);
     const methods = paths.methodsAt(path);
     if (methods.length === 0) {
-      sendError(new ApiError('unknown-route', `there is no operation at ${shown(path)}; see /openapi.json`), request, reply);
+      sendError(unknownRoute(path), request, reply);
       return;
     }
     const allow = methods.join(', ');
@@ -136,7 +145,7 @@ export function createServer({ context, defaultRegion, trustedProxies, operation
   // Bodies are read as bytes; an operation that takes JSON reads it from them.
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
 
-  const admit = createAdmission({ context, defaultRegion, isClosing: () => closing });
+  const admit = createAdmission({ context, defaultRegion, isClosing: () => closing, forSessions: new Set(forSessions) });
 
   async function handle(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const admission = admissions.get(request);

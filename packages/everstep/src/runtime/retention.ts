@@ -13,11 +13,13 @@ import type { RemovalQuery, Store } from '../ports/store.js';
 
 /** Turns of the event loop that are left to others after each step: few when nothing goes on, long ones when much does. */
 const TURNS_BETWEEN_STEPS = 32;
+const REPAIR_ITEMS_PER_STEP = 1_000;
 /** Dead letters first: their runs need not be looked at again as failed ones. */
 const STATES: readonly RetentionState[] = ['deadLetter', 'failed', 'canceled', 'succeeded'];
 
 export interface RetentionOptions {
   readonly store: Pick<Store, 'removeEndedRuns' | 'releaseSpace' | 'instanceSettings'> & {
+    readonly repairs: Pick<Store['repairs'], 'removeBefore'>;
     readonly accounts: Pick<Store['accounts'], 'listInstances'>;
   };
   readonly clock: Clock;
@@ -89,6 +91,7 @@ export class Retention {
         const bounds = this.options.bounds?.(instanceId);
         const retention = bounds ? bounded(settings.retention, bounds) : settings.retention;
         const removed = await this.sweepInstance(instanceId, retention);
+        await this.sweepRepairs(instanceId, retention.deadLetter);
         if (removed > 0) log.info({ instanceId, removed }, 'runs that need not be kept any longer are removed');
       } catch (error) {
         this.report(error, { instanceId });
@@ -111,6 +114,14 @@ export class Retention {
       }
     }
     return removed;
+  }
+
+  /** What is told of repairs stays as long as dead letters do, and for a month at the least. */
+  private async sweepRepairs(instanceId: string, { maxAgeMs }: RetentionRule): Promise<void> {
+    if (maxAgeMs === null) return;
+    const before = this.options.clock.now() - Math.max(maxAgeMs, LIMITS.repairReportMs);
+    const query = { instanceId, before, limit: REPAIR_ITEMS_PER_STEP };
+    while (!this.stopped && (await this.options.store.repairs.removeBefore(query))) await this.letOthersGoOn();
   }
 
   private async letOthersGoOn(): Promise<void> {

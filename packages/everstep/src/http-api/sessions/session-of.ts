@@ -22,7 +22,8 @@ export const noSession = (): ApiError =>
 
 /** Whether a page made the request, whose browser would ask for a password if it was told of HTTP Basic. */
 export const isOfPage = (request: FastifyRequest): boolean =>
-  headerOf(request, CSRF_HEADER) !== undefined || !['navigate', undefined].includes(headerOf(request, 'sec-fetch-mode'));
+  headerOf(request, CSRF_HEADER) !== undefined ||
+  (headerOf(request, 'sec-fetch-site') !== undefined && headerOf(request, 'sec-fetch-mode') !== 'navigate');
 
 /** Rejects with ApiError `session-ended` or `csrf-refused`. */
 export async function sessionOf(request: FastifyRequest, accounts: Pick<AccountService, 'findSession'>): Promise<Session> {

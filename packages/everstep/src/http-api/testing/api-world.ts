@@ -277,6 +277,7 @@ export class ApiWorld {
       limits,
       log,
       version: '1.2.3',
+      dashboard: null,
       dialectOperations: { runtime: UPSTASH_OPERATIONS, management: UPSTASH_MANAGEMENT_OPERATIONS },
       ...overrides,
     });
@@ -302,6 +303,9 @@ export class ApiWorld {
   /** Sends a request as it is, and holds the answer against the OpenAPI document where the path and method exist. */
   async send<Body = ErrorAnswer>(request: SentRequest): Promise<Answered<Body>> {
     const answer = await this.api.inject(request);
+    // Pages are in no document.
+    if (String(answer.headers['content-type']).startsWith('text/html'))
+      return { status: answer.statusCode, headers: answer.headers, body: JSON.parse('null') };
     const body: Body = answer.payload === '' ? undefined : JSON.parse(answer.payload);
     if (answer.statusCode !== 405 && errorCodeOf(answer) !== 'unknown-route') {
       const { method, url, headers } = request;
@@ -317,7 +321,11 @@ export class ApiWorld {
   }
 
   /** Triggers an endpoint of the world, and gives the run. */
-  async trigger(endpoint: string, headers: Readonly<Record<string, string>> = {}, body = ''): Promise<TriggeredRun> {
+  async trigger(
+    endpoint: string,
+    headers: Readonly<Record<string, string>> = {},
+    body: string | Buffer = '',
+  ): Promise<TriggeredRun> {
     const url = `/v2/trigger/http://w.test/${endpoint}`;
     const answer = await this.call<TriggeredRun>('POST', url, { headers, body });
     assert.equal(answer.status, 200, JSON.stringify(answer.body));
