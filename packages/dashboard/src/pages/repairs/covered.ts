@@ -71,7 +71,7 @@ export function coveredWords(filter: RepairFilter): readonly CoveredWords[] {
     if (values !== undefined) words.push({ name: NAMES[name], values });
   }
   if (workflowRunId !== undefined) words.push({ name: 'Run id begins with', values: [workflowRunId] });
-  if (fromDate !== undefined) words.push({ name: 'Failed since', values: [exactTime(fromDate, 'local')] });
+  if (fromDate !== undefined && fromDate > 0) words.push({ name: 'Failed since', values: [exactTime(fromDate, 'local')] });
   if (toDate !== undefined) words.push({ name: 'Failed until', values: [exactTime(toDate, 'local')] });
   if (workflowCreatedAt !== undefined) words.push({ name: 'Run created at', values: [exactTime(workflowCreatedAt, 'local')] });
   return words;

@@ -38,7 +38,9 @@ export default function NewRepairPage() {
     setBusy(true);
     setFailure(null);
     const overrides = action === 'delete' ? undefined : overridesIn(texts);
-    const body: PlanRepair = { action, filter, ...(overrides === undefined ? {} : { overrides }) };
+    // A delete of everything has to be meant: it needs a filter, and this one lets everything through.
+    const asked = action === 'delete' && Object.keys(filter).length === 0 ? { fromDate: 0 } : filter;
+    const body: PlanRepair = { action, filter: asked, ...(overrides === undefined ? {} : { overrides }) };
     const outcome = await change<RepairEntry>({ url: '/v2/workflows/repairs', method: 'POST', body, topics: ['repairs'] });
     setBusy(false);
     if (!outcome.ok) return setFailure(outcome.failure);
