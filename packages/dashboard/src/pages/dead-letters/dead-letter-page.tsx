@@ -82,6 +82,7 @@ export default function DeadLetterPage() {
 function Entry({ entry }: { readonly entry: DeadLetterEntry }) {
   const queueId = useQueueId();
   const { responseStatus, responseBody, responseBodyBase64, responseHeader, body, bodyBase64 } = entry;
+  const stack = stackIn(responseBody);
   return (
     <>
       <section className="card" aria-labelledby="what-went-wrong">
@@ -95,16 +96,19 @@ function Entry({ entry }: { readonly entry: DeadLetterEntry }) {
         </div>
         <div className="card-body stack">
           <pre className="error-text">{entry.error}</pre>
+          {stack === null ? null : <pre className="error-text error-stack">{stack}</pre>}
           {responseStatus === undefined ? null : (
-            <>
-              <h3>The last answer</h3>
-              {responseBodyBase64 === undefined ? (
-                <JsonView text={responseBody ?? ''} label="Body of the last answer" />
-              ) : (
-                <JsonView text={responseBodyBase64} label="Body of the last answer, which is no text, in base64" />
-              )}
-              <Headers headers={responseHeader ?? {}} title="Headers of the answer" />
-            </>
+            <details open={stack === null}>
+              <summary>The last answer</summary>
+              <div className="stack">
+                {responseBodyBase64 === undefined ? (
+                  <JsonView text={responseBody ?? ''} label="Body of the last answer" />
+                ) : (
+                  <JsonView text={responseBodyBase64} label="Body of the last answer, which is no text, in base64" />
+                )}
+                <Headers headers={responseHeader ?? {}} title="Headers of the answer" />
+              </div>
+            </details>
           )}
           {entry.fingerprint === undefined ? null : (
             <p>
@@ -195,4 +199,18 @@ function Headers({ headers, title }: { readonly headers: DeadLetterEntry['header
       </dl>
     </details>
   );
+}
+
+/** The stack of the error that an endpoint told of, without its first line, which is the message; null when there is none. */
+function stackIn(responseBody: string | undefined): string | null {
+  try {
+    const told: unknown = JSON.parse(responseBody ?? '');
+    if (typeof told !== 'object' || told === null) return null;
+    const error: unknown = 'error' in told && typeof told.error === 'object' ? told.error : told;
+    if (typeof error !== 'object' || error === null || !('stack' in error) || typeof error.stack !== 'string') return null;
+    const [, ...lines] = error.stack.split('\n');
+    return lines.length === 0 ? null : lines.map((line) => line.trim()).join('\n');
+  } catch {
+    return null;
+  }
 }

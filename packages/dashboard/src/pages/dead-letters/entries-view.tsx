@@ -57,7 +57,7 @@ const COLUMNS: readonly Column<DeadLetterEntry>[] = [
     width: 'minmax(0, 3fr)',
     cell: ({ error, responseStatus }) => (
       <div className="group-error">
-        <span className="mono clip">{error}</span>
+        <span className="group-message mono">{error}</span>
         <span className="group-where">{responseStatus === undefined ? 'no answer' : `status ${responseStatus}`}</span>
       </div>
     ),

@@ -1,10 +1,12 @@
 /** Asks the live endpoints, without running any step, whether the present code still fits what the failed runs recorded. */
 import { Link } from '@tanstack/react-router';
 import { useCallback, useEffect, useRef, useState } from 'react';
-import type { RepairEntry } from '../../../../everstep/src/contract/repairs.js';
+import type { Static } from 'typebox';
+import type { RepairEntry, RepairItemPage } from '../../../../everstep/src/contract/repairs.js';
 import type { RunChecks } from '../../../../everstep/src/contract/run-tools.js';
+import { path, request } from '../../api/client.js';
 import { useMay, useQueueId } from '../../api/instances.js';
-import type { Failure } from '../../api/outcome.js';
+import type { Failure, Outcome } from '../../api/outcome.js';
 import { useChange } from '../../api/queries.js';
 import { countText, quantity } from '../../components/formats.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
@@ -23,22 +25,30 @@ export function CheckSample({ repair }: { readonly repair: RepairEntry }) {
   const [checks, setChecks] = useState<readonly Check[] | null>(null);
   const [failure, setFailure] = useState<Failure | null>(null);
   const [busy, setBusy] = useState(false);
-  const { filter } = repair;
+  const { repairId } = repair;
+  const queueId = useQueueId();
   const ask = useCallback(
     async (count: number) => {
       setBusy(true);
       setFailure(null);
-      const outcome = await change<RunChecks>({
-        url: '/v2/workflows/dlq/check',
-        method: 'POST',
-        body: { filter, count },
-        topics: [],
+      // Those that the plan froze, and no others that have come since.
+      const frozen = await request<Static<typeof RepairItemPage>>(path`/v2/workflows/repairs/${repairId}/items`, {
+        queueId,
+        query: { count },
       });
+      const outcome: Outcome<RunChecks> = frozen.ok
+        ? await change<RunChecks>({
+            url: '/v2/workflows/dlq/check',
+            method: 'POST',
+            body: { filter: { dlqIds: frozen.value.items.map(({ dlqId }) => dlqId) }, count },
+            topics: [],
+          })
+        : frozen;
       setBusy(false);
       if (outcome.ok) setChecks(outcome.value.checks);
       else setFailure(outcome.failure);
     },
-    [change, filter],
+    [change, repairId, queueId],
   );
   const asked = useRef(false);
   useEffect(() => {

@@ -78,11 +78,15 @@ export function PlanView({ repair }: { readonly repair: RepairEntry }) {
               total={counts.total}
               rows={plan.workflows.map(({ workflowUrl, count }) => ({ id: workflowUrl, name: workflowUrl, count }))}
             />
-            <h3>By error</h3>
-            <Shares
-              total={counts.total}
-              rows={plan.groups.map(({ fingerprint, message, count }) => ({ id: fingerprint, name: message, count }))}
-            />
+            {plan.groups.length === 0 ? null : (
+              <>
+                <h3>By error</h3>
+                <Shares
+                  total={counts.total}
+                  rows={plan.groups.map(({ fingerprint, message, count }) => ({ id: fingerprint, name: message, count }))}
+                />
+              </>
+            )}
             <details>
               <summary>How they were chosen</summary>
               <Covered filter={repair.filter} />

@@ -111,7 +111,7 @@ export default function RepairsPage() {
           filters.any ? (
             <EmptyState title="No repair is in this state" />
           ) : (
-            <EmptyState title="There was no repair yet" action={toQueue}>
+            <EmptyState title="There was no repair yet">
               Choose dead letters and plan one: nothing happens before you start it.
             </EmptyState>
           )
