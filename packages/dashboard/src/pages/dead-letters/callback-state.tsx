@@ -1,10 +1,9 @@
 /** Whether somebody was told of a failed run, in words. */
-import type { Static } from 'typebox';
-import type { FailureFunctionStateSchema } from '../../../../everstep/src/contract/dead-letters.js';
+import type { FailureFunctionState } from '../../../../everstep/src/contract/dead-letters.js';
 import type { IconName } from '../../components/icons.js';
 import { StatusBadge, type Tone } from '../../components/status-badge.js';
 
-export type CallbackState = Static<typeof FailureFunctionStateSchema>;
+export type CallbackState = FailureFunctionState;
 
 const STATES: Readonly<Record<CallbackState, { readonly text: string; readonly tone: Tone; readonly icon?: IconName }>> = {
   CALLBACK_INPROGRESS: { text: 'Under way', tone: 'info' },

@@ -1,7 +1,6 @@
 /** Dead letters one by one, with every filter that there is. */
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import type { Static } from 'typebox';
 import type { DeadLetterEntry, DeadLetterPage } from '../../../../everstep/src/contract/dead-letters.js';
 import { useMay, useQueueId } from '../../api/instances.js';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
@@ -42,7 +41,7 @@ const MORE_FIELDS: readonly FilterField<EntryFilter>[] = [
   },
 ];
 
-const read = ({ cursor, messages }: Static<typeof DeadLetterPage>): CursorPage<DeadLetterEntry> => ({
+const read = ({ cursor, messages }: DeadLetterPage): CursorPage<DeadLetterEntry> => ({
   rows: messages,
   cursor: cursor === '' ? null : cursor,
 });
@@ -116,7 +115,7 @@ export function EntriesView() {
   const [ids, setIds] = useState(NONE);
   const { fingerprint, workflowUrl, label, flowControlKey, callerIp, ...plain } = filters.values;
   const fingerprints = listOf(fingerprint);
-  const list = useCursorList<Static<typeof DeadLetterPage>, DeadLetterEntry>({
+  const list = useCursorList<DeadLetterPage, DeadLetterEntry>({
     topic: 'dlq',
     name: 'entries',
     url: '/v2/workflows/dlq',

@@ -1,7 +1,6 @@
 /** Asks the live endpoints, without running any step, whether the present code still fits what the failed runs recorded. */
 import { Link } from '@tanstack/react-router';
 import { useCallback, useEffect, useRef, useState } from 'react';
-import type { Static } from 'typebox';
 import type { RepairEntry, RepairItemPage } from '../../../../everstep/src/contract/repairs.js';
 import type { RunChecks } from '../../../../everstep/src/contract/run-tools.js';
 import { path, request } from '../../api/client.js';
@@ -32,7 +31,7 @@ export function CheckSample({ repair }: { readonly repair: RepairEntry }) {
       setBusy(true);
       setFailure(null);
       // Those that the plan froze, and no others that have come since.
-      const frozen = await request<Static<typeof RepairItemPage>>(path`/v2/workflows/repairs/${repairId}/items`, {
+      const frozen = await request<RepairItemPage>(path`/v2/workflows/repairs/${repairId}/items`, {
         queueId,
         query: { count },
       });

@@ -1,7 +1,6 @@
 /** What became of each dead letter of a repair. */
 import { Link } from '@tanstack/react-router';
 import { useMemo } from 'react';
-import type { Static } from 'typebox';
 import type { RepairEntry, RepairItem, RepairItemPage } from '../../../../everstep/src/contract/repairs.js';
 import { path } from '../../api/client.js';
 import { useQueueId } from '../../api/instances.js';
@@ -18,7 +17,7 @@ const FILTERS = ['state'] as const;
 /** As many as are kept up to date while the repair goes. */
 const AT_ONCE = 500;
 
-const read = ({ cursor, items }: Static<typeof RepairItemPage>): CursorPage<RepairItem> => ({
+const read = ({ cursor, items }: RepairItemPage): CursorPage<RepairItem> => ({
   rows: items,
   cursor: cursor === '' ? null : cursor,
 });
@@ -105,7 +104,7 @@ export function ItemsList({ repair: { repairId, counts } }: ItemsListProps) {
   const filters = useFilters(FILTERS);
   const asked = ITEM_ORDER.find((state) => state === filters.values.state);
   const columns = useMemo(() => columnsOf(queueId), [queueId]);
-  const list = useCursorList<Static<typeof RepairItemPage>, RepairItem>({
+  const list = useCursorList<RepairItemPage, RepairItem>({
     topic: 'repairs',
     name: 'items',
     url: path`/v2/workflows/repairs/${repairId}/items`,

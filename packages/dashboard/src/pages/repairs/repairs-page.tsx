@@ -1,7 +1,6 @@
 /** All repairs, those that go on first to be seen: newest first. */
 import './repairs.css';
 import { Link, useNavigate } from '@tanstack/react-router';
-import type { Static } from 'typebox';
 import type { RepairEntry, RepairPage } from '../../../../everstep/src/contract/repairs.js';
 import { useQueueId } from '../../api/instances.js';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
@@ -27,7 +26,7 @@ const FIELDS: readonly FilterField<'state'>[] = [
   },
 ];
 
-const read = ({ cursor, repairs }: Static<typeof RepairPage>): CursorPage<RepairEntry> => ({
+const read = ({ cursor, repairs }: RepairPage): CursorPage<RepairEntry> => ({
   rows: repairs,
   cursor: cursor === '' ? null : cursor,
 });
@@ -78,7 +77,7 @@ export default function RepairsPage() {
   const queueId = useQueueId();
   const navigate = useNavigate();
   const filters = useFilters(FILTERS);
-  const list = useCursorList<Static<typeof RepairPage>, RepairEntry>({
+  const list = useCursorList<RepairPage, RepairEntry>({
     topic: 'repairs',
     name: 'repairs',
     url: '/v2/workflows/repairs',

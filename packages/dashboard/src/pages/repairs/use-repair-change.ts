@@ -1,6 +1,5 @@
 /** Start, pause, continue and abort. The answer is the repair as it is afterwards, and is shown at once. */
 import { useQueryClient } from '@tanstack/react-query';
-import type { Static } from 'typebox';
 import type { ContinueRepair, RepairEntry, StartRepair } from '../../../../everstep/src/contract/repairs.js';
 import { path } from '../../api/client.js';
 import { useQueueId } from '../../api/instances.js';
@@ -9,7 +8,7 @@ import { useChange } from '../../api/queries.js';
 
 export type RepairChange =
   | { readonly kind: 'start'; readonly body: StartRepair }
-  | { readonly kind: 'continue'; readonly body: Static<typeof ContinueRepair> }
+  | { readonly kind: 'continue'; readonly body: ContinueRepair }
   | { readonly kind: 'pause' | 'abort' };
 
 export function useRepairChange(repairId: string): (asked: RepairChange) => Promise<Outcome<RepairEntry>> {
