@@ -146,6 +146,8 @@ export const LIMITS = Object.freeze({
   runsPageMax: 10,
   deadLettersPageDefault: 100,
   deadLettersPageMax: 100,
+  groupsPageDefault: 50,
+  groupsPageMax: 100,
   bulkMax: 50,
 
   // repairs

@@ -1,6 +1,7 @@
 /** The OpenAPI 3.1 document of the runtime API. */
 import type { TSchema } from 'typebox';
 import { DEFAULT_REGION, REGIONS } from '../config/regions.js';
+import { DeadLetterGroup, DeadLetterGroupPage } from '../contract/dead-letter-groups.js';
 import { DeadLetterEntry, DeadLetterPage, DeletedDeadLetters, RecoveredRuns } from '../contract/dead-letters.js';
 import { ErrorBody } from '../contract/errors.js';
 import { NotifiedWaiter, Waiter } from '../contract/events.js';
@@ -34,6 +35,8 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   Error: ErrorBody,
   AttemptError,
   DeadLetterEntry,
+  DeadLetterGroup,
+  DeadLetterGroupPage,
   DeadLetterPage,
   DeletedDeadLetters,
   Destination: DestinationEntry,

@@ -3,6 +3,7 @@ import type { Operation } from '../operation.js';
 import { triggerRuns } from './batch-trigger.js';
 import { cancelRuns } from './cancel-runs.js';
 import { advanceClock, getClock, settleClock } from './clock.js';
+import { groupOperations } from './dead-letter-groups.js';
 import { getDeadLetter, listDeadLetters } from './dead-letters.js';
 import { deleteDeadLetter, deleteDeadLetters } from './delete-dead-letters.js';
 import { holdDestination, listDestinations, releaseDestination } from './destinations.js';
@@ -33,6 +34,7 @@ export const OPERATIONS: readonly Operation[] = Object.freeze([
   listRunLogs,
   listRunEvents,
   listDeadLetters,
+  ...groupOperations,
   getDeadLetter,
   deleteDeadLetter,
   deleteDeadLetters,
