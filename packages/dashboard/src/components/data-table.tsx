@@ -2,7 +2,8 @@
 // biome-ignore-all lint/a11y/useFocusableInteractive: in this grid rows have the focus, their cells have none
 /**
  * A table of any length: rows are made as they come into view, while the page scrolls as a whole. The row has the focus:
- * arrows or j and k move, Enter opens, Space chooses, Home and End go to the ends.
+ * arrows or j and k move, Enter opens, Space chooses, Home and End go to the ends. With Shift, Space and a click choose
+ * everything from the row that was chosen last, and an arrow takes the next row in.
  */
 import { rowSelectionFeature, tableFeatures, useTable } from '@tanstack/react-table';
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
@@ -22,7 +23,8 @@ import { countText } from './formats.js';
 import { InTable } from './in-table.js';
 import { useRoom } from './media.js';
 import { NewBar } from './new-bar.js';
-import { ErrorState, Skeleton } from './states.js';
+import { ErrorState, FailureNotice, Skeleton } from './states.js';
+import { TimeText } from './time-text.js';
 
 export interface Column<Row> {
   readonly id: string;
@@ -118,11 +120,35 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     row.focus({ preventScroll: true });
   });
 
+  /** The row that was chosen last, where a range begins. */
+  const anchorId = useRef<string | null>(null);
   const toggle = (id: string) => {
     if (selection === undefined) return;
     const ids = new Set(selection.ids);
     if (!ids.delete(id)) ids.add(id);
+    anchorId.current = id;
     selection.onChange(ids);
+  };
+  /** Everything between the row that was chosen last and this one becomes what that one is. */
+  const chooseTo = (index: number) => {
+    const anchor = tableRows.findIndex(({ id }) => id === anchorId.current);
+    const target = tableRows[index];
+    if (selection === undefined || target === undefined) return;
+    if (anchor === -1) return toggle(target.id);
+    const ids = new Set(selection.ids);
+    const take = selection.ids.has(tableRows[anchor]?.id ?? '');
+    for (const { id } of tableRows.slice(Math.min(anchor, index), Math.max(anchor, index) + 1)) {
+      if (take) ids.add(id);
+      else ids.delete(id);
+    }
+    selection.onChange(ids);
+  };
+  /** Takes the present row in, and the next one. */
+  const extend = (from: number, to: number) => {
+    const [here, next] = [tableRows[from], tableRows[to]];
+    if (selection === undefined || here === undefined || next === undefined) return;
+    anchorId.current ??= here.id;
+    selection.onChange(new Set([...selection.ids, here.id, next.id]));
   };
 
   const onKeyDown = (event: KeyboardEvent<HTMLDivElement>, index: number) => {
@@ -133,11 +159,13 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
       case 'ArrowDown':
       case 'j':
         if (!inRow && event.key === 'j') return;
+        if (event.shiftKey) extend(index, index + 1);
         focusRow(index + 1);
         break;
       case 'ArrowUp':
       case 'k':
         if (!inRow && event.key === 'k') return;
+        if (event.shiftKey) extend(index, index - 1);
         focusRow(index - 1);
         break;
       case 'Home':
@@ -152,7 +180,8 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
         break;
       case ' ':
         if (!inRow || row === undefined || selection === undefined) return;
-        toggle(row.id);
+        if (event.shiftKey) chooseTo(index);
+        else toggle(row.id);
         break;
       default:
         return;
@@ -224,7 +253,10 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
                         tabIndex={-1}
                         aria-label={`Choose ${nameOf(row.original)}`}
                         checked={chosen ?? false}
-                        onChange={() => toggle(row.id)}
+                        onChange={({ nativeEvent }) => {
+                          if ('shiftKey' in nativeEvent && nativeEvent.shiftKey === true) chooseTo(item.index);
+                          else toggle(row.id);
+                        }}
                       />
                     </div>
                   )}
@@ -252,6 +284,33 @@ export interface ListTableProps<Row> extends Omit<DataTableProps<Row>, 'rows' | 
   readonly empty: ReactNode;
 }
 
+/** A search that has found nothing so far, and has more to look at: it goes on by itself. */
+function Looking<Row>({ list, what }: { readonly list: CursorList<Row>; readonly what: string }) {
+  const { loadMore, isLoadingMore, moreFailure, lookedBackTo } = list;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: after each page the next one
+  useEffect(() => {
+    if (!isLoadingMore && moreFailure === null) loadMore();
+  }, [isLoadingMore, moreFailure, lookedBackTo]);
+  if (moreFailure !== null) return <ErrorState failure={moreFailure} onRetry={loadMore} what={`More ${what}`} />;
+  return (
+    <div className="table">
+      <div className="state" role="status">
+        <p className="state-title">Nothing found yet</p>
+        <p>
+          Looking at older {what}
+          {lookedBackTo === null ? null : (
+            <>
+              {' '}
+              than <TimeText unixMs={lookedBackTo} style="exact" />
+            </>
+          )}{' '}
+          …
+        </p>
+      </div>
+    </div>
+  );
+}
+
 /** A listing of the service as a table, with everything that can be the matter with it. */
 export function ListTable<Row>({ list, what, empty, ...table }: ListTableProps<Row>) {
   if (list.isPending)
@@ -263,6 +322,7 @@ export function ListTable<Row>({ list, what, empty, ...table }: ListTableProps<R
       </div>
     );
   if (list.failure !== null) return <ErrorState failure={list.failure} onRetry={list.retry} what={`The ${what}`} />;
+  if (list.rows.length === 0 && list.hasMore) return <Looking list={list} what={what} />;
   if (list.rows.length === 0) return <div className="table">{empty}</div>;
   return (
     <>
@@ -271,12 +331,18 @@ export function ListTable<Row>({ list, what, empty, ...table }: ListTableProps<R
         {...table}
         rows={list.rows}
         gone={list.gone}
-        onEnd={list.loadMore}
+        {...(list.moreFailure === null ? { onEnd: list.loadMore } : {})}
         foot={
           <>
             <span>
               {countText(list.rows.length)} {what} shown
+              {list.lookedBackTo === null || !list.hasMore ? null : (
+                <>
+                  ; looked back to <TimeText unixMs={list.lookedBackTo} />
+                </>
+              )}
             </span>
+            {list.moreFailure === null ? null : <FailureNotice failure={list.moreFailure} />}
             {list.hasMore ? (
               <button type="button" className="button button-small" onClick={list.loadMore} disabled={list.isLoadingMore}>
                 {list.isLoadingMore ? 'Loading …' : 'Load more'}
