@@ -103,6 +103,8 @@ export const LIMITS = Object.freeze({
   auditPageMax: 1_000,
   minStatsPeriodMs: HOUR_MS,
   maxStatsPeriodMs: 30 * DAY_MS,
+  usageDaysDefault: 30,
+  maxUsageDays: 366,
   /** Of one account from one address, after which it has to wait. */
   maxFailedLogins: 10,
   /** Of one account from everywhere, and from one address to all accounts. */
@@ -139,6 +141,8 @@ export const LIMITS = Object.freeze({
   runsPageMax: 10,
   deadLettersPageDefault: 100,
   deadLettersPageMax: 100,
+  attemptsPageDefault: 1_000,
+  attemptsPageMax: 1_000,
   bulkMax: 50,
 
   // repairs
@@ -212,6 +216,7 @@ export function assertLimits(limits: Readonly<Record<keyof typeof LIMITS, number
     [limits.deadLettersPageDefault <= limits.deadLettersPageMax, 'deadLettersPageDefault <= deadLettersPageMax'],
     [limits.minBudgetDollars <= limits.maxBudgetDollars, 'minBudgetDollars <= maxBudgetDollars'],
     [limits.messageEventsPageDefault <= limits.messageEventsPageMax, 'messageEventsPageDefault <= messageEventsPageMax'],
+    [limits.attemptsPageDefault <= limits.attemptsPageMax, 'attemptsPageDefault <= attemptsPageMax'],
     [limits.auditPageDefault <= limits.auditPageMax, 'auditPageDefault <= auditPageMax'],
     [limits.maxFailedLogins <= limits.maxFailedLoginsInAll, 'maxFailedLogins <= maxFailedLoginsInAll'],
     [limits.maxSearchDocumentBytes <= limits.maxBodyBytes, 'maxSearchDocumentBytes <= maxBodyBytes'],

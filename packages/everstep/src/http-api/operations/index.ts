@@ -1,5 +1,6 @@
 /** Every operation of the API, in the order in which the document shows them. */
 import type { Operation } from '../operation.js';
+import { getRunAttempts } from './attempts.js';
 import { triggerRuns } from './batch-trigger.js';
 import { cancelRuns } from './cancel-runs.js';
 import { advanceClock, getClock, settleClock } from './clock.js';
@@ -24,6 +25,7 @@ export const OPERATIONS: readonly Operation[] = Object.freeze([
   triggerRuns,
   getRun,
   getRunResult,
+  getRunAttempts,
   explainRun,
   cancelRun,
   cancelRuns,

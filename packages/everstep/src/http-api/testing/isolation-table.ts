@@ -106,6 +106,7 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   triggerRuns: changesOwn(() => ({ body: [{ destination: 'http://w.test/ok' }] })),
   getRun: reads(run),
   getRunResult: reads(async (things) => ({ params: { workflowRunId: await things.run('ok') }, query: 'timeout=60s' })),
+  getRunAttempts: reads(run),
   explainRun: reads(run),
   cancelRun: changes(run),
   cancelRuns: changesOwn(async (things) => ({ body: { workflowRunIds: [await things.run()] } })),
@@ -212,6 +213,7 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   setQueueBudgetAlert: account(withBody(queue, { url: null }), ['owner', 'admin', 'finance']),
   setQueuePlan: account(withBody(queue, { plan_name: 'default' }), ['operator']),
   getQueueStats: account(queue, MEMBERS),
+  getQueueUsage: account(queue, MEMBERS),
   listPlans: account(nothing, EVERYBODY),
   listSearchIndexes: account(nothing, EVERYBODY),
   createSearchIndex: account(
