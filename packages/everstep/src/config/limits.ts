@@ -76,6 +76,8 @@ export const LIMITS = Object.freeze({
   // schedules
   maxCronLength: 256,
   maxSchedules: 10_000,
+  scheduleFiresDefault: 10,
+  scheduleFiresMax: 50,
   /** Longer payloads are left out of the list: all of them together would be too much for one answer. */
   maxListedBodyBytes: 4 * KiB,
 
@@ -83,6 +85,13 @@ export const LIMITS = Object.freeze({
   maxRedactedFields: 50,
   maxHoldReasonLength: 512,
   waitersPageMax: 1_000,
+  /** Of all events; and waiters that a request looks at one by one, for those of a workflow. */
+  allWaitersPageDefault: 100,
+  maxWaitersLookedAt: 5_000,
+  waitListDefault: 50,
+  waitListMax: 100,
+  /** Tasks that a request looks at one by one, where the gates are another node's. */
+  maxDueTasksLookedAt: 20_000,
   maxBreakerFailures: 10_000,
   minProbeEveryMs: SECOND_MS,
   maxProbeEveryMs: DAY_MS,

@@ -75,6 +75,11 @@ export interface WaiterRecord {
   readonly since: number;
 }
 
+/** The same with the event that is waited for. */
+export interface EventWaiterRecord extends WaiterRecord {
+  readonly eventId: string;
+}
+
 /** A run as the logs show it. */
 export interface RunRecord extends RunIdentity {
   readonly settings: RunSettings;
@@ -256,6 +261,15 @@ export interface Store {
     readonly after: WaiterRecord | null;
     readonly limit: number;
   }): Promise<readonly WaiterRecord[]>;
+  /**
+   * Tasks of the instance that wait for any event, by event id and then as above; one that waits for several events is told
+   * of with each.
+   */
+  listAllWaiters(query: {
+    readonly instanceId: string;
+    readonly after: Pick<EventWaiterRecord, 'eventId' | 'since' | 'runKey' | 'slot'> | null;
+    readonly limit: number;
+  }): Promise<readonly EventWaiterRecord[]>;
   /** The task of an active run that waits for the end of this one. */
   invokerOf(query: { readonly childRunKey: string }): Promise<Pick<TaskReference, 'runKey' | 'slot'> | null>;
   /** Whether a CreateWebhook step of the run made this event id. */

@@ -9,15 +9,23 @@ import { deleteDeadLetter, deleteDeadLetters } from './delete-dead-letters.js';
 import { holdDestination, listDestinations, releaseDestination } from './destinations.js';
 import { explainRun } from './explain.js';
 import { cancelFailureCallback, retryFailureCallback } from './failure-callbacks.js';
-import { flowControlChanges, getFlowControl, getGlobalParallelism, listFlowControls } from './flow-control.js';
+import {
+  flowControlChanges,
+  getFlowControl,
+  getGlobalParallelism,
+  listFlowControls,
+  listFlowControlWaiting,
+} from './flow-control.js';
 import { changeSettings, getSettings, getSigningKeys, rotateSigningKeys } from './instance.js';
 import { listRunEvents, listRunLogs } from './logs.js';
 import { listWaiters, notifyEvent, notifyRun } from './notify.js';
 import { recoverOperations } from './recover.js';
 import { cancelRun, getRun, getRunResult } from './runs.js';
+import { scheduleRunOperations } from './schedule-runs.js';
 import { scheduleOperations } from './schedules.js';
 import { getHealth, getOpenApi, getReadiness } from './service.js';
 import { triggerRun } from './trigger.js';
+import { listAllWaiters } from './waiters.js';
 import { webhookOperations } from './webhooks.js';
 
 export const OPERATIONS: readonly Operation[] = Object.freeze([
@@ -39,12 +47,15 @@ export const OPERATIONS: readonly Operation[] = Object.freeze([
   retryFailureCallback,
   cancelFailureCallback,
   ...scheduleOperations,
+  ...scheduleRunOperations,
   notifyEvent,
   notifyRun,
   listWaiters,
+  listAllWaiters,
   ...webhookOperations,
   listFlowControls,
   getFlowControl,
+  listFlowControlWaiting,
   ...flowControlChanges,
   getGlobalParallelism,
   listDestinations,

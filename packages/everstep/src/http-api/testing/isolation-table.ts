@@ -130,9 +130,15 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   deleteSchedule: changes(schedule),
   pauseSchedule: changes(schedule),
   resumeSchedule: changes(schedule),
+  listScheduleFires: reads(schedule),
+  runSchedule: changes(schedule),
   notifyEvent: changesOwn(() => ({ params: { eventId: 'e' } })),
   notifyRun: changes(async (things) => ({ params: { workflowRunId: await things.run(), eventId: 'e' } })),
   listWaiters: readsOwn(() => ({ params: { eventId: 'e' } })),
+  listAllWaiters: readsOwn(async (things) => {
+    await things.run('wait');
+    return {};
+  }),
   startWorkflow: changesOwn(() => ({ params: { workflowUrl: 'http://w.test/ok' }, headers: SDK })),
   getRunSteps: { access: 'token', ask: sdkRun, own: 200, readOnly: 403, other: 404 },
   endRun: changes(sdkRun),
@@ -165,6 +171,7 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   callWebhookByDelete: open(404, webhook),
   listFlowControls: readsOwn(),
   getFlowControl: reads(flowControl),
+  listFlowControlWaiting: reads(flowControl),
   pauseFlowControl: changes(flowControl),
   resumeFlowControl: changes(flowControl),
   unpinFlowControl: changes(flowControl),

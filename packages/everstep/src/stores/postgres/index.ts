@@ -12,7 +12,7 @@ import { BatchWriter } from './commit.js';
 import { Database } from './connection.js';
 import { deadLetterHorizon, findDeadLetter, listDeadLetterIds, listDeadLetters } from './dead-letter-listing.js';
 import { placeOfUrl } from './errors.js';
-import { hasWebhook, listWaiters } from './event-reader.js';
+import { hasWebhook, listAllWaiters, listWaiters } from './event-reader.js';
 import { ExclusiveWork } from './exclusive-work.js';
 import { findFlowControl, listFlowControls } from './flow-control-records.js';
 import { listHolds } from './hold-records.js';
@@ -131,6 +131,7 @@ export function createPostgresStore(database: Database, cluster: PostgresCluster
     runHorizon: ({ instanceId }) => runHorizon(database, instanceId),
     findDeadLetter: ({ instanceId, dlqId }) => findDeadLetter(database, instanceId, dlqId),
     listWaiters: ({ instanceId, eventId, after, limit }) => listWaiters(database, instanceId, eventId, after, limit),
+    listAllWaiters: ({ instanceId, after, limit }) => listAllWaiters(database, instanceId, after, limit),
     invokerOf: ({ childRunKey }) => findInvoker(database, childRunKey),
     hasWebhook: ({ runKey, eventId }) => hasWebhook(database, runKey, eventId),
     listFlowControls: ({ instanceId }) => listFlowControls(database, instanceId),

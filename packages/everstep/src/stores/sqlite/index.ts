@@ -98,6 +98,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     runHorizon: async () => runs.horizon(),
     findDeadLetter: async ({ instanceId, dlqId }) => deadLetters.find(instanceId, dlqId),
     listWaiters: async ({ instanceId, eventId, after, limit }) => events.waiters(instanceId, eventId, after, limit),
+    listAllWaiters: async ({ instanceId, after, limit }) => events.allWaiters(instanceId, after, limit),
     invokerOf: async ({ childRunKey }) => reader.invokerOf(childRunKey),
     hasWebhook: async ({ runKey, eventId }) => events.hasWebhook(runKey, eventId),
     listFlowControls: async ({ instanceId }) => flowControls.list(instanceId),
