@@ -109,6 +109,20 @@ export interface RunHistory {
   readonly keptEvents: readonly Omit<KeptEvent, 'content'>[];
 }
 
+/** What of a run people look for. */
+export interface RunTexts {
+  readonly runKey: string;
+  readonly workflowRunId: string;
+  /** Unix ms. */
+  readonly createdAt: number;
+  readonly workflowUrl: string;
+  readonly labels: readonly string[];
+  /** In words, when it failed. */
+  readonly error: string | null;
+  /** Its place in the listing. */
+  readonly position: Position;
+}
+
 export interface RunFilter {
   /** Runs of workflows, or plain messages; of workflows when absent. They are never listed together. */
   readonly kind?: 'workflow' | 'message';
@@ -246,6 +260,8 @@ export interface Store {
   /** Failed attempts come with their exchanges only when these are asked for: they are far longer than all the rest of them. */
   runHistory(query: { readonly runKey: string; readonly exchanges?: true }): Promise<RunHistory | null>;
   listRuns(query: Page<RunFilter>): Promise<Listing<RunRecord>>;
+  /** The same, of each run only what people look for. Cheap enough to look through a thousand at once. */
+  listRunTexts(query: Page<RunFilter>): Promise<Listing<RunTexts>>;
   /** A page ends early when its bodies are over LIMITS.maxPageBytes; then `next` says where the next one begins. */
   listDeadLetters(query: Page<DeadLetterFilter>): Promise<Listing<DeadLetterRecord>>;
   /** Ids alone, for bulk operations. */

@@ -23,6 +23,7 @@ import { recoverOperations } from './recover.js';
 import { cancelRun, getRun, getRunResult } from './runs.js';
 import { scheduleRunOperations } from './schedule-runs.js';
 import { scheduleOperations } from './schedules.js';
+import { searchRuns } from './search-runs.js';
 import { getHealth, getOpenApi, getReadiness } from './service.js';
 import { triggerRun } from './trigger.js';
 import { listAllWaiters } from './waiters.js';
@@ -39,6 +40,7 @@ export const OPERATIONS: readonly Operation[] = Object.freeze([
   cancelRuns,
   listRunLogs,
   listRunEvents,
+  searchRuns,
   listDeadLetters,
   getDeadLetter,
   deleteDeadLetter,

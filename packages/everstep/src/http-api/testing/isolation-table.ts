@@ -111,6 +111,7 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   cancelRun: changes(run),
   cancelRuns: changesOwn(async (things) => ({ body: { workflowRunIds: [await things.run()] } })),
   listRunLogs: readsOwn(),
+  searchRuns: readsOwn(() => ({ query: 'q=own' })),
   listRunEvents: readsOwn(() => ({ query: 'groupBy=workflowRunId' })),
   listDeadLetters: readsOwn(),
   getDeadLetter: reads(deadLetter),

@@ -20,7 +20,7 @@ import { findInstanceSettings } from './instance-records.js';
 import { migrate } from './migrate.js';
 import { countQueued, findQueue, listQueues, retriedInQueue } from './queue-records.js';
 import { Retention } from './retention.js';
-import { findRun, listRuns, runHorizon } from './run-listing.js';
+import { findRun, listRuns, listRunTexts, runHorizon } from './run-listing.js';
 import {
   endedAmong,
   findInvoker,
@@ -125,6 +125,7 @@ export function createPostgresStore(database: Database, cluster: PostgresCluster
     endedAmong: ({ runKeys }) => endedAmong(database, runKeys),
     runHistory: ({ runKey, exchanges }) => loadHistory(database, runKey, exchanges === true),
     listRuns: (page) => listRuns(database, page),
+    listRunTexts: (page) => listRunTexts(database, page),
     listDeadLetters: (page) => listDeadLetters(database, page),
     listDeadLetterIds: (page) => listDeadLetterIds(database, page),
     deadLetterHorizon: ({ instanceId }) => deadLetterHorizon(database, instanceId),

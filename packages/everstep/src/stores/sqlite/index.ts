@@ -92,6 +92,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     endedAmong: async ({ runKeys }) => runKeys.filter((runKey) => reader.recordOf(runKey)?.status !== 'active'),
     runHistory: async ({ runKey, exchanges }) => reader.history(runKey, exchanges === true),
     listRuns: async (page) => runs.list(page),
+    listRunTexts: async (page) => runs.listTexts(page),
     listDeadLetters: async (page) => deadLetters.list(page),
     listDeadLetterIds: async (page) => deadLetters.listIds(page),
     deadLetterHorizon: async () => deadLetters.horizon(),
