@@ -3,6 +3,7 @@ import { constants } from 'node:os';
 import { delimiter, dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from './build.mjs';
+import { buildDashboard } from './dashboard.mjs';
 import { installDependencies } from './dependencies.mjs';
 import { alone } from './lock.mjs';
 import { Interrupted, SetupError } from './report.mjs';
@@ -17,6 +18,7 @@ export function prepare() {
     const env = { ...process.env, PATH: `${dirname(node)}${delimiter}${process.env.PATH ?? ''}` };
     await installDependencies(ROOT, env);
     await build(ROOT, node, env);
+    await buildDashboard(ROOT, node, env);
     return { node, env };
   });
 }

@@ -30,6 +30,12 @@ const PORTS = 'everstep/src/ports';
 const ANSWERS = 'everstep/src/answers';
 const inEverstep = (...areas: string[]): string[] => areas.map((area) => `everstep/src/${area}`);
 
+const STORE_MAY = [
+  `types ${ENGINE}`,
+  ...['run', 'positions', 'repair', 'dead-letter-groups'].map((module) => `${ENGINE}/${module}`),
+  ...[PORTS, LIMITS_FILE, PROTOCOL],
+];
+
 const DIRECTIONS: readonly DirectionRule[] = [
   { area: ENGINE, may: [LIMITS_FILE, PROTOCOL, 'jsep', 'croner'], because: 'decisions are a pure function of what is passed in' },
   { area: PORTS, may: [`types ${ENGINE}`, PROTOCOL], because: 'a port says what is needed, in the terms of the engine' },
@@ -45,12 +51,12 @@ const DIRECTIONS: readonly DirectionRule[] = [
   },
   {
     area: 'everstep/src/stores/sqlite',
-    may: [`types ${ENGINE}`, `${ENGINE}/run`, PORTS, LIMITS_FILE, PROTOCOL, NODE],
+    may: [...STORE_MAY, NODE],
     because: 'a store keeps what it is given: it knows neither those who use it nor other stores',
   },
   {
     area: 'everstep/src/stores/postgres',
-    may: [`types ${ENGINE}`, `${ENGINE}/run`, PORTS, LIMITS_FILE, PROTOCOL, 'pg', NODE],
+    may: [...STORE_MAY, 'pg', NODE],
     because: 'a store keeps what it is given: it knows neither those who use it nor other stores',
   },
   {
@@ -143,17 +149,23 @@ const DIRECTIONS: readonly DirectionRule[] = [
   },
   {
     area: 'everstep/src/end-to-end',
-    may: ['@everstep/sdk', '@everstep/example-guides', 'undici', NODE],
+    may: ['@everstep/sdk', '@everstep/example-guides', 'undici', 'playwright-core', 'axe-core', NODE],
     because: 'from end to end means from outside; the examples of the guides are apps like those of users',
   },
   { area: 'everstep/src/main', may: ['everstep/src', 'pino', PROTOCOL, NODE], because: 'main is the only file that wires' },
   { area: 'sdk/src', may: [NODE], because: 'the SDK costs the user no dependency' },
   { area: 'sdk/src/protocol', may: [], because: 'the protocol stands by itself' },
+  {
+    area: 'dashboard/src',
+    may: ['types everstep/src/contract', 'react', 'react-dom', '@base-ui/react', '@tanstack'],
+    because: 'the pages know the service by its contract alone, and what they load goes over the network',
+  },
 ];
 
 /** What tests may import besides what the sources of their area may: worlds to run in, and libraries to check against. */
 const TESTS_MAY = [
   ...inEverstep(
+    'answers',
     'simulation',
     'stores',
     'ports',
@@ -204,7 +216,7 @@ const BANNED_IN_ENGINE: readonly (readonly [pattern: RegExp, instead: string])[]
   [/\basync\b|\bawait\b|\bnew Promise\b/, 'the engine is synchronous'],
 ];
 
-const moduleOf = (path: string): string => path.replace(/\.ts$/, '');
+const moduleOf = (path: string): string => path.replace(/\.tsx?$/, '');
 /** Tests, what they share or start, and the measurements beside them: none of it is part of the service. */
 const isTest = (path: string): boolean => /\.(test|fixture|bench)$|\/testing\/|-check$/.test(moduleOf(path));
 
@@ -281,7 +293,7 @@ function importsOf(text: string): Import[] {
 
 /** Path of the imported source without its extension, or the name of the package. */
 function targetOf(importer: string, from: string): string {
-  return from.startsWith('.') ? posix.join(posix.dirname(importer), from).replace(/\.(js|ts)$/, '') : from;
+  return from.startsWith('.') ? posix.join(posix.dirname(importer), from).replace(/\.(js|tsx?)$/, '') : from;
 }
 
 const below = (target: string, path: string): boolean => target === path || target.startsWith(`${path}/`);
@@ -333,7 +345,7 @@ const PACKAGES = fileURLToPath(new URL('../../', import.meta.url));
 function readSources(): Source[] {
   return readdirSync(PACKAGES).flatMap((name) =>
     readdirSync(`${PACKAGES}/${name}/src`, { recursive: true, encoding: 'utf8' })
-      .filter((file) => file.endsWith('.ts'))
+      .filter((file) => /\.tsx?$/.test(file))
       .map((file) => ({
         path: `${name}/src/${file.replaceAll('\\', '/')}`,
         text: readFileSync(`${PACKAGES}/${name}/src/${file}`, 'utf8'),
@@ -386,6 +398,7 @@ test('a source that breaks a rule is found', async (t) => {
     ['everstep/src/cli/x.ts', "import { startService } from '../main.js';", /imports everstep\/src\/main, but the command line/],
     ['everstep/src/runtime/x.ts', "import { a } from '../main.js';", /imports everstep\/src\/main/],
     ['sdk/src/x.ts', "import { Pool } from 'undici';", /imports undici, but the SDK/],
+    ['dashboard/src/x.tsx', "import { RUN_STATES } from '../../everstep/src/contract/runs.js';", /but the pages/],
     ['everstep/src/runtime/x.ts', "import { a } from './a.fixture.js';", /a\.fixture, which is there for tests/],
     ['everstep/src/http-api/x.ts', "import { a } from './testing/a.js';", /testing\/a, which is there for tests/],
     [

@@ -2,6 +2,7 @@
 import { access, constants, mkdir, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { createAuthority } from './accounts/authority.js';
 import { BudgetAlerts } from './accounts/budget-alerts.js';
@@ -24,7 +25,7 @@ import { createVirtualClock } from './clock/virtual-clock.js';
 import type { Config } from './config/config.js';
 import { assertLimits, LIMITS } from './config/limits.js';
 import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from './dialects/upstash/operations/index.js';
-import { createHttpApi, type HttpApi, type HttpApiDependencies } from './http-api/index.js';
+import { createHttpApi, type HttpApi, type HttpApiDependencies, readDashboard } from './http-api/index.js';
 import type { SharedChange } from './ports/cluster.js';
 import type { SearchDocuments } from './ports/search-store.js';
 import type { Store } from './ports/store.js';
@@ -43,6 +44,8 @@ const GRACE_MS = 5_000;
 /** How long answers to clients may take after that. */
 const CLOSE_MS = 2_000;
 
+/** The pages of the dashboard, as the package of the service has them. */
+const DASHBOARD_DIRECTORY = fileURLToPath(new URL('../static', import.meta.url));
 /** Beside the store: a file for each search index that has documents. */
 const SEARCH_DIRECTORY = 'search';
 
@@ -307,12 +310,15 @@ export async function startService(config: Config, options: StartOptions = {}): 
       sender: messageSender,
       clock: upkeepClock,
       log,
+      shared: node !== null,
     });
     const keptAccess = new KeptAccess({ dataDir, envFile: config.envFile, authority, log });
     /** What is kept of accounts is read again. */
     async function changedElsewhere(change: SharedChange): Promise<void> {
       if (change.kind !== 'account' && change.kind !== 'everything') return;
       const instanceId = change.kind === 'account' ? change.instanceId : null;
+      // What a node that has gone was to tell of is told by others.
+      if (change.kind === 'everything') budgetAlerts.start();
       await authority.forget(instanceId);
       await (instanceId === null ? limits.forgetEverything() : limits.forget(instanceId));
       await keptAccess.changedElsewhere(instanceId);
@@ -372,6 +378,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       addressPolicy,
       dialectOperations: { runtime: UPSTASH_OPERATIONS, management: UPSTASH_MANAGEMENT_OPERATIONS },
       ...(virtualClock ? { virtualTime: virtualClock } : {}),
+      dashboard: await readDashboard(DASHBOARD_DIRECTORY),
       // A host that names no region means the one that this installation is in.
       defaultRegion: config.region,
       trustedProxies: config.trustedProxies,

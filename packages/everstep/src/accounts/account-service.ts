@@ -11,6 +11,7 @@ import type {
   QueueInstance,
   Role,
   TeamRecord,
+  TokenRecord,
   UserRecord,
 } from '../ports/account-store.js';
 
@@ -33,10 +34,34 @@ export type Outcome<Value> =
   | { readonly kind: 'conflict'; readonly message: string };
 
 export type Login =
-  | { readonly kind: 'in'; readonly principal: Principal }
+  | { readonly kind: 'in'; readonly principal: Principal; readonly apiKeyId: string }
   | { readonly kind: 'refused' }
   /** Too many failures of this account or from this address. */
   | { readonly kind: 'wait'; readonly retryAfterMs: number };
+
+/** Of a user who has logged in before, and is recognised by a secret. */
+export interface Session {
+  readonly principal: Principal;
+  readonly sessionHash: string;
+  /** Has to come with every request that changes something. */
+  readonly csrfToken: string;
+  /** Unix ms, unless it is used before. */
+  readonly expiresAt: number;
+}
+
+export interface BegunSession {
+  /** Known to the user's browser and to nobody else. */
+  readonly secret: string;
+  readonly session: Session;
+}
+
+export type SessionLogin = ({ readonly kind: 'in' } & BegunSession) | Exclude<Login, { readonly kind: 'in' }>;
+
+/** What a user may do with what runs in an instance. */
+export interface InstanceAccess {
+  readonly instance: QueueInstance;
+  readonly access: TokenRecord['access'];
+}
 
 /** A named set of limits. Null: none but those of the service. */
 export interface Plan {
@@ -106,6 +131,14 @@ export interface RefusalCount {
 export interface AccountService {
   /** Constant-time over whatever is kept; failures are counted per account and address. */
   logIn(credential: { readonly email: string; readonly apiKey: string; readonly address: string }): Promise<Login>;
+
+  /** Logs in, and remembers it. It counts as a login in every way. */
+  beginSession(credential: { readonly email: string; readonly apiKey: string; readonly address: string }): Promise<SessionLogin>;
+  /** Null when there is none of this secret, or not any more. Its end moves on when it is found. */
+  findSession(query: { readonly secret: string; readonly address: string }): Promise<Session | null>;
+  endSession(session: Session): Promise<void>;
+  /** Read-write for roles that may use the instance, read-only for those that see it. */
+  accessTo(principal: Principal, instanceId: string): Promise<Outcome<InstanceAccess>>;
 
   listApiKeys(principal: Principal): Promise<readonly ApiKeyRecord[]>;
   /** The key itself comes back this once. */

@@ -12,7 +12,7 @@ import { DECEMBER, INSTANCE, OTHER_OWNER, OWNER, openSpending } from './spending
 const URL_OF_OWNER = 'http://owner/budget';
 const answered = (status: number): MessageAnswer => ({ kind: 'answered', status, headers: {}, body: new Uint8Array() });
 
-async function open(t: TestContext, more: InstanceChange = { budgetAlertUrl: URL_OF_OWNER }) {
+async function open(t: TestContext, more: InstanceChange = { budgetAlertUrl: URL_OF_OWNER }, shared = false) {
   const world = await openSpending(t, { budgetDollars: 20, ...more });
   const { accounts } = world.store;
   const clock = new StandingClock();
@@ -33,7 +33,7 @@ async function open(t: TestContext, more: InstanceChange = { budgetAlertUrl: URL
       changing = null;
       return stands;
     };
-    const alerts = new BudgetAlerts({ accounts: failing, standing, sender, clock, log: quiet });
+    const alerts = new BudgetAlerts({ accounts: failing, standing, sender, clock, log: quiet, shared });
     alerts.start();
     return alerts;
   };
@@ -61,6 +61,13 @@ async function open(t: TestContext, more: InstanceChange = { budgetAlertUrl: URL
       void alerts.stop();
       alerts = start();
       await settle();
+    },
+    /** One more process on the same store. */
+    join: async () => {
+      const another = start();
+      t.after(() => void another.stop());
+      await settle();
+      return another;
     },
     at: (at: number) => {
       world.at = at;
@@ -280,4 +287,30 @@ test('without a budget nobody is told', async (t) => {
   const world = await open(t, { budgetAlertUrl: URL_OF_OWNER, budgetDollars: 0 });
   await world.spend(100_000_000);
   assert.deepEqual(world.told(), []);
+});
+
+test('of several processes that look for what is owed one tells it', async (t) => {
+  const world = await open(t, { budgetAlertUrl: URL_OF_OWNER }, true);
+  const others = [await world.join(), await world.join()];
+  world.hang(true);
+  await world.send(2_000_000);
+  for (const other of others) other.spent(INSTANCE);
+  await world.spend(0);
+  for (const other of others) other.start();
+  await world.pass(10_000);
+  assert.deepEqual(world.told(), [about(100, 20)]);
+});
+
+test('what a process was telling when it ended in the middle of it another tells a minute later', async (t) => {
+  const world = await open(t, { budgetAlertUrl: URL_OF_OWNER }, true);
+  world.hang(true);
+  await world.spend(2_000_000);
+  await world.restart();
+  world.hang(false);
+  await world.pass(50_000);
+  assert.equal(world.told().length, 1);
+  await world.pass(10_000);
+  assert.equal(world.told().length, 2);
+  await world.pass(600_000);
+  assert.equal(world.told().length, 2);
 });

@@ -2,7 +2,9 @@
  * Tells the owner of an instance when 80 % and 100 % of a month's budget are
  * spent: once each, to the URL that is set for it. What is to be told is a row
  * before it is sent, and stays one until it was taken or is given up; so a
- * crash can have it told twice, and never not at all. With another budget or
+ * crash can have it told twice, and never not at all. Where several processes
+ * look, who sends it puts it off first, so that none of the others sends it
+ * too. With another budget or
  * another owner the store forgets what was told, and it begins anew.
  */
 
@@ -19,6 +21,8 @@ const LOOK_AFTER_MS = 1_000;
 const RETRY_AFTER_FAULT_MS = 1_000;
 const RETRY_AFTER_MS: readonly number[] = [1_000, 10_000, 60_000, 600_000];
 const TIMEOUT_MS = 30_000;
+/** What one of several processes sends the others leave alone for so long; then it has ended in the middle of it. */
+const LEAVE_ALONE_MS = 2 * TIMEOUT_MS;
 const MAX_ANSWER_BYTES = 64 * 1024;
 /** Alerts that are sent at the same time. */
 const AT_ONCE = 50;
@@ -33,6 +37,8 @@ export interface BudgetAlertsOptions {
   readonly sender: MessageSender;
   readonly clock: Clock;
   readonly log: Log;
+  /** Several processes look for the alerts that are owed. */
+  readonly shared?: boolean;
 }
 
 /** With what it says: another may take its place when it is forgotten. */
@@ -52,7 +58,7 @@ export class BudgetAlerts {
     this.options = options;
   }
 
-  /** Takes up what is still to be told. */
+  /** Takes up what is still to be told, also by another process that has ended. */
   start(): void {
     this.wake(this.options.clock.now());
   }
@@ -122,13 +128,18 @@ export class BudgetAlerts {
   }
 
   /** One attempt. It stays as it is when the service stops meanwhile. */
-  private async deliver(alert: OwedBudgetAlert): Promise<void> {
-    const { accounts, clock } = this.options;
+  private async deliver(owed: OwedBudgetAlert): Promise<void> {
+    const { accounts, clock, shared } = this.options;
+    const alert = shared ? { ...owed, dueAt: clock.now() + LEAVE_ALONE_MS } : owed;
+    if (shared && !(await accounts.moveBudgetAlert({ alert: owed, retried: owed.retried, dueAt: alert.dueAt }))) return;
     const { instanceId, retried } = alert;
     // The URL of now: another may have been set because nobody took it at the one before.
     const url = (await accounts.findInstance({ instanceId }))?.budgetAlertUrl;
     const taken = url === undefined || (await this.send(alert, url));
-    if (this.stopped.signal.aborted) return;
+    if (this.stopped.signal.aborted) {
+      if (shared) await accounts.moveBudgetAlert({ alert, retried, dueAt: owed.dueAt });
+      return;
+    }
     const delayMs = taken ? null : (RETRY_AFTER_MS[retried] ?? null);
     const dueAt = delayMs === null ? null : clock.now() + delayMs;
     await accounts.moveBudgetAlert({ alert, retried: retried + 1, dueAt });

@@ -40,6 +40,7 @@ type InstancePart = Pick<
   AccountService,
   | 'listInstances'
   | 'findInstance'
+  | 'accessTo'
   | 'createInstance'
   | 'rotateTokens'
   | 'moveToTeam'
@@ -134,6 +135,13 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
     async findInstance(principal, instanceId) {
       const seen = await find(principal, instanceId, 'see');
       return seen.kind === 'seen' ? done(await view(seen.instance, seen.role)) : seen;
+    },
+
+    async accessTo(principal, instanceId) {
+      const seen = await find(principal, instanceId, 'see');
+      if (seen.kind !== 'seen') return seen;
+      const access = RIGHTS[seen.role].includes('use') ? 'read-write' : 'read-only';
+      return done({ instance: seen.instance, access });
     },
 
     createInstance: (principal, { name, region, teamId }) =>

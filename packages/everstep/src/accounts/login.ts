@@ -56,21 +56,27 @@ export function createLogin({ rules, log }: LoginOptions): AccountService['logIn
     await accounts.countOfDay([{ instanceId: INSTALLATION, what: 'unknown-login', count: 1, at }]);
   }
 
-  return async ({ email: given, apiKey, address }): Promise<Login> => {
+  return async ({ email: asGiven, apiKey, address }): Promise<Login> => {
     // One character more than the limit is nobody's e-mail.
-    const email = given.toLowerCase().slice(0, LIMITS.maxEmailLength + 1);
+    const email = asGiven.toLowerCase().slice(0, LIMITS.maxEmailLength + 1);
     const user = await accounts.findUserByEmail({ email });
     const place = { userId: user?.userId ?? NOBODY, address };
     const [keys, notedAt] = await Promise.all([accounts.listApiKeys({ userId: place.userId }), places.notedAt(place)]);
     // From here to the count nothing waits: attempts that are sent at once are counted one by one.
     const retryAfterMs = failed.waitMs({ email, address }, notedAt !== null, now());
     if (retryAfterMs > 0) return { kind: 'wait', retryAfterMs };
-    const good = keys.filter(({ revokedAt }) => revokedAt === undefined).map(({ keyHash }) => keyHash);
-    const isKnown = oneOf(good, hashOfApiKey(apiKey));
-    if (user && isKnown) {
+    const good = keys.filter(({ revokedAt }) => revokedAt === undefined);
+    const given = hashOfApiKey(apiKey);
+    const isKnown = oneOf(
+      good.map(({ keyHash }) => keyHash),
+      given,
+    );
+    // Whoever has a good key may learn by the time which one it is.
+    const used = isKnown ? good.find(({ keyHash }) => keyHash === given) : undefined;
+    if (user && used) {
       // Who has a good key is let in, whether that can be noted or not; it is tried again at the next login.
       await places.note(place, notedAt, now()).catch(() => {});
-      return { kind: 'in', principal: { user, address } };
+      return { kind: 'in', principal: { user, address }, apiKeyId: used.apiKeyId };
     }
     failed.record({ email, address }, now());
     // What was sent as an e-mail is kept only if it is one: some put the key there.

@@ -9,6 +9,7 @@ import { createInstanceRules } from './instance-rules.js';
 import { createLogin } from './login.js';
 import { createOwnRules } from './own-rules.js';
 import type { Plans } from './plans.js';
+import { createSessions } from './sessions.js';
 import { createTeamRules } from './team-rules.js';
 
 export interface AccountServiceOptions {
@@ -30,6 +31,7 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
   const { accounts, authority, now, random, plans } = options;
   const rules = new AccountRules({ accounts, now, random });
   const own = createOwnRules(rules);
+  const logIn = createLogin({ rules, ...(options.log ? { log: options.log } : {}) });
 
   /** The operator of an installation is its first user, whom the first start made. */
   async function isOperator(userId: string): Promise<boolean> {
@@ -38,7 +40,8 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
   }
 
   return {
-    logIn: createLogin({ rules, ...(options.log ? { log: options.log } : {}) }),
+    logIn,
+    ...createSessions(rules, logIn),
     ...own,
     ...createTeamRules(rules),
     ...createInstanceRules({

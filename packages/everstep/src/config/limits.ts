@@ -25,6 +25,8 @@ export const LIMITS = Object.freeze({
   maxEventIdLength: 512,
   maxLabels: 20,
   maxLabelLength: 256,
+  /** Of what a person notes about a fork. */
+  maxNoteLength: 1_000,
   maxFlowControlKeyLength: 256,
   maxStepNameLength: 1024,
   maxQueueNameLength: 256,
@@ -122,6 +124,11 @@ export const LIMITS = Object.freeze({
   /** Accounts and addresses whose failures are remembered; those of longest ago are forgotten first. */
   rememberedLoginFailures: 10_000,
 
+  /** A session that is not used ends after this. */
+  sessionIdleMs: 12 * HOUR_MS,
+  /** However much it is used. */
+  sessionMaxMs: 7 * DAY_MS,
+
   // search indexes
   maxSearchIndexes: 1_000,
   maxSearchNamespaces: 1_000,
@@ -173,6 +180,8 @@ export const LIMITS = Object.freeze({
   repairMaxCanary: 1_000,
   repairUndoMs: 10 * MINUTE_MS,
   repairMaxUndoMs: 7 * DAY_MS,
+  /** What is told of repairs stays so long at the least. */
+  repairReportMs: 30 * DAY_MS,
   /** Workflows and groups that a plan names. */
   repairPlanRows: 100,
   repairsPageDefault: 20,

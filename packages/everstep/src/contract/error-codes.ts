@@ -19,8 +19,13 @@ export const ERROR_CODES = Object.freeze({
     status: 401,
     about: 'The e-mail or the API key is not good, or the Authorization header is no HTTP Basic.',
   },
+  'session-ended': { status: 401, about: 'There is no session of this cookie, or not any more.' },
   'budget-exceeded': { status: 402, about: 'The monthly budget of the queue instance is spent.' },
   'read-only-token': { status: 403, about: 'The token may only read.' },
+  'csrf-refused': {
+    status: 403,
+    about: 'The session was recognised, but the request does not show that a page of the service sent it.',
+  },
   forbidden: { status: 403, about: 'The role of the user in the account does not allow this.' },
   'blocked-address': { status: 400, about: 'The destination resolves to an address that this service may not call.' },
   'not-found': { status: 404, about: 'There is no such thing, or not for this token.' },
@@ -32,6 +37,7 @@ export const ERROR_CODES = Object.freeze({
   'too-many-events': { status: 409, about: 'The run has as many events kept for it as it may.' },
   'too-many-schedules': { status: 409, about: 'The queue instance has as many schedules as it may.' },
   'callback-not-possible': { status: 409, about: 'The failure callback is in no state that allows this, or there is none.' },
+  'repair-state': { status: 409, about: 'The repair is in a state that does not allow this: the message says which one does.' },
   conflict: { status: 409, about: 'What is there does not allow this: the message says what to change first.' },
   'steps-refused': {
     status: 412,

@@ -6,7 +6,7 @@ const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const TIME_CHARACTERS = 10;
 const RANDOM_BYTES = 10;
 
-export type IdPrefix = 'wfr' | 'msg' | 'dlq' | 'whk' | 'sch';
+export type IdPrefix = 'wfr' | 'msg' | 'dlq' | 'whk' | 'sch' | 'rep';
 
 /** What an id is made of. */
 export interface IdSource {

@@ -62,6 +62,7 @@ async function takerOf(document: Documented, operation: Operation): Promise<Take
     index: `Bearer ${index.token}`,
     token: `Bearer ${things.world.token}`,
     open: '',
+    session: '',
   };
   const bodies = new BadBodies(document.components?.schemas ?? {});
   return {

@@ -43,6 +43,11 @@ export function basicCredentialOf(authorization: string | undefined): BasicCrede
   );
 }
 
+export function tooManyLogins(retryAfterMs: number): ApiError {
+  const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000));
+  return new ApiError('rate-limited', `too many failed logins; try again in ${seconds} s`, { 'retry-after': String(seconds) });
+}
+
 /** Rejects with ApiError `missing-token`, `bad-credential` or `rate-limited`. */
 export async function logIn(accounts: AccountService, authorization: string | undefined, address: string): Promise<Principal> {
   const login = await accounts.logIn({ ...basicCredentialOf(authorization), address });
@@ -55,9 +60,7 @@ export async function logIn(accounts: AccountService, authorization: string | un
         'there is no user with this e-mail and this API key, or the key was revoked',
         CHALLENGE,
       );
-    case 'wait': {
-      const seconds = Math.max(1, Math.ceil(login.retryAfterMs / 1000));
-      throw new ApiError('rate-limited', `too many failed logins; try again in ${seconds} s`, { 'retry-after': String(seconds) });
-    }
+    case 'wait':
+      throw tooManyLogins(login.retryAfterMs);
   }
 }

@@ -5,6 +5,7 @@ import { LIMITS } from '../config/limits.js';
 import { ApiError } from '../contract/error-codes.js';
 import type { Dialect } from '../dialects/index.js';
 import type { Log } from '../ports/log.js';
+import { shown } from './parameters/unacceptable.js';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
 const ERROR_CODE_HEADER = 'Error-Code';
@@ -22,6 +23,9 @@ export function errorReply(error: ApiError, dialect: Dialect): ErrorReply {
     body: JSON.stringify({ error: error.message }),
   };
 }
+
+export const unknownRoute = (path: string): ApiError =>
+  new ApiError('unknown-route', `there is no operation at ${shown(path)}; see /openapi.json`);
 
 /** Errors of the server framework, by its codes. */
 function fromFramework(code: string, maxBodyBytes: number): ApiError | null {

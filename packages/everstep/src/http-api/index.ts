@@ -10,6 +10,7 @@ import type { VirtualTime } from '../ports/virtual-time.js';
 import type { WorkflowService } from '../runtime/workflow-service.js';
 import type { SearchService } from '../search/search-service.js';
 import { createCursorSeal } from './cursor.js';
+import { type DashboardFiles, dashboardOperations } from './dashboard/index.js';
 import { MANAGEMENT_OPERATIONS } from './management/index.js';
 import { managementOpenApiDocument } from './management/openapi.js';
 import { openApiDocument } from './openapi.js';
@@ -19,6 +20,7 @@ import { getHealth, getReadiness } from './operations/service.js';
 import { SEARCH_OPERATIONS } from './search/index.js';
 import { createServer, type Route } from './server.js';
 
+export { type DashboardFiles, readDashboard } from './dashboard/index.js';
 export type { DestinationPolicy } from './operation.js';
 
 export interface HttpApiDependencies {
@@ -47,7 +49,12 @@ export interface HttpApiDependencies {
   readonly dialectOperations?: { readonly runtime: readonly Operation[]; readonly management: readonly Operation[] };
   /** Addresses and CIDRs of proxies whose X-Forwarded-For says who calls; nobody is believed when absent. */
   readonly trustedProxies?: readonly string[];
-  /** Both APIs unless one is chosen; each tells in any case whether the service is alive and ready. */
+  /** The files of the dashboard; null: they were not built. No dashboard is served when absent. */
+  readonly dashboard?: DashboardFiles | null;
+  /**
+   * Both APIs unless one is chosen; each tells in any case whether the service is alive and ready. The dashboard goes with
+   * the management API, and with it, for those who have a session, what it needs of the runtime API.
+   */
   readonly serves?: 'both' | 'runtime' | 'management';
 }
 
@@ -63,16 +70,27 @@ export interface HttpApi {
   readonly routes: readonly Route[];
 }
 
-function servedBy({ serves = 'both', dialectOperations }: HttpApiDependencies): readonly Operation[] {
+interface Served {
+  readonly operations: readonly Operation[];
+  /** Of them, those that are not there for requests without a session. */
+  readonly forSessions: readonly Operation[];
+}
+
+function servedBy({ serves = 'both', dialectOperations, dashboard }: HttpApiDependencies): Served {
   const runtime = [...OPERATIONS, ...SEARCH_OPERATIONS, ...(dialectOperations?.runtime ?? [])];
   const management = [...MANAGEMENT_OPERATIONS, ...(dialectOperations?.management ?? [])];
+  const pages = dashboard === undefined ? [] : dashboardOperations(dashboard);
   switch (serves) {
     case 'both':
-      return [...runtime, ...management];
+      return { operations: [...runtime, ...management, ...pages], forSessions: [] };
     case 'runtime':
-      return runtime;
-    case 'management':
-      return [...management, getHealth, getReadiness];
+      return { operations: runtime, forSessions: [] };
+    case 'management': {
+      const open = [getHealth, getReadiness];
+      const wanted = [...OPERATIONS, ...SEARCH_OPERATIONS].filter(({ access }) => access !== 'open');
+      const forSessions = dashboard === undefined ? [] : wanted;
+      return { operations: [...management, ...open, ...forSessions, ...pages], forSessions };
+    }
   }
 }
 
@@ -112,7 +130,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     onRoute: (route) => routes.push(route),
     defaultRegion: dependencies.defaultRegion ?? DEFAULT_REGION,
     trustedProxies: dependencies.trustedProxies ?? [],
-    operations: servedBy(dependencies),
+    ...servedBy(dependencies),
   });
   return {
     openApi,

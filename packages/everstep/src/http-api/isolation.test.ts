@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test';
 import type { InjectOptions } from 'fastify';
 import { basicOf, doneValue, PEOPLE } from '../accounts/people.fixture.js';
 import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from '../dialects/upstash/operations/index.js';
+import { dashboardOperations } from './dashboard/index.js';
 import { MANAGEMENT_OPERATIONS } from './management/index.js';
 import type { Operation } from './operation.js';
 import { OPERATIONS } from './operations/index.js';
@@ -19,6 +20,7 @@ const ALL: readonly Operation[] = [
   ...MANAGEMENT_OPERATIONS,
   ...UPSTASH_OPERATIONS,
   ...UPSTASH_MANAGEMENT_OPERATIONS,
+  ...dashboardOperations(null),
 ];
 
 let things: Things;
@@ -112,6 +114,12 @@ async function walk(operation: Operation, row: Row, path: string): Promise<void>
       const any = { ...credentials.notOfAnInstance, ...credentials.notOfAUser, ...credentials.outsiders };
       for (const authorization of [null, `Bearer ${things.world.token}`, ...Object.values(any)])
         assert.equal((await send(request, authorization)).status, row.anybody, String(authorization));
+      break;
+    }
+    case 'session': {
+      const any = { ...credentials.notOfAnInstance, ...credentials.notOfAUser, ...credentials.outsiders };
+      for (const authorization of [null, `Bearer ${things.world.token}`, ...Object.values(any)])
+        assert.equal((await send(request, authorization)).status, 401, String(authorization));
       break;
     }
     case 'index':

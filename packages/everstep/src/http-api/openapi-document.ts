@@ -6,18 +6,30 @@ import { ErrorBody } from '../contract/errors.js';
 import { DEFAULT_DIALECT, type Dialect } from '../dialects/index.js';
 import type { Operation } from './operation.js';
 import { pathsOf } from './routing.js';
+import { SESSION_COOKIE } from './sessions/cookie.js';
 
 /** Errors that any operation may give, and those of operations that want a token. */
 const COMMON_ERRORS: readonly ErrorCode[] = ['bad-request', 'url-too-long', 'headers-too-large', 'internal-error', 'unavailable'];
+export const EVENT_STREAM = 'text/event-stream';
 /** A body is read before the operation looks at it, even where it wants none. */
 const BODY_ERRORS: readonly ErrorCode[] = ['request-timeout', 'body-too-large', 'unsupported-media-type'];
 /** Errors of those that are not let in, by how one is let in. */
 const ADMISSION_ERRORS: Readonly<Record<Operation['access'], readonly ErrorCode[]>> = {
   open: [],
-  token: ['unknown-region', 'missing-token', 'bad-token', 'rate-limited'],
-  account: ['missing-token', 'bad-credential', 'rate-limited'],
-  index: ['bad-parameter', 'missing-token', 'bad-token'],
+  token: ['unknown-region', 'bad-header', 'missing-token', 'bad-token', 'session-ended', 'not-found', 'rate-limited'],
+  account: ['missing-token', 'bad-credential', 'session-ended', 'rate-limited'],
+  session: ['session-ended'],
+  index: ['bad-parameter', 'missing-token', 'bad-token', 'session-ended', 'not-found'],
 };
+
+/** How one logs in for it stands at `POST /v2/session`. */
+export const SESSION_SECURITY = {
+  type: 'apiKey',
+  in: 'cookie',
+  name: SESSION_COOKIE,
+  description:
+    'A session of a user, begun with POST /v2/session. Where a token of a queue instance is taken, the header x-everstep-queue names the instance (or the query parameter everstep-queue, for event streams). What is not GET or HEAD needs the header x-everstep-csrf.',
+} as const;
 
 /** A copy of a schema with every named schema in it replaced by a reference; `top` itself is shown in full. */
 type Show = (schema: unknown, top?: boolean) => unknown;
@@ -92,11 +104,19 @@ function errorsOf(operation: Operation): readonly ErrorCode[] {
   const reads = operation.method === 'GET';
   const writing: readonly ErrorCode[] =
     (operation.access === 'token' && (!reads || operation.needsReadWrite)) || operation.needs === 'read-write'
-      ? ['read-only-token']
+      ? ['read-only-token', 'forbidden']
       : [];
+  const unsafe: readonly ErrorCode[] = reads || operation.access === 'open' ? [] : ['csrf-refused'];
   const body = reads ? [] : BODY_ERRORS;
   return [
-    ...new Set<ErrorCode>([...operation.errors, ...ADMISSION_ERRORS[operation.access], ...writing, ...body, ...COMMON_ERRORS]),
+    ...new Set<ErrorCode>([
+      ...operation.errors,
+      ...ADMISSION_ERRORS[operation.access],
+      ...writing,
+      ...unsafe,
+      ...body,
+      ...COMMON_ERRORS,
+    ]),
   ];
 }
 
@@ -104,7 +124,8 @@ function responsesOf({ show, dialect }: Writing, operation: Operation) {
   const responses: Record<string, unknown> = {};
   for (const [status, schema] of Object.entries(operation.responses)) {
     const description = describe(schema).description ?? (status === '202' ? 'Not done yet.' : 'Done.');
-    const content = Type.IsUndefined(schema) ? {} : { content: { 'application/json': { schema: show(schema) } } };
+    const type = operation.streams ? EVENT_STREAM : 'application/json';
+    const content = Type.IsUndefined(schema) ? {} : { content: { [type]: { schema: show(schema) } } };
     responses[status] = { description, ...content };
   }
   const errors = errorsOf(operation);

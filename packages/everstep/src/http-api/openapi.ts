@@ -30,7 +30,7 @@ import {
   SigningKeysSchema,
 } from '../contract/service.js';
 import { DEFAULT_DIALECT } from '../dialects/index.js';
-import { openApiOf } from './openapi-document.js';
+import { openApiOf, SESSION_SECURITY } from './openapi-document.js';
 import { OPERATIONS } from './operations/index.js';
 
 /** Schemas that are shown under a name. */
@@ -81,8 +81,9 @@ export function openApiDocument(serviceVersion: string): object {
       { url: '/', description: 'This service, in the default region.' },
       { url: 'https://{region}.{host}', variables: { region, host: { default: 'localhost' } } },
     ],
-    security: [{ token: [] }, { tokenInQuery: [] }],
+    security: [{ token: [] }, { tokenInQuery: [] }, { session: [] }],
     securitySchemes: {
+      session: SESSION_SECURITY,
       token: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
       tokenInQuery: { type: 'apiKey', in: 'query', name: DEFAULT_DIALECT.tokenParameter },
     },

@@ -4,7 +4,7 @@
  * OpenAPI document.
  */
 import type { Static, StaticDecode, TObject, TSchema } from 'typebox';
-import type { AccountService, Principal } from '../accounts/account-service.js';
+import type { AccountService, Principal, Session } from '../accounts/account-service.js';
 import type { Authority, Caller } from '../accounts/authority.js';
 import type { Limits } from '../accounts/limits.js';
 import type { ErrorCode } from '../contract/error-codes.js';
@@ -51,8 +51,12 @@ export interface ApiContext {
 export interface RequestContext {
   readonly dialect: Dialect;
   readonly callerIp: string;
-  /** Lower-case names. */
+  /** Lower-case names. Without the secret of a session. */
   readonly headers: ReceivedHeaders;
+  /** Between the client and whoever it talks to first, if that is a proxy that is trusted. */
+  readonly isHttps: boolean;
+  /** Host and port, as the client has them. */
+  readonly host: string;
   /** Path and query as they came, without the parameter that carried the token. */
   readonly target: { readonly path: string; readonly query: string };
   /** Aborts when the client is gone or the server closes. */
@@ -80,14 +84,20 @@ export type BodySpec =
   | { readonly kind: 'bytes'; readonly description: string; readonly maxBytes?: number }
   | { readonly kind: 'json'; readonly schema: TSchema; readonly required: boolean };
 
+export type AnswerHeaders = Readonly<Record<string, string>>;
+
 export type Answer<Responses> = {
   readonly [Status in keyof Responses]: Responses[Status] extends TSchema
-    ? { readonly status: Status; readonly body: Static<Responses[Status]> }
+    ? { readonly status: Status; readonly body: Static<Responses[Status]>; readonly headers?: AnswerHeaders }
     : never;
 }[keyof Responses];
 
 /** An answer, its status kept as a literal so that the body is checked against that status's schema. */
-export const answer = <const Status extends number, Body>(status: Status, body: Body) => ({ status, body });
+export const answer = <const Status extends number, Body>(status: Status, body: Body, headers: AnswerHeaders = {}) => ({
+  status,
+  body,
+  headers,
+});
 
 interface OperationDescription {
   /** Unique, stable: clients are generated from it. */
@@ -113,6 +123,8 @@ interface OperationDescription {
   readonly errors: readonly ErrorCode[];
   /** False: a HEAD request is not taken for a GET. */
   readonly head?: false;
+  /** The answer is a stream of server-sent events, whose data has the schema of the answer. */
+  readonly streams?: true;
 }
 
 /** With a token: `caller` is who it speaks for. */
@@ -148,6 +160,17 @@ export interface AccountOperation<Path, Query, Body, Responses> extends Operatio
   ): Promise<Answer<Responses>> | Answer<Responses>;
 }
 
+/** For pages that are used with a session, about that session. */
+export interface SessionOperation<Responses> extends OperationDescription {
+  readonly access: 'session';
+  readonly responses: Responses;
+  handle(
+    input: Input<undefined, undefined, undefined, undefined>,
+    context: ApiContext,
+    session: Session,
+  ): Promise<Answer<Responses>> | Answer<Responses>;
+}
+
 /** Of the API of a search index, whose id is in the path, with a token of that index. */
 export interface IndexOperation<Path, Body, Responses> extends OperationDescription {
   readonly access: 'index';
@@ -175,6 +198,7 @@ export type Admitted =
   | { readonly access: 'open' }
   | { readonly access: 'token'; readonly caller: Caller }
   | { readonly access: 'account'; readonly principal: Principal }
+  | { readonly access: 'session'; readonly session: Session }
   | { readonly access: 'index'; readonly caller: SearchCaller };
 
 /** Any operation, as the server and the document see it. */
@@ -205,7 +229,9 @@ export interface OperationInput {
 
 export interface OperationAnswer {
   readonly status: number;
+  /** Sent as JSON unless it is a `RawBody`. */
   readonly body: unknown;
+  readonly headers?: AnswerHeaders;
 }
 
 type Responses = Readonly<Record<number, TSchema>>;
@@ -254,6 +280,21 @@ export function accountOperation<
       if (admitted.access !== 'account') throw new Error(`${declared.operationId} was called without a user`);
       // What was read by the schemas has the types of the schemas.
       return handle.call(declared, input as Input<Path, Query, undefined, Body>, context, admitted.principal) as OperationAnswer;
+    },
+  };
+}
+
+/** Declares an operation about the session with which it is called. */
+export function sessionOperation<R extends Responses>(declared: Omit<SessionOperation<R>, 'access'>): Operation {
+  const { handle, ...rest } = declared;
+  return {
+    ...rest,
+    access: 'session',
+    whileStopping: 'refuse',
+    run: (input, context, admitted) => {
+      if (admitted.access !== 'session') throw new Error(`${declared.operationId} was called without a session`);
+      const read = input as Input<undefined, undefined, undefined, undefined>;
+      return handle.call(declared, read, context, admitted.session) as OperationAnswer;
     },
   };
 }

@@ -1,8 +1,8 @@
 /** Paths as OpenAPI writes them, as the router takes them, and as expressions to match. */
 import type { Operation } from './operation.js';
-import { ENQUEUE_PATH, PUBLISH_PATH, SCHEDULE_PATH, splitTarget, TRIGGER_PATH } from './target.js';
+import { ENQUEUE_PATH, PAGES_PATH, PUBLISH_PATH, SCHEDULE_PATH, splitTarget, TRIGGER_PATH } from './target.js';
 
-/** Stands for every workflow URL in the router, which could not read most of them as a path. */
+/** Stands for every workflow URL, and for every path of a page, in the router, which could not read most of them as a path. */
 const ANY_WORKFLOW = '-';
 
 /** No URL, though it comes where one may stand. */
@@ -42,7 +42,7 @@ export function routesOf(operations: readonly Operation[]): readonly OperationRo
 
 export const routerPath = (path: string): string => path.replace(/\{(\w+)\}/g, ':$1');
 
-/** What the router is to look at: never a workflow URL, whose slashes, percents and query are its own. */
+/** What the router is to look at: never a page of the dashboard, and never a workflow URL, whose slashes, percents and query are its own. */
 export function routedUrl(method: string, url: string): string {
   const { path, query } = splitTarget(url);
   const isUrl = (before: string): boolean => path.startsWith(before) && path.length > before.length;
@@ -52,6 +52,7 @@ export function routedUrl(method: string, url: string): string {
     const end = path.indexOf('/', ENQUEUE_PATH.length);
     if (end !== -1 && end < path.length - 1) return path.slice(0, end + 1) + ANY_WORKFLOW;
   }
+  if ((method === 'GET' || method === 'HEAD') && isUrl(PAGES_PATH)) return PAGES_PATH + ANY_WORKFLOW;
   if (method === 'POST' && isUrl(SCHEDULE_PATH) && !OF_ONE_SCHEDULE.test(path)) return SCHEDULE_PATH + ANY_WORKFLOW;
   return url.startsWith('/') ? url : `${path}${query === '' ? '' : `?${query}`}`;
 }

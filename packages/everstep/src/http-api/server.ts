@@ -1,27 +1,21 @@
 /** The operations on Fastify: routes, limits on requests, who is calling, and what becomes of errors. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { isIP } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import Type, { type TObject } from 'typebox';
-import type { Caller } from '../accounts/authority.js';
 import { LIMITS } from '../config/limits.js';
 import type { Region } from '../config/regions.js';
 import { ApiError } from '../contract/error-codes.js';
-import { DEFAULT_DIALECT, DIALECTS, type Dialect, dialectOf, dialectShown } from '../dialects/index.js';
-import { allowCall } from './allowance.js';
-import { authenticate, credentialOf, type Need } from './authentication.js';
-import { logIn } from './basic-authentication.js';
-import { apiErrorOf, clientError, errorReply, JSON_TYPE, replyOnSocket } from './error-replies.js';
-import type { Admitted, ApiContext, Operation, OperationInput, RequestContext } from './operation.js';
-import { readJson, validate } from './parameters/json-body.js';
-import { readPrefixedHeaders } from './parameters/prefixed-headers.js';
-import { readQuery, splitQuery } from './parameters/query.js';
-import { readValue } from './parameters/read-value.js';
-import { shown, Unacceptable } from './parameters/unacceptable.js';
-import { regionOf } from './region.js';
+import { DEFAULT_DIALECT, DIALECTS, dialectOf, dialectShown } from '../dialects/index.js';
+import { type Admission, type Chosen, createAdmission } from './admission.js';
+import { callerIpOf } from './caller-ip.js';
+import { apiErrorOf, clientError, errorReply, JSON_TYPE, replyOnSocket, unknownRoute } from './error-replies.js';
+import type { ApiContext, Operation } from './operation.js';
+import { shown } from './parameters/unacceptable.js';
+import { RawBody } from './raw-body.js';
+import { NO_QUERY, readInput } from './request-input.js';
 import { type OperationRoute, PathTable, routedUrl, routerPath, routesOf } from './routing.js';
-import { admitToIndex } from './search/admission.js';
-import { splitTarget, type Target } from './target.js';
+import { withoutSecret } from './sessions/cookie.js';
+import { splitTarget } from './target.js';
+import { WaitingRequests } from './waiting-requests.js';
 
 export interface ServerOptions {
   readonly context: ApiContext;
@@ -30,6 +24,8 @@ export interface ServerOptions {
   readonly trustedProxies: readonly string[];
   /** What is served; a path belongs to one operation for each method. */
   readonly operations: readonly Operation[];
+  /** Of them, those that are not there for requests without a session. */
+  readonly forSessions: readonly Operation[];
   /** Told of each route that comes into being, whoever makes it. */
   readonly onRoute?: (route: Route) => void;
 }
@@ -39,53 +35,6 @@ export interface Route {
   readonly method: string;
   /** Its parameters begin with a colon. */
   readonly path: string;
-}
-
-/** Which operation of a route a request asks for, and in which dialect. */
-interface Chosen {
-  readonly operation: Operation;
-  readonly dialect: Dialect;
-}
-
-/** What was found out about a request before its operation runs. */
-interface Admission {
-  readonly operation: Operation;
-  readonly admitted: Admitted;
-  readonly dialect: Dialect;
-  readonly target: Target;
-}
-
-const NO_QUERY: Readonly<Record<string, never>> = Object.freeze({});
-const NO_BODY = Buffer.alloc(0);
-const NO_PARAMETERS = Type.Object({});
-const OPEN: Admitted = Object.freeze({ access: 'open' });
-
-function checkLimits(request: FastifyRequest): void {
-  const { rawHeaders, httpVersion } = request.raw;
-  if (request.headers.host === undefined && httpVersion === '1.1')
-    throw new ApiError('bad-request', 'the Host header is missing, which HTTP/1.1 demands');
-  if (rawHeaders.length > 2 * LIMITS.maxHeaderCount) {
-    const count = rawHeaders.length / 2;
-    throw new ApiError(
-      'headers-too-large',
-      `more than ${LIMITS.maxHeaderCount} headers are not taken, and this request has ${count}`,
-    );
-  }
-  const { length } = request.originalUrl;
-  if (length > LIMITS.maxUrlLength)
-    throw new ApiError(
-      'url-too-long',
-      `the URL must not be longer than ${LIMITS.maxUrlLength} characters, and this has ${length}`,
-    );
-}
-
-/**
- * Whoever connects, or, behind proxies that are trusted, the last one whom they name and who is none of them. Without the
- * form that maps IPv4 into IPv6: one address has one name.
- */
-function callerIpOf({ ip, socket }: FastifyRequest): string {
-  const address = isIP(ip) ? ip : (socket.remoteAddress ?? '');
-  return address.replace(/^::ffff:(?=\d+\.)/i, '');
 }
 
 interface Exchange {
@@ -100,29 +49,6 @@ function mayAnswer(latest: Exchange | undefined): boolean {
   return request.complete ? response.writableFinished : !response.headersSent;
 }
 
-/** Requests that wait for something: they are let go when their client is gone, and all of them when the server closes. */
-class WaitingRequests {
-  private readonly waiting = new Set<AbortController>();
-  private closed = false;
-
-  signalOf(reply: FastifyReply): AbortSignal {
-    const controller = new AbortController();
-    this.waiting.add(controller);
-    reply.raw.once('close', () => {
-      this.waiting.delete(controller);
-      // After its answer nobody listens any more, and an abort makes an error object with a stack.
-      if (!reply.raw.writableFinished) controller.abort();
-    });
-    if (this.closed || reply.raw.destroyed) controller.abort();
-    return controller.signal;
-  }
-
-  close(): void {
-    this.closed = true;
-    for (const controller of this.waiting) controller.abort();
-  }
-}
-
 function choose({ operations }: OperationRoute, request: FastifyRequest): Chosen {
   const shows = dialectShown({ headers: request.headers, query: splitTarget(request.originalUrl).query });
   const spoken = shows ?? DEFAULT_DIALECT;
@@ -133,8 +59,6 @@ function choose({ operations }: OperationRoute, request: FastifyRequest): Chosen
   return { operation, dialect: operation.dialect ? DIALECTS[operation.dialect] : spoken };
 }
 
-const needOf = ({ method, needsReadWrite }: Operation): Need => (method === 'GET' && !needsReadWrite ? 'read' : 'read-write');
-
 /** The most that any operation of the route takes; null: as much as all others. */
 function bodyLimitOf({ operations }: OperationRoute): number | null {
   const most = operations.map(({ body }) => (body?.kind === 'bytes' ? body.maxBytes : undefined) ?? LIMITS.maxBodyBytes);
@@ -142,56 +66,15 @@ function bodyLimitOf({ operations }: OperationRoute): number | null {
   return limit === LIMITS.maxBodyBytes ? null : limit;
 }
 
-function readPath(schema: TObject | undefined, given: unknown, isUrl: boolean): Readonly<Record<string, unknown>> {
-  if (!schema || isUrl) return {};
-  const texts = new Map(Object.entries(typeof given === 'object' && given !== null ? given : {}));
-  const read: Record<string, unknown> = {};
-  for (const [name, property] of Object.entries(schema.properties)) {
-    const text = String(texts.get(name) ?? '');
-    try {
-      read[name] = readValue(property, text);
-    } catch (error) {
-      if (!(error instanceof Unacceptable)) throw error;
-      // A part of a path cannot be left out, as other parameters can.
-      const why = text === '' ? 'is missing in the path' : error.message;
-      throw new ApiError(error.code ?? 'bad-parameter', `${name} ${why}`);
-    }
-  }
-  return read;
-}
-
-function readBody({ body: spec }: Operation, body: unknown, contentType: string | undefined): unknown {
-  const bytes = Buffer.isBuffer(body) ? body : NO_BODY;
-  if (spec?.kind !== 'json') return bytes;
-  const value = readJson(bytes, contentType);
-  if (value !== undefined) return validate(spec.schema, value, 'the body');
-  if (spec.required) throw new ApiError('bad-body', 'a JSON body is missing');
-  return undefined;
-}
-
-function readQueryOf({ query, unknownQuery }: Operation, context: RequestContext): Readonly<Record<string, unknown>> {
-  if (unknownQuery === 'part-of-path' || (!query && unknownQuery === 'ignore')) return NO_QUERY;
-  // A token beside the header was not taken out, and it may not be mistaken for a filter.
-  const rules = { unknown: unknownQuery, besides: [context.dialect.tokenParameter] };
-  return { ...readQuery(query ?? NO_PARAMETERS, splitQuery(context.target.query), rules) };
-}
-
-function readInput(operation: Operation, request: FastifyRequest, context: RequestContext): OperationInput {
-  const { headers, headerFamilies, unknownQuery } = operation;
-  const families = headerFamilies ? Object.keys(headerFamilies) : [];
-  const read = headers ? readPrefixedHeaders(headers, families, context.headers, context.dialect) : null;
-  return {
-    path: readPath(operation.pathParameters, request.params, unknownQuery === 'part-of-path'),
-    query: readQueryOf(operation, context),
-    headers: read?.values ?? {},
-    carried: read?.families ?? {},
-    body: readBody(operation, request.body, request.headers['content-type']),
-    request: context,
-  };
-}
-
-export function createServer({ context, defaultRegion, trustedProxies, operations, onRoute }: ServerOptions): FastifyInstance {
-  const { log, authority } = context;
+export function createServer({
+  context,
+  defaultRegion,
+  trustedProxies,
+  operations,
+  forSessions,
+  onRoute,
+}: ServerOptions): FastifyInstance {
+  const { log } = context;
   const paths = new PathTable(operations);
   const latest = new WeakMap<object, Exchange>();
   const app = Fastify({
@@ -250,7 +133,7 @@ export function createServer({ context, defaultRegion, trustedProxies, operation
     const { path } = splitTarget(request.originalUrl);
     const methods = paths.methodsAt(path);
     if (methods.length === 0) {
-      sendError(new ApiError('unknown-route', `there is no operation at ${shown(path)}; see /openapi.json`), request, reply);
+      sendError(unknownRoute(path), request, reply);
       return;
     }
     const allow = methods.join(', ');
@@ -262,50 +145,7 @@ export function createServer({ context, defaultRegion, trustedProxies, operation
   // Bodies are read as bytes; an operation that takes JSON reads it from them.
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
 
-  function refuseWhileStopping(): void {
-    if (context.isStopping() || closing)
-      throw new ApiError('unavailable', 'the service is stopping; try again in a moment', { 'retry-after': '1' });
-  }
-
-  function admitOpen(request: FastifyRequest, { operation, dialect }: Chosen): undefined {
-    checkLimits(request);
-    if (operation.whileStopping === 'refuse') refuseWhileStopping();
-    admissions.set(request, { operation, admitted: OPEN, dialect, target: splitTarget(request.originalUrl) });
-  }
-
-  /** At once where the token is remembered. */
-  function admitCaller(request: FastifyRequest, { operation, dialect }: Chosen): undefined | Promise<void> {
-    checkLimits(request);
-    refuseWhileStopping();
-    const region = regionOf(request.headers.host, defaultRegion);
-    const { token, target } = credentialOf(request.headers.authorization, splitTarget(request.originalUrl), dialect);
-    const caller = authenticate(authority, token, region, needOf(operation));
-    const admit = (verified: Caller): undefined => {
-      admissions.set(request, { operation, admitted: { access: 'token', caller: verified }, dialect, target });
-      if (!operation.countsCalls) allowCall(context, verified.instanceId);
-    };
-    return caller instanceof Promise ? caller.then(admit) : admit(caller);
-  }
-
-  async function admitUser(request: FastifyRequest, { operation, dialect }: Chosen): Promise<void> {
-    checkLimits(request);
-    refuseWhileStopping();
-    const principal = await logIn(context.accounts, request.headers.authorization, callerIpOf(request));
-    const target = splitTarget(request.originalUrl);
-    admissions.set(request, { operation, admitted: { access: 'account', principal }, dialect, target });
-  }
-
-  async function admitHolder(request: FastifyRequest, { operation, dialect }: Chosen): Promise<void> {
-    checkLimits(request);
-    refuseWhileStopping();
-    const indexId = String(readPath(operation.pathParameters, request.params, false).indexId ?? '');
-    const { authorization } = request.headers;
-    const caller = await admitToIndex(context.search, { indexId, authorization, need: operation.needs ?? 'read-write' });
-    const target = splitTarget(request.originalUrl);
-    admissions.set(request, { operation, admitted: { access: 'index', caller }, dialect, target });
-  }
-
-  const ADMISSION = { open: admitOpen, token: admitCaller, account: admitUser, index: admitHolder } as const;
+  const admit = createAdmission({ context, defaultRegion, isClosing: () => closing, forSessions: new Set(forSessions) });
 
   async function handle(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const admission = admissions.get(request);
@@ -314,13 +154,17 @@ export function createServer({ context, defaultRegion, trustedProxies, operation
     const input = readInput(operation, request, {
       dialect: admission.dialect,
       callerIp: callerIpOf(request),
-      headers: request.headers,
+      headers: withoutSecret(request.headers),
+      isHttps: request.protocol === 'https',
+      host: request.host,
       target: admission.target,
       signal: () => waiting.signalOf(reply),
     });
-    const { status, body } = await operation.run(input, context, admission.admitted);
+    const { status, body, headers = {} } = await operation.run(input, context, admission.admitted);
     endConnection(reply);
+    reply.headers(headers);
     if (body === undefined) return reply.code(status).send();
+    if (body instanceof RawBody) return reply.code(status).header('content-type', body.contentType).send(body.content);
     return reply.code(status).header('content-type', JSON_TYPE).send(JSON.stringify(body));
   }
 
@@ -334,9 +178,13 @@ export function createServer({ context, defaultRegion, trustedProxies, operation
         try {
           const choice = choose(route, request);
           chosen.set(request, choice);
-          const admitted = ADMISSION[choice.operation.access](request, choice);
-          if (admitted) admitted.then(() => done(), done);
-          else done();
+          const admission = admit(request, choice);
+          const letIn = (admitted: Admission) => {
+            admissions.set(request, admitted);
+            done();
+          };
+          if (admission instanceof Promise) admission.then(letIn, done);
+          else letIn(admission);
         } catch (error) {
           done(error instanceof Error ? error : new Error(String(error)));
         }

@@ -13,6 +13,9 @@ export const SCHEDULE_PATH = '/v2/schedules/';
 /** Behind this a name, a slash and then a URL. */
 export const ENQUEUE_PATH = '/v2/enqueue/';
 
+/** Pages of the dashboard stand behind this in a GET, however many parts their path has. */
+export const PAGES_PATH = '/q/';
+
 const ORIGIN = /^https?:\/\/[^/?]*/i;
 
 /** A target may come with the origin in front (as proxies send it). */

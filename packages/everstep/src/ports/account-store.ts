@@ -295,12 +295,15 @@ export interface AccountStore {
   dueBudgetAlerts(query: { readonly before: number; readonly limit: number }): Promise<readonly OwedBudgetAlert[]>;
   /** When the next alert behind `after` is due, Unix ms; null when none is. */
   nextBudgetAlertAt(query: { readonly after: number }): Promise<number | null>;
-  /** After an attempt to tell it: due again, or (null) not owed any more. Nothing when it is not as it was read. */
+  /**
+   * After an attempt to tell it, or before one: due again, or (null) not owed any more. False, and nothing happened, when it
+   * is not as it was read.
+   */
   moveBudgetAlert(query: {
     readonly alert: OwedBudgetAlert;
     readonly retried: number;
     readonly dueAt: number | null;
-  }): Promise<void>;
+  }): Promise<boolean>;
 
   /** When a login of the user from this place was noted last, Unix ms; null when none is. `place` is any text. */
   loginNotedAt(query: { readonly userId: string; readonly place: string }): Promise<number | null>;

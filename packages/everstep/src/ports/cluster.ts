@@ -70,6 +70,8 @@ export interface Cluster {
   standingOf(instanceId: string): Promise<GateStanding | null>;
   /** Never rejects, and need not arrive. */
   tell(change: SharedChange): void;
+  /** Does the work unless another node does some under the same name: then this resolves with false, and nothing was done. */
+  unlessBusy(name: string, work: () => Promise<void>): Promise<boolean>;
   /**
    * It is about to leave: from now on it takes nothing, what it writes is nobody's, and all that it has but `kept` is the
    * others', who are told. To be called again as long as something is kept.

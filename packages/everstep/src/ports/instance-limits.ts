@@ -11,6 +11,8 @@ export interface InstanceLimits {
   messageLimit(instanceId: string): MessageLimit | null;
   /** Asked before a tick of a schedule starts a run with this body. When it may, the run counts for the day. */
   letTickIn(instanceId: string, bodyBytes: number): Promise<LetIn | TickRefusal>;
+  /** Asked right before so many runs are started. When they may, they count for the day; else none may. */
+  letRunsIn(instanceId: string, runs: number): Promise<LetIn | RunRefusal>;
   /** So many of the runs that were let in came to nothing. */
   notStarted(instanceId: string, runs: number, letIn: LetIn): void;
   /** Nobody knows whether runs that were let in were started: the store does. */
@@ -36,6 +38,12 @@ export interface TickRefusal {
   readonly message: string;
 }
 
+/** Why runs may not be started; `message` is for the owner. */
+export interface RunRefusal {
+  readonly kind: 'budget-exceeded' | 'daily-limit';
+  readonly message: string;
+}
+
 export interface RetentionBounds {
   readonly runsMs: number | null;
   readonly deadLettersMs: number | null;
@@ -49,6 +57,7 @@ export const NO_LIMITS: InstanceLimits = Object.freeze({
   retentionBounds: () => NO_BOUNDS,
   messageLimit: () => null,
   letTickIn: async () => UNBOUNDED,
+  letRunsIn: async () => UNBOUNDED,
   notStarted: () => {},
   recount: () => {},
   messagesCounted: () => {},

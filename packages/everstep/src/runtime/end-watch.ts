@@ -3,6 +3,8 @@ import type { Clock } from '../ports/clock.js';
 
 export class EndWatch {
   private readonly clock: Clock;
+  /** Told of every end that this process decides, whoever waits for it. */
+  onEnd: () => void = () => {};
   private readonly watchers = new Map<string, Set<(ended: boolean) => void>>();
 
   constructor(clock: Clock) {
@@ -42,6 +44,7 @@ export class EndWatch {
   }
 
   ended(runKey: string): void {
+    this.onEnd();
     const set = this.watchers.get(runKey);
     if (set) for (const settle of [...set]) settle(true);
   }

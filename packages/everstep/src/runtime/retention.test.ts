@@ -293,3 +293,23 @@ test('the bounds of a plan hold where the instance has set nothing, and where it
   assert.deepEqual(await left(2), ['active']);
   assert.deepEqual(await statuses(store, OTHER_INSTANCE), ['succeeded']);
 });
+
+test('a sweep that another node is at is left to that, and to the next time', async (t) => {
+  const store = await openStore(t);
+  await addRun(store, 1);
+  await keep(store, { succeeded: after(1) });
+  const clock = new StandingClock();
+  clock.move(2 * DAY_MS);
+  let busy = true;
+  const unlessBusy = async (work: () => Promise<void>) => {
+    if (busy) return false;
+    await work();
+    return true;
+  };
+  const retention = new Retention({ store, clock, log: quiet, unlessBusy });
+  await retention.sweep();
+  assert.deepEqual(await statuses(store), ['succeeded']);
+  busy = false;
+  await retention.sweep();
+  assert.deepEqual(await statuses(store), []);
+});

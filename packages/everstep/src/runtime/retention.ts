@@ -13,17 +13,21 @@ import type { RemovalQuery, Store } from '../ports/store.js';
 
 /** Turns of the event loop that are left to others after each step: few when nothing goes on, long ones when much does. */
 const TURNS_BETWEEN_STEPS = 32;
+const REPAIR_ITEMS_PER_STEP = 1_000;
 /** Dead letters first: their runs need not be looked at again as failed ones. */
 const STATES: readonly RetentionState[] = ['deadLetter', 'failed', 'canceled', 'succeeded'];
 
 export interface RetentionOptions {
   readonly store: Pick<Store, 'removeEndedRuns' | 'releaseSpace' | 'instanceSettings'> & {
+    readonly repairs: Pick<Store['repairs'], 'removeBefore'>;
     readonly accounts: Pick<Store['accounts'], 'listInstances'>;
   };
   readonly clock: Clock;
   readonly log: Log;
   /** What the plan of an instance keeps at the longest, whatever the instance has set; none when absent. */
   readonly bounds?: (instanceId: string) => RetentionBounds;
+  /** Where several nodes share the store: does the work unless another one is at it; false then. */
+  readonly unlessBusy?: (work: () => Promise<void>) => Promise<boolean>;
 }
 
 export class Retention {
@@ -58,9 +62,11 @@ export class Retention {
     await this.sweeping;
   }
 
-  /** Removes all that may go now. Never rejects; one that is under way is joined. */
+  /** Removes all that may go now, unless another node does. Never rejects; one that is under way is joined. */
   sweep(): Promise<void> {
-    this.sweeping ??= this.sweepAll()
+    const { unlessBusy } = this.options;
+    const swept = unlessBusy ? () => unlessBusy(() => this.sweepAll()).then(() => {}) : () => this.sweepAll();
+    this.sweeping ??= swept()
       .catch((error: unknown) => this.report(error, {}))
       .finally(() => {
         this.sweeping = null;
@@ -85,6 +91,7 @@ export class Retention {
         const bounds = this.options.bounds?.(instanceId);
         const retention = bounds ? bounded(settings.retention, bounds) : settings.retention;
         const removed = await this.sweepInstance(instanceId, retention);
+        await this.sweepRepairs(instanceId, retention.deadLetter);
         if (removed > 0) log.info({ instanceId, removed }, 'runs that need not be kept any longer are removed');
       } catch (error) {
         this.report(error, { instanceId });
@@ -107,6 +114,14 @@ export class Retention {
       }
     }
     return removed;
+  }
+
+  /** What is told of repairs stays as long as dead letters do, and for a month at the least. */
+  private async sweepRepairs(instanceId: string, { maxAgeMs }: RetentionRule): Promise<void> {
+    if (maxAgeMs === null) return;
+    const before = this.options.clock.now() - Math.max(maxAgeMs, LIMITS.repairReportMs);
+    const query = { instanceId, before, limit: REPAIR_ITEMS_PER_STEP };
+    while (!this.stopped && (await this.options.store.repairs.removeBefore(query))) await this.letOthersGoOn();
   }
 
   private async letOthersGoOn(): Promise<void> {

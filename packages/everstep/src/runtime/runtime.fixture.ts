@@ -64,8 +64,9 @@ export class ScriptedCaller implements StepCaller {
   constructor(answer: (call: StepCall, signal: AbortSignal) => Promise<StepReply> | StepReply) {
     this.answer = answer;
   }
-  async call(call: StepCall, signal: AbortSignal): Promise<StepAnswer> {
+  async call(call: StepCall, signal: AbortSignal, onLeave?: () => void): Promise<StepAnswer> {
     this.calls.push(call);
+    onLeave?.();
     this.out++;
     this.mostOut = Math.max(this.mostOut, this.out);
     try {
@@ -86,8 +87,9 @@ export class ScriptedSender implements MessageSender {
   constructor(answer: (message: Message) => Promise<MessageAnswer> | MessageAnswer) {
     this.answer = answer;
   }
-  async send(message: Message): Promise<MessageAnswer> {
+  async send(message: Message, _signal?: AbortSignal, onLeave?: () => void): Promise<MessageAnswer> {
     this.sent.push(message);
+    onLeave?.();
     return this.answer(message);
   }
 }

@@ -1,17 +1,19 @@
 /** The workflow service on one store: what users ask for, made durable and driven. */
 
 import { type IdPrefix, newId } from '../engine/ids.js';
-import type { RunPayload } from '../engine/run.js';
 import { recoverRun, type Started, startRun } from '../engine/start.js';
 import type { CommitResult } from '../engine/writes.js';
 import type { SharedChange } from '../ports/cluster.js';
 import { NO_LIMITS } from '../ports/instance-limits.js';
 import type { RunRecord, RunReference } from '../ports/store.js';
 import { explainRun } from './explain.js';
+import { forkOne } from './forks.js';
 import { keyWaitList } from './key-wait-list.js';
 import { MessageTargets } from './message-targets.js';
 import { PublishedMessages } from './messages-published.js';
 import { originOf } from './passages.js';
+import type { Recovery } from './repairs/beginning.js';
+import { Repairs } from './repairs/repairs.js';
 import { Retention } from './retention.js';
 import { RunDriver, type RunDriverOptions } from './run-driver.js';
 import { Schedules } from './schedules.js';
@@ -38,11 +40,6 @@ const referenceOf = ({ run }: Started): RunReference => ({
   workflowRunId: run.workflowRunId,
   createdAt: run.createdAt,
 });
-
-interface Recovery {
-  readonly started: Started;
-  readonly payload: RunPayload;
-}
 
 export function createRuntime(options: RunDriverOptions): Runtime {
   const { store, clock, log, limits = NO_LIMITS, cluster } = options;
@@ -88,9 +85,13 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     clock: options.upkeepClock ?? clock,
     log,
     bounds: (instanceId) => limits.retentionBounds(instanceId),
+    ...(cluster ? { unlessBusy: (work) => cluster.unlessBusy('retention', work) } : {}),
   });
 
-  async function prepare(command: RecoverCommand, dlqId: string): Promise<Recovery | 'missing' | 'no-flow-control-key'> {
+  async function prepare(
+    command: Pick<RecoverCommand, 'kind' | 'instanceId' | 'overrides' | 'workflowRunId' | 'letInAt'>,
+    dlqId: string,
+  ): Promise<Recovery | 'missing' | 'no-flow-control-key'> {
     const letter = await store.findDeadLetter({ instanceId: command.instanceId, dlqId });
     const failed = letter && (await store.loadRun({ runKey: letter.runKey }));
     if (!letter || !failed) return 'missing';
@@ -98,6 +99,19 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     const started = recoverRun(failed, { kind, dlqId, overrides, workflowRunId, letInAt }, driver.context);
     return started === 'no-flow-control-key' ? started : { started, payload: letter.payload };
   }
+
+  const repairs = new Repairs({
+    store,
+    clock,
+    log,
+    context: () => driver.context,
+    cluster: cluster ?? null,
+    prepare,
+    commit: (unit) => decisions.commit(unit),
+    begin: (started, payload) => driver.begin(started.run, payload),
+    limits,
+  });
+  driver.ends.onEnd = () => repairs.runEnded();
 
   /** All of them in one unit: one entry that is gone, and nothing happens. */
   async function recoverAll(recoveries: readonly Recovery[]): Promise<CommitResult> {
@@ -192,19 +206,30 @@ export function createRuntime(options: RunDriverOptions): Runtime {
       await driver.start();
       await schedules.start();
       await retention.start();
+      repairs.start();
     },
     async stop({ graceMs }) {
-      await Promise.all([schedules.stop(), retention.stop()]);
+      await Promise.all([schedules.stop(), retention.stop(), repairs.stop()]);
       await driver.stop(graceMs);
     },
     async idle() {
       do {
-        await Promise.all([schedules.settled(), retention.settled()]);
+        await Promise.all([schedules.settled(), retention.settled(), repairs.settled()]);
         await driver.idle();
-      } while (!schedules.idle || !retention.idle);
+      } while (!schedules.idle || !retention.idle || !repairs.idle);
     },
     submit,
     trigger,
+    fork: (command) =>
+      forkOne(
+        {
+          store,
+          context: () => driver.context,
+          commit: (unit) => decisions.commit(unit),
+          begin: (run, payload) => driver.begin(run, payload),
+        },
+        command,
+      ),
     recover,
     cancel,
     awaitEnd,
@@ -249,6 +274,8 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     pauseSchedule: (command) => schedules.pause(command),
     deleteSchedule: (command) => schedules.delete(command),
     runSchedule: (command) => schedules.run(command),
+    planRepair: (command) => repairs.plan(command),
+    changeRepair: (command) => repairs.change(command),
     explain: (query) =>
       explainRun(
         {

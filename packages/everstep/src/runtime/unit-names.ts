@@ -11,6 +11,7 @@ function* namesOfGuard(guard: StoreGuard): Generator<string> {
   switch (guard.kind) {
     case 'run-active':
     case 'task-open':
+    case 'run-present':
       yield run(guard.runKey);
       break;
     case 'run-id-free':
@@ -25,6 +26,9 @@ function* namesOfGuard(guard: StoreGuard): Generator<string> {
     case 'dead-letters-present':
       for (const dlqId of guard.dlqIds) yield thing('dead letter', guard.instanceId, dlqId);
       break;
+    // Read alone: many units of a repair may be written at once.
+    case 'repair-at':
+      break;
     default:
       guard satisfies never;
   }
@@ -34,6 +38,10 @@ function* namesOfWrite(write: StoreWrite): Generator<string> {
   switch (write.kind) {
     case 'count-messages':
     case 'count-of-day':
+    case 'add-audit':
+      break;
+    case 'set-repair-item':
+      yield thing('repair item', write.instanceId, `${write.repairId}\n${write.n}`);
       break;
     case 'create-run':
       yield run(write.run.key);

@@ -5,6 +5,7 @@
  * promise that resolves with a change does so after the change is durable.
  */
 import type { EventContent } from '@everstep/sdk/protocol';
+import type { Forked, ForkRequest } from '../engine/fork.js';
 import type { IdPrefix } from '../engine/ids.js';
 import type {
   DestinationHold,
@@ -20,8 +21,10 @@ import type { Overrides, StartCommand } from '../engine/start.js';
 import type { Submission } from '../engine/submissions.js';
 import type { RunRecord, RunReference, WaiterRecord } from '../ports/store.js';
 import type { MessageService } from './message-service.js';
+import type { RepairService } from './repair-service.js';
 
 export * from './message-service.js';
+export * from './repair-service.js';
 
 /** What a trigger asks for: what the engine starts a run with. */
 export type TriggerCommand = StartCommand;
@@ -52,6 +55,19 @@ export type RecoverOutcome =
   | { readonly kind: 'run-id-taken'; readonly run: RunReference }
   /** Flow control limits were given for a run that has no key, and none was given. */
   | { readonly kind: 'no-flow-control-key'; readonly dlqId: string };
+
+export interface ForkCommand extends ForkRequest {
+  readonly runKey: string;
+  /** Who asks, as the audit log names it, and from which address. */
+  readonly by: { readonly actor: string; readonly address: string };
+}
+
+export type ForkOutcome =
+  | { readonly kind: 'forked'; readonly run: RunReference }
+  /** The run was removed. */
+  | { readonly kind: 'not-found' }
+  | { readonly kind: 'run-id-taken'; readonly run: RunReference }
+  | Extract<Forked, { readonly kind: 'refused' }>;
 
 export type CancelOutcome = { readonly kind: 'canceled' } | { readonly kind: 'not-found' } | { readonly kind: 'not-active' };
 
@@ -192,7 +208,7 @@ export interface KeyWaitList {
   readonly size: number;
 }
 
-export interface WorkflowService extends MessageService {
+export interface WorkflowService extends MessageService, RepairService {
   notify(command: {
     readonly instanceId: string;
     readonly eventId: string;
@@ -275,6 +291,8 @@ export interface WorkflowService extends MessageService {
 
   trigger(command: TriggerCommand): Promise<TriggerOutcome>;
   recover(command: RecoverCommand): Promise<RecoverOutcome>;
+  /** A new run from the middle of another one, which stays as it is; told of in the audit log of the instance's owner. */
+  fork(command: ForkCommand): Promise<ForkOutcome>;
   deleteDeadLetters(command: {
     readonly instanceId: string;
     readonly dlqIds: readonly string[];

@@ -61,6 +61,8 @@ export interface SearchService {
   statsOf(principal: Principal, indexId: string): Promise<Outcome<SearchIndexStats>>;
   /** Null for a token that is not good for this index, and for an index that does not exist. */
   admit(query: { readonly indexId: string; readonly token: string }): Promise<SearchCaller | null>;
+  /** Read-write for roles that may use the index, read-only for those that see it. */
+  accessTo(principal: Principal, indexId: string): Promise<Outcome<SearchCaller>>;
   readonly documents: SearchDocuments;
   /** Goes on with removals that were cut off. */
   start(): void;
@@ -268,6 +270,12 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
       const index = await indexes.find({ indexId });
       const access = index && tokens.accessOf(index, token);
       return access ? { indexId, access } : null;
+    },
+
+    async accessTo(principal, indexId) {
+      const seen = await find(principal, indexId, 'see');
+      if (seen.kind !== 'seen') return seen;
+      return done({ indexId, access: RIGHTS[seen.role].includes('use') ? 'read-write' : 'read-only' });
     },
 
     start: () => removals.resume(),

@@ -52,8 +52,9 @@ export class FaultyCaller implements StepCaller, MessageSender {
     this.app = startApp();
   }
 
-  async call(call: StepCall, signal: AbortSignal): Promise<StepAnswer> {
+  async call(call: StepCall, signal: AbortSignal, onLeave?: () => void): Promise<StepAnswer> {
     const { faults, random } = this;
+    onLeave?.();
     if (random.chance(faults.restartApp)) this.app = this.startApp();
     await this.travel();
     if (random.chance(faults.loseRequest)) return failure('network', 'the connection was refused', signal);
@@ -71,8 +72,9 @@ export class FaultyCaller implements StepCaller, MessageSender {
   }
 
   /** The simulated API, on the same network. */
-  async send(message: Message, signal: AbortSignal): Promise<MessageAnswer> {
+  async send(message: Message, signal: AbortSignal, onLeave?: () => void): Promise<MessageAnswer> {
     const { faults, random } = this;
+    onLeave?.();
     await this.travel();
     if (random.chance(faults.loseRequest)) return lost('the connection was refused', signal);
     await this.travel();

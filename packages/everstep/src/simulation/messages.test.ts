@@ -64,7 +64,12 @@ class World {
   private begin(): World['life'] {
     const { clock, random } = this;
     const life: { dead: boolean; runtime: Runtime | null } = { dead: false, runtime: null };
-    const sender: MessageSender = { send: (message) => this.deliver(message, () => life.dead) };
+    const sender: MessageSender = {
+      send: (message, _signal, onLeave) => {
+        onLeave?.();
+        return this.deliver(message, () => life.dead);
+      },
+    };
     const store = faultyStore(this.store, random, this.faulty ? FAULTS.store : { refuse: 0, loseAnswer: 0 }, () => life.dead);
     const runtime = createRuntime({
       store,

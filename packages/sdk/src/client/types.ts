@@ -196,6 +196,8 @@ export interface RunJournal extends RunFields {
   readonly retryDelay?: string;
   readonly timeoutMs: number;
   readonly failureCallback?: string;
+  /** What it was triggered with; `bodyBase64` where that is no UTF-8 text. */
+  readonly input?: { readonly header: HeaderMap; readonly body?: string; readonly bodyBase64?: string };
   readonly result?: unknown;
   readonly error?: string;
   /** In the order in which they were recorded. */

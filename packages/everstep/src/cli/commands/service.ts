@@ -4,6 +4,7 @@ import { Command } from 'commander';
 import type { Credentials } from '../../bootstrap/credentials.js';
 import { type Config, parseConfig } from '../../config/config.js';
 import { type Mode, SETTINGS } from '../../config/settings.js';
+import type { RunningService } from '../../main.js';
 import { nextStepsText } from '../demo/next-steps.js';
 import { EXIT, UsageError } from '../exit-codes.js';
 import { type Screen, type Shell, styled } from '../output.js';
@@ -48,19 +49,32 @@ export function serviceCommand(mode: Mode, shell: Shell, finish: (code: number) 
 
 function printCredentials(screen: Screen, config: Config, credentials: Credentials, heading: string): void {
   const rows: readonly (readonly [string, string])[] = [
+    ['user', credentials.adminEmail],
+    ['API key', credentials.adminApiKey],
     ['queue instance', `${credentials.instanceId} in ${credentials.region}`],
     ['token', credentials.token],
     ['read-only token', credentials.readOnlyToken],
     ['signing keys', `${credentials.currentSigningKey} (current)`],
     ['', `${credentials.nextSigningKey} (next)`],
-    ['user', credentials.adminEmail],
-    ['API key', credentials.adminApiKey],
   ];
   screen.write(`${heading}\n`);
   for (const [name, value] of rows) screen.write(`  ${styled(screen, 'dim', name.padEnd(16))}${value}\n`);
   screen.write(
     `  ${styled(screen, 'dim', `They are kept in ${relative(process.cwd(), config.dataDir) || '.'}/credentials.json.`)}\n\n`,
   );
+}
+
+/** Where the dashboard is, and where to find what one logs in with. */
+function dashboardText(
+  screen: Screen,
+  config: Config,
+  service: Pick<RunningService, 'managementUrl' | 'credentials' | 'start'>,
+): string {
+  const at = `Its dashboard is at ${styled(screen, 'cyan', `${service.managementUrl}/`)}`;
+  if (!service.credentials) return at;
+  const kept = `${relative(process.cwd(), config.dataDir) || '.'}/credentials.json`;
+  const where = service.start === 'known' ? `in ${kept}` : 'below';
+  return `${at}; log in with the user and the API key ${where}`;
 }
 
 /** Resolves with the exit code once the service has stopped. */
@@ -75,7 +89,8 @@ async function runService(config: Config, screen: Screen): Promise<number> {
     throw error;
   });
   const { credentials, url } = service;
-  screen.write(`${styled(screen, 'bold', 'Everstep')} listens at ${styled(screen, 'cyan', url)}\n\n`);
+  screen.write(`${styled(screen, 'bold', 'Everstep')} listens at ${styled(screen, 'cyan', url)}\n`);
+  screen.write(`${dashboardText(screen, config, service)}\n\n`);
   if (config.virtualClock) screen.write('Its clock is virtual: POST /v2/clock/advance with {"by": "7d"} moves it on.\n\n');
   if (!credentials)
     screen.write('It joined other nodes on its database; the credentials are where the first of them was started.\n\n');

@@ -4,6 +4,7 @@ import { accountOperations } from './account.js';
 import { queueOperations } from './queues.js';
 import { searchOperations } from './search.js';
 import { getManagementOpenApi } from './service.js';
+import { sessionOperations } from './session.js';
 import { teamOperations } from './teams.js';
 
 export const MANAGEMENT_OPERATIONS: readonly Operation[] = Object.freeze([
@@ -11,5 +12,6 @@ export const MANAGEMENT_OPERATIONS: readonly Operation[] = Object.freeze([
   ...searchOperations,
   ...teamOperations,
   ...accountOperations,
+  ...sessionOperations,
   getManagementOpenApi,
 ]);

@@ -14,7 +14,7 @@ import {
   TeamMember,
 } from '../../contract/management.js';
 import { SearchIndexEntry, SearchIndexStatsEntry, SearchStats } from '../../contract/search.js';
-import { openApiOf } from '../openapi-document.js';
+import { openApiOf, SESSION_SECURITY } from '../openapi-document.js';
 import { MANAGEMENT_OPERATIONS } from './index.js';
 
 const NAMED: Readonly<Record<string, TSchema>> = {
@@ -43,8 +43,10 @@ export function managementOpenApiDocument(serviceVersion: string): object {
       description: `Accounts, teams, queue instances, budgets and search indexes. Served by Everstep ${serviceVersion}.`,
     },
     servers: [{ url: '/', description: 'This service.' }],
-    security: [{ basic: [] }],
+    security: [{ basic: [] }, { session: [] }],
+    securityOf: ({ access }) => (access === 'session' ? [{ session: [] }] : null),
     securitySchemes: {
+      session: SESSION_SECURITY,
       basic: { type: 'http', scheme: 'basic', description: 'The user name is the e-mail, the password an API key.' },
     },
     operations: MANAGEMENT_OPERATIONS,

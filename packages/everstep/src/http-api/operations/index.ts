@@ -16,10 +16,12 @@ import {
   listFlowControls,
   listFlowControlWaiting,
 } from './flow-control.js';
+import { forkRun } from './fork.js';
 import { changeSettings, getSettings, getSigningKeys, rotateSigningKeys } from './instance.js';
 import { listRunEvents, listRunLogs } from './logs.js';
 import { listWaiters, notifyEvent, notifyRun } from './notify.js';
 import { recoverOperations } from './recover.js';
+import { repairOperations } from './repairs.js';
 import { cancelRun, getRun, getRunResult } from './runs.js';
 import { scheduleRunOperations } from './schedule-runs.js';
 import { scheduleOperations } from './schedules.js';
@@ -36,6 +38,7 @@ export const OPERATIONS: readonly Operation[] = Object.freeze([
   getRunResult,
   getRunAttempts,
   explainRun,
+  forkRun,
   cancelRun,
   cancelRuns,
   listRunLogs,
@@ -48,6 +51,7 @@ export const OPERATIONS: readonly Operation[] = Object.freeze([
   ...recoverOperations,
   retryFailureCallback,
   cancelFailureCallback,
+  ...repairOperations,
   ...scheduleOperations,
   ...scheduleRunOperations,
   notifyEvent,

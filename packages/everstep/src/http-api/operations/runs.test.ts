@@ -193,6 +193,18 @@ test('log filters are combined with and', async () => {
   await world2.close();
 });
 
+test('the journal of a run shows what it was triggered with, but for what it redacts', async () => {
+  await world.trigger('fan', { 'svc-workflow-runid': 'input', 'svc-forward-x-of': 'us' }, '{"pin":1}');
+  await world.trigger('fan', { 'svc-workflow-runid': 'hidden', 'svc-redact-fields': 'body' }, '{"pin":1}');
+  await world.trigger('fan', { 'svc-workflow-runid': 'bytes' }, Buffer.from([0xff, 0xfe]));
+  const inputOf = async (id: string) => (await world.call<RunJournal>('GET', `/v2/workflows/runs/${id}`)).body.input;
+  const shown = await inputOf('input');
+  assert.equal(shown?.body, '{"pin":1}');
+  assert.deepEqual(shown.header['X-Of'], ['us']);
+  assert.equal((await inputOf('hidden'))?.body, '[REDACTED]');
+  assert.equal((await inputOf('bytes'))?.bodyBase64, '//4=');
+});
+
 test('the journal of a run shows steps, what is owed, and failed attempts', async () => {
   await world.trigger('fan', { 'svc-workflow-runid': 'journal', 'svc-retry-delay': '3600000', 'svc-timeout': '1m' });
   await called('journal', 4);

@@ -25,7 +25,8 @@ export const getRun = operation({
   operationId: 'getRun',
   tag: 'Runs',
   summary: 'Get the journal of a run',
-  description: 'The recorded steps in the order in which they were recorded, what is still owed, and every failed attempt.',
+  description:
+    'What it was triggered with, the recorded steps in the order in which they were recorded, what is still owed, and every failed attempt.',
   method: 'GET',
   path: '/v2/workflows/runs/{workflowRunId}',
   unknownQuery: 'ignore',
@@ -37,7 +38,7 @@ export const getRun = operation({
     const run = await requireRun(store, { instanceId, workflowRunId, createdAt: query.workflowCreatedAt });
     const history = await store.runHistory({ runKey: run.key });
     if (!history) throw new ApiError('not-found', `the run ${shown(workflowRunId)} was removed`);
-    return answer(200, presentJournal(history));
+    return answer(200, presentJournal(history, await store.loadPayload({ runKey: run.key })));
   },
 });
 

@@ -108,8 +108,9 @@ const sentFor = (method: string, url: string, headers: Readonly<Record<string, s
 export class PlayedEndpoints implements StepCaller {
   readonly calls: StepCall[] = [];
 
-  async call(call: StepCall, signal: AbortSignal): Promise<StepAnswer> {
+  async call(call: StepCall, signal: AbortSignal, onLeave?: () => void): Promise<StepAnswer> {
     this.calls.push(call);
+    onLeave?.();
     const answered = await this.play(call, signal);
     if (answered.kind !== 'failure') return answered;
     return { kind: 'failure', failure: { ...answered.failure, sent: sentFor('POST', call.workflowUrl, call.forwardHeaders) } };
@@ -163,8 +164,9 @@ export class PlayedEndpoints implements StepCaller {
 export class PlayedMessages implements MessageSender {
   readonly sent: Message[] = [];
 
-  async send(message: Message, signal: AbortSignal): Promise<MessageAnswer> {
+  async send(message: Message, signal: AbortSignal, onLeave?: () => void): Promise<MessageAnswer> {
     this.sent.push(message);
+    onLeave?.();
     const { pathname } = new URL(message.url);
     const headers = { 'content-type': ['application/json'], 'x-answer': ['secret-of-a-header'] };
     const body = Buffer.from('{"paid":true,"iban":"secret-of-a-field"}');
@@ -297,6 +299,7 @@ export class ApiWorld {
       limits,
       log,
       version: '1.2.3',
+      dashboard: null,
       dialectOperations: { runtime: UPSTASH_OPERATIONS, management: UPSTASH_MANAGEMENT_OPERATIONS },
       ...overrides,
     });
@@ -322,6 +325,9 @@ export class ApiWorld {
   /** Sends a request as it is, and holds the answer against the OpenAPI document where the path and method exist. */
   async send<Body = ErrorAnswer>(request: SentRequest): Promise<Answered<Body>> {
     const answer = await this.api.inject(request);
+    // Pages are in no document.
+    if (String(answer.headers['content-type']).startsWith('text/html'))
+      return { status: answer.statusCode, headers: answer.headers, body: JSON.parse('null') };
     const body: Body = answer.payload === '' ? undefined : JSON.parse(answer.payload);
     if (answer.statusCode !== 405 && errorCodeOf(answer) !== 'unknown-route') {
       const { method, url, headers } = request;
@@ -337,7 +343,11 @@ export class ApiWorld {
   }
 
   /** Triggers an endpoint of the world, and gives the run. */
-  async trigger(endpoint: string, headers: Readonly<Record<string, string>> = {}, body = ''): Promise<TriggeredRun> {
+  async trigger(
+    endpoint: string,
+    headers: Readonly<Record<string, string>> = {},
+    body: string | Buffer = '',
+  ): Promise<TriggeredRun> {
     const url = `/v2/trigger/http://w.test/${endpoint}`;
     const answer = await this.call<TriggeredRun>('POST', url, { headers, body });
     assert.equal(answer.status, 200, JSON.stringify(answer.body));

@@ -3,7 +3,7 @@
  * a new one without a row fails the test. That a missing or bad credential is
  * 401 holds for all that want one and stands in no row.
  */
-import type { Person } from '../../accounts/people.fixture.js';
+import { apiKeyOf, emailOf, type Person } from '../../accounts/people.fixture.js';
 import { REGION, SDK, type Things } from './isolation-things.js';
 
 export interface Asked {
@@ -41,7 +41,12 @@ export interface IndexRow {
   /** Of its read-only token; its read-write token gets 200. */
   readonly readOnly: number;
 }
-export type Row = TokenRow | AccountRow | OpenRow | IndexRow;
+/** About the session itself: with one it is 200 for everybody. */
+export interface SessionRow {
+  readonly access: 'session';
+  readonly ask: Ask;
+}
+export type Row = TokenRow | AccountRow | OpenRow | IndexRow | SessionRow;
 
 const nothing: Ask = () => ({});
 /** Shows the dialect where another operation has the path too. */
@@ -81,6 +86,9 @@ const EVERYBODY: readonly Person[] = [...MEMBERS, 'operator', 'stranger'];
 const run: Ask = async (things) => ({ params: { workflowRunId: await things.run() } });
 const deadLetter: Ask = async (things) => ({ params: { dlqId: await things.deadLetter() } });
 const namedDeadLetter: Ask = async (things) => ({ query: `dlqIds=${await things.deadLetter()}` });
+const repair =
+  (state: 'planned' | 'running' | 'paused', body?: unknown): Ask =>
+  async (things) => ({ params: { repairId: await things.repair(state) }, ...(body === undefined ? {} : { body }) });
 const schedule: Ask = async (things) => ({ params: { scheduleId: await things.schedule() } });
 const flowControl: Ask = async (things) => ({ params: { flowControlKey: await things.flowControlKey() } });
 const sdkRun: Ask = async (things) => ({ params: { workflowRunId: await things.sdkRun() }, headers: SDK });
@@ -99,7 +107,6 @@ const searchIndex: Ask = async (things) => ({ params: { id: await things.searchI
 const withBody =
   (ask: Ask, body: unknown): Ask =>
   async (things) => ({ ...(await ask(things)), body });
-const FAILED = { 'svc-failure-callback': 'http://w.test/refuse', 'svc-retries': '0' };
 
 export const ISOLATION: Readonly<Record<string, Row>> = {
   triggerRun: changesOwn(() => ({ params: { workflowUrl: 'http://w.test/ok' } })),
@@ -108,6 +115,7 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   getRunResult: reads(async (things) => ({ params: { workflowRunId: await things.run('ok') }, query: 'timeout=60s' })),
   getRunAttempts: reads(run),
   explainRun: reads(run),
+  forkRun: { access: 'token', ask: withBody(run, { fromStep: 1 }), own: 201, readOnly: 403, other: 404 },
   cancelRun: changes(run),
   cancelRuns: changesOwn(async (things) => ({ body: { workflowRunIds: [await things.run()] } })),
   listRunLogs: readsOwn(),
@@ -121,10 +129,18 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   restartDeadLetters: changes(namedDeadLetter),
   resumeDeadLetter: changes(deadLetter),
   restartDeadLetter: changes(deadLetter),
-  retryFailureCallback: changes(async (things) => ({ params: { dlqId: await things.deadLetter(FAILED) } })),
+  retryFailureCallback: changes(async (things) => ({ params: { dlqId: await things.refusedCallback() } })),
   cancelFailureCallback: changes(async (things) => ({
     params: { dlqId: await things.deadLetter({ 'svc-failure-callback': 'http://w.test/hang' }) },
   })),
+  planRepair: { ...changesOwn(() => ({ body: { action: 'resume', filter: { label: ['nobody'] } } })), own: 201, other: 201 },
+  listRepairs: readsOwn(),
+  getRepair: reads(repair('planned')),
+  listRepairItems: reads(repair('planned')),
+  startRepair: changes(repair('planned', { ratePerSecond: 1 })),
+  pauseRepair: changes(repair('running')),
+  continueRepair: changes(repair('paused', {})),
+  abortRepair: changes(repair('planned')),
   createSchedule: changesOwn(() => ({ params: { destination: 'http://w.test/ok' }, headers: { 'svc-cron': '0 0 1 1 *' } })),
   listSchedules: readsOwn(),
   getSchedule: reads(schedule),
@@ -257,7 +273,16 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   createApiKey: account(() => ({ body: { name: 'a key' } }), EVERYBODY),
   revokeApiKey: account(async (things) => ({ params: { id: await things.apiKeyOfOwner() } }), ['owner'], []),
   listAuditLogs: account(nothing, EVERYBODY),
+  beginSession: open(200, () => ({ body: { email: emailOf('owner'), api_key: apiKeyOf('owner') } })),
+  getSession: { access: 'session', ask: nothing },
+  endSession: { access: 'session', ask: nothing },
   getManagementOpenApi: open(200),
+
+  // The pages of the dashboard, which were not built for the test.
+  getDashboard: open(404),
+  getDashboardLogin: open(404),
+  getDashboardPage: open(404, () => ({ params: { page: 'qi_1' } })),
+  getDashboardAsset: open(404, () => ({ params: { file: 'index.js' } })),
 
   // Of the dialect of the published SDKs.
   enqueueMessage: changesOwn(() => ({ params: { queueName: 'made', destination: 'http://w.test/ok' } })),
@@ -314,7 +339,7 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   resumeWorkflowDlq: changes(inUpstash(namedDeadLetter)),
   restartWorkflowDlq: changes(inUpstash(namedDeadLetter)),
   deleteWorkflowDlq: changes(inUpstash(namedDeadLetter)),
-  retryWorkflowFailureFunction: changes(inUpstash(async (things) => ({ params: { dlqId: await things.deadLetter(FAILED) } }))),
+  retryWorkflowFailureFunction: changes(inUpstash(async (things) => ({ params: { dlqId: await things.refusedCallback() } }))),
   listMessageEvents: readsOwn(),
   listMessageLogs: readsOwn(),
   getUpstashOpenApi: open(200),

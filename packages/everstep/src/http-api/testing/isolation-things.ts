@@ -51,6 +51,33 @@ export class Things {
     return dlqId;
   }
 
+  /** A dead letter of which nobody wants to be told. */
+  async refusedCallback(): Promise<string> {
+    const dlqId = await this.deadLetter({ 'svc-failure-callback': 'http://w.test/refuse', 'svc-retries': '0' });
+    for (let turn = 0; ; turn++) {
+      const { body } = await this.world.call<{ failureFunctionState?: string }>('GET', `/v2/workflows/dlq/${dlqId}`);
+      if (body.failureFunctionState !== 'CALLBACK_INPROGRESS') return dlqId;
+      assert.ok(turn < 1_000, 'the callback is not refused');
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  /** Of one dead letter, which it does not come to in the time of a test. */
+  async repair(state: 'planned' | 'running' | 'paused'): Promise<string> {
+    const dlqIds = [await this.deadLetter(), await this.deadLetter()];
+    const asked = { method: 'POST', headers: { 'content-type': 'application/json' } } as const;
+    const post = <Body>(path: string, body?: unknown) =>
+      this.world.call<Body>(asked.method, `/v2/workflows/repairs${path}`, {
+        ...(body === undefined ? {} : { headers: asked.headers, body: JSON.stringify(body) }),
+      });
+    const made = await post<{ repairId: string }>('', { action: 'resume', filter: { dlqIds } });
+    assert.equal(made.status, 201);
+    const { repairId } = made.body;
+    if (state !== 'planned') assert.equal((await post(`/${repairId}/start`, { ratePerSecond: 0.001 })).status, 200);
+    if (state === 'paused') assert.equal((await post(`/${repairId}/pause`)).status, 200);
+    return repairId;
+  }
+
   async schedule(): Promise<string> {
     const headers = { 'svc-cron': '0 0 1 1 *', 'svc-schedule-id': this.name() };
     const made = await this.world.call<{ scheduleId: string }>('POST', '/v2/schedules/http://w.test/ok', { headers });

@@ -37,6 +37,7 @@ class Arrivals {
     const { world, seen } = this;
     const next = drawn(seed);
     world.transitMs = transitOf;
+    world.leavesAtOnce = false;
     world.endpoint = (start, end, clock) => {
       const leaves = clock.now() + this.connectMs;
       clock.setTimer(leaves, () => world.gates.left(start.ticket));

@@ -145,20 +145,97 @@ test('room that was kept for a start that is not made after all goes to the next
   assert.deepEqual(world.startedRuns, ['r1']);
 });
 
-test('starts that were granted before a crash count after it', async () => {
+test('starts that were granted before a crash count after it, for as long as they may have left', async () => {
   const world = new GateWorld();
   await world.trigger({ key: 'k', rate: 2, periodMs: 1_000 });
   world.offerMany(2, 'k');
   await world.pass(400);
   world.crash();
   const waiting = world.offer('k');
-  await world.pass(599);
+  await world.pass(999);
   assert.equal(world.starts.length, 2);
   assert.deepEqual(reasons(world, waiting), [
     { kind: 'flow-control', key: 'k', place: 1, waiting: 1, because: 'rate', until: world.now + 1 },
   ]);
   await world.pass(1);
   assert.equal(world.starts.length, 3);
+});
+
+test('after a crash a window is a period long from the latest moment at which its first request may have left', async () => {
+  for (const [crashedAfterMs, periodMs, leftByMs] of [
+    [1_500, 2_000, 1_500],
+    [1_500, 1_000, 1_000],
+    [8_000, 60_000, 5_000],
+  ] as const) {
+    const world = new GateWorld();
+    world.transitMs = () => 10;
+    await world.trigger({ key: 'k', rate: 1, periodMs });
+    const begin = world.now;
+    world.offer('k');
+    await world.pass(crashedAfterMs);
+    world.crash();
+    world.offer('k');
+    await world.pass(2 * periodMs);
+    assert.deepEqual(
+      world.starts.map(({ at }) => at - begin),
+      [0, leftByMs + periodMs + 20],
+    );
+  }
+});
+
+test('of what a window from before a crash has left nothing starts when it may have ended at the destination', async () => {
+  const world = new GateWorld();
+  world.transitMs = () => 10;
+  await world.trigger({ key: 'k', rate: 5, periodMs: 1_000 });
+  const begin = world.now;
+  world.offer('k');
+  await world.pass(400);
+  world.crash();
+  for (let n = 0; n < 8; n++) {
+    world.offer('k');
+    await world.pass(150);
+  }
+  // It began at 0 at the earliest, and at 400 at the latest.
+  assert.deepEqual(
+    world.starts.map(({ at }) => at - begin),
+    [0, 400, 550, 700, 850, 1_420, 1_420, 1_420, 1_450],
+  );
+});
+
+test('a window does not end before its first request has left', async () => {
+  const world = new GateWorld();
+  world.leavesAtOnce = false;
+  await world.trigger({ key: 'k', rate: 2, periodMs: 1_000 });
+  const begin = world.now;
+  const [slow] = world.offerMany(3, 'k');
+  await world.pass(5_000);
+  assert.deepEqual(world.startedRuns, ['r0', 'r1']);
+  const reason = { kind: 'flow-control', key: 'k', place: 1, waiting: 1, because: 'rate' } as const;
+  assert.deepEqual(reasons(world, 'r2'), [{ ...reason, until: null }]);
+  world.gates.left({ runKey: slow ?? '', slot: 0 });
+  assert.deepEqual(reasons(world, 'r2'), [{ ...reason, until: begin + 6_000 }]);
+  await world.pass(999);
+  assert.equal(world.starts.length, 2);
+  await world.pass(1);
+  assert.equal(world.starts.length, 3);
+});
+
+test('a window whose requests are over before one of them has left is a period long from then on', async () => {
+  const world = new GateWorld();
+  world.leavesAtOnce = false;
+  await world.trigger({ key: 'k', rate: 2, periodMs: 1_000 });
+  const begin = world.now;
+  world.offerMany(3, 'k');
+  await world.pass(300);
+  world.endRun('r0', { kind: 'failed', error: 'nobody listens' });
+  await world.pass(1_700);
+  assert.equal(world.starts.length, 2, 'the other one may still leave');
+  world.endRun('r1', { kind: 'failed', error: 'nobody listens' });
+  await world.pass(2_000);
+  assert.deepEqual(
+    world.starts.map(({ at }) => at - begin),
+    [0, 0, 3_000],
+  );
 });
 
 test('a start whose window could not be written is not made, and tried again a second later', async () => {

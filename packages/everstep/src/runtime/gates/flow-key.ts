@@ -9,6 +9,7 @@ import type { DeliveryResult, Passage } from './passage.js';
 import {
   endOf,
   isClosing,
+  newWindow,
   type Rate,
   type RateWindow,
   restoredWindow,
@@ -98,7 +99,7 @@ export class FlowKey {
     if (this.limits) return;
     this.limits = state ?? NO_LIMITS;
     this.known = state !== null;
-    this.window = restoredWindow(state?.window ?? null);
+    this.window = restoredWindow(state?.window ?? null, { now: this.surroundings.now(), periodMs: state?.periodMs ?? null });
     if (this.early) this.note(this.early);
     this.early = null;
     this.pump();
@@ -160,6 +161,11 @@ export class FlowKey {
     delivery.window = null;
     if (window && window === this.window) {
       if (outcome === 'not-made') window.made--;
+      if (!window.hasLeft) {
+        window.toLeave--;
+        window.leftBy = this.surroundings.now();
+        this.clearTimer();
+      }
       if (outcome === 'delivered' && window.hasLeft && window.arrivedBy === null) {
         window.arrivedBy = this.surroundings.now();
         // Its end is known better, and may be earlier.
@@ -184,6 +190,7 @@ export class FlowKey {
     if (!window || window.hasLeft) return;
     window.hasLeft = true;
     window.startedAt = this.surroundings.now();
+    window.leftBy = window.startedAt;
     this.clearTimer();
     this.pump();
   }
@@ -225,7 +232,10 @@ export class FlowKey {
     const place = list.placeOf(delivery);
     const reason = { kind: 'flow-control', key: this.key, place, waiting: list.size, until: null } as const;
     if (limits.paused) return { ...reason, because: 'paused' };
-    if (rate && window && this.isUsedUp(window, rate)) return { ...reason, because: 'rate', until: endOf(window, rate) };
+    if (rate && window && this.isUsedUp(window, rate)) {
+      const until = endOf(window, rate);
+      return { ...reason, because: 'rate', until: Number.isFinite(until) ? until : null };
+    }
     const placesTaken = limits.parallelism !== null && this.flying >= limits.parallelism;
     // Else its limits do not hold it: it is about to start, as soon as there is room for it.
     return placesTaken ? { ...reason, because: 'parallelism' } : null;
@@ -277,6 +287,7 @@ export class FlowKey {
     if (!next || !this.window) return false;
     list.remove(next);
     this.window.made++;
+    this.window.toLeave++;
     next.window = this.window;
     this.letPass(next);
     return true;
@@ -330,7 +341,7 @@ export class FlowKey {
           if (this.grant !== grant) return;
           this.grant = null;
           // The starts are made from now on: a new window begins now.
-          if (!base) this.window = { startedAt: surroundings.now(), granted: starts, made: 0, hasLeft: false, arrivedBy: null };
+          if (!base) this.window = newWindow(surroundings.now(), starts);
           else if (this.window === base) base.granted = granted.granted;
           this.pump();
         });
@@ -352,8 +363,9 @@ export class FlowKey {
     this.grant = null;
   }
 
+  /** At no time when it is infinite: whoever leaves, or is done, looks again. */
   private setTimer(at: number): void {
-    if (this.cancelTimer) return;
+    if (this.cancelTimer || at === Number.POSITIVE_INFINITY) return;
     this.cancelTimer = this.surroundings.setTimer(at, () => {
       this.cancelTimer = null;
       this.pump();

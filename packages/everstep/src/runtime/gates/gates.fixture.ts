@@ -126,6 +126,8 @@ export class GateWorld {
   /** Places for deliveries of an instance. */
   placesOf: (instanceId: string) => number = () => Number.POSITIVE_INFINITY;
   endpoint: Endpoint = () => {};
+  /** Requests leave as soon as they are started; else the endpoint says when. */
+  leavesAtOnce = true;
   transitMs: (periodMs: number) => number = () => 0;
   onStart: (start: Start) => void = () => {};
   private generation = 0;
@@ -180,6 +182,7 @@ export class GateWorld {
     this.starts.push(start);
     this.flying.set(ticket.runKey, start);
     this.onStart(start);
+    if (this.leavesAtOnce) this.gates.left(ticket);
     this.endpoint(start, (result) => this.end(start, result), this.clock);
   }
 

@@ -5,7 +5,9 @@
  *
  * The limit is kept as the destination sees it, which counts requests when
  * they arrive: a window is counted from when its first request left, and
- * around its border there is time for what is on its way.
+ * around its border there is time for what is on its way. Where that is not
+ * known exactly, nothing more starts in it from the end of the shortest
+ * window that it may be, and the next one begins after the longest.
  */
 
 /** A rate limit: so many starts in a window of this length. */
@@ -17,10 +19,14 @@ export interface Rate {
 }
 
 export interface RateWindow {
-  /** Unix ms; when its first request left, once that is known. */
+  /** Unix ms before which its first request did not leave; when it left, once that is known. */
   startedAt: number;
-  /** Its first request has left. */
+  /** Unix ms by which its first request had left, unless that is still to come. */
+  leftBy: number;
+  /** No later request is the first one that leaves. */
   hasLeft: boolean;
+  /** Starts that were made and are not over, as long as none of them has left. */
+  toLeave: number;
   /** Unix ms by which a request of it had arrived, because it was answered; null while none was. */
   arrivedBy: number | null;
   /** Starts that the store has written down for this window. */
@@ -29,9 +35,33 @@ export interface RateWindow {
   made: number;
 }
 
-/** What the store tells of a window: what it granted counts as made. */
-export function restoredWindow(kept: { readonly startedAt: number; readonly granted: number } | null): RateWindow | null {
-  return kept && { startedAt: kept.startedAt, granted: kept.granted, made: kept.granted, hasLeft: false, arrivedBy: null };
+/** One that begins now, with starts that may be made. */
+export const newWindow = (now: number, granted: number): RateWindow => ({
+  startedAt: now,
+  leftBy: now,
+  hasLeft: false,
+  toLeave: 0,
+  arrivedBy: null,
+  granted,
+  made: 0,
+});
+
+/** A request that has not left so long after its start was written down is believed to have failed. */
+const LONGEST_DEPARTURE_MS = 5_000;
+
+/**
+ * What the store tells of a window: what it granted counts as made. When its first request left nobody knows any more:
+ * after the start was asked for, and before whoever made it ended.
+ */
+export function restoredWindow(
+  kept: { readonly startedAt: number; readonly granted: number } | null,
+  { now, periodMs }: { readonly now: number; readonly periodMs: number | null },
+): RateWindow | null {
+  if (!kept) return null;
+  const { startedAt, granted } = kept;
+  const latest = startedAt + Math.min(periodMs ?? LONGEST_DEPARTURE_MS, LONGEST_DEPARTURE_MS);
+  const leftBy = Math.max(startedAt, Math.min(now, latest));
+  return { startedAt, leftBy, hasLeft: true, toLeave: 0, arrivedBy: null, granted, made: granted };
 }
 
 /** A small part of the period, so that the limit is used up all the same; within a host or between two that are near it is plenty. */
@@ -40,12 +70,14 @@ export const transitOf = (periodMs: number): number => Math.min(MAX_TRANSIT_MS, 
 
 /** The first request finds the destination cold. */
 const TRANSITS_OF_FIRST = 2;
-/** When it left is not known, it may have been long after the start was granted. */
-const TRANSITS_WHEN_UNKNOWN = 8;
 
-/** From here on the next window may begin: what began this one at the destination is a full period ago. */
-export function endOf({ startedAt, hasLeft, arrivedBy }: RateWindow, { periodMs, transitMs }: Rate): number {
-  const latest = startedAt + transitMs * (hasLeft ? TRANSITS_OF_FIRST : TRANSITS_WHEN_UNKNOWN);
+/**
+ * From here on the next window may begin: what began this one at the destination is a full period ago. Infinite as long as
+ * its first request is still to leave.
+ */
+export function endOf({ leftBy, hasLeft, toLeave, arrivedBy }: RateWindow, { periodMs, transitMs }: Rate): number {
+  if (!hasLeft && toLeave > 0) return Number.POSITIVE_INFINITY;
+  const latest = leftBy + transitMs * TRANSITS_OF_FIRST;
   return periodMs + (arrivedBy === null ? latest : Math.min(arrivedBy, latest));
 }
 

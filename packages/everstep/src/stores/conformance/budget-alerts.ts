@@ -92,6 +92,17 @@ export function budgetAlertConformance(open: OpenStore): void {
       }),
     );
 
+    test(
+      'are moved by one of those who have read the same',
+      withBudgets(open, async ({ accounts }) => {
+        await note(accounts, alert(80));
+        const move = () => accounts.moveBudgetAlert({ alert: alert(80), retried: 0, dueAt: T0 + 60_000 });
+        assert.deepEqual((await Promise.all([move(), move(), move()])).sort(), [false, false, true]);
+        assert.deepEqual(await due(accounts), []);
+        assert.deepEqual(await due(accounts, T0 + 60_000), [alert(80, { dueAt: T0 + 60_000 })]);
+      }),
+    );
+
     for (const [what, change] of [
       ['another budget', { budgetDollars: 60 }],
       ['no budget', { budgetDollars: 0 }],

@@ -5,11 +5,14 @@
  * Rows are locked in one order, kind by kind and by key within a kind, so that batches of several processes wait for
  * each other instead of blocking each other. What is read after a lock is what its last holder left.
  */
+
+import type { RepairId } from '../../ports/repair-store.js';
 import type { CommitResult, CommitUnit, RunReference, StoreGuard, StoreWrite } from '../../ports/store.js';
 import { flag, integer, type Row, text, textOrNull } from './columns.js';
 import { type SqlValue, type Statement, statement, type TransactionSession } from './connection.js';
 import type { EntryPlace } from './dead-letter-writes.js';
 import { type DeduplicationId, keyOf, type LockedIds, lockDeduplicationIds } from './deduplication-writes.js';
+import { lockRepairs } from './repair-records.js';
 import { type Columns, columnArrays, names, unnest } from './row-sets.js';
 import type { RunPlace } from './run-writes.js';
 import { lockNextTicks, type ScheduleReference } from './schedule-records.js';
@@ -28,6 +31,9 @@ const LOCK_RUNS = lockRuns('d.run_key = ANY($1::text[])');
 /** With the runs whose tasks wait for the end of others. */
 const LOCK_RUNS_AND_INVOKERS = lockRuns(`d.run_key IN (
   SELECT unnest($1::text[]) UNION SELECT t.run_key FROM task t WHERE t.child_run_key = ANY($2::text[]))`);
+/** Whoever removes them waits. */
+const LOCK_PRESENT = statement(`
+  SELECT run_key FROM run_directory WHERE run_key = ANY($1::text[]) ORDER BY run_key FOR KEY SHARE`);
 const READ_RUNS = statement(`
   SELECT d.instance_id, d.run_key, EXISTS (
     SELECT 1 FROM waiter w WHERE w.instance_id = d.instance_id AND w.run_key = d.run_key) AS waits
@@ -47,7 +53,7 @@ const LOCK_TASKS = statement(`
   JOIN task t ON t.instance_id = d.instance_id AND t.run_key = u.run_key AND t.slot = u.slot
   ORDER BY t.run_key, t.slot FOR UPDATE OF t`);
 const LOCK_ENTRIES = statement(`
-  SELECT e.instance_id, e.dlq_id, e.run_key FROM ${unnest(ENTRY)} AS u(${names(ENTRY)})
+  SELECT e.instance_id, e.dlq_id, e.run_key, e.workflow_url, e.fingerprint FROM ${unnest(ENTRY)} AS u(${names(ENTRY)})
   JOIN dead_letter e ON e.instance_id = u.instance_id AND e.dlq_id = u.dlq_id
   ORDER BY e.instance_id, e.dlq_id FOR UPDATE OF e`);
 
@@ -69,12 +75,16 @@ export interface KnownRun extends RunPlace {
   /** Of an active message that is in one. */
   queue: string | null;
   waits: boolean;
+  /** It was made in the batch. */
+  begun: boolean;
 }
 
 /** What a batch names. */
 class Names {
   readonly runs = new Set<string>();
   readonly children = new Set<string>();
+  /** Runs that must not be removed before this is written. */
+  readonly present = new Set<string>();
   /** Runs that are named by deduplication ids and not begun in the batch before. */
   readonly remembered = new Set<string>();
   private readonly begun = new Set<string>();
@@ -83,6 +93,7 @@ class Names {
   readonly slots = new Map<string, { readonly run_key: string; readonly slot: number }>();
   readonly deduplicationIds = new Map<string, DeduplicationId>();
   readonly schedules = new Map<string, ScheduleReference>();
+  readonly repairs = new Map<string, RepairId>();
 
   constructor(units: readonly CommitUnit[]) {
     for (const { guards, writes } of units) {
@@ -95,6 +106,10 @@ class Names {
     switch (guard.kind) {
       case 'run-active':
         this.runs.add(guard.runKey);
+        break;
+      case 'run-present':
+        this.runs.add(guard.runKey);
+        this.present.add(guard.runKey);
         break;
       case 'run-id-free':
         this.runIds.set(pairOf(guard.instanceId, guard.workflowRunId), {
@@ -113,6 +128,9 @@ class Names {
         break;
       case 'schedule-due':
         this.schedules.set(pairOf(guard.instanceId, guard.scheduleId), guard);
+        break;
+      case 'repair-at':
+        this.repairs.set(pairOf(guard.instanceId, guard.repairId), guard);
         break;
       default:
         guard satisfies never;
@@ -168,6 +186,7 @@ export class BatchState {
   /** Message ids of open tasks, by run and then slot, of those that guards ask for. */
   private readonly tasks = new Map<string, Map<number, string>>();
   private readonly schedules = new Map<string, number | null>();
+  private readonly repairs = new Map<string, number>();
   private deduplication: LockedIds = { present: new Set(), taken: new Map() };
 
   /** Everything in one round trip. */
@@ -176,6 +195,7 @@ export class BatchState {
     const ask = (wanted: { readonly size: number }, to: Statement, values: () => readonly SqlValue[]) =>
       wanted.size === 0 ? NOTHING : session.query(to, values());
     const runKeys = [...named.runs];
+    const repairs = named.repairs.size === 0 ? null : lockRepairs(session, [...named.repairs.values()]);
     const locked =
       named.children.size > 0
         ? session.query(LOCK_RUNS_AND_INVOKERS, [runKeys, [...named.children]])
@@ -186,19 +206,37 @@ export class BatchState {
     const deduplication = deduplicationIds.length > 0 ? lockDeduplicationIds(session, deduplicationIds) : null;
     const schedules = [...named.schedules];
     const ticks = schedules.length === 0 ? null : lockNextTicks(session, [...named.schedules.values()]);
+    const kept = ask(named.present, LOCK_PRESENT, () => [[...named.present]]);
     // Behind all locks.
     const known = ask(named.runs, READ_RUNS, () => [runKeys]);
     const activeIds = ask(named.runIds, READ_ACTIVE_IDS, () => columnArrays(RUN_ID, [...named.runIds.values()]));
     const references = ask(named.remembered, READ_REFERENCES, () => [[...named.remembered]]);
 
     // All at once: when one fails the others do too.
-    const answers = await Promise.all([known, locked, tasks, entries, activeIds, references, deduplication, ticks]);
+    const answers = await Promise.all([
+      known,
+      locked,
+      tasks,
+      entries,
+      activeIds,
+      references,
+      deduplication,
+      ticks,
+      repairs,
+      kept,
+    ]);
     const state = new BatchState();
     for (const row of answers[0]) state.learnRun(row);
     for (const row of answers[1]) state.learnActive(row);
     for (const row of answers[2]) state.taskPut(text(row, 'run_key'), integer(row, 'slot'), text(row, 'message_id'));
     for (const row of answers[3]) {
-      state.entryAdded({ instanceId: text(row, 'instance_id'), dlqId: text(row, 'dlq_id'), runKey: text(row, 'run_key') });
+      state.entryAdded({
+        instanceId: text(row, 'instance_id'),
+        dlqId: text(row, 'dlq_id'),
+        runKey: text(row, 'run_key'),
+        workflowUrl: text(row, 'workflow_url'),
+        fingerprint: textOrNull(row, 'fingerprint'),
+      });
     }
     for (const row of answers[4]) state.idTaken(text(row, 'instance_id'), referenceOf(row));
     for (const row of answers[5]) state.references.set(text(row, 'run_key'), referenceOf(row));
@@ -207,6 +245,7 @@ export class BatchState {
       const key = schedules[index]?.[0];
       if (key !== undefined && tick !== undefined) state.schedules.set(key, tick);
     }
+    for (const { instanceId, repairId, version } of answers[8] ?? []) state.repairs.set(pairOf(instanceId, repairId), version);
     return state;
   }
 
@@ -220,6 +259,8 @@ export class BatchState {
     switch (guard.kind) {
       case 'run-active':
         return this.refusalOfRun(guard);
+      case 'run-present':
+        return this.runs.has(guard.runKey) ? null : { kind: 'run-gone' };
       case 'run-id-free': {
         const run = this.activeIds.get(pairOf(guard.instanceId, guard.workflowRunId))?.at(-1);
         return run ? { kind: 'run-id-taken', run } : null;
@@ -238,6 +279,8 @@ export class BatchState {
         return this.schedules.get(pairOf(guard.instanceId, guard.scheduleId)) === guard.nextAt
           ? null
           : { kind: 'schedule-moved' };
+      case 'repair-at':
+        return this.repairs.get(pairOf(guard.instanceId, guard.repairId)) === guard.version ? null : { kind: 'repair-moved' };
     }
   }
 
@@ -339,7 +382,7 @@ export class BatchState {
     const runKey = text(row, 'run_key');
     const instanceId = text(row, 'instance_id');
     const waits = flag(row, 'waits');
-    this.runs.set(runKey, { instanceId, runKey, active: false, workflowRunId: '', version: 0, queue: null, waits });
+    this.runs.set(runKey, { instanceId, runKey, active: false, workflowRunId: '', version: 0, queue: null, waits, begun: false });
   }
 
   private learnActive(row: Row): void {

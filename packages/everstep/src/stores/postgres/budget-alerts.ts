@@ -81,15 +81,18 @@ export async function nextBudgetAlertAt(session: Session, after: number): Promis
   return row ? integerOrNull(row, 'due_at') : null;
 }
 
-/** `dueAt` null: it is not owed any more. Nothing when it is not as it was read: it was forgotten, and another noted. */
+/**
+ * `dueAt` null: it is not owed any more. False, and nothing happened, when it is not as it was read: it was forgotten and another
+ * noted, or another process was faster.
+ */
 export async function moveBudgetAlert(
   session: TransactionSession,
   alert: OwedBudgetAlert,
   retried: number,
   dueAt: number | null,
-): Promise<void> {
+): Promise<boolean> {
   const { instanceId, month, percent, body } = alert;
-  await session.execute(MOVE, [instanceId, month, percent, retried, dueAt, body, alert.dueAt]);
+  return (await session.execute(MOVE, [instanceId, month, percent, retried, dueAt, body, alert.dueAt])) === 1;
 }
 
 /** Sends it, and waits for nothing. */

@@ -1,7 +1,7 @@
 /** Who acts on which task: claims of nodes, and what is nobody's. */
 import type { Kept } from '../../ports/cluster.js';
 import type { DueTask, TaskReference } from '../../ports/store.js';
-import { integer } from './columns.js';
+import { flag, integer } from './columns.js';
 import { type Session, statement, type TransactionSession } from './connection.js';
 import { DUE_COLUMNS, dueTaskOf } from './due-tasks.js';
 import { type Columns, columnArrays, names, unnest } from './row-sets.js';
@@ -9,7 +9,10 @@ import { type Columns, columnArrays, names, unnest } from './row-sets.js';
 const TASK_REFERENCE = { run_key: 'text', slot: 'integer' } as const satisfies Columns;
 
 /** Who takes the row of a node away waits for what that node is writing, and sees what it claims in it; so does the node when it leaves. */
-const LEASE = statement('SELECT 1 AS yes FROM node WHERE node_id = $1 AND NOT leaving FOR KEY SHARE');
+const STANDING = statement(`
+  WITH me AS MATERIALIZED (SELECT 1 FROM node WHERE node_id = $1 AND NOT leaving FOR KEY SHARE)
+  SELECT EXISTS (SELECT 1 FROM me) AS may_claim, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now`);
+/** What is due in the same millisecond goes in the order in which it was written: messages of a queue may be so close. */
 const CLAIM = statement(`
   WITH me AS MATERIALIZED (SELECT node_id FROM node WHERE node_id = $2 AND NOT leaving FOR KEY SHARE), picked AS (
     SELECT p.instance_id, p.run_key, p.slot FROM task p CROSS JOIN me
@@ -22,7 +25,7 @@ const CLAIM = statement(`
     RETURNING c.*
   )
   SELECT ${DUE_COLUMNS} FROM t JOIN run r ON r.instance_id = t.instance_id AND r.run_key = t.run_key
-  ORDER BY t.due_at, t.run_key, t.slot`);
+  ORDER BY t.due_at, r.place, t.slot`);
 const CLAIMED = statement(`
   SELECT ${DUE_COLUMNS} FROM (
     SELECT due_at, run_key, slot, kind, instance_id, call_url, flow_key FROM task
@@ -53,9 +56,17 @@ const RELEASE_CLAIMS = statement('UPDATE task SET claimed_by = NULL, wanted_by =
 const RELEASE_WANTED = statement('UPDATE task SET wanted_by = NULL WHERE wanted_by = ANY($1::text[])');
 const RELEASE_GATES = statement('DELETE FROM gate_lease WHERE node_id = ANY($1::text[])');
 
-/** Whether the node may claim what is written in this transaction: others have not taken over what it has. */
-export async function hasLease(session: TransactionSession, nodeId: string): Promise<boolean> {
-  return (await session.query(LEASE, [nodeId])).length > 0;
+export interface Standing {
+  /** Whether the node may claim what is written in this transaction: others have not taken over what it has. */
+  readonly mayClaim: boolean;
+  /** Unix ms by the database's clock. */
+  readonly now: number;
+}
+
+export async function readStanding(session: TransactionSession, nodeId: string): Promise<Standing> {
+  const [row] = await session.query(STANDING, [nodeId]);
+  if (!row) throw new Error('the database did not tell its time');
+  return { mayClaim: flag(row, 'may_claim'), now: integer(row, 'now') };
 }
 
 export async function claimDue(session: Session, nodeId: string, before: number, limit: number): Promise<readonly DueTask[]> {

@@ -62,7 +62,10 @@ export function timeOf(write: StoreWrite): number {
     case 'wake-invoker':
     case 'count-messages':
     case 'count-of-day':
+    case 'set-repair-item':
       return write.at;
+    case 'add-audit':
+      return write.entry.at;
     case 'set-flow-window':
       return write.window?.startedAt ?? 0;
     case 'put-queue':

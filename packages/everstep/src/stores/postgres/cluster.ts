@@ -5,6 +5,7 @@ import type { DueTask, TaskReference } from '../../ports/store.js';
 import { claimDue, giveBack, handOver } from './claims.js';
 import type { Database } from './connection.js';
 import { DatabaseTime } from './database-time.js';
+import { ExclusiveWork } from './exclusive-work.js';
 import { holderOfGates, standingOf, tellStanding } from './gate-leases.js';
 import { type NodeFacts, NodeLease, type Renewal, readTime } from './node-lease.js';
 import { Notices } from './notices.js';
@@ -15,6 +16,10 @@ export const DEFAULT_LEASE_MS = 5_000;
 const BEATS_PER_LEASE = 3;
 /** After the end of another's lease, before it is looked whether that has really ended. */
 const BURY_AFTER_MS = 20;
+/** The database's time is asked for again while it is known less exactly than this: so often at the start, and at each renewal. */
+const WANTED_EXACTNESS_MS = 1;
+const SAMPLES_AT_START = 8;
+const SAMPLES_AT_BEAT = 4;
 const WORK = 'work';
 
 export interface PostgresClusterOptions {
@@ -31,6 +36,7 @@ export class PostgresCluster implements Cluster {
   private readonly database: Database;
   private readonly log: Log;
   private readonly lease: NodeLease;
+  private readonly exclusive: ExclusiveWork;
   private readonly time = new DatabaseTime();
   private readonly notices: Notices;
   private events: ClusterEvents = SILENT;
@@ -38,12 +44,14 @@ export class PostgresCluster implements Cluster {
   private end: NodeJS.Timeout | undefined;
   private bury: NodeJS.Timeout | undefined;
   private beating: Promise<void> | null = null;
+  private sampling: Promise<void> | null = null;
   private suspended = false;
   private left = false;
 
   constructor(database: Database, { url, log, facts, leaseMs = DEFAULT_LEASE_MS }: PostgresClusterOptions) {
     this.database = database;
     this.log = log;
+    this.exclusive = new ExclusiveWork(database);
     this.lease = new NodeLease(database, leaseMs, facts);
     this.notices = new Notices(database, {
       url,
@@ -69,7 +77,12 @@ export class PostgresCluster implements Cluster {
 
   /** Before anybody asks for the time. */
   async readTime(): Promise<void> {
-    this.time.learn(await readTime(this.database));
+    await this.sample(SAMPLES_AT_START);
+  }
+
+  /** By how much the time of this node may be wrong at most, in ms. */
+  get uncertaintyMs(): number {
+    return this.time.uncertaintyMs;
   }
 
   async join(events: ClusterEvents): Promise<void> {
@@ -117,6 +130,10 @@ export class PostgresCluster implements Cluster {
     this.send({ from: this.nodeId, change });
   }
 
+  unlessBusy(name: string, work: () => Promise<void>): Promise<boolean> {
+    return this.exclusive.unlessBusy(name, work);
+  }
+
   async giveBack(kept: Kept): Promise<void> {
     const gates = await this.database.transaction((session) => giveBack(session, this.nodeId, kept));
     this.send({ [WORK]: '*', from: this.nodeId, ...(gates ? { change: { kind: 'everything' } } : {}) });
@@ -126,7 +143,7 @@ export class PostgresCluster implements Cluster {
     if (this.left) return;
     this.left = true;
     for (const timer of [this.beat, this.end, this.bury]) clearTimeout(timer);
-    await this.beating;
+    await Promise.all([this.beating, this.sampling]);
     this.events = SILENT;
     try {
       await this.lease.leave();
@@ -137,6 +154,23 @@ export class PostgresCluster implements Cluster {
       this.log.warn({ error: String(error) }, 'this node could not give back what it had');
     }
     await this.notices.close();
+  }
+
+  // ---------------------------------------------------------------- the time
+
+  private async sample(most: number): Promise<void> {
+    for (let n = 0; n < most && !this.left && this.time.uncertaintyMs > WANTED_EXACTNESS_MS; n++) {
+      this.time.learn(await readTime(this.database));
+    }
+  }
+
+  /** Beside the renewals of the lease, which wait for the disk, and must not wait for this. */
+  private sampleSoon(): void {
+    this.sampling ??= this.sample(SAMPLES_AT_BEAT)
+      .catch((error: unknown) => this.log.warn({ error: String(error) }, 'the time of the database could not be asked for'))
+      .finally(() => {
+        this.sampling = null;
+      });
   }
 
   // ---------------------------------------------------------------- the lease
@@ -157,6 +191,7 @@ export class PostgresCluster implements Cluster {
       this.time.learn(renewal);
       if (renewal.renewed) this.renewed(renewal);
       else await this.joinAnew();
+      this.sampleSoon();
       this.beatSoon(this.lease.leaseMs / BEATS_PER_LEASE);
     } catch (error) {
       this.log.warn({ error: String(error) }, 'the lease of this node could not be renewed; trying again');

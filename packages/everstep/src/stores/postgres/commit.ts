@@ -4,14 +4,18 @@
  * sent, rows of one kind together. Where the order within the batch matters and would be lost by that, what has come up
  * so far is sent before.
  */
+import { GroupChanges } from '../../engine/dead-letter-groups.js';
 import { CALLBACK_SLOT, type Run, type RunPayload, type Task } from '../../engine/run.js';
+import type { AuditNote } from '../../engine/writes.js';
 import type { CountOfDay } from '../../ports/account-store.js';
 import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../ports/store.js';
+import { addAudit } from './audit-log.js';
 import { BatchState, type KnownRun } from './batch-state.js';
-import { hasLease } from './claims.js';
+import { readStanding, type Standing } from './claims.js';
 import { ClockMarks, raiseLatestTime, timeOf } from './clock-marks.js';
 import type { Database, TransactionSession } from './connection.js';
 import { countDays } from './day-counts.js';
+import { sendGroupChanges } from './dead-letter-group-writes.js';
 import { DeadLetterWrites } from './dead-letter-writes.js';
 import { DeduplicationWrites } from './deduplication-writes.js';
 import { EventWrites } from './event-writes.js';
@@ -20,11 +24,12 @@ import { type HoldWrite, writeHolds } from './hold-records.js';
 import { type SettingsWrite, writeInstanceSettings } from './instance-records.js';
 import { JournalWrites } from './journal-writes.js';
 import { type QueueWrite, writeQueues } from './queue-records.js';
+import { type RepairItemWrite, writeRepairItems } from './repair-items.js';
 import { type RunPlace, RunWrites } from './run-writes.js';
 import { type ScheduleWrite, writeSchedules } from './schedule-records.js';
 import { TableStatistics } from './table-statistics.js';
 import { isWaitingForRun } from './task-rows.js';
-import { type Claims, TaskWrites } from './task-writes.js';
+import { TaskWrites, type Writer } from './task-writes.js';
 import { type UrlGroupWrite, writeUrlGroups } from './url-group-records.js';
 import { countMessages, type UsageWrite } from './usage-counts.js';
 
@@ -41,6 +46,7 @@ class Batch {
   private readonly tasks: TaskWrites;
   private readonly events = new EventWrites();
   private readonly deadLetters = new DeadLetterWrites();
+  private readonly groups = new GroupChanges();
   private readonly deduplication = new DeduplicationWrites();
   private readonly flowControls: FlowControlWrite[] = [];
   private readonly queues: QueueWrite[] = [];
@@ -50,14 +56,16 @@ class Batch {
   private readonly settings: SettingsWrite[] = [];
   private readonly usage: UsageWrite[] = [];
   private readonly days: CountOfDay[] = [];
+  private readonly repairItems: RepairItemWrite[] = [];
+  private readonly audits: AuditNote[] = [];
   /** Ids of runs that were ended since anything was sent. */
   private readonly endedIds = new Set<string>();
   latestTime = 0;
 
-  constructor(session: TransactionSession, state: BatchState, claims: Claims | null) {
+  constructor(session: TransactionSession, state: BatchState, writer: Writer | null) {
     this.session = session;
     this.state = state;
-    this.tasks = new TaskWrites(claims);
+    this.tasks = new TaskWrites(writer);
   }
 
   apply({ guards, writes }: CommitUnit): CommitResult {
@@ -98,7 +106,19 @@ class Batch {
     sendAll(session, this.settings, writeInstanceSettings);
     sendAll(session, this.usage, countMessages);
     sendAll(session, this.days, countDays);
+    sendAll(session, this.repairItems, writeRepairItems);
     this.endedIds.clear();
+  }
+
+  /** Sends the rest. Groups come last, and once: whoever has locked theirs waits for nobody. */
+  finish(): void {
+    this.flush();
+    sendGroupChanges(this.session, this.groups);
+  }
+
+  /** The last thing that a transaction does. */
+  tell(): void {
+    for (const entry of this.audits) addAudit(this.session, entry);
   }
 
   private write(write: StoreWrite, guards: readonly StoreGuard[]): void {
@@ -133,7 +153,7 @@ class Batch {
       case 'copy-journal': {
         const [from, to] = [state.requireRun(write.fromRunKey), state.requireRun(write.toRunKey)];
         if (this.journals.isBeingCopied(write.fromRunKey)) this.flush();
-        this.journals.copy(from, to);
+        this.journals.copy(from, to, write.length, write.without ?? []);
         break;
       }
       case 'park-tasks': {
@@ -166,22 +186,29 @@ class Batch {
         this.deadLetters.setState(state.requireEntry(write.instanceId, write.dlqId), write.state);
         break;
       case 'add-dead-letter': {
-        const { entry } = write;
+        const { entry, group } = write;
         if (state.requireRun(entry.runKey).instanceId !== entry.instanceId)
           throw new Error(`the run ${entry.runKey} belongs to another instance than its dead letter`);
         if (this.deadLetters.isTaking(entry)) this.flush();
-        this.deadLetters.add(entry);
+        this.deadLetters.add(entry, group?.fingerprint ?? null);
         this.runs.deadLetterAdded(entry.runKey);
-        state.entryAdded(entry);
+        // Where it has no group nothing is counted by its URL.
+        state.entryAdded({ ...entry, workflowUrl: group?.workflowUrl ?? '', fingerprint: group?.fingerprint ?? null });
+        if (group) this.groups.entryCame(entry.instanceId, group, entry.responseStatus, entry.createdAt);
         break;
       }
       case 'take-dead-letter': {
         const entry = state.requireEntry(write.instanceId, write.dlqId);
         this.deadLetters.take(entry, write.became);
         state.entryTaken(entry);
+        const { fingerprint, workflowUrl } = entry;
+        if (fingerprint !== null) this.groups.entryLeft(entry.instanceId, { fingerprint, workflowUrl }, write.became?.at ?? null);
         this.deleteTask(entry, CALLBACK_SLOT, false);
         break;
       }
+      case 'set-repair-item':
+        this.repairItems.push(write);
+        break;
       case 'remember-deduplication':
         this.remember(write);
         break;
@@ -219,6 +246,9 @@ class Batch {
       case 'count-of-day':
         this.days.push(write);
         break;
+      case 'add-audit':
+        this.audits.push(write.entry);
+        break;
       default:
         write satisfies never;
     }
@@ -235,7 +265,7 @@ class Batch {
     if (this.endedIds.has(`${instanceId}\n${workflowRunId}`)) this.flush();
     this.runs.create(run, source, sole);
     const message = run.settings.message ?? null;
-    const begun = { instanceId, runKey: key, workflowRunId, active: true, version: 0, waits: false };
+    const begun = { instanceId, runKey: key, workflowRunId, active: true, version: 0, waits: false, begun: true };
     this.state.runCreated({ ...begun, queue: message?.queue ?? null }, createdAt, message !== null);
   }
 
@@ -265,16 +295,30 @@ function sendAll<Write>(
   if (writes.length > 0) send(session, writes.splice(0));
 }
 
+const writerOf = ({ nodeId, now }: CommittingNode, standing: Standing): Writer => ({
+  claimant: standing.mayClaim ? nodeId : null,
+  now,
+  databaseNow: standing.now,
+});
+
+/** The node that commits. */
+export interface CommittingNode {
+  readonly nodeId: string;
+  /** Unix ms as it believes. */
+  readonly now: number;
+}
+
 /** Commits batches. Several may be under way at once, each on a connection of its own. */
 export class BatchWriter {
   private readonly database: Database;
   private readonly clockMarks = new ClockMarks();
   private readonly statistics: TableStatistics;
-  private readonly claims: () => Claims | null;
+  private readonly node: () => CommittingNode | null;
 
-  constructor(database: Database, claims: () => Claims | null) {
+  /** `node` gives null: nobody else uses the store. */
+  constructor(database: Database, node: () => CommittingNode | null) {
     this.database = database;
-    this.claims = claims;
+    this.node = node;
     this.statistics = new TableStatistics(database);
   }
 
@@ -285,16 +329,17 @@ export class BatchWriter {
     try {
       const results = await this.database.transaction(
         async (session) => {
-          const claims = this.claims();
+          const node = this.node();
           // Together: when the connection is lost both fail, and neither may fail with nobody looking.
-          const [mine, state] = await Promise.all([
-            claims !== null && hasLease(session, claims.nodeId),
+          const [standing, state] = await Promise.all([
+            node && readStanding(session, node.nodeId),
             BatchState.read(session, units),
           ]);
-          const batch = new Batch(session, state, mine ? claims : null);
+          const batch = new Batch(session, state, node && standing && writerOf(node, standing));
           const results = units.map((unit) => batch.apply(unit));
-          batch.flush();
+          batch.finish();
           raiseLatestTime(session, shard, batch.latestTime);
+          batch.tell();
           return results;
         },
         { retryOn: RETRY_ON, fixedPlans: true },

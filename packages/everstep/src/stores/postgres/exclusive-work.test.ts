@@ -43,6 +43,30 @@ if (typeof schemas === 'string') {
       assert.equal(answer, 'done');
     });
 
+    test('what is done unless somebody is at it is done by one, and by the next one when that has ended', async () => {
+      let release = (): void => {};
+      const held = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      let begun = (): void => {};
+      const beginning = new Promise<void>((resolve) => {
+        begun = resolve;
+      });
+      const first = one.unlessBusy('retention', () => {
+        begun();
+        return held;
+      });
+      await beginning;
+      const never = () => Promise.reject(new Error('it is being done'));
+      assert.equal(await two.unlessBusy('retention', never), false);
+      assert.equal(await one.unlessBusy('retention', never), false);
+      assert.equal(await two.unlessBusy('other work', async () => {}), true);
+      assert.equal(await elsewhere.unlessBusy('retention', async () => {}), true);
+      release();
+      assert.equal(await first, true);
+      assert.equal(await two.unlessBusy('retention', async () => {}), true);
+    });
+
     test('work that fails lets the next one begin', async () => {
       const failing = one.run('start', () => Promise.reject(new Error('no')));
       const next = two.run('start', async () => 'done');

@@ -1,4 +1,4 @@
-/** Work that one process at a time does, whichever of those on the same schema: the others wait for it. */
+/** Work that one process at a time does, whichever of those on the same schema: the others wait for it, or leave it. */
 import type pg from 'pg';
 import type { Database } from './connection.js';
 
@@ -8,11 +8,13 @@ const LOCK_TIMEOUT = '55P03';
 /** Whoever waits has a connection: enough others are left for those who are waited for. */
 const MOST_CONNECTIONS = 3;
 
+const KEY = `hashtextextended(current_schema() || ' everstep ' || $1, 0)`;
+
 /** Rejects when others have it for too long. The lock ends with its connection: nobody keeps it by being killed. */
 async function lock(client: pg.ClientBase, about: string): Promise<void> {
   await client.query(`SET statement_timeout = 0; SET lock_timeout = '${LONGEST_WAIT}'`);
   try {
-    await client.query(`SELECT pg_advisory_lock(hashtextextended(current_schema() || ' everstep ' || $1, 0))`, [about]);
+    await client.query(`SELECT pg_advisory_lock(${KEY})`, [about]);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : null;
     if (code !== LOCK_TIMEOUT) throw error;
@@ -32,14 +34,28 @@ export class ExclusiveWork {
   }
 
   /** `about` names what must not be done twice at once, in a word for people. Not to be called from within such work. */
-  async run<Result>(about: string, work: () => Promise<Result>): Promise<Result> {
+  run<Result>(about: string, work: () => Promise<Result>): Promise<Result> {
+    return this.onConnection(async (client) => {
+      await lock(client, about);
+      return work();
+    });
+  }
+
+  /** The same, unless it is being done: then nothing happens, and this resolves with false. */
+  unlessBusy(about: string, work: () => Promise<void>): Promise<boolean> {
+    return this.onConnection(async (client) => {
+      const { rows } = await client.query(`SELECT pg_try_advisory_lock(${KEY}) AS free`, [about]);
+      if (rows[0]?.free !== true) return false;
+      await work();
+      return true;
+    });
+  }
+
+  private async onConnection<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result> {
     if (this.free > 0) this.free--;
     else await new Promise<void>((resolve) => this.waiting.push(resolve));
     try {
-      return await this.database.withConnection(async (client) => {
-        await lock(client, about);
-        return work();
-      });
+      return await this.database.withConnection(work);
     } finally {
       const next = this.waiting.shift();
       if (next) next();

@@ -10,6 +10,7 @@ import { readLatestTime } from './clock-marks.js';
 import { PostgresCluster, type PostgresClusterOptions } from './cluster.js';
 import { BatchWriter } from './commit.js';
 import { Database } from './connection.js';
+import { createDeadLetterGroups } from './dead-letter-groups.js';
 import { deadLetterHorizon, findDeadLetter, listDeadLetterIds, listDeadLetters } from './dead-letter-listing.js';
 import { placeOfUrl } from './errors.js';
 import { hasWebhook, listAllWaiters, listWaiters } from './event-reader.js';
@@ -19,9 +20,11 @@ import { listHolds } from './hold-records.js';
 import { findInstanceSettings } from './instance-records.js';
 import { migrate } from './migrate.js';
 import { countQueued, findQueue, listQueues, retriedInQueue } from './queue-records.js';
+import { createRepairs } from './repair-records.js';
 import { Retention } from './retention.js';
 import { findRun, listRuns, listRunTexts, runHorizon } from './run-listing.js';
 import {
+  descendantsOf,
   endedAmong,
   findInvoker,
   loadHistory,
@@ -133,6 +136,7 @@ export function createPostgresStore(database: Database, cluster: PostgresCluster
     findDeadLetter: ({ instanceId, dlqId }) => findDeadLetter(database, instanceId, dlqId),
     listWaiters: ({ instanceId, eventId, after, limit }) => listWaiters(database, instanceId, eventId, after, limit),
     listAllWaiters: ({ instanceId, after, limit }) => listAllWaiters(database, instanceId, after, limit),
+    descendantsOf: ({ runKey, limit }) => descendantsOf(database, runKey, limit),
     invokerOf: ({ childRunKey }) => findInvoker(database, childRunKey),
     hasWebhook: ({ runKey, eventId }) => hasWebhook(database, runKey, eventId),
     listFlowControls: ({ instanceId }) => listFlowControls(database, instanceId),
@@ -153,8 +157,10 @@ export function createPostgresStore(database: Database, cluster: PostgresCluster
     removeEndedRuns: (query) => retention.remove(query),
     // Space is the server's: its autovacuum uses it again.
     releaseSpace: async () => false,
+    deadLetterGroups: createDeadLetterGroups(database),
     accounts: createAccounts(database),
     searchIndexes: createSearchIndexes(database),
+    repairs: createRepairs(database),
     latestTime: () => readLatestTime(database),
     async close() {
       await cluster?.leave();

@@ -9,7 +9,8 @@ import { releaseAll } from './claims.js';
 import { integer, type Row } from './columns.js';
 import { type Database, type Session, statement } from './connection.js';
 
-const MILLISECONDS = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
+/** With its microseconds: rounded, it would be wrong by half a millisecond. */
+const MILLISECONDS = '(extract(epoch FROM clock_timestamp()) * 1000)::double precision';
 
 const JOIN = statement(`
   INSERT INTO node (node_id, lease_until, host, version)
@@ -35,7 +36,7 @@ export interface NodeFacts {
 export interface Told {
   readonly askedAt: number;
   readonly answeredAt: number;
-  /** Unix ms by the database's clock. */
+  /** Unix ms by the database's clock, with fractions. */
   readonly now: number;
 }
 

@@ -1,6 +1,7 @@
 import { after, describe } from 'node:test';
 import type { Store } from '../../ports/store.js';
 import { type OpenStore, storeConformance } from '../conformance/index.js';
+import { sharedRepairConformance } from '../conformance/repairs.js';
 import { openPostgresStore } from './index.js';
 import { openTestSchemas } from './testing/schemas.js';
 
@@ -30,4 +31,5 @@ if (typeof schemas === 'string') {
     };
   };
   describe('the one of a database', () => storeConformance('PostgreSQL', underTest));
+  describe('shared by several processes', () => sharedRepairConformance(underTest));
 }

@@ -44,6 +44,7 @@ interface RunTasks {
   /** Whether it may have had waiters before the batch, or an earlier part of it. */
   waits: boolean;
   queue: string | null;
+  begun: boolean;
   deleteAll: boolean;
   parkAll: boolean;
   /** Slots with tasks that are nobody's, though they are due. */
@@ -52,40 +53,68 @@ interface RunTasks {
   readonly slots: Map<number, Task | null>;
 }
 
+const isInLine = ({ kind }: Task, queue: string | null): boolean => kind === 'message' && queue !== null;
+
 const parked = (task: Task): Task => ({ ...task, dueAt: null });
 
-/** The node that writes, and the time at which it does. */
-export interface Claims {
-  readonly nodeId: string;
-  /** Unix ms. */
+/** One of several nodes that writes, and when it does. */
+export interface Writer {
+  /** Null when it may claim nothing: it leaves, or has lost its lease. */
+  readonly claimant: string | null;
+  /** Unix ms as the node believes: what is not due later by that is due at once. */
   readonly now: number;
+  /** Unix ms by the clock of the database, read in the transaction. */
+  readonly databaseNow: number;
+}
+
+/** The run of a task. */
+export interface TaskOwner extends RunPlace {
+  /** Of a message that is in one. */
+  readonly queue: string | null;
+  /** It was made in the batch. */
+  readonly begun: boolean;
 }
 
 export class TaskWrites {
-  private readonly claims: Claims | null;
+  private readonly writer: Writer | null;
   private readonly runs = new Map<string, RunTasks>();
   private readonly wakes = new Map<string, number>();
 
-  /** `claims` null: nobody else uses the store. */
-  constructor(claims: Claims | null) {
-    this.claims = claims;
+  /** `writer` null: nobody else uses the store. */
+  constructor(writer: Writer | null) {
+    this.writer = writer;
+  }
+
+  private isDueAtOnce({ dueAt }: Task): boolean {
+    return this.writer !== null && dueAt !== null && dueAt <= this.writer.now;
   }
 
   /** What is due at once is acted on by who writes it; what is due later by who finds it then. */
-  private claimantOf({ dueAt }: Task): string | null {
-    return this.claims && dueAt !== null && dueAt <= this.claims.now ? this.claims.nodeId : null;
+  private claimantOf(task: Task): string | null {
+    return this.isDueAtOnce(task) ? (this.writer?.claimant ?? null) : null;
   }
 
-  /** `waits`: whether the run has waiters now. `queue`: of a message that is in one. */
-  put(run: RunPlace & { readonly queue: string | null }, task: Task, waits: boolean): void {
+  /**
+   * A message that is new in its queue has its place there by its due time: one clock tells it for all nodes, in the
+   * transaction, so that what is sent after the answer to another is behind that, whatever nodes believe of the time.
+   */
+  private inItsPlace(task: Task, { queue, begun }: RunTasks): Task {
+    return this.writer && begun && isInLine(task, queue) && this.isDueAtOnce(task)
+      ? { ...task, dueAt: this.writer.databaseNow }
+      : task;
+  }
+
+  /** `waits`: whether the run has waiters now. */
+  put(run: TaskOwner, task: Task, waits: boolean): void {
     const tasks = this.of(run, waits);
     tasks.queue = run.queue;
+    tasks.begun = run.begun;
     tasks.overdue.delete(task.slot);
     tasks.slots.set(task.slot, task);
   }
 
   /** Puts a task that is due although who writes it believes that it is not: it is nobody's until a scan finds it. */
-  putOverdue(run: RunPlace & { readonly queue: string | null }, task: Task, waits: boolean): void {
+  putOverdue(run: TaskOwner, task: Task, waits: boolean): void {
     this.put(run, task, waits);
     this.of(run, waits).overdue.add(task.slot);
   }
@@ -124,7 +153,8 @@ export class TaskWrites {
     const changedWaits: RowOf<typeof SLOT>[] = [];
     const put: RowOf<typeof TASK>[] = [];
     const waiters: RowOf<typeof WAITER>[] = [];
-    for (const { run, waits, queue, deleteAll, parkAll, overdue, slots } of this.runs.values()) {
+    for (const tasks of this.runs.values()) {
+      const { run, waits, queue, deleteAll, parkAll, overdue, slots } = tasks;
       const row = { instance_id: run.instanceId, run_key: run.runKey };
       if (deleteAll) emptied.push(row);
       else if (parkAll) parkedRuns.push(row);
@@ -134,9 +164,8 @@ export class TaskWrites {
         if (!task && !deleteAll) deleted.push({ ...row, slot });
         if (waits && !endsWaits) changedWaits.push({ ...row, slot });
         // Of a queue the node that has its gates takes all that is due, in its order, whoever wrote it.
-        const inLine = task?.kind === 'message' && queue !== null;
-        const claimedBy = task && !inLine && !overdue.has(slot) ? this.claimantOf(task) : null;
-        if (task) put.push(taskRowOf(run, task, { queue, claimedBy }));
+        const claimedBy = task && !isInLine(task, queue) && !overdue.has(slot) ? this.claimantOf(task) : null;
+        if (task) put.push(taskRowOf(run, this.inItsPlace(task, tasks), { queue, claimedBy }));
         if (task?.kind === 'wait' && task.dueAt !== null) {
           for (const event_id of new Set(task.eventIds)) waiters.push({ ...row, slot, event_id, since: task.createdAt });
         }
@@ -155,14 +184,14 @@ export class TaskWrites {
   /** To be sent behind the ends of runs: of a run that has ended no task is woken. */
   sendWakes(session: TransactionSession): void {
     const wakes = [...this.wakes].map(([child_run_key, at]) => ({ child_run_key, at }));
-    if (wakes.length > 0) session.send(WAKE_INVOKERS, [...columnArrays(WAKE, wakes), this.claims?.nodeId ?? null]);
+    if (wakes.length > 0) session.send(WAKE_INVOKERS, [...columnArrays(WAKE, wakes), this.writer?.claimant ?? null]);
     this.wakes.clear();
   }
 
   private of(run: RunPlace, waits: boolean): RunTasks {
     let tasks = this.runs.get(run.runKey);
     if (!tasks) {
-      tasks = { run, waits, queue: null, deleteAll: false, parkAll: false, overdue: new Set(), slots: new Map() };
+      tasks = { run, waits, queue: null, begun: false, deleteAll: false, parkAll: false, overdue: new Set(), slots: new Map() };
       this.runs.set(run.runKey, tasks);
     }
     tasks.waits ||= waits;

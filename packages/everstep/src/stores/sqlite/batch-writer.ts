@@ -1,6 +1,7 @@
 /** Applies batches of units: one transaction each. */
 import type { StatementSync } from 'node:sqlite';
 import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../ports/store.js';
+import type { AuditLog } from './audit-log.js';
 import { integer, text } from './columns.js';
 import type { DeadLetterWriter } from './dead-letter-writer.js';
 import type { EventRecords } from './event-records.js';
@@ -9,6 +10,7 @@ import type { FlowControlRecords } from './flow-control-records.js';
 import type { InstanceRecords } from './instance-records.js';
 import { ProgressWriter } from './progress-writer.js';
 import type { QueueRecords } from './queue-records.js';
+import type { RepairRecords } from './repair-records.js';
 import { RunWriter } from './run-writer.js';
 import type { ScheduleRecords } from './schedule-records.js';
 import type { StoreParts } from './store-parts.js';
@@ -18,9 +20,11 @@ import type { TriggerRecords } from './trigger-records.js';
 import type { UrlGroupRecords } from './url-group-records.js';
 
 const APPLIED: CommitResult = Object.freeze({ kind: 'applied' });
+const RUN_GONE: CommitResult = Object.freeze({ kind: 'run-gone' });
 const NOT_ACTIVE: CommitResult = Object.freeze({ kind: 'run-not-active' });
 const TASK_GONE: CommitResult = Object.freeze({ kind: 'task-gone' });
 const SCHEDULE_MOVED: CommitResult = Object.freeze({ kind: 'schedule-moved' });
+const REPAIR_MOVED: CommitResult = Object.freeze({ kind: 'repair-moved' });
 
 /** What stands beside the runs. */
 export interface Records {
@@ -31,6 +35,8 @@ export interface Records {
   readonly schedules: ScheduleRecords;
   readonly instances: InstanceRecords;
   readonly events: EventRecords;
+  readonly repairs: RepairRecords;
+  readonly audit: AuditLog;
 }
 
 export class BatchWriter {
@@ -82,6 +88,8 @@ export class BatchWriter {
     switch (guard.kind) {
       case 'run-active':
         return this.parts.runs.find(guard.runKey)?.active ? null : NOT_ACTIVE;
+      case 'run-present':
+        return this.parts.runs.find(guard.runKey) ? null : RUN_GONE;
       case 'run-id-free':
         return this.runIdTaken(guard.instanceId, guard.workflowRunId);
       case 'dead-letters-present': {
@@ -96,6 +104,8 @@ export class BatchWriter {
         return this.isOpen(guard.runKey, guard.slot, guard.messageId) ? null : TASK_GONE;
       case 'schedule-due':
         return this.records.schedules.isDueAt(guard.instanceId, guard.scheduleId, guard.nextAt) ? null : SCHEDULE_MOVED;
+      case 'repair-at':
+        return this.records.repairs.isAt(guard.instanceId, guard.repairId, guard.version) ? null : REPAIR_MOVED;
     }
   }
 
@@ -140,7 +150,7 @@ export class BatchWriter {
         runWriter.end(write.runKey, write.outcome, write.completedAt);
         break;
       case 'copy-journal':
-        progress.copyJournal(write.fromRunKey, write.toRunKey);
+        progress.copyJournal(write);
         break;
       case 'park-tasks':
         tasks.parkAll(write.runKey);
@@ -167,10 +177,13 @@ export class BatchWriter {
         progress.recordAttempt(write.runKey, write.attempt);
         break;
       case 'add-dead-letter':
-        deadLetters.add(write.entry);
+        deadLetters.add(write.entry, write.group);
         break;
       case 'take-dead-letter':
         deadLetters.take(write.instanceId, write.dlqId, write.became);
+        break;
+      case 'set-repair-item':
+        records.repairs.setItem(write);
         break;
       case 'remember-deduplication':
         records.triggers.rememberDeduplication(write.instanceId, write.deduplicationId, write.runKey, write.expiresAt);
@@ -217,6 +230,9 @@ export class BatchWriter {
       case 'count-of-day':
         this.parts.days.add(write);
         break;
+      case 'add-audit':
+        records.audit.add(write.entry);
+        break;
       default:
         write satisfies never;
     }
@@ -246,7 +262,10 @@ function timeOf(write: StoreWrite): number {
     case 'wake-invoker':
     case 'count-messages':
     case 'count-of-day':
+    case 'set-repair-item':
       return write.at;
+    case 'add-audit':
+      return write.entry.at;
     case 'set-flow-window':
       return write.window?.startedAt ?? 0;
     case 'put-queue':

@@ -59,10 +59,10 @@ export class BudgetAlertRows {
     return row ? integerOrNull(row, 'due_at') : null;
   }
 
-  /** `dueAt` null: it is not owed any more. Nothing when it is not as it was read: it was forgotten, and another noted. */
-  move(alert: OwedBudgetAlert, retried: number, dueAt: number | null): void {
+  /** `dueAt` null: it is not owed any more. False when it is not as it was read: it was forgotten, and another noted. */
+  move(alert: OwedBudgetAlert, retried: number, dueAt: number | null): boolean {
     const { instanceId, month, percent, body } = alert;
-    this.update.run(retried, dueAt, instanceId, month, percent, body, alert.dueAt);
+    return this.update.run(retried, dueAt, instanceId, month, percent, body, alert.dueAt).changes === 1;
   }
 
   /** Only inside a transaction. */

@@ -1,8 +1,10 @@
 /** The embedded store: one SQLite file, written by this process alone, durable at every commit. */
 import type { Store } from '../../ports/store.js';
 import { createAccounts } from './accounts.js';
+import { AuditLog } from './audit-log.js';
 import { BatchWriter } from './batch-writer.js';
 import { type Connection, openConnection } from './connection.js';
+import { DeadLetterGroups } from './dead-letter-groups.js';
 import { DeadLetterListing } from './dead-letter-listing.js';
 import { DeadLetterWriter } from './dead-letter-writer.js';
 import { EventRecords } from './event-records.js';
@@ -11,7 +13,8 @@ import { FlowControlRecords } from './flow-control-records.js';
 import { InstanceRecords } from './instance-records.js';
 import type { CopyRequest } from './online-copy.js';
 import { QueueRecords } from './queue-records.js';
-
+import { Relatives } from './relatives.js';
+import { RepairRecords } from './repair-records.js';
 import { Retention } from './retention.js';
 import { RunListing } from './run-listing.js';
 import { RunReader } from './run-reader.js';
@@ -59,6 +62,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
   const events = new EventRecords(parts);
   const deadLetterWriter = new DeadLetterWriter(parts);
   const retention = new Retention(parts, transaction, deadLetterWriter);
+  const repairs = new RepairRecords(parts, transaction);
   const batches = new BatchWriter(parts, transaction, deadLetterWriter, {
     triggers: new TriggerRecords(parts),
     flowControls,
@@ -67,9 +71,12 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     schedules,
     instances,
     events,
+    repairs,
+    audit: new AuditLog(connection),
   });
   const reader = new RunReader(parts, events);
   const runs = new RunListing(parts, reader);
+  const relatives = new Relatives(parts);
   const deadLetters = new DeadLetterListing(parts, reader);
   return {
     commit: async (units) => {
@@ -100,6 +107,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     findDeadLetter: async ({ instanceId, dlqId }) => deadLetters.find(instanceId, dlqId),
     listWaiters: async ({ instanceId, eventId, after, limit }) => events.waiters(instanceId, eventId, after, limit),
     listAllWaiters: async ({ instanceId, after, limit }) => events.allWaiters(instanceId, after, limit),
+    descendantsOf: async ({ runKey, limit }) => relatives.descendantsOf(runKey, limit),
     invokerOf: async ({ childRunKey }) => reader.invokerOf(childRunKey),
     hasWebhook: async ({ runKey, eventId }) => events.hasWebhook(runKey, eventId),
     listFlowControls: async ({ instanceId }) => flowControls.list(instanceId),
@@ -123,8 +131,10 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     instanceSettings: async ({ instanceId }) => instances.settings(instanceId),
     removeEndedRuns: (query) => retention.remove(query),
     releaseSpace: async () => connection.releaseSpace(),
+    deadLetterGroups: new DeadLetterGroups(parts, transaction),
     accounts: createAccounts(parts),
     searchIndexes: new SqliteSearchIndexes(connection),
+    repairs,
     copyTo: (request) => connection.copyTo(request),
     latestTime: async () => parts.counters.get('latest_time'),
     close: async () => connection.close(),

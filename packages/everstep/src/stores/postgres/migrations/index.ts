@@ -6,6 +6,21 @@ import { nodes } from './0005-nodes.js';
 import { leavingNodes } from './0006-leaving-nodes.js';
 import { sessions } from './0007-sessions.js';
 import { exchanges } from './0008-exchanges.js';
+import { repairs } from './0009-repairs.js';
+import { forks } from './0010-forks.js';
+import { deadLetterGroups } from './0011-dead-letter-groups.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
-export const MIGRATIONS: readonly string[] = [runs, controls, accounts, search, nodes, leavingNodes, sessions, exchanges];
+export const MIGRATIONS: readonly string[] = [
+  runs,
+  controls,
+  accounts,
+  search,
+  nodes,
+  leavingNodes,
+  sessions,
+  exchanges,
+  repairs,
+  forks,
+  deadLetterGroups,
+];

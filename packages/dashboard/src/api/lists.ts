@@ -1,0 +1,109 @@
+/**
+ * A listing with cursors: pages are fetched as the reader comes to them, the first one again whenever something changed.
+ * What is new is held back and counted; nothing jumps.
+ */
+import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMemo } from 'react';
+import { type Query, request } from './client.js';
+import { useQueueId } from './instances.js';
+import type { Topic } from './live.js';
+import { type ApiFailure, valueIn } from './outcome.js';
+import { steady } from './steady.js';
+
+export interface CursorPage<Row> {
+  readonly rows: readonly Row[];
+  /** null at the end. */
+  readonly cursor: string | null;
+}
+
+export interface ListSource<Answer, Row> {
+  /** What its changes are told as. */
+  readonly topic: Topic;
+  /** Tells this list from others of the topic. */
+  readonly name: string;
+  /** Of the operation, without parameters. */
+  readonly url: string;
+  readonly query?: Query | undefined;
+  /** How many rows of a page are asked for. */
+  readonly count?: number;
+  /** Declared outside of the component: it has to stay the same. */
+  readonly read: (answer: Answer) => CursorPage<Row>;
+  readonly idOf: (row: Row) => string;
+  readonly enabled?: boolean;
+}
+
+export interface CursorList<Row> {
+  readonly rows: readonly Row[];
+  /** How many came since; `showNew` brings them in. */
+  readonly newCount: number;
+  readonly showNew: () => void;
+  /** Ids of rows that are still shown but have left the list; known only where the list is a single page. */
+  readonly gone: ReadonlySet<string>;
+  /** Nothing is known yet. */
+  readonly isPending: boolean;
+  /** Why there are no rows to show. */
+  readonly failure: ApiFailure | null;
+  readonly retry: () => void;
+  readonly hasMore: boolean;
+  readonly isLoadingMore: boolean;
+  readonly loadMore: () => void;
+}
+
+const NO_ROWS: readonly never[] = [];
+const NONE_GONE: ReadonlySet<string> = new Set();
+
+export function useCursorList<Answer, Row>(source: ListSource<Answer, Row>): CursorList<Row> {
+  const { topic, name, url, query, count = 50, read, idOf, enabled = true } = source;
+  const queueId = useQueueId();
+  const client = useQueryClient();
+  const page = async (cursor: string | null, signal: AbortSignal) =>
+    read(valueIn(await request<Answer>(url, { queueId, query: { ...query, count, cursor }, signal })));
+
+  // Not below [queueId, topic]: what the reader has seen stays as it is.
+  const pagesKey = [queueId, 'pages', topic, name, query ?? null];
+  const pages = useInfiniteQuery<CursorPage<Row>, ApiFailure, { pages: CursorPage<Row>[] }, typeof pagesKey, string | null>({
+    queryKey: pagesKey,
+    initialPageParam: null,
+    queryFn: ({ pageParam, signal }) => page(pageParam, signal),
+    getNextPageParam: (last) => last.cursor,
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 60_000,
+    refetchOnMount: 'always',
+    enabled,
+  });
+  const first = useQuery<CursorPage<Row>, ApiFailure>({
+    queryKey: [queueId, topic, name, 'first', query ?? null],
+    queryFn: ({ signal }) => page(null, signal),
+    enabled: enabled && pages.data !== undefined,
+    // The pages have just been fetched: only a change makes this one ask.
+    initialData: () => pages.data?.pages[0],
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+
+  const loaded = useMemo(() => pages.data?.pages.flatMap(({ rows }) => rows) ?? NO_ROWS, [pages.data]);
+  const fresh = first.data;
+  // Where nothing is shown, nothing can jump.
+  const shown = loaded.length === 0 && fresh !== undefined ? fresh.rows : loaded;
+  const single = pages.data?.pages.length === 1 && pages.data.pages[0]?.cursor === null && fresh?.cursor === null;
+  const { rows, newCount, gone } = useMemo(
+    () => (fresh === undefined ? { rows: shown, newCount: 0, gone: NONE_GONE } : steady(shown, fresh.rows, idOf, single)),
+    [shown, fresh, idOf, single],
+  );
+  const showNew = () => {
+    if (fresh !== undefined) client.setQueryData(pagesKey, { pages: [fresh], pageParams: [null] });
+  };
+  return {
+    rows,
+    newCount,
+    gone,
+    showNew,
+    isPending: enabled && pages.isPending,
+    failure: rows.length === 0 ? pages.error : null,
+    retry: () => void pages.refetch(),
+    hasMore: pages.hasNextPage,
+    isLoadingMore: pages.isFetchingNextPage,
+    loadMore: () => {
+      if (pages.hasNextPage && !pages.isFetching) void pages.fetchNextPage();
+    },
+  };
+}

@@ -1,0 +1,39 @@
+/** Who is logged in. */
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import type { SessionEntry } from '../../../everstep/src/contract/session.js';
+import { request, setCsrfToken } from './client.js';
+import { type Outcome, valueIn } from './outcome.js';
+
+export type Session = SessionEntry;
+
+/** null: nobody is logged in. */
+export const sessionQuery = queryOptions({
+  queryKey: ['session'],
+  queryFn: async (): Promise<Session | null> => {
+    const outcome = await request<Session>('/v2/session');
+    if (!outcome.ok && outcome.failure.status === 401) return keep(null);
+    return keep(valueIn(outcome));
+  },
+  staleTime: Number.POSITIVE_INFINITY,
+});
+
+function keep(session: Session | null): Session | null {
+  setCsrfToken(session?.csrf_token ?? null);
+  return session;
+}
+
+export async function logIn(email: string, apiKey: string): Promise<Outcome<Session>> {
+  const outcome = await request<Session>('/v2/session', { method: 'POST', body: { email, api_key: apiKey } });
+  if (outcome.ok) keep(outcome.value);
+  return outcome;
+}
+
+/** Ends the session in the service; afterwards the cookie is good for nothing. */
+export const logOut = (): Promise<Outcome<unknown>> => request('/v2/session', { method: 'DELETE' });
+
+/** The session; only below the layout, which shows nothing without one. */
+export function useSession(): Session {
+  const { data } = useQuery(sessionQuery);
+  if (!data) throw new Error('there is no session here');
+  return data;
+}

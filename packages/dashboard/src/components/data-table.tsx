@@ -1,0 +1,292 @@
+// biome-ignore-all lint/a11y/useSemanticElements: rows are placed one by one, which those of a table element cannot be
+// biome-ignore-all lint/a11y/useFocusableInteractive: in this grid rows have the focus, their cells have none
+/**
+ * A table of any length: rows are made as they come into view, while the page scrolls as a whole. The row has the focus:
+ * arrows or j and k move, Enter opens, Space chooses, Home and End go to the ends.
+ */
+import { rowSelectionFeature, tableFeatures, useTable } from '@tanstack/react-table';
+import { useWindowVirtualizer } from '@tanstack/react-virtual';
+import {
+  type KeyboardEvent,
+  type MouseEvent,
+  type ReactNode,
+  useEffect,
+  useId,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from 'react';
+import type { CursorList } from '../api/lists.js';
+import { countText } from './formats.js';
+import { InTable } from './in-table.js';
+import { useRoom } from './media.js';
+import { NewBar } from './new-bar.js';
+import { ErrorState, Skeleton } from './states.js';
+
+export interface Column<Row> {
+  readonly id: string;
+  readonly header: string;
+  readonly cell: (row: Row) => ReactNode;
+  /** Track of a CSS grid, such as `120px` or `minmax(0, 2fr)`. */
+  readonly width: string;
+  readonly align?: 'left' | 'right';
+  /** The least room in which the column is shown. */
+  readonly from?: 'medium' | 'wide';
+}
+
+export interface Selection {
+  readonly ids: ReadonlySet<string>;
+  readonly onChange: (ids: ReadonlySet<string>) => void;
+}
+
+export interface DataTableProps<Row> {
+  /** Name of the table, for those who do not see it. */
+  readonly label: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly idOf: (row: Row) => string;
+  /** What a row is in words, for the box that chooses it. */
+  readonly nameOf?: (row: Row) => string;
+  readonly onOpen?: (row: Row) => void;
+  readonly selection?: Selection;
+  readonly gone?: ReadonlySet<string>;
+  readonly estimatedHeight?: number;
+  /** Called when the last rows come into view. */
+  readonly onEnd?: () => void;
+  /** Stands below the rows. */
+  readonly foot?: ReactNode;
+}
+
+const features = tableFeatures({ rowSelectionFeature });
+const OVERSCAN = 8;
+const ROOMS = { narrow: 0, medium: 1, wide: 2 } as const;
+
+export function DataTable<Row>(props: DataTableProps<Row>) {
+  const { label, columns, rows, idOf, nameOf = idOf, onOpen, selection, gone, estimatedHeight = 41, onEnd, foot } = props;
+  const room = useRoom();
+  const body = useRef<HTMLDivElement>(null);
+  const tableId = useId();
+  const [margin, setMargin] = useState(0);
+  const [currentId, setCurrentId] = useState<string | null>(null);
+  const moveFocus = useRef(false);
+
+  const shownColumns = useMemo(
+    () => columns.filter(({ from }) => from === undefined || ROOMS[room] >= ROOMS[from]),
+    [columns, room],
+  );
+  const definitions = useMemo(() => shownColumns.map(({ id, header }) => ({ id, header })), [shownColumns]);
+  const data = rows as (Row & object)[];
+  const table = useTable({ features, columns: definitions, data, getRowId: idOf });
+  const tableRows = table.getRowModel().rows;
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what stands above the table changes with each of these
+  useLayoutEffect(() => {
+    const top = body.current?.getBoundingClientRect().top;
+    if (top !== undefined) setMargin(top + window.scrollY);
+  }, [rows.length === 0, room, shownColumns]);
+
+  const virtualizer = useWindowVirtualizer({
+    count: tableRows.length,
+    estimateSize: () => estimatedHeight,
+    overscan: OVERSCAN,
+    scrollMargin: margin,
+    getItemKey: (index) => tableRows[index]?.id ?? index,
+  });
+  const items = virtualizer.getVirtualItems();
+  const lastShown = items.at(-1)?.index ?? -1;
+  useEffect(() => {
+    if (lastShown >= tableRows.length - 1 && tableRows.length > 0) onEnd?.();
+  }, [lastShown, tableRows.length, onEnd]);
+
+  const currentIndex = Math.max(
+    0,
+    tableRows.findIndex(({ id }) => id === currentId),
+  );
+  const focusRow = (index: number) => {
+    const next = tableRows[Math.min(Math.max(index, 0), tableRows.length - 1)];
+    if (next === undefined) return;
+    moveFocus.current = true;
+    setCurrentId(next.id);
+    virtualizer.scrollToIndex(next.index, { align: 'auto' });
+  };
+  useEffect(() => {
+    if (!moveFocus.current || currentId === null) return;
+    const row = document.getElementById(`${tableId}-${currentIndex}`);
+    if (row === null) return;
+    moveFocus.current = false;
+    row.focus({ preventScroll: true });
+  });
+
+  const toggle = (id: string) => {
+    if (selection === undefined) return;
+    const ids = new Set(selection.ids);
+    if (!ids.delete(id)) ids.add(id);
+    selection.onChange(ids);
+  };
+
+  const onKeyDown = (event: KeyboardEvent<HTMLDivElement>, index: number) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const inRow = event.target === event.currentTarget;
+    const row = tableRows[index];
+    switch (event.key) {
+      case 'ArrowDown':
+      case 'j':
+        if (!inRow && event.key === 'j') return;
+        focusRow(index + 1);
+        break;
+      case 'ArrowUp':
+      case 'k':
+        if (!inRow && event.key === 'k') return;
+        focusRow(index - 1);
+        break;
+      case 'Home':
+        focusRow(0);
+        break;
+      case 'End':
+        focusRow(tableRows.length - 1);
+        break;
+      case 'Enter':
+        if (!inRow || row === undefined || onOpen === undefined) return;
+        onOpen(row.original);
+        break;
+      case ' ':
+        if (!inRow || row === undefined || selection === undefined) return;
+        toggle(row.id);
+        break;
+      default:
+        return;
+    }
+    event.preventDefault();
+  };
+
+  const onClick = (event: MouseEvent, row: Row) => {
+    if (onOpen === undefined || event.defaultPrevented || event.button !== 0) return;
+    // Whoever marks text to copy it wants to go nowhere.
+    if ((event.target as Element).closest('a, button, input, label, select') || String(window.getSelection()) !== '') return;
+    onOpen(row);
+  };
+
+  const tracks = [...(selection ? ['24px'] : []), ...shownColumns.map(({ width }) => width)].join(' ');
+  const allChosen = selection !== undefined && rows.length > 0 && rows.every((row) => selection.ids.has(idOf(row)));
+  const chooseAll = () => selection?.onChange(allChosen ? new Set() : new Set(rows.map(idOf)));
+
+  return (
+    <div className="table">
+      <div
+        role="grid"
+        aria-label={label}
+        aria-rowcount={rows.length + 1}
+        aria-multiselectable={selection === undefined ? undefined : true}
+      >
+        <div role="rowgroup">
+          <div role="row" className="table-head" aria-rowindex={1} style={{ gridTemplateColumns: tracks }}>
+            {selection === undefined ? null : (
+              <div role="columnheader">
+                <input type="checkbox" aria-label="Choose all rows" checked={allChosen} onChange={chooseAll} />
+              </div>
+            )}
+            {shownColumns.map((column) => (
+              <div key={column.id} role="columnheader" className="clip table-title" data-align={column.align}>
+                {column.header}
+              </div>
+            ))}
+          </div>
+        </div>
+        <InTable value={true}>
+          <div role="rowgroup" ref={body} className="table-body" style={{ height: virtualizer.getTotalSize() }}>
+            {items.map((item) => {
+              const row = tableRows[item.index];
+              if (row === undefined) return null;
+              const chosen = selection?.ids.has(row.id);
+              return (
+                <div
+                  key={item.key}
+                  id={`${tableId}-${item.index}`}
+                  role="row"
+                  ref={virtualizer.measureElement}
+                  data-index={item.index}
+                  data-opens={onOpen === undefined ? undefined : ''}
+                  data-gone={gone?.has(row.id) ? '' : undefined}
+                  className="table-row"
+                  aria-rowindex={item.index + 2}
+                  aria-selected={chosen}
+                  tabIndex={item.index === currentIndex ? 0 : -1}
+                  onKeyDown={(event) => onKeyDown(event, item.index)}
+                  onFocus={() => setCurrentId(row.id)}
+                  onClick={(event) => onClick(event, row.original)}
+                  style={{ gridTemplateColumns: tracks, transform: `translateY(${item.start - margin}px)` }}
+                >
+                  {selection === undefined ? null : (
+                    <div role="gridcell" className="table-cell">
+                      <input
+                        type="checkbox"
+                        tabIndex={-1}
+                        aria-label={`Choose ${nameOf(row.original)}`}
+                        checked={chosen ?? false}
+                        onChange={() => toggle(row.id)}
+                      />
+                    </div>
+                  )}
+                  {shownColumns.map((column) => (
+                    <div key={column.id} role="gridcell" className="table-cell" data-align={column.align}>
+                      {column.cell(row.original)}
+                    </div>
+                  ))}
+                </div>
+              );
+            })}
+          </div>
+        </InTable>
+      </div>
+      {foot === undefined ? null : <div className="table-foot">{foot}</div>}
+    </div>
+  );
+}
+
+export interface ListTableProps<Row> extends Omit<DataTableProps<Row>, 'rows' | 'gone' | 'onEnd' | 'foot'> {
+  readonly list: CursorList<Row>;
+  /** What the rows are: `runs`. */
+  readonly what: string;
+  /** Shown where the list is empty. */
+  readonly empty: ReactNode;
+}
+
+/** A listing of the service as a table, with everything that can be the matter with it. */
+export function ListTable<Row>({ list, what, empty, ...table }: ListTableProps<Row>) {
+  if (list.isPending)
+    return (
+      <div className="table">
+        <div className="card-body">
+          <Skeleton lines={8} />
+        </div>
+      </div>
+    );
+  if (list.failure !== null) return <ErrorState failure={list.failure} onRetry={list.retry} what={`The ${what}`} />;
+  if (list.rows.length === 0) return <div className="table">{empty}</div>;
+  return (
+    <>
+      <NewBar count={list.newCount} what={what} onShow={list.showNew} />
+      <DataTable
+        {...table}
+        rows={list.rows}
+        gone={list.gone}
+        onEnd={list.loadMore}
+        foot={
+          <>
+            <span>
+              {countText(list.rows.length)} {what} shown
+            </span>
+            {list.hasMore ? (
+              <button type="button" className="button button-small" onClick={list.loadMore} disabled={list.isLoadingMore}>
+                {list.isLoadingMore ? 'Loading …' : 'Load more'}
+              </button>
+            ) : (
+              <span>That is all.</span>
+            )}
+          </>
+        }
+      />
+    </>
+  );
+}

@@ -1,0 +1,19 @@
+import { useSyncExternalStore } from 'react';
+
+/** How much room the window has: below 640 px, below 1000 px, or more. */
+export type Room = 'narrow' | 'medium' | 'wide';
+
+const narrow = window.matchMedia('(max-width: 639px)');
+const medium = window.matchMedia('(max-width: 999px)');
+
+const subscribe = (listener: () => void) => {
+  narrow.addEventListener('change', listener);
+  medium.addEventListener('change', listener);
+  return () => {
+    narrow.removeEventListener('change', listener);
+    medium.removeEventListener('change', listener);
+  };
+};
+
+export const useRoom = (): Room =>
+  useSyncExternalStore(subscribe, () => (narrow.matches ? 'narrow' : medium.matches ? 'medium' : 'wide'));

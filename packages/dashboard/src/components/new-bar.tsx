@@ -1,0 +1,15 @@
+/** Says that there is something new, where it would push away what is being read. */
+import { Icon } from './icons.js';
+
+export function NewBar({ count, what, onShow }: { readonly count: number; readonly what: string; readonly onShow: () => void }) {
+  return (
+    <div className="new-bar" role="status">
+      {count === 0 ? null : (
+        <button type="button" className="button button-primary" onClick={onShow}>
+          <Icon name="up" />
+          {count >= 50 ? `${count} or more new ${what}` : `${count} new ${what}`}
+        </button>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,5 @@
+import { PageTitle } from '../../components/page-title.js';
+
+export default function SchedulesPage() {
+  return <PageTitle title="Schedules" />;
+}

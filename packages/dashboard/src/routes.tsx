@@ -1,0 +1,205 @@
+/** Every page and its path, in one place. A page is loaded when it is gone to; its folder under pages/ is all that it has. */
+import type { QueryClient } from '@tanstack/react-query';
+import {
+  createRootRouteWithContext,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Outlet,
+  redirect,
+} from '@tanstack/react-router';
+import { sessionQuery } from './api/session.js';
+import { parseSearch, type SearchParameters, stringifySearch } from './search-parameters.js';
+import { Home } from './shell/home.js';
+import { keepLastInstance } from './shell/last-instance.js';
+import { Layout } from './shell/layout.js';
+import { Lost, NotFound } from './shell/not-found.js';
+
+interface RouterContext {
+  readonly client: QueryClient;
+}
+
+const root = createRootRouteWithContext<RouterContext>()({
+  validateSearch: (search: Record<string, unknown>): SearchParameters =>
+    Object.fromEntries(Object.entries(search).map(([name, value]) => [name, String(value)])),
+  component: Outlet,
+  notFoundComponent: NotFound,
+});
+
+const login = createRoute({
+  getParentRoute: () => root,
+  path: '/login',
+  component: lazyRouteComponent(() => import('./shell/login.js')),
+});
+
+/** Everything below is shown to those who are logged in. */
+const inside = createRoute({
+  getParentRoute: () => root,
+  id: 'inside',
+  beforeLoad: async ({ context, location }) => {
+    const session = await context.client.ensureQueryData(sessionQuery);
+    if (session === null) throw redirect({ to: '/login', search: { to: location.href } });
+  },
+  component: Outlet,
+  errorComponent: Lost,
+});
+
+const home = createRoute({ getParentRoute: () => inside, path: '/', component: Home });
+
+const instance = createRoute({
+  getParentRoute: () => inside,
+  path: '/q/$queueId',
+  beforeLoad: ({ params }) => keepLastInstance(params.queueId),
+  component: Layout,
+});
+
+const toRuns = createRoute({
+  getParentRoute: () => instance,
+  path: '/',
+  beforeLoad: ({ params }) => {
+    throw redirect({ to: '/q/$queueId/runs', params, replace: true });
+  },
+});
+
+const runs = createRoute({
+  getParentRoute: () => instance,
+  path: '/runs',
+  component: lazyRouteComponent(() => import('./pages/runs/runs-page.js')),
+});
+const run = createRoute({
+  getParentRoute: () => instance,
+  path: '/runs/$runId',
+  component: lazyRouteComponent(() => import('./pages/runs/run-page.js')),
+});
+const compare = createRoute({
+  getParentRoute: () => instance,
+  path: '/runs/$runId/compare',
+  component: lazyRouteComponent(() => import('./pages/runs/compare-page.js')),
+});
+const deadLetters = createRoute({
+  getParentRoute: () => instance,
+  path: '/dead-letters',
+  component: lazyRouteComponent(() => import('./pages/dead-letters/dead-letters-page.js')),
+});
+const deadLetter = createRoute({
+  getParentRoute: () => instance,
+  path: '/dead-letters/$dlqId',
+  component: lazyRouteComponent(() => import('./pages/dead-letters/dead-letter-page.js')),
+});
+const repairs = createRoute({
+  getParentRoute: () => instance,
+  path: '/repairs',
+  component: lazyRouteComponent(() => import('./pages/repairs/repairs-page.js')),
+});
+const repair = createRoute({
+  getParentRoute: () => instance,
+  path: '/repairs/$repairId',
+  component: lazyRouteComponent(() => import('./pages/repairs/repair-page.js')),
+});
+const events = createRoute({
+  getParentRoute: () => instance,
+  path: '/events',
+  component: lazyRouteComponent(() => import('./pages/events/events-page.js')),
+});
+const flowControl = createRoute({
+  getParentRoute: () => instance,
+  path: '/flow-control',
+  component: lazyRouteComponent(() => import('./pages/flow-control/flow-control-page.js')),
+});
+const flowControlKey = createRoute({
+  getParentRoute: () => instance,
+  path: '/flow-control/$key',
+  component: lazyRouteComponent(() => import('./pages/flow-control/flow-control-key-page.js')),
+});
+const schedules = createRoute({
+  getParentRoute: () => instance,
+  path: '/schedules',
+  component: lazyRouteComponent(() => import('./pages/schedules/schedules-page.js')),
+});
+const schedule = createRoute({
+  getParentRoute: () => instance,
+  path: '/schedules/$scheduleId',
+  component: lazyRouteComponent(() => import('./pages/schedules/schedule-page.js')),
+});
+const queues = createRoute({
+  getParentRoute: () => instance,
+  path: '/queues',
+  component: lazyRouteComponent(() => import('./pages/queues/queues-page.js')),
+});
+const instanceSettings = createRoute({
+  getParentRoute: () => instance,
+  path: '/instance',
+  component: lazyRouteComponent(() => import('./pages/instance/instance-page.js')),
+});
+const team = createRoute({
+  getParentRoute: () => instance,
+  path: '/team',
+  component: lazyRouteComponent(() => import('./pages/team/team-page.js')),
+});
+const search = createRoute({
+  getParentRoute: () => instance,
+  path: '/search',
+  component: lazyRouteComponent(() => import('./pages/search/search-page.js')),
+});
+const searchIndex = createRoute({
+  getParentRoute: () => instance,
+  path: '/search/$indexId',
+  component: lazyRouteComponent(() => import('./pages/search/search-index-page.js')),
+});
+const audit = createRoute({
+  getParentRoute: () => instance,
+  path: '/audit',
+  component: lazyRouteComponent(() => import('./pages/audit/audit-page.js')),
+});
+const nodes = createRoute({
+  getParentRoute: () => instance,
+  path: '/nodes',
+  component: lazyRouteComponent(() => import('./pages/nodes/nodes-page.js')),
+});
+
+const tree = root.addChildren([
+  login,
+  inside.addChildren([
+    home,
+    instance.addChildren([
+      toRuns,
+      runs,
+      run,
+      compare,
+      deadLetters,
+      deadLetter,
+      repairs,
+      repair,
+      events,
+      flowControl,
+      flowControlKey,
+      schedules,
+      schedule,
+      queues,
+      instanceSettings,
+      team,
+      search,
+      searchIndex,
+      audit,
+      nodes,
+    ]),
+  ]),
+]);
+
+export const makeRouter = (client: QueryClient) =>
+  createRouter({
+    routeTree: tree,
+    context: { client },
+    parseSearch,
+    stringifySearch,
+    scrollRestoration: true,
+    defaultPreload: 'intent',
+    defaultPreloadStaleTime: 0,
+    defaultErrorComponent: Lost,
+  });
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: ReturnType<typeof makeRouter>;
+  }
+}

@@ -1,0 +1,13 @@
+/** Parameters of the pages' URLs: plain text by name, so that a URL can be read and written by hand. */
+
+export type SearchParameters = Readonly<Record<string, string>>;
+
+export const parseSearch = (search: string): SearchParameters => Object.fromEntries(new URLSearchParams(search));
+
+export function stringifySearch(search: Readonly<Record<string, unknown>>): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(search))
+    if (value !== undefined && value !== '') parameters.set(name, String(value));
+  const text = parameters.toString();
+  return text === '' ? '' : `?${text}`;
+}

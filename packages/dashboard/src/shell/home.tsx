@@ -1,0 +1,23 @@
+/** `/`: the runs of the instance that was looked at last, or of the first one. */
+import { useQuery } from '@tanstack/react-query';
+import { Navigate } from '@tanstack/react-router';
+import { instancesQuery } from '../api/instances.js';
+import { ApiFailure } from '../api/outcome.js';
+import { EmptyState, ErrorState, Skeleton } from '../components/states.js';
+import { lastInstance } from './last-instance.js';
+
+export function Home() {
+  const { data, error, refetch } = useQuery(instancesQuery);
+  if (error instanceof ApiFailure)
+    return <ErrorState failure={error} what="The queue instances" onRetry={() => void refetch()} />;
+  if (data === undefined) return <Skeleton lines={6} />;
+  const last = lastInstance();
+  const instance = data.find(({ id }) => id === last) ?? data[0];
+  if (instance === undefined)
+    return (
+      <EmptyState title="There is no queue instance that you may see">
+        Make one with `everstep admin queue create`, or ask to be taken into a team that has one.
+      </EmptyState>
+    );
+  return <Navigate to="/q/$queueId/runs" params={{ queueId: instance.id }} replace />;
+}

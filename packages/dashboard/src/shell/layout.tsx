@@ -1,0 +1,116 @@
+/** The frame of every page of an instance: navigation, the page, and what is said about live updates. */
+import { Dialog } from '@base-ui/react/dialog';
+import { Link, Outlet, useRouterState } from '@tanstack/react-router';
+import { useEffect, useState } from 'react';
+import { useQueueId } from '../api/instances.js';
+import { useLive, useLiveState } from '../api/live.js';
+import { Icon } from '../components/icons.js';
+import { InstanceSwitch } from './instance-switch.js';
+import { NAVIGATION } from './navigation.js';
+import { UserMenu } from './user-menu.js';
+
+function Brand() {
+  return (
+    <Link to="/" className="brand">
+      <svg className="brand-mark" viewBox="0 0 32 32" fill="none" aria-hidden="true">
+        <path d="M5 26h8v-8h7v-8h7" stroke="currentColor" strokeWidth="4.5" strokeLinecap="round" strokeLinejoin="round" />
+      </svg>
+      Everstep
+    </Link>
+  );
+}
+
+function Navigation() {
+  const queueId = useQueueId();
+  return (
+    <nav aria-label="Pages">
+      {NAVIGATION.map(({ heading, entries }) => (
+        <div key={heading} className="nav-group">
+          <p className="nav-heading">{heading}</p>
+          <ul>
+            {entries.map(({ to, text, icon }) => (
+              <li key={to}>
+                <Link to={to} params={{ queueId }} className="nav-link" activeOptions={{ includeSearch: false }}>
+                  <Icon name={icon} />
+                  {text}
+                </Link>
+              </li>
+            ))}
+          </ul>
+        </div>
+      ))}
+    </nav>
+  );
+}
+
+const LIVE_TEXTS = {
+  connecting: 'Connecting',
+  connected: 'Live',
+  waiting: 'Not live; asking now and then',
+} as const;
+
+function LiveState() {
+  const state = useLiveState();
+  return (
+    <p className="live-state" data-state={state}>
+      <span className="live-dot" aria-hidden="true" />
+      {LIVE_TEXTS[state]}
+    </p>
+  );
+}
+
+function SideContents() {
+  return (
+    <>
+      <Brand />
+      <InstanceSwitch />
+      <Navigation />
+      <div className="shell-foot">
+        <LiveState />
+        <UserMenu />
+      </div>
+    </>
+  );
+}
+
+export function Layout() {
+  const queueId = useQueueId();
+  useLive(queueId);
+  const pathname = useRouterState({ select: ({ location }) => location.pathname });
+  const [open, setOpen] = useState(false);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the drawer closes when another page is shown
+  useEffect(() => setOpen(false), [pathname]);
+  return (
+    <div className="shell">
+      <a className="skip" href="#page">
+        Skip to the page
+      </a>
+      <div className="shell-side">
+        <SideContents />
+      </div>
+      <div className="shell-main">
+        <header className="shell-bar">
+          <Dialog.Root open={open} onOpenChange={setOpen}>
+            <Dialog.Trigger className="button button-quiet" aria-label="Open the navigation">
+              <Icon name="menu" />
+            </Dialog.Trigger>
+            <Dialog.Portal>
+              <Dialog.Backdrop className="veil" />
+              <Dialog.Popup className="drawer">
+                <Dialog.Title className="visually-hidden">Navigation</Dialog.Title>
+                <Dialog.Close className="button button-quiet drawer-close" aria-label="Close the navigation">
+                  <Icon name="cross" />
+                </Dialog.Close>
+                <SideContents />
+              </Dialog.Popup>
+            </Dialog.Portal>
+          </Dialog.Root>
+          <Brand />
+        </header>
+        <main id="page" className="shell-page" tabIndex={-1}>
+          <Outlet />
+        </main>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,74 @@
+/** E-mail and API key of a user: the first one's were printed when the service was started first. */
+import { useQueryClient } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { type FormEvent, useId, useState } from 'react';
+import type { Failure } from '../api/outcome.js';
+import { logIn, sessionQuery } from '../api/session.js';
+import { PageTitle } from '../components/page-title.js';
+import { FailureNotice } from '../components/states.js';
+import { pathAfterLogin } from './return-path.js';
+
+export default function Login() {
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const search: Readonly<Record<string, string>> = useSearch({ strict: false });
+  const id = useId();
+  const [email, setEmail] = useState('');
+  const [apiKey, setApiKey] = useState('');
+  const [busy, setBusy] = useState(false);
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    setBusy(true);
+    setFailure(null);
+    const outcome = await logIn(email.trim(), apiKey.trim());
+    setBusy(false);
+    if (!outcome.ok) return setFailure(outcome.failure);
+    client.setQueryData(sessionQuery.queryKey, outcome.value);
+    await navigate({ href: pathAfterLogin(search.to), replace: true });
+  };
+  return (
+    <main className="login">
+      <form className="login-card" onSubmit={submit}>
+        <PageTitle
+          title="Log in"
+          lead="With your e-mail and an API key. Those of the first user were printed at the first start."
+        />
+        <div className="field">
+          <label className="field-label" htmlFor={`${id}-email`}>
+            E-mail
+          </label>
+          <input
+            id={`${id}-email`}
+            className="input"
+            type="email"
+            name="email"
+            autoComplete="username"
+            required
+            value={email}
+            onChange={(event) => setEmail(event.target.value)}
+          />
+        </div>
+        <div className="field">
+          <label className="field-label" htmlFor={`${id}-key`}>
+            API key
+          </label>
+          <input
+            id={`${id}-key`}
+            className="input"
+            type="password"
+            name="api-key"
+            autoComplete="current-password"
+            required
+            value={apiKey}
+            onChange={(event) => setApiKey(event.target.value)}
+          />
+        </div>
+        {failure === null ? null : <FailureNotice failure={failure} />}
+        <button type="submit" className="button button-primary" disabled={busy}>
+          {busy ? 'One moment …' : 'Log in'}
+        </button>
+      </form>
+    </main>
+  );
+}

@@ -1,0 +1,62 @@
+/** Who is logged in, how the pages look, and the way out. */
+import { Menu } from '@base-ui/react/menu';
+import { useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { logOut, sessionQuery, useSession } from '../api/session.js';
+import { Icon, type IconName } from '../components/icons.js';
+import { setTheme, THEMES, type Theme, useTheme } from './theme.js';
+
+const LOOKS: Readonly<Record<Theme, { readonly text: string; readonly icon: IconName }>> = {
+  system: { text: 'As the system', icon: 'screen' },
+  light: { text: 'Light', icon: 'sun' },
+  dark: { text: 'Dark', icon: 'moon' },
+};
+
+export function UserMenu() {
+  const session = useSession();
+  const theme = useTheme();
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const leave = async () => {
+    await logOut();
+    client.clear();
+    client.setQueryData(sessionQuery.queryKey, null);
+    void navigate({ to: '/login' });
+  };
+  return (
+    <Menu.Root>
+      <Menu.Trigger className="button button-quiet user-menu">
+        <span className="clip">
+          <span className="visually-hidden">Logged in as </span>
+          {session.user.email}
+        </span>
+        <Icon name="up" />
+      </Menu.Trigger>
+      <Menu.Portal>
+        <Menu.Positioner sideOffset={4} align="start" className="tooltip-place">
+          <Menu.Popup className="popup">
+            <Menu.Group>
+              <Menu.GroupLabel className="nav-heading">Theme</Menu.GroupLabel>
+              <Menu.RadioGroup value={theme} onValueChange={(next: Theme) => setTheme(next)}>
+                {THEMES.map((each) => (
+                  <Menu.RadioItem key={each} value={each} className="popup-item">
+                    <Icon name={LOOKS[each].icon} />
+                    <span>{LOOKS[each].text}</span>
+                    <Menu.RadioItemIndicator className="popup-check">
+                      <Icon name="check" />
+                    </Menu.RadioItemIndicator>
+                  </Menu.RadioItem>
+                ))}
+              </Menu.RadioGroup>
+            </Menu.Group>
+            <Menu.Separator className="popup-separator" />
+            <Menu.Item className="popup-item" onClick={leave}>
+              <Icon name="leave" />
+              Log out
+            </Menu.Item>
+          </Menu.Popup>
+        </Menu.Positioner>
+      </Menu.Portal>
+    </Menu.Root>
+  );
+}

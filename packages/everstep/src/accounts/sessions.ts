@@ -1,0 +1,86 @@
+/** Sessions: a user who logged in once is recognised by the secret in a cookie, until that is not used any more. */
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { LIMITS } from '../config/limits.js';
+import type { SessionRecord, UserRecord } from '../ports/account-store.js';
+import type { AccountRules } from './account-rules.js';
+import type { AccountService, BegunSession, Session } from './account-service.js';
+
+/** How a secret looks; anything else is nobody's. */
+const SECRET = /^es_[A-Za-z0-9_-]{43}$/;
+/** Moving the end on is a write: not at every request. */
+const MOVE_AFTER_MS = 10 * 60_000;
+
+const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex');
+/** Derived, so that nothing but the secret has to be kept or guessed; it tells nothing of the secret. */
+const csrfTokenOf = (secret: string): string => createHmac('sha256', secret).update('everstep csrf token').digest('base64url');
+
+/** Whether a request that changes something was made by whoever was given the token. */
+export function isCsrfToken(session: Session, given: string | undefined): boolean {
+  const [expected, sent] = [Buffer.from(session.csrfToken), Buffer.from(given ?? '')];
+  return expected.length === sent.length && timingSafeEqual(expected, sent);
+}
+
+type SessionPart = Pick<AccountService, 'beginSession' | 'findSession' | 'endSession'>;
+
+export function createSessions(rules: AccountRules, logIn: AccountService['logIn']): SessionPart {
+  const { accounts, now } = rules;
+
+  const endAt = (createdAt: number): number => Math.min(now() + LIMITS.sessionIdleMs, createdAt + LIMITS.sessionMaxMs);
+
+  const shown = (secret: string, user: UserRecord, address: string, expiresAt: number): Session => ({
+    principal: { user, address },
+    sessionHash: hashOf(secret),
+    csrfToken: csrfTokenOf(secret),
+    expiresAt,
+  });
+
+  async function begin(apiKeyId: string, user: UserRecord, address: string): Promise<BegunSession | null> {
+    const secret = rules.newSecret('es');
+    const createdAt = now();
+    const { userId } = user;
+    const session: SessionRecord = {
+      sessionHash: hashOf(secret),
+      userId,
+      apiKeyId,
+      createdAt,
+      expiresAt: endAt(createdAt),
+    };
+    const told = { action: 'session.begin', subject: userId, details: { apiKeyId }, accountIds: [userId] };
+    const audit = rules.audit({ user, address }, told);
+    // Null when the key was revoked since it was looked at.
+    if (!(await accounts.createSession({ session, audit }))) return null;
+    return { secret, session: shown(secret, user, address, session.expiresAt) };
+  }
+
+  return {
+    async beginSession(credential) {
+      const login = await logIn(credential);
+      if (login.kind !== 'in') return login;
+      const { user, address } = login.principal;
+      const begun = await begin(login.apiKeyId, user, address);
+      return begun ? { kind: 'in', ...begun } : { kind: 'refused' };
+    },
+
+    async findSession({ secret, address }) {
+      if (!SECRET.test(secret)) return null;
+      const sessionHash = hashOf(secret);
+      const found = await accounts.findSession({ sessionHash });
+      if (!found) return null;
+      const { session, user } = found;
+      if (session.expiresAt <= now()) {
+        await accounts.deleteSession({ sessionHash });
+        return null;
+      }
+      const expiresAt = endAt(session.createdAt);
+      if (expiresAt - session.expiresAt < MOVE_AFTER_MS) return shown(secret, user, address, session.expiresAt);
+      await accounts.moveSessionEnd({ sessionHash, expiresAt });
+      return shown(secret, user, address, expiresAt);
+    },
+
+    async endSession({ principal, sessionHash }) {
+      const { userId } = principal.user;
+      const audit = rules.audit(principal, { action: 'session.end', subject: userId, accountIds: [userId] });
+      await accounts.deleteSession({ sessionHash, audit });
+    },
+  };
+}

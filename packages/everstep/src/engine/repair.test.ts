@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  canaryVerdict,
+  decideRepair,
+  type ItemMove,
+  NO_COUNTS,
+  newRepair,
+  type Repair,
+  type RepairEvent,
+  tickRepair,
+} from './repair.js';
+
+const NOW = 1_800_000_000_000;
+const FRESH = newRepair({ repairId: 'rep_1', instanceId: 'qi_1', action: 'resume', createdAt: NOW, createdBy: null });
+const planned = (pending: number, more: Partial<Repair> = {}): Repair => ({
+  ...FRESH,
+  phase: 'planned',
+  counts: { ...NO_COUNTS, pending },
+  ...more,
+});
+const after = (repair: Repair, event: RepairEvent, now = NOW): Repair => {
+  const outcome = decideRepair(repair, event, now);
+  assert.equal(outcome.kind, 'decided', outcome.kind === 'refused' ? outcome.message : '');
+  return outcome.kind === 'decided' ? outcome.repair : repair;
+};
+const start = (repair: Repair, ratePerSecond: number | null, canary: Repair['canary'] = null, undoMs = 0) =>
+  after(repair, { kind: 'started', settings: { ratePerSecond, canary, undoMs } });
+const moves = (count: number, from: ItemMove['from'], to: ItemMove['to'], canary = false): RepairEvent => ({
+  kind: 'items-moved',
+  moves: Array.from({ length: count }, () => ({ from, to, canary })),
+});
+const CANARY = { count: 10, maxFailurePercent: 20, thenContinue: false, counts: NO_COUNTS };
+
+/** How many began at which ms, over so long, looked at each `everyMs` at the least. */
+function begunOver(repair: Repair, lengthMs: number, everyMs: number) {
+  const begun: { at: number; count: number }[] = [];
+  let now = NOW;
+  let current = repair;
+  while (now <= NOW + lengthMs) {
+    const tick = tickRepair(current, now);
+    current = tick.repair;
+    if (tick.begin) {
+      begun.push({ at: now - NOW, count: tick.begin.count });
+      current = after(current, moves(tick.begin.count, 'pending', 'succeeded'), now);
+    }
+    now = Math.max(tick.wakeAt ?? Number.POSITIVE_INFINITY, now + everyMs);
+  }
+  return begun;
+}
+const sum = (begun: readonly { count: number }[]) => begun.reduce((all, { count }) => all + count, 0);
+
+test('at two a second one entry begins each half second', () => {
+  const begun = begunOver(start(planned(100), 2), 2_000, 1);
+  assert.deepEqual(
+    begun,
+    [0, 500, 1000, 1500, 2000].map((at) => ({ at, count: 1 })),
+  );
+});
+
+test('a high rate is kept over time, in rounds of fifty milliseconds', () => {
+  const begun = begunOver(start(planned(10_000), 300), 10_000, 1);
+  assert.ok(Math.abs(sum(begun) - 3_000) <= 15, String(sum(begun)));
+  assert.ok(Math.max(...begun.map(({ count }) => count)) <= 16);
+});
+
+test('what was missed for a minute is not made up for in a burst', () => {
+  const running = start(planned(1_000), 10);
+  const { begin, repair } = tickRepair(running, NOW + 60_000);
+  assert.ok((begin?.count ?? 0) <= 3, String(begin?.count));
+  assert.equal(tickRepair(repair, NOW + 60_001).begin, null);
+});
+
+test('a new rate does not let anything begin earlier than the old one did', () => {
+  const slow = tickRepair(start(planned(10), 0.1), NOW).repair;
+  const paused = after(slow, { kind: 'paused' }, NOW + 1);
+  const fast = after(paused, { kind: 'continued', ratePerSecond: 100 }, NOW + 2);
+  assert.equal(tickRepair(fast, NOW + 9_999).begin, null);
+  assert.equal(tickRepair(fast, NOW + 10_000).begin?.count, 1);
+});
+
+test('a canary is stopped as soon as it cannot get well any more, and not before', () => {
+  let repair = start(planned(100), 1_000, CANARY);
+  repair = after(repair, moves(10, 'pending', 'started', true));
+  repair = after(repair, moves(2, 'started', 'failed', true));
+  assert.equal(tickRepair(repair, NOW).repair.phase, 'canary');
+  repair = after(repair, moves(1, 'started', 'failed', true));
+  const stopped = tickRepair(repair, NOW).repair;
+  assert.equal(stopped.phase, 'stopped');
+  assert.equal(stopped.stopReason, 'canary-failed');
+  assert.match(stopped.stopMessage ?? '', /3 of the first 10 failed again, which is more than 20 %/);
+});
+
+test('entries that were gone or canceled say nothing in a canary', () => {
+  const counts = { ...NO_COUNTS, failed: 1, succeeded: 3, gone: 3, canceled: 3 };
+  assert.equal(canaryVerdict({ ...CANARY, counts }), 'failed');
+  assert.equal(canaryVerdict({ ...CANARY, maxFailurePercent: 25, counts }), 'passed');
+  assert.equal(canaryVerdict({ ...CANARY, counts: { ...NO_COUNTS, gone: 10 } }), 'untried');
+});
+
+test('a canary that passed waits for continue, or goes on where that was asked for', () => {
+  for (const thenContinue of [false, true]) {
+    let repair = start(planned(100), 1_000, { ...CANARY, thenContinue });
+    repair = after(repair, moves(10, 'pending', 'succeeded', true));
+    const { repair: passed, begin } = tickRepair(repair, NOW);
+    assert.equal(passed.phase, thenContinue ? 'running' : 'canary-passed');
+    assert.equal(begin?.of, thenContinue ? 'rest' : undefined);
+    if (!thenContinue) assert.equal(after(passed, { kind: 'continued', ratePerSecond: undefined }).phase, 'running');
+  }
+});
+
+test('a canary of which nothing could be tried never goes on by itself', () => {
+  const repair = after(start(planned(100), 1_000, { ...CANARY, thenContinue: true }), moves(10, 'pending', 'gone', true));
+  assert.equal(tickRepair(repair, NOW).repair.phase, 'canary-passed');
+});
+
+test('a pause during the canary goes on with the canary', () => {
+  const paused = after(start(planned(100), 1_000, CANARY), { kind: 'paused' });
+  assert.equal(tickRepair(paused, NOW + 5_000).begin, null);
+  assert.equal(after(paused, { kind: 'continued', ratePerSecond: undefined }).phase, 'canary');
+});
+
+test('a delete begins when its undo window is over, and an abort within undoes it', () => {
+  const waiting = start(planned(3, { action: 'delete' }), null, null, 60_000);
+  assert.equal(waiting.phase, 'undo-window');
+  assert.deepEqual(tickRepair(waiting, NOW + 59_999), { repair: waiting, begin: null, wakeAt: NOW + 60_000 });
+  assert.equal(tickRepair(waiting, NOW + 60_000).begin?.count, 3);
+  const undone = after(waiting, { kind: 'aborted' });
+  assert.equal(undone.stopReason, 'undone');
+  assert.equal(tickRepair(undone, NOW + 60_000).begin, null);
+});
+
+test('a repair is done when nothing is pending and nothing is out', () => {
+  const running = after(start(planned(1), 10), moves(1, 'pending', 'started'));
+  assert.equal(tickRepair(running, NOW).repair.phase, 'running');
+  const { repair } = tickRepair(after(running, moves(1, 'started', 'failed')), NOW + 5);
+  assert.deepEqual([repair.phase, repair.endedAt], ['done', NOW + 5]);
+});
+
+test('what the state does not allow is refused in plain words', () => {
+  const cases: readonly (readonly [Repair, RepairEvent, RegExp])[] = [
+    [FRESH, { kind: 'started', settings: { ratePerSecond: 1, canary: null, undoMs: 0 } }, /still being planned/],
+    [start(planned(1), 1), { kind: 'started', settings: { ratePerSecond: 1, canary: null, undoMs: 0 } }, /is running/],
+    [planned(1), { kind: 'paused' }, /was not started; pause is for/],
+    [start(planned(1), 1), { kind: 'continued', ratePerSecond: 2 }, /continue is for one that is paused/],
+    [{ ...planned(1), phase: 'done' }, { kind: 'aborted' }, /is done; abort is for one that is not over/],
+    [{ ...planned(1), phase: 'stopped' }, { kind: 'continued', ratePerSecond: 1 }, /plan a new one for what is left/],
+  ];
+  for (const [repair, event, words] of cases) {
+    const outcome = decideRepair(repair, event, NOW);
+    assert.equal(outcome.kind, 'refused');
+    if (outcome.kind === 'refused') assert.match(outcome.message, words);
+  }
+});

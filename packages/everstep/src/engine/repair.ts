@@ -1,0 +1,325 @@
+/**
+ * How a repair goes: a bulk job over dead letters that were frozen when it was planned. It is tried on a few first (the
+ * canary) where that is asked for, goes on at a set rate, and can be paused and aborted. Decisions alone: the runtime
+ * begins what may begin, and tells what became of it.
+ */
+export type RepairAction = 'resume' | 'restart' | 'delete';
+
+export const REPAIR_PHASES = [
+  /** Entries are being frozen. */
+  'planning',
+  'planned',
+  /** The first few are out, and watched. */
+  'canary',
+  /** They did well; it waits for `continue`. */
+  'canary-passed',
+  'running',
+  'paused',
+  /** By itself: too many of the first few failed again. */
+  'stopped',
+  /** Of a delete: nothing is deleted yet. */
+  'undo-window',
+  'aborted',
+  'done',
+] as const;
+export type RepairPhase = (typeof REPAIR_PHASES)[number];
+
+export const REPAIR_ITEM_STATES = ['pending', 'started', 'succeeded', 'failed', 'canceled', 'gone'] as const;
+export type RepairItemState = (typeof REPAIR_ITEM_STATES)[number];
+export type RepairCounts = Readonly<Record<RepairItemState, number>>;
+
+export type RepairStopReason =
+  | 'canary-failed'
+  | 'budget-exceeded'
+  | 'daily-limit-reached'
+  | 'paused-by-hand'
+  | 'aborted-by-hand'
+  /** A delete that was aborted before anything was deleted. */
+  | 'undone';
+
+export interface RepairCanary {
+  readonly count: number;
+  readonly maxFailurePercent: number;
+  readonly thenContinue: boolean;
+  /** Of those that were chosen. */
+  readonly counts: RepairCounts;
+}
+
+export interface RepairPlan {
+  /** By count; the most frequent ones alone. */
+  readonly workflows: readonly { readonly workflowUrl: string; readonly count: number }[];
+  readonly groups: readonly { readonly fingerprint: string; readonly message: string; readonly count: number }[];
+  /** Unix ms at which the first and the last of the runs failed. */
+  readonly oldestAt: number | null;
+  readonly newestAt: number | null;
+  /** Steps that the journals of the failed runs hold. */
+  readonly recordedSteps: number;
+  /** There were more entries than one repair takes. */
+  readonly more: boolean;
+}
+
+export interface Repair {
+  readonly repairId: string;
+  readonly instanceId: string;
+  readonly action: RepairAction;
+  readonly phase: RepairPhase;
+  /** What a pause interrupted. */
+  readonly paused: 'canary' | 'running' | 'undo-window' | null;
+  /** Unix ms. */
+  readonly createdAt: number;
+  readonly createdBy: string | null;
+  readonly startedAt: number | null;
+  readonly endedAt: number | null;
+  readonly undoUntil: number | null;
+  /** Null: as fast as the store takes it. */
+  readonly ratePerSecond: number | null;
+  readonly canary: RepairCanary | null;
+  readonly counts: RepairCounts;
+  /** Unix ms, with fractions: nothing is begun before. Written before what it lets begin, so that no crash makes it faster. */
+  readonly nextStartAt: number;
+  readonly plan: RepairPlan;
+  readonly stopReason: RepairStopReason | null;
+  readonly stopMessage: string | null;
+}
+
+export interface StartSettings {
+  readonly ratePerSecond: number | null;
+  readonly canary: Omit<RepairCanary, 'counts'> | null;
+  readonly undoMs: number;
+}
+
+export interface ItemMove {
+  readonly from: RepairItemState;
+  readonly to: RepairItemState;
+  readonly canary: boolean;
+}
+
+export type RepairEvent =
+  | { readonly kind: 'frozen' }
+  | { readonly kind: 'started'; readonly settings: StartSettings }
+  | { readonly kind: 'items-moved'; readonly moves: readonly ItemMove[] }
+  | { readonly kind: 'paused' }
+  /** The plan or the budget of the instance lets nothing begin. */
+  | { readonly kind: 'held'; readonly reason: 'budget-exceeded' | 'daily-limit-reached'; readonly message: string }
+  /** Undefined: at the rate that it has. */
+  | { readonly kind: 'continued'; readonly ratePerSecond: number | undefined }
+  | { readonly kind: 'aborted' };
+
+export type RepairOutcome =
+  | { readonly kind: 'decided'; readonly repair: Repair }
+  /** It is in no state that allows this; the message says which does. */
+  | { readonly kind: 'refused'; readonly message: string };
+
+/** What may begin now. */
+export interface Begin {
+  readonly of: 'canary' | 'rest';
+  readonly count: number;
+}
+
+export interface RepairTick {
+  readonly repair: Repair;
+  readonly begin: Begin | null;
+  /** Unix ms at which there is something to decide again, if nothing happens before; null when there is not. */
+  readonly wakeAt: number | null;
+}
+
+/** Rounds are not closer than this, so that a high rate costs no more of them. */
+const LEAST_ROUND_MS = 50;
+/** What was not begun in time, because the process was down or busy, is not made up for beyond this. */
+const MOST_CATCH_UP_MS = 250;
+/** In one round without a rate. */
+const UNPACED_AT_ONCE = 100;
+
+export const NO_COUNTS: RepairCounts = Object.freeze({ pending: 0, started: 0, succeeded: 0, failed: 0, canceled: 0, gone: 0 });
+
+export const totalOf = (counts: RepairCounts): number => REPAIR_ITEM_STATES.reduce((sum, state) => sum + counts[state], 0);
+const endedOf = (counts: RepairCounts): number => totalOf(counts) - counts.pending - counts.started;
+
+/** Whether anything may still become of it. */
+export const isOver = ({ phase, counts }: Repair): boolean =>
+  phase === 'done' || ((phase === 'aborted' || phase === 'stopped') && counts.started === 0);
+
+export type NewRepair = Pick<Repair, 'repairId' | 'instanceId' | 'action' | 'createdAt' | 'createdBy'>;
+
+export const newRepair = (given: NewRepair): Repair => ({
+  ...given,
+  phase: 'planning',
+  paused: null,
+  startedAt: null,
+  endedAt: null,
+  undoUntil: null,
+  ratePerSecond: null,
+  canary: null,
+  counts: NO_COUNTS,
+  nextStartAt: 0,
+  plan: { workflows: [], groups: [], oldestAt: null, newestAt: null, recordedSteps: 0, more: false },
+  stopReason: null,
+  stopMessage: null,
+});
+
+/** What a canary says: `open` while it may still go either way, `untried` when none of its entries could be tried. */
+export function canaryVerdict({ counts, maxFailurePercent }: RepairCanary): 'open' | 'passed' | 'failed' | 'untried' {
+  // Those that nobody tried, or that somebody canceled, say nothing; all others may still succeed.
+  const judged = totalOf(counts) - counts.gone - counts.canceled;
+  if (counts.failed * 100 > judged * maxFailurePercent) return 'failed';
+  if (counts.pending + counts.started > 0) return 'open';
+  return judged === 0 ? 'untried' : 'passed';
+}
+
+const STATE_WORDS: Readonly<Record<RepairPhase, string>> = Object.freeze({
+  planning: 'is still being planned: ask for it until its state is planned',
+  planned: 'is planned and was not started',
+  canary: 'tries its first entries',
+  'canary-passed': 'waits for continue after its canary',
+  running: 'is running',
+  paused: 'is paused',
+  stopped: 'has stopped after its canary; plan a new one for what is left',
+  'undo-window': 'waits for the end of its undo window',
+  aborted: 'was aborted; plan a new one for what is left',
+  done: 'is done',
+});
+
+const refused = ({ repairId, phase }: Repair, what: string, when: string): RepairOutcome => ({
+  kind: 'refused',
+  message: `the repair ${repairId} ${STATE_WORDS[phase]}; ${what} is for one that ${when}`,
+});
+const decided = (repair: Repair): RepairOutcome => ({ kind: 'decided', repair });
+
+export function decideRepair(repair: Repair, event: RepairEvent, now: number): RepairOutcome {
+  switch (event.kind) {
+    case 'frozen':
+      return repair.phase === 'planning'
+        ? decided({ ...repair, phase: 'planned' })
+        : refused(repair, 'the end of the planning', 'is being planned');
+    case 'started':
+      if (repair.phase !== 'planned') return refused(repair, 'start', 'is planned and was not started');
+      return decided(started(repair, event.settings, now));
+    case 'items-moved':
+      return decided(moved(repair, event.moves));
+    case 'paused':
+      return pausedBy(repair, 'paused-by-hand', null);
+    case 'held':
+      return pausedBy(repair, event.reason, event.message);
+    case 'continued':
+      return continued(repair, event.ratePerSecond, now);
+    case 'aborted':
+      return aborted(repair, now);
+  }
+}
+
+function started(repair: Repair, { ratePerSecond, canary, undoMs }: StartSettings, now: number): Repair {
+  const begun = { ...repair, startedAt: now, ratePerSecond, nextStartAt: now };
+  if (repair.action === 'delete' && undoMs > 0) return { ...begun, phase: 'undo-window', undoUntil: now + undoMs };
+  if (canary === null) return { ...begun, phase: 'running' };
+  const pending = Math.min(canary.count, repair.counts.pending);
+  return { ...begun, phase: 'canary', canary: { ...canary, counts: { ...NO_COUNTS, pending } } };
+}
+
+const shifted = (counts: RepairCounts, { from, to }: ItemMove): RepairCounts =>
+  from === to ? counts : { ...counts, [from]: counts[from] - 1, [to]: counts[to] + 1 };
+
+function moved(repair: Repair, moves: readonly ItemMove[]): Repair {
+  let { counts, canary } = repair;
+  for (const move of moves) {
+    counts = shifted(counts, move);
+    if (canary && move.canary) canary = { ...canary, counts: shifted(canary.counts, move) };
+  }
+  return { ...repair, counts, canary };
+}
+
+function pausedBy(repair: Repair, stopReason: RepairStopReason, stopMessage: string | null): RepairOutcome {
+  const { phase } = repair;
+  if (phase !== 'canary' && phase !== 'running' && phase !== 'undo-window')
+    return refused(repair, 'pause', 'is running, tries its canary, or waits for the end of its undo window');
+  return decided({ ...repair, phase: 'paused', paused: phase, stopReason, stopMessage });
+}
+
+function continued(repair: Repair, rate: number | undefined, now: number): RepairOutcome {
+  const { phase, paused } = repair;
+  if (phase !== 'paused' && phase !== 'canary-passed') return refused(repair, 'continue', 'is paused, or waits after its canary');
+  return decided({
+    ...repair,
+    phase: phase === 'paused' && paused !== null ? paused : 'running',
+    paused: null,
+    ratePerSecond: rate ?? repair.ratePerSecond,
+    // At a new rate from now on, but never earlier than the old one allowed.
+    nextStartAt: Math.max(now, repair.nextStartAt),
+    stopReason: null,
+    stopMessage: null,
+  });
+}
+
+function aborted(repair: Repair, now: number): RepairOutcome {
+  const { phase, action, counts, startedAt } = repair;
+  if (phase === 'aborted' || phase === 'done' || phase === 'stopped') return refused(repair, 'abort', 'is not over');
+  const undone = action === 'delete' && startedAt !== null && counts.succeeded === 0;
+  return decided({
+    ...repair,
+    phase: 'aborted',
+    paused: null,
+    endedAt: now,
+    stopReason: undone ? 'undone' : 'aborted-by-hand',
+    stopMessage: undone ? 'nothing was deleted' : null,
+  });
+}
+
+/** Time has passed, or something has happened. What it lets begin has begun for the pace, whatever becomes of it. */
+export function tickRepair(given: Repair, now: number): RepairTick {
+  const repair = advanced(given, now);
+  const { phase } = repair;
+  if (phase === 'planning') return { repair, begin: null, wakeAt: now };
+  if (phase === 'undo-window') return { repair, begin: null, wakeAt: repair.undoUntil };
+  if (phase !== 'canary' && phase !== 'running') return { repair, begin: null, wakeAt: null };
+  const pending = phase === 'canary' ? (repair.canary?.counts.pending ?? 0) : repair.counts.pending;
+  if (pending === 0) return { repair, begin: null, wakeAt: null };
+  if (now < repair.nextStartAt) return { repair, begin: null, wakeAt: Math.ceil(repair.nextStartAt) };
+  const { count, nextStartAt } = granted(repair, pending, now);
+  const wakeAt = Math.max(Math.ceil(nextStartAt), now + LEAST_ROUND_MS);
+  return { repair: { ...repair, nextStartAt }, begin: { of: phase === 'canary' ? 'canary' : 'rest', count }, wakeAt };
+}
+
+/** At least one: its time has come. */
+function granted({ ratePerSecond, nextStartAt }: Repair, pending: number, now: number) {
+  if (ratePerSecond === null) return { count: Math.min(pending, UNPACED_AT_ONCE), nextStartAt: now };
+  const intervalMs = 1000 / ratePerSecond;
+  const from = Math.max(nextStartAt, now - MOST_CATCH_UP_MS);
+  const count = Math.min(pending, Math.floor((now - from) / intervalMs) + 1);
+  return { count, nextStartAt: from + count * intervalMs };
+}
+
+/** The phase that it is in by now. */
+function advanced(given: Repair, now: number): Repair {
+  let repair = given;
+  if (repair.phase === 'undo-window' && now >= (repair.undoUntil ?? 0)) repair = { ...repair, phase: 'running' };
+  if (repair.phase === 'canary' && repair.canary) repair = judged(repair, repair.canary, now);
+  const { phase, counts } = repair;
+  if (phase === 'running' && counts.pending === 0 && counts.started === 0) return { ...repair, phase: 'done', endedAt: now };
+  return repair;
+}
+
+function judged(repair: Repair, canary: RepairCanary, now: number): Repair {
+  const verdict = canaryVerdict(canary);
+  switch (verdict) {
+    case 'open':
+      return repair;
+    case 'failed': {
+      const { failed } = canary.counts;
+      const stopMessage = `${failed} of the first ${totalOf(canary.counts)} failed again, which is more than ${canary.maxFailurePercent} %; ${endedOf(canary.counts)} had ended`;
+      return { ...repair, phase: 'stopped', endedAt: now, stopReason: 'canary-failed', stopMessage };
+    }
+    case 'passed':
+    case 'untried':
+      if (repair.counts.pending === 0) return { ...repair, phase: 'running' };
+      // What was tried on nothing has not passed by itself.
+      return { ...repair, phase: canary.thenContinue && verdict === 'passed' ? 'running' : 'canary-passed' };
+  }
+}
+
+/** Messages that it is billed for at the least: one for each run that goes on. */
+export const messagesAtLeast = ({ action, counts }: Repair): number => (action === 'delete' ? 0 : totalOf(counts));
+
+/** How long all entries take, ms: at its rate, or at one a second while it has none. */
+export function expectedDurationMs({ action, counts, ratePerSecond }: Repair): number {
+  if (action === 'delete' && ratePerSecond === null) return Math.ceil(totalOf(counts) / UNPACED_AT_ONCE) * LEAST_ROUND_MS;
+  return Math.ceil((totalOf(counts) / (ratePerSecond ?? 1)) * 1000);
+}

@@ -1,0 +1,226 @@
+/** The table of who gets which answer, for those who are recognised by a session. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { InjectOptions } from 'fastify';
+import { apiKeyOf, doneValue, emailOf, PEOPLE, type Person } from '../accounts/people.fixture.js';
+import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from '../dialects/upstash/operations/index.js';
+import { dashboardOperations } from './dashboard/index.js';
+import { MANAGEMENT_OPERATIONS } from './management/index.js';
+import type { Operation } from './operation.js';
+import { OPERATIONS } from './operations/index.js';
+import { pathsOf } from './routing.js';
+import { SEARCH_OPERATIONS } from './search/index.js';
+import { SESSION_COOKIE } from './sessions/cookie.js';
+import type { Answered, SentRequest } from './testing/api-world.js';
+import { type Asked, type IndexRow, ISOLATION, type TokenRow } from './testing/isolation-table.js';
+import { MARK, Things } from './testing/isolation-things.js';
+
+const ALL: readonly Operation[] = [
+  ...OPERATIONS,
+  ...SEARCH_OPERATIONS,
+  ...MANAGEMENT_OPERATIONS,
+  ...UPSTASH_OPERATIONS,
+  ...UPSTASH_MANAGEMENT_OPERATIONS,
+  ...dashboardOperations(null),
+];
+
+interface Login {
+  readonly cookie: string;
+  readonly csrf: string;
+}
+
+let things: Things;
+let logins: Readonly<Record<Person, Login>>;
+/** An instance that the owner has too. */
+const OTHER = 'qi_2';
+
+async function logIn(person: Person): Promise<Login> {
+  const payload = JSON.stringify({ email: emailOf(person), api_key: apiKeyOf(person) });
+  const answer = await things.world.send<{ csrf_token: string }>({
+    method: 'POST',
+    url: '/v2/session',
+    headers: { 'content-type': 'application/json' },
+    payload,
+  });
+  assert.equal(answer.status, 200);
+  const cookie = String(answer.headers['set-cookie']).split(';', 1)[0] ?? '';
+  return { cookie, csrf: answer.body.csrf_token };
+}
+
+before(async () => {
+  things = await Things.open();
+  const { accounts } = things.world.store;
+  const { owner } = things.people.principals;
+  const second = doneValue(await things.world.accounts.createTeam(owner, 'second'));
+  await accounts.changeInstance({ instanceId: 'qi_1', change: { accountId: things.people.teamId } });
+  await accounts.changeInstance({ instanceId: OTHER, change: { accountId: second.teamId } });
+  logins = {
+    operator: await logIn('operator'),
+    owner: await logIn('owner'),
+    admin: await logIn('admin'),
+    dev: await logIn('dev'),
+    finance: await logIn('finance'),
+    stranger: await logIn('stranger'),
+  };
+});
+after(() => things.world.close());
+
+function requestOf({ method }: Operation, path: string, asked: Asked): SentRequest {
+  const { params = {}, query, headers = {}, body } = asked;
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const value = params[name] ?? 'none';
+    return value.startsWith('http') ? value : encodeURIComponent(value);
+  });
+  const url = query === undefined ? filled : `${filled}?${query}`;
+  if (body === undefined) return { method, url, headers };
+  return { method, url, headers: { 'content-type': 'application/json', ...headers }, payload: JSON.stringify(body) };
+}
+
+interface Sent {
+  readonly who: Person;
+  readonly queue?: string;
+  /** That of the session when absent; null: none. */
+  readonly csrf?: string | null;
+  readonly more?: Readonly<Record<string, string>>;
+}
+
+function send(request: SentRequest, { who, queue, csrf, more = {} }: Sent): Promise<Answered<unknown>> {
+  const { cookie, csrf: own } = logins[who];
+  const token = csrf === undefined ? own : csrf;
+  const headers: InjectOptions['headers'] = {
+    ...request.headers,
+    cookie: `theme=dark; ${cookie}`,
+    ...(token === null ? {} : { 'x-everstep-csrf': token }),
+    ...(queue === undefined ? {} : { 'x-everstep-queue': queue }),
+    ...more,
+  };
+  return things.world.send<unknown>({ ...request, headers });
+}
+
+const codeOf = ({ headers }: Answered<unknown>): string =>
+  String(headers['svc-error-code'] ?? headers['upstash-error-code'] ?? '');
+
+/** Whoever may do it in every other way. */
+async function assertNeedsCsrf(operation: Operation, request: SentRequest, sent: Sent): Promise<void> {
+  if (operation.method === 'GET') return;
+  const stranger = logins.stranger.csrf;
+  const tries: Readonly<Record<string, Partial<Sent>>> = {
+    'without a CSRF token': { csrf: null },
+    'with an empty one': { csrf: '' },
+    'with a wrong one': { csrf: 'x'.repeat(stranger.length) },
+    'with that of another session': { csrf: sent.who === 'stranger' ? logins.owner.csrf : stranger },
+    'from another site': { more: { 'sec-fetch-site': 'cross-site' } },
+    'from a site beside it': { more: { 'sec-fetch-site': 'same-site' } },
+    'from another origin': { more: { origin: 'http://evil.test' } },
+    'from no origin': { more: { origin: 'null' } },
+  };
+  for (const [what, part] of Object.entries(tries)) {
+    const answer = await send(request, { ...sent, ...part });
+    assert.deepEqual([answer.status, codeOf(answer)], [403, 'csrf-refused'], `${what}: ${JSON.stringify(answer.body)}`);
+  }
+}
+
+/** What it asks for was perhaps done by somebody before. */
+async function assertLetIn(request: SentRequest, sent: Sent): Promise<void> {
+  const answer = await send(request, sent);
+  assert.ok(![400, 401, 403].includes(answer.status), `${sent.who}: ${answer.status} ${JSON.stringify(answer.body)}`);
+}
+
+async function walkToken(operation: Operation, row: TokenRow, path: string): Promise<void> {
+  const request = requestOf(operation, path, await row.ask(things));
+  const own: Sent = { who: 'owner', queue: 'qi_1' };
+  await assertNeedsCsrf(operation, request, own);
+  const nameless = await send(request, { who: 'owner' });
+  assert.deepEqual([nameless.status, codeOf(nameless)], [400, 'bad-header'], 'without a queue instance');
+  for (const [who, queue] of [
+    ['stranger', 'qi_1'],
+    ['operator', 'qi_1'],
+    ['admin', OTHER],
+    ['owner', 'qi_none'],
+    ['owner', 'qi_us'],
+  ] as const) {
+    const answer = await send(request, { who, queue });
+    assert.equal(answer.status, 404, `${who} at ${queue}: ${JSON.stringify(answer.body)}`);
+    assert.match(JSON.stringify(answer.body), /there is no queue instance of this id, or it is not yours/);
+  }
+  const other = await send(request, { who: 'owner', queue: OTHER });
+  assert.equal(other.status, row.other, `at another instance: ${JSON.stringify(other.body)}`);
+  if (!`${request.url} ${String(request.payload ?? '')}`.includes(MARK))
+    assert.ok(!JSON.stringify(other.body ?? null).includes(MARK), `another instance shows ${JSON.stringify(other.body)}`);
+  const looking = await send(request, { who: 'finance', queue: 'qi_1' });
+  assert.equal(looking.status, row.readOnly, `finance: ${JSON.stringify(looking.body)}`);
+  if (row.readOnly === 403) assert.equal(codeOf(looking), 'forbidden');
+  const beside = await send({ ...request, headers: { ...request.headers, authorization: 'Bearer not.a.token' } }, own);
+  assert.equal(beside.status, 401, 'a bad token beside a good session');
+  const last = await send(request, { who: 'dev', queue: 'qi_1', more: { origin: 'http://localhost:80' } });
+  assert.equal(last.status, row.own, `dev: ${JSON.stringify(last.body)}`);
+  for (const who of ['owner', 'admin'] as const) await assertLetIn(request, { who, queue: 'qi_1' });
+}
+
+async function walkIndex(operation: Operation, row: IndexRow, path: string): Promise<void> {
+  const { index } = await things.index();
+  const place = { indexId: index.indexId, namespace: 'n' };
+  await things.world.search.documents.upsert({
+    ...place,
+    documents: [{ id: 'd', content: '{"text":"a text"}', metadata: null }],
+  });
+  const request = requestOf(operation, path, { ...(await row.ask(things)), params: place });
+  const nowhere = requestOf(operation, path, { ...(await row.ask(things)), params: { ...place, indexId: 'idx_none' } });
+  await assertNeedsCsrf(operation, request, { who: 'dev' });
+  for (const who of ['stranger', 'operator'] as const) {
+    const [hidden, unknown] = [await send(request, { who }), await send(nowhere, { who })];
+    assert.deepEqual([hidden.status, hidden.body], [unknown.status, unknown.body], 'like an index that does not exist');
+    assert.equal(hidden.status, 404);
+  }
+  assert.equal((await send(request, { who: 'finance' })).status, row.readOnly, 'finance');
+  const last = await send(request, { who: 'dev' });
+  assert.equal(last.status, 200, `dev: ${JSON.stringify(last.body)}`);
+  for (const who of ['admin', 'owner'] as const) await assertLetIn(request, { who });
+}
+
+test('each operation answers the session of each role as the table says, and nothing changes without its CSRF token', async (t) => {
+  for (const operation of ALL) {
+    const row = ISOLATION[operation.operationId];
+    assert.ok(row);
+    for (const path of pathsOf(operation)) {
+      await t.test(`${operation.method} ${path} ${operation.dialect ?? ''}`, async () => {
+        switch (row.access) {
+          case 'open':
+            return;
+          case 'session': {
+            const request = requestOf(operation, path, {});
+            await assertNeedsCsrf(operation, request, { who: 'owner' });
+            const answer = await send(request, { who: 'owner' });
+            assert.equal(answer.status, 200);
+            if (operation.method === 'DELETE') logins = { ...logins, owner: await logIn('owner') };
+            return;
+          }
+          case 'token':
+            return walkToken(operation, row, path);
+          case 'index':
+            return walkIndex(operation, row, path);
+          case 'account':
+            for (const who of PEOPLE) {
+              const request = requestOf(operation, path, await row.ask(things));
+              if (row.people[who] === 200) await assertNeedsCsrf(operation, request, { who });
+              const answer = await send(request, { who });
+              assert.equal(answer.status, row.people[who], `${who}: ${JSON.stringify(answer.body)}`);
+            }
+        }
+      });
+    }
+  }
+});
+
+test('a cookie that is no session lets nobody in, and asks no browser for a password', async () => {
+  const whole = logins.dev.cookie.split('=')[1] ?? '';
+  const secrets = ['x', 'es_', `es_${'A'.repeat(43)}`, whole.slice(0, -1), `${whole}x`, whole.toUpperCase()];
+  for (const url of ['/v2/account', '/v2/workflows/logs', '/v2/session', '/search/idx_1/info']) {
+    for (const secret of secrets) {
+      const headers = { cookie: `${SESSION_COOKIE}=${secret}`, 'x-everstep-queue': 'qi_1' };
+      const answer = await things.world.api.inject({ method: url.endsWith('info') ? 'POST' : 'GET', url, headers });
+      assert.deepEqual([answer.statusCode, answer.headers['svc-error-code']], [401, 'session-ended'], `${url} ${secret}`);
+      assert.equal(answer.headers['www-authenticate'], 'Everstep-Session');
+    }
+  }
+});

@@ -1,0 +1,78 @@
+/** Sessions of users in a browser: logging in, who one is, logging out. */
+
+import type { Session } from '../../accounts/account-service.js';
+import { ApiError } from '../../contract/error-codes.js';
+import { Ok } from '../../contract/management.js';
+import { LoginBody, SessionEntry } from '../../contract/session.js';
+import { tooManyLogins } from '../basic-authentication.js';
+import { answer, type Operation, openOperation, sessionOperation } from '../operation.js';
+import { forgetCookie, setCookie } from '../sessions/cookie.js';
+import { checkOrigin } from '../sessions/same-origin.js';
+import { BODY_ERRORS, given } from './outcome.js';
+import { toSeconds } from './presenters.js';
+
+/** Nobody keeps it on the way. */
+const NOT_KEPT = { 'cache-control': 'no-store' } as const;
+
+const present = ({ principal, csrfToken, expiresAt }: Session): SessionEntry => ({
+  user: { id: principal.user.userId, email: principal.user.email },
+  csrf_token: csrfToken,
+  expires_at: toSeconds(expiresAt),
+});
+
+const beginSession = openOperation({
+  operationId: 'beginSession',
+  tag: 'Session',
+  summary: 'Log in: begin a session',
+  description:
+    'Sets the cookie everstep_session, with which every operation works that takes HTTP Basic, and every one that takes a token, if the header x-everstep-queue names the queue instance: as far as the role of the user in its account allows. What is not GET or HEAD needs the header x-everstep-csrf with the csrf_token. A request with an Authorization header is judged by that alone.',
+  method: 'POST',
+  path: '/v2/session',
+  unknownQuery: 'refuse',
+  whileStopping: 'refuse',
+  body: { kind: 'json', required: true, schema: LoginBody },
+  responses: { 200: SessionEntry },
+  errors: ['bad-parameter', ...BODY_ERRORS, 'bad-credential', 'csrf-refused', 'rate-limited'],
+  async handle({ body, request }, { accounts }) {
+    checkOrigin(request);
+    const { email, api_key: apiKey } = given(body);
+    const login = await accounts.beginSession({ email, apiKey, address: request.callerIp });
+    switch (login.kind) {
+      case 'in':
+        return answer(200, present(login.session), { ...NOT_KEPT, 'set-cookie': setCookie(login.secret, request.isHttps) });
+      case 'refused':
+        throw new ApiError('bad-credential', 'there is no user with this e-mail and this API key, or the key was revoked');
+      case 'wait':
+        throw tooManyLogins(login.retryAfterMs);
+    }
+  },
+});
+
+const getSession = sessionOperation({
+  operationId: 'getSession',
+  tag: 'Session',
+  summary: 'Whose session this is, and its csrf_token',
+  method: 'GET',
+  path: '/v2/session',
+  unknownQuery: 'ignore',
+  responses: { 200: SessionEntry },
+  errors: [],
+  handle: (_input, _context, session) => answer(200, present(session), NOT_KEPT),
+});
+
+const endSession = sessionOperation({
+  operationId: 'endSession',
+  tag: 'Session',
+  summary: 'Log out: end the session',
+  method: 'DELETE',
+  path: '/v2/session',
+  unknownQuery: 'refuse',
+  responses: { 200: Ok },
+  errors: ['bad-parameter'],
+  async handle({ request }, { accounts }, session) {
+    await accounts.endSession(session);
+    return answer(200, 'OK' as const, { ...NOT_KEPT, 'set-cookie': forgetCookie(request.isHttps) });
+  },
+});
+
+export const sessionOperations: readonly Operation[] = [beginSession, getSession, endSession];

@@ -1,0 +1,10 @@
+/** What a run was triggered with, as answers show it. */
+import type { RunInput } from '../../contract/runs.js';
+import type { Redaction, RunPayload } from '../../engine/run.js';
+import { presentBytes, sentHeaders } from './dead-letter.js';
+import { shownBody } from './redaction.js';
+
+export const presentInput = (payload: RunPayload, redact: Redaction | undefined): RunInput => ({
+  header: sentHeaders(payload, redact),
+  ...presentBytes('body', 'bodyBase64', shownBody(payload.body, redact)),
+});

@@ -1,0 +1,64 @@
+/** What an operation declared of its path, query, headers and body, read out of a request. */
+import type { FastifyRequest } from 'fastify';
+import Type from 'typebox';
+import { ApiError } from '../contract/error-codes.js';
+import type { Operation, OperationInput, RequestContext } from './operation.js';
+import { readJson, validate } from './parameters/json-body.js';
+import { readPrefixedHeaders } from './parameters/prefixed-headers.js';
+import { readQuery, splitQuery } from './parameters/query.js';
+import { readValue } from './parameters/read-value.js';
+import { Unacceptable } from './parameters/unacceptable.js';
+
+export const NO_QUERY: Readonly<Record<string, never>> = Object.freeze({});
+const NO_BODY = Buffer.alloc(0);
+const NO_PARAMETERS = Type.Object({});
+
+/** `given` is what the router found. Throws ApiError. */
+export function readPath({ pathParameters, unknownQuery }: Operation, given: unknown): Readonly<Record<string, unknown>> {
+  if (!pathParameters || unknownQuery === 'part-of-path') return {};
+  const texts = new Map(Object.entries(typeof given === 'object' && given !== null ? given : {}));
+  const read: Record<string, unknown> = {};
+  for (const [name, property] of Object.entries(pathParameters.properties)) {
+    const text = String(texts.get(name) ?? '');
+    try {
+      read[name] = readValue(property, text);
+    } catch (error) {
+      if (!(error instanceof Unacceptable)) throw error;
+      // A part of a path cannot be left out, as other parameters can.
+      const why = text === '' ? 'is missing in the path' : error.message;
+      throw new ApiError(error.code ?? 'bad-parameter', `${name} ${why}`);
+    }
+  }
+  return read;
+}
+
+function readBody({ body: spec }: Operation, body: unknown, contentType: string | undefined): unknown {
+  const bytes = Buffer.isBuffer(body) ? body : NO_BODY;
+  if (spec?.kind !== 'json') return bytes;
+  const value = readJson(bytes, contentType);
+  if (value !== undefined) return validate(spec.schema, value, 'the body');
+  if (spec.required) throw new ApiError('bad-body', 'a JSON body is missing');
+  return undefined;
+}
+
+function readQueryOf({ query, unknownQuery }: Operation, context: RequestContext): Readonly<Record<string, unknown>> {
+  if (unknownQuery === 'part-of-path' || (!query && unknownQuery === 'ignore')) return NO_QUERY;
+  // A token beside the header was not taken out, and it may not be mistaken for a filter.
+  const rules = { unknown: unknownQuery, besides: [context.dialect.tokenParameter] };
+  return { ...readQuery(query ?? NO_PARAMETERS, splitQuery(context.target.query), rules) };
+}
+
+/** Throws ApiError. */
+export function readInput(operation: Operation, request: FastifyRequest, context: RequestContext): OperationInput {
+  const { headers, headerFamilies } = operation;
+  const families = headerFamilies ? Object.keys(headerFamilies) : [];
+  const read = headers ? readPrefixedHeaders(headers, families, context.headers, context.dialect) : null;
+  return {
+    path: readPath(operation, request.params),
+    query: readQueryOf(operation, context),
+    headers: read?.values ?? {},
+    carried: read?.families ?? {},
+    body: readBody(operation, request.body, request.headers['content-type']),
+    request: context,
+  };
+}

@@ -1,0 +1,272 @@
+/** Sessions over real HTTP: logging in, being recognised, and the ways in which a session ends. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { apiKeyOf, createPeople, doneValue, emailOf, type People, type Person } from '../../accounts/people.fixture.js';
+import { LIMITS } from '../../config/limits.js';
+import { createHttpApi, type HttpApi } from '../index.js';
+import { ApiWorld } from '../testing/api-world.js';
+import { secretOf, withoutSecret } from './cookie.js';
+import { checkOrigin } from './same-origin.js';
+
+interface SessionBody {
+  readonly user: { readonly id: string; readonly email: string };
+  readonly csrf_token: string;
+  readonly expires_at: number;
+}
+interface Login {
+  readonly response: Response;
+  readonly body: SessionBody;
+  readonly setCookie: string;
+  /** As a browser sends them. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+const QUIET = { debug() {}, info() {}, warn() {}, error() {} };
+
+describe('sessions', () => {
+  let world: ApiWorld;
+  let people: People;
+  let url: string;
+
+  before(async () => {
+    world = await ApiWorld.open({ trustedProxies: ['127.0.0.1'] });
+    people = await createPeople(world.store.accounts, world.accounts);
+    await world.store.accounts.changeInstance({ instanceId: 'qi_1', change: { accountId: people.teamId } });
+    url = `http://127.0.0.1:${(await world.api.listen({ host: '127.0.0.1', port: 0 })).port}`;
+  });
+  after(() => world.close());
+
+  const post = (body: unknown, headers: Readonly<Record<string, string>> = {}, at = url) =>
+    fetch(`${at}/v2/session`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+    });
+
+  async function logIn(
+    person: Person,
+    headers: Readonly<Record<string, string>> = {},
+    apiKey = apiKeyOf(person),
+  ): Promise<Login> {
+    const response = await post({ email: emailOf(person), api_key: apiKey }, headers);
+    const body = (await response.json()) as SessionBody;
+    const [setCookie = ''] = response.headers.getSetCookie();
+    const cookie = setCookie.split(';', 1)[0] ?? '';
+    return { response, body, setCookie, headers: { cookie, 'x-everstep-csrf': body.csrf_token } };
+  }
+
+  const statusOf = async (path: string, init: RequestInit): Promise<number> => (await fetch(`${url}${path}`, init)).status;
+  const isIn = async ({ headers }: Pick<Login, 'headers'>): Promise<boolean> => {
+    const status = await statusOf('/v2/session', { headers });
+    assert.ok([200, 401].includes(status));
+    return status === 200;
+  };
+
+  test('a login answers who it is and a CSRF token, and sets a cookie that no script and no other site gets', async () => {
+    const { response, body, setCookie, headers } = await logIn('dev');
+    assert.equal(response.status, 200);
+    assert.deepEqual(body.user, { id: people.principals.dev.user.userId, email: emailOf('dev') });
+    const inMs = body.expires_at * 1000 - Date.now();
+    assert.ok(Math.abs(inMs - LIMITS.sessionIdleMs) < 60_000, String(inMs));
+    assert.match(setCookie, /^everstep_session=es_[\w-]{43}; Max-Age=604800; Path=\/; HttpOnly; SameSite=Strict$/);
+    assert.equal(response.headers.get('cache-control'), 'no-store');
+    assert.ok(!JSON.stringify(body).includes(headers.cookie?.split('=')[1] ?? ''), 'the secret is in the cookie alone');
+    const again = await fetch(`${url}/v2/session`, { headers });
+    assert.deepEqual(await again.json(), body);
+  });
+
+  test('the cookie is for https alone where the client speaks https, also behind a proxy that is trusted', async () => {
+    const { setCookie } = await logIn('dev', { 'x-forwarded-proto': 'https' });
+    assert.match(setCookie, /; Secure$/);
+  });
+
+  test('a wrong key, an e-mail of nobody and a revoked key are one answer, without a cookie, and are told as failed logins', async () => {
+    const { dev } = people.principals;
+    const revoked = doneValue(await world.accounts.createApiKey(dev, 'revoked'));
+    doneValue(await world.accounts.revokeApiKey(dev, revoked.record.apiKeyId));
+    const answers = await Promise.all(
+      [
+        { email: emailOf('dev'), api_key: 'ek_wrong' },
+        { email: emailOf('dev'), api_key: revoked.apiKey },
+        { email: 'nobody@w.test', api_key: 'ek_wrong' },
+      ].map(async (body) => {
+        const response = await post(body, { 'x-forwarded-for': '192.0.2.9' });
+        assert.deepEqual(response.headers.getSetCookie(), []);
+        assert.equal(response.headers.get('www-authenticate'), null, 'no browser is to ask for a password');
+        return [response.status, response.headers.get('svc-error-code'), await response.text()];
+      }),
+    );
+    assert.deepEqual(answers[0]?.slice(0, 2), [401, 'bad-credential']);
+    assert.deepEqual(answers[1], answers[0]);
+    assert.deepEqual(answers[2], answers[0]);
+    const entries = await world.store.accounts.listAudit({ accountIds: [dev.user.userId], after: null, limit: 50 });
+    const failed = entries.filter(({ action }) => action === 'login.fail');
+    assert.deepEqual(
+      failed.map(({ address }) => address),
+      ['192.0.2.9', '192.0.2.9'],
+    );
+  });
+
+  test('logins that fail too often have to wait, as with HTTP Basic', async () => {
+    const headers = { 'x-forwarded-for': '192.0.2.77' };
+    const wrong = { email: emailOf('finance'), api_key: 'ek_wrong' };
+    for (let n = 0; n < LIMITS.maxFailedLogins; n++) assert.equal((await post(wrong, headers)).status, 401);
+    const waiting = await post({ email: emailOf('finance'), api_key: apiKeyOf('finance') }, headers);
+    assert.equal(waiting.status, 429);
+    assert.ok(Number(waiting.headers.get('retry-after')) >= 1);
+    const authorization = `Basic ${btoa(`${emailOf('finance')}:${apiKeyOf('finance')}`)}`;
+    assert.equal(await statusOf('/v2/account', { headers: { ...headers, authorization } }), 429);
+  });
+
+  test('no page of another origin logs anybody in', async () => {
+    const good = { email: emailOf('dev'), api_key: apiKeyOf('dev') };
+    const refused: readonly Readonly<Record<string, string>>[] = [
+      { origin: 'http://evil.test' },
+      { origin: 'null' },
+      { origin: url.replace('127.0.0.1', 'localhost') },
+      { origin: url, 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site' },
+    ];
+    for (const headers of refused) {
+      const response = await post(good, headers);
+      assert.deepEqual([response.status, response.headers.get('svc-error-code')], [403, 'csrf-refused'], JSON.stringify(headers));
+      assert.deepEqual(response.headers.getSetCookie(), []);
+    }
+    const own: readonly Readonly<Record<string, string>>[] = [{ origin: url }, { 'sec-fetch-site': 'same-origin' }];
+    for (const headers of own) assert.equal((await post(good, headers)).status, 200, JSON.stringify(headers));
+    const form = await fetch(`${url}/v2/session`, { method: 'POST', headers: { 'content-type': 'text/plain' }, body: '{}' });
+    assert.equal(form.status, 415, 'what a form can send is not taken');
+  });
+
+  test('with the cookie the management API and a queue instance work; changes need the CSRF token', async () => {
+    const { headers } = await logIn('dev');
+    const { cookie = '' } = headers;
+    assert.equal(await statusOf('/v2/account', { headers: { cookie } }), 200);
+    const queue = { cookie, 'x-everstep-queue': 'qi_1' };
+    assert.equal(await statusOf('/v2/workflows/logs', { headers: queue }), 200);
+    const trigger = '/v2/trigger/http://w.test/ok';
+    assert.equal(await statusOf(trigger, { method: 'POST', headers: queue }), 403);
+    assert.equal(await statusOf(trigger, { method: 'POST', headers: { ...queue, ...headers } }), 200);
+    assert.equal(await statusOf('/v2/apikeys', { method: 'POST', headers: { cookie }, body: '{"name":"x"}' }), 403);
+  });
+
+  test('what a run that was started so is said to be of, and who rotates keys, is the user', async () => {
+    const { headers } = await logIn('dev');
+    const sent = { ...headers, 'x-everstep-queue': 'qi_1' };
+    assert.equal(await statusOf('/v2/keys/rotate', { method: 'POST', headers: sent }), 200);
+    const [entry] = await world.store.accounts.listAudit({ accountIds: [people.teamId], after: null, limit: 1 });
+    assert.deepEqual([entry?.action, entry?.actor], ['queue.rotate-signing-keys', emailOf('dev')]);
+  });
+
+  test('a change of the role takes effect with the next request', async () => {
+    const { owner } = people.principals;
+    const member = { teamId: people.teamId, email: emailOf('dev') };
+    const { headers } = await logIn('dev');
+    const sent = { ...headers, 'x-everstep-queue': 'qi_1' };
+    const change = () => statusOf('/v2/flowControl/k/pin?parallelism=1', { method: 'POST', headers: sent });
+    const look = () => statusOf('/v2/flowControl', { headers: sent });
+    assert.equal(await change(), 200);
+    doneValue(await world.accounts.putMember(owner, { ...member, role: 'finance' }));
+    assert.deepEqual([await change(), await look()], [403, 200]);
+    doneValue(await world.accounts.removeMember(owner, member));
+    assert.deepEqual([await change(), await look()], [404, 404]);
+    doneValue(await world.accounts.putMember(owner, { ...member, role: 'dev' }));
+    assert.equal(await change(), 200);
+  });
+
+  test('logging out ends the session and takes the cookie away; other sessions of the user stay', async () => {
+    const [first, second] = [await logIn('dev'), await logIn('dev')];
+    assert.equal(await statusOf('/v2/session', { method: 'DELETE', headers: { cookie: first.headers.cookie ?? '' } }), 403);
+    const out = await fetch(`${url}/v2/session`, { method: 'DELETE', headers: first.headers });
+    assert.deepEqual([out.status, await out.json()], [200, 'OK']);
+    assert.match(out.headers.getSetCookie()[0] ?? '', /^everstep_session=; Max-Age=0; Path=\/; HttpOnly; SameSite=Strict$/);
+    assert.deepEqual([await isIn(first), await isIn(second)], [false, true]);
+  });
+
+  test('revoking the API key ends the sessions that were begun with it', async () => {
+    const { dev } = people.principals;
+    const { apiKey, record } = doneValue(await world.accounts.createApiKey(dev, 'for a session'));
+    const [byKey, other] = [await logIn('dev', {}, apiKey), await logIn('dev')];
+    assert.deepEqual([await isIn(byKey), await isIn(other)], [true, true]);
+    doneValue(await world.accounts.revokeApiKey(dev, record.apiKeyId));
+    assert.deepEqual([await isIn(byKey), await isIn(other)], [false, true]);
+  });
+
+  test('a request with an Authorization header is judged by that alone', async () => {
+    const { headers } = await logIn('dev');
+    const authorization = `Basic ${btoa(`${emailOf('dev')}:ek_wrong`)}`;
+    assert.equal(await statusOf('/v2/account', { headers: { ...headers, authorization } }), 401);
+    assert.equal(await statusOf('/v2/session', { headers: { ...headers, authorization } }), 401);
+    const bearer = { authorization: `Bearer ${world.readOnlyToken}` };
+    assert.equal(await statusOf('/v2/trigger/http://w.test/ok', { method: 'POST', headers: { ...headers, ...bearer } }), 403);
+  });
+
+  test('a browser whose session has ended is not told of HTTP Basic, for which it would ask the user itself', async () => {
+    const ofPages: readonly Readonly<Record<string, string>>[] = [
+      { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'cors' },
+      { 'x-everstep-csrf': 'x' },
+      { cookie: 'everstep_session=es_x' },
+    ];
+    for (const headers of ofPages) {
+      const response = await fetch(`${url}/v2/account`, { headers });
+      assert.deepEqual([response.status, response.headers.get('www-authenticate')], [401, 'Everstep-Session']);
+    }
+    // As Node sends it.
+    assert.match(
+      String((await fetch(`${url}/v2/account`, { headers: { 'sec-fetch-mode': 'cors' } })).headers.get('www-authenticate')),
+      /^Basic/,
+    );
+  });
+
+  test('where the management API has an address of its own, the dashboard has all it needs there, and tokens have nothing', async () => {
+    const { headers } = await logIn('owner');
+    const apart: HttpApi = createHttpApi({
+      ...world,
+      service: world.runtime,
+      log: QUIET,
+      version: '1',
+      serves: 'management',
+      dashboard: null,
+    });
+    const at = async (path: string, given: Readonly<Record<string, string>>) =>
+      (await apart.inject({ method: 'GET', url: path, headers: given })).statusCode;
+    const authorization = `Bearer ${world.token}`;
+    assert.equal(await at('/v2/workflows/logs', { ...headers, 'x-everstep-queue': 'qi_1' }), 200);
+    assert.deepEqual([await at('/v2/workflows/logs', { authorization }), await at('/v2/workflows/logs', {})], [404, 404]);
+    assert.equal(await at('/v2/workflows/logs', { ...headers, authorization, 'x-everstep-queue': 'qi_1' }), 404);
+    assert.deepEqual([await at('/v2/account', headers), await at('/health', {}), await at('/openapi.json', {})], [200, 200, 404]);
+    await apart.close();
+  });
+});
+
+test('the secret is taken out of what operations see of a request, and nothing else', () => {
+  const secret = 'es_x';
+  assert.equal(secretOf({ cookie: `a=1; everstep_session=${secret};b=2` }), secret);
+  assert.equal(secretOf({ cookie: 'everstep_session=; xeverstep_session=1' }), null);
+  assert.deepEqual(withoutSecret({ cookie: `a=1; everstep_session=${secret};b=2`, x: 'y' }), { cookie: 'a=1; b=2', x: 'y' });
+  assert.deepEqual(withoutSecret({ cookie: `everstep_session=${secret}`, x: 'y' }), { x: 'y' });
+  const other = { cookie: 'a=1', x: 'y' };
+  assert.equal(withoutSecret(other), other);
+});
+
+test('the origin of a page is compared with the host by name and port, whether a default port is written or not', () => {
+  const check = (origin: string, host: string) => () => checkOrigin({ headers: { origin }, host });
+  for (const [origin, host] of [
+    ['http://a.test', 'a.test'],
+    ['https://a.test', 'a.test:443'],
+    ['http://a.test:80', 'A.test'],
+    ['https://a.test:8443', 'a.test:8443'],
+    ['http://[::1]:8080', '[::1]:8080'],
+  ] as const)
+    check(origin, host)();
+  for (const [origin, host] of [
+    ['http://a.test', 'b.test'],
+    ['http://a.test:81', 'a.test'],
+    ['https://a.test', 'a.test:80'],
+    ['http://a.test.evil', 'a.test'],
+    ['http://evil/a.test', 'a.test'],
+    ['file://', 'a.test'],
+    ['', 'a.test'],
+  ] as const)
+    assert.throws(check(origin, host), /made this request/, `${origin} ${host}`);
+});

@@ -1,0 +1,179 @@
+/**
+ * Begins entries of a repair: each in one unit with what becomes of it, so that a process which is killed in between has
+ * done both or neither. The unit is written on the version of the repair that let it begin.
+ */
+import type { Begin, ItemMove, RepairItemState } from '../../engine/repair.js';
+import type { RunPayload } from '../../engine/run.js';
+import type { Started } from '../../engine/start.js';
+import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../engine/writes.js';
+import type { InstanceLimits, LetIn } from '../../ports/instance-limits.js';
+import type { RepairItemRecord, RepairRecord } from '../../ports/repair-store.js';
+import type { Store } from '../../ports/store.js';
+import type { RecoverCommand } from '../workflow-service.js';
+
+export interface Recovery {
+  readonly started: Started;
+  readonly payload: RunPayload;
+}
+
+export interface BeginningOptions {
+  readonly store: Pick<Store, 'repairs'>;
+  readonly now: () => number;
+  /** What a recovery of the entry would write. */
+  readonly prepare: (
+    command: Pick<RecoverCommand, 'kind' | 'instanceId' | 'overrides' | 'letInAt'>,
+    dlqId: string,
+  ) => Promise<Recovery | 'missing' | 'no-flow-control-key'>;
+  readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
+  readonly begin: (started: Started, payload: RunPayload) => void;
+  readonly limits: Pick<InstanceLimits, 'letRunsIn' | 'notStarted' | 'recount'>;
+}
+
+export interface Held {
+  readonly reason: 'budget-exceeded' | 'daily-limit-reached';
+  readonly message: string;
+}
+
+export interface Begun {
+  readonly moves: readonly ItemMove[];
+  /** What the plan or the budget of the instance says against more. */
+  readonly held: Held | null;
+  /** There were fewer pending entries than the repair thought. */
+  readonly miscounted: boolean;
+}
+
+type Change = Pick<Extract<StoreWrite, { readonly kind: 'set-repair-item' }>, 'state' | 'newRun' | 'error'>;
+
+const GONE: Change = { state: 'gone', newRun: null, error: null };
+const NO_KEY: Change = {
+  state: 'failed',
+  newRun: null,
+  error: 'flow control limits without a key were given, and its run has no key of its own: nothing was done with it',
+};
+
+export class Beginning {
+  private readonly options: BeginningOptions;
+
+  constructor(options: BeginningOptions) {
+    this.options = options;
+  }
+
+  /** Null when somebody else has decided on the repair meanwhile. Rejects when nobody knows what has happened. */
+  async begin(record: RepairRecord, { of, count }: Begin): Promise<Begun | null> {
+    const { instanceId, repairId, action } = record.repair;
+    const items = await this.options.store.repairs.pending({ instanceId, repairId, canaryOnly: of === 'canary', limit: count });
+    const miscounted = items.length < count;
+    if (action === 'delete') {
+      const moves = await this.settle(items.map((item) => this.delete(record, item)));
+      return moves && { moves, held: null, miscounted };
+    }
+    const { letIn, held } = await this.letIn(instanceId, items.length);
+    const moves = await this.settle(
+      letIn.flatMap((allowed, index) => {
+        const item = items[index];
+        return item ? [this.recover(record, item, action, allowed)] : [];
+      }),
+    );
+    return moves && { moves, held, miscounted };
+  }
+
+  /** All of them, or as many as may begin, one after the other. */
+  private async letIn(
+    instanceId: string,
+    count: number,
+  ): Promise<{ readonly letIn: readonly LetIn[]; readonly held: Held | null }> {
+    const { limits } = this.options;
+    const together = count === 0 ? null : await limits.letRunsIn(instanceId, count);
+    if (together === null) return { letIn: [], held: null };
+    if (together.kind === 'let-in') return { letIn: Array.from({ length: count }, () => together), held: null };
+    const letIn: LetIn[] = [];
+    let refusal = together;
+    while (letIn.length < count - 1) {
+      const one = await limits.letRunsIn(instanceId, 1);
+      if (one.kind === 'let-in') letIn.push(one);
+      else {
+        refusal = one;
+        break;
+      }
+    }
+    const reason = refusal.kind === 'budget-exceeded' ? 'budget-exceeded' : 'daily-limit-reached';
+    return { letIn, held: { reason, message: refusal.message } };
+  }
+
+  private async settle(all: readonly Promise<ItemMove | 'moved'>[]): Promise<readonly ItemMove[] | null> {
+    const results = await Promise.allSettled(all);
+    for (const result of results) if (result.status === 'rejected') throw result.reason;
+    const moves = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+    return moves.includes('moved') ? null : moves.filter((move) => move !== 'moved');
+  }
+
+  private async recover(
+    record: RepairRecord,
+    item: RepairItemRecord,
+    kind: 'resume' | 'restart',
+    letIn: LetIn,
+  ): Promise<ItemMove | 'moved'> {
+    const { limits, prepare, begin } = this.options;
+    const { instanceId } = record.repair;
+    try {
+      const { overrides } = record;
+      const prepared = await prepare({ kind, instanceId, overrides, letInAt: letIn.at }, item.dlqId);
+      if (prepared === 'missing' || prepared === 'no-flow-control-key') {
+        limits.notStarted(instanceId, 1, letIn);
+        return await this.note(record, item, prepared === 'missing' ? GONE : NO_KEY);
+      }
+      const { run, unit } = prepared.started;
+      const newRun = { runKey: run.key, workflowRunId: run.workflowRunId };
+      const move = await this.write(record, item, { state: 'started', newRun, error: null }, unit);
+      if (move !== 'moved' && move.to === 'started') begin(prepared.started, prepared.payload);
+      else limits.notStarted(instanceId, 1, letIn);
+      return move;
+    } catch (error) {
+      limits.recount(instanceId);
+      throw error;
+    }
+  }
+
+  private delete(record: RepairRecord, item: RepairItemRecord): Promise<ItemMove | 'moved'> {
+    const { instanceId } = record.repair;
+    return this.write(
+      record,
+      item,
+      { state: 'succeeded', newRun: null, error: null },
+      {
+        guards: [{ kind: 'dead-letters-present', instanceId, dlqIds: [item.dlqId] }],
+        writes: [{ kind: 'take-dead-letter', instanceId, dlqId: item.dlqId, became: null }],
+      },
+    );
+  }
+
+  /** Nothing is done with the entry but that. */
+  private note(record: RepairRecord, item: RepairItemRecord, change: Change): Promise<ItemMove | 'moved'> {
+    return this.write(record, item, change, { guards: [], writes: [] });
+  }
+
+  private async write(
+    record: RepairRecord,
+    item: RepairItemRecord,
+    change: Change,
+    { guards, writes }: CommitUnit,
+  ): Promise<ItemMove | 'moved'> {
+    const { commit, now } = this.options;
+    const { instanceId, repairId } = record.repair;
+    const own: StoreGuard = { kind: 'repair-at', instanceId, repairId, version: record.version };
+    const noted: StoreWrite = { kind: 'set-repair-item', instanceId, repairId, n: item.n, ...change, at: now() };
+    const result = await commit({ guards: [own, ...guards], writes: [...writes, noted] });
+    switch (result.kind) {
+      case 'applied':
+        return moveOf(item, change.state);
+      case 'repair-moved':
+        return 'moved';
+      case 'dead-letters-missing':
+        return this.note(record, item, GONE);
+      default:
+        throw new Error(`an entry of a repair cannot end as ${result.kind}`);
+    }
+  }
+}
+
+const moveOf = ({ canary }: RepairItemRecord, to: RepairItemState): ItemMove => ({ from: 'pending', to, canary });

@@ -1,0 +1,260 @@
+/**
+ * Drives repairs, and takes what people say to them. The store is the timetable: one timer stands at the earliest time at
+ * which one of them has something to do. Commands and rounds happen one after the other; what another process does at
+ * the same time is told by the version of the repair, and then it is read again.
+ */
+
+import { type DecisionContext, newId } from '../../engine/ids.js';
+import { decideRepair, newRepair, type Repair, type RepairEvent, type RepairOutcome } from '../../engine/repair.js';
+import type { Clock } from '../../ports/clock.js';
+import type { Cluster } from '../../ports/cluster.js';
+import type { Log } from '../../ports/log.js';
+import type { RepairDriver, RepairRecord } from '../../ports/repair-store.js';
+import type { Store } from '../../ports/store.js';
+import type { PlanRepairCommand, RepairChange, RepairChangeCommand, RepairChangeOutcome } from '../repair-service.js';
+import { Beginning, type BeginningOptions } from './beginning.js';
+import { Driving } from './driving.js';
+import { Freezing } from './freezing.js';
+
+/** Repairs that are driven in one turn. */
+const PAGE = 20;
+const RETRY_AFTER_FAULT_MS = 1_000;
+/** A plan that takes longer is answered while it is being made. */
+const PLANNED_WITHIN_MS = 2_000;
+/** After the end of a run, so that ends which come together are looked at together. */
+const AFTER_END_MS = 100;
+/** What ended without anybody here being told of it is found within this. */
+const WATCH_MS = 15_000;
+/** The same where other processes end runs, and begin repairs. */
+const WATCH_OTHERS_MS = 1_000;
+/** A process that is silent for so long does not drive its repairs any more. */
+const LEASE_MS = 5_000;
+const MOST_TRIES = 20;
+
+export interface RepairsOptions extends Omit<BeginningOptions, 'now'> {
+  readonly store: Pick<Store, 'repairs' | 'listDeadLetterIds' | 'deadLetterHorizon'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly context: () => DecisionContext;
+  readonly cluster: Pick<Cluster, 'nodeId' | 'mayAct'> | null;
+}
+
+export class Repairs {
+  private readonly options: RepairsOptions;
+  private readonly freezing: Freezing;
+  private readonly driving: Driving;
+  /** Repairs that this process drives and that have runs out: what it is told of is looked at before its time. */
+  private readonly watched = new Map<string, RepairRecord>();
+  private readonly plans = new Map<string, (record: RepairRecord | null) => void>();
+  private wakeAt = Number.POSITIVE_INFINITY;
+  private cancelTimer: () => void = () => {};
+  private last: Promise<void> = Promise.resolve();
+  private underWay = 0;
+  private isRoundQueued = false;
+  private isDriving = false;
+  private lookAtEnds = false;
+  private stopped = true;
+
+  constructor(options: RepairsOptions) {
+    this.options = options;
+    const { store, clock, cluster } = options;
+    const [now, driver] = [() => clock.now(), () => this.driver()];
+    this.freezing = new Freezing({ store, now, driver });
+    const watchMs = cluster ? WATCH_OTHERS_MS : WATCH_MS;
+    this.driving = new Driving({ store, now, driver, watchMs, beginning: new Beginning({ ...options, now }) });
+  }
+
+  /** Takes up what was under way; does not wait for it. */
+  start(): void {
+    this.stopped = false;
+    this.queueRound();
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true;
+    this.cancelTimer();
+    for (const answer of this.plans.values()) answer(null);
+    await this.last;
+  }
+
+  get idle(): boolean {
+    return this.underWay === 0;
+  }
+
+  settled(): Promise<void> {
+    return this.last;
+  }
+
+  /** A run has ended: perhaps one of a repair. */
+  runEnded(): void {
+    if (this.lookAtEnds || (this.watched.size === 0 && !this.isDriving)) return;
+    this.lookAtEnds = true;
+    this.expect(this.options.clock.now() + AFTER_END_MS);
+  }
+
+  async plan(command: PlanRepairCommand): Promise<RepairRecord> {
+    const { store, clock, context } = this.options;
+    const { instanceId, action, createdBy, filter, overrides } = command;
+    const repairId = newId('rep', context());
+    const now = clock.now();
+    const record: RepairRecord = {
+      repair: newRepair({ repairId, instanceId, action, createdAt: now, createdBy }),
+      filter,
+      overrides,
+      freezing: { after: null, horizon: await store.deadLetterHorizon({ instanceId }) },
+      wakeAt: now,
+      version: 0,
+    };
+    const planned = new Promise<RepairRecord | null>((resolve) => {
+      const cancel = clock.setTimer(now + PLANNED_WITHIN_MS, () => resolve(null));
+      this.plans.set(repairId, (done) => {
+        cancel();
+        resolve(done);
+      });
+    });
+    await store.repairs.create({ record, driver: this.driver() });
+    this.queueRound();
+    const done = await planned;
+    this.plans.delete(repairId);
+    return done ?? (await store.repairs.find({ instanceId, repairId })) ?? record;
+  }
+
+  change(command: RepairChangeCommand): Promise<RepairChangeOutcome> {
+    return this.inTurn(() => this.changeNow(command)).then((outcome) => {
+      if (outcome.kind === 'changed') this.queueRound();
+      return outcome;
+    });
+  }
+
+  private async changeNow({ instanceId, repairId, change }: RepairChangeCommand): Promise<RepairChangeOutcome> {
+    const { store, clock } = this.options;
+    for (let tries = 0; tries < MOST_TRIES; tries++) {
+      const record = await store.repairs.find({ instanceId, repairId });
+      if (!record) return { kind: 'not-found' };
+      const outcome = outcomeOf(record.repair, change, clock.now());
+      if (outcome.kind === 'refused') return outcome;
+      const next = { ...record, repair: outcome.repair, wakeAt: clock.now() };
+      const canary = change.kind === 'start' ? (outcome.repair.canary?.counts.pending ?? 0) : 0;
+      const exact = this.driving.isExact(record) || change.kind === 'start';
+      if (!(await store.repairs.put({ record: next, driver: this.driver(), canary }))) continue;
+      const written = { ...next, version: record.version + 1 };
+      if (exact) this.driving.noteExact(written);
+      return { kind: 'changed', record: written };
+    }
+    throw new Error(`the repair ${repairId} is changed by others all the time`);
+  }
+
+  private driver(): RepairDriver | null {
+    const { cluster, clock } = this.options;
+    return cluster && { nodeId: cluster.nodeId, until: clock.now() + LEASE_MS };
+  }
+
+  private inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    this.underWay++;
+    const result = this.last.then(work).finally(() => {
+      this.underWay--;
+    });
+    this.last = result.then(
+      () => {},
+      () => {},
+    );
+    return result;
+  }
+
+  /** Behind what is under way; one that waits for its turn is joined. */
+  private queueRound(): void {
+    if (this.stopped || this.isRoundQueued) return;
+    this.isRoundQueued = true;
+    void this.inTurn(async () => {
+      this.isRoundQueued = false;
+      await this.rounds();
+    });
+  }
+
+  private expect(at: number): void {
+    if (this.stopped || at >= this.wakeAt) return;
+    this.cancelTimer();
+    this.wakeAt = at;
+    if (at <= this.options.clock.now()) {
+      this.wakeAt = Number.POSITIVE_INFINITY;
+      this.queueRound();
+      return;
+    }
+    this.cancelTimer = this.options.clock.setTimer(at, () => {
+      this.wakeAt = Number.POSITIVE_INFINITY;
+      this.queueRound();
+    });
+  }
+
+  private async rounds(): Promise<void> {
+    const { store, clock, cluster, log } = this.options;
+    if (this.stopped) return;
+    try {
+      if (cluster && !cluster.mayAct) {
+        this.expect(clock.now() + RETRY_AFTER_FAULT_MS);
+        return;
+      }
+      const due = await store.repairs.due({ before: clock.now(), limit: PAGE, driver: this.driver() });
+      const failed = await this.driveAll([...due, ...(await this.toldOf(due))]);
+      if (this.stopped) return;
+      const nextAt = await store.repairs.nextAt({ nodeId: cluster?.nodeId ?? null });
+      if (nextAt !== null) this.expect(failed ? Math.max(nextAt, clock.now() + RETRY_AFTER_FAULT_MS) : nextAt);
+      if (cluster) this.expect(clock.now() + WATCH_OTHERS_MS);
+    } catch (error) {
+      log.error({ error: String(error) }, 'repairs could not be read; trying again');
+      this.expect(clock.now() + RETRY_AFTER_FAULT_MS);
+    }
+  }
+
+  /** Of those that have runs out, which may have ended: as they were when this process wrote them. */
+  private async toldOf(due: readonly RepairRecord[]): Promise<readonly RepairRecord[]> {
+    if (!this.lookAtEnds) return [];
+    this.lookAtEnds = false;
+    const driven = new Set(due.map(({ repair }) => repair.repairId));
+    return [...this.watched.values()].filter(({ repair }) => !driven.has(repair.repairId));
+  }
+
+  /** Whether one of them failed. */
+  private async driveAll(records: readonly RepairRecord[]): Promise<boolean> {
+    let failed = false;
+    this.isDriving = records.length > 0;
+    for (const record of records) {
+      if (this.stopped) break;
+      const { repairId, instanceId } = record.repair;
+      try {
+        await this.drive(record);
+      } catch (error) {
+        failed = true;
+        this.watched.delete(repairId);
+        this.options.log.error({ instanceId, repairId, error: String(error) }, 'a repair could not go on; trying again');
+      }
+    }
+    this.isDriving = false;
+    return failed;
+  }
+
+  private async drive(record: RepairRecord): Promise<void> {
+    const { repairId } = record.repair;
+    if (record.repair.phase === 'planning') {
+      const frozen = await this.freezing.step(record);
+      if (frozen?.repair.phase === 'planned') this.plans.get(repairId)?.(frozen);
+      return;
+    }
+    const after = await this.driving.round(record);
+    if (after && after.repair.counts.started > 0) this.watched.set(repairId, after);
+    else this.watched.delete(repairId);
+    if (after && after.wakeAt === null) this.driving.forget(repairId);
+  }
+}
+
+function outcomeOf(repair: Repair, change: RepairChange, now: number): RepairOutcome {
+  const event: RepairEvent =
+    change.kind === 'start'
+      ? { kind: 'started', settings: change.settings }
+      : change.kind === 'pause'
+        ? { kind: 'paused' }
+        : change.kind === 'continue'
+          ? { kind: 'continued', ratePerSecond: change.ratePerSecond }
+          : { kind: 'aborted' };
+  return decideRepair(repair, event, now);
+}

@@ -1,0 +1,282 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { NO_COUNTS, newRepair, type Repair } from '../../engine/repair.js';
+import type { Run } from '../../engine/run.js';
+import type { NewRepairItem, RepairDriver, RepairRecord } from '../../ports/repair-store.js';
+import type { Store, StoreWrite } from '../../ports/store.js';
+import { type OpenStore, withStore } from './harness.js';
+import {
+  apply,
+  creation,
+  failure,
+  INSTANCE,
+  OTHER_INSTANCE,
+  sampleDeadLetter,
+  sampleRun,
+  sampleStep,
+  T0,
+  unit,
+} from './samples.js';
+
+const ID = { instanceId: INSTANCE, repairId: 'rep_00000000000000000000000001' };
+const node = (nodeId: string, until: number): RepairDriver => ({ nodeId, until });
+
+const record = (changes: Partial<Repair> = {}, more: Partial<RepairRecord> = {}): RepairRecord => ({
+  repair: { ...newRepair({ ...ID, action: 'resume', createdAt: T0, createdBy: 'a@b.example' }), ...changes },
+  filter: { kind: 'workflow', workflowUrls: ['http://app.example/order'], fromDate: T0 },
+  overrides: { maxRetries: 2, flowControlLimits: { parallelism: 3 } },
+  freezing: { after: null, horizon: '7' },
+  wakeAt: T0,
+  version: 0,
+  ...more,
+});
+
+const item = (n: number, more: Partial<NewRepairItem> = {}): NewRepairItem => ({
+  n,
+  rank: n,
+  dlqId: `dlq_${n}`,
+  runKey: `KEY${n}`,
+  workflowRunId: `wfr_${n}`,
+  workflowUrl: 'http://app.example/order',
+  ...more,
+});
+
+async function withItems(store: Store, items: readonly NewRepairItem[], canary = 0): Promise<RepairRecord> {
+  await store.repairs.create({ record: record(), driver: null });
+  assert.equal(await store.repairs.put({ record: record(), driver: null, items, canary }), true);
+  return { ...record(), version: 1 };
+}
+
+const set = (n: number, state: 'started' | 'gone', newRun: Run | null = null): StoreWrite => ({
+  kind: 'set-repair-item',
+  ...ID,
+  n,
+  state,
+  newRun: newRun && { runKey: newRun.key, workflowRunId: newRun.workflowRunId },
+  error: null,
+  at: T0 + 5,
+});
+
+export function repairConformance(open: OpenStore): void {
+  describe('repairs', () => {
+    test(
+      'are read as they were written, also when the store is opened again',
+      withStore(open, async (store, underTest) => {
+        await store.repairs.create({ record: record(), driver: null });
+        assert.deepEqual(await store.repairs.find(ID), record());
+        assert.equal(await store.repairs.find({ ...ID, instanceId: OTHER_INSTANCE }), null);
+        const changed = record({ phase: 'paused', paused: 'running', stopMessage: 'é "x"' }, { freezing: null, wakeAt: null });
+        assert.equal(await store.repairs.put({ record: changed, driver: null }), true);
+        const again = await underTest.reopen();
+        assert.deepEqual(await again.repairs.find(ID), { ...changed, version: 1 });
+      }),
+    );
+
+    test(
+      'one that somebody has written since is not written over, with its items neither',
+      withStore(open, async (store) => {
+        await withItems(store, [item(0)]);
+        assert.equal(await store.repairs.put({ record: record(), driver: null, items: [item(1)] }), false);
+        assert.equal((await store.repairs.counts(ID)).all.pending, 1);
+      }),
+    );
+
+    test(
+      'are listed newest first, by phase, page by page, each instance its own',
+      withStore(open, async (store) => {
+        const ids = [1, 2, 3].map((n) => `rep_${String(n).padStart(26, '0')}`);
+        for (const [n, repairId] of ids.entries())
+          await store.repairs.create({ record: record({ repairId, phase: n === 1 ? 'done' : 'planned' }), driver: null });
+        await store.repairs.create({ record: record({ instanceId: OTHER_INSTANCE, repairId: 'rep_other' }), driver: null });
+        const first = await store.repairs.list({ instanceId: INSTANCE, after: null, limit: 2 });
+        assert.deepEqual(
+          first.items.map(({ repair }) => repair.repairId),
+          [ids[2], ids[1]],
+        );
+        const second = await store.repairs.list({ instanceId: INSTANCE, after: first.next, limit: 2 });
+        assert.deepEqual([second.items.map(({ repair }) => repair.repairId), second.next], [[ids[0]], null]);
+        const done = await store.repairs.list({ instanceId: INSTANCE, phases: ['done', 'stopped'], after: null, limit: 2 });
+        assert.deepEqual(
+          done.items.map(({ repair }) => repair.repairId),
+          [ids[1]],
+        );
+      }),
+    );
+
+    test(
+      'those whose time has come are given, and the next time is told',
+      withStore(open, async (store) => {
+        const ids = ['rep_a', 'rep_b', 'rep_c'];
+        for (const [n, repairId] of ids.entries())
+          await store.repairs.create({ record: record({ repairId }, { wakeAt: n === 2 ? null : T0 + 10 - n }), driver: null });
+        const due = await store.repairs.due({ before: T0 + 10, limit: 5, driver: null });
+        assert.deepEqual(
+          due.map(({ repair }) => repair.repairId),
+          ['rep_b', 'rep_a'],
+        );
+        assert.deepEqual(await store.repairs.due({ before: T0 + 8, limit: 5, driver: null }), []);
+        assert.equal(await store.repairs.nextAt({ nodeId: null }), T0 + 9);
+      }),
+    );
+
+    test(
+      'an entry is described by its run and the length of its journal, one that is not there is left out',
+      withStore(open, async (store) => {
+        const run = sampleRun(1);
+        const steps = [0, 1].map((index): StoreWrite => ({ kind: 'record-step', runKey: run.key, step: sampleStep(index) }));
+        const entry = sampleDeadLetter(run);
+        await apply(store, [creation(run), ...steps, ...failure(run, entry)]);
+        const { dlqId } = entry;
+        assert.deepEqual(await store.repairs.describe({ instanceId: INSTANCE, dlqIds: ['dlq_no', dlqId] }), [
+          {
+            dlqId,
+            runKey: run.key,
+            workflowRunId: run.workflowRunId,
+            workflowUrl: run.workflowUrl,
+            failedAt: entry.createdAt,
+            steps: 2,
+          },
+        ]);
+        assert.deepEqual(await store.repairs.describe({ instanceId: OTHER_INSTANCE, dlqIds: [dlqId] }), []);
+      }),
+    );
+
+    test(
+      'the canary takes the first of each workflow before the second of any',
+      withStore(open, async (store) => {
+        const other = 'http://app.example/other';
+        const items = [item(0), item(1), item(2), item(3, { workflowUrl: other, rank: 0 }), item(4, { rank: null })];
+        await withItems(store, items, 3);
+        const chosen = await store.repairs.pending({ ...ID, canaryOnly: true, limit: 10 });
+        assert.deepEqual(
+          chosen.map(({ n, canary }) => [n, canary]),
+          [
+            [0, true],
+            [1, true],
+            [3, true],
+          ],
+        );
+        assert.equal((await store.repairs.pending({ ...ID, canaryOnly: false, limit: 10 })).length, 5);
+        const { all, canary } = await store.repairs.counts(ID);
+        assert.deepEqual([all.pending, canary.pending], [5, 3]);
+        const workflows = await store.repairs.workflows(ID);
+        assert.deepEqual(Object.fromEntries(workflows.map(({ workflowUrl, count }) => [workflowUrl, count])), {
+          [other]: 1,
+          'http://app.example/order': 4,
+        });
+      }),
+    );
+
+    test(
+      'what becomes of an item is written in the unit that does it, on the version of the repair alone',
+      withStore(open, async (store) => {
+        const { version } = await withItems(store, [item(0), item(1)]);
+        const at = (seen: number) => ({ kind: 'repair-at', ...ID, version: seen }) as const;
+        const run = sampleRun(7);
+        const [refused, applied] = await store.commit([
+          unit([creation(sampleRun(8)), set(1, 'started', sampleRun(8))], [at(version - 1)]),
+          unit([creation(run), set(0, 'started', run)], [at(version)]),
+        ]);
+        assert.deepEqual([refused?.kind, applied?.kind], ['repair-moved', 'applied']);
+        assert.equal(await store.loadRun({ runKey: sampleRun(8).key }), null);
+        // One that is not pending any more stays as it is.
+        await apply(store, [set(0, 'gone')]);
+        const { items, next } = await store.repairs.items({ ...ID, after: -1, limit: 1 });
+        assert.deepEqual(items, [
+          {
+            ...{ n: 0, dlqId: 'dlq_0', runKey: 'KEY0', workflowRunId: 'wfr_0', workflowUrl: 'http://app.example/order' },
+            ...{ state: 'started', canary: false, newRunKey: run.key, newWorkflowRunId: run.workflowRunId },
+            ...{ newDlqId: null, error: null, at: T0 + 5 },
+          },
+        ]);
+        assert.equal(next, 0);
+        const started = await store.repairs.items({ ...ID, states: ['started', 'gone'], after: -1, limit: 5 });
+        assert.deepEqual(
+          started.items.map(({ n }) => n),
+          [0],
+        );
+        assert.deepEqual((await store.repairs.counts(ID)).all, { ...NO_COUNTS, pending: 1, started: 1 });
+      }),
+    );
+
+    test(
+      'started items whose new runs have ended are found, with the new dead letter, and settled once',
+      withStore(open, async (store) => {
+        await withItems(
+          store,
+          [0, 1, 2, 3, 4].map((n) => item(n)),
+        );
+        const runs = [1, 2, 3, 4].map((n) => sampleRun(n));
+        const [active, succeeded, failed, canceled] = runs;
+        assert.ok(active && succeeded && failed && canceled);
+        await apply(store, [
+          ...runs.map((run) => creation(run)),
+          ...runs.map((run, n) => set(n, 'started', run)),
+          set(4, 'started', sampleRun(9)),
+        ]);
+        const entry = sampleDeadLetter(failed);
+        await apply(store, [
+          ...failure(failed, entry),
+          { kind: 'end-run', runKey: succeeded.key, outcome: { status: 'succeeded', result: '1' }, completedAt: T0 + 50 },
+          { kind: 'end-run', runKey: canceled.key, outcome: { status: 'canceled' }, completedAt: T0 + 50 },
+        ]);
+        const { ended, looked, next } = await store.repairs.endedItems({ ...ID, after: -1, limit: 10 });
+        assert.deepEqual([looked, next], [5, null]);
+        assert.deepEqual(
+          ended.map(({ n, state, newDlqId }) => [n, state, newDlqId]),
+          [
+            [1, 'succeeded', null],
+            [2, 'failed', entry.dlqId],
+            [3, 'canceled', null],
+            [4, 'gone', null],
+          ],
+        );
+        assert.deepEqual(await store.repairs.settle({ ...ID, items: ended, at: T0 + 60 }), [1, 2, 3, 4]);
+        assert.deepEqual(await store.repairs.settle({ ...ID, items: ended, at: T0 + 70 }), []);
+        const { items } = await store.repairs.items({ ...ID, states: ['failed'], after: -1, limit: 5 });
+        assert.deepEqual([items[0]?.newDlqId, items[0]?.at, items[0]?.error !== null], [entry.dlqId, T0 + 60, true]);
+        const paged = await store.repairs.endedItems({ ...ID, after: -1, limit: 1 });
+        assert.deepEqual([paged.ended, paged.next], [[], 0]);
+      }),
+    );
+
+    test(
+      'those that are over go when they are old, with their items, and others stay',
+      withStore(open, async (store) => {
+        await withItems(
+          store,
+          [0, 1, 2].map((n) => item(n)),
+        );
+        const over = record({ phase: 'done', endedAt: T0 + 100 }, { wakeAt: null, version: 1 });
+        await store.repairs.put({ record: over, driver: null });
+        await store.repairs.create({ record: record({ repairId: 'rep_z' }), driver: null });
+        const remove = (before: number) => store.repairs.removeBefore({ instanceId: INSTANCE, before, limit: 2 });
+        assert.equal(await remove(T0 + 100), false);
+        assert.deepEqual([await remove(T0 + 101), await remove(T0 + 101), await remove(T0 + 101)], [true, true, false]);
+        assert.equal(await store.repairs.find(ID), null);
+        assert.ok(await store.repairs.find({ instanceId: INSTANCE, repairId: 'rep_z' }));
+        assert.deepEqual((await store.repairs.counts(ID)).all, NO_COUNTS);
+      }),
+    );
+  });
+}
+
+/** Of a store that several processes share. */
+export function sharedRepairConformance(open: OpenStore): void {
+  test(
+    'a repair is driven by one process at a time, until its lease is over or another one is told to',
+    withStore(open, async (store) => {
+      await store.repairs.create({ record: record(), driver: node('a', T0 + 50) });
+      const due = (nodeId: string, before: number) => store.repairs.due({ before, limit: 5, driver: node(nodeId, before + 50) });
+      assert.equal((await due('b', T0 + 10)).length, 0);
+      assert.equal(await store.repairs.nextAt({ nodeId: 'b' }), T0 + 50);
+      assert.equal(await store.repairs.nextAt({ nodeId: 'a' }), T0);
+      assert.equal((await due('a', T0 + 20)).length, 1);
+      assert.equal((await due('b', T0 + 60)).length, 0);
+      assert.equal((await due('b', T0 + 70)).length, 1);
+      assert.equal((await due('a', T0 + 71)).length, 0);
+      assert.equal(await store.repairs.put({ record: record(), driver: node('a', T0 + 130) }), true);
+      assert.equal((await due('a', T0 + 80)).length, 1);
+    }),
+  );
+}

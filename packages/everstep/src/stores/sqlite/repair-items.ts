@@ -1,0 +1,166 @@
+/** The entries that repairs froze, by the row number of their repair. */
+import type { StatementSync } from 'node:sqlite';
+import { NO_COUNTS, REPAIR_ITEM_STATES, type RepairCounts, type RepairItemState } from '../../engine/repair.js';
+import type { EndedItem, NewRepairItem, RepairableEntry, RepairItemRecord } from '../../ports/repair-store.js';
+import type { StoreWrite } from '../../ports/store.js';
+import { integer, integerOrNull, type Row, text, textOrNull, word } from './columns.js';
+import type { StoreParts } from './store-parts.js';
+
+const ENDS: Readonly<Record<string, EndedItem['state']>> = { succeeded: 'succeeded', failed: 'failed', canceled: 'canceled' };
+
+const itemOf = (row: Row): RepairItemRecord => ({
+  n: integer(row, 'n'),
+  dlqId: text(row, 'dlq_id'),
+  runKey: text(row, 'run_key'),
+  workflowRunId: text(row, 'workflow_run_id'),
+  workflowUrl: text(row, 'workflow_url'),
+  state: word(row, 'state', REPAIR_ITEM_STATES),
+  canary: integer(row, 'canary') === 1,
+  newRunKey: textOrNull(row, 'new_run_key'),
+  newWorkflowRunId: textOrNull(row, 'new_workflow_run_id'),
+  newDlqId: textOrNull(row, 'new_dlq_id'),
+  error: textOrNull(row, 'error'),
+  at: integerOrNull(row, 'at'),
+});
+
+const countsOf = (rows: readonly Row[]): RepairCounts => {
+  const counts: Record<RepairItemState, number> = { ...NO_COUNTS };
+  for (const row of rows) counts[word(row, 'state', REPAIR_ITEM_STATES)] = integer(row, 'items');
+  return counts;
+};
+
+function endedOf(row: Row): EndedItem | null {
+  const [n, canary] = [integer(row, 'n'), integer(row, 'canary') === 1];
+  const status = textOrNull(row, 'status');
+  if (status === null)
+    return { n, canary, state: 'gone', newDlqId: null, error: 'its new run was removed before its end was seen' };
+  const state = ENDS[status];
+  return state ? { n, canary, state, newDlqId: textOrNull(row, 'dlq_id'), error: textOrNull(row, 'error') } : null;
+}
+
+export class RepairItems {
+  private readonly parts: StoreParts;
+  private readonly selectEntry: StatementSync;
+  private readonly insertItem: StatementSync;
+  private readonly markCanary: StatementSync;
+  private readonly selectWorkflows: StatementSync;
+  private readonly selectPending: StatementSync;
+  private readonly selectPendingCanary: StatementSync;
+  private readonly countAll: StatementSync;
+  private readonly countCanary: StatementSync;
+  private readonly selectStarted: StatementSync;
+  private readonly settleItem: StatementSync;
+  private readonly setPending: StatementSync;
+  private readonly deleteItems: StatementSync;
+
+  constructor(parts: StoreParts) {
+    const { connection } = parts;
+    this.parts = parts;
+    this.selectEntry = connection.prepare(
+      `SELECT d.created_at, r.key, r.workflow_run_id, r.workflow_url,
+         (SELECT count(*) FROM step s WHERE s.run_seq = r.seq) AS steps
+       FROM dead_letter d JOIN run r ON r.seq = d.run_seq WHERE d.dlq_id = ? AND d.tenant = ?`,
+    );
+    this.insertItem = connection.prepare(
+      `INSERT INTO repair_item (repair_seq, n, state, canary, rank, dlq_id, run_key, workflow_run_id, workflow_url)
+       VALUES (?, ?, 'pending', 0, ?, ?, ?, ?, ?)`,
+    );
+    this.markCanary = connection.prepare(
+      `UPDATE repair_item SET canary = 1 WHERE repair_seq = ? AND n IN (
+         SELECT n FROM repair_item WHERE repair_seq = ? AND rank IS NOT NULL ORDER BY rank, n LIMIT ?)`,
+    );
+    this.selectWorkflows = connection.prepare(
+      'SELECT workflow_url, count(*) AS items FROM repair_item WHERE repair_seq = ? GROUP BY workflow_url',
+    );
+    const pending = `SELECT * FROM repair_item WHERE repair_seq = ? AND state = 'pending'`;
+    this.selectPending = connection.prepare(`${pending} ORDER BY n LIMIT ?`);
+    this.selectPendingCanary = connection.prepare(`${pending} AND canary = 1 ORDER BY n LIMIT ?`);
+    this.countAll = connection.prepare('SELECT state, count(*) AS items FROM repair_item WHERE repair_seq = ? GROUP BY state');
+    this.countCanary = connection.prepare(
+      'SELECT state, count(*) AS items FROM repair_item WHERE repair_seq = ? AND canary = 1 GROUP BY state',
+    );
+    this.selectStarted = connection.prepare(
+      `SELECT i.n, i.canary, r.status, r.error, d.dlq_id FROM repair_item i
+       LEFT JOIN run r ON r.key = i.new_run_key LEFT JOIN dead_letter d ON d.seq = r.dead_letter_seq
+       WHERE i.repair_seq = ? AND i.state = 'started' AND i.n > ? ORDER BY i.n LIMIT ?`,
+    );
+    this.settleItem = connection.prepare(
+      `UPDATE repair_item SET state = ?, new_dlq_id = ?, error = ?, at = ?
+       WHERE repair_seq = ? AND n = ? AND state = 'started'`,
+    );
+    this.setPending = connection.prepare(
+      `UPDATE repair_item SET state = ?, new_run_key = ?, new_workflow_run_id = ?, error = ?, at = ?
+       WHERE repair_seq = ? AND n = ? AND state = 'pending'`,
+    );
+    this.deleteItems = connection.prepare(
+      'DELETE FROM repair_item WHERE repair_seq = ? AND n IN (SELECT n FROM repair_item WHERE repair_seq = ? ORDER BY n LIMIT ?)',
+    );
+  }
+
+  describe(tenant: number, dlqId: string): RepairableEntry | null {
+    const row = this.selectEntry.get(dlqId, tenant);
+    if (!row) return null;
+    return {
+      dlqId,
+      runKey: text(row, 'key'),
+      workflowRunId: text(row, 'workflow_run_id'),
+      workflowUrl: text(row, 'workflow_url'),
+      failedAt: integer(row, 'created_at'),
+      steps: integer(row, 'steps'),
+    };
+  }
+
+  add(repair: number, items: readonly NewRepairItem[]): void {
+    for (const { n, rank, dlqId, runKey, workflowRunId, workflowUrl } of items)
+      this.insertItem.run(repair, n, rank, dlqId, runKey, workflowRunId, workflowUrl);
+  }
+
+  chooseCanary(repair: number, count: number): void {
+    this.markCanary.run(repair, repair, count);
+  }
+
+  workflows(repair: number): readonly { readonly workflowUrl: string; readonly count: number }[] {
+    return this.selectWorkflows
+      .all(repair)
+      .map((row) => ({ workflowUrl: text(row, 'workflow_url'), count: integer(row, 'items') }));
+  }
+
+  pending(repair: number, canaryOnly: boolean, limit: number): readonly RepairItemRecord[] {
+    return (canaryOnly ? this.selectPendingCanary : this.selectPending).all(repair, limit).map(itemOf);
+  }
+
+  counts(repair: number): { readonly all: RepairCounts; readonly canary: RepairCounts } {
+    return { all: countsOf(this.countAll.all(repair)), canary: countsOf(this.countCanary.all(repair)) };
+  }
+
+  ended(repair: number, after: number, limit: number) {
+    const rows = this.selectStarted.all(repair, after, limit);
+    const ended = rows.map(endedOf).filter((item) => item !== null);
+    const last = rows.length < limit ? undefined : rows.at(-1);
+    return { ended, looked: rows.length, next: last ? integer(last, 'n') : null };
+  }
+
+  /** False when it is not started any more. */
+  settle(repair: number, { n, state, newDlqId, error }: EndedItem, at: number): boolean {
+    return this.settleItem.run(state, newDlqId, error, at, repair, n).changes === 1;
+  }
+
+  set(repair: number, write: Extract<StoreWrite, { readonly kind: 'set-repair-item' }>): void {
+    const { n, state, newRun, error, at } = write;
+    this.setPending.run(state, newRun?.runKey ?? null, newRun?.workflowRunId ?? null, error, at, repair, n);
+  }
+
+  list(repair: number, states: readonly RepairItemState[] | undefined, after: number, limit: number) {
+    const wanted = states ? `AND state IN (${states.map(() => '?').join(', ')})` : '';
+    const rows = this.parts.connection
+      .prepare(`SELECT * FROM repair_item WHERE repair_seq = ? AND n > ? ${wanted} ORDER BY n LIMIT ?`)
+      .all(repair, after, ...(states ?? []), limit + 1);
+    const items = rows.slice(0, limit).map(itemOf);
+    return { items, next: rows.length > limit ? (items.at(-1)?.n ?? null) : null };
+  }
+
+  /** How many were removed. */
+  remove(repair: number, limit: number): number {
+    return Number(this.deleteItems.run(repair, repair, limit).changes);
+  }
+}

@@ -1,0 +1,53 @@
+/** Builds the pages of the dashboard into packages/everstep/static, unless what is there was built from the same sources. */
+import { createHash } from 'node:crypto';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { runToEnd } from './child.mjs';
+import { Interrupted, SetupError, tail, timed } from './report.mjs';
+
+const SOURCES = ['index.html', 'package.json', 'vite.config.js', 'public', 'src'];
+
+/** Names and contents of everything that the build reads. */
+async function fingerprint(root, dashboard) {
+  const hash = createHash('sha256');
+  const add = async (path) => {
+    const text = await readFile(path);
+    hash.update(`${path.slice(root.length)}\0${text.length}\0`).update(text);
+  };
+  const children = async (path) => (await readdir(path, { withFileTypes: true })).sort((a, b) => (a.name < b.name ? -1 : 1));
+  const walk = async (directory) => {
+    for (const entry of await children(directory)) {
+      const path = join(directory, entry.name);
+      if (entry.isDirectory()) await walk(path);
+      else if (!/\.test\.tsx?$/.test(entry.name)) await add(path);
+    }
+  };
+  await add(join(root, 'package-lock.json'));
+  for (const entry of await children(dashboard)) {
+    if (!SOURCES.includes(entry.name)) continue;
+    const path = join(dashboard, entry.name);
+    if (entry.isDirectory()) await walk(path);
+    else await add(path);
+  }
+  return hash.digest('hex');
+}
+
+/**
+ * @param {string} root of the repository
+ * @param {string} node
+ * @param {NodeJS.ProcessEnv} env
+ */
+export async function buildDashboard(root, node, env) {
+  const dashboard = join(root, 'packages', 'dashboard');
+  const stamp = join(root, 'packages', 'everstep', 'static', '.built-from');
+  const wanted = await fingerprint(root, dashboard);
+  if ((await readFile(stamp, 'utf8').catch(() => null)) === wanted) return;
+  await timed('Building the dashboard', async () => {
+    const vite = join(root, 'node_modules', 'vite', 'bin', 'vite.js');
+    const { code, output, interrupted } = await runToEnd(node, [vite, 'build'], { cwd: dashboard, env, output: 'kept' });
+    if (interrupted) throw new Interrupted();
+    if (code !== 0) throw new SetupError(`The build of the dashboard failed:\n${tail(output, 80)}`);
+  });
+  // Last: what was cut off is built again.
+  await writeFile(stamp, wanted);
+}
