@@ -14,6 +14,7 @@ import { PublishedMessages } from './messages-published.js';
 import { originOf } from './passages.js';
 import type { Recovery } from './repairs/beginning.js';
 import { Repairs } from './repairs/repairs.js';
+import { checkReplays } from './replay-checks.js';
 import { Retention } from './retention.js';
 import { RunDriver, type RunDriverOptions } from './run-driver.js';
 import { Schedules } from './schedules.js';
@@ -220,6 +221,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     },
     submit,
     trigger,
+    checkReplays: ({ runKeys, signal }) => checkReplays({ store, stepCaller: options.stepCaller, clock }, runKeys, signal),
     fork: (command) =>
       forkOne(
         {

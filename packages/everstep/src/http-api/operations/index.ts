@@ -3,6 +3,7 @@ import type { Operation } from '../operation.js';
 import { getRunAttempts } from './attempts.js';
 import { triggerRuns } from './batch-trigger.js';
 import { cancelRuns } from './cancel-runs.js';
+import { checkDeadLetters, checkRun } from './check.js';
 import { advanceClock, getClock, settleClock } from './clock.js';
 import { getDeadLetter, listDeadLetters } from './dead-letters.js';
 import { deleteDeadLetter, deleteDeadLetters } from './delete-dead-letters.js';
@@ -21,6 +22,7 @@ import { changeSettings, getSettings, getSigningKeys, rotateSigningKeys } from '
 import { listRunEvents, listRunLogs } from './logs.js';
 import { listWaiters, notifyEvent, notifyRun } from './notify.js';
 import { recoverOperations } from './recover.js';
+import { compareRun, getLineage } from './relatives.js';
 import { repairOperations } from './repairs.js';
 import { cancelRun, getRun, getRunResult } from './runs.js';
 import { scheduleRunOperations } from './schedule-runs.js';
@@ -39,12 +41,16 @@ export const OPERATIONS: readonly Operation[] = Object.freeze([
   getRunAttempts,
   explainRun,
   forkRun,
+  checkRun,
+  compareRun,
+  getLineage,
   cancelRun,
   cancelRuns,
   listRunLogs,
   listRunEvents,
   searchRuns,
   listDeadLetters,
+  checkDeadLetters,
   getDeadLetter,
   deleteDeadLetter,
   deleteDeadLetters,
