@@ -22,7 +22,7 @@ import type { RunJournal, TriggeredRun } from '../../contract/runs.js';
 import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from '../../dialects/upstash/operations/index.js';
 import type { Log } from '../../ports/log.js';
 import type { Message, MessageAnswer, MessageSender } from '../../ports/message-sender.js';
-import type { StepAnswer, StepCall, StepCaller } from '../../ports/step-caller.js';
+import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall, StepCaller } from '../../ports/step-caller.js';
 import type { Store } from '../../ports/store.js';
 import { createRuntime, type Runtime } from '../../runtime/runtime.js';
 import { createSearchService, type SearchService } from '../../search/search-service.js';
@@ -107,6 +107,12 @@ const sentFor = (method: string, url: string, headers: Readonly<Record<string, s
 /** Plays the endpoints; keeps what it was called with. */
 export class PlayedEndpoints implements StepCaller {
   readonly calls: StepCall[] = [];
+  /** What is said, by path, of whether a run would replay; that it does where nothing stands here. */
+  readonly verdicts = new Map<string, ReplayVerdict>();
+
+  async check({ workflowUrl }: ReplayCheck): Promise<ReplayVerdict> {
+    return this.verdicts.get(new URL(workflowUrl).pathname) ?? { outcome: 'fits', message: 'played' };
+  }
 
   async call(call: StepCall, signal: AbortSignal, onLeave?: () => void): Promise<StepAnswer> {
     this.calls.push(call);
