@@ -5,6 +5,7 @@ import { DeadLetterEntry, DeadLetterPage, DeletedDeadLetters, RecoveredRuns } fr
 import { ErrorBody } from '../contract/errors.js';
 import { NotifiedWaiter, Waiter } from '../contract/events.js';
 import { ExplanationSchema, Reason } from '../contract/explanation.js';
+import { LiveChange, NodeEntry } from '../contract/live.js';
 import {
   AttemptError,
   LoggedStep,
@@ -41,6 +42,8 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   FlowControl: FlowControlEntry,
   FlowControls,
   LoggedStep,
+  LiveChange,
+  Node: NodeEntry,
   NotifiedWaiter,
   Reason,
   RecoveredRuns,

@@ -10,6 +10,7 @@ import { explainRun } from './explain.js';
 import { cancelFailureCallback, retryFailureCallback } from './failure-callbacks.js';
 import { flowControlChanges, getFlowControl, getGlobalParallelism, listFlowControls } from './flow-control.js';
 import { changeSettings, getSettings, getSigningKeys, rotateSigningKeys } from './instance.js';
+import { listNodes, lookOn } from './live.js';
 import { listRunEvents, listRunLogs } from './logs.js';
 import { listWaiters, notifyEvent, notifyRun } from './notify.js';
 import { recoverOperations } from './recover.js';
@@ -52,6 +53,8 @@ export const OPERATIONS: readonly Operation[] = Object.freeze([
   changeSettings,
   getSigningKeys,
   rotateSigningKeys,
+  lookOn,
+  listNodes,
   getClock,
   advanceClock,
   settleClock,
