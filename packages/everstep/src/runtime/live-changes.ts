@@ -171,7 +171,7 @@ export class LiveChanges {
     if (topic !== null && instanceId !== null) of(instanceId).topics.add(topic);
     if (write.kind === 'create-run') {
       const { instanceId: owner, workflowRunId, settings } = write.run;
-      of(owner).run({ workflowRunId, isLimited: settings.flowControl !== undefined });
+      of(owner).run({ workflowRunId, isLimited: settings.flowControl !== null });
       return;
     }
     if (!('runKey' in write)) return;

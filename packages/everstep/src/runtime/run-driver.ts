@@ -317,7 +317,7 @@ export class RunDriver {
 
   private hintOf(runKey: string): RunOfHint | undefined {
     const run = this.cache.peek(runKey)?.run;
-    return run && { ...run, isLimited: run.settings.flowControl !== undefined };
+    return run && { ...run, isLimited: run.settings.flowControl !== null };
   }
 
   /** What the gates write down. Others keep settings and holds in memory too. */
