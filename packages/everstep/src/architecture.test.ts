@@ -30,6 +30,12 @@ const PORTS = 'everstep/src/ports';
 const ANSWERS = 'everstep/src/answers';
 const inEverstep = (...areas: string[]): string[] => areas.map((area) => `everstep/src/${area}`);
 
+const STORE_MAY = [
+  `types ${ENGINE}`,
+  ...['run', 'positions', 'repair', 'dead-letter-groups'].map((module) => `${ENGINE}/${module}`),
+  ...[PORTS, LIMITS_FILE, PROTOCOL],
+];
+
 const DIRECTIONS: readonly DirectionRule[] = [
   { area: ENGINE, may: [LIMITS_FILE, PROTOCOL, 'jsep', 'croner'], because: 'decisions are a pure function of what is passed in' },
   { area: PORTS, may: [`types ${ENGINE}`, PROTOCOL], because: 'a port says what is needed, in the terms of the engine' },
@@ -45,12 +51,12 @@ const DIRECTIONS: readonly DirectionRule[] = [
   },
   {
     area: 'everstep/src/stores/sqlite',
-    may: [`types ${ENGINE}`, `${ENGINE}/run`, `${ENGINE}/repair`, PORTS, LIMITS_FILE, PROTOCOL, NODE],
+    may: [...STORE_MAY, NODE],
     because: 'a store keeps what it is given: it knows neither those who use it nor other stores',
   },
   {
     area: 'everstep/src/stores/postgres',
-    may: [`types ${ENGINE}`, `${ENGINE}/run`, `${ENGINE}/repair`, PORTS, LIMITS_FILE, PROTOCOL, 'pg', NODE],
+    may: [...STORE_MAY, 'pg', NODE],
     because: 'a store keeps what it is given: it knows neither those who use it nor other stores',
   },
   {
@@ -159,6 +165,7 @@ const DIRECTIONS: readonly DirectionRule[] = [
 /** What tests may import besides what the sources of their area may: worlds to run in, and libraries to check against. */
 const TESTS_MAY = [
   ...inEverstep(
+    'answers',
     'simulation',
     'stores',
     'ports',

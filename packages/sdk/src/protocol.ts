@@ -82,6 +82,8 @@ export interface StepRequest {
   readonly target: number | null;
   /** Every step id below this is known to the service (recorded or planned); ids from here on are new. */
   readonly known: number;
+  /** Positions above `known` that are recorded all the same, of parallel steps in a forked run. Absent: none. */
+  readonly ahead?: readonly number[];
   readonly journal: {
     /** Index of the first entry sent. Above 0 only when the worker said that it holds the earlier ones. */
     readonly from: number;

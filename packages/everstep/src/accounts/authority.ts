@@ -49,6 +49,9 @@ export interface KeyRotation {
   readonly address: string;
 }
 
+/** What somebody did in an instance, for the audit log. */
+export type NotedAction = KeyRotation & Pick<AuditEntry, 'action' | 'subject' | 'details'>;
+
 export interface Authority {
   /** The record of a new token, which is good once it is in the store. */
   newToken(request: { readonly instanceId: string; readonly access: Access }): TokenRecord;
@@ -76,6 +79,8 @@ export interface Authority {
    * instance.
    */
   rotateSigningKeys(instanceId: string, by?: KeyRotation): Promise<SigningKeys>;
+  /** Writes into the audit log what was done; it is told to whoever owns the instance at this moment. */
+  note(instanceId: string, action: NotedAction): Promise<void>;
   /** Another process changed the instance (null: any of them): resolves when it is known as it is now, or could not be read. */
   forget(instanceId: string | null): Promise<void>;
 }
@@ -214,17 +219,13 @@ export async function createAuthority(options: {
   }
 
   /** Told to whoever owns the instance at this moment. */
-  async function auditOf(instanceId: string, { actor, address }: KeyRotation): Promise<AuditEntry> {
+  async function auditOf(instanceId: string, action: NotedAction): Promise<AuditEntry> {
     const at = now();
     const owner = (await accounts.findInstance({ instanceId }))?.accountId;
     return {
       auditId: `aud_${newKey({ now: at, random: { bytes: randomBytes } })}`,
       at,
-      actor,
-      action: 'queue.rotate-signing-keys',
-      subject: instanceId,
-      details: {},
-      address,
+      ...action,
       accountIds: owner === undefined ? [] : [owner],
     };
   }
@@ -232,7 +233,8 @@ export async function createAuthority(options: {
   async function rotate(instanceId: string, by: KeyRotation | undefined): Promise<SigningKeys> {
     const instance = (sharing && (await readInstance(instanceId))) ?? (await requireInstance(instanceId));
     const keys: SigningKeys = { current: instance.nextSigningKey, next: newSigningKey() };
-    const audit = by && (await auditOf(instanceId, by));
+    const action = { action: 'queue.rotate-signing-keys', subject: instanceId, details: {} };
+    const audit = by && (await auditOf(instanceId, { ...by, ...action }));
     await accounts.setSigningKeys({ instanceId, ...keys, ...(audit ? { audit } : {}) });
     learn({ ...instance, currentSigningKey: keys.current, nextSigningKey: keys.next }, beginReading());
     return keys;
@@ -280,6 +282,9 @@ export async function createAuthority(options: {
       const keys = await (accounts.exclusively?.(() => rotate(instanceId, by)) ?? rotate(instanceId, by));
       sharing?.changed(instanceId);
       return keys;
+    },
+    async note(instanceId, action) {
+      await accounts.addAudit(await auditOf(instanceId, action));
     },
     async forget(instanceId) {
       changes++;

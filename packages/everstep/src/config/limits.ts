@@ -25,6 +25,8 @@ export const LIMITS = Object.freeze({
   maxEventIdLength: 512,
   maxLabels: 20,
   maxLabelLength: 256,
+  /** Of what a person notes about a fork. */
+  maxNoteLength: 1_000,
   maxFlowControlKeyLength: 256,
   maxStepNameLength: 1024,
   maxQueueNameLength: 256,

@@ -37,6 +37,7 @@ export const ERROR_CODES = Object.freeze({
   'too-many-events': { status: 409, about: 'The run has as many events kept for it as it may.' },
   'too-many-schedules': { status: 409, about: 'The queue instance has as many schedules as it may.' },
   'callback-not-possible': { status: 409, about: 'The failure callback is in no state that allows this, or there is none.' },
+  'repair-state': { status: 409, about: 'The repair is in a state that does not allow this: the message says which one does.' },
   conflict: { status: 409, about: 'What is there does not allow this: the message says what to change first.' },
   'steps-refused': {
     status: 412,

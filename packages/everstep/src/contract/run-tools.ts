@@ -1,5 +1,6 @@
 /** Wire schemas of what helps to put one run right: fork, compare, lineage, check. */
 import Type, { type Static } from 'typebox';
+import { LIMITS } from '../config/limits.js';
 import { RunStateSchema, SHOWN_STEP_TYPES } from './runs.js';
 
 const CLOSED = { additionalProperties: false } as const;
@@ -12,13 +13,21 @@ export const ForkRequest = Type.Object(
     createdAt: Type.Optional(unixMs('Creation of the run: tells runs apart that had the same ID; the latest when absent')),
     fromStep: Type.Integer({
       minimum: 1,
+      maximum: LIMITS.maxJournalSteps + 1,
       description: 'Position of a step. What was recorded before it is kept; it, and what was recorded after it, is done again.',
     }),
     input: Type.Optional(
       Type.Object(
         {
           body: Type.String({ description: 'What the new run is triggered with, instead.' }),
-          contentType: Type.Optional(Type.String({ description: 'That of the run when absent.' })),
+          contentType: Type.Optional(
+            Type.String({
+              minLength: 1,
+              maxLength: 256,
+              pattern: '^[\\x20-\\x7e]+$',
+              description: 'That of the run when absent.',
+            }),
+          ),
         },
         CLOSED,
       ),
@@ -27,7 +36,7 @@ export const ForkRequest = Type.Object(
       Type.Array(
         Type.Object(
           {
-            stepId: Type.Integer({ minimum: 1 }),
+            stepId: Type.Integer({ minimum: 1, maximum: LIMITS.maxJournalSteps }),
             result: Type.Optional(Type.Unknown({ description: 'Any JSON value; absent: none.' })),
           },
           CLOSED,
@@ -35,8 +44,16 @@ export const ForkRequest = Type.Object(
         { description: 'Results of steps that are kept, which replace theirs; or of the step itself, which is then not done.' },
       ),
     ),
-    newWorkflowRunId: Type.Optional(Type.String({ minLength: 1, description: 'ID of the new run; one is made when absent.' })),
-    note: Type.Optional(Type.String({ description: 'Why, for the run and the audit log.' })),
+    newWorkflowRunId: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: LIMITS.maxRunIdLength,
+        description: 'ID of the new run; one is made when absent.',
+      }),
+    ),
+    note: Type.Optional(
+      Type.String({ minLength: 1, maxLength: LIMITS.maxNoteLength, description: 'Why, for the run and the audit log.' }),
+    ),
   },
   CLOSED,
 );

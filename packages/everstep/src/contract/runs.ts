@@ -85,6 +85,10 @@ export const AttemptError = Type.Object(
 );
 export type AttemptError = Static<typeof AttemptError>;
 
+const editedField = {
+  edited: Type.Optional(Type.Literal(true, { description: 'The result is not what the step came to: it was given in a fork.' })),
+};
+
 /** What belongs to one type of step each. */
 const fieldsOfTypes = {
   sleepFor: Type.Optional(Type.Integer({ description: 'Length of a SleepFor, ms.' })),
@@ -114,6 +118,7 @@ export const LoggedStep = Type.Object(
     callType: Type.Literal('step'),
     messageId: Type.String(),
     out: Type.Optional(Type.String({ description: 'Result of the step as JSON text; absent when it has none.' })),
+    ...editedField,
     concurrent: Type.Integer({ description: 'How many steps run concurrently in the group.' }),
     state: StepStateSchema,
     createdAt: unixMs('When the step was planned'),
@@ -151,13 +156,17 @@ const RunSuccessor = Type.Object(
 /** Where a run came from that nobody triggered. */
 const RunOriginLink = Type.Object(
   {
-    kind: Type.Enum(['resume', 'restart', 'invoke', 'schedule'], { type: 'string' }),
-    workflowRunId: Type.Optional(Type.String({ description: 'The failed run, or the one that invoked this.' })),
+    kind: Type.Enum(['resume', 'restart', 'fork', 'invoke', 'schedule'], { type: 'string' }),
+    workflowRunId: Type.Optional(Type.String({ description: 'The failed run, the forked one, or the one that invoked this.' })),
     workflowCreatedAt: Type.Optional(unixMs('Creation of that run')),
     dlqId: Type.Optional(Type.String({ description: 'The DLQ entry that the run was made from.' })),
-    stepId: Type.Optional(Type.Integer({ description: 'The step that invoked the run.' })),
+    stepId: Type.Optional(Type.Integer({ description: 'The step that invoked the run, or from which the fork went on.' })),
     stepName: Type.Optional(Type.String()),
     scheduleId: Type.Optional(Type.String({ description: 'The schedule that started the run.' })),
+    note: Type.Optional(Type.String({ description: 'Why the run was forked.' })),
+    inputEdited: Type.Optional(
+      Type.Literal(true, { description: 'It was triggered with something else than the run that it was forked from.' }),
+    ),
   },
   CLOSED,
 );
@@ -256,6 +265,7 @@ const JournalStep = Type.Object(
     stepType: StepTypeSchema,
     messageId: Type.String(),
     out: Type.Optional(Type.String({ description: 'Result of the step as JSON text; absent when it has none.' })),
+    ...editedField,
     group: Type.Integer({ description: 'Position of the first step that was planned together with this one.' }),
     concurrent: Type.Integer(),
     createdAt: unixMs('When the step was planned'),

@@ -358,3 +358,32 @@ describe('resume and restart', () => {
     assert.deepEqual(slots(result.run), [ADVANCE_SLOT]);
   });
 });
+
+describe('a fork that has kept some of parallel steps', () => {
+  const forked: Run = { ...begin(), known: 3, ahead: [4, 5], journalLength: 4 };
+
+  test('plans the others at their positions, and new ones behind all of them', () => {
+    const { run } = replied(forked, ADVANCE_SLOT, { planned: [runStep(3), runStep(6)] });
+    assert.deepEqual([slots(run), run.known, run.ahead], [[3, 6], 7, undefined]);
+  });
+
+  test('records the only one that is missing as the next', () => {
+    const decision = replied(forked, ADVANCE_SLOT, { done: [done(3)], planned: [runStep(6)] });
+    assert.deepEqual([recorded(decision), slots(decision.run), decision.run.known], [[3], [6], 7]);
+  });
+
+  test('is resumed as it was when its code failed before it was asked for them', () => {
+    const { run, deadLetter } = failed(forked, ADVANCE_SLOT, { retry: { kind: 'never' } });
+    assert.ok(deadLetter);
+    const again = recoverRun(run, { kind: 'resume', dlqId: deadLetter.dlqId, overrides: {}, workflowRunId: null }, at(2));
+    assert.ok(again !== 'no-flow-control-key');
+    assert.deepEqual([again.run.known, again.run.ahead], [3, [4, 5]]);
+  });
+
+  test('breaks the protocol with a position that is recorded', () => {
+    assert.match(
+      replied(forked, ADVANCE_SLOT, { planned: [runStep(3), runStep(4)] }).deadLetter?.error ?? '',
+      /broke the step protocol/,
+    );
+  });
+});

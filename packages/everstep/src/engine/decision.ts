@@ -5,6 +5,7 @@
  */
 import type { StepResult } from '@everstep/sdk/protocol';
 import { type DecisionContext, newId } from './ids.js';
+import { groupOf } from './likeness.js';
 import { countMessages, countOfDay, isMessage } from './metering.js';
 import {
   ADVANCE_SLOT,
@@ -53,6 +54,15 @@ export function callbackTask(dlqId: string, context: DecisionContext, delayMs = 
     retried: 0,
     dlqId,
   };
+}
+
+/** What is known once that position is: behind it and what is recorded right after it already. */
+function knownPast(stepId: number, { known: before, ahead }: Run): Pick<Run, 'known' | 'ahead'> {
+  let known = Math.max(before, stepId + 1);
+  if (!ahead) return { known };
+  while (ahead.includes(known)) known++;
+  const left = ahead.filter((position) => position > known);
+  return left.length > 0 ? { known, ahead: left } : { known, ahead: undefined };
 }
 
 export class Draft {
@@ -112,7 +122,7 @@ export class Draft {
     const known = this.tasks.get(task.slot)?.messageId === messageId || this.lastClosed === messageId;
     if (!known && isMessage(task)) this.messages++;
     this.tasks.put(task);
-    if (task.slot >= this.run.known) this.run = { ...this.run, known: task.slot + 1 };
+    if (task.slot >= this.run.known) this.run = { ...this.run, ...knownPast(task.slot, this.run) };
     this.writes.push({ kind: 'put-task', runKey: this.run.key, task });
   }
 
@@ -163,7 +173,7 @@ export class Draft {
     });
     this.run = {
       ...this.run,
-      known: Math.max(this.run.known, result.stepId + 1),
+      ...knownPast(result.stepId, this.run),
       journalLength: this.run.journalLength + 1,
       journalBytes: this.run.journalBytes + (result.out?.length ?? 0),
     };
@@ -229,9 +239,10 @@ export class Draft {
 
   /**
    * Ends the run as failed and puts it into the dead letter queue, in one and the same unit; and with it the message to
-   * those who want to be told, if there are any.
+   * those who want to be told, if there are any. `stepName` of the step that failed; null for the code between steps, and for
+   * a message.
    */
-  fail(error: string, failure: DeliveryFailure): void {
+  fail(error: string, failure: DeliveryFailure, stepName: string | null): void {
     this.end({ status: 'failed', error });
     const tells = this.run.settings.failureCallback !== null || this.run.failureFunction;
     this.deadLetter = {
@@ -245,7 +256,15 @@ export class Draft {
       responseBody: failure.responseBody,
       error,
     };
-    this.writes.push({ kind: 'add-dead-letter', entry: this.deadLetter });
+    const group = groupOf({
+      kind: this.run.settings.message ? 'message' : 'workflow',
+      workflowUrl: this.run.workflowUrl,
+      stepName,
+      status: failure.status,
+      cause: failure.cause,
+      message: failure.message,
+    });
+    this.writes.push({ kind: 'add-dead-letter', entry: this.deadLetter, group });
     if (!tells) return;
     this.putTask(callbackTask(this.deadLetter.dlqId, this.context, this.run.settings.failureCallback?.delayMs));
   }

@@ -54,6 +54,6 @@ export function failAttempt(draft: Draft, task: Attempted, failure: DeliveryFail
   if (delayMs === null) {
     // What failed stays open (parked), so that a resume knows where to go on.
     draft.putTask(task);
-    draft.fail(inWords(task, failure), failure);
+    draft.fail(inWords(task, failure), failure, task.kind === 'step' ? task.name : null);
   } else draft.putTask({ ...task, retried: task.retried + 1, dueAt: draft.now + delayMs });
 }

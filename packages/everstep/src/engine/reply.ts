@@ -81,7 +81,7 @@ function onProgress(draft: Draft, task: Attempted, reply: ProgressReply, envelop
         kind: 'never',
       },
     );
-    draft.fail(stuck.message, stuck);
+    draft.fail(stuck.message, stuck, null);
   }
 }
 

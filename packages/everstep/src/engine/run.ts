@@ -96,6 +96,8 @@ export type RunOrigin =
   | (OriginBase & { readonly kind: 'resume' | 'restart'; readonly dlqId: string })
   /** Invoked by a step of that run. `depth`: how many invocations lead to it, 1 for the first. */
   | (OriginBase & { readonly kind: 'invoke'; readonly stepId: number; readonly stepName: string; readonly depth: number })
+  /** Goes on from that run's step `stepId`, with what was recorded before it. `input`: it was edited. */
+  | (OriginBase & { readonly kind: 'fork'; readonly stepId: number; readonly note?: string; readonly input?: 'edited' })
   | { readonly kind: 'schedule'; readonly scheduleId: string };
 
 export interface RunIdentity {
@@ -205,6 +207,11 @@ export interface Run extends RunIdentity {
   readonly status: RunStatus;
   /** Next free position: every id below is recorded or has a task. */
   readonly known: number;
+  /**
+   * Positions above it that are recorded: of parallel steps a fork has kept, while its code was not asked yet for those
+   * that it has not kept. Absent: none.
+   */
+  readonly ahead?: readonly number[];
   readonly journalLength: number;
   /** Bytes of all recorded results. */
   readonly journalBytes: number;
@@ -243,6 +250,8 @@ export interface RecordedStep {
   readonly completedAt: number;
   readonly sleepMs: number | null;
   readonly wakeAt: number | null;
+  /** The result is not what the step came to: a fork was given it. */
+  readonly edited?: true;
 }
 
 export const FAILURE_CAUSES = [

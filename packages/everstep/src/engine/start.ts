@@ -211,6 +211,7 @@ export function recoverRun(failed: Run, request: RecoverRequest, context: Decisi
       ? {}
       : {
           known: failed.known,
+          ...(failed.ahead ? { ahead: failed.ahead } : {}),
           journalLength: failed.journalLength,
           journalBytes: failed.journalBytes,
           // With nothing open there is still the code to be asked: the first task of a fresh run does that.
@@ -240,6 +241,11 @@ export function recoverRun(failed: Run, request: RecoverRequest, context: Decisi
   }
   writes.push(...putTasks(run), ...countStart(run, request.letInAt ?? null, context));
   writes.push(...flowControlWrites(run, context), ...queueWrites(run));
-  writes.push({ kind: 'take-dead-letter', instanceId: run.instanceId, dlqId, became: { kind, runKey: run.key } });
+  writes.push({
+    kind: 'take-dead-letter',
+    instanceId: run.instanceId,
+    dlqId,
+    became: { kind, runKey: run.key, at: context.now },
+  });
   return { run, unit: { guards, writes } };
 }

@@ -2,6 +2,7 @@
  * What a decision writes: intents, not rows. A unit is all or nothing: if one
  * of its guards does not hold, none of its writes happen.
  */
+import type { FailureGroup } from './dead-letter-groups.js';
 import type { RepairItemState } from './repair.js';
 import type {
   DeadLetter,
@@ -36,6 +37,8 @@ export type StoreGuard =
   | { readonly kind: 'dead-letters-present'; readonly instanceId: string; readonly dlqIds: readonly string[] }
   /** The repair is at this version: nobody has decided on it since. */
   | { readonly kind: 'repair-at'; readonly instanceId: string; readonly repairId: string; readonly version: number }
+  /** The run is there, in whatever state: it was not removed. */
+  | { readonly kind: 'run-present'; readonly runKey: string }
   /** No unexpired trigger with this deduplication id. */
   | { readonly kind: 'not-duplicate'; readonly instanceId: string; readonly deduplicationId: string; readonly now: number };
 
@@ -66,6 +69,21 @@ export interface CountOfDay {
   readonly at: number;
 }
 
+/** An entry of the audit log. */
+export interface AuditNote {
+  readonly auditId: string;
+  /** Unix ms. */
+  readonly at: number;
+  readonly actor: string;
+  readonly action: string;
+  readonly subject: string;
+  /** Never a payload or a secret. */
+  readonly details: Readonly<Record<string, string | number | boolean | null>>;
+  readonly address: string;
+  /** Accounts whose members may read it. */
+  readonly accountIds: readonly string[];
+}
+
 export type StoreWrite =
   | ControlWrite
   /** What became of an entry of a repair; one that is not pending any more stays as it is. */
@@ -88,8 +106,19 @@ export type StoreWrite =
   | CountOfDay
   /** The run row and its input. Tasks and journal rows come as writes of their own. */
   | { readonly kind: 'create-run'; readonly run: Run; readonly input: RunPayload | { readonly copyOf: string } }
-  /** Copies every journal row of one run to another, byte for byte. */
-  | { readonly kind: 'copy-journal'; readonly fromRunKey: string; readonly toRunKey: string }
+  /**
+   * Copies journal rows of one run to another, byte for byte: all, or with `length` those whose index is below it and not
+   * among `without`.
+   */
+  | {
+      readonly kind: 'copy-journal';
+      readonly fromRunKey: string;
+      readonly toRunKey: string;
+      readonly length?: number;
+      readonly without?: readonly number[];
+    }
+  /** Tells of a change in the audit log, in the unit that makes it. */
+  | { readonly kind: 'add-audit'; readonly entry: AuditNote }
   /** Appends to the journal. A row with that index or step id is a fault: the batch is refused. */
   | { readonly kind: 'record-step'; readonly runKey: string; readonly step: RecordedStep }
   /**
@@ -115,13 +144,17 @@ export type StoreWrite =
     }
   | { readonly kind: 'record-attempt'; readonly runKey: string; readonly attempt: FailedAttempt }
   | { readonly kind: 'end-run'; readonly runKey: string; readonly outcome: RunOutcome; readonly completedAt: number }
-  | { readonly kind: 'add-dead-letter'; readonly entry: DeadLetter }
-  /** Takes the entry out of the DLQ, and the callback task of its run with it. `became` links the old run to the new one; null when it was deleted. */
+  /** `group` null: as versions before there were groups made it; it is grouped later. */
+  | { readonly kind: 'add-dead-letter'; readonly entry: DeadLetter; readonly group: FailureGroup | null }
+  /**
+   * Takes the entry out of the DLQ, and the callback task of its run with it. `became` links the old run to the new one, made
+   * at that time (Unix ms): a group whose last entry leaves so is resolved. Null when it was deleted.
+   */
   | {
       readonly kind: 'take-dead-letter';
       readonly instanceId: string;
       readonly dlqId: string;
-      readonly became: { readonly kind: 'resume' | 'restart'; readonly runKey: string } | null;
+      readonly became: { readonly kind: 'resume' | 'restart'; readonly runKey: string; readonly at: number } | null;
     }
   | {
       readonly kind: 'remember-deduplication';
@@ -171,6 +204,8 @@ export type CommitResult =
   | { readonly kind: 'run-id-taken'; readonly run: RunReference }
   | { readonly kind: 'duplicate'; readonly run: RunReference }
   | { readonly kind: 'run-not-active' }
+  /** It was removed. */
+  | { readonly kind: 'run-gone' }
   /** Another process has decided on the run since. */
   | { readonly kind: 'run-moved' }
   | { readonly kind: 'task-gone' }

@@ -34,6 +34,7 @@ import type {
 } from '../engine/run.js';
 import type { CommitResult, CommitUnit, RunReference } from '../engine/writes.js';
 import type { AccountStore } from './account-store.js';
+import type { DeadLetterGroupStore } from './dead-letter-groups.js';
 import type { RepairStore } from './repair-store.js';
 import type { SearchIndexStore } from './search-store.js';
 
@@ -151,6 +152,8 @@ export interface DeadLetterFilter {
   readonly flowControlKeys?: readonly string[];
   /** What the last attempt was answered with. Entries of versions before messages are not found by it. */
   readonly responseStatuses?: readonly number[];
+  /** Groups of those that failed alike. */
+  readonly fingerprints?: readonly string[];
   /** Of messages alone. */
   readonly queues?: readonly string[];
   readonly urlGroups?: readonly string[];
@@ -179,6 +182,8 @@ export interface Listing<Item> {
 
 /** A dead letter with what its run adds to it. */
 export interface DeadLetterRecord extends DeadLetter {
+  /** Its group; null while it is not grouped yet, as those of versions before there were groups. */
+  readonly fingerprint: string | null;
   readonly run: RunRecord;
   readonly payload: RunPayload;
 }
@@ -257,6 +262,11 @@ export interface Store {
     readonly after: WaiterRecord | null;
     readonly limit: number;
   }): Promise<readonly WaiterRecord[]>;
+  /**
+   * Runs that came of this one alone, by creation: invoked by it, forked from it, made of its dead letter. At most `limit`
+   * of them.
+   */
+  descendantsOf(query: { readonly runKey: string; readonly limit: number }): Promise<readonly RunRecord[]>;
   /** The task of an active run that waits for the end of this one. */
   invokerOf(query: { readonly childRunKey: string }): Promise<Pick<TaskReference, 'runKey' | 'slot'> | null>;
   /** Whether a CreateWebhook step of the run made this event id. */
@@ -296,6 +306,7 @@ export interface Store {
   /** Gives freed disk space back, a little at a time; false when there is no more to give. */
   releaseSpace(): Promise<boolean>;
 
+  deadLetterGroups: DeadLetterGroupStore;
   accounts: AccountStore;
   searchIndexes: SearchIndexStore;
   repairs: RepairStore;

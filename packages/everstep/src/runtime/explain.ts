@@ -1,8 +1,8 @@
 /** Why a run is where it is: for each thing it owes, what has to come true before it goes on. */
-import type { StepType } from '@everstep/sdk/protocol';
 import { callbackRetryRule } from '../engine/callback.js';
 import { keyOfMessage } from '../engine/ids.js';
-import { CALLBACK_SLOT, type FailedAttempt, type RunSettings, type StepTask, type Task } from '../engine/run.js';
+import { CALLBACK_SLOT, type FailedAttempt, type RunSettings, type Task } from '../engine/run.js';
+import { stepTypeOf } from '../engine/step-type.js';
 import type { RunHistory, RunRecord, Store } from '../ports/store.js';
 import type { Ticket } from './gates/delivery-gates.js';
 import type { ExplainedTask, Explanation, WaitReason } from './workflow-service.js';
@@ -77,21 +77,6 @@ async function reasonsOf(task: Task, history: RunHistory, question: Question): P
       return [{ kind: 'queued' }];
     default:
       return deliveryReasons(task, task.dueAt, history, question);
-  }
-}
-
-const STEP_TYPES = { call: 'Call', notify: 'Notify', invoke: 'Invoke' } as const;
-
-/** Of a step that was planned by its name alone, what it will be. */
-function stepTypeOf(task: StepTask): StepType {
-  switch (task.kind) {
-    case 'sleep':
-    case 'wait':
-      return task.stepType;
-    case 'step':
-      return task.stepType ?? 'Run';
-    default:
-      return STEP_TYPES[task.kind];
   }
 }
 

@@ -7,6 +7,7 @@ import type { SharedChange } from '../ports/cluster.js';
 import { NO_LIMITS } from '../ports/instance-limits.js';
 import type { RunRecord, RunReference } from '../ports/store.js';
 import { explainRun } from './explain.js';
+import { forkOne } from './forks.js';
 import { MessageTargets } from './message-targets.js';
 import { PublishedMessages } from './messages-published.js';
 import { originOf } from './passages.js';
@@ -218,6 +219,16 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     },
     submit,
     trigger,
+    fork: (command) =>
+      forkOne(
+        {
+          store,
+          context: () => driver.context,
+          commit: (unit) => decisions.commit(unit),
+          begin: (run, payload) => driver.begin(run, payload),
+        },
+        command,
+      ),
     recover,
     cancel,
     awaitEnd,

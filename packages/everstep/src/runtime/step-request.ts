@@ -60,6 +60,7 @@ export async function buildStepRequest(
     maxRetries: run.settings.maxRetries,
     target: task.slot === ADVANCE_SLOT ? null : task.slot,
     known: run.known,
+    ...(run.ahead ? { ahead: run.ahead } : {}),
     journal: { from, ...(from > 0 && worker !== undefined ? { worker } : {}), length, entries },
     ...(input ? { input } : {}),
   };

@@ -11,6 +11,7 @@ function* namesOfGuard(guard: StoreGuard): Generator<string> {
   switch (guard.kind) {
     case 'run-active':
     case 'task-open':
+    case 'run-present':
       yield run(guard.runKey);
       break;
     case 'run-id-free':
@@ -37,6 +38,7 @@ function* namesOfWrite(write: StoreWrite): Generator<string> {
   switch (write.kind) {
     case 'count-messages':
     case 'count-of-day':
+    case 'add-audit':
       break;
     case 'set-repair-item':
       yield thing('repair item', write.instanceId, `${write.repairId}\n${write.n}`);

@@ -5,6 +5,7 @@
  * promise that resolves with a change does so after the change is durable.
  */
 import type { EventContent } from '@everstep/sdk/protocol';
+import type { Forked, ForkRequest } from '../engine/fork.js';
 import type { IdPrefix } from '../engine/ids.js';
 import type {
   DestinationHold,
@@ -54,6 +55,19 @@ export type RecoverOutcome =
   | { readonly kind: 'run-id-taken'; readonly run: RunReference }
   /** Flow control limits were given for a run that has no key, and none was given. */
   | { readonly kind: 'no-flow-control-key'; readonly dlqId: string };
+
+export interface ForkCommand extends ForkRequest {
+  readonly runKey: string;
+  /** Who asks, as the audit log names it, and from which address. */
+  readonly by: { readonly actor: string; readonly address: string };
+}
+
+export type ForkOutcome =
+  | { readonly kind: 'forked'; readonly run: RunReference }
+  /** The run was removed. */
+  | { readonly kind: 'not-found' }
+  | { readonly kind: 'run-id-taken'; readonly run: RunReference }
+  | Extract<Forked, { readonly kind: 'refused' }>;
 
 export type CancelOutcome = { readonly kind: 'canceled' } | { readonly kind: 'not-found' } | { readonly kind: 'not-active' };
 
@@ -244,6 +258,8 @@ export interface WorkflowService extends MessageService, RepairService {
 
   trigger(command: TriggerCommand): Promise<TriggerOutcome>;
   recover(command: RecoverCommand): Promise<RecoverOutcome>;
+  /** A new run from the middle of another one, which stays as it is; told of in the audit log of the instance's owner. */
+  fork(command: ForkCommand): Promise<ForkOutcome>;
   deleteDeadLetters(command: {
     readonly instanceId: string;
     readonly dlqIds: readonly string[];

@@ -97,6 +97,7 @@ async function simulate(seed: number, faults: WorldFaults): Promise<World> {
   const names = Object.keys(WORKFLOWS);
   for (let i = 0; i < 12; i++) world.order(names[plan.below(names.length)] ?? 'sequence', plan.below(30_000));
   await world.run(() => world.atRest());
+  await world.fork(6);
   await world.heal();
   await world.check();
   await store.close();
@@ -111,15 +112,17 @@ for (const [name, faults] of FAULTS) {
   test(`every acknowledged run ends well and each step is recorded once, under ${name}`, async (context) => {
     let crashes = 0;
     let recovered = 0;
+    let forked = 0;
     for (const seed of seeds) {
       try {
         const world = await simulate(seed, faults);
         crashes += world.crashes;
         recovered += world.recovered;
+        forked += world.forked;
       } catch (error) {
         throw new Error(`seed ${seed}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
       }
     }
-    context.diagnostic(`${seeds.length} seeds, ${crashes} crashes, ${recovered} dead letters recovered`);
+    context.diagnostic(`${seeds.length} seeds, ${crashes} crashes, ${recovered} dead letters recovered, ${forked} forks`);
   });
 }

@@ -71,6 +71,7 @@ export class World {
   /** Notifications whose outcome nobody was told. */
   private unanswered = 0;
   recovered = 0;
+  forked = 0;
   private faults: WorldFaults;
   private readonly store: Store;
   private readonly ledger = new MessageLedger();
@@ -295,6 +296,39 @@ export class World {
     }
   }
 
+  /** Forks runs, however they ended, each from some step: every fork has to come to what any run of its workflow comes to. */
+  async fork(count: number): Promise<void> {
+    // Nobody writes letters to forks.
+    const runs = (await this.runs()).filter(({ workflowUrl }) => workflowUrl !== 'http://app/letter');
+    for (let i = 0; i < count && runs.length > 0; i++) {
+      const { key: runKey } = runs[this.random.below(runs.length)] ?? assert.fail();
+      const steps = await this.store.loadJournal({ runKey, from: 0 });
+      const fromStep = 1 + this.random.below(steps.length + 1);
+      const fork = { input: null, results: [], workflowRunId: null, note: null, by: { actor: 'a client', address: '' } };
+      // Its answer may be lost.
+      this.life.runtime.fork({ runKey, fromStep, ...fork }).catch(() => {});
+    }
+    await this.run(() => this.atRest());
+  }
+
+  private async checkForks(runs: readonly RunRecord[]): Promise<void> {
+    for (const run of runs) {
+      if (run.origin?.kind !== 'fork') continue;
+      this.forked++;
+      const payload = await this.store.loadPayload({ runKey: run.key });
+      const { seed } = JSON.parse(Buffer.from(payload?.body ?? []).toString());
+      let last: RunRecord | undefined = run;
+      while (last?.became) {
+        const key: string = last.became.runKey;
+        last = runs.find((other) => other.key === key);
+      }
+      const where = `the fork of ${run.origin.workflowRunId} from step ${run.origin.stepId} (${run.workflowUrl})`;
+      assert.equal(last?.status, 'succeeded', `${where} ended well: ${last?.error}`);
+      const expected = await expectedResult(new URL(run.workflowUrl).pathname.slice(1), { seed });
+      assert.deepEqual(JSON.parse(last.result ?? 'null'), expected, `${where} has the right result`);
+    }
+  }
+
   /** Every acknowledged order has a run that succeeded with the right result, and each journal is sound. */
   async check(): Promise<void> {
     const runs = await this.runs();
@@ -310,6 +344,7 @@ export class World {
     }
     await this.checkWaits(runs);
     await this.checkInvocations(runs);
+    await this.checkForks(runs);
     await this.ledger.check(this.store, INSTANCE);
     for (const order of this.orders) {
       const own = runs.filter((run) => run.workflowRunId === order.id);

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
+import { type FailedAs, groupOf } from '../engine/likeness.js';
 import { DEFAULT_INSTANCE_SETTINGS } from '../engine/run.js';
 import type { Store } from '../ports/store.js';
 import {
@@ -55,6 +56,15 @@ const [active, failed, done, message, child, resumed] = [
   sampleRun(6),
 ];
 
+const FAILED_AS: FailedAs = {
+  kind: 'workflow',
+  workflowUrl: 'https://app.test/order',
+  stepName: 'pay 1',
+  status: 500,
+  cause: 'step',
+  message: 'no "stock"',
+};
+
 async function fill(store: Store): Promise<void> {
   const { accounts } = store;
   await addUsers(accounts, 'ann', 'bob');
@@ -102,17 +112,17 @@ async function fill(store: Store): Promise<void> {
     { kind: 'set-instance-settings', instanceId: INSTANCE, settings: DEFAULT_INSTANCE_SETTINGS },
   ]);
   await apply(store, [creation(failed), ...putTasks(failed.key, [stepTask(1, null)])]);
-  await apply(store, failure(failed, sampleDeadLetter(failed, { responseBody: new Uint8Array(0) })));
+  await apply(store, failure(failed, sampleDeadLetter(failed, { responseBody: new Uint8Array(0) }), groupOf(FAILED_AS)));
   await apply(store, putTasks(failed.key, [callbackTask(T0 + 3, sampleDeadLetter(failed).dlqId)]));
   await apply(store, [creation(done)]);
-  await apply(store, failure(done));
+  await apply(store, failure(done, sampleDeadLetter(done), groupOf({ ...FAILED_AS, stepName: null })));
   await apply(store, [
     creation(resumed, { copyOf: done.key }),
     {
       kind: 'take-dead-letter',
       instanceId: INSTANCE,
       dlqId: sampleDeadLetter(done).dlqId,
-      became: { kind: 'resume', runKey: resumed.key },
+      became: { kind: 'resume', runKey: resumed.key, at: T0 },
     },
   ]);
   await apply(store, [
@@ -137,6 +147,13 @@ async function answers(store: Store): Promise<unknown> {
       .items,
     byHost: (await store.listRuns({ ...page, instanceId, filter: { hosts: ['host.example:8443'], paths: ['/p/q'] } })).items,
     deadLetters: (await store.listDeadLetters({ ...page, instanceId, filter: { labels: ['a'], responseStatuses: [500] } })).items,
+    groups: await store.deadLetterGroups.list({
+      instanceId,
+      filter: { kind: 'workflow', withEmpty: true },
+      now: T0 + 5000,
+      after: null,
+      limit: 9,
+    }),
     waiters: await store.listWaiters({ instanceId, eventId: 'paid', after: null, limit: 9 }),
     keys: await store.listFlowControls({ instanceId }),
     queues: await store.listQueues({ instanceId }),

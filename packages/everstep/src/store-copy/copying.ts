@@ -7,9 +7,10 @@ import type { Columns, FirstLoad } from '../stores/postgres/first-load.js';
 import { beginFirstLoad } from '../stores/postgres/first-load.js';
 import type { WholeFile } from '../stores/sqlite/whole-store.js';
 import { RowSum, type Sum } from './checksum.js';
+import type { CopiedTable, TargetRow } from './copied-table.js';
 import { CopyError } from './copy-error.js';
 import { type CopySource, openCopySource } from './source.js';
-import { COPIED_TABLES, type CopiedTable, type TargetRow } from './tables.js';
+import { COPIED_TABLES } from './tables.js';
 
 /** Sent in one statement: so many rows, or so many characters and bytes. */
 const ROWS_AT_ONCE = 1000;

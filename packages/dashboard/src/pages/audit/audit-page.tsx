@@ -1,5 +1,124 @@
+/** What was changed, by whom, when and from where. Entries can be added to it and never changed. */
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { useMemo } from 'react';
+import type { AuditLogEntry, AuditLogPage } from '../../../../everstep/src/contract/management.js';
+import { request } from '../../api/client.js';
+import { type ApiFailure, valueIn } from '../../api/outcome.js';
+import { CopyId } from '../../components/copy-id.js';
+import { type Column, DataTable } from '../../components/data-table.js';
+import { FilterBar, type FilterField } from '../../components/filter-bar.js';
+import { useFilters } from '../../components/filters.js';
+import { countText } from '../../components/formats.js';
 import { PageTitle } from '../../components/page-title.js';
+import { EmptyState, ErrorState, Skeleton } from '../../components/states.js';
+import { TimeText } from '../../components/time-text.js';
+
+const FILTERS = ['word'] as const;
+const FIELDS: readonly FilterField<'word'>[] = [
+  { kind: 'text', name: 'word', label: 'Among the entries shown', placeholder: 'Who, what, or an id', wide: true },
+];
+const PAGE = 100;
+
+const detailsOf = ({ details }: AuditLogEntry): string =>
+  Object.entries(details)
+    .map(([name, value]) => `${name.replaceAll('_', ' ')}: ${value === null ? 'none' : String(value)}`)
+    .join(', ');
+
+const COLUMNS: readonly Column<AuditLogEntry>[] = [
+  { id: 'at', header: 'When', width: '118px', cell: (entry) => <TimeText unixMs={entry.creation_time * 1000} /> },
+  {
+    id: 'actor',
+    header: 'Who',
+    width: 'minmax(0, 2fr)',
+    cell: (entry) => (
+      <div className="clip" title={entry.actor}>
+        {entry.actor}
+      </div>
+    ),
+  },
+  { id: 'action', header: 'What', width: 'minmax(0, 2fr)', cell: (entry) => <div className="clip mono">{entry.action}</div> },
+  {
+    id: 'subject',
+    header: 'Of',
+    width: 'minmax(0, 2fr)',
+    from: 'medium',
+    cell: (entry) => (entry.subject === '' ? null : <CopyId value={entry.subject} what="id" />),
+  },
+  {
+    id: 'details',
+    header: 'Details',
+    width: 'minmax(0, 3fr)',
+    from: 'wide',
+    cell: (entry) => (
+      <div className="clip" title={detailsOf(entry)}>
+        {detailsOf(entry)}
+      </div>
+    ),
+  },
+  { id: 'address', header: 'From', width: '128px', from: 'wide', cell: (entry) => <span className="mono">{entry.address}</span> },
+];
 
 export default function AuditPage() {
-  return <PageTitle title="Audit log" />;
+  const filters = useFilters(FILTERS);
+  const pages = useInfiniteQuery<AuditLogPage, ApiFailure, { pages: AuditLogPage[] }, readonly string[], string>({
+    queryKey: ['account', 'auditlogs'],
+    initialPageParam: '',
+    queryFn: async ({ pageParam, signal }) =>
+      valueIn(await request<AuditLogPage>('/v2/auditlogs', { query: { count: PAGE, cursor: pageParam }, signal })),
+    getNextPageParam: ({ cursor }) => (cursor === '' ? undefined : cursor),
+    refetchOnMount: 'always',
+  });
+  const word = filters.values.word?.toLowerCase() ?? '';
+  const entries = useMemo(() => pages.data?.pages.flatMap(({ auditlogs }) => auditlogs) ?? [], [pages.data]);
+  const rows = useMemo(
+    () =>
+      word === ''
+        ? entries
+        : entries.filter((entry) =>
+            [entry.actor, entry.action, entry.subject, detailsOf(entry), entry.address].join(' ').toLowerCase().includes(word),
+          ),
+    [entries, word],
+  );
+  const loadMore = () => {
+    if (pages.hasNextPage && !pages.isFetching) void pages.fetchNextPage();
+  };
+  return (
+    <>
+      <PageTitle title="Audit log" lead="Changes in the accounts that you may see, newest first." />
+      <FilterBar filters={filters} fields={FIELDS} />
+      {pages.isPending ? (
+        <Skeleton lines={8} />
+      ) : pages.error && entries.length === 0 ? (
+        <ErrorState failure={pages.error} onRetry={() => void pages.refetch()} what="The audit log" />
+      ) : rows.length === 0 && !pages.hasNextPage ? (
+        <div className="table">
+          <EmptyState title={word === '' ? 'Nothing was changed yet' : 'No entry matches'}>
+            Logging in, tokens, members, budgets and repairs leave an entry here.
+          </EmptyState>
+        </div>
+      ) : (
+        <DataTable
+          label="Audit log"
+          columns={COLUMNS}
+          rows={rows}
+          idOf={({ id }) => id}
+          {...(word === '' ? { onEnd: loadMore } : {})}
+          foot={
+            <>
+              <span>
+                {countText(rows.length)} of {countText(entries.length)} entries
+              </span>
+              {pages.hasNextPage ? (
+                <button type="button" className="button button-small" onClick={loadMore} disabled={pages.isFetchingNextPage}>
+                  {pages.isFetchingNextPage ? 'Loading …' : 'Load more'}
+                </button>
+              ) : (
+                <span>That is all.</span>
+              )}
+            </>
+          }
+        />
+      )}
+    </>
+  );
 }

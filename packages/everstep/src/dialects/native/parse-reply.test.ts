@@ -147,3 +147,13 @@ test('a body that is no JSON is said to be none', () => {
   for (const body of ['', '<html>', '{"protocol":1', '\0'])
     assert.deepEqual(parseReply(body, REQUEST, NOW), { ok: false, problem: words, words });
 });
+
+test('new positions of a fork step over those that are recorded already, and over no other', () => {
+  const forked: StepRequest = { ...REQUEST, known: 3, ahead: [4, 5], journal: { from: 0, length: 4, entries: [] } };
+  const planned = (...stepIds: number[]) =>
+    parse({ ...PROGRESS, base: 4, planned: stepIds.map((stepId) => run(stepId)) }, forked);
+  assert.equal(planned(3, 6, 7).ok, true);
+  assert.equal(planned(3, 4).ok, false);
+  assert.equal(planned(3, 7).ok, false);
+  assert.equal(parse({ ...PROGRESS, base: 4, done: [run(3)], planned: [run(6)] }, forked).ok, true);
+});

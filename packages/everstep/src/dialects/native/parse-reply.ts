@@ -58,11 +58,18 @@ function stepHead(step: Fields, where: string): { stepId: number; name: string; 
   };
 }
 
+/** The first position from `from` on that is not recorded. */
+function freeFrom(from: number, { ahead }: StepRequest): number {
+  let free = from;
+  while (ahead?.includes(free)) free++;
+  return free;
+}
+
 /** Steps done; ids that are new follow on `known` without gaps. */
-function stepsDone(value: unknown, known: number): { readonly done: readonly StepResult[]; readonly next: number } {
+function stepsDone(value: unknown, request: StepRequest): { readonly done: readonly StepResult[]; readonly next: number } {
   const items = list(value, 'done');
   const seen = new Set<number>();
-  let next = known;
+  let next = request.known;
   const done = items.map((item, index): StepResult => {
     const where = `done[${index}]`;
     const step = fields(item, where);
@@ -71,7 +78,7 @@ function stepsDone(value: unknown, known: number): { readonly done: readonly Ste
     if (seen.has(head.stepId)) throw new Problem(`${where} reports step ${head.stepId} a second time`);
     seen.add(head.stepId);
     if (head.stepId > next) throw new Problem(`${where} reports step ${head.stepId}, but the next new step is ${next}`);
-    if (head.stepId === next) next++;
+    if (head.stepId === next) next = freeFrom(next + 1, request);
     return out === undefined ? head : { ...head, out };
   });
   return { done, next };
@@ -103,18 +110,19 @@ const failureFunctionOf = (frame: Fields): { readonly failureFunction?: true } =
 
 function progress(frame: Fields, request: StepRequest, now: number): ProgressReply {
   const base = integer(frame.base, 'base', request.journal.length, request.journal.length);
-  const { done, next } = stepsDone(frame.done, request.known);
+  const { done, next } = stepsDone(frame.done, request);
   if (typeof frame.advanced !== 'boolean') throw new Problem('advanced must be true or false', shown(frame.advanced));
+  let expected = next;
   const planned = list(frame.planned, 'planned').map((item, index) => {
     const where = `planned[${index}]`;
     const step = fields(item, where);
     const head = stepHead(step, where);
-    const expected = next + index;
     if (head.stepId !== expected) {
       throw new Problem(
         `${where} plans step ${head.stepId}, but planned steps are new and without gaps, so ${expected} comes here`,
       );
     }
+    expected = freeFrom(expected + 1, request);
     return plannedStep(head, step, where, now);
   });
   const end = runEnd(frame.end);
@@ -149,7 +157,7 @@ function retryOf(value: unknown): FailedReply['retry'] {
 }
 
 function failed(frame: Fields, request: StepRequest): FailedReply {
-  const { done } = stepsDone(frame.done, request.known);
+  const { done } = stepsDone(frame.done, request);
   const step = frame.step === undefined ? undefined : stepHead(fields(frame.step, 'step'), 'step');
   // An endpoint that could not read or trust the request knows no base; without a step nothing hangs on it.
   const bound = done.length > 0 || step !== undefined;

@@ -9,11 +9,13 @@ import { holdDestination, listDestinations, releaseDestination } from './destina
 import { explainRun } from './explain.js';
 import { cancelFailureCallback, retryFailureCallback } from './failure-callbacks.js';
 import { flowControlChanges, getFlowControl, getGlobalParallelism, listFlowControls } from './flow-control.js';
+import { forkRun } from './fork.js';
 import { changeSettings, getSettings, getSigningKeys, rotateSigningKeys } from './instance.js';
 import { listNodes, lookOn } from './live.js';
 import { listRunEvents, listRunLogs } from './logs.js';
 import { listWaiters, notifyEvent, notifyRun } from './notify.js';
 import { recoverOperations } from './recover.js';
+import { repairOperations } from './repairs.js';
 import { cancelRun, getRun, getRunResult } from './runs.js';
 import { scheduleOperations } from './schedules.js';
 import { getHealth, getOpenApi, getReadiness } from './service.js';
@@ -26,6 +28,7 @@ export const OPERATIONS: readonly Operation[] = Object.freeze([
   getRun,
   getRunResult,
   explainRun,
+  forkRun,
   cancelRun,
   cancelRuns,
   listRunLogs,
@@ -37,6 +40,7 @@ export const OPERATIONS: readonly Operation[] = Object.freeze([
   ...recoverOperations,
   retryFailureCallback,
   cancelFailureCallback,
+  ...repairOperations,
   ...scheduleOperations,
   notifyEvent,
   notifyRun,

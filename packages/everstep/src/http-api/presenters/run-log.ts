@@ -15,12 +15,13 @@ import {
   type StepTask,
   type Task,
 } from '../../engine/run.js';
+import { stepTypeOf } from '../../engine/step-type.js';
 import type { RunHistory } from '../../ports/store.js';
 import { presentError } from './failure-function.js';
 import { optional } from './optional.js';
 import { shownJson, shownOut } from './redaction.js';
 import { presentHistory, presentRun } from './run.js';
-import { fieldsOfRecorded, fieldsOfTask, isStepTask, stepTypeOf } from './step-fields.js';
+import { fieldsOfRecorded, fieldsOfTask, isStepTask } from './step-fields.js';
 
 export interface RunLogOptions {
   /** Leaves the results of steps and of the run away. */
@@ -75,6 +76,7 @@ function presentRecorded(
     callType: 'step',
     messageId: step.messageId,
     ...optional('out', out),
+    ...(step.edited ? { edited: true as const } : {}),
     concurrent: step.concurrent,
     state: 'STEP_SUCCESS',
     createdAt: step.createdAt,

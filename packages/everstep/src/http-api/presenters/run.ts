@@ -10,12 +10,13 @@ import {
   type RunStatus,
   type Task,
 } from '../../engine/run.js';
+import { stepTypeOf } from '../../engine/step-type.js';
 import type { RunHistory, RunRecord } from '../../ports/store.js';
 import { presentFailureFunction } from './failure-function.js';
 import { optional } from './optional.js';
 import { shownJson, shownOut } from './redaction.js';
 import { presentInput } from './run-input.js';
-import { fieldsOfRecorded, fieldsOfTask, isStepTask, stepTypeOf } from './step-fields.js';
+import { fieldsOfRecorded, fieldsOfTask, isStepTask } from './step-fields.js';
 
 const STATES: Readonly<Record<RunStatus, RunState>> = {
   active: 'RUN_STARTED',
@@ -71,7 +72,19 @@ function presentOrigin(origin: RunOrigin): RunOriginLink {
   if (origin.kind === 'schedule') return { kind: origin.kind, scheduleId: origin.scheduleId };
   const { kind, workflowRunId, workflowCreatedAt } = origin;
   const from = { kind, workflowRunId, workflowCreatedAt };
-  return kind === 'invoke' ? { ...from, stepId: origin.stepId, stepName: origin.stepName } : { ...from, dlqId: origin.dlqId };
+  switch (origin.kind) {
+    case 'invoke':
+      return { ...from, stepId: origin.stepId, stepName: origin.stepName };
+    case 'fork':
+      return {
+        ...from,
+        stepId: origin.stepId,
+        ...optional('note', origin.note),
+        ...(origin.input === 'edited' ? { inputEdited: true } : {}),
+      };
+    default:
+      return { ...from, dlqId: origin.dlqId };
+  }
 }
 
 /** What logs and journals both say of what came of a run. */
@@ -112,6 +125,7 @@ const presentRecordedStep = (step: RecordedStep, { run, invoked }: RunHistory) =
   stepType: step.type,
   messageId: step.messageId,
   ...optional('out', step.out === null ? null : shownOut(step.type, step.out, run.settings.redact)),
+  ...(step.edited ? { edited: true as const } : {}),
   group: step.group,
   concurrent: step.concurrent,
   createdAt: step.createdAt,

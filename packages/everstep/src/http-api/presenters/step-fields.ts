@@ -1,5 +1,4 @@
 /** What is shown of a step beside its result: of an open one from its task, of a recorded one from its result. */
-import type { StepType } from '@everstep/sdk/protocol';
 import type { LoggedStep } from '../../contract/runs.js';
 import type { RecordedStep, Redaction, StepTask, Task } from '../../engine/run.js';
 import type { RunHistory } from '../../ports/store.js';
@@ -24,22 +23,6 @@ type Fields = Pick<
 >;
 
 export const isStepTask = (task: Task): task is StepTask => 'name' in task;
-
-export function stepTypeOf(task: StepTask): StepType {
-  switch (task.kind) {
-    case 'sleep':
-    case 'wait':
-      return task.stepType;
-    case 'call':
-      return 'Call';
-    case 'notify':
-      return 'Notify';
-    case 'invoke':
-      return 'Invoke';
-    case 'step':
-      return task.stepType ?? 'Run';
-  }
-}
 
 export function fieldsOfTask(task: Task, redact: Redaction | undefined): Fields {
   switch (task.kind) {

@@ -86,6 +86,9 @@ const EVERYBODY: readonly Person[] = [...MEMBERS, 'operator', 'stranger'];
 const run: Ask = async (things) => ({ params: { workflowRunId: await things.run() } });
 const deadLetter: Ask = async (things) => ({ params: { dlqId: await things.deadLetter() } });
 const namedDeadLetter: Ask = async (things) => ({ query: `dlqIds=${await things.deadLetter()}` });
+const repair =
+  (state: 'planned' | 'running' | 'paused', body?: unknown): Ask =>
+  async (things) => ({ params: { repairId: await things.repair(state) }, ...(body === undefined ? {} : { body }) });
 const schedule: Ask = async (things) => ({ params: { scheduleId: await things.schedule() } });
 const flowControl: Ask = async (things) => ({ params: { flowControlKey: await things.flowControlKey() } });
 const sdkRun: Ask = async (things) => ({ params: { workflowRunId: await things.sdkRun() }, headers: SDK });
@@ -111,6 +114,7 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   getRun: reads(run),
   getRunResult: reads(async (things) => ({ params: { workflowRunId: await things.run('ok') }, query: 'timeout=60s' })),
   explainRun: reads(run),
+  forkRun: { access: 'token', ask: withBody(run, { fromStep: 1 }), own: 201, readOnly: 403, other: 404 },
   cancelRun: changes(run),
   cancelRuns: changesOwn(async (things) => ({ body: { workflowRunIds: [await things.run()] } })),
   listRunLogs: readsOwn(),
@@ -127,6 +131,14 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   cancelFailureCallback: changes(async (things) => ({
     params: { dlqId: await things.deadLetter({ 'svc-failure-callback': 'http://w.test/hang' }) },
   })),
+  planRepair: { ...changesOwn(() => ({ body: { action: 'resume', filter: { label: ['nobody'] } } })), own: 201, other: 201 },
+  listRepairs: readsOwn(),
+  getRepair: reads(repair('planned')),
+  listRepairItems: reads(repair('planned')),
+  startRepair: changes(repair('planned', { ratePerSecond: 1 })),
+  pauseRepair: changes(repair('running')),
+  continueRepair: changes(repair('paused', {})),
+  abortRepair: changes(repair('planned')),
   createSchedule: changesOwn(() => ({ params: { destination: 'http://w.test/ok' }, headers: { 'svc-cron': '0 0 1 1 *' } })),
   listSchedules: readsOwn(),
   getSchedule: reads(schedule),

@@ -62,6 +62,22 @@ export class Things {
     }
   }
 
+  /** Of one dead letter, which it does not come to in the time of a test. */
+  async repair(state: 'planned' | 'running' | 'paused'): Promise<string> {
+    const dlqIds = [await this.deadLetter(), await this.deadLetter()];
+    const asked = { method: 'POST', headers: { 'content-type': 'application/json' } } as const;
+    const post = <Body>(path: string, body?: unknown) =>
+      this.world.call<Body>(asked.method, `/v2/workflows/repairs${path}`, {
+        ...(body === undefined ? {} : { headers: asked.headers, body: JSON.stringify(body) }),
+      });
+    const made = await post<{ repairId: string }>('', { action: 'resume', filter: { dlqIds } });
+    assert.equal(made.status, 201);
+    const { repairId } = made.body;
+    if (state !== 'planned') assert.equal((await post(`/${repairId}/start`, { ratePerSecond: 0.001 })).status, 200);
+    if (state === 'paused') assert.equal((await post(`/${repairId}/pause`)).status, 200);
+    return repairId;
+  }
+
   async schedule(): Promise<string> {
     const headers = { 'svc-cron': '0 0 1 1 *', 'svc-schedule-id': this.name() };
     const made = await this.world.call<{ scheduleId: string }>('POST', '/v2/schedules/http://w.test/ok', { headers });

@@ -159,11 +159,11 @@ export function commitConformance(open: OpenStore): void {
       ],
       [
         'a second dead letter of a run',
-        [...failure(run), { kind: 'add-dead-letter', entry: sampleDeadLetter(run, { dlqId: 'b' }) }],
+        [...failure(run), { kind: 'add-dead-letter', entry: sampleDeadLetter(run, { dlqId: 'b' }), group: null }],
       ],
       [
         'a dead letter in another instance than its run',
-        [{ kind: 'add-dead-letter', entry: sampleDeadLetter(run, { instanceId: OTHER_INSTANCE }) }],
+        [{ kind: 'add-dead-letter', entry: sampleDeadLetter(run, { instanceId: OTHER_INSTANCE }), group: null }],
       ],
       ['taking a dead letter that is not there', [{ kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: 'no', became: null }]],
       [

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { LIMITS } from '../../config/limits.js';
 import type { FailureFunctionState } from '../../engine/run.js';
 import { type OpenStore, withStore } from './harness.js';
-import { apply, creation, failure, INSTANCE, OTHER_INSTANCE, PAYLOAD, sampleDeadLetter, sampleRun, unit } from './samples.js';
+import { apply, creation, failure, INSTANCE, OTHER_INSTANCE, PAYLOAD, sampleDeadLetter, sampleRun, T0, unit } from './samples.js';
 
 const page = { instanceId: INSTANCE, filter: {}, order: 'newest-first', after: null, horizon: null, limit: 10 } as const;
 
@@ -26,7 +26,7 @@ export function deadLetterConformance(open: OpenStore): void {
           await apply(store, [creation(run), ...failure(run, entry)]);
           const record = await store.findDeadLetter({ instanceId: INSTANCE, dlqId: entry.dlqId });
           const runRecord = await store.findRun({ instanceId: INSTANCE, workflowRunId: run.workflowRunId });
-          assert.deepEqual(record, { ...entry, run: runRecord, payload: PAYLOAD });
+          assert.deepEqual(record, { ...entry, fingerprint: null, run: runRecord, payload: PAYLOAD });
           assert.deepEqual((await store.listDeadLetters(page)).items, [record]);
           assert.deepEqual((await store.listDeadLetterIds(page)).items, [entry.dlqId]);
         }),
@@ -159,7 +159,12 @@ export function deadLetterConformance(open: OpenStore): void {
           unit(
             [
               creation(sampleRun(n), { copyOf: run.key }),
-              { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, became: { kind: 'resume', runKey: sampleRun(n).key } },
+              {
+                kind: 'take-dead-letter',
+                instanceId: INSTANCE,
+                dlqId,
+                became: { kind: 'resume', runKey: sampleRun(n).key, at: T0 },
+              },
             ],
             [{ kind: 'dead-letters-present', instanceId: INSTANCE, dlqIds: [dlqId] }],
           );

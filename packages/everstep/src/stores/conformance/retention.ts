@@ -39,7 +39,7 @@ const takeEntry = (run: RunIdentity, became: string | null = null): StoreWrite =
   kind: 'take-dead-letter',
   instanceId: run.instanceId,
   dlqId: `dlq_${run.key}`,
-  became: became === null ? null : { kind: 'restart', runKey: became },
+  became: became === null ? null : { kind: 'restart', runKey: became, at: T0 },
 });
 
 const removal = (state: RetentionState, bounds: Partial<RemovalQuery> = {}): RemovalQuery => ({

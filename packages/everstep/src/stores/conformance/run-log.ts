@@ -126,7 +126,7 @@ export function runLogConformance(open: OpenStore): void {
         await apply(store, [creation(old), ...failure(old)]);
         assert.equal((await find())?.dlqId, `dlq_${old.key}`);
         const take = { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: `dlq_${old.key}` } as const;
-        await apply(store, [creation(next), { ...take, became: { kind: 'restart', runKey: next.key } }]);
+        await apply(store, [creation(next), { ...take, became: { kind: 'restart', runKey: next.key, at: T0 } }]);
         const record = await find();
         assert.equal(record?.dlqId, null);
         assert.deepEqual(record?.became, {

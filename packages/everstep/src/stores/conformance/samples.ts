@@ -1,6 +1,8 @@
 /** Runs, steps and tasks for the conformance tests: ordinary by default, special where a test says so. */
+
 import assert from 'node:assert/strict';
 import type { CallSpec, InvokeSpec } from '@everstep/sdk/protocol';
+import type { FailureGroup } from '../../engine/dead-letter-groups.js';
 import type { KeptExchange } from '../../engine/exchanges.js';
 import {
   CALLBACK_SLOT,
@@ -239,9 +241,13 @@ export const creation = (run: Run, input: RunPayload | { readonly copyOf: string
   input,
 });
 
-export const failure = (run: Run, entry: DeadLetter = sampleDeadLetter(run)): readonly StoreWrite[] => [
+export const failure = (
+  run: Run,
+  entry: DeadLetter = sampleDeadLetter(run),
+  group: FailureGroup | null = null,
+): readonly StoreWrite[] => [
   { kind: 'end-run', runKey: run.key, outcome: { status: 'failed', error: entry.error }, completedAt: entry.createdAt },
-  { kind: 'add-dead-letter', entry },
+  { kind: 'add-dead-letter', entry, group },
 ];
 
 export const putTasks = (runKey: string, tasks: readonly Task[]): readonly StoreWrite[] =>

@@ -168,7 +168,7 @@ export function taskKindConformance(open: OpenStore): void {
       }),
     );
 
-    for (const became of [null, { kind: 'resume', runKey: sampleRun(2).key }] as const) {
+    for (const became of [null, { kind: 'resume', runKey: sampleRun(2).key, at: T0 }] as const) {
       test(
         `is gone with the dead letter when that ${became ? 'was resumed' : 'was deleted'}, and other tasks of the run stay`,
         withStore(open, async (store) => {

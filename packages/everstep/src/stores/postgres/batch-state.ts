@@ -31,6 +31,9 @@ const LOCK_RUNS = lockRuns('d.run_key = ANY($1::text[])');
 /** With the runs whose tasks wait for the end of others. */
 const LOCK_RUNS_AND_INVOKERS = lockRuns(`d.run_key IN (
   SELECT unnest($1::text[]) UNION SELECT t.run_key FROM task t WHERE t.child_run_key = ANY($2::text[]))`);
+/** Whoever removes them waits. */
+const LOCK_PRESENT = statement(`
+  SELECT run_key FROM run_directory WHERE run_key = ANY($1::text[]) ORDER BY run_key FOR KEY SHARE`);
 const READ_RUNS = statement(`
   SELECT d.instance_id, d.run_key, EXISTS (
     SELECT 1 FROM waiter w WHERE w.instance_id = d.instance_id AND w.run_key = d.run_key) AS waits
@@ -50,7 +53,7 @@ const LOCK_TASKS = statement(`
   JOIN task t ON t.instance_id = d.instance_id AND t.run_key = u.run_key AND t.slot = u.slot
   ORDER BY t.run_key, t.slot FOR UPDATE OF t`);
 const LOCK_ENTRIES = statement(`
-  SELECT e.instance_id, e.dlq_id, e.run_key FROM ${unnest(ENTRY)} AS u(${names(ENTRY)})
+  SELECT e.instance_id, e.dlq_id, e.run_key, e.workflow_url, e.fingerprint FROM ${unnest(ENTRY)} AS u(${names(ENTRY)})
   JOIN dead_letter e ON e.instance_id = u.instance_id AND e.dlq_id = u.dlq_id
   ORDER BY e.instance_id, e.dlq_id FOR UPDATE OF e`);
 
@@ -80,6 +83,8 @@ export interface KnownRun extends RunPlace {
 class Names {
   readonly runs = new Set<string>();
   readonly children = new Set<string>();
+  /** Runs that must not be removed before this is written. */
+  readonly present = new Set<string>();
   /** Runs that are named by deduplication ids and not begun in the batch before. */
   readonly remembered = new Set<string>();
   private readonly begun = new Set<string>();
@@ -101,6 +106,10 @@ class Names {
     switch (guard.kind) {
       case 'run-active':
         this.runs.add(guard.runKey);
+        break;
+      case 'run-present':
+        this.runs.add(guard.runKey);
+        this.present.add(guard.runKey);
         break;
       case 'run-id-free':
         this.runIds.set(pairOf(guard.instanceId, guard.workflowRunId), {
@@ -197,19 +206,37 @@ export class BatchState {
     const deduplication = deduplicationIds.length > 0 ? lockDeduplicationIds(session, deduplicationIds) : null;
     const schedules = [...named.schedules];
     const ticks = schedules.length === 0 ? null : lockNextTicks(session, [...named.schedules.values()]);
+    const kept = ask(named.present, LOCK_PRESENT, () => [[...named.present]]);
     // Behind all locks.
     const known = ask(named.runs, READ_RUNS, () => [runKeys]);
     const activeIds = ask(named.runIds, READ_ACTIVE_IDS, () => columnArrays(RUN_ID, [...named.runIds.values()]));
     const references = ask(named.remembered, READ_REFERENCES, () => [[...named.remembered]]);
 
     // All at once: when one fails the others do too.
-    const answers = await Promise.all([known, locked, tasks, entries, activeIds, references, deduplication, ticks, repairs]);
+    const answers = await Promise.all([
+      known,
+      locked,
+      tasks,
+      entries,
+      activeIds,
+      references,
+      deduplication,
+      ticks,
+      repairs,
+      kept,
+    ]);
     const state = new BatchState();
     for (const row of answers[0]) state.learnRun(row);
     for (const row of answers[1]) state.learnActive(row);
     for (const row of answers[2]) state.taskPut(text(row, 'run_key'), integer(row, 'slot'), text(row, 'message_id'));
     for (const row of answers[3]) {
-      state.entryAdded({ instanceId: text(row, 'instance_id'), dlqId: text(row, 'dlq_id'), runKey: text(row, 'run_key') });
+      state.entryAdded({
+        instanceId: text(row, 'instance_id'),
+        dlqId: text(row, 'dlq_id'),
+        runKey: text(row, 'run_key'),
+        workflowUrl: text(row, 'workflow_url'),
+        fingerprint: textOrNull(row, 'fingerprint'),
+      });
     }
     for (const row of answers[4]) state.idTaken(text(row, 'instance_id'), referenceOf(row));
     for (const row of answers[5]) state.references.set(text(row, 'run_key'), referenceOf(row));
@@ -232,6 +259,8 @@ export class BatchState {
     switch (guard.kind) {
       case 'run-active':
         return this.refusalOfRun(guard);
+      case 'run-present':
+        return this.runs.has(guard.runKey) ? null : { kind: 'run-gone' };
       case 'run-id-free': {
         const run = this.activeIds.get(pairOf(guard.instanceId, guard.workflowRunId))?.at(-1);
         return run ? { kind: 'run-id-taken', run } : null;

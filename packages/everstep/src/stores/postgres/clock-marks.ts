@@ -64,6 +64,8 @@ export function timeOf(write: StoreWrite): number {
     case 'count-of-day':
     case 'set-repair-item':
       return write.at;
+    case 'add-audit':
+      return write.entry.at;
     case 'set-flow-window':
       return write.window?.startedAt ?? 0;
     case 'put-queue':

@@ -4,14 +4,18 @@
  * sent, rows of one kind together. Where the order within the batch matters and would be lost by that, what has come up
  * so far is sent before.
  */
+import { GroupChanges } from '../../engine/dead-letter-groups.js';
 import { CALLBACK_SLOT, type Run, type RunPayload, type Task } from '../../engine/run.js';
+import type { AuditNote } from '../../engine/writes.js';
 import type { CountOfDay } from '../../ports/account-store.js';
 import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../ports/store.js';
+import { addAudit } from './audit-log.js';
 import { BatchState, type KnownRun } from './batch-state.js';
 import { readStanding, type Standing } from './claims.js';
 import { ClockMarks, raiseLatestTime, timeOf } from './clock-marks.js';
 import type { Database, TransactionSession } from './connection.js';
 import { countDays } from './day-counts.js';
+import { sendGroupChanges } from './dead-letter-group-writes.js';
 import { DeadLetterWrites } from './dead-letter-writes.js';
 import { DeduplicationWrites } from './deduplication-writes.js';
 import { EventWrites } from './event-writes.js';
@@ -42,6 +46,7 @@ class Batch {
   private readonly tasks: TaskWrites;
   private readonly events = new EventWrites();
   private readonly deadLetters = new DeadLetterWrites();
+  private readonly groups = new GroupChanges();
   private readonly deduplication = new DeduplicationWrites();
   private readonly flowControls: FlowControlWrite[] = [];
   private readonly queues: QueueWrite[] = [];
@@ -52,6 +57,7 @@ class Batch {
   private readonly usage: UsageWrite[] = [];
   private readonly days: CountOfDay[] = [];
   private readonly repairItems: RepairItemWrite[] = [];
+  private readonly audits: AuditNote[] = [];
   /** Ids of runs that were ended since anything was sent. */
   private readonly endedIds = new Set<string>();
   latestTime = 0;
@@ -104,6 +110,17 @@ class Batch {
     this.endedIds.clear();
   }
 
+  /** Sends the rest. Groups come last, and once: whoever has locked theirs waits for nobody. */
+  finish(): void {
+    this.flush();
+    sendGroupChanges(this.session, this.groups);
+  }
+
+  /** The last thing that a transaction does. */
+  tell(): void {
+    for (const entry of this.audits) addAudit(this.session, entry);
+  }
+
   private write(write: StoreWrite, guards: readonly StoreGuard[]): void {
     const { state } = this;
     switch (write.kind) {
@@ -136,7 +153,7 @@ class Batch {
       case 'copy-journal': {
         const [from, to] = [state.requireRun(write.fromRunKey), state.requireRun(write.toRunKey)];
         if (this.journals.isBeingCopied(write.fromRunKey)) this.flush();
-        this.journals.copy(from, to);
+        this.journals.copy(from, to, write.length, write.without ?? []);
         break;
       }
       case 'park-tasks': {
@@ -169,19 +186,23 @@ class Batch {
         this.deadLetters.setState(state.requireEntry(write.instanceId, write.dlqId), write.state);
         break;
       case 'add-dead-letter': {
-        const { entry } = write;
+        const { entry, group } = write;
         if (state.requireRun(entry.runKey).instanceId !== entry.instanceId)
           throw new Error(`the run ${entry.runKey} belongs to another instance than its dead letter`);
         if (this.deadLetters.isTaking(entry)) this.flush();
-        this.deadLetters.add(entry);
+        this.deadLetters.add(entry, group?.fingerprint ?? null);
         this.runs.deadLetterAdded(entry.runKey);
-        state.entryAdded(entry);
+        // Where it has no group nothing is counted by its URL.
+        state.entryAdded({ ...entry, workflowUrl: group?.workflowUrl ?? '', fingerprint: group?.fingerprint ?? null });
+        if (group) this.groups.entryCame(entry.instanceId, group, entry.responseStatus, entry.createdAt);
         break;
       }
       case 'take-dead-letter': {
         const entry = state.requireEntry(write.instanceId, write.dlqId);
         this.deadLetters.take(entry, write.became);
         state.entryTaken(entry);
+        const { fingerprint, workflowUrl } = entry;
+        if (fingerprint !== null) this.groups.entryLeft(entry.instanceId, { fingerprint, workflowUrl }, write.became?.at ?? null);
         this.deleteTask(entry, CALLBACK_SLOT, false);
         break;
       }
@@ -224,6 +245,9 @@ class Batch {
         break;
       case 'count-of-day':
         this.days.push(write);
+        break;
+      case 'add-audit':
+        this.audits.push(write.entry);
         break;
       default:
         write satisfies never;
@@ -313,8 +337,9 @@ export class BatchWriter {
           ]);
           const batch = new Batch(session, state, node && standing && writerOf(node, standing));
           const results = units.map((unit) => batch.apply(unit));
-          batch.flush();
+          batch.finish();
           raiseLatestTime(session, shard, batch.latestTime);
+          batch.tell();
           return results;
         },
         { retryOn: RETRY_ON, fixedPlans: true },

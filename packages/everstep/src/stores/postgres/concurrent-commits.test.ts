@@ -85,7 +85,7 @@ if (typeof schemas === 'string') {
         const dlqId = `dlq_${failed.key}`;
         const results = await atOnce(nodes, (node) => {
           const next = sampleRun(40_000 + round * 10 + node);
-          const became = { kind: 'restart', runKey: next.key } as const;
+          const became = { kind: 'restart', runKey: next.key, at: T0 } as const;
           return unit(
             [creation(next, { copyOf: failed.key }), { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, became }],
             [{ kind: 'dead-letters-present', instanceId: INSTANCE, dlqIds: [dlqId] }],

@@ -82,6 +82,7 @@ function conditionsOf({ instanceId, filter }: Page<DeadLetterFilter>, parameters
     ['workflow_url', filter.workflowUrls],
     ['failure_function_state', filter.failureFunctionStates],
     ['caller_ip', filter.callerIps],
+    ['fingerprint', filter.fingerprints],
   ];
   for (const [column, values] of columns) if (values) conditions.push(anyOf(column, values, parameters));
   if (filter.workflowCreatedAt !== undefined) conditions.push(createdAt(filter.workflowCreatedAt, parameters));
@@ -99,7 +100,16 @@ async function candidates(session: Session, page: Page<DeadLetterFilter>, parame
   const { filter } = page;
   const sql = await candidatesOf(session, page, ENTRIES, (to) => conditionsOf(page, to), parameters);
   const { dlqIds, workflowUrls, failureFunctionStates, callerIps, flowControlKeys, responseStatuses } = filter;
-  const lists = [dlqIds, workflowUrls, filter.labels, failureFunctionStates, callerIps, flowControlKeys, responseStatuses];
+  const lists = [
+    dlqIds,
+    filter.fingerprints,
+    workflowUrls,
+    filter.labels,
+    failureFunctionStates,
+    callerIps,
+    flowControlKeys,
+    responseStatuses,
+  ];
   return [...lists, filter.queues, filter.urlGroups, filter.scheduleIds].some((values) => values?.length === 0) ? null : sql;
 }
 

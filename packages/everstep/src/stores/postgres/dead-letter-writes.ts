@@ -12,6 +12,7 @@ const ENTRY = {
   failure_function_state: 'text',
   response_headers: 'text',
   error: 'text',
+  fingerprint: 'text',
   response_body: 'bytea',
 } as const satisfies Columns;
 const COPIED = ['workflow_run_id', 'workflow_url', 'caller_ip', 'flow_key', 'message', 'queue', 'url_group', 'schedule_id'];
@@ -62,6 +63,9 @@ export interface EntryPlace {
   readonly instanceId: string;
   readonly dlqId: string;
   readonly runKey: string;
+  readonly workflowUrl: string;
+  /** Its group; null while it has none. */
+  readonly fingerprint: string | null;
 }
 
 export class DeadLetterWrites {
@@ -70,7 +74,7 @@ export class DeadLetterWrites {
   private readonly taking = new Set<string>();
   private readonly states = new Map<string, RowOf<typeof STATE>>();
 
-  add(entry: DeadLetter): void {
+  add(entry: DeadLetter, fingerprint: string | null): void {
     this.entries.push({
       instance_id: entry.instanceId,
       dlq_id: entry.dlqId,
@@ -80,12 +84,13 @@ export class DeadLetterWrites {
       failure_function_state: entry.failureFunctionState,
       response_headers: JSON.stringify(entry.responseHeaders),
       error: entry.error,
+      fingerprint,
       response_body: entry.responseBody,
     });
   }
 
   /** Whether the entry, or that of the run, is still to be taken out: another can only be added afterwards. */
-  isTaking({ instanceId, dlqId, runKey }: EntryPlace): boolean {
+  isTaking({ instanceId, dlqId, runKey }: Pick<EntryPlace, 'instanceId' | 'dlqId' | 'runKey'>): boolean {
     return this.taking.has(runKey) || this.taking.has(`${instanceId}\n${dlqId}`);
   }
 

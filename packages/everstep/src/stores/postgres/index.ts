@@ -10,6 +10,7 @@ import { readLatestTime } from './clock-marks.js';
 import { PostgresCluster, type PostgresClusterOptions } from './cluster.js';
 import { BatchWriter } from './commit.js';
 import { Database } from './connection.js';
+import { createDeadLetterGroups } from './dead-letter-groups.js';
 import { deadLetterHorizon, findDeadLetter, listDeadLetterIds, listDeadLetters } from './dead-letter-listing.js';
 import { placeOfUrl } from './errors.js';
 import { hasWebhook, listWaiters } from './event-reader.js';
@@ -23,6 +24,7 @@ import { createRepairs } from './repair-records.js';
 import { Retention } from './retention.js';
 import { findRun, listRuns, runHorizon } from './run-listing.js';
 import {
+  descendantsOf,
   endedAmong,
   findInvoker,
   loadHistory,
@@ -132,6 +134,7 @@ export function createPostgresStore(database: Database, cluster: PostgresCluster
     runHorizon: ({ instanceId }) => runHorizon(database, instanceId),
     findDeadLetter: ({ instanceId, dlqId }) => findDeadLetter(database, instanceId, dlqId),
     listWaiters: ({ instanceId, eventId, after, limit }) => listWaiters(database, instanceId, eventId, after, limit),
+    descendantsOf: ({ runKey, limit }) => descendantsOf(database, runKey, limit),
     invokerOf: ({ childRunKey }) => findInvoker(database, childRunKey),
     hasWebhook: ({ runKey, eventId }) => hasWebhook(database, runKey, eventId),
     listFlowControls: ({ instanceId }) => listFlowControls(database, instanceId),
@@ -152,6 +155,7 @@ export function createPostgresStore(database: Database, cluster: PostgresCluster
     removeEndedRuns: (query) => retention.remove(query),
     // Space is the server's: its autovacuum uses it again.
     releaseSpace: async () => false,
+    deadLetterGroups: createDeadLetterGroups(database),
     accounts: createAccounts(database),
     searchIndexes: createSearchIndexes(database),
     repairs: createRepairs(database),

@@ -21,7 +21,17 @@ const STEP = {
   out: 'text',
 } as const satisfies Columns;
 const { instance_id: _instance, run_key: _run, ...COPIED } = STEP;
-const COPY = { instance_id: 'text', run_key: 'text', from_instance: 'text', from_key: 'text' } as const satisfies Columns;
+const COPY = {
+  instance_id: 'text',
+  run_key: 'text',
+  from_instance: 'text',
+  from_key: 'text',
+  below: 'integer',
+  without: 'text',
+} as const satisfies Columns;
+const EDITED = { instance_id: 'text', run_key: 'text', idx: 'integer' } as const satisfies Columns;
+/** More than any journal has. */
+const ALL = 2_147_483_647;
 const ATTEMPT = {
   instance_id: 'text',
   run_key: 'text',
@@ -39,10 +49,15 @@ const ATTEMPT = {
 
 const INSERT_STEPS = statement(insertInto('step', STEP));
 const COPY_STEPS = statement(`
-  INSERT INTO step (${names(STEP)})
-  SELECT c.instance_id, c.run_key, ${names(COPIED)}
+  INSERT INTO step (${names(STEP)}, edited)
+  SELECT c.instance_id, c.run_key, ${names(COPIED)}, edited
   FROM ${unnest(COPY)} AS c(${names(COPY)})
-  JOIN step s ON s.instance_id = c.from_instance AND s.run_key = c.from_key`);
+  JOIN step s ON s.instance_id = c.from_instance AND s.run_key = c.from_key
+    AND s.idx < c.below AND NOT (c.without::jsonb @> to_jsonb(s.idx))`);
+/** A statement of its own, which hardly any step needs. */
+const MARK_EDITED = statement(`
+  UPDATE step s SET edited = true FROM ${unnest(EDITED)} AS e(${names(EDITED)})
+  WHERE s.instance_id = e.instance_id AND s.run_key = e.run_key AND s.idx = e.idx`);
 const INSERT_ATTEMPTS = statement(`
   INSERT INTO attempt (${names(ATTEMPT)}, place)
   SELECT ${names(ATTEMPT)}, base.place + n
@@ -51,6 +66,7 @@ const INSERT_ATTEMPTS = statement(`
 export class JournalWrites {
   private steps: RowOf<typeof STEP>[] = [];
   private copies: RowOf<typeof COPY>[] = [];
+  private edited: RowOf<typeof EDITED>[] = [];
   private attempts: RowOf<typeof ATTEMPT>[] = [];
 
   recordStep({ instanceId, runKey }: RunPlace, step: RecordedStep): void {
@@ -70,6 +86,7 @@ export class JournalWrites {
       message_id: step.messageId,
       out: step.out,
     });
+    if (step.edited) this.edited.push({ instance_id: instanceId, run_key: runKey, idx: step.index });
   }
 
   /** Whether the journal is part of a copy that is still to be sent: it takes what is there then. */
@@ -77,12 +94,15 @@ export class JournalWrites {
     return this.copies.some((copy) => copy.from_key === runKey || copy.run_key === runKey);
   }
 
-  copy(from: RunPlace, to: RunPlace): void {
+  /** Rows whose index is below `length`, all when that is undefined, and not among `without`. */
+  copy(from: RunPlace, to: RunPlace, length: number | undefined, without: readonly number[]): void {
     this.copies.push({
       instance_id: to.instanceId,
       run_key: to.runKey,
       from_instance: from.instanceId,
       from_key: from.runKey,
+      below: length ?? ALL,
+      without: JSON.stringify(without),
     });
   }
 
@@ -106,7 +126,8 @@ export class JournalWrites {
   send(session: TransactionSession): void {
     if (this.steps.length > 0) session.send(INSERT_STEPS, columnArrays(STEP, this.steps));
     if (this.copies.length > 0) session.send(COPY_STEPS, columnArrays(COPY, this.copies));
+    if (this.edited.length > 0) session.send(MARK_EDITED, columnArrays(EDITED, this.edited));
     if (this.attempts.length > 0) session.send(INSERT_ATTEMPTS, columnArrays(ATTEMPT, this.attempts));
-    [this.steps, this.copies, this.attempts] = [[], [], []];
+    [this.steps, this.copies, this.edited, this.attempts] = [[], [], [], []];
   }
 }

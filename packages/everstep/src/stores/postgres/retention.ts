@@ -4,10 +4,12 @@
  * The search reads indexes alone, outside of the transaction that removes; there what was found is locked and looked at
  * again, since any process may have changed it meanwhile.
  */
+import { GroupChanges } from '../../engine/dead-letter-groups.js';
 import { CALLBACK_SLOT } from '../../engine/run.js';
 import type { RemovalQuery } from '../../ports/store.js';
 import { integer, type Row, text } from './columns.js';
 import { type Database, planned, type SqlValue, type Statement, statement, type TransactionSession } from './connection.js';
+import { sendGroupChanges } from './dead-letter-group-writes.js';
 import { type Columns, columnArrays, names, unnest } from './row-sets.js';
 
 /** Rows after which a transaction takes no further run: some ten ms. */
@@ -76,6 +78,11 @@ const check = ({ table, ofState, removable }: Rows): Statement =>
   SELECT x.run_key FROM ${table} x
   WHERE x.instance_id = $1 AND x.run_key = ANY($3::text[]) AND (${ofState}) IS TRUE AND ${removable}`);
 
+/** Of entries that are locked. */
+const COUNT_GROUPED = statement(`
+  SELECT d.fingerprint, d.workflow_url, count(*) AS entries FROM ${unnest(KEY)} AS u(${names(KEY)})
+  JOIN dead_letter d ON d.instance_id = u.instance_id AND d.run_key = u.run_key
+  WHERE d.fingerprint IS NOT NULL GROUP BY 1, 2`);
 /** What leads to the rows of a run that is removed. Labels of its entry go before the entry that names them. */
 const DELETE_ENTRY_LABELS = statement(`
   DELETE FROM dead_letter_label l USING ${unnest(KEY)} AS u(${names(KEY)}), dead_letter d
@@ -177,8 +184,16 @@ async function removeFound(
     KEY,
     keys.map((run_key) => ({ instance_id: instanceId, run_key })),
   );
+  const changes = new GroupChanges();
+  if (state === 'deadLetter') {
+    for (const row of await session.query(COUNT_GROUPED, values)) {
+      const left = { fingerprint: text(row, 'fingerprint'), workflowUrl: text(row, 'workflow_url') };
+      for (let n = integer(row, 'entries'); n > 0; n--) changes.entryLeft(instanceId, left, null);
+    }
+  }
   session.send(DELETE_ENTRY_LABELS, values);
   for (const deletion of DELETIONS) session.send(deletion, values);
   session.send(DELETE_FROM_DIRECTORY, [keys]);
+  sendGroupChanges(session, changes);
   return keys.length;
 }

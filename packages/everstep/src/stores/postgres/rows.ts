@@ -75,7 +75,7 @@ export const payloadOf = (row: Row): RunPayload => ({
 
 /** Columns of an entry for deadLetterRecordOf, with the payload `p` of its run. */
 export const DEAD_LETTER_COLUMNS = `d.dlq_id, d.created_at AS failed_at, d.failure_function_state, d.response_status,
-  d.response_headers, d.response_body, d.error AS failure, p.content_type, p.forward_headers, p.body`;
+  d.response_headers, d.response_body, d.error AS failure, d.fingerprint, p.content_type, p.forward_headers, p.body`;
 
 /** From a row of the dead letter with its run and the payload. */
 export function deadLetterRecordOf(row: Row): DeadLetterRecord {
@@ -91,6 +91,7 @@ export function deadLetterRecordOf(row: Row): DeadLetterRecord {
     responseHeaders: json<DeadLetterRecord['responseHeaders']>(row, 'response_headers'),
     responseBody: bytes(row, 'response_body'),
     error: text(row, 'failure'),
+    fingerprint: textOrNull(row, 'fingerprint'),
     run,
     payload: payloadOf(row),
   };
@@ -109,6 +110,7 @@ export const recordedStepOf = (row: Row): RecordedStep => ({
   completedAt: integer(row, 'completed_at'),
   sleepMs: integerOrNull(row, 'sleep_ms'),
   wakeAt: integerOrNull(row, 'wake_at'),
+  ...(row.edited === null ? {} : { edited: true }),
 });
 
 export const failedAttemptOf = (row: Row): FailedAttempt => ({

@@ -1,6 +1,7 @@
 /** Reads of single runs and of what is due. */
+import { nextPosition, positionsIn } from '../../engine/positions.js';
 import { ADVANCE_SLOT, type KeptEvent, type RecordedStep, type Run, type RunOrigin, type RunPayload } from '../../engine/run.js';
-import type { DueTask, RunHistory, TaskReference } from '../../ports/store.js';
+import type { DueTask, RunHistory, RunRecord, TaskReference } from '../../ports/store.js';
 import { flag, integer, json, type Row, text, word } from './columns.js';
 import { type Database, type Session, statement } from './connection.js';
 import { DUE_COLUMNS, dueTaskOf } from './due-tasks.js';
@@ -33,6 +34,7 @@ const RECORD = statement(`SELECT ${RUN_RECORD_COLUMNS} FROM ${RUN_RECORD_TABLES}
 const JOURNAL_SIZE = statement(`
   SELECT count(*) AS entries, coalesce(max(step_id), 0) AS last_step_id, coalesce(sum(octet_length(out)), 0)::bigint AS result_bytes
   FROM step s WHERE ${ofRun('s')}`);
+const STEP_IDS = statement(`SELECT s.step_id FROM step s WHERE ${ofRun('s')}`);
 const STEPS = statement(`SELECT s.* FROM step s WHERE ${ofRun('s')} AND s.idx >= $2 ORDER BY s.idx`);
 const TASKS = statement(`SELECT t.* FROM task t WHERE ${ofRun('t')} ORDER BY t.slot`);
 const ATTEMPT_COLUMNS = 'a.slot, a.name, a.message_id, a.retried, a.at, a.cause, a.message, a.status, a.retry_at';
@@ -101,10 +103,12 @@ export function loadRun(database: Database, runKey: string): Promise<Run | null>
     const open = taskRows.map(taskOf);
     const tasks = new Map(open.map((task) => [task.slot, task]));
     const journalLength = integer(size, 'entries');
-    const highestSlot = open.at(-1)?.slot ?? 0;
+    const taken = { entries: journalLength, lastStepId: integer(size, 'last_step_id'), lastSlot: open.at(-1)?.slot ?? 0 };
+    const known = nextPosition(taken);
+    const recorded = known === null ? await session.query(STEP_IDS, [runKey]) : [];
     return {
       ...runIdentityOf(identity),
-      known: Math.max(integer(size, 'last_step_id'), highestSlot) + 1,
+      ...(known === null ? positionsIn(recorded.map((step) => integer(step, 'step_id'))) : { known }),
       journalLength,
       journalBytes: integer(size, 'result_bytes'),
       quietAt: tasks.has(ADVANCE_SLOT) ? -1 : journalLength,
@@ -173,4 +177,19 @@ export async function endedAmong(session: Session, runKeys: readonly string[]): 
 export async function findInvoker(session: Session, childRunKey: string): Promise<Pick<TaskReference, 'runKey' | 'slot'> | null> {
   const row = await firstOf(session.query(INVOKER, [childRunKey]));
   return row && { runKey: text(row, 'run_key'), slot: integer(row, 'slot') };
+}
+
+const DESCENDANTS = statement(`
+  SELECT ${RUN_RECORD_COLUMNS} FROM ${RUN_RECORD_TABLES}
+  WHERE r.instance_id = (SELECT instance_id FROM run_directory WHERE run_key = $1) AND r.run_key IN (
+    (SELECT i.run_key FROM run i WHERE i.instance_id = (SELECT instance_id FROM run_directory WHERE run_key = $1)
+      AND i.invoked_by_run_key = $1 ORDER BY i.run_key LIMIT $2)
+    UNION (SELECT f.run_key FROM run f WHERE f.instance_id = (SELECT instance_id FROM run_directory WHERE run_key = $1)
+      AND f.forked_from_run_key = $1 ORDER BY f.run_key LIMIT $2)
+    UNION SELECT o.became_run_key FROM ended_run o WHERE ${ofRun('o')} AND o.became_run_key IS NOT NULL
+  ) ORDER BY r.place LIMIT $2`);
+
+/** Runs that came of this one, by creation. */
+export async function descendantsOf(session: Session, runKey: string, limit: number): Promise<readonly RunRecord[]> {
+  return (await session.query(DESCENDANTS, [runKey, limit])).map(runRecordOf);
 }

@@ -89,6 +89,11 @@ const MOVE = { instance_id: 'text', run_key: 'text', version: 'bigint' } as cons
 const MOVE_RUNS = statement(`
   UPDATE active_run a SET version = m.version FROM ${unnest(MOVE)} AS m(${names(MOVE)})
   WHERE a.instance_id = m.instance_id AND a.run_key = m.run_key`);
+const FORK = { instance_id: 'text', run_key: 'text', from_key: 'text' } as const satisfies Columns;
+/** A statement of its own, which hardly any run needs. */
+const MARK_FORKS = statement(`
+  UPDATE run r SET forked_from_run_key = f.from_key FROM ${unnest(FORK)} AS f(${names(FORK)})
+  WHERE r.instance_id = f.instance_id AND r.run_key = f.run_key`);
 const NOTE_FAILURE_FUNCTIONS = statement(`${insertInto('failure_function', KEY)} ON CONFLICT DO NOTHING`);
 
 /** A run in its instance. */
@@ -113,6 +118,7 @@ export class RunWrites {
   private copies: RowOf<typeof COPY>[] = [];
   private readonly ends = new Map<string, RowOf<typeof END>>();
   private failureFunctions: RowOf<typeof KEY>[] = [];
+  private forks: RowOf<typeof FORK>[] = [];
   private readonly moves = new Map<string, RowOf<typeof MOVE>>();
 
   /** `sole`: the unit asks that no other run of the id is active. */
@@ -147,6 +153,7 @@ export class RunWrites {
         n: this.runs.length,
       });
     }
+    if (origin?.kind === 'fork') this.forks.push({ instance_id: instanceId, run_key: key, from_key: origin.runKey });
     if (run.failureFunction) this.noteFailureFunction({ instanceId, runKey: key });
     if ('runKey' in input) {
       this.copies.push({ instance_id: instanceId, run_key: key, from_instance: input.instanceId, from_key: input.runKey });
@@ -189,10 +196,11 @@ export class RunWrites {
   sendBeginnings(session: TransactionSession): void {
     const { runs, labels, payloads, copies, failureFunctions } = this;
     if (runs.length > 0) session.send(INSERT_RUNS, [...columnArrays(RUN, runs), ...columnArrays(LABEL, labels)]);
+    if (this.forks.length > 0) session.send(MARK_FORKS, columnArrays(FORK, this.forks));
     if (payloads.length > 0) session.send(INSERT_PAYLOADS, columnArrays(PAYLOAD, payloads));
     if (copies.length > 0) session.send(COPY_PAYLOADS, columnArrays(COPY, copies));
     if (failureFunctions.length > 0) session.send(NOTE_FAILURE_FUNCTIONS, columnArrays(KEY, failureFunctions));
-    [this.runs, this.labels, this.payloads, this.copies, this.failureFunctions] = [[], [], [], [], []];
+    [this.runs, this.labels, this.payloads, this.copies, this.failureFunctions, this.forks] = [[], [], [], [], [], []];
   }
 
   sendEnds(session: TransactionSession): void {

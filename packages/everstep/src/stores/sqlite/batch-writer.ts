@@ -1,6 +1,7 @@
 /** Applies batches of units: one transaction each. */
 import type { StatementSync } from 'node:sqlite';
 import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../ports/store.js';
+import type { AuditLog } from './audit-log.js';
 import { integer, text } from './columns.js';
 import type { DeadLetterWriter } from './dead-letter-writer.js';
 import type { EventRecords } from './event-records.js';
@@ -19,6 +20,7 @@ import type { TriggerRecords } from './trigger-records.js';
 import type { UrlGroupRecords } from './url-group-records.js';
 
 const APPLIED: CommitResult = Object.freeze({ kind: 'applied' });
+const RUN_GONE: CommitResult = Object.freeze({ kind: 'run-gone' });
 const NOT_ACTIVE: CommitResult = Object.freeze({ kind: 'run-not-active' });
 const TASK_GONE: CommitResult = Object.freeze({ kind: 'task-gone' });
 const SCHEDULE_MOVED: CommitResult = Object.freeze({ kind: 'schedule-moved' });
@@ -34,6 +36,7 @@ export interface Records {
   readonly instances: InstanceRecords;
   readonly events: EventRecords;
   readonly repairs: RepairRecords;
+  readonly audit: AuditLog;
 }
 
 export class BatchWriter {
@@ -85,6 +88,8 @@ export class BatchWriter {
     switch (guard.kind) {
       case 'run-active':
         return this.parts.runs.find(guard.runKey)?.active ? null : NOT_ACTIVE;
+      case 'run-present':
+        return this.parts.runs.find(guard.runKey) ? null : RUN_GONE;
       case 'run-id-free':
         return this.runIdTaken(guard.instanceId, guard.workflowRunId);
       case 'dead-letters-present': {
@@ -145,7 +150,7 @@ export class BatchWriter {
         runWriter.end(write.runKey, write.outcome, write.completedAt);
         break;
       case 'copy-journal':
-        progress.copyJournal(write.fromRunKey, write.toRunKey);
+        progress.copyJournal(write);
         break;
       case 'park-tasks':
         tasks.parkAll(write.runKey);
@@ -172,7 +177,7 @@ export class BatchWriter {
         progress.recordAttempt(write.runKey, write.attempt);
         break;
       case 'add-dead-letter':
-        deadLetters.add(write.entry);
+        deadLetters.add(write.entry, write.group);
         break;
       case 'take-dead-letter':
         deadLetters.take(write.instanceId, write.dlqId, write.became);
@@ -225,6 +230,9 @@ export class BatchWriter {
       case 'count-of-day':
         this.parts.days.add(write);
         break;
+      case 'add-audit':
+        records.audit.add(write.entry);
+        break;
       default:
         write satisfies never;
     }
@@ -256,6 +264,8 @@ function timeOf(write: StoreWrite): number {
     case 'count-of-day':
     case 'set-repair-item':
       return write.at;
+    case 'add-audit':
+      return write.entry.at;
     case 'set-flow-window':
       return write.window?.startedAt ?? 0;
     case 'put-queue':

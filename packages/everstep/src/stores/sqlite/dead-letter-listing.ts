@@ -86,6 +86,7 @@ export class DeadLetterListing {
     selection.anyOf(FACET.deadLetterCallerIp, filter.callerIps);
     selection.anyOf(FACET.deadLetterFlowControlKey, filter.flowControlKeys);
     selection.anyOf(FACET.deadLetterResponseStatus, filter.responseStatuses?.map(String));
+    selection.anyOf(FACET.deadLetterFingerprint, filter.fingerprints);
     selection.anyOf(FACET.deadLetterQueue, filter.queues);
     selection.anyOf(FACET.deadLetterUrlGroup, filter.urlGroups);
     selection.anyOf(FACET.deadLetterSchedule, filter.scheduleIds);

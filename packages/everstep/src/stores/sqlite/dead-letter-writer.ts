@@ -1,6 +1,9 @@
 /** Writes of the dead-letter queue: entries put in and taken out, with their index. */
+
 import type { StatementSync } from 'node:sqlite';
+import type { FailureGroup } from '../../engine/dead-letter-groups.js';
 import { CALLBACK_SLOT, type DeadLetter, type FailureFunctionState, type RunSettings } from '../../engine/run.js';
+import type { StoreWrite } from '../../ports/store.js';
 import { blob, integer, json, type Row, text, textOrNull } from './columns.js';
 import { FACET, type FacetValue, NO_STATE, type RunKind, separatedPrefixes, stateValue } from './facets/facets.js';
 import type { StoreParts } from './store-parts.js';
@@ -22,6 +25,8 @@ function facetsOf(row: Row): readonly FacetValue[] {
   if (row.response_status !== null) {
     values.push({ facet: FACET.deadLetterResponseStatus, value: String(integer(row, 'response_status')) });
   }
+  const fingerprint = textOrNull(row, 'fingerprint');
+  if (fingerprint !== null) values.push({ facet: FACET.deadLetterFingerprint, value: fingerprint });
   const { queue, urlGroup, scheduleId } = settings.message ?? {};
   if (queue !== undefined) values.push({ facet: FACET.deadLetterQueue, value: queue });
   if (urlGroup !== undefined) values.push({ facet: FACET.deadLetterUrlGroup, value: urlGroup });
@@ -53,12 +58,12 @@ export class DeadLetterWriter {
     this.parts = parts;
     this.insertEntry = connection.prepare(
       `INSERT INTO dead_letter (dlq_id, tenant, run_seq, created_at, listed_at, failure_function_state,
-         response_status, response_headers, error, response_body)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         response_status, response_headers, error, response_body, fingerprint)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.deleteEntry = connection.prepare('DELETE FROM dead_letter WHERE seq = ?');
     this.selectIndexed = connection.prepare(
-      `SELECT d.run_seq, d.failure_function_state, d.response_status, r.workflow_run_id, r.workflow_url, r.caller_ip, r.settings,
+      `SELECT d.run_seq, d.failure_function_state, d.response_status, d.fingerprint, r.workflow_run_id, r.workflow_url, r.caller_ip, r.settings,
          r.created_at AS run_created_at
        FROM dead_letter d JOIN run r ON r.seq = d.run_seq WHERE d.seq = ?`,
     );
@@ -82,8 +87,8 @@ export class DeadLetterWriter {
     return row ? integer(row, 'seq') : null;
   }
 
-  add(entry: DeadLetter): void {
-    const { runs, tenants, deadLetterOrder } = this.parts;
+  add(entry: DeadLetter, group: FailureGroup | null): void {
+    const { runs, tenants, deadLetterOrder, groups } = this.parts;
     const run = runs.require(entry.runKey);
     const tenant = tenants.findOrCreate(entry.instanceId);
     if (run.tenant !== tenant) throw new Error(`the run ${entry.runKey} belongs to another instance than its dead letter`);
@@ -99,17 +104,19 @@ export class DeadLetterWriter {
       JSON.stringify(entry.responseHeaders),
       entry.error,
       blob(entry.responseBody),
+      group?.fingerprint ?? null,
     );
     const seq = Number(inserted.lastInsertRowid);
     deadLetterOrder.added(seq, listedAt);
     if (this.linkRun.run(seq, run.seq).changes !== 1) throw new Error(`the run ${entry.runKey} has a dead letter already`);
     this.index(tenant, seq, 'add');
+    if (group) groups.entryCame(entry.instanceId, group, entry.responseStatus, entry.createdAt);
   }
 
   /** With the message about the failure, if it is still to be told. `became` is null when the entry was deleted. */
-  take(instanceId: string, dlqId: string, became: { readonly kind: 'resume' | 'restart'; readonly runKey: string } | null): void {
+  take(instanceId: string, dlqId: string, became: Extract<StoreWrite, { readonly kind: 'take-dead-letter' }>['became']): void {
     const { tenant, seq } = this.require(instanceId, dlqId);
-    const runSeq = this.remove(tenant, seq);
+    const runSeq = this.remove(instanceId, tenant, seq, became?.at ?? null);
     this.unlinkRun.run(became?.kind ?? null, became?.runKey ?? null, runSeq);
     this.deleteCallback.run(runSeq);
   }
@@ -124,11 +131,18 @@ export class DeadLetterWriter {
     this.parts.facets.add(tenant, stateFacet(kind, state), seq);
   }
 
-  /** Removes the entry alone, and returns the row number of its run, which still names it. */
-  remove(tenant: number, seq: number): number {
-    const runSeq = this.index(tenant, seq, 'remove');
+  /**
+   * Removes the entry alone, and returns the row number of its run, which still names it. `recoveredAt`: when another run was
+   * made from it; null when it just goes.
+   */
+  remove(instanceId: string, tenant: number, seq: number, recoveredAt: number | null = null): number {
+    const row = this.index(tenant, seq, 'remove');
     this.deleteEntry.run(seq);
-    return runSeq;
+    const fingerprint = textOrNull(row, 'fingerprint');
+    if (fingerprint !== null) {
+      this.parts.groups.entryLeft(instanceId, { fingerprint, workflowUrl: text(row, 'workflow_url') }, recoveredAt);
+    }
+    return integer(row, 'run_seq');
   }
 
   /** Throws when there is no such entry: a write that names it is a fault. */
@@ -139,14 +153,13 @@ export class DeadLetterWriter {
     return { tenant, seq };
   }
 
-  /** Adds the entry to the facet index, or removes it; returns the row number of its run. */
-  private index(tenant: number, seq: number, change: 'add' | 'remove'): number {
+  /** Adds the entry to the facet index, or removes it; returns what is indexed of it. */
+  private index(tenant: number, seq: number, change: 'add' | 'remove'): Row {
     const row = this.selectIndexed.get(seq);
     if (!row) throw new Error(`the dead letter in row ${seq} has no run`);
-    const runSeq = integer(row, 'run_seq');
     for (const value of facetsOf(row)) this.parts.facets[change](tenant, value, seq);
     this.parts.ended.changed(tenant, 'deadLetter', seq);
-    this.parts.ended.changed(tenant, 'failed', runSeq);
-    return runSeq;
+    this.parts.ended.changed(tenant, 'failed', integer(row, 'run_seq'));
+    return row;
   }
 }

@@ -1,8 +1,10 @@
 /** The embedded store: one SQLite file, written by this process alone, durable at every commit. */
 import type { Store } from '../../ports/store.js';
 import { createAccounts } from './accounts.js';
+import { AuditLog } from './audit-log.js';
 import { BatchWriter } from './batch-writer.js';
 import { type Connection, openConnection } from './connection.js';
+import { DeadLetterGroups } from './dead-letter-groups.js';
 import { DeadLetterListing } from './dead-letter-listing.js';
 import { DeadLetterWriter } from './dead-letter-writer.js';
 import { EventRecords } from './event-records.js';
@@ -11,8 +13,8 @@ import { FlowControlRecords } from './flow-control-records.js';
 import { InstanceRecords } from './instance-records.js';
 import type { CopyRequest } from './online-copy.js';
 import { QueueRecords } from './queue-records.js';
+import { Relatives } from './relatives.js';
 import { RepairRecords } from './repair-records.js';
-
 import { Retention } from './retention.js';
 import { RunListing } from './run-listing.js';
 import { RunReader } from './run-reader.js';
@@ -70,9 +72,11 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     instances,
     events,
     repairs,
+    audit: new AuditLog(connection),
   });
   const reader = new RunReader(parts, events);
   const runs = new RunListing(parts, reader);
+  const relatives = new Relatives(parts);
   const deadLetters = new DeadLetterListing(parts, reader);
   return {
     commit: async (units) => {
@@ -101,6 +105,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     runHorizon: async () => runs.horizon(),
     findDeadLetter: async ({ instanceId, dlqId }) => deadLetters.find(instanceId, dlqId),
     listWaiters: async ({ instanceId, eventId, after, limit }) => events.waiters(instanceId, eventId, after, limit),
+    descendantsOf: async ({ runKey, limit }) => relatives.descendantsOf(runKey, limit),
     invokerOf: async ({ childRunKey }) => reader.invokerOf(childRunKey),
     hasWebhook: async ({ runKey, eventId }) => events.hasWebhook(runKey, eventId),
     listFlowControls: async ({ instanceId }) => flowControls.list(instanceId),
@@ -124,6 +129,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     instanceSettings: async ({ instanceId }) => instances.settings(instanceId),
     removeEndedRuns: (query) => retention.remove(query),
     releaseSpace: async () => connection.releaseSpace(),
+    deadLetterGroups: new DeadLetterGroups(parts, transaction),
     accounts: createAccounts(parts),
     searchIndexes: new SqliteSearchIndexes(connection),
     repairs,

@@ -1,12 +1,14 @@
 /** Writes of a run's journal and of its failed attempts: the hot path. */
 import type { StatementSync } from 'node:sqlite';
 import type { FailedAttempt, RecordedStep } from '../../engine/run.js';
+import type { StoreWrite } from '../../engine/writes.js';
 import type { StoreParts } from './store-parts.js';
 
 export class ProgressWriter {
   private readonly parts: StoreParts;
   private readonly insertStep: StatementSync;
   private readonly copySteps: StatementSync;
+  private readonly markEdited: StatementSync;
   private readonly insertAttempt: StatementSync;
 
   constructor(parts: StoreParts) {
@@ -18,9 +20,11 @@ export class ProgressWriter {
       `INSERT INTO step (run_seq, idx, ${stepColumns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.copySteps = connection.prepare(
-      `INSERT INTO step (run_seq, idx, ${stepColumns})
-       SELECT ?, idx, ${stepColumns} FROM step WHERE run_seq = ? ORDER BY idx`,
+      `INSERT INTO step (run_seq, idx, ${stepColumns}, edited)
+       SELECT ?, idx, ${stepColumns}, edited FROM step
+       WHERE run_seq = ? AND idx < ? AND idx NOT IN (SELECT value FROM json_each(?)) ORDER BY idx`,
     );
+    this.markEdited = connection.prepare('UPDATE step SET edited = 1 WHERE run_seq = ? AND idx = ?');
     this.insertAttempt = connection.prepare(
       `INSERT INTO attempt (run_seq, slot, name, message_id, retried, at, cause, status, retry_at, message, exchange)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -43,10 +47,13 @@ export class ProgressWriter {
       step.wakeAt,
       step.out,
     );
+    // A statement of its own, which hardly any step needs.
+    if (step.edited) this.markEdited.run(this.seqOf(runKey), step.index);
   }
 
-  copyJournal(fromRunKey: string, toRunKey: string): void {
-    this.copySteps.run(this.seqOf(toRunKey), this.seqOf(fromRunKey));
+  copyJournal({ fromRunKey, toRunKey, length, without = [] }: Extract<StoreWrite, { readonly kind: 'copy-journal' }>): void {
+    const below = length ?? Number.MAX_SAFE_INTEGER;
+    this.copySteps.run(this.seqOf(toRunKey), this.seqOf(fromRunKey), below, JSON.stringify(without));
   }
 
   recordAttempt(runKey: string, attempt: FailedAttempt): void {

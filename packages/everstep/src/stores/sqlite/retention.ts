@@ -34,6 +34,7 @@ const ASKED_FOR = `SELECT 1 FROM task t JOIN run w ON w.seq = t.run_seq
 /** The rows of one state: runs, or entries of the DLQ. */
 interface Rows {
   readonly state: RetentionState;
+  readonly instanceId: string;
   readonly tenant: number;
   readonly statements: RowStatements;
   /** What the statements need to know of the state, behind the range of rows. */
@@ -114,7 +115,7 @@ export class Retention {
     if (!Number.isSafeInteger(limit) || limit < 1) throw new RangeError(`at least one run is removed at a time, not ${limit}`);
     const tenant = this.parts.tenants.find(instanceId);
     if (tenant === null || (endedBefore === null && keepNewest === null)) return 0;
-    const rows = this.rowsOf(tenant, state);
+    const rows = this.rowsOf(instanceId, tenant, state);
     const turns = new Turns();
     for (;;) {
       const upTo = keepNewest === null ? 0 : await this.behindNewest(rows, keepNewest, turns);
@@ -135,7 +136,7 @@ export class Retention {
     for (const seq of found) {
       // A little time has passed since it was found.
       if (this.within(rows, bounds, seq, seq, 1).length === 0) continue;
-      const runSeq = rows.state === 'deadLetter' ? this.deadLetters.remove(rows.tenant, seq) : seq;
+      const runSeq = rows.state === 'deadLetter' ? this.deadLetters.remove(rows.instanceId, rows.tenant, seq) : seq;
       deleted += this.runs.remove(rows.tenant, runSeq);
       removed++;
       if (deleted >= ROWS_PER_REMOVAL) break;
@@ -200,14 +201,14 @@ export class Retention {
     }
   }
 
-  private rowsOf(tenant: number, state: RetentionState): Rows {
+  private rowsOf(instanceId: string, tenant: number, state: RetentionState): Rows {
     const { runOrder, deadLetterOrder } = this.parts;
     if (state === 'deadLetter') {
       const source = { order: deadLetterOrder, facet: FACET.deadLetterState, values: ALL_STATES };
-      return { state, tenant, statements: this.entryStatements, named: [tenant], ...source };
+      return { state, instanceId, tenant, statements: this.entryStatements, named: [tenant], ...source };
     }
     const source = { order: runOrder, facet: FACET.runStatus, values: stateValues(undefined, [state]) };
-    return { state, tenant, statements: this.runStatements, named: [tenant, state], ...source };
+    return { state, instanceId, tenant, statements: this.runStatements, named: [tenant, state], ...source };
   }
 }
 

@@ -77,6 +77,7 @@ export const deadLetterRecordOf = (row: Row, run: RunRecord): DeadLetterRecord =
   responseHeaders: json<DeadLetterRecord['responseHeaders']>(row, 'response_headers'),
   responseBody: bytes(row, 'response_body'),
   error: text(row, 'error'),
+  fingerprint: textOrNull(row, 'fingerprint'),
   run,
   payload: payloadOf(row),
 });
@@ -94,6 +95,7 @@ export const recordedStepOf = (row: Row): RecordedStep => ({
   completedAt: integer(row, 'completed_at'),
   sleepMs: integerOrNull(row, 'sleep_ms'),
   wakeAt: integerOrNull(row, 'wake_at'),
+  ...(row.edited === null ? {} : { edited: true }),
 });
 
 export const failedAttemptOf = (row: Row): FailedAttempt => ({

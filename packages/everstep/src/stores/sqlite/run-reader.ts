@@ -1,5 +1,6 @@
 /** Reads of single runs and of what is due. */
 import type { StatementSync } from 'node:sqlite';
+import { nextPosition, positionsIn } from '../../engine/positions.js';
 import { ADVANCE_SLOT, type RecordedStep, type Run, type RunOrigin, type RunPayload, type Task } from '../../engine/run.js';
 import type { DueTask, RunHistory, RunRecord, TaskReference } from '../../ports/store.js';
 import { integer, json, type Row, text, textOrNull, word } from './columns.js';
@@ -51,6 +52,7 @@ export class RunReader {
   private readonly selectRecord: StatementSync;
   private readonly selectJournalSize: StatementSync;
   private readonly selectSteps: StatementSync;
+  private readonly selectStepIds: StatementSync;
   private readonly selectTasks: StatementSync;
   private readonly selectAttempts: StatementSync;
   private readonly selectExchanges: StatementSync;
@@ -74,6 +76,7 @@ export class RunReader {
        FROM step WHERE run_seq = ?`,
     );
     this.selectSteps = connection.prepare('SELECT * FROM step WHERE run_seq = ? AND idx >= ? ORDER BY idx');
+    this.selectStepIds = connection.prepare('SELECT step_id FROM step WHERE run_seq = ?');
     this.selectTasks = connection.prepare('SELECT * FROM task WHERE run_seq = ? ORDER BY slot');
     const attempts = 'slot, name, message_id, retried, at, cause, message, status, retry_at';
     this.selectAttempts = connection.prepare(`SELECT ${attempts} FROM attempt WHERE run_seq = ? ORDER BY seq`);
@@ -102,10 +105,11 @@ export class RunReader {
     const open = this.tasksOf(seq);
     const tasks = new Map(open.map((task) => [task.slot, task]));
     const journalLength = integer(size, 'entries');
-    const highestSlot = open.at(-1)?.slot ?? 0;
+    const taken = { entries: journalLength, lastStepId: integer(size, 'last_step_id'), lastSlot: open.at(-1)?.slot ?? 0 };
+    const known = nextPosition(taken);
     return {
       ...runIdentityOf(row),
-      known: Math.max(integer(size, 'last_step_id'), highestSlot) + 1,
+      ...(known === null ? positionsIn(this.selectStepIds.all(seq).map((step) => integer(step, 'step_id'))) : { known }),
       journalLength,
       journalBytes: integer(size, 'result_bytes'),
       quietAt: tasks.has(ADVANCE_SLOT) ? -1 : journalLength,

@@ -52,6 +52,7 @@ export class RunWriter {
   private readonly copyPayload: StatementSync;
   private readonly updateEnded: StatementSync;
   private readonly updateFailureFunction: StatementSync;
+  private readonly updateForkedFrom: StatementSync;
 
   constructor(parts: StoreParts) {
     const { connection } = parts;
@@ -72,6 +73,7 @@ export class RunWriter {
       `UPDATE run SET status = ?, completed_at = ?, result = ?, error = ? WHERE seq = ? AND status = 'active'`,
     );
     this.updateFailureFunction = connection.prepare('UPDATE run SET failure_function = 1 WHERE seq = ?');
+    this.updateForkedFrom = connection.prepare('UPDATE run SET forked_from_run_key = ? WHERE seq = ?');
   }
 
   create(run: Run, input: RunPayload | { readonly copyOf: string }): void {
@@ -96,6 +98,7 @@ export class RunWriter {
       run.settings.message?.queue ?? null,
     );
     const seq = Number(inserted.lastInsertRowid);
+    if (run.origin?.kind === 'fork') this.updateForkedFrom.run(run.origin.runKey, seq);
     runOrder.added(seq, listedAt);
     const kind = run.settings.message ? 'message' : 'workflow';
     runs.remember(run.key, { seq, tenant, kind, active: run.status === 'active', waitSlots: null });

@@ -3,6 +3,7 @@ import type { Connection } from './connection.js';
 import { Counters } from './counters.js';
 import { CreationOrder } from './creation-order.js';
 import { DayCounts } from './day-counts.js';
+import { GroupCounts } from './dead-letter-group-counts.js';
 import { EndedBlocks } from './ended-blocks.js';
 import { FacetIndex } from './facets/facet-index.js';
 import { FacetReader, type PrefixLimits } from './facets/members.js';
@@ -22,14 +23,16 @@ export interface StoreParts {
   readonly ended: EndedBlocks;
   readonly usage: UsageCounts;
   readonly days: DayCounts;
+  readonly groups: GroupCounts;
 }
 
 export function createStoreParts(connection: Connection, prefixLimits?: PrefixLimits): StoreParts {
   const counters = new Counters(connection);
+  const tenants = new Tenants(connection);
   return {
     connection,
     counters,
-    tenants: new Tenants(connection),
+    tenants,
     runs: new RunDirectory(connection),
     runOrder: new CreationOrder(connection, counters, 'run'),
     deadLetterOrder: new CreationOrder(connection, counters, 'dead_letter'),
@@ -38,11 +41,12 @@ export function createStoreParts(connection: Connection, prefixLimits?: PrefixLi
     ended: new EndedBlocks(),
     usage: new UsageCounts(connection),
     days: new DayCounts(connection),
+    groups: new GroupCounts(connection, tenants),
   };
 }
 
 /** After a rollback: what memory holds may never have happened. */
 export function forgetUnwritten(parts: StoreParts): void {
-  const { tenants, runs, counters, runOrder, deadLetterOrder, facets, usage, days } = parts;
-  for (const part of [tenants, runs, counters, runOrder, deadLetterOrder, facets, usage, days]) part.forget();
+  const { tenants, runs, counters, runOrder, deadLetterOrder, facets, usage, days, groups } = parts;
+  for (const part of [tenants, runs, counters, runOrder, deadLetterOrder, facets, usage, days, groups]) part.forget();
 }

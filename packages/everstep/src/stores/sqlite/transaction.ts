@@ -22,6 +22,7 @@ export class Transaction {
       this.parts.counters.flush();
       this.parts.usage.flush();
       this.parts.days.flush();
+      this.parts.groups.flush();
       this.commit.run();
       return result;
     } catch (error) {

@@ -7,6 +7,8 @@ import { leavingNodes } from './0006-leaving-nodes.js';
 import { sessions } from './0007-sessions.js';
 import { exchanges } from './0008-exchanges.js';
 import { repairs } from './0009-repairs.js';
+import { forks } from './0010-forks.js';
+import { deadLetterGroups } from './0011-dead-letter-groups.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -19,4 +21,6 @@ export const MIGRATIONS: readonly string[] = [
   sessions,
   exchanges,
   repairs,
+  forks,
+  deadLetterGroups,
 ];

@@ -24,6 +24,8 @@ export const FACET = Object.freeze({
   deadLetterSchedule: 27,
   /** In digits; entries of versions before messages have none. */
   deadLetterResponseStatus: 28,
+  /** Of the group of those that failed alike. */
+  deadLetterFingerprint: 29,
 
   /** Messages are never listed with runs of workflows, so neither makes the index of the other longer. */
   messageUrl: 33,

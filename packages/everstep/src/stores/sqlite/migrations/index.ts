@@ -9,6 +9,8 @@ import { messages } from './0008-messages.js';
 import { sessions } from './0009-sessions.js';
 import { exchanges } from './0010-exchanges.js';
 import { repairs } from './0011-repairs.js';
+import { forks } from './0012-forks.js';
+import { deadLetterGroups } from './0013-dead-letter-groups.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -23,4 +25,6 @@ export const MIGRATIONS: readonly string[] = [
   sessions,
   exchanges,
   repairs,
+  forks,
+  deadLetterGroups,
 ];

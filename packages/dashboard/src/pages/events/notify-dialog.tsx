@@ -1,0 +1,93 @@
+/** Sends an event to those who wait for it; before that it shows how many they are. */
+import { useId, useState } from 'react';
+import type { NotifiedWaiter, Waiter } from '../../../../everstep/src/contract/events.js';
+import { path } from '../../api/client.js';
+import type { Outcome } from '../../api/outcome.js';
+import { useApi, useChange } from '../../api/queries.js';
+import { ConfirmDialog } from '../../components/dialogs.js';
+import { quantity } from '../../components/formats.js';
+import { toastDone } from '../../components/toasts.js';
+import { readEventData } from './json-check.js';
+
+export interface NotifyDialogProps {
+  readonly eventId: string;
+  readonly onClose: () => void;
+}
+
+export function NotifyDialog({ eventId: given, onClose }: NotifyDialogProps) {
+  const [eventId, setEventId] = useState(given);
+  const [data, setData] = useState('');
+  const idField = useId();
+  const dataField = useId();
+  const faultId = useId();
+  const change = useChange();
+  const waiters = useApi<readonly Waiter[]>({
+    topic: 'runs',
+    name: 'waiters-of-event',
+    url: path`/v2/waiters/${eventId}`,
+    enabled: eventId !== '',
+  });
+  const read = readEventData(data);
+  const notify = async (): Promise<Outcome<unknown>> => {
+    const outcome = await change<readonly NotifiedWaiter[]>({
+      method: 'POST',
+      url: path`/v2/notify/${eventId}`,
+      topics: ['runs'],
+      ...(read.ok && read.body !== undefined ? { body: read.body, headers: { 'content-type': 'application/json' } } : {}),
+    });
+    if (outcome.ok)
+      toastDone(
+        outcome.value.length === 0
+          ? `Nobody waited for ${eventId}`
+          : `${quantity(outcome.value.length, 'run was', 'runs were')} notified of ${eventId}`,
+      );
+    return outcome;
+  };
+  const count = waiters.data?.length;
+  return (
+    <ConfirmDialog
+      title="Notify of an event"
+      open
+      onClose={onClose}
+      confirmText={count === undefined || count === 0 ? 'Notify' : `Notify ${quantity(count, 'run')}`}
+      disabled={eventId === '' || !read.ok}
+      onConfirm={notify}
+    >
+      <div className="field">
+        <label className="field-label" htmlFor={idField}>
+          Event id
+        </label>
+        <input id={idField} className="input" value={eventId} onChange={(event) => setEventId(event.target.value)} />
+      </div>
+      <p role="status">
+        {eventId === ''
+          ? 'Which event? The runs that wait for it are counted here.'
+          : count === undefined
+            ? 'Counting who waits …'
+            : count === 0
+              ? 'No run waits for this event now: nothing would happen.'
+              : `${quantity(count, 'run waits', 'runs wait')} for it, and each goes on with what is sent.`}
+      </p>
+      <div className="field">
+        <label className="field-label" htmlFor={dataField}>
+          Data, as JSON; may be empty
+        </label>
+        <textarea
+          id={dataField}
+          className="input mono"
+          rows={6}
+          spellCheck={false}
+          value={data}
+          aria-invalid={!read.ok}
+          aria-describedby={read.ok ? undefined : faultId}
+          onChange={(event) => setData(event.target.value)}
+        />
+        {read.ok ? null : (
+          <p id={faultId} className="field-error">
+            {read.why}
+          </p>
+        )}
+      </div>
+    </ConfirmDialog>
+  );
+}

@@ -1,0 +1,265 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { type Forked, type ForkRequest, forkRun } from './fork.js';
+import { ADVANCE_SLOT, type RecordedStep, type Run, type RunSettings, type Task } from './run.js';
+import { startRun } from './start.js';
+
+const NOW = 1_800_000_000_000;
+let counter = 0;
+const context = {
+  now: NOW,
+  random: { bytes: (count: number) => Uint8Array.from({ length: count }, () => counter++ & 0xff) },
+  publicUrl: 'http://everstep',
+};
+const SETTINGS: RunSettings = {
+  maxRetries: 2,
+  retryDelay: null,
+  deliveryTimeoutMs: 1000,
+  labels: ['a'],
+  flowControl: null,
+  failureCallback: null,
+};
+const PAYLOAD = { body: Buffer.from('{"n":1}'), contentType: 'application/json', forwardHeaders: { 'x-a': 'b' } };
+
+function original(more: Partial<Run> = {}, settings: Partial<RunSettings> = {}): Run {
+  const { run } = startRun(
+    {
+      instanceId: 'qi_1',
+      dialect: 'native',
+      workflowUrl: 'http://app/flow',
+      payload: PAYLOAD,
+      settings: { ...SETTINGS, ...settings },
+      callerIp: '127.0.0.1',
+      workflowRunId: 'order-1',
+      notBefore: null,
+      deduplicationId: null,
+    },
+    { ...context, now: NOW - 60_000 },
+  );
+  return { ...run, tasks: new Map(), ...more };
+}
+
+const step = (index: number, stepId: number, more: Partial<RecordedStep> = {}): RecordedStep => ({
+  index,
+  stepId,
+  name: `s${stepId}`,
+  type: 'Run',
+  out: String(stepId * 10),
+  messageId: `msg_${stepId}`,
+  group: stepId,
+  concurrent: 1,
+  createdAt: NOW - 1000,
+  completedAt: NOW - 500,
+  sleepMs: null,
+  wakeAt: null,
+  ...more,
+});
+const row = (length: number): RecordedStep[] => Array.from({ length }, (_, index) => step(index, index + 1));
+/** Planned together as 1 to 4; the order in which they were recorded. */
+const group = (...stepIds: number[]): RecordedStep[] =>
+  stepIds.map((stepId, index) => step(index, stepId, { group: 1, concurrent: 4 }));
+const parked = (slot: number, more: object = {}): Task => ({
+  kind: 'step',
+  slot,
+  name: `s${slot}`,
+  messageId: `msg_${slot}`,
+  dueAt: null,
+  createdAt: NOW - 900,
+  retried: 3,
+  group: slot,
+  concurrent: 1,
+  ...more,
+});
+
+const REQUEST: ForkRequest = { fromStep: 1, input: null, results: [], workflowRunId: null, note: null };
+const fork = (run: Run, journal: readonly RecordedStep[], request: Partial<ForkRequest>): Forked =>
+  forkRun(run, journal, PAYLOAD, { ...REQUEST, ...request }, context);
+
+function forked(run: Run, journal: readonly RecordedStep[], request: Partial<ForkRequest>) {
+  const outcome = fork(run, journal, request);
+  assert.ok(outcome.kind === 'forked', outcome.kind === 'refused' ? outcome.message : '');
+  const { writes } = outcome.unit;
+  const copy = writes.find((write) => write.kind === 'copy-journal');
+  assert.ok(copy);
+  const steps = writes.flatMap((write) => (write.kind === 'record-step' ? [write.step] : []));
+  return { ...outcome, copy, steps };
+}
+
+function refusal(run: Run, journal: readonly RecordedStep[], request: Partial<ForkRequest>) {
+  const outcome = fork(run, journal, request);
+  assert.ok(outcome.kind === 'refused');
+  return outcome;
+}
+
+describe('what a fork keeps', () => {
+  test('is what was recorded before the step; the run has one task, and asks its code', () => {
+    const was = original({ status: 'succeeded', known: 6 });
+    const { run, copy, steps, unit } = forked(was, row(5), { fromStep: 3, note: 'again' });
+    assert.deepEqual([copy.length, copy.without, steps], [2, [], []]);
+    assert.deepEqual([run.known, run.journalLength, run.journalBytes, run.ahead], [3, 2, 4, undefined]);
+    assert.deepEqual([...run.tasks.keys()], [ADVANCE_SLOT]);
+    assert.equal(run.status, 'active');
+    const { key: runKey, createdAt: workflowCreatedAt } = was;
+    assert.deepEqual(run.origin, {
+      kind: 'fork',
+      runKey,
+      workflowRunId: 'order-1',
+      workflowCreatedAt,
+      stepId: 3,
+      note: 'again',
+    });
+    assert.deepEqual(unit.guards, [{ kind: 'run-present', runKey }]);
+  });
+
+  test('is in recorded order: what a later sibling came to before it is kept, and what came after it is not', () => {
+    const { run, copy } = forked(original({ known: 5 }), group(2, 4, 1, 3), { fromStep: 1 });
+    assert.equal(copy.length, 2);
+    assert.deepEqual([run.known, run.ahead], [1, [2, 4]]);
+  });
+
+  test('is everything where the step is not recorded yet, and where it is the one behind the last', () => {
+    const failed = original({ known: 4, status: 'failed', tasks: new Map([[3, parked(3)]]) });
+    assert.equal(forked(failed, row(2), { fromStep: 3 }).copy.length, 2);
+    assert.equal(forked(original({ known: 3 }), row(2), { fromStep: 3 }).copy.length, 2);
+    const beyond = refusal(original({ known: 3 }), row(2), { fromStep: 4 });
+    assert.match(beyond.message, /fromStep must be .* at most 3, not 4/);
+  });
+
+  test('is nothing from the first step: the same code, with the same input', () => {
+    const { run, copy, payload } = forked(original({ known: 3 }), row(2), { fromStep: 1 });
+    assert.deepEqual([copy.length, run.known, run.journalLength], [0, 1, 0]);
+    assert.equal(payload, PAYLOAD);
+  });
+
+  test('ends before a group whose code joins it, when not all of the group would be kept', () => {
+    const joined = original({ known: 6 }, { steps: { joined: true, introduced: false } });
+    const journal = [step(0, 1), ...[2, 4, 3].map((stepId, at) => step(at + 1, stepId, { group: 2, concurrent: 3 }))];
+    for (const fromStep of [2, 3, 4]) {
+      const { run, copy } = forked(joined, journal, { fromStep });
+      assert.deepEqual([copy.length, run.known, run.ahead], [1, 2, undefined], `from step ${fromStep}`);
+    }
+    assert.equal(forked(joined, journal, { fromStep: 5 }).copy.length, 4, 'all of the group is there');
+    const failed = original({ known: 5, tasks: new Map([[3, parked(3, { group: 2, concurrent: 3 })]]) }, joined.settings);
+    assert.equal(forked(failed, journal.slice(0, 3), { fromStep: 3 }).copy.length, 1);
+    assert.match(
+      refusal(failed, journal.slice(0, 3), { fromStep: 3, results: [{ stepId: 3, out: '1' }] }).message,
+      /planned together with 2 others/,
+    );
+  });
+});
+
+describe('edited results', () => {
+  test('replace those of kept steps, and carry a mark', () => {
+    const { run, copy, steps, edited } = forked(original({ known: 6 }), row(5), {
+      fromStep: 4,
+      results: [{ stepId: 2, out: '{"ok":true}' }],
+    });
+    assert.deepEqual([copy.length, copy.without], [3, [1]]);
+    assert.deepEqual(steps, [step(1, 2, { out: '{"ok":true}', edited: true })]);
+    assert.deepEqual(edited, [2]);
+    assert.equal(run.journalBytes, 2 + 11 + 2);
+  });
+
+  test('stand for the step itself, so that the code goes on behind it, recorded or not', () => {
+    const results = [{ stepId: 3, out: '7' }];
+    const recorded = forked(original({ known: 6 }), row(5), { fromStep: 3, results });
+    assert.deepEqual([recorded.copy.length, recorded.run.journalLength, recorded.run.known], [2, 3, 4]);
+    assert.deepEqual(recorded.steps, [step(2, 3, { out: '7', edited: true, completedAt: NOW })]);
+    const failed = original({ known: 4, status: 'failed', tasks: new Map([[3, parked(3)]]) });
+    const supplied = forked(failed, row(2), { fromStep: 3, results });
+    assert.deepEqual(supplied.steps, [step(2, 3, { out: '7', edited: true, createdAt: NOW - 900, completedAt: NOW })]);
+  });
+
+  test('are refused for what is not kept, and for what has no name yet', () => {
+    const later = refusal(original({ known: 6 }), row(5), { fromStep: 3, results: [{ stepId: 4, out: '1' }] });
+    assert.deepEqual(later.because, 'request');
+    assert.match(later.message, /step 4 .* is not kept/);
+    const unknown = refusal(original({ known: 3 }), row(2), { fromStep: 3, results: [{ stepId: 3, out: '1' }] });
+    assert.match(unknown.message, /has not come to it/);
+  });
+
+  const content = { kind: 'data', body: { encoding: 'utf8', data: '{}' } };
+  for (const [type, good, bad] of [
+    ['SleepFor', null, '1'],
+    ['SleepUntil', null, 'null'],
+    ['Wait', { timeout: false, eventId: 'e', content }, { timeout: false, eventId: 'e' }],
+    ['WaitForWebhook', { timeout: true }, {}],
+    ['Call', { status: 200, headers: {}, body: { encoding: 'utf8', data: '' }, attempts: 1 }, { status: 200 }],
+    [
+      'Invoke',
+      { workflowRunId: 'r', workflowCreatedAt: 1, state: 'succeeded', result: '{}' },
+      { workflowRunId: 'r', workflowCreatedAt: 1, state: 'succeeded', result: '{' },
+    ],
+    ['Notify', { notified: [], kept: false }, []],
+  ] as const) {
+    test(`of a ${type} have the form that its results have`, () => {
+      const journal = [step(0, 1, { type })];
+      const of = (value: unknown) => ({
+        fromStep: 1,
+        results: [{ stepId: 1, out: value === null || typeof value === 'string' ? value : JSON.stringify(value) }],
+      });
+      assert.equal(forked(original({ known: 2 }), journal, of(good)).steps[0]?.type, type);
+      assert.match(refusal(original({ known: 2 }), journal, of(bad)).message, new RegExp(`step 1 \\("s1"\\) is a ${type}`));
+    });
+  }
+
+  test('of a webhook cannot be made up', () => {
+    const journal = [step(0, 1, { type: 'CreateWebhook' })];
+    const asked = { fromStep: 1, results: [{ stepId: 1, out: '{"eventId":"a","webhookUrl":"b"}' }] };
+    assert.match(refusal(original({ known: 2 }), journal, asked).message, /cannot be made up/);
+  });
+});
+
+test('an edited input takes the place of the old one, with its type unless another is named, and the run says so', () => {
+  const body = Buffer.from('{"n":2}');
+  const { payload, run, unit } = forked(original({ known: 3 }), row(2), { fromStep: 2, input: { body } });
+  assert.deepEqual(payload, { ...PAYLOAD, body });
+  assert.ok(run.origin?.kind === 'fork' && run.origin.input === 'edited');
+  assert.ok(unit.writes.some((write) => write.kind === 'create-run' && write.input === payload));
+  assert.equal(forked(original(), [], { input: { body, contentType: 'text/plain' } }).payload.contentType, 'text/plain');
+});
+
+test('a fork of an invoked run reports to nobody, and counts as a run that somebody started', () => {
+  const origin = {
+    kind: 'invoke',
+    runKey: 'k',
+    workflowRunId: 'parent',
+    workflowCreatedAt: 1,
+    stepId: 1,
+    stepName: 'child',
+    depth: 3,
+  } as const;
+  const { run, unit } = forked(original({ known: 3, origin }), row(2), { fromStep: 2 });
+  assert.equal(run.origin?.kind, 'fork');
+  assert.ok(unit.writes.some((write) => write.kind === 'count-of-day' && write.what === 'run'));
+  assert.ok(unit.writes.some((write) => write.kind === 'count-messages' && write.messages === 1));
+});
+
+test('what the run hides, its labels and its limits go on counting', () => {
+  const redact = { body: true, headers: [], fields: [] };
+  const flowControl = { key: 'k', parallelism: 1 };
+  const { run, unit } = forked(original({}, { redact, flowControl }), [], {});
+  assert.deepEqual(run.settings, { ...SETTINGS, redact, flowControl });
+  assert.ok(unit.writes.some((write) => write.kind === 'put-flow-control'));
+});
+
+test('events that were kept for the run, and what it owes, stay with it', () => {
+  const keptEvents = [
+    { eventKey: 'k', eventId: 'e', content: { kind: 'data', body: { encoding: 'utf8', data: '' } }, receivedAt: 1 },
+  ] as const;
+  const was = original({ known: 4, keptEvents, tasks: new Map([[3, parked(3)]]) });
+  const { run, unit } = forked(was, row(2), { fromStep: 3 });
+  assert.deepEqual(run.keptEvents, []);
+  assert.ok(unit.writes.every((write) => !('runKey' in write) || write.runKey === run.key));
+});
+
+test('the id of a fork has to be free when it was asked for', () => {
+  const { run, unit } = forked(original(), [], { workflowRunId: 'mine' });
+  assert.equal(run.workflowRunId, 'mine');
+  assert.ok(unit.guards.some((guard) => guard.kind === 'run-id-free' && guard.workflowRunId === 'mine'));
+});
+
+test('a plain message has nothing to fork', () => {
+  const refused = refusal(original({}, { message: { method: 'POST' } }), [], {});
+  assert.deepEqual([refused.because, /plain message/.test(refused.message)], ['run', true]);
+});

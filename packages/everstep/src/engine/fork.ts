@@ -1,0 +1,183 @@
+/**
+ * A new run that goes on from the middle of another one: with the journal up
+ * to a step, perhaps with another input, or with results that a person gave
+ * in place of recorded ones. Nothing of the other run changes.
+ *
+ * What is kept is a prefix of the journal, because positions are a function of
+ * the recorded order: the code finds itself where it was when the prefix was
+ * all that was recorded. Whatever it had planned then is planned anew; of
+ * parallel steps some may be recorded and others not, and the positions of the
+ * former are `Run.ahead` until the code was asked. Code that joins what it
+ * planned together cannot stand in the middle of a group, so there the prefix
+ * ends before it.
+ *
+ * Events that were kept for the other run are its own, as is what it still
+ * owes; a fork waits, sleeps, calls and invokes for itself.
+ */
+import { LIMITS } from '../config/limits.js';
+import { givenResultProblem } from './given-result.js';
+import type { DecisionContext } from './ids.js';
+import { positionsIn } from './positions.js';
+import type { RecordedStep, Run, RunOrigin, RunPayload } from './run.js';
+import { type Started, startRun } from './start.js';
+import { stepTypeOf } from './step-type.js';
+import type { StoreWrite } from './writes.js';
+
+export interface ForkRequest {
+  /** Position of a step: what was recorded before it is kept. */
+  readonly fromStep: number;
+  /** What the new run is triggered with instead; null keeps it. `contentType` undefined keeps that. */
+  readonly input: { readonly body: Uint8Array; readonly contentType?: string } | null;
+  /** JSON text; null for a step without a result. Each step at most once. */
+  readonly results: readonly { readonly stepId: number; readonly out: string | null }[];
+  readonly workflowRunId: string | null;
+  readonly note: string | null;
+  /** As of a `StartCommand`. */
+  readonly letInAt?: number | null;
+}
+
+export type Forked =
+  | (Started & { readonly kind: 'forked'; readonly payload: RunPayload; readonly edited: readonly number[] })
+  /** `request`: another request would do; `run`: nothing can be forked from this run. The message is for who asked. */
+  | { readonly kind: 'refused'; readonly because: 'request' | 'run'; readonly message: string };
+
+const refused = (because: 'request' | 'run', message: string): Forked => ({ kind: 'refused', because, message });
+
+/** What is known of a step before it is recorded, or of one that is. */
+type KnownStep = Pick<RecordedStep, 'name' | 'type' | 'messageId' | 'group' | 'concurrent' | 'createdAt' | 'sleepMs' | 'wakeAt'>;
+
+function knownStep(run: Run, journal: readonly RecordedStep[], stepId: number): KnownStep | null {
+  const recorded = journal.find((step) => step.stepId === stepId);
+  if (recorded) return recorded;
+  const task = run.tasks.get(stepId);
+  if (!task || !('name' in task)) return null;
+  const { name, messageId, group, concurrent, createdAt } = task;
+  const sleep = task.kind === 'sleep' ? { sleepMs: task.sleepMs, wakeAt: task.wakeAt } : { sleepMs: null, wakeAt: null };
+  return { name, type: stepTypeOf(task), messageId, group, concurrent, createdAt, ...sleep };
+}
+
+/** The last position that the code has asked for, as far as that is known. */
+function lastPosition(run: Run, journal: readonly RecordedStep[]): number {
+  return journal.reduce((last, { stepId }) => Math.max(last, stepId), run.known - 1);
+}
+
+/** How many entries are kept. */
+function keptLength(run: Run, journal: readonly RecordedStep[], fromStep: number): number {
+  const recordedAt = journal.findIndex(({ stepId }) => stepId === fromStep);
+  let length = recordedAt < 0 ? journal.length : recordedAt;
+  if (!run.settings.steps?.joined) return length;
+  const kept = new Map<number, number>();
+  for (const { group } of journal.slice(0, length)) kept.set(group, (kept.get(group) ?? 0) + 1);
+  const partial = journal.slice(0, length).findIndex(({ group, concurrent }) => (kept.get(group) ?? 0) < concurrent);
+  if (partial >= 0) length = partial;
+  return length;
+}
+
+interface Journal {
+  /** Entries that are taken from the other run as they are, or edited. */
+  readonly length: number;
+  /** Edited, and the one that was supplied behind them. */
+  readonly edited: readonly RecordedStep[];
+}
+
+function edit(run: Run, journal: readonly RecordedStep[], request: ForkRequest, now: number): Journal | string {
+  const length = keptLength(run, journal, request.fromStep);
+  const edited: RecordedStep[] = [];
+  for (const { stepId, out } of request.results) {
+    const known = knownStep(run, journal, stepId);
+    const keptAt = journal.findIndex((step, index) => index < length && step.stepId === stepId);
+    if (stepId !== request.fromStep && keptAt < 0) {
+      return `step ${stepId} is given a result, but it is not kept: what is recorded before step ${request.fromStep} is, and that step itself may be given one`;
+    }
+    if (known === null)
+      return `step ${stepId} cannot be given a result, because the run has not come to it: its name is not known`;
+    const problem = givenResultProblem(known.type, out);
+    if (problem !== null) return `step ${stepId} (${JSON.stringify(known.name)}) ${problem}`;
+    const bytes = Buffer.byteLength(out ?? '');
+    if (bytes > LIMITS.maxStepResultBytes)
+      return `the result of step ${stepId} has ${bytes} bytes, over the limit of ${LIMITS.maxStepResultBytes} (maxStepResultBytes)`;
+    const entry = keptAt < 0 ? null : (journal[keptAt] ?? null);
+    if (entry === null && known.concurrent > 1 && run.settings.steps?.joined) {
+      return `step ${stepId} was planned together with ${known.concurrent - 1} others, which this endpoint can only do again together, so it cannot be given a result`;
+    }
+    edited.push(entry ? { ...entry, out, edited: true } : suppliedStep(known, { stepId, out, index: length, now }));
+  }
+  return { length, edited };
+}
+
+const suppliedStep = (
+  known: KnownStep,
+  { now, ...given }: { readonly stepId: number; readonly out: string | null; readonly index: number; readonly now: number },
+): RecordedStep => {
+  const { name, type, messageId, group, concurrent, createdAt, sleepMs, wakeAt } = known;
+  return { ...given, name, type, messageId, group, concurrent, createdAt, completedAt: now, sleepMs, wakeAt, edited: true };
+};
+
+/** `journal`: all of what is recorded of `original`; `payload`: what that was triggered with. */
+export function forkRun(
+  original: Run,
+  journal: readonly RecordedStep[],
+  payload: RunPayload,
+  request: ForkRequest,
+  context: DecisionContext,
+): Forked {
+  if (original.settings.message)
+    return refused('run', 'a plain message has no steps, so it cannot be forked; restart it instead');
+  const last = lastPosition(original, journal);
+  const { fromStep, note, input } = request;
+  if (fromStep > last + 1) {
+    return refused(
+      'request',
+      `fromStep must be a step of the run, or the one behind its last, so at most ${last + 1}, not ${fromStep}`,
+    );
+  }
+  const kept = edit(original, journal, request, context.now);
+  if (typeof kept === 'string') return refused('request', kept);
+  const editedAt = new Map(kept.edited.map((step) => [step.index, step]));
+  const steps: RecordedStep[] = journal.slice(0, kept.length).map((step) => editedAt.get(step.index) ?? step);
+  const supplied = editedAt.get(kept.length);
+  if (supplied) steps.push(supplied);
+  const journalBytes = steps.reduce((sum, { out }) => sum + (out?.length ?? 0), 0);
+  if (journalBytes > LIMITS.maxJournalBytes)
+    return refused('request', `the results are over ${LIMITS.maxJournalBytes} bytes in all (maxJournalBytes)`);
+
+  const edited: RunPayload =
+    input === null ? payload : { ...payload, body: input.body, contentType: input.contentType ?? payload.contentType };
+  const origin: RunOrigin = {
+    kind: 'fork',
+    runKey: original.key,
+    workflowRunId: original.workflowRunId,
+    workflowCreatedAt: original.createdAt,
+    stepId: fromStep,
+    ...(note === null ? {} : { note }),
+    ...(input === null ? {} : { input: 'edited' }),
+  };
+  const { instanceId, dialect, workflowUrl, settings, callerIp } = original;
+  const common = { instanceId, dialect, workflowUrl, settings, callerIp, payload: edited, origin };
+  const started = startRun(
+    { ...common, workflowRunId: request.workflowRunId, notBefore: null, deduplicationId: null, letInAt: request.letInAt },
+    context,
+  );
+  const run: Run = {
+    ...started.run,
+    ...positionsIn(steps.map(({ stepId }) => stepId)),
+    journalLength: steps.length,
+    journalBytes,
+    failureFunction: original.failureFunction,
+  };
+  const [, ...others] = started.unit.writes;
+  const writes: StoreWrite[] = [
+    { kind: 'create-run', run, input: input === null ? { copyOf: original.key } : edited },
+    { kind: 'copy-journal', fromRunKey: original.key, toRunKey: run.key, length: kept.length, without: [...editedAt.keys()] },
+    ...kept.edited.map((step): StoreWrite => ({ kind: 'record-step', runKey: run.key, step })),
+    ...(run.failureFunction ? [{ kind: 'note-failure-function', runKey: run.key } as const] : []),
+    ...others,
+  ];
+  return {
+    kind: 'forked',
+    run,
+    payload: edited,
+    edited: kept.edited.map(({ stepId }) => stepId),
+    unit: { guards: [{ kind: 'run-present', runKey: original.key }, ...started.unit.guards], writes },
+  };
+}

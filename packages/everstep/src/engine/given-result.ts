@@ -1,0 +1,89 @@
+/**
+ * Results that a person gives a step in place of what it came to. The code
+ * reads them as it reads recorded ones, so they have to have the form that
+ * those of the type have.
+ */
+import type { StepType } from '@everstep/sdk/protocol';
+
+type Shape = Readonly<Record<string, unknown>>;
+
+const isShape = (value: unknown): value is Shape => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isText = (value: unknown): value is string => typeof value === 'string';
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
+const isOptional = (value: unknown, is: (value: unknown) => boolean): boolean => value === undefined || is(value);
+const isEach = (value: unknown, is: (value: unknown) => boolean): boolean => Array.isArray(value) && value.every(is);
+
+const isBody = (value: unknown): boolean =>
+  isShape(value) && (value.encoding === 'utf8' || value.encoding === 'base64') && isText(value.data);
+const isHeaders = (value: unknown): boolean => isShape(value) && Object.values(value).every((each) => isEach(each, isText));
+
+function isContent(value: unknown): boolean {
+  if (!isShape(value) || !isBody(value.body)) return false;
+  if (value.kind === 'data') return isOptional(value.contentType, isText);
+  return value.kind === 'request' && isText(value.method) && isText(value.query) && isHeaders(value.headers);
+}
+
+const isWait = (value: unknown): boolean =>
+  isShape(value) && (value.timeout === true || (value.timeout === false && isText(value.eventId) && isContent(value.content)));
+
+const isCall = (value: unknown): boolean =>
+  isShape(value) &&
+  isCount(value.status) &&
+  isHeaders(value.headers) &&
+  isBody(value.body) &&
+  isCount(value.attempts) &&
+  isOptional(value.error, isText);
+
+function isInvoke(value: unknown): boolean {
+  if (!isShape(value) || !isText(value.workflowRunId) || !isCount(value.workflowCreatedAt)) return false;
+  if (value.state === 'succeeded') return isOptional(value.result, isJsonText);
+  return value.state === 'canceled' || (value.state === 'failed' && isText(value.error));
+}
+
+function isJsonText(value: unknown): boolean {
+  if (!isText(value)) return false;
+  try {
+    JSON.parse(value);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const isNotified = (value: unknown): boolean =>
+  isShape(value) && isText(value.messageId) && isText(value.workflowRunId) && isText(value.workflowUrl);
+const isNotify = (value: unknown): boolean =>
+  isShape(value) && isEach(value.notified, isNotified) && typeof value.kept === 'boolean';
+
+const BODY = '{"encoding":"utf8" or "base64","data":text}';
+const FORMS = {
+  Wait: [isWait, `{"timeout":true}, or {"timeout":false,"eventId":text,"content":{"kind":"data","body":${BODY}}}`],
+  WaitForWebhook: [
+    isWait,
+    `{"timeout":true}, or {"timeout":false,"eventId":text,"content":{"kind":"request","method":text,"query":text,"headers":{name:[text]},"body":${BODY}}}`,
+  ],
+  Call: [isCall, `{"status":number,"headers":{name:[text]},"body":${BODY},"attempts":number}`],
+  Invoke: [
+    isInvoke,
+    '{"workflowRunId":text,"workflowCreatedAt":Unix ms,"state":"succeeded","result":JSON text}, or with the state "failed" and an "error", or "canceled"',
+  ],
+  Notify: [isNotify, '{"notified":[{"messageId":text,"workflowRunId":text,"workflowUrl":text}],"kept":true or false}'],
+} as const satisfies Partial<Record<StepType, readonly [(value: unknown) => boolean, string]>>;
+
+/** What is wrong with a result (JSON text; null for none) for a step of that type; null when nothing is. */
+export function givenResultProblem(type: StepType, out: string | null): string | null {
+  switch (type) {
+    case 'Run':
+      return null;
+    case 'SleepFor':
+    case 'SleepUntil':
+      return out === null ? null : `is a ${type}, which has no result; leave "result" out to have it over at once`;
+    case 'CreateWebhook':
+      return 'is a CreateWebhook, whose result is an address of this service that cannot be made up; fork from it to have a new one made';
+    default: {
+      const [is, form] = FORMS[type];
+      if (out !== null && is(JSON.parse(out))) return null;
+      return `is a ${type}, whose result has the form ${form}, as its journal shows it`;
+    }
+  }
+}

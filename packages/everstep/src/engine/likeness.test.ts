@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type FailedAs, groupOf } from './likeness.js';
+
+const FAILED: FailedAs = {
+  kind: 'workflow',
+  workflowUrl: 'https://app.test/order',
+  stepName: 'charge-17',
+  status: 500,
+  cause: 'step',
+  message: 'Error: card 4242 was declined',
+};
+const fingerprintOf = (changes: Partial<FailedAs> = {}): string => groupOf({ ...FAILED, ...changes }).fingerprint;
+
+test('a group tells its step and its message without what changes, and its fingerprint never changes', () => {
+  assert.deepEqual(groupOf(FAILED), {
+    fingerprint: '0f45eafa82874b91',
+    kind: 'workflow',
+    stepName: 'charge-#',
+    message: 'Error: card # was declined',
+    workflowUrl: 'https://app.test/order',
+  });
+});
+
+test('those that failed alike have one fingerprint, whatever the workflow and the numbers', () => {
+  const other = { workflowUrl: 'https://app.test/refund', stepName: 'charge-9000', message: 'Error: card 1 was declined' };
+  assert.equal(fingerprintOf(other), fingerprintOf());
+});
+
+test('another step, status, message or kind is another group', () => {
+  const different: readonly Partial<FailedAs>[] = [
+    {},
+    { stepName: 'refund-17' },
+    { stepName: null },
+    { status: 502 },
+    { status: null },
+    { status: null, cause: 'timeout' },
+    { message: 'Error: card 4242 has expired' },
+    { kind: 'message' },
+  ];
+  assert.equal(new Set(different.map((each) => fingerprintOf(each))).size, different.length);
+});
+
+test('where there was an answer, its status counts and not the cause', () => {
+  assert.equal(fingerprintOf({ cause: 'http' }), fingerprintOf());
+});
+
+test('a step that only the message tells is the step that failed', () => {
+  assert.equal(fingerprintOf({ stepName: null, message: `step "charge-3": ${FAILED.message}` }), fingerprintOf());
+});

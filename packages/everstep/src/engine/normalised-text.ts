@@ -1,0 +1,227 @@
+/**
+ * Texts of failures with placeholders for what differs from one to the next: so that those that failed alike read alike.
+ * One pass from the left to the right over a bounded beginning, so no text makes it slow.
+ */
+
+/** UTF-16 units that are looked at, and characters that are kept. */
+const READ_LENGTH = 4_000;
+const KEPT_LENGTH = 300;
+
+/** Ends of a quotation by its beginning. */
+const CLOSING: Readonly<Record<string, string>> = { '"': '"', "'": "'", '`': '`', '“': '”', '‘': '’', '«': '»', '„': '“' };
+const BRACKETS = '()[]{}<>,;|';
+/** What belongs to the sentence when it stands at the end of a word. */
+const TRAILING = '.:!?…';
+const OTHER_SPACE = /[\s\p{Cc}\p{Zl}\p{Zp}]/u;
+const OTHER_WORD = /[\p{L}\p{N}_]/u;
+const KEY = /^[\p{L}_][\p{L}\p{N}_.-]{0,60}$/u;
+
+const URL = /^(\w[\w+.-]{0,20}):\/\/(.*)$/su;
+const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
+const DATE_OR_TIME = /^(?:[+-]?\d{4,6}-\d\d?-\d\d?|\d{4}\/\d\d?\/\d\d?|\d\d?:\d\d(?::\d\d)?)(?:[T_.,:+-].{0,40}|Z)?$/i;
+const IPV4 = /^\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?::\d{1,5}|\/\d{1,2})?$/;
+const IPV6 = /^(?=.*:.*:)[0-9a-f:.]{2,45}(?:%\w{1,20})?$/i;
+const HEX = /^(?:0x[0-9a-f]+|(?=.*\d)(?=.*[a-f])[0-9a-f]{8,}|[a-f]{16,})$/i;
+const JWT = /^eyJ[\w-]{5,}\.[\w-]+(?:\.[\w-]*)?$/;
+const AMOUNT = /^[+-]?\d[\d._]*(\p{L}{0,3}|%)$/u;
+const DIGITS = /[\p{Nd}]+(?:[.,][\p{Nd}]+)*/gu;
+const PART = /[\p{L}\p{N}]+|[^\p{L}\p{N}]+/gu;
+const OPAQUE = /^(?=.*[a-z])(?=.*[A-Z])(?=.*\d)[A-Za-z0-9+_-][A-Za-z0-9+/_-]{19,}={0,2}$/;
+/** Ids often say what they are of: `cus_`, `sk_live_`. */
+const ID_PREFIX = /^(?:[a-z]{1,12}_){1,2}/;
+
+const isSpace = (character: string): boolean => character <= ' ' || (character > '~' && OTHER_SPACE.test(character));
+
+/** Letters, digits and `_`. */
+function isOfWord(character: string): boolean {
+  const unit = character.charCodeAt(0);
+  if (!(unit < 0x80)) return OTHER_WORD.test(character);
+  return kindOf(unit) !== 'other' || unit === 0x5f;
+}
+
+type Kind = 'digit' | 'upper' | 'lower' | 'other';
+
+function kindOf(unit: number): Kind {
+  if (unit >= 0x30 && unit <= 0x39) return 'digit';
+  if (unit >= 0x41 && unit <= 0x5a) return 'upper';
+  return unit >= 0x61 && unit <= 0x7a ? 'lower' : 'other';
+}
+
+/** How often letters and digits, or (with `cases`) capitals and small letters, follow each other. */
+function changesIn(text: string, cases: boolean): number {
+  const group = (unit: number): Kind => {
+    const kind = kindOf(unit);
+    return kind === 'upper' && !cases ? 'lower' : kind;
+  };
+  let changes = 0;
+  for (let i = 1; i < text.length; i++) if (group(text.charCodeAt(i)) !== group(text.charCodeAt(i - 1))) changes++;
+  return changes;
+}
+
+/** Made by a machine and not by a person: letters and digits in turn. */
+function isOpaquePart(part: string): boolean {
+  if (HEX.test(part)) return true;
+  const digits = part.replace(/\D/g, '').length;
+  if (part.length < 8 || digits === 0 || digits === part.length || !/^[A-Za-z0-9]+$/.test(part)) return false;
+  return changesIn(part, false) >= 3 || (part.length >= 12 && changesIn(part, true) >= part.length / 4);
+}
+
+/** Base64 and the like, of which signs are a part. */
+function isOpaque(text: string): boolean {
+  return OPAQUE.test(text) && changesIn(text, true) >= text.length * 0.4;
+}
+
+/** A word between whose letters there may be signs: ids, versions, paths. */
+function plainWord(word: string): string {
+  if (!/\p{N}/u.test(word) && word.length < 16) return word;
+  return word.replace(PART, (part) => (isOpaquePart(part) ? '<id>' : part.replace(DIGITS, '#')));
+}
+
+function normalisedUrl(scheme: string, rest: string): string {
+  const path = rest.search(/[/?#]/);
+  const authority = path < 0 ? rest : rest.slice(0, path);
+  const host = authority.slice(authority.lastIndexOf('@') + 1);
+  const behind = path < 0 ? '' : rest.slice(path);
+  const place = IPV4.test(host) || host.startsWith('[') ? '<address>' : plainWord(host);
+  const shown = behind.replace(/[?#].*$/su, '');
+  const steps = shown.split('/').map((step) => (UUID.test(step) || JWT.test(step) ? '<id>' : plainWord(step)));
+  return `${scheme.toLowerCase()}://${place}${steps.join('/')}${shown === behind ? '' : '?<query>'}`;
+}
+
+function isEmail(word: string): boolean {
+  const sign = word.indexOf('@');
+  return sign > 0 && word.indexOf('@', sign + 1) < 0 && word.indexOf('.', sign + 2) > 0 && isOfWord(word.charAt(sign + 1));
+}
+
+function normalisedWord(word: string): string {
+  const url = word.includes('://') ? URL.exec(word) : null;
+  if (url) return normalisedUrl(url[1] ?? '', url[2] ?? '');
+  const prefix = ID_PREFIX.exec(word)?.[0] ?? '';
+  if (UUID.test(word) || JWT.test(word) || isOpaque(word.slice(prefix.length))) return `${prefix}<id>`;
+  if (isEmail(word)) return '<email>';
+  if (!/\p{N}/u.test(word) && !word.includes('::')) return plainWord(word);
+  if (DATE_OR_TIME.test(word)) return '<time>';
+  if (IPV4.test(word) || IPV6.test(word)) return '<address>';
+  const amount = AMOUNT.exec(word);
+  if (amount) return `#${amount[1] ?? ''}`;
+  // `key=value`, `host:port`, `a/b`: each by itself.
+  const parts = word.split(/([=:&])/);
+  return parts.length === 1 ? plainWord(word) : parts.map((part) => (UUID.test(part) ? '<id>' : plainWord(part))).join('');
+}
+
+/** Lists of the same placeholder have one length: `#, #, #` is `#`. */
+const REPEATED = /(<\w{1,10}>|(?<![\p{L}\p{N}])#)(?:[ ,;|]{1,3}\1(?![\p{L}\p{N}]))+/gu;
+
+class Reader {
+  private readonly text: string;
+  private at = 0;
+  private out = '';
+  /** Ends of quotations that do not come any more. */
+  private readonly missing = new Set<string>();
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  read(): string {
+    // Placeholders are shorter than what they stand for, or nearly: a little more is read, since lists get shorter.
+    while (this.at < this.text.length && this.out.length < KEPT_LENGTH * 3) this.next();
+    return this.out.trim();
+  }
+
+  private next(): void {
+    const character = this.text.charAt(this.at);
+    if (isSpace(character)) {
+      this.at++;
+      if (!this.out.endsWith(' ')) this.out += ' ';
+    } else if (CLOSING[character] !== undefined && this.quotation(character)) {
+      // It is read.
+    } else if (BRACKETS.includes(character) || CLOSING[character] !== undefined) {
+      this.at++;
+      this.out += character;
+    } else this.word();
+  }
+
+  /** False when it is no quotation, such as the apostrophe of a word. */
+  private quotation(open: string): boolean {
+    const { text, at } = this;
+    const single = open === "'" || open === '‘';
+    if (single && at > 0 && isOfWord(text.charAt(at - 1))) return false;
+    const close = CLOSING[open] ?? open;
+    const end = this.missing.has(open) ? -1 : this.endOf(close, at + 1, single);
+    if (end < 0) {
+      this.missing.add(open);
+      return false;
+    }
+    const inside = text.slice(at + 1, end);
+    // The name of a field says what it is about, its value does not.
+    const names = /^\s{0,3}:/.test(text.slice(end + 1, end + 5)) && KEY.test(inside);
+    this.out += `${open}${names ? plainWord(inside) : '…'}${close}`;
+    this.at = end + 1;
+    return true;
+  }
+
+  private endOf(close: string, from: number, single: boolean): number {
+    for (let i = from; i < this.text.length; i++) {
+      const character = this.text.charAt(i);
+      if (character === '\\') i++;
+      else if (character === close && !(single && isOfWord(this.text.charAt(i + 1)))) return i;
+    }
+    return -1;
+  }
+
+  private word(): void {
+    const begun = this.at;
+    const { text } = this;
+    while (this.at < text.length && !this.endsWord(text.charAt(this.at), begun)) this.at++;
+    let end = this.at;
+    while (end > begun && TRAILING.includes(text.charAt(end - 1))) end--;
+    this.out += normalisedWord(text.slice(begun, end)) + text.slice(end, this.at);
+  }
+
+  /** An apostrophe within a word belongs to it. */
+  private endsWord(character: string, begun: number): boolean {
+    if (isSpace(character) || BRACKETS.includes(character)) return true;
+    if (CLOSING[character] === undefined) return false;
+    return !((character === "'" || character === '‘') && this.at > begun && isOfWord(this.text.charAt(this.at - 1)));
+  }
+}
+
+/** Well-formed: halves of characters are replaced, as is what no store keeps. */
+const wellFormed = (text: string): string => text.replace(/\p{Cs}/gu, '\u{fffd}').replaceAll('\0', ' ');
+
+/** The first so many characters, none of them cut in two. */
+export function shortened(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const cut = text.slice(0, most - 1);
+  return `${/[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut}…`;
+}
+
+const normalised = (text: string): string => new Reader(wellFormed(text.slice(0, READ_LENGTH))).read().replace(REPEATED, '$1');
+
+/** How messages about answers quote these: see `answers/http-advice.ts`, which cuts what it quotes. */
+const QUOTED_BODY = /^(.*?a body that begins with ")(.*)("(?:[);].*)?)$/su;
+const WHOLE_BODY_LENGTH = 90;
+/** Of a quotation that was cut: where that is depends on the length of what stands before. */
+const KEPT_OF_CUT_BODY = 40;
+
+/** At most 300 UTF-16 units, well-formed, on one line. */
+export function normalisedMessage(message: string): string {
+  const read = message.slice(0, READ_LENGTH);
+  const quoted = QUOTED_BODY.exec(read);
+  if (!quoted) return shortened(normalised(read), KEPT_LENGTH);
+  const [, before = '', body = '', after = ''] = quoted;
+  const words = normalised(body);
+  const kept = body.length < WHOLE_BODY_LENGTH ? words : shortened(words, KEPT_OF_CUT_BODY);
+  return shortened(`${normalised(before)}${kept}${after.slice(0, 2)}`, KEPT_LENGTH);
+}
+
+/** Numbers and ids in the name of a step become `#`. At most 300 UTF-16 units. */
+export function normalisedStepName(name: string): string {
+  const read = wellFormed(name.slice(0, READ_LENGTH))
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .trim();
+  const uuids = read.replace(/[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/gi, '#');
+  const parts = uuids.replace(PART, (part) => (isOpaquePart(part) ? '#' : part.replace(DIGITS, '#')));
+  return shortened(parts.replace(/#(?:[-_.:]#)+/g, '#'), KEPT_LENGTH);
+}

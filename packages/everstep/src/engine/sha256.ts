@@ -1,0 +1,73 @@
+/** SHA-256 without Node: the engine reads nothing outside itself, and what it makes of a text has to be the same for ever. */
+
+/** The first 32 bits of the fractional parts of square (n = 2) or cube (n = 3) roots of the first primes. */
+function rootsOfPrimes(count: number, n: 2 | 3): Uint32Array {
+  const found = new Uint32Array(count);
+  const primes: number[] = [];
+  for (let candidate = 2; primes.length < count; candidate++) {
+    if (primes.some((prime) => candidate % prime === 0)) continue;
+    const root = n === 2 ? Math.sqrt(candidate) : Math.cbrt(candidate);
+    found[primes.length] = Math.floor((root - Math.floor(root)) * 2 ** 32);
+    primes.push(candidate);
+  }
+  return found;
+}
+
+const ROUND_WORDS = rootsOfPrimes(64, 3);
+const FIRST_STATE = rootsOfPrimes(8, 2);
+const BLOCK_BYTES = 64;
+
+const rotated = (word: number, by: number): number => (word >>> by) | (word << (32 - by));
+const at = (words: Uint32Array, index: number): number => words[index] ?? 0;
+
+/** The text in UTF-8 with what SHA-256 puts behind it: a one, zeros, and the number of bits. */
+function padded(text: string): DataView {
+  const bytes = new TextEncoder().encode(text);
+  const blocks = Math.ceil((bytes.length + 9) / BLOCK_BYTES);
+  const filled = new Uint8Array(blocks * BLOCK_BYTES);
+  filled.set(bytes);
+  filled[bytes.length] = 0x80;
+  const view = new DataView(filled.buffer);
+  view.setUint32(filled.length - 8, Math.floor((bytes.length * 8) / 2 ** 32));
+  view.setUint32(filled.length - 4, (bytes.length * 8) >>> 0);
+  return view;
+}
+
+function mix(state: Uint32Array, words: Uint32Array): void {
+  for (let i = 16; i < 64; i++) {
+    const early = at(words, i - 15);
+    const late = at(words, i - 2);
+    const small0 = rotated(early, 7) ^ rotated(early, 18) ^ (early >>> 3);
+    const small1 = rotated(late, 17) ^ rotated(late, 19) ^ (late >>> 10);
+    words[i] = at(words, i - 16) + small0 + at(words, i - 7) + small1;
+  }
+  let [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = state;
+  for (let i = 0; i < 64; i++) {
+    const big1 = rotated(e, 6) ^ rotated(e, 11) ^ rotated(e, 25);
+    const first = (h + big1 + ((e & f) ^ (~e & g)) + at(ROUND_WORDS, i) + at(words, i)) | 0;
+    const big0 = rotated(a, 2) ^ rotated(a, 13) ^ rotated(a, 22);
+    const second = (big0 + ((a & b) ^ (a & c) ^ (b & c))) | 0;
+    h = g;
+    g = f;
+    f = e;
+    e = (d + first) | 0;
+    d = c;
+    c = b;
+    b = a;
+    a = (first + second) | 0;
+  }
+  const mixed = [a, b, c, d, e, f, g, h];
+  for (let i = 0; i < mixed.length; i++) state[i] = at(state, i) + (mixed[i] ?? 0);
+}
+
+/** The digest of the text in UTF-8, as 64 lower-case hexadecimal digits. */
+export function sha256(text: string): string {
+  const view = padded(text);
+  const state = Uint32Array.from(FIRST_STATE);
+  const words = new Uint32Array(64);
+  for (let block = 0; block < view.byteLength; block += BLOCK_BYTES) {
+    for (let i = 0; i < 16; i++) words[i] = view.getUint32(block + i * 4);
+    mix(state, words);
+  }
+  return Array.from(state, (word) => word.toString(16).padStart(8, '0')).join('');
+}

@@ -1,0 +1,295 @@
+/** Repairs: bulk jobs over dead letters, which the service runs by itself once they are started. */
+import Type from 'typebox';
+import { LIMITS } from '../../config/limits.js';
+import { ApiError } from '../../contract/error-codes.js';
+import {
+  ContinueRepair,
+  PlanRepair,
+  RepairEntry,
+  type RepairFilter,
+  RepairItemPage,
+  RepairItemState,
+  type RepairOverrides,
+  RepairPage,
+  RepairState,
+  StartRepair,
+} from '../../contract/repairs.js';
+import { parseRetryDelay } from '../../engine/retry-delay.js';
+import type { Overrides } from '../../engine/start.js';
+import type { RepairRecord } from '../../ports/repair-store.js';
+import type { DeadLetterFilter } from '../../ports/store.js';
+import type { RepairChange, RepairStartSettings } from '../../runtime/workflow-service.js';
+import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../operation.js';
+import { DEFAULT_PERIOD_MS } from '../parameters/flow-control-value.js';
+import { shown } from '../parameters/unacceptable.js';
+import { Cursor, Text } from '../parameters/values.js';
+import { presentRepair, presentRepairItem } from '../presenters/repair.js';
+import { isEmptyRange } from './filters.js';
+
+const TAG = 'Repairs';
+const PATH = '/v2/workflows/repairs';
+const RepairPath = Type.Object({ repairId: Text(LIMITS.maxRunIdLength, { description: 'ID of the repair' }) });
+
+const noSuchRepair = (repairId: string): ApiError => new ApiError('not-found', `there is no repair ${shown(repairId)}`);
+const badBody = (message: string): ApiError => new ApiError('bad-body', message);
+
+/** Throws ApiError when it cannot be meant. */
+function filterOf(action: string, filter: RepairFilter): DeadLetterFilter {
+  if (isEmptyRange(filter)) throw badBody('filter.fromDate is after filter.toDate, so nothing can match; exchange them');
+  if (filter.fingerprint) throw badBody('filter.fingerprint is not known to this version; leave it out');
+  if (action === 'delete' && Object.keys(filter).length === 0)
+    throw badBody('a delete needs a filter; to delete everything, send { "fromDate": 0 }');
+  return {
+    kind: 'workflow',
+    ...(filter.dlqIds ? { dlqIds: [...new Set(filter.dlqIds)] } : {}),
+    fromDate: filter.fromDate,
+    toDate: filter.toDate,
+    workflowUrls: filter.workflowUrl,
+    workflowRunIdPrefix: filter.workflowRunId,
+    workflowCreatedAt: filter.workflowCreatedAt,
+    labels: filter.label,
+    callerIps: filter.callerIp,
+    flowControlKeys: filter.flowControlKey,
+    failureFunctionStates: filter.failureFunctionState,
+  };
+}
+
+function flowControlOf({ flowControl }: RepairOverrides): Pick<Overrides, 'flowControlKey' | 'flowControlLimits'> {
+  if (!flowControl) return {};
+  const { key, parallelism, rate, periodMs } = flowControl;
+  if (rate === undefined && periodMs !== undefined)
+    throw badBody('overrides.flowControl.periodMs goes with a rate, which is missing');
+  const limits = {
+    ...(parallelism === undefined ? {} : { parallelism }),
+    ...(rate === undefined ? {} : { rate, periodMs: periodMs ?? DEFAULT_PERIOD_MS }),
+  };
+  const hasLimits = Object.keys(limits).length > 0;
+  if (!hasLimits && key === undefined)
+    throw badBody('overrides.flowControl must have a key, a parallelism or a rate; leave it out to change none of them');
+  return { flowControlKey: key, ...(hasLimits ? { flowControlLimits: limits } : {}) };
+}
+
+/** Throws ApiError when they cannot be meant. */
+function overridesOf(action: string, overrides: RepairOverrides): Overrides {
+  if (action === 'delete' && Object.keys(overrides).length > 0)
+    throw badBody('overrides are for new runs, and a delete makes none; leave them out');
+  const { retries: maxRetries, retryDelay, labels } = overrides;
+  const parsed = retryDelay === undefined ? null : parseRetryDelay(retryDelay);
+  if (parsed && !parsed.ok)
+    throw new ApiError('bad-expression', `overrides.retryDelay is no usable expression: ${parsed.message}`);
+  return {
+    maxRetries,
+    retryDelay,
+    labels: labels && [...new Set(labels)],
+    ...flowControlOf(overrides),
+  };
+}
+
+/** Throws ApiError when they do not go with the action. */
+function startSettingsOf(action: string, body: StartRepair): RepairStartSettings {
+  const { ratePerSecond = null, canary = null, undoMs } = body;
+  if (action === 'delete') {
+    if (canary) throw badBody('canary goes with runs that are tried, and a delete makes none; leave it out');
+    return { ratePerSecond, canary, undoMs: undoMs ?? LIMITS.repairUndoMs };
+  }
+  if (undoMs !== undefined) throw badBody(`undoMs is for a delete, and this repair is a ${action}; leave it out`);
+  if (ratePerSecond === null) throw badBody(`ratePerSecond is missing: a ${action} is begun at a rate`);
+  return { ratePerSecond, canary, undoMs: 0 };
+}
+
+async function requireRepair({ store }: ApiContext, instanceId: string, repairId: string): Promise<RepairRecord> {
+  const record = await store.repairs.find({ instanceId, repairId });
+  if (!record) throw noSuchRepair(repairId);
+  return record;
+}
+
+interface Changing {
+  readonly instanceId: string;
+  readonly actor: string;
+  readonly repairId: string;
+  readonly change: RepairChange;
+  readonly request: RequestContext;
+}
+
+/** With its entry in the audit log. Throws ApiError for every other outcome. */
+async function changed(context: ApiContext, { instanceId, actor, repairId, change, request }: Changing): Promise<RepairEntry> {
+  const outcome = await context.service.changeRepair({ instanceId, repairId, change });
+  if (outcome.kind === 'not-found') throw noSuchRepair(repairId);
+  if (outcome.kind === 'refused') throw new ApiError('repair-state', outcome.message);
+  const entry = presentRepair(outcome.record);
+  const { action, counts, ratePerSecond } = entry;
+  await context.authority.note(instanceId, {
+    actor,
+    address: request.callerIp,
+    action: `repair.${change.kind}`,
+    subject: repairId,
+    details: { instanceId, action, entries: counts.total, pending: counts.pending, ratePerSecond },
+  });
+  return entry;
+}
+
+const planRepair = operation({
+  operationId: 'planRepair',
+  tag: TAG,
+  summary: 'Plan a repair of dead letters',
+  description: `Freezes the entries that match, at most ${LIMITS.repairMaxItems}, and says what it would do; nothing is done before it is started. Planning that takes longer than two seconds is answered with the state planning: ask for it until it is planned.`,
+  method: 'POST',
+  path: PATH,
+  unknownQuery: 'refuse',
+  body: { kind: 'json', required: true, schema: PlanRepair },
+  responses: { 201: RepairEntry },
+  errors: ['bad-body', 'bad-expression', 'unsupported-media-type'],
+  async handle({ body }, { service }, { instanceId, actor }) {
+    if (!body) throw badBody('the body is missing: it says which action');
+    const { action, filter = {}, overrides = {} } = body;
+    const command = { filter: filterOf(action, filter), overrides: overridesOf(action, overrides) };
+    return answer(201, presentRepair(await service.planRepair({ instanceId, action, ...command, createdBy: actor })));
+  },
+});
+
+const listRepairs = operation({
+  operationId: 'listRepairs',
+  tag: TAG,
+  summary: 'List repairs',
+  description: 'Newest first. The cursor is empty when there are no more.',
+  method: 'GET',
+  path: PATH,
+  unknownQuery: 'ignore',
+  query: Type.Object({
+    cursor: Type.Optional(Cursor('Returns the next page, with the same filters; empty begins a listing.')),
+    count: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: LIMITS.repairsPageMax, default: LIMITS.repairsPageDefault, description: 'Per page.' }),
+    ),
+    state: Type.Optional(Type.Array(RepairState, { description: 'Any of these states.' })),
+  }),
+  responses: { 200: RepairPage },
+  errors: ['bad-parameter', 'bad-cursor'],
+  async handle({ query }, { store, cursors }, { instanceId }) {
+    const { cursor: given, count: limit = LIMITS.repairsPageDefault, state } = query;
+    const scope = { operation: 'repairs', instanceId, filters: { state } };
+    const begin = given ? await cursors.open(scope, given) : null;
+    const phases = state && state.length > 0 ? { phases: state } : {};
+    const { items, next } = await store.repairs.list({ instanceId, ...phases, after: begin?.after ?? null, limit });
+    const cursor = next === null ? '' : await cursors.seal(scope, { after: next, horizon: null, left: null });
+    return answer(200, { cursor, repairs: items.map(presentRepair) });
+  },
+});
+
+const getRepair = operation({
+  operationId: 'getRepair',
+  tag: TAG,
+  summary: 'Get a repair: its plan, how far it is, and in the end its report',
+  method: 'GET',
+  path: `${PATH}/{repairId}`,
+  unknownQuery: 'ignore',
+  pathParameters: RepairPath,
+  responses: { 200: RepairEntry },
+  errors: ['bad-parameter', 'not-found'],
+  handle: async ({ path: { repairId } }, context, { instanceId }) =>
+    answer(200, presentRepair(await requireRepair(context, instanceId, repairId))),
+});
+
+const listRepairItems = operation({
+  operationId: 'listRepairItems',
+  tag: TAG,
+  summary: 'List what became of the entries of a repair',
+  description: 'In the order in which they are repaired, but for those that are tried first. The cursor is empty at the end.',
+  method: 'GET',
+  path: `${PATH}/{repairId}/items`,
+  unknownQuery: 'ignore',
+  pathParameters: RepairPath,
+  query: Type.Object({
+    cursor: Type.Optional(Cursor('Returns the next page, with the same filters; empty begins a listing.')),
+    count: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LIMITS.repairItemsPageMax,
+        default: LIMITS.repairItemsPageDefault,
+        description: 'Per page.',
+      }),
+    ),
+    state: Type.Optional(Type.Array(RepairItemState, { description: 'Any of these states.' })),
+  }),
+  responses: { 200: RepairItemPage },
+  errors: ['bad-parameter', 'bad-cursor', 'not-found'],
+  async handle({ path: { repairId }, query }, context, { instanceId }) {
+    const { store, cursors } = context;
+    await requireRepair(context, instanceId, repairId);
+    const { cursor: given, count: limit = LIMITS.repairItemsPageDefault, state } = query;
+    const scope = { operation: 'repair-items', instanceId, filters: { repairId, state } };
+    const begin = given ? await cursors.open(scope, given) : null;
+    const states = state && state.length > 0 ? { states: state } : {};
+    const after = begin === null ? -1 : Number(begin.after);
+    const { items, next } = await store.repairs.items({ instanceId, repairId, ...states, after, limit });
+    const cursor = next === null ? '' : await cursors.seal(scope, { after: String(next), horizon: null, left: null });
+    return answer(200, { cursor, items: items.map(presentRepairItem) });
+  },
+});
+
+const startRepair = operation({
+  operationId: 'startRepair',
+  tag: TAG,
+  summary: 'Start a planned repair',
+  description:
+    'It goes on by itself, over restarts of the service. With a canary the first few are tried and watched until they have ended. A delete waits for the end of its undo window.',
+  method: 'POST',
+  path: `${PATH}/{repairId}/start`,
+  unknownQuery: 'refuse',
+  pathParameters: RepairPath,
+  body: { kind: 'json', required: false, schema: StartRepair },
+  responses: { 200: RepairEntry },
+  errors: ['bad-parameter', 'bad-body', 'unsupported-media-type', 'not-found', 'repair-state'],
+  async handle({ path: { repairId }, body, request }, context, { instanceId, actor }) {
+    const { repair } = await requireRepair(context, instanceId, repairId);
+    const change = { kind: 'start', settings: startSettingsOf(repair.action, body ?? {}) } as const;
+    return answer(200, await changed(context, { instanceId, actor, repairId, change, request }));
+  },
+});
+
+const continueRepair = operation({
+  operationId: 'continueRepair',
+  tag: TAG,
+  summary: 'Go on with a repair that is paused, or whose canary has passed',
+  method: 'POST',
+  path: `${PATH}/{repairId}/continue`,
+  unknownQuery: 'refuse',
+  pathParameters: RepairPath,
+  body: { kind: 'json', required: false, schema: ContinueRepair },
+  responses: { 200: RepairEntry },
+  errors: ['bad-parameter', 'bad-body', 'unsupported-media-type', 'not-found', 'repair-state'],
+  async handle({ path: { repairId }, body, request }, context, { instanceId, actor }) {
+    const change = { kind: 'continue', ratePerSecond: body?.ratePerSecond } as const;
+    return answer(200, await changed(context, { instanceId, actor, repairId, change, request }));
+  },
+});
+
+const ending = (kind: 'pause' | 'abort', summary: string, description: string): Operation =>
+  operation({
+    operationId: `${kind}Repair`,
+    tag: TAG,
+    summary,
+    description,
+    method: 'POST',
+    path: `${PATH}/{repairId}/${kind}`,
+    unknownQuery: 'refuse',
+    pathParameters: RepairPath,
+    responses: { 200: RepairEntry },
+    errors: ['bad-parameter', 'not-found', 'repair-state'],
+    handle: async ({ path: { repairId }, request }, context, { instanceId, actor }) =>
+      answer(200, await changed(context, { instanceId, actor, repairId, change: { kind }, request })),
+  });
+
+export const repairOperations: readonly Operation[] = [
+  planRepair,
+  listRepairs,
+  getRepair,
+  listRepairItems,
+  startRepair,
+  ending('pause', 'Pause a repair', 'Nothing more is begun until it is continued. Runs that it started go on.'),
+  continueRepair,
+  ending(
+    'abort',
+    'Abort a repair',
+    'Nothing more is begun, ever. Runs that it started go on. In the undo window of a delete this is the undo: nothing was deleted yet.',
+  ),
+];

@@ -1,0 +1,83 @@
+/** A repair and its items as answers show them. */
+import type { RepairEntry, RepairFilter, RepairItem, RepairOverrides } from '../../contract/repairs.js';
+import { expectedDurationMs, messagesAtLeast, type RepairCanary, totalOf } from '../../engine/repair.js';
+import type { Overrides } from '../../engine/start.js';
+import type { RepairItemRecord, RepairRecord } from '../../ports/repair-store.js';
+import type { DeadLetterFilter } from '../../ports/store.js';
+import { optional } from './optional.js';
+
+const listed = <Name extends string, Value>(name: Name, values: readonly Value[] | undefined) =>
+  optional(name, values && [...values]);
+
+const presentFilter = (filter: DeadLetterFilter): RepairFilter => ({
+  ...listed('dlqIds', filter.dlqIds),
+  ...optional('fromDate', filter.fromDate),
+  ...optional('toDate', filter.toDate),
+  ...listed('workflowUrl', filter.workflowUrls),
+  ...optional('workflowRunId', filter.workflowRunIdPrefix),
+  ...optional('workflowCreatedAt', filter.workflowCreatedAt),
+  ...listed('label', filter.labels),
+  ...listed('callerIp', filter.callerIps),
+  ...listed('flowControlKey', filter.flowControlKeys),
+  ...listed('failureFunctionState', filter.failureFunctionStates),
+});
+
+function presentOverrides(overrides: Overrides): RepairOverrides {
+  const { maxRetries, retryDelay, labels, flowControlKey, flowControlLimits } = overrides;
+  const flowControl = { ...optional('key', flowControlKey), ...flowControlLimits };
+  return {
+    ...optional('retries', maxRetries),
+    ...optional('retryDelay', retryDelay),
+    ...listed('labels', labels),
+    ...(Object.keys(flowControl).length === 0 ? {} : { flowControl }),
+  };
+}
+
+function presentCanary({ count, maxFailurePercent, thenContinue, counts }: RepairCanary) {
+  const total = totalOf(counts);
+  const ended = total - counts.pending - counts.started;
+  return { count, maxFailurePercent, thenContinue, total, ended, succeeded: counts.succeeded, failed: counts.failed };
+}
+
+export function presentRepair({ repair, filter, overrides }: RepairRecord): RepairEntry {
+  const { plan, counts, action } = repair;
+  return {
+    repairId: repair.repairId,
+    action,
+    filter: presentFilter(filter),
+    overrides: presentOverrides(overrides),
+    state: repair.phase,
+    createdAt: repair.createdAt,
+    createdBy: repair.createdBy,
+    startedAt: repair.startedAt,
+    endedAt: repair.endedAt,
+    undoUntil: repair.undoUntil,
+    ratePerSecond: repair.ratePerSecond,
+    canary: repair.canary && presentCanary(repair.canary),
+    counts: { total: totalOf(counts), ...counts },
+    plan: {
+      workflows: [...plan.workflows],
+      groups: [...plan.groups],
+      oldestAt: plan.oldestAt,
+      newestAt: plan.newestAt,
+      more: plan.more,
+      stepsKept: action === 'resume' ? plan.recordedSteps : 0,
+      messagesAtLeast: messagesAtLeast(repair),
+      expectedDurationMs: expectedDurationMs(repair),
+    },
+    stopReason: repair.stopReason,
+    stopMessage: repair.stopMessage,
+  };
+}
+
+export const presentRepairItem = (item: RepairItemRecord): RepairItem => ({
+  dlqId: item.dlqId,
+  workflowRunId: item.workflowRunId,
+  workflowUrl: item.workflowUrl,
+  state: item.state,
+  canary: item.canary,
+  newWorkflowRunId: item.newWorkflowRunId,
+  newDlqId: item.newDlqId,
+  error: item.error,
+  at: item.at,
+});

@@ -1,0 +1,68 @@
+/** Makes forks: reads the run that is forked, and writes the new one with its entry in the audit log. */
+import { type Forked, forkRun } from '../engine/fork.js';
+import { type DecisionContext, newKey } from '../engine/ids.js';
+import type { Run, RunPayload } from '../engine/run.js';
+import type { AuditNote, CommitResult, CommitUnit } from '../engine/writes.js';
+import type { Store } from '../ports/store.js';
+import type { ForkCommand, ForkOutcome } from './workflow-service.js';
+
+export interface ForksOptions {
+  readonly store: Pick<Store, 'accounts' | 'loadJournal' | 'loadPayload' | 'loadRun'>;
+  readonly context: () => DecisionContext;
+  readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
+  /** Acts on a run that is durable. */
+  readonly begin: (run: Run, payload: RunPayload) => void;
+}
+
+/** Says which steps were edited, and nothing of what they were given. */
+async function auditOf(
+  { store, context }: ForksOptions,
+  original: Run,
+  { fromStep, input, note, by }: ForkCommand,
+  { run, edited }: Extract<Forked, { kind: 'forked' }>,
+): Promise<AuditNote> {
+  const now = context();
+  const owner = (await store.accounts.findInstance({ instanceId: run.instanceId }))?.accountId;
+  return {
+    auditId: `aud_${newKey(now)}`,
+    at: now.now,
+    ...by,
+    action: 'run.fork',
+    subject: run.workflowRunId,
+    details: {
+      queue: run.instanceId,
+      of: original.workflowRunId,
+      of_created_at: original.createdAt,
+      from_step: fromStep,
+      edited_steps: edited.join(','),
+      edited_input: input !== null,
+      note,
+    },
+    accountIds: owner === undefined ? [] : [owner],
+  };
+}
+
+export async function forkOne(options: ForksOptions, command: ForkCommand): Promise<ForkOutcome> {
+  const { store } = options;
+  const { runKey } = command;
+  const original = await store.loadRun({ runKey });
+  const payload = original && (await store.loadPayload({ runKey }));
+  if (!original || !payload) return { kind: 'not-found' };
+  const journal = await store.loadJournal({ runKey, from: 0 });
+  const forked = forkRun(original, journal, payload, command, options.context());
+  if (forked.kind === 'refused') return forked;
+  const { run, unit } = forked;
+  const audit = await auditOf(options, original, command, forked);
+  const result = await options.commit({ guards: unit.guards, writes: [...unit.writes, { kind: 'add-audit', entry: audit }] });
+  switch (result.kind) {
+    case 'applied':
+      options.begin(run, forked.payload);
+      return { kind: 'forked', run: { runKey: run.key, workflowRunId: run.workflowRunId, createdAt: run.createdAt } };
+    case 'run-id-taken':
+      return { kind: 'run-id-taken', run: result.run };
+    case 'run-gone':
+      return { kind: 'not-found' };
+    default:
+      throw new Error(`a fork cannot end as ${result.kind}`);
+  }
+}

@@ -1,0 +1,332 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { GROUP_STATES, groupState, hourOf, NEW_FOR_MS } from '../../engine/dead-letter-groups.js';
+import type { DeadLetterGroupRecord } from '../../ports/dead-letter-groups.js';
+import type { CommitUnit } from '../../ports/store.js';
+import {
+  audit,
+  dlqIdOf,
+  failed,
+  find,
+  group,
+  HOUR_MS,
+  list,
+  mark,
+  messages,
+  NO_STOCK,
+  stateOf,
+  take,
+  URL,
+} from './group-samples.js';
+import { type OpenStore, withStore } from './harness.js';
+import { apply, INSTANCE, OTHER_INSTANCE, sampleRun, seededNumbers, T0, unit } from './samples.js';
+
+export function deadLetterGroupConformance(open: OpenStore): void {
+  describe('groups of dead letters', () => {
+    test(
+      'begin with their first entry, and count those that are there and those that ever came',
+      withStore(open, async (store) => {
+        await apply(store, failed(1, T0));
+        await apply(store, failed(2, T0 + 5, group('no stock', 'https://app.test/b')));
+        await apply(store, failed(3, T0 + HOUR_MS));
+        await apply(store, [take(1, null)]);
+        const expected: DeadLetterGroupRecord = {
+          instanceId: INSTANCE,
+          fingerprint: NO_STOCK.fingerprint,
+          kind: 'workflow',
+          stepName: 'pay-#',
+          responseStatus: 500,
+          message: 'no stock',
+          firstSeenAt: T0,
+          lastSeenAt: T0 + HOUR_MS,
+          entries: 2,
+          total: 3,
+          acknowledgedAt: null,
+          acknowledgedBy: null,
+          resolvedAt: null,
+          regressedAt: null,
+          exampleDlqId: dlqIdOf(sampleRun(3)),
+          workflows: [
+            { workflowUrl: URL, entries: 1 },
+            { workflowUrl: 'https://app.test/b', entries: 1 },
+          ],
+          hours: [
+            { hour: hourOf(T0), count: 2 },
+            { hour: hourOf(T0) + 1, count: 1 },
+          ],
+        };
+        assert.deepEqual(await find(store), expected);
+        assert.deepEqual(await list(store, {}, T0 + HOUR_MS), [expected]);
+      }),
+    );
+
+    test(
+      'are those of their instance alone',
+      withStore(open, async (store) => {
+        await apply(store, failed(1, T0));
+        const other = { instanceId: OTHER_INSTANCE, fingerprint: NO_STOCK.fingerprint };
+        assert.equal(await store.deadLetterGroups.find({ ...other, now: T0 }), null);
+        const marked = { ...other, mark: { kind: 'resolve', at: T0, by: 'x' }, audit: audit() } as const;
+        assert.equal(await store.deadLetterGroups.mark(marked), false);
+        assert.equal((await find(store))?.resolvedAt, null);
+      }),
+    );
+
+    test(
+      'are written with the units that change them: one that is refused changes none',
+      withStore(open, async (store) => {
+        await apply(store, failed(1, T0));
+        const gone = { kind: 'dead-letters-present', instanceId: INSTANCE, dlqIds: ['none'] } as const;
+        const results = await store.commit([unit(failed(2, T0), [gone]), unit(failed(3, T0 + 1))]);
+        assert.deepEqual(
+          results.map(({ kind }) => kind),
+          ['dead-letters-missing', 'applied'],
+        );
+        await assert.rejects(store.commit([unit(failed(4, T0)), unit([take(4, null), take(4, null)])]));
+        const found = await find(store);
+        assert.deepEqual([found?.entries, found?.total], [2, 2]);
+      }),
+    );
+
+    test(
+      'are counted together over a batch',
+      withStore(open, async (store) => {
+        const units: CommitUnit[] = [];
+        for (let n = 1; n <= 30; n++) units.push(unit(failed(n, T0 + n, group(`problem ${'abc'.charAt(n % 3)}`))));
+        for (let n = 1; n <= 10; n++) units.push(unit([take(n, n % 2 === 0 ? T0 + 99 : null)]));
+        await store.commit(units);
+        const found = await list(store, {}, T0 + HOUR_MS);
+        assert.deepEqual(
+          found.map(({ message, entries, total }) => [message, entries, total]),
+          [
+            ['problem a', 7, 10],
+            ['problem c', 7, 10],
+            ['problem b', 6, 10],
+          ],
+        );
+        for (const { entries, total, workflows, hours } of found) {
+          assert.deepEqual(workflows, [{ workflowUrl: URL, entries }]);
+          assert.deepEqual(hours, [{ hour: hourOf(T0), count: total }]);
+        }
+      }),
+    );
+
+    test(
+      'find their entries in the queue, and the entries tell them',
+      withStore(open, async (store) => {
+        const other = group('broken');
+        await apply(store, failed(1, T0));
+        await apply(store, failed(2, T0, other));
+        await apply(store, failed(3, T0));
+        await apply(store, failed(4, T0, null));
+        const page = { instanceId: INSTANCE, order: 'oldest-first', after: null, horizon: null, limit: 10 } as const;
+        const dlqIds = async (...fingerprints: string[]) =>
+          (await store.listDeadLetterIds({ ...page, filter: { fingerprints } })).items;
+        assert.deepEqual(
+          await dlqIds(NO_STOCK.fingerprint),
+          [1, 3].map((n) => dlqIdOf(sampleRun(n))),
+        );
+        assert.deepEqual(
+          await dlqIds(NO_STOCK.fingerprint, other.fingerprint),
+          [1, 2, 3].map((n) => dlqIdOf(sampleRun(n))),
+        );
+        assert.deepEqual(await dlqIds('0123456789abcdef'), []);
+        assert.deepEqual(await dlqIds(), []);
+        const entries = (await store.listDeadLetters({ ...page, filter: {} })).items;
+        assert.deepEqual(
+          entries.map(({ fingerprint }) => fingerprint),
+          [NO_STOCK.fingerprint, other.fingerprint, NO_STOCK.fingerprint, null],
+        );
+        const [first] = entries;
+        assert.deepEqual(await store.findDeadLetter({ instanceId: INSTANCE, dlqId: first?.dlqId ?? '' }), first);
+      }),
+    );
+
+    describe('of which the last entry', () => {
+      for (const [how, recoveredAt, expected] of [
+        ['was resumed or restarted is resolved', T0 + 50, T0 + 50],
+        ['was deleted is not resolved', null, null],
+      ] as const)
+        test(
+          `${how}, and remembered`,
+          withStore(open, async (store) => {
+            await apply(store, failed(1, T0));
+            await apply(store, failed(2, T0));
+            await apply(store, [take(1, recoveredAt === null ? T0 + 40 : null)]);
+            assert.equal((await find(store))?.resolvedAt, null);
+            await apply(store, [take(2, recoveredAt)]);
+            const found = await find(store);
+            assert.deepEqual([found?.entries, found?.total, found?.exampleDlqId, found?.workflows], [0, 2, null, []]);
+            assert.equal(found?.resolvedAt, expected);
+            assert.deepEqual(await list(store), []);
+            assert.deepEqual(await messages(store, { withEmpty: true }), ['no stock']);
+          }),
+        );
+
+      test(
+        'was removed by retention is not resolved',
+        withStore(open, async (store) => {
+          await apply(store, failed(1, T0));
+          await apply(store, failed(2, T0 + 10, group('other')));
+          const query = { instanceId: INSTANCE, state: 'deadLetter', endedBefore: T0 + 5, keepNewest: null, limit: 10 } as const;
+          assert.equal(await store.removeEndedRuns(query), 1);
+          const found = await find(store);
+          assert.deepEqual([found?.entries, found?.resolvedAt, found?.workflows], [0, null, []]);
+          assert.deepEqual(await messages(store), ['other']);
+        }),
+      );
+    });
+
+    describe('that were resolved', () => {
+      test(
+        'are regressed by an entry that comes afterwards, until somebody acknowledges it',
+        withStore(open, async (store) => {
+          await apply(store, failed(1, T0));
+          assert.equal(await mark(store, 'resolve', T0 + 10), true);
+          assert.equal(await stateOf(store, T0 + 20), 'known');
+          await apply(store, failed(2, T0 + 20));
+          const found = await find(store);
+          assert.deepEqual([found?.resolvedAt, found?.regressedAt], [null, T0 + 20]);
+          assert.equal(await stateOf(store, T0 + 20), 'regressed');
+          assert.equal(await mark(store, 'acknowledge', T0 + 30), true);
+          assert.equal(await stateOf(store, T0 + 30), 'known');
+          await apply(store, failed(3, T0 + 40));
+          assert.equal(await stateOf(store, T0 + 40), 'known');
+        }),
+      );
+
+      test(
+        'are regressed by an entry after their last one was resumed, until they are resolved again',
+        withStore(open, async (store) => {
+          await apply(store, failed(1, T0));
+          await apply(store, [take(1, T0 + 10)]);
+          assert.equal(await stateOf(store, T0 + 15), 'new');
+          await apply(store, failed(2, T0 + 20));
+          assert.equal(await stateOf(store, T0 + 20), 'regressed');
+          await apply(store, [take(2, T0 + 30)]);
+          assert.equal(await stateOf(store, T0 + 30), 'new');
+          await apply(store, failed(3, T0 + 40));
+          await mark(store, 'resolve', T0 + 50);
+          assert.equal(await stateOf(store, T0 + 50), 'known');
+        }),
+      );
+
+      test(
+        'are not regressed by an entry of before that is grouped only now',
+        withStore(open, async (store) => {
+          await apply(store, failed(1, T0 + 10));
+          await apply(store, failed(2, T0, null));
+          await mark(store, 'resolve', T0 + 20);
+          await store.deadLetterGroups.group({
+            entries: [{ instanceId: INSTANCE, dlqId: dlqIdOf(sampleRun(2)), group: NO_STOCK }],
+          });
+          const found = await find(store);
+          assert.deepEqual([found?.resolvedAt, found?.regressedAt, found?.entries], [T0 + 20, null, 2]);
+          assert.deepEqual([found?.firstSeenAt, found?.lastSeenAt], [T0, T0 + 10]);
+        }),
+      );
+    });
+
+    test(
+      'are marked with an entry of the audit log, and those that do not exist without one',
+      withStore(open, async (store) => {
+        await apply(store, failed(1, T0));
+        const count = async () => (await store.accounts.listAudit({ accountIds: ['usr_1'], after: null, limit: 99 })).length;
+        assert.equal(await mark(store, 'acknowledge', T0 + 7), true);
+        assert.equal(await count(), 1);
+        assert.equal(await mark(store, 'acknowledge', T0, group('none such')), false);
+        assert.equal(await count(), 1);
+        const found = await find(store);
+        assert.deepEqual([found?.acknowledgedAt, found?.acknowledgedBy, found?.resolvedAt], [T0 + 7, 'somebody', null]);
+      }),
+    );
+
+    test(
+      'are acknowledged by whoever resolves them, unless somebody has done so before',
+      withStore(open, async (store) => {
+        await apply(store, failed(1, T0));
+        await mark(store, 'resolve', T0 + 5);
+        const first = await find(store);
+        assert.deepEqual([first?.acknowledgedAt, first?.acknowledgedBy, first?.resolvedAt], [T0 + 5, 'somebody', T0 + 5]);
+        await mark(store, 'resolve', T0 + 6);
+        assert.deepEqual([(await find(store))?.acknowledgedAt, (await find(store))?.resolvedAt], [T0 + 5, T0 + 6]);
+      }),
+    );
+
+    describe('are listed', () => {
+      test(
+        'regressed ones first, then new ones, then known ones, and by when they were seen last; in pages',
+        withStore(open, async (store) => {
+          const now = T0 + 3 * NEW_FOR_MS;
+          const random = seededNumbers(7);
+          for (let n = 1; n <= 40; n++) {
+            const of = group(`problem ${'abcdefghij'.charAt(Math.floor(n / 10))}${'abcdefghij'.charAt(n % 10)}`);
+            const at = now - random(2 * NEW_FOR_MS);
+            await apply(store, failed(n, at, of));
+            if (random(3) === 0) await mark(store, 'acknowledge', at + 1, of);
+            if (random(3) === 0) await mark(store, 'resolve', at + 2, of);
+            if (random(2) === 0) await apply(store, failed(100 + n, at + 3, of));
+          }
+          // Some have the rank of those that are too old to be new, some are still to get it.
+          await store.deadLetterGroups.tidy({ now, limit: 5 });
+          const all = await list(store, {}, now);
+          const key = (each: DeadLetterGroupRecord) => [
+            GROUP_STATES.indexOf(groupState(each, now)),
+            -each.lastSeenAt,
+            each.fingerprint,
+          ];
+          assert.deepEqual(
+            all.map(({ fingerprint }) => fingerprint),
+            all
+              .toSorted((a, b) => {
+                const [[one = 0, two = 0], [other = 0, another = 0]] = [key(a), key(b)];
+                return Number(one) - Number(other) || Number(two) - Number(another) || (a.fingerprint < b.fingerprint ? -1 : 1);
+              })
+              .map(({ fingerprint }) => fingerprint),
+          );
+          assert.equal(all.length, 40);
+          for (const states of [['regressed'], ['new'], ['known'], ['new', 'regressed'], []] as const) {
+            const some = await list(store, { states }, now);
+            assert.deepEqual(
+              some,
+              all.filter((each) => states.some((state) => state === groupState(each, now))),
+            );
+            if (states.length > 0) assert.ok(some.length > 0);
+          }
+          for (const limit of [1, 7, 39, 40]) {
+            const paged: DeadLetterGroupRecord[] = [];
+            let after: string | null = null;
+            do {
+              const page = { instanceId: INSTANCE, filter: { kind: 'workflow' }, now, after, limit } as const;
+              const { items, next } = await store.deadLetterGroups.list(page);
+              assert.equal(items.length, Math.min(limit, 40 - paged.length));
+              paged.push(...items);
+              after = next;
+            } while (after !== null);
+            assert.deepEqual(paged, all);
+          }
+        }),
+      );
+
+      test(
+        'by kind, by the URLs of entries that are there, and by when they were seen',
+        withStore(open, async (store) => {
+          await apply(store, failed(1, T0, group('a')));
+          await apply(store, failed(2, T0 + 10, group('a', 'https://app.test/b')));
+          await apply(store, failed(3, T0 + 20, group('b', 'https://app.test/c')));
+          await apply(store, failed(4, T0 + 30, group('c', URL, 'message')));
+          assert.deepEqual(await messages(store, { kind: 'message' }), ['c']);
+          assert.deepEqual(await messages(store, { workflowUrls: [URL] }), ['a']);
+          assert.deepEqual(await messages(store, { workflowUrls: [URL, 'https://app.test/c'] }), ['b', 'a']);
+          assert.deepEqual(await messages(store, { workflowUrls: [] }), []);
+          assert.deepEqual(await messages(store, { fromDate: T0 + 10 }), ['b', 'a']);
+          assert.deepEqual(await messages(store, { fromDate: T0 + 11 }), ['b']);
+          assert.deepEqual(await messages(store, { toDate: T0 + 19 }), ['a']);
+          assert.deepEqual(await messages(store, { toDate: T0 + 20, fromDate: T0 + 21 }), []);
+          await apply(store, [take(1, null)]);
+          assert.deepEqual(await messages(store, { workflowUrls: [URL] }), []);
+        }),
+      );
+    });
+  });
+}

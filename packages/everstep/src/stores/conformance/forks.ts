@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { RunOrigin } from '../../engine/run.js';
+import type { StoreWrite } from '../../ports/store.js';
+import { sampleAudit } from './account-samples.js';
+import { type OpenStore, withStore } from './harness.js';
+import {
+  advanceTask,
+  apply,
+  creation,
+  failure,
+  INSTANCE,
+  putTasks,
+  sampleDeadLetter,
+  sampleRun,
+  sampleStep,
+  T0,
+  unit,
+} from './samples.js';
+
+const original = sampleRun(1);
+const runKey = original.key;
+const comesOf = (n: number, kind: 'fork' | 'invoke'): RunOrigin => {
+  const from = { runKey, workflowRunId: original.workflowRunId, workflowCreatedAt: original.createdAt };
+  return kind === 'fork'
+    ? { ...from, kind, stepId: n, note: `note ${n}` }
+    : { ...from, kind, stepId: n, stepName: `child ${n}`, depth: 1 };
+};
+const fork = sampleRun(2, { origin: comesOf(2, 'fork') });
+const record = (key: string, ...steps: readonly ReturnType<typeof sampleStep>[]): readonly StoreWrite[] =>
+  steps.map((step) => ({ kind: 'record-step', runKey: key, step }));
+
+export function forkConformance(open: OpenStore): void {
+  describe('forks', () => {
+    test(
+      'keep the beginning of a journal, with edited results in their places, and the original stays',
+      withStore(open, async (store) => {
+        const journal = [0, 1, 2, 3].map((index) => sampleStep(index));
+        const edited = { ...sampleStep(1), out: '"edited"', edited: true } as const;
+        const supplied = { ...sampleStep(3), out: null, edited: true } as const;
+        await apply(store, [creation(original), ...record(runKey, ...journal)]);
+        await apply(store, [
+          creation(fork, { copyOf: runKey }),
+          { kind: 'copy-journal', fromRunKey: runKey, toRunKey: fork.key, length: 3, without: [1] },
+          ...record(fork.key, edited, supplied),
+          ...putTasks(fork.key, [advanceTask(T0)]),
+        ]);
+        assert.deepEqual(await store.loadJournal({ runKey: fork.key, from: 0 }), [
+          sampleStep(0),
+          edited,
+          sampleStep(2),
+          supplied,
+        ]);
+        assert.deepEqual(await store.loadJournal({ runKey, from: 0 }), journal);
+        const again = sampleRun(3);
+        await apply(store, [creation(again), { kind: 'copy-journal', fromRunKey: fork.key, toRunKey: again.key, length: 2 }]);
+        assert.deepEqual(await store.loadJournal({ runKey: again.key, from: 0 }), [sampleStep(0), edited], 'the mark goes along');
+      }),
+    );
+
+    test(
+      'know what is recorded behind the first free position, until that is owed',
+      withStore(open, async (store) => {
+        await apply(store, [
+          creation(fork),
+          ...record(fork.key, sampleStep(0, { stepId: 2 }), sampleStep(1, { stepId: 1 }), sampleStep(2, { stepId: 5 })),
+          ...putTasks(fork.key, [advanceTask(T0)]),
+        ]);
+        const loaded = await store.loadRun({ runKey: fork.key });
+        assert.deepEqual([loaded?.known, loaded?.ahead, loaded?.origin], [3, [5], fork.origin]);
+      }),
+    );
+
+    test(
+      'are not made of a run that is gone',
+      withStore(open, async (store) => {
+        const asked = [{ kind: 'run-present', runKey }] as const;
+        assert.deepEqual(await store.commit([unit([creation(fork)], asked)]), [{ kind: 'run-gone' }]);
+        assert.equal(await store.runRecord({ runKey: fork.key }), null);
+        await apply(store, [creation(original)]);
+        await apply(store, [creation(fork)], asked);
+      }),
+    );
+
+    test(
+      'are told of in the audit log, in their unit or not at all',
+      withStore(open, async (store) => {
+        const asked = [{ kind: 'run-present', runKey }] as const;
+        const tell = (n: number) => ({ kind: 'add-audit', entry: sampleAudit(n, ['usr_ann']) }) as const;
+        await store.commit([unit([creation(fork), tell(1)], asked)]);
+        await apply(store, [creation(original), tell(2)]);
+        const entries = await store.accounts.listAudit({ accountIds: ['usr_ann'], after: null, limit: 9 });
+        assert.deepEqual(entries, [sampleAudit(2, ['usr_ann'])]);
+      }),
+    );
+
+    test(
+      'and what else came of a run are found from it, by creation, so many as are asked for',
+      withStore(open, async (store) => {
+        const child = sampleRun(3, { origin: comesOf(3, 'invoke') });
+        const later = sampleRun(4, { origin: comesOf(4, 'fork') });
+        const dlqId = `dlq_${runKey}`;
+        const resumed = sampleRun(5, {
+          origin: { kind: 'resume', runKey, workflowRunId: 'a', workflowCreatedAt: T0, dlqId },
+        });
+        const stranger = sampleRun(6);
+        for (const run of [original, fork, child, later, resumed, stranger]) await apply(store, [creation(run)]);
+        await apply(store, failure(original, sampleDeadLetter(original)));
+        await apply(store, [
+          { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, became: { kind: 'resume', runKey: resumed.key, at: T0 } },
+        ]);
+        const found = await store.descendantsOf({ runKey, limit: 10 });
+        assert.deepEqual(
+          found.map(({ key, origin }) => [key, origin?.kind]),
+          [fork, child, later, resumed].map(({ key, origin }) => [key, origin?.kind]),
+        );
+        assert.deepEqual(
+          (await store.descendantsOf({ runKey, limit: 2 })).map(({ key }) => key),
+          [fork.key, child.key],
+        );
+        assert.deepEqual(await store.descendantsOf({ runKey: stranger.key, limit: 2 }), []);
+        assert.deepEqual(await store.descendantsOf({ runKey: 'none', limit: 2 }), []);
+      }),
+    );
+  });
+}

@@ -1,0 +1,64 @@
+/** Failures of groups, and what a store says of these. */
+import { type FailureGroup, type GroupState, groupState } from '../../engine/dead-letter-groups.js';
+import { groupOf } from '../../engine/likeness.js';
+import type { Run } from '../../engine/run.js';
+import type { DeadLetterGroupFilter } from '../../ports/dead-letter-groups.js';
+import type { AuditEntry, Store, StoreWrite } from '../../ports/store.js';
+import { creation, failure, INSTANCE, sampleDeadLetter, sampleRun, T0 } from './samples.js';
+
+export const HOUR_MS = 3_600_000;
+export const URL = 'https://app.test/a';
+
+export const group = (message: string, workflowUrl = URL, kind: FailureGroup['kind'] = 'workflow'): FailureGroup =>
+  groupOf({ kind, workflowUrl, stepName: 'pay-7', status: 500, cause: 'step', message });
+export const NO_STOCK = group('no stock');
+
+/** A run of that number that failed at that time. */
+export function failed(n: number, at: number, as: FailureGroup | null = NO_STOCK): readonly StoreWrite[] {
+  const run = sampleRun(n, { workflowUrl: as?.workflowUrl ?? URL });
+  return [creation(run), ...failure(run, sampleDeadLetter(run, { createdAt: at }), as)];
+}
+export const dlqIdOf = (run: Run): string => `dlq_${run.key}`;
+export const take = (n: number, recoveredAt: number | null): StoreWrite => ({
+  kind: 'take-dead-letter',
+  instanceId: INSTANCE,
+  dlqId: dlqIdOf(sampleRun(n)),
+  became: recoveredAt === null ? null : { kind: 'resume', runKey: sampleRun(n).key, at: recoveredAt },
+});
+export const find = (store: Store, { fingerprint }: FailureGroup = NO_STOCK, now = T0 + HOUR_MS) =>
+  store.deadLetterGroups.find({ instanceId: INSTANCE, fingerprint, now });
+export const list = async (store: Store, filter: Partial<DeadLetterGroupFilter> = {}, now = T0) =>
+  (
+    await store.deadLetterGroups.list({
+      instanceId: INSTANCE,
+      filter: { kind: 'workflow', ...filter },
+      now,
+      after: null,
+      limit: 100,
+    })
+  ).items;
+export const messages = async (...listed: Parameters<typeof list>) => (await list(...listed)).map(({ message }) => message);
+
+let audits = 0;
+export const audit = (): AuditEntry => ({
+  auditId: `aud_${++audits}`,
+  at: T0,
+  actor: 'somebody',
+  action: 'dead-letter-group.acknowledge',
+  subject: NO_STOCK.fingerprint,
+  details: {},
+  address: '127.0.0.1',
+  accountIds: ['usr_1'],
+});
+export const mark = (store: Store, kind: 'acknowledge' | 'resolve', at: number, of: FailureGroup = NO_STOCK) =>
+  store.deadLetterGroups.mark({
+    instanceId: INSTANCE,
+    fingerprint: of.fingerprint,
+    mark: { kind, at, by: 'somebody' },
+    audit: audit(),
+  });
+
+export const stateOf = async (store: Store, now: number, of: FailureGroup = NO_STOCK): Promise<GroupState | null> => {
+  const found = await find(store, of, now);
+  return found && groupState(found, now);
+};

@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { EMPTY_GROUPS_KEPT_MS, HOURS_KEPT_MS } from '../../engine/dead-letter-groups.js';
+import { dlqIdOf, failed, find, group, HOUR_MS, list, messages, NO_STOCK, take } from './group-samples.js';
+import { type OpenStore, withStore } from './harness.js';
+import { apply, creation, failure, INSTANCE, sampleAttempt, sampleDeadLetter, sampleRun, T0 } from './samples.js';
+
+export function groupUpkeepConformance(open: OpenStore): void {
+  describe('groups of dead letters', () => {
+    describe('of entries of before there were any', () => {
+      test(
+        'are made of what is known of these, oldest first; once',
+        withStore(open, async (store) => {
+          const run = sampleRun(1);
+          const attempt = { ...sampleAttempt(1), retryAt: null };
+          await apply(store, [
+            creation(run),
+            { kind: 'record-attempt', runKey: run.key, attempt: sampleAttempt(0) },
+            { kind: 'record-attempt', runKey: run.key, attempt },
+            { kind: 'record-attempt', runKey: run.key, attempt: { ...attempt, slot: -1, name: null, message: 'callback' } },
+            ...failure(run, sampleDeadLetter(run)),
+          ]);
+          await apply(store, failed(2, T0, null));
+          await apply(store, failed(3, T0));
+          const { deadLetterGroups } = store;
+          const [first, second, ...more] = await deadLetterGroups.ungrouped({ limit: 10 });
+          assert.deepEqual(first, {
+            instanceId: INSTANCE,
+            dlqId: dlqIdOf(run),
+            kind: 'workflow',
+            workflowUrl: run.workflowUrl,
+            responseStatus: 500,
+            error: 'the step failed',
+            attempt: { name: attempt.name, cause: attempt.cause, message: attempt.message },
+          });
+          assert.deepEqual([second?.dlqId, second?.attempt, more], [dlqIdOf(sampleRun(2)), null, []]);
+          assert.equal((await deadLetterGroups.ungrouped({ limit: 1 })).length, 1);
+
+          const entries = [1, 2, 3, 9].map((n) => ({ instanceId: INSTANCE, dlqId: dlqIdOf(sampleRun(n)), group: group('old') }));
+          await deadLetterGroups.group({ entries });
+          await deadLetterGroups.group({ entries });
+          assert.deepEqual(await deadLetterGroups.ungrouped({ limit: 10 }), []);
+          const old = await find(store, group('old'));
+          assert.deepEqual([old?.entries, old?.total, old?.exampleDlqId], [2, 2, dlqIdOf(sampleRun(2))]);
+          assert.equal((await find(store))?.entries, 1);
+          await apply(store, [take(1, T0 + 5000), take(2, T0 + 6000)]);
+          const left = await find(store, group('old'));
+          assert.deepEqual([left?.entries, left?.resolvedAt], [0, T0 + 6000]);
+        }),
+      );
+
+      test(
+        'are as they were after the store was opened again',
+        withStore(open, async (store, underTest) => {
+          await apply(store, failed(1, T0));
+          await apply(store, failed(2, T0 + 1, null));
+          const before = await list(store);
+          const reopened = await underTest.reopen();
+          assert.deepEqual(await list(reopened), before);
+          assert.equal((await reopened.deadLetterGroups.ungrouped({ limit: 9 })).length, 1);
+        }),
+      );
+    });
+
+    test(
+      'forget hours of more than a week ago, and themselves a month after their last entry when they are empty',
+      withStore(open, async (store) => {
+        const { deadLetterGroups } = store;
+        await apply(store, failed(1, T0 + 1));
+        await apply(store, failed(2, T0, group('gone')));
+        await apply(store, [take(2, null)]);
+        const tidy = async (now: number) => {
+          while ((await deadLetterGroups.tidy({ now, limit: 1 })) > 0);
+        };
+        const week = T0 + HOURS_KEPT_MS;
+        await tidy(week);
+        const hours = async () => (await find(store, NO_STOCK, T0))?.hours.length;
+        assert.equal(await hours(), 1);
+        await tidy(week + HOUR_MS);
+        assert.equal(await hours(), 0);
+        await tidy(T0 + EMPTY_GROUPS_KEPT_MS);
+        assert.deepEqual(await messages(store, { withEmpty: true }), ['no stock', 'gone']);
+        await tidy(T0 + EMPTY_GROUPS_KEPT_MS + 1);
+        assert.deepEqual(await messages(store, { withEmpty: true }), ['no stock']);
+        assert.equal((await find(store))?.entries, 1);
+      }),
+    );
+  });
+}
