@@ -1,9 +1,11 @@
 /** A workflow endpoint, blind to the HTTP library in front of it. */
 import type { Workflow } from './context.js';
 import { describeError, retryAdvice } from './errors.js';
+import { checkReplay } from './executor/check.js';
+import type { Execution } from './executor/execution.js';
 import { Executor, refusal } from './executor/executor.js';
 import { HeldRuns } from './executor/held-runs.js';
-import { readStepRequest, unsupportedProtocol } from './executor/step-request.js';
+import { readCheckRequest, readStepRequest, unsupportedProtocol } from './executor/step-request.js';
 import { type FailureFunction, readFailureNotice, tellFailure } from './failure-function.js';
 import { type PayloadOptions, withPayload } from './payload.js';
 import {
@@ -149,14 +151,15 @@ export function createEndpoint<Payload, Result>(
   }
   const log = options.verbose === true ? console.log : options.verbose === false ? undefined : options.verbose;
   let worker: string | undefined;
+  /** Runs the workflow function. */
+  function runCode(execution: Execution, { run, input }: Pick<StepRequest, 'run' | 'input'>): unknown {
+    // Present whenever a run begins here: a request without it goes to a held execution only.
+    if (!input) throw new Error('the request has no input');
+    const url = options.url ?? run.workflowUrl;
+    return withPayload(input, options, (payload) => workflow(contextOf(execution, run, input, payload, url)));
+  }
   const executor = new Executor({
-    body: (execution, request) => {
-      // Present whenever a run begins here: a request without it goes to a held execution only.
-      const { input } = request;
-      if (!input) throw new Error('the request has no input');
-      const url = options.url ?? request.run.workflowUrl;
-      return withPayload(input, options, (payload) => workflow(contextOf(execution, request.run, input, payload, url)));
-    },
+    body: runCode,
     heldRuns: heldRunsFor(options.holdRuns),
     // Not before the first request: some runtimes have no randomness while a module loads.
     worker: () => {
@@ -225,10 +228,10 @@ export function createEndpoint<Payload, Result>(
       return respond(refusal('bad-request', message));
     }
     const pending = checkSigned(request);
-    const check = pending instanceof Promise ? await pending : pending;
-    if (check && !check.ok) {
-      log?.(`refused a request: ${check.message}`);
-      return json(401, failed('SignatureError', check.message));
+    const signed = pending instanceof Promise ? await pending : pending;
+    if (signed && !signed.ok) {
+      log?.(`refused a request: ${signed.message}`);
+      return json(401, failed('SignatureError', signed.message));
     }
     if (!tellsFailure && version?.trim() !== String(PROTOCOL_VERSION))
       return respond(refusal('unsupported-protocol', unsupportedProtocol(version).message));
@@ -236,6 +239,9 @@ export function createEndpoint<Payload, Result>(
     if (!body.ok) return respond(refusal('bad-request', body.message));
     const { value } = body;
     if (tellsFailure) return answerFailure(value);
+    const check = readCheckRequest(value);
+    // Not logged: nothing happens to the run.
+    if (check) return json(200, await checkReplay(check, (execution) => runCode(execution, check)));
     const read = readStepRequest(value);
     if (!read.ok) return respond(refusal(read.code, read.message));
     const reply = await executor.handle(read.request);

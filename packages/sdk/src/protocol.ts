@@ -296,6 +296,35 @@ export interface RefusedReply {
 
 export type StepReply = ProgressReply | FailedReply | JournalNeededReply | RefusedReply;
 
+/**
+ * Service to endpoint: would the present code replay this journal? The code is run against it, and nothing else happens: no
+ * step is executed, nothing is kept. An endpoint that does not know the frame takes it for a malformed step request, and
+ * refuses it before any code is run.
+ */
+export interface CheckRequest {
+  readonly protocol: typeof PROTOCOL_VERSION;
+  readonly kind: 'check';
+  readonly run: StepRequest['run'];
+  /** All of it, in recorded order. */
+  readonly journal: readonly JournalEntry[];
+  /** What is planned and not recorded. */
+  readonly open: readonly Pick<JournalEntry, 'stepId' | 'name' | 'type'>[];
+  readonly input: RunInput;
+  /** How long the code may take, ms: what awaits something else than a step may await it for ever. */
+  readonly limitMs: number;
+}
+
+/** HTTP 200, whatever the outcome. */
+export interface CheckReply {
+  readonly protocol: typeof PROTOCOL_VERSION;
+  readonly kind: 'checked';
+  readonly outcome: 'fits' | 'differs' | 'cannot-tell';
+  /** The first recorded or planned step that the code does not ask for as it did; present exactly when it differs. */
+  readonly stepId?: number;
+  /** In words, for people. */
+  readonly message: string;
+}
+
 /** With this header (and any value) a request to an endpoint is a FailureNotice for its failure function. */
 export const FAILURE_FUNCTION_HEADER = 'Workflow-Failure-Function';
 

@@ -14,6 +14,8 @@ export interface CursorPage<Row> {
   readonly rows: readonly Row[];
   /** null at the end. */
   readonly cursor: string | null;
+  /** Of a search that looks at a bounded number of rows each time: until when it has looked, Unix ms. Its pages may be empty. */
+  readonly lookedBackTo?: number | null;
 }
 
 export interface ListSource<Answer, Row> {
@@ -47,6 +49,10 @@ export interface CursorList<Row> {
   readonly hasMore: boolean;
   readonly isLoadingMore: boolean;
   readonly loadMore: () => void;
+  /** Why more could not be had; it is not asked for again by itself. */
+  readonly moreFailure: ApiFailure | null;
+  /** Of a search: until when it has looked, Unix ms. */
+  readonly lookedBackTo: number | null;
 }
 
 const NO_ROWS: readonly never[] = [];
@@ -102,6 +108,8 @@ export function useCursorList<Answer, Row>(source: ListSource<Answer, Row>): Cur
     retry: () => void pages.refetch(),
     hasMore: pages.hasNextPage,
     isLoadingMore: pages.isFetchingNextPage,
+    moreFailure: pages.isFetchNextPageError ? pages.error : null,
+    lookedBackTo: pages.data?.pages.at(-1)?.lookedBackTo ?? null,
     loadMore: () => {
       if (pages.hasNextPage && !pages.isFetching) void pages.fetchNextPage();
     },

@@ -22,7 +22,8 @@ import { countText } from './formats.js';
 import { InTable } from './in-table.js';
 import { useRoom } from './media.js';
 import { NewBar } from './new-bar.js';
-import { ErrorState, Skeleton } from './states.js';
+import { ErrorState, FailureNotice, Skeleton } from './states.js';
+import { TimeText } from './time-text.js';
 
 export interface Column<Row> {
   readonly id: string;
@@ -252,6 +253,33 @@ export interface ListTableProps<Row> extends Omit<DataTableProps<Row>, 'rows' | 
   readonly empty: ReactNode;
 }
 
+/** A search that has found nothing so far, and has more to look at: it goes on by itself. */
+function Looking<Row>({ list, what }: { readonly list: CursorList<Row>; readonly what: string }) {
+  const { loadMore, isLoadingMore, moreFailure, lookedBackTo } = list;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: after each page the next one
+  useEffect(() => {
+    if (!isLoadingMore && moreFailure === null) loadMore();
+  }, [isLoadingMore, moreFailure, lookedBackTo]);
+  if (moreFailure !== null) return <ErrorState failure={moreFailure} onRetry={loadMore} what={`More ${what}`} />;
+  return (
+    <div className="table">
+      <div className="state" role="status">
+        <p className="state-title">Nothing found yet</p>
+        <p>
+          Looking at older {what}
+          {lookedBackTo === null ? null : (
+            <>
+              {' '}
+              than <TimeText unixMs={lookedBackTo} style="exact" />
+            </>
+          )}{' '}
+          …
+        </p>
+      </div>
+    </div>
+  );
+}
+
 /** A listing of the service as a table, with everything that can be the matter with it. */
 export function ListTable<Row>({ list, what, empty, ...table }: ListTableProps<Row>) {
   if (list.isPending)
@@ -263,6 +291,7 @@ export function ListTable<Row>({ list, what, empty, ...table }: ListTableProps<R
       </div>
     );
   if (list.failure !== null) return <ErrorState failure={list.failure} onRetry={list.retry} what={`The ${what}`} />;
+  if (list.rows.length === 0 && list.hasMore) return <Looking list={list} what={what} />;
   if (list.rows.length === 0) return <div className="table">{empty}</div>;
   return (
     <>
@@ -271,12 +300,18 @@ export function ListTable<Row>({ list, what, empty, ...table }: ListTableProps<R
         {...table}
         rows={list.rows}
         gone={list.gone}
-        onEnd={list.loadMore}
+        {...(list.moreFailure === null ? { onEnd: list.loadMore } : {})}
         foot={
           <>
             <span>
               {countText(list.rows.length)} {what} shown
+              {list.lookedBackTo === null || !list.hasMore ? null : (
+                <>
+                  ; looked back to <TimeText unixMs={list.lookedBackTo} />
+                </>
+              )}
             </span>
+            {list.moreFailure === null ? null : <FailureNotice failure={list.moreFailure} />}
             {list.hasMore ? (
               <button type="button" className="button button-small" onClick={list.loadMore} disabled={list.isLoadingMore}>
                 {list.isLoadingMore ? 'Loading …' : 'Load more'}

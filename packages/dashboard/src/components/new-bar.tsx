@@ -7,7 +7,8 @@ export function NewBar({ count, what, onShow }: { readonly count: number; readon
       {count === 0 ? null : (
         <button type="button" className="button button-primary" onClick={onShow}>
           <Icon name="up" />
-          {count >= 50 ? `${count} or more new ${what}` : `${count} new ${what}`}
+          Show {count} new
+          <span className="visually-hidden"> {what}</span>
         </button>
       )}
     </div>

@@ -46,7 +46,7 @@ function Navigation() {
 const LIVE_TEXTS = {
   connecting: 'Connecting',
   connected: 'Live',
-  waiting: 'Not live; asking now and then',
+  waiting: 'Asking every 5 s',
 } as const;
 
 function LiveState() {
@@ -85,9 +85,9 @@ export function Layout() {
       <a className="skip" href="#page">
         Skip to the page
       </a>
-      <div className="shell-side">
+      <aside className="shell-side" aria-label="Everstep">
         <SideContents />
-      </div>
+      </aside>
       <div className="shell-main">
         <header className="shell-bar">
           <Dialog.Root open={open} onOpenChange={setOpen}>

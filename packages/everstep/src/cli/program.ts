@@ -12,6 +12,7 @@ import { flowCommand } from './commands/flow.js';
 import { keysCommand } from './commands/keys.js';
 import { liveCommand, nodesCommand } from './commands/live.js';
 import { notifyCommand, waitersCommand } from './commands/notify.js';
+import { repairCommand } from './commands/repairs.js';
 import { runsCommand } from './commands/runs.js';
 import { schedulesCommand } from './commands/schedules.js';
 import { searchCommand } from './commands/search.js';
@@ -42,6 +43,7 @@ export function createProgram(shell: Shell, finish: (code: number) => void): Com
     .addCommand(triggerCommand(shell, finish))
     .addCommand(runsCommand(shell))
     .addCommand(deadLetterCommand(shell))
+    .addCommand(repairCommand(shell, finish))
     .addCommand(notifyCommand(shell))
     .addCommand(waitersCommand(shell))
     .addCommand(schedulesCommand(shell))

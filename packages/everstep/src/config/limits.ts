@@ -27,6 +27,14 @@ export const LIMITS = Object.freeze({
   maxLabelLength: 256,
   /** Of what a person notes about a fork. */
   maxNoteLength: 1_000,
+  /** How long one endpoint may take to say whether it would replay a run, and all that one request asks. */
+  checkTimeoutMs: 20_000,
+  checksTimeoutMs: 60_000,
+  /** Endpoints that one request asks at a time, and runs that it asks about. */
+  checksAtOnce: 8,
+  checksMax: 100,
+  /** Of a run that are shown, each way. */
+  relativesMax: 100,
   maxFlowControlKeyLength: 256,
   maxStepNameLength: 1024,
   maxQueueNameLength: 256,

@@ -1,6 +1,7 @@
 /** Wire schemas of what helps to put one run right: fork, compare, lineage, check. */
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../config/limits.js';
+import { RepairFilter } from './repairs.js';
 import { RunStateSchema, SHOWN_STEP_TYPES } from './runs.js';
 
 const CLOSED = { additionalProperties: false } as const;
@@ -80,7 +81,9 @@ const ComparedRun = Type.Object(
 const ComparedStep = Type.Object(
   {
     stepId: Type.Integer(),
-    out: Type.Optional(Type.String({ description: 'Result of the step as JSON text; absent when it has none.' })),
+    out: Type.Optional(
+      Type.String({ description: 'Result of the step as JSON text; absent when it has none, and where both are the same.' }),
+    ),
     edited: Type.Optional(Type.Literal(true, { description: 'The result was edited in a fork.' })),
   },
   CLOSED,
@@ -134,7 +137,7 @@ const Relative = Type.Object(
     kind: Type.Enum([...RELATIVE_KINDS], { type: 'string', description: 'How the later of the two came of the earlier.' }),
     workflowRunId: Type.Optional(Type.String({ description: 'Absent where a schedule started the run.' })),
     workflowCreatedAt: Type.Optional(unixMs('Creation of that run')),
-    workflowState: Type.Optional(Type.Union([RunStateSchema], { description: 'Absent when the run was removed.' })),
+    workflowState: Type.Optional(RunStateSchema),
     stepId: Type.Optional(Type.Integer({ description: 'The step that invoked, or from which the fork goes on.' })),
     stepName: Type.Optional(Type.String()),
     scheduleId: Type.Optional(Type.String()),
@@ -180,4 +183,29 @@ const RunCheck = Type.Object(
 export type RunCheck = Static<typeof RunCheck>;
 
 export const RunChecks = Type.Object({ checks: Type.Array(RunCheck) }, CLOSED);
+export const CheckDeadLetters = Type.Object(
+  {
+    filter: Type.Optional(RepairFilter),
+    count: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LIMITS.checksMax,
+        default: LIMITS.checksMax,
+        description: 'Entries to ask about in this request.',
+      }),
+    ),
+    cursor: Type.Optional(
+      Type.String({ description: 'Goes on where the last request ended, with the same filter; empty begins.' }),
+    ),
+  },
+  CLOSED,
+);
+export const DeadLetterChecks = Type.Object(
+  {
+    cursor: Type.String({ description: 'For the next request, with the same filter; empty when there are no more entries.' }),
+    checks: Type.Array(RunCheck),
+  },
+  CLOSED,
+);
+export type DeadLetterChecks = Static<typeof DeadLetterChecks>;
 export type RunChecks = Static<typeof RunChecks>;

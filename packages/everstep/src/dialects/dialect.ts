@@ -1,7 +1,7 @@
 /** How one family of clients spells what all of them mean, and how a step travels to its endpoints. */
 import type { EndpointAnswer } from '../answers/endpoint-failure.js';
 import type { DialectName } from '../engine/run.js';
-import type { StepAnswer, StepCall } from '../ports/step-caller.js';
+import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall } from '../ports/step-caller.js';
 
 /** What the way to the endpoint adds to a call. */
 export interface StepEnvelope {
@@ -20,6 +20,17 @@ export interface StepCodec {
   headers(call: StepCall, envelope: StepEnvelope): string[];
   /** The meaning of a whole answer; `now` in Unix ms. */
   read(answer: EndpointAnswer, call: StepCall, now: number): StepAnswer;
+  /** Absent: endpoints of this dialect cannot be asked whether they would replay a run. */
+  readonly checks?: CheckCodec;
+}
+
+/** The question whether an endpoint would replay a run, and its answer. */
+export interface CheckCodec {
+  body(check: ReplayCheck): Uint8Array;
+  /** Names and values in turns. */
+  headers(check: ReplayCheck, envelope: StepEnvelope): string[];
+  /** `now` in Unix ms. */
+  read(answer: EndpointAnswer, check: ReplayCheck, now: number): ReplayVerdict;
 }
 
 export interface Dialect {

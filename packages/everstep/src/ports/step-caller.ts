@@ -3,7 +3,7 @@
  * the way: one HTTP request per step today; a connection that a worker opened
  * to the service is another implementation of the same port.
  */
-import type { StepReply, StepRequest } from '@everstep/sdk/protocol';
+import type { CheckRequest, StepReply, StepRequest } from '@everstep/sdk/protocol';
 import type { SentRequest } from '../engine/exchanges.js';
 import type { DeliveryFailure, DialectName, RecordedStep, RunPayload, StepTask } from '../engine/run.js';
 
@@ -49,7 +49,27 @@ export type StepAnswer =
     }
   | { readonly kind: 'failure'; readonly failure: DeliveryFailure };
 
+/** A question to an endpoint: would its present code replay a run? Nothing is executed there. */
+export interface ReplayCheck {
+  readonly instanceId: string;
+  readonly dialect: DialectName;
+  readonly workflowUrl: string;
+  readonly request: CheckRequest;
+  /** The user's headers to send along, lower-case names. */
+  readonly forwardHeaders: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+  /** The run hides data: the words quote nothing of an answer that is none. */
+  readonly discreet: boolean;
+}
+
+/** `stepId`: where it differs. The message is for people; that of cannot-tell says why, and what to do. */
+export type ReplayVerdict =
+  | { readonly outcome: 'fits' | 'cannot-tell'; readonly message: string }
+  | { readonly outcome: 'differs'; readonly stepId: number; readonly message: string };
+
 export interface StepCaller {
+  /** Never rejects: whatever goes wrong on the way, one cannot tell. Absent: this way has no such question. */
+  check?(check: ReplayCheck, signal: AbortSignal): Promise<ReplayVerdict>;
   /**
    * Never rejects: what goes wrong on the way is a failure. `signal` gives the call up. `onLeave` is called when the
    * request is sent: what comes before that, as connecting, may take its time.

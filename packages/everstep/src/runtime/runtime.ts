@@ -14,6 +14,7 @@ import { originOf } from './passages.js';
 import type { Recovery } from './repairs/beginning.js';
 import { Repairs } from './repairs/repairs.js';
 import { toldRepairs } from './repairs/told-repairs.js';
+import { checkReplays } from './replay-checks.js';
 import { Retention } from './retention.js';
 import { RunDriver, type RunDriverOptions } from './run-driver.js';
 import { Schedules } from './schedules.js';
@@ -219,6 +220,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     },
     submit,
     trigger,
+    checkReplays: ({ runKeys, signal }) => checkReplays({ store, stepCaller: options.stepCaller, clock }, runKeys, signal),
     fork: (command) =>
       forkOne(
         {

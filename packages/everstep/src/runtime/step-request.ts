@@ -10,7 +10,7 @@ import type { CachedRun } from './run-cache.js';
 const SMALL_JOURNAL_BYTES = 64 * 1024;
 const MISSES_TOLERATED = 2;
 
-function encodeInput(payload: RunPayload): RunInput {
+export function encodeInput(payload: RunPayload): RunInput {
   return {
     body: encodeBody(payload.body),
     ...(payload.contentType === null ? {} : { contentType: payload.contentType }),

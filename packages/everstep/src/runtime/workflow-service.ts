@@ -69,6 +69,15 @@ export type ForkOutcome =
   | { readonly kind: 'run-id-taken'; readonly run: RunReference }
   | Extract<Forked, { readonly kind: 'refused' }>;
 
+/** Whether the present code of a run's endpoint would replay it; `stepId` and `stepName` where it differs. */
+export interface CheckedRun {
+  readonly outcome: 'fits' | 'differs' | 'cannot-tell';
+  readonly stepId: number | null;
+  readonly stepName: string | null;
+  /** In words, for people. */
+  readonly message: string;
+}
+
 export type CancelOutcome = { readonly kind: 'canceled' } | { readonly kind: 'not-found' } | { readonly kind: 'not-active' };
 
 /** A run that was notified; its messageId names what it owes to that. */
@@ -260,6 +269,8 @@ export interface WorkflowService extends MessageService, RepairService {
   recover(command: RecoverCommand): Promise<RecoverOutcome>;
   /** A new run from the middle of another one, which stays as it is; told of in the audit log of the instance's owner. */
   fork(command: ForkCommand): Promise<ForkOutcome>;
+  /** Asks the endpoints of these runs; nothing is executed, recorded or counted. In their order. */
+  checkReplays(query: { readonly runKeys: readonly string[]; readonly signal: AbortSignal }): Promise<readonly CheckedRun[]>;
   deleteDeadLetters(command: {
     readonly instanceId: string;
     readonly dlqIds: readonly string[];

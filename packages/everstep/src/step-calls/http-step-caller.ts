@@ -3,13 +3,15 @@ import { LIMITS } from '../config/limits.js';
 import { DIALECTS } from '../dialects/index.js';
 import type { Log } from '../ports/log.js';
 import type { Random } from '../ports/random.js';
-import type { StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
+import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
 import type { AddressPolicy } from './address-policy.js';
 import { Destinations, type TargetVerdict } from './destinations.js';
 import { answerTooLong, failureWithoutAnswer } from './failed-answer.js';
 import { sentRequest, withSent } from './sent-request.js';
 import { signRequest } from './signature.js';
 import { USER_AGENT } from './version.js';
+
+const cannotTell = (message: string): ReplayVerdict => ({ outcome: 'cannot-tell', message });
 
 /** Workflow URLs whose parts are kept; beyond it they are read again. */
 const MAX_TARGETS = 1_000;
@@ -49,8 +51,51 @@ export class HttpStepCaller implements StepCaller {
     }
   }
 
+  async check(check: ReplayCheck, signal: AbortSignal): Promise<ReplayVerdict> {
+    try {
+      return await this.ask(check, signal);
+    } catch (error) {
+      const words = error instanceof Error ? error.message : String(error);
+      this.options.log.error({ workflowUrl: check.workflowUrl, error: words }, 'an endpoint could not be asked about a replay');
+      return cannotTell(`the endpoint could not be asked: ${words}`);
+    }
+  }
+
   close(): Promise<void> {
     return this.destinations.close();
+  }
+
+  private async ask(check: ReplayCheck, signal: AbortSignal): Promise<ReplayVerdict> {
+    const { options, destinations } = this;
+    const { instanceId, dialect } = check;
+    const { steps, issuer } = DIALECTS[dialect];
+    const { checks } = steps;
+    if (!checks) {
+      return cannotTell(
+        'endpoints with this SDK cannot be asked whether they would replay a run; serve the workflow with @everstep/sdk to know it, or try one run before the others',
+      );
+    }
+    const verdict = this.targetOf(check.workflowUrl);
+    if (!verdict.ok) return cannotTell(verdict.message);
+    const { target } = verdict;
+    await options.prepare?.(instanceId);
+    const body = checks.body(check);
+    const { now, random } = options;
+    const { url, path } = target;
+    const signature = signRequest({ key: options.signingKeys(instanceId).current, issuer, url, body, now: now(), random });
+    const region = options.regionOf?.(instanceId) ?? null;
+    const headers = checks.headers(check, { url, userAgent: USER_AGENT, signature, region });
+    const { timeoutMs } = check;
+    const request = { method: 'POST', path, headers, body, timeoutMs, maxAnswerBytes: LIMITS.maxReplyBytes } as const;
+    const outcome = await destinations.ask(instanceId, target, request, signal);
+    switch (outcome.kind) {
+      case 'answered':
+        return checks.read(outcome.answer, check, now());
+      case 'too-long':
+        return cannotTell(answerTooLong(outcome.answer, LIMITS.maxReplyBytes, 'maxReplyBytes').failure.message);
+      case 'failure':
+        return cannotTell(outcome.failure.message);
+    }
   }
 
   private async deliver(call: StepCall, signal: AbortSignal, onLeave: (() => void) | undefined): Promise<StepAnswer> {

@@ -22,7 +22,7 @@ import type { HeldRuns } from './held-runs.js';
 
 export interface ExecutorOptions {
   /** Runs the workflow function of a new execution. What it throws or rejects with is a failure of the code. */
-  readonly body: (execution: Execution, request: StepRequest) => unknown;
+  readonly body: (execution: Execution, request: Pick<StepRequest, 'run' | 'input'>) => unknown;
   /** Null: nothing is kept between requests. */
   readonly heldRuns: HeldRuns | null;
   /** A name that no other worker has, for its life. */

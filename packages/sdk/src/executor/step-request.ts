@@ -1,5 +1,5 @@
 /** Reads a step request from the text that came. Expected errors are values. */
-import { type JournalEntry, PROTOCOL_VERSION, type RunInput, type StepRequest } from '../protocol.js';
+import { type CheckRequest, type JournalEntry, PROTOCOL_VERSION, type RunInput, type StepRequest } from '../protocol.js';
 
 export type ReadRequest =
   | { readonly ok: true; readonly request: StepRequest }
@@ -88,4 +88,21 @@ export function readStepRequest(value: unknown): ReadRequest {
     code: 'bad-request',
     message: `the body is not a step request: "${firstFault(value)}" is missing or malformed`,
   };
+}
+
+const isOpenStep = (value: unknown): boolean =>
+  isShape(value) && isCount(value.stepId) && typeof value.name === 'string' && typeof value.type === 'string';
+
+const isCheck = (value: Shape): value is Shape & CheckRequest =>
+  isRun(value.run) &&
+  Array.isArray(value.journal) &&
+  value.journal.every(isEntry) &&
+  Array.isArray(value.open) &&
+  value.open.every(isOpenStep) &&
+  isInput(value.input) &&
+  isCount(value.limitMs);
+
+/** Null: it is none, and so perhaps a step request. */
+export function readCheckRequest(value: unknown): CheckRequest | null {
+  return isShape(value) && value.protocol === PROTOCOL_VERSION && value.kind === 'check' && isCheck(value) ? value : null;
 }

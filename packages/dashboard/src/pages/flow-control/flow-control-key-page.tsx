@@ -1,5 +1,144 @@
+/** One flow control key: its limits, what it uses of them, and what waits for it, in order. */
+import { Link, useParams } from '@tanstack/react-router';
+import type { FlowControlEntry, FlowControlWaiter, FlowControlWaitList } from '../../../../everstep/src/contract/service.js';
+import { path } from '../../api/client.js';
+import { useQueueId } from '../../api/instances.js';
+import { useApi } from '../../api/queries.js';
+import { type Column, DataTable } from '../../components/data-table.js';
+import { countText, quantity } from '../../components/formats.js';
 import { PageTitle } from '../../components/page-title.js';
+import { EmptyState, ErrorState, FailureNotice, Skeleton } from '../../components/states.js';
+import { TimeText } from '../../components/time-text.js';
+import { KeyActions } from './key-actions.js';
+import { KeyState, REFRESH_MS } from './key-state.js';
+import { ParallelismUsage, RateUsage } from './usage.js';
+
+const SHOWN = 200;
 
 export default function FlowControlKeyPage() {
-  return <PageTitle title="Flow control key" />;
+  const queueId = useQueueId();
+  const { key = '' } = useParams({ strict: false });
+  const entry = useApi<FlowControlEntry>({
+    topic: 'flow-control',
+    name: 'key',
+    url: path`/v2/flowControl/${key}`,
+    refreshMs: REFRESH_MS,
+  });
+  const list = useApi<FlowControlWaitList>({
+    topic: 'flow-control',
+    name: 'waiting',
+    url: path`/v2/flowControl/${key}/waiting`,
+    query: { count: SHOWN },
+    refreshMs: REFRESH_MS,
+  });
+  const columns: readonly Column<FlowControlWaiter>[] = [
+    { id: 'place', header: 'Place', width: '64px', align: 'right', cell: ({ place }) => countText(place) },
+    {
+      id: 'run',
+      header: 'Run',
+      width: 'minmax(0, 3fr)',
+      cell: ({ kind, workflowRunId, workflowCreatedAt }) =>
+        kind === 'message' ? (
+          <span className="clip mono" title={workflowRunId}>
+            {workflowRunId} <span className="muted">message</span>
+          </span>
+        ) : (
+          <Link
+            className="clip mono"
+            to="/q/$queueId/runs/$runId"
+            params={{ queueId, runId: workflowRunId }}
+            search={{ createdAt: String(workflowCreatedAt) }}
+          >
+            {workflowRunId}
+          </Link>
+        ),
+    },
+    {
+      id: 'step',
+      header: 'Step',
+      width: 'minmax(0, 2fr)',
+      from: 'medium',
+      cell: ({ stepName }) => <div className="clip">{stepName ?? 'its code'}</div>,
+    },
+    {
+      id: 'workflow',
+      header: 'Workflow',
+      width: 'minmax(0, 3fr)',
+      from: 'wide',
+      cell: ({ workflowUrl }) => (
+        <div className="clip" title={workflowUrl}>
+          {workflowUrl}
+        </div>
+      ),
+    },
+    { id: 'since', header: 'Waits since', width: '118px', cell: ({ since }) => <TimeText unixMs={since} /> },
+  ];
+  if (entry.isPending)
+    return (
+      <>
+        <PageTitle title={key} />
+        <Skeleton lines={6} />
+      </>
+    );
+  if (!entry.data)
+    return (
+      <>
+        <PageTitle title={key} />
+        <ErrorState failure={entry.error} onRetry={() => void entry.refetch()} what="The key" />
+      </>
+    );
+  const { data } = entry;
+  return (
+    <>
+      <PageTitle title={key} lead="A flow control key" actions={<KeyActions entry={data} />}>
+        <span className="mono">{key}</span>
+      </PageTitle>
+      <div className="flow-facts">
+        <div className="card card-body stack">
+          <h2>State</h2>
+          <KeyState entry={data} />
+          <span>{quantity(data.waitListSize, 'delivery waits', 'deliveries wait')}</span>
+        </div>
+        <div className="card card-body stack">
+          <h2>Parallelism</h2>
+          <ParallelismUsage entry={data} />
+          {data.isPinnedParallelism ? <span className="muted">pinned</span> : null}
+        </div>
+        <div className="card card-body stack">
+          <h2>Rate</h2>
+          <RateUsage entry={data} />
+          {data.ratePeriodStart === undefined ? null : (
+            <span className="muted">
+              Window since <TimeText unixMs={data.ratePeriodStart * 1000} />
+            </span>
+          )}
+          {data.isPinnedRate ? <span className="muted">pinned</span> : null}
+        </div>
+      </div>
+      <h2>What waits</h2>
+      {list.isPending ? (
+        <Skeleton lines={4} />
+      ) : list.error && !list.data ? (
+        <FailureNotice failure={list.error} onRetry={() => void list.refetch()} />
+      ) : list.data?.waiting.length === 0 ? (
+        <div className="table">
+          <EmptyState title="Nothing waits for this key" />
+        </div>
+      ) : (
+        <DataTable
+          label="Deliveries that wait"
+          columns={columns}
+          rows={list.data?.waiting ?? []}
+          idOf={({ place }) => String(place)}
+          foot={
+            list.data && list.data.waitListSize > list.data.waiting.length ? (
+              <span>
+                The first {countText(list.data.waiting.length)} of {countText(list.data.waitListSize)}
+              </span>
+            ) : undefined
+          }
+        />
+      )}
+    </>
+  );
 }

@@ -1,5 +1,107 @@
+/** Flow control keys with what they allow and use; and destinations that are held back. */
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { FlowControlEntry } from '../../../../everstep/src/contract/service.js';
+import { useMay, useQueueId } from '../../api/instances.js';
+import { useApi } from '../../api/queries.js';
+import { type Column, DataTable } from '../../components/data-table.js';
+import { FilterBar, type FilterField } from '../../components/filter-bar.js';
+import { useFilters } from '../../components/filters.js';
+import { countText } from '../../components/formats.js';
 import { PageTitle } from '../../components/page-title.js';
+import { EmptyState, ErrorState, Skeleton } from '../../components/states.js';
+import { Destinations } from './destinations.js';
+import { KeyState, REFRESH_MS } from './key-state.js';
+import { PinDialog } from './pin-dialog.js';
+import { ParallelismUsage, RateUsage } from './usage.js';
+
+const FILTERS = ['key'] as const;
+const FIELDS: readonly FilterField<'key'>[] = [
+  { kind: 'text', name: 'key', label: 'Key', placeholder: 'Part of its name', wide: true },
+];
+
+const COLUMNS: readonly Column<FlowControlEntry>[] = [
+  { id: 'state', header: 'State', width: '104px', cell: (entry) => <KeyState entry={entry} /> },
+  {
+    id: 'key',
+    header: 'Key',
+    width: 'minmax(0, 3fr)',
+    cell: ({ flowControlKey, isPinnedParallelism, isPinnedRate }) => (
+      <div className="clip">
+        <span className="mono" title={flowControlKey}>
+          {flowControlKey}
+        </span>
+        {isPinnedParallelism || isPinnedRate ? <span className="muted"> pinned</span> : null}
+      </div>
+    ),
+  },
+  { id: 'waiting', header: 'Waiting', width: '84px', align: 'right', cell: ({ waitListSize }) => countText(waitListSize) },
+  {
+    id: 'parallelism',
+    header: 'Parallelism',
+    width: 'minmax(0, 2fr)',
+    from: 'medium',
+    cell: (entry) => <ParallelismUsage entry={entry} />,
+  },
+  { id: 'rate', header: 'Rate', width: 'minmax(0, 2fr)', from: 'medium', cell: (entry) => <RateUsage entry={entry} /> },
+];
 
 export default function FlowControlPage() {
-  return <PageTitle title="Flow control" />;
+  const queueId = useQueueId();
+  const navigate = useNavigate();
+  const { write } = useMay();
+  const filters = useFilters(FILTERS);
+  const [pinning, setPinning] = useState(false);
+  const keys = useApi<{ readonly flowControls: readonly FlowControlEntry[] }>({
+    topic: 'flow-control',
+    name: 'keys',
+    url: '/v2/flowControl/',
+    refreshMs: REFRESH_MS,
+  });
+  const part = filters.values.key?.toLowerCase() ?? '';
+  const rows = keys.data?.flowControls.filter(({ flowControlKey }) => flowControlKey.toLowerCase().includes(part)) ?? [];
+  return (
+    <>
+      <PageTitle
+        title="Flow control"
+        lead="How many deliveries of a key may be in flight, and how many may start in a window of time."
+        actions={
+          <button
+            type="button"
+            className="button"
+            disabled={!write}
+            title={write ? undefined : 'Your role may look, but not change limits'}
+            onClick={() => setPinning(true)}
+          >
+            Pin limits for a key
+          </button>
+        }
+      />
+      <FilterBar filters={filters} fields={FIELDS} />
+      {keys.isPending ? (
+        <Skeleton lines={6} />
+      ) : keys.error && !keys.data ? (
+        <ErrorState failure={keys.error} onRetry={() => void keys.refetch()} what="The keys" />
+      ) : rows.length === 0 ? (
+        <div className="table">
+          <EmptyState title={part === '' ? 'No run has had a flow control key yet' : 'No key has this in its name'}>
+            A key comes to be when a run is triggered with it: <code>--flow-control-key payments --parallelism 5</code>.
+          </EmptyState>
+        </div>
+      ) : (
+        <DataTable
+          label="Flow control keys"
+          columns={COLUMNS}
+          rows={rows}
+          idOf={({ flowControlKey }) => flowControlKey}
+          estimatedHeight={52}
+          onOpen={({ flowControlKey }) =>
+            void navigate({ to: '/q/$queueId/flow-control/$key', params: { queueId, key: flowControlKey } })
+          }
+        />
+      )}
+      <Destinations />
+      {pinning ? <PinDialog entry={null} onClose={() => setPinning(false)} /> : null}
+    </>
+  );
 }

@@ -1,5 +1,226 @@
+/** Two runs of a workflow side by side: where they first differ, and every step of both. */
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { useMemo, useState } from 'react';
+import type { RunComparison } from '../../../../everstep/src/contract/run-tools.js';
+import { path } from '../../api/client.js';
+import { useApi } from '../../api/queries.js';
+import { Card } from '../../components/card.js';
+import { type Column, DataTable } from '../../components/data-table.js';
+import { prettyJson } from '../../components/formats.js';
 import { PageTitle } from '../../components/page-title.js';
+import { RunLink } from '../../components/run-link.js';
+import { RunStateBadge } from '../../components/run-state.js';
+import { EmptyState, ErrorState, Skeleton } from '../../components/states.js';
+import { StatusBadge } from '../../components/status-badge.js';
+import { TimeText } from '../../components/time-text.js';
+import { lineDifference } from './line-difference.js';
+import './runs.css';
+
+type ComparedStep = RunComparison['steps'][number];
+
+const idOf = (step: ComparedStep): string => String(step.index);
+
+const COLUMNS: readonly Column<ComparedStep>[] = [
+  { id: 'index', header: 'Step', width: '48px', align: 'right', cell: ({ index }) => index + 1 },
+  { id: 'name', header: 'Name', width: 'minmax(0, 3fr)', cell: ({ stepName }) => <div className="clip">{stepName}</div> },
+  { id: 'type', header: 'Kind', width: '130px', from: 'medium', cell: ({ stepType }) => stepType },
+  {
+    id: 'same',
+    header: 'Result',
+    width: '160px',
+    cell: ({ same, left, right }) =>
+      same ? (
+        <StatusBadge tone="quiet" icon="equal">
+          The same
+        </StatusBadge>
+      ) : (
+        <StatusBadge tone="warn">
+          {left === null ? 'Only on the right' : right === null ? 'Only on the left' : 'Differs'}
+        </StatusBadge>
+      ),
+  },
+];
 
 export default function ComparePage() {
-  return <PageTitle title="Compare runs" />;
+  const { runId = '' } = useParams({ strict: false });
+  const search: Readonly<Record<string, string>> = useSearch({ strict: false });
+  const { data, error, refetch } = useApi<RunComparison>({
+    topic: 'runs',
+    name: 'compare',
+    url: path`/v2/workflows/runs/${runId}/compare`,
+    query: { createdAt: search.createdAt, with: search.with, withCreatedAt: search.withCreatedAt },
+  });
+  return (
+    <>
+      <PageTitle
+        title="Compare runs"
+        lead="The run on the left, and on the right the last good one of the same workflow unless another is chosen."
+      />
+      <OtherRun />
+      {data === undefined ? (
+        error ? (
+          error.status === 404 ? (
+            <EmptyState title="There is nothing to compare with">{error.text}</EmptyState>
+          ) : (
+            <ErrorState failure={error} what="The comparison" onRetry={() => void refetch()} />
+          )
+        ) : (
+          <Skeleton lines={9} />
+        )
+      ) : (
+        <Comparison comparison={data} />
+      )}
+    </>
+  );
+}
+
+/** Which run is on the right. */
+function OtherRun() {
+  const search: Readonly<Record<string, string>> = useSearch({ strict: false });
+  const navigate = useNavigate();
+  const [other, setOther] = useState(search.with ?? '');
+  return (
+    <form
+      className="filters"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void navigate({
+          to: '.',
+          search: ({ with: _with, withCreatedAt: _at, ...rest }) =>
+            other.trim() === '' ? rest : { ...rest, with: other.trim() },
+        });
+      }}
+    >
+      <div className="field field-wide">
+        <label className="field-label" htmlFor="compare-with">
+          Compare with run
+        </label>
+        <input
+          id="compare-with"
+          className="input"
+          placeholder="The last good one"
+          value={other}
+          onChange={(event) => setOther(event.target.value)}
+        />
+      </div>
+      <button type="submit" className="button">
+        Compare
+      </button>
+    </form>
+  );
+}
+
+function Comparison({ comparison }: { readonly comparison: RunComparison }) {
+  const { left, right, firstDifference, steps } = comparison;
+  const [all, setAll] = useState(false);
+  const [chosen, setChosen] = useState<string | null>(null);
+  const shown = useMemo(() => (all ? steps : steps.filter(({ same }) => !same)), [all, steps]);
+  const step = steps.find((each) => idOf(each) === chosen);
+  return (
+    <div className="stack">
+      <div className="compare-heads">
+        {(
+          [
+            ['Left', left],
+            ['Right', right],
+          ] as const
+        ).map(([title, run]) => (
+          <Card key={title} title={title}>
+            <div className="relatives">
+              <RunLink runId={run.workflowRunId} createdAt={run.workflowCreatedAt} />
+              <p className="line">
+                <RunStateBadge state={run.workflowState} />
+                <TimeText unixMs={run.workflowCreatedAt} style="exact" />
+              </p>
+              <p className="clip muted">{run.workflowUrl}</p>
+            </div>
+          </Card>
+        ))}
+      </div>
+      {firstDifference === null ? (
+        <p className="notice" data-tone="info">
+          They do not differ: the same input, the same steps with the same results, the same end.
+        </p>
+      ) : (
+        <Card title="The first difference">
+          <div className="stack">
+            <p>{firstDifference.message}</p>
+            <Difference left={firstDifference.left} right={firstDifference.right} what="first difference" />
+          </div>
+        </Card>
+      )}
+      {step === undefined ? null : (
+        <Card
+          title={`Step ${step.index + 1}: ${step.stepName}`}
+          actions={
+            <button type="button" className="button button-small" onClick={() => setChosen(null)}>
+              Close
+            </button>
+          }
+        >
+          <Difference left={step.left?.out ?? null} right={step.right?.out ?? null} what={`step ${step.index + 1}`} />
+        </Card>
+      )}
+      <Card
+        title="Steps"
+        flush
+        actions={
+          <label className="line">
+            <input type="checkbox" checked={all} onChange={(event) => setAll(event.target.checked)} />
+            Also those that are the same
+          </label>
+        }
+      >
+        {shown.length === 0 ? (
+          <EmptyState title={steps.length === 0 ? 'Neither has recorded a step' : `All ${steps.length} steps are the same`} />
+        ) : (
+          <DataTable
+            label="Steps of both runs"
+            columns={COLUMNS}
+            rows={shown}
+            idOf={idOf}
+            onOpen={(row) => setChosen(idOf(row))}
+          />
+        )}
+      </Card>
+    </div>
+  );
+}
+
+function Difference({
+  left,
+  right,
+  what,
+}: {
+  readonly left: string | null;
+  readonly right: string | null;
+  readonly what: string;
+}) {
+  const lines = useMemo(() => lineDifference(prettyJson(left ?? ''), prettyJson(right ?? '')), [left, right]);
+  const sides = [
+    ['Left', left, lines.left],
+    ['Right', right, lines.right],
+  ] as const;
+  return (
+    <div className="difference">
+      {sides.map(([side, text, shown]) => (
+        <section key={side} aria-label={`${side}: ${what}`}>
+          <h3>{side}</h3>
+          {text === null ? (
+            <p className="muted">Nothing.</p>
+          ) : (
+            <pre>
+              {shown.map((line, index) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: a line is what stands at its place
+                <span key={index} className="difference-line" data-changed={line.changed ? '' : undefined}>
+                  {line.changed ? <span className="visually-hidden">differs: </span> : null}
+                  {line.text}
+                </span>
+              ))}
+            </pre>
+          )}
+        </section>
+      ))}
+    </div>
+  );
 }

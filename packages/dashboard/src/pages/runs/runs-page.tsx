@@ -1,5 +1,171 @@
+/** All runs of the instance, newest first: filters, free search, and what is new as it comes. */
+import { useNavigate } from '@tanstack/react-router';
+import { useMemo } from 'react';
+import type { FoundRun, RunSearchPage } from '../../../../everstep/src/contract/runs.js';
+import { useQueueId } from '../../api/instances.js';
+import { type CursorPage, useCursorList } from '../../api/lists.js';
+import { useNow } from '../../components/clock.js';
+import { type Column, ListTable } from '../../components/data-table.js';
+import { FilterBar, type FilterField } from '../../components/filter-bar.js';
+import { listOf, timeOf, useFilters } from '../../components/filters.js';
+import { durationText } from '../../components/formats.js';
+import { Labels } from '../../components/labels.js';
 import { PageTitle } from '../../components/page-title.js';
+import { RunLink } from '../../components/run-link.js';
+import { RUN_STATES, RunStateBadge } from '../../components/run-state.js';
+import { EmptyState } from '../../components/states.js';
+import { TimeText } from '../../components/time-text.js';
+import './runs.css';
+
+const FILTERS = ['q', 'state', 'since', 'url', 'label', 'from', 'to', 'id', 'ip', 'key'] as const;
+type FilterName = (typeof FILTERS)[number];
+
+const HOUR_MS = 3_600_000;
+const SINCE: Readonly<Record<string, { readonly text: string; readonly ms: number }>> = {
+  '15m': { text: 'Last 15 minutes', ms: HOUR_MS / 4 },
+  '1h': { text: 'Last hour', ms: HOUR_MS },
+  '24h': { text: 'Last 24 hours', ms: 24 * HOUR_MS },
+  '7d': { text: 'Last 7 days', ms: 168 * HOUR_MS },
+};
+
+const FIELDS: readonly FilterField<FilterName>[] = [
+  { kind: 'text', name: 'q', label: 'Search', placeholder: 'Label, id, URL or error', wide: true },
+  {
+    kind: 'choice',
+    name: 'state',
+    label: 'State',
+    any: 'Any state',
+    options: Object.entries(RUN_STATES).map(([value, { text }]) => ({ value, text })),
+  },
+  {
+    kind: 'choice',
+    name: 'since',
+    label: 'Created',
+    any: 'At any time',
+    options: Object.entries(SINCE).map(([value, { text }]) => ({ value, text })),
+  },
+];
+const MORE_FIELDS: readonly FilterField<FilterName>[] = [
+  { kind: 'text', name: 'url', label: 'Workflow URL', placeholder: 'Exactly' },
+  { kind: 'list', name: 'label', label: 'Labels' },
+  { kind: 'time', name: 'from', label: 'Created from' },
+  { kind: 'time', name: 'to', label: 'Created until' },
+  { kind: 'text', name: 'id', label: 'Run id', placeholder: 'Exactly' },
+  { kind: 'list', name: 'key', label: 'Flow control keys' },
+  { kind: 'list', name: 'ip', label: 'Caller addresses' },
+];
+
+const idOf = (run: FoundRun): string => `${run.workflowRunId} ${run.workflowRunCreatedAt}`;
+const read = ({ runs, cursor, searchedUntil }: RunSearchPage): CursorPage<FoundRun> => ({
+  rows: runs,
+  cursor: cursor ?? null,
+  lookedBackTo: searchedUntil,
+});
+
+function Took({ run }: { readonly run: FoundRun }) {
+  const now = useNow();
+  return <>{durationText(Math.max(0, (run.workflowRunCompletedAt ?? now) - run.workflowRunCreatedAt))}</>;
+}
+
+const COLUMNS: readonly Column<FoundRun>[] = [
+  { id: 'state', header: 'State', width: '112px', cell: (run) => <RunStateBadge state={run.workflowState} /> },
+  {
+    id: 'run',
+    header: 'Run',
+    width: 'minmax(0, 5fr)',
+    cell: (run) => (
+      <div className="runs-run">
+        <RunLink runId={run.workflowRunId} createdAt={run.workflowRunCreatedAt} />
+        <Labels labels={run.labels} />
+      </div>
+    ),
+  },
+  {
+    id: 'workflow',
+    header: 'Workflow',
+    width: 'minmax(0, 5fr)',
+    from: 'medium',
+    cell: (run) => (
+      <div className="clip" title={run.workflowUrl}>
+        {run.workflowUrl}
+      </div>
+    ),
+  },
+  {
+    id: 'error',
+    header: 'Error',
+    width: 'minmax(0, 5fr)',
+    from: 'wide',
+    cell: (run) =>
+      run.workflowRunError === undefined ? null : (
+        <div className="clip" title={run.workflowRunError}>
+          {run.workflowRunError}
+        </div>
+      ),
+  },
+  { id: 'created', header: 'Created', width: '118px', cell: (run) => <TimeText unixMs={run.workflowRunCreatedAt} /> },
+  { id: 'took', header: 'Took', width: '92px', align: 'right', from: 'medium', cell: (run) => <Took run={run} /> },
+];
 
 export default function RunsPage() {
-  return <PageTitle title="Runs" />;
+  const queueId = useQueueId();
+  const navigate = useNavigate();
+  const filters = useFilters(FILTERS);
+  const { q, state, since, url, label, from, to, id, ip, key } = filters.values;
+  const sinceMs = since === undefined ? undefined : SINCE[since]?.ms;
+  // Since when is settled when the filter is set: were it to move on, the list would be another one each second.
+  const sinceDate = useMemo(() => (sinceMs === undefined ? undefined : Date.now() - sinceMs), [sinceMs]);
+  const query = useMemo(
+    () => ({
+      q,
+      state,
+      workflowUrl: url,
+      label: listOf(label),
+      fromDate: timeOf(from) ?? sinceDate,
+      toDate: timeOf(to),
+      workflowRunId: id,
+      callerIp: listOf(ip),
+      flowControlKey: listOf(key),
+    }),
+    [q, state, url, label, from, sinceDate, to, id, ip, key],
+  );
+  const list = useCursorList({ topic: 'runs', name: 'list', url: '/v2/workflows/search', query, read, idOf });
+  return (
+    <>
+      <PageTitle title="Runs" />
+      <FilterBar filters={filters} fields={FIELDS} moreFields={MORE_FIELDS} />
+      <ListTable
+        label="Runs"
+        what="runs"
+        list={list}
+        columns={COLUMNS}
+        idOf={idOf}
+        nameOf={(run) => run.workflowRunId}
+        onOpen={(run) =>
+          void navigate({
+            to: '/q/$queueId/runs/$runId',
+            params: { queueId, runId: run.workflowRunId },
+            search: { createdAt: String(run.workflowRunCreatedAt) },
+          })
+        }
+        empty={
+          filters.any ? (
+            <EmptyState
+              title="No run matches these filters"
+              action={
+                <button type="button" className="button" onClick={filters.clear}>
+                  Clear filters
+                </button>
+              }
+            />
+          ) : (
+            <EmptyState title="There are no runs yet">
+              Trigger one: <code>everstep trigger http://127.0.0.1:3000/order --body '{'{"id":1}'}'</code>. It appears here as it
+              starts.
+            </EmptyState>
+          )
+        }
+      />
+    </>
+  );
 }

@@ -1,7 +1,8 @@
 /** The service's own spelling. */
 import { NATIVE_PREFIX } from '@everstep/sdk/protocol';
 import { createDialect } from '../dialect.js';
-import { nativeSteps, reserves } from './step-codec.js';
+import { reserves } from './check-codec.js';
+import { nativeSteps } from './step-codec.js';
 
 export const native = createDialect({
   name: 'native',

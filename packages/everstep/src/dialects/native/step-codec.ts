@@ -7,11 +7,11 @@ import type { StepAnswer, StepCall } from '../../ports/step-caller.js';
 import type { StepCodec, StepEnvelope } from '../dialect.js';
 import { headerValue, rememberForwarded } from '../header-text.js';
 import { otherSdk } from '../other-sdk.js';
+import { nativeChecks, reserves } from './check-codec.js';
 import { parseReply } from './parse-reply.js';
 
 const NEVER = { kind: 'never' } as const;
 
-export const reserves = (name: string): boolean => name.startsWith(NATIVE_PREFIX.toLowerCase());
 const forwardedOf = rememberForwarded({ reserves });
 
 function headers({ request, forwardHeaders }: StepCall, { url, userAgent, signature }: StepEnvelope): string[] {
@@ -90,4 +90,5 @@ export const nativeSteps: StepCodec = {
   body: ({ request }) => Buffer.from(JSON.stringify(request)),
   headers,
   read,
+  checks: nativeChecks,
 };

@@ -2,6 +2,7 @@
 import type { Operation } from '../operation.js';
 import { triggerRuns } from './batch-trigger.js';
 import { cancelRuns } from './cancel-runs.js';
+import { checkDeadLetters, checkRun } from './check.js';
 import { advanceClock, getClock, settleClock } from './clock.js';
 import { getDeadLetter, listDeadLetters } from './dead-letters.js';
 import { deleteDeadLetter, deleteDeadLetters } from './delete-dead-letters.js';
@@ -15,6 +16,7 @@ import { listNodes, lookOn } from './live.js';
 import { listRunEvents, listRunLogs } from './logs.js';
 import { listWaiters, notifyEvent, notifyRun } from './notify.js';
 import { recoverOperations } from './recover.js';
+import { compareRun, getLineage } from './relatives.js';
 import { repairOperations } from './repairs.js';
 import { cancelRun, getRun, getRunResult } from './runs.js';
 import { scheduleOperations } from './schedules.js';
@@ -29,11 +31,15 @@ export const OPERATIONS: readonly Operation[] = Object.freeze([
   getRunResult,
   explainRun,
   forkRun,
+  checkRun,
+  compareRun,
+  getLineage,
   cancelRun,
   cancelRuns,
   listRunLogs,
   listRunEvents,
   listDeadLetters,
+  checkDeadLetters,
   getDeadLetter,
   deleteDeadLetter,
   deleteDeadLetters,

@@ -34,7 +34,7 @@ const noSuchRepair = (repairId: string): ApiError => new ApiError('not-found', `
 const badBody = (message: string): ApiError => new ApiError('bad-body', message);
 
 /** Throws ApiError when it cannot be meant. */
-function filterOf(action: string, filter: RepairFilter): DeadLetterFilter {
+export function filterOf(action: string, filter: RepairFilter): DeadLetterFilter {
   if (isEmptyRange(filter)) throw badBody('filter.fromDate is after filter.toDate, so nothing can match; exchange them');
   if (filter.fingerprint) throw badBody('filter.fingerprint is not known to this version; leave it out');
   if (action === 'delete' && Object.keys(filter).length === 0)

@@ -114,6 +114,13 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   getRun: reads(run),
   getRunResult: reads(async (things) => ({ params: { workflowRunId: await things.run('ok') }, query: 'timeout=60s' })),
   explainRun: reads(run),
+  compareRun: reads(async (things) => ({
+    params: { workflowRunId: await things.run('ok') },
+    query: `with=${await things.run('ok')}`,
+  })),
+  getLineage: reads(run),
+  checkRun: { access: 'token', ask: run, own: 200, readOnly: 403, other: 404 },
+  checkDeadLetters: changesOwn(async (things) => ({ body: { filter: { dlqIds: [await things.deadLetter()] } } })),
   forkRun: { access: 'token', ask: withBody(run, { fromStep: 1 }), own: 201, readOnly: 403, other: 404 },
   cancelRun: changes(run),
   cancelRuns: changesOwn(async (things) => ({ body: { workflowRunIds: [await things.run()] } })),

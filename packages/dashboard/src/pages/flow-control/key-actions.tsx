@@ -1,0 +1,48 @@
+/** What can be done with a flow control key. */
+import { useState } from 'react';
+import type { FlowControlEntry } from '../../../../everstep/src/contract/service.js';
+import { path } from '../../api/client.js';
+import { useMay } from '../../api/instances.js';
+import { useChange } from '../../api/queries.js';
+import { PinDialog } from './pin-dialog.js';
+
+type Verb = 'pause' | 'resume' | 'unpin' | 'resetRate';
+
+export function KeyActions({ entry }: { readonly entry: FlowControlEntry }) {
+  const { flowControlKey: key, isPaused, isPinnedParallelism, isPinnedRate, rateMax } = entry;
+  const { write } = useMay();
+  const change = useChange();
+  const [pinning, setPinning] = useState(false);
+  const act = (verb: Verb, done: string) =>
+    void change({
+      method: 'POST',
+      url: path`/v2/flowControl/${key}/${verb}`,
+      topics: ['flow-control'],
+      done,
+      tellFailure: true,
+    });
+  const button = (text: string, onClick: () => void) => (
+    <button
+      type="button"
+      className="button"
+      disabled={!write}
+      title={write ? undefined : 'Your role may look, but not change this'}
+      onClick={onClick}
+    >
+      {text}
+    </button>
+  );
+  return (
+    <>
+      {isPaused
+        ? button('Resume', () => act('resume', `${key} goes on`))
+        : button('Pause', () => act('pause', `${key} is paused: what is in flight ends, and nothing more starts`))}
+      {rateMax === undefined ? null : button('Reset window', () => act('resetRate', `${key} has a new window`))}
+      {isPinnedParallelism || isPinnedRate
+        ? button('Unpin', () => act('unpin', `${key} takes the limits that runs bring along`))
+        : null}
+      {button(isPinnedParallelism || isPinnedRate ? 'Change limits' : 'Pin limits', () => setPinning(true))}
+      {pinning ? <PinDialog entry={entry} onClose={() => setPinning(false)} /> : null}
+    </>
+  );
+}

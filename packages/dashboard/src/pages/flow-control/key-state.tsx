@@ -1,0 +1,12 @@
+/** How a flow control key stands, in a word. */
+import type { FlowControlEntry } from '../../../../everstep/src/contract/service.js';
+import { StatusBadge } from '../../components/status-badge.js';
+
+/** Counts change with every delivery, of which no hint tells. */
+export const REFRESH_MS = 2_000;
+
+export function KeyState({ entry }: { readonly entry: FlowControlEntry }) {
+  if (entry.isPaused) return <StatusBadge tone="warn">Paused</StatusBadge>;
+  if (entry.waitListSize > 0) return <StatusBadge tone="info">Waiting</StatusBadge>;
+  return <StatusBadge tone="quiet">Idle</StatusBadge>;
+}

@@ -1,0 +1,62 @@
+/** Asks the live endpoint whether its present code still fits what was recorded. No step is run, and nothing is kept. */
+import type { RunChecks } from '../../../../everstep/src/contract/run-tools.js';
+import { path } from '../../api/client.js';
+import { useApi } from '../../api/queries.js';
+import { DialogClose, DialogWindow } from '../../components/dialogs.js';
+import { FailureNotice, Skeleton } from '../../components/states.js';
+import { StatusBadge, type Tone } from '../../components/status-badge.js';
+
+export interface CheckDialogProps {
+  readonly runId: string;
+  readonly createdAt: number;
+  readonly onClose: () => void;
+}
+
+type CheckOutcome = RunChecks['checks'][number]['outcome'];
+
+const OUTCOMES: Readonly<Record<CheckOutcome, { readonly tone: Tone; readonly text: string }>> = {
+  fits: { tone: 'good', text: 'It fits' },
+  differs: { tone: 'bad', text: 'It differs' },
+  'cannot-tell': { tone: 'warn', text: 'It cannot be told' },
+};
+
+export function CheckDialog({ runId, createdAt, onClose }: CheckDialogProps) {
+  const { data, error, refetch, isFetching } = useApi<RunChecks>({
+    topic: 'runs',
+    name: 'check',
+    url: path`/v2/workflows/runs/${runId}/check`,
+    query: { createdAt },
+  });
+  return (
+    <DialogWindow
+      title="Does the code still fit?"
+      open
+      onClose={onClose}
+      actions={
+        <>
+          <button type="button" className="button" onClick={() => void refetch()} disabled={isFetching}>
+            Ask again
+          </button>
+          <DialogClose>Close</DialogClose>
+        </>
+      }
+    >
+      <p className="muted">The endpoint was asked to replay the recorded steps. No step is run, and nothing is recorded.</p>
+      {error ? <FailureNotice failure={error} /> : null}
+      {data === undefined && !error ? <Skeleton lines={2} /> : null}
+      {data?.checks.map((check) => (
+        <div key={check.workflowRunId} className="stack">
+          <p>
+            <StatusBadge tone={OUTCOMES[check.outcome].tone}>{OUTCOMES[check.outcome].text}</StatusBadge>
+          </p>
+          <p>{check.message}</p>
+          {check.stepName === null ? null : (
+            <p>
+              At step {check.stepId}: <span className="mono">{check.stepName}</span>
+            </p>
+          )}
+        </div>
+      ))}
+    </DialogWindow>
+  );
+}

@@ -1,0 +1,61 @@
+/** Why a run is where it is: what it waits for, in the order in which that has to come true. */
+import type { ExplanationAnswer } from '../../../../everstep/src/contract/explanation.js';
+import { path } from '../../api/client.js';
+import { useApi } from '../../api/queries.js';
+import { Card } from '../../components/card.js';
+import { RunLink } from '../../components/run-link.js';
+import { FailureNotice, Skeleton } from '../../components/states.js';
+import { TimeText } from '../../components/time-text.js';
+
+type Task = ExplanationAnswer['tasks'][number];
+
+const WHAT: Readonly<Record<Task['what'], string>> = {
+  workflow: 'The code of the workflow',
+  step: 'A step',
+  message: 'The message',
+  'failure-callback': 'The failure callback',
+};
+
+export function ExplainCard({ runId, createdAt }: { readonly runId: string; readonly createdAt: number }) {
+  const { data, error, refetch } = useApi<ExplanationAnswer>({
+    topic: 'runs',
+    name: 'explain',
+    url: path`/v2/workflows/runs/${runId}/explain`,
+    query: { workflowCreatedAt: createdAt },
+    refreshMs: 5_000,
+  });
+  return (
+    <Card title="Why it is where it is">
+      {error ? <FailureNotice failure={error} onRetry={() => void refetch()} /> : null}
+      {data === undefined ? (
+        error ? null : (
+          <Skeleton lines={2} />
+        )
+      ) : (
+        <div className="stack">
+          <p>{data.summary}</p>
+          <ul className="reasons">
+            {(data.tasks.length === 1 && data.tasks[0]?.reasons.length === 1 ? [] : data.tasks).map((task) => (
+              <li key={`${task.what} ${task.stepId ?? ''}`}>
+                <p className="reasons-step">
+                  {task.stepName === undefined ? WHAT[task.what] : `${task.stepId ?? ''} ${task.stepName}`}
+                </p>
+                <ol>
+                  {task.reasons.map((reason) => (
+                    <li key={reason.kind}>
+                      {reason.message} {reason.at === undefined ? null : <TimeText unixMs={reason.at} style="relative" />}
+                      {reason.until === undefined ? null : <TimeText unixMs={reason.until} style="relative" />}
+                      {reason.workflowRunId === undefined ? null : (
+                        <RunLink runId={reason.workflowRunId} createdAt={reason.workflowCreatedAt} />
+                      )}
+                    </li>
+                  ))}
+                </ol>
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
+    </Card>
+  );
+}

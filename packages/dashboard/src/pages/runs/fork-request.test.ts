@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type ForkForm, readForkForm } from './fork-request.js';
+
+const form: ForkForm = { createdAt: 5, fromStep: 3, input: null, results: {}, newRunId: ' ', note: '' };
+
+test('a fork without edits names the step alone', () => {
+  assert.deepEqual(readForkForm(form), { ok: true, request: { createdAt: 5, fromStep: 3 } });
+});
+
+test('a fork carries the edited input and the results up to its step', () => {
+  const read = readForkForm({
+    ...form,
+    input: '{"a":2}',
+    results: { 1: '{"b":1}', 3: '', 4: 'true' },
+    newRunId: ' again ',
+    note: 'typo',
+  });
+  assert.deepEqual(read, {
+    ok: true,
+    request: {
+      createdAt: 5,
+      fromStep: 3,
+      input: { body: '{"a":2}' },
+      results: [{ stepId: 1, result: { b: 1 } }, { stepId: 3 }],
+      newWorkflowRunId: 'again',
+      note: 'typo',
+    },
+  });
+});
+
+test('a result that is no JSON is a problem of its step', () => {
+  const read = readForkForm({ ...form, results: { 2: '{' } });
+  assert.equal(read.ok, false);
+  assert.match(read.ok ? '' : (read.problems.results[2] ?? ''), /^This is no JSON/);
+});

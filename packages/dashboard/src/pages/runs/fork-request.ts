@@ -1,0 +1,52 @@
+/** What the fork dialog asks of the service, made of what was filled in; or what is wrong with that. */
+import type { ForkRequest } from '../../../../everstep/src/contract/run-tools.js';
+
+export interface ForkForm {
+  readonly createdAt: number;
+  readonly fromStep: number;
+  /** null: the input stays. */
+  readonly input: string | null;
+  /** JSON texts by position of the step. */
+  readonly results: Readonly<Record<number, string>>;
+  readonly newRunId: string;
+  readonly note: string;
+}
+
+export type FormProblems = Readonly<{ results: Readonly<Record<number, string>> }>;
+
+export type ReadForm =
+  | { readonly ok: true; readonly request: ForkRequest }
+  | { readonly ok: false; readonly problems: FormProblems };
+
+export function readForkForm(form: ForkForm): ReadForm {
+  const results: { stepId: number; result?: unknown }[] = [];
+  const problems: Record<number, string> = {};
+  for (const [position, text] of Object.entries(form.results)) {
+    const stepId = Number(position);
+    // What follows the step is done again; a result for it would have no place.
+    if (stepId > form.fromStep) continue;
+    if (text.trim() === '') {
+      results.push({ stepId });
+      continue;
+    }
+    try {
+      results.push({ stepId, result: JSON.parse(text) });
+    } catch (error) {
+      problems[stepId] = `This is no JSON: ${error instanceof Error ? error.message : String(error)}`;
+    }
+  }
+  if (Object.keys(problems).length > 0) return { ok: false, problems: { results: problems } };
+  const newRunId = form.newRunId.trim();
+  const note = form.note.trim();
+  return {
+    ok: true,
+    request: {
+      createdAt: form.createdAt,
+      fromStep: form.fromStep,
+      ...(form.input === null ? {} : { input: { body: form.input } }),
+      ...(results.length === 0 ? {} : { results }),
+      ...(newRunId === '' ? {} : { newWorkflowRunId: newRunId }),
+      ...(note === '' ? {} : { note }),
+    },
+  };
+}

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { plainScale, shortenedScale } from './time-scale.js';
+
+const DAY = 86_400_000;
+
+test('a plain scale is the same everywhere, and ends at its ends', () => {
+  const { at } = plainScale({ from: 100, to: 300 });
+  assert.deepEqual([50, 100, 200, 300, 400].map(at), [0, 0, 0.5, 1, 1]);
+});
+
+test('a long sleep is drawn short, so that the work around it is seen', () => {
+  const { at, shortened } = shortenedScale({ from: 0, to: DAY + 2_000 }, [
+    { from: 0, to: 1_000 },
+    { from: DAY + 1_000, to: DAY + 2_000 },
+  ]);
+  assert.equal(shortened, true);
+  assert.ok(at(1_000) > 0.4, String(at(1_000)));
+  assert.ok(at(DAY + 1_000) < 0.6, String(at(DAY + 1_000)));
+  assert.equal(at(DAY + 2_000), 1);
+});
+
+test('times keep their order on a shortened scale', () => {
+  const { at } = shortenedScale({ from: 0, to: DAY }, [
+    { from: 10, to: 20 },
+    { from: 15, to: 400 },
+    { from: 5_000, to: 5_100 },
+  ]);
+  const shown = [0, 10, 15, 20, 300, 400, 2_000, 5_000, 5_050, 5_100, DAY / 2, DAY].map(at);
+  assert.deepEqual(
+    shown,
+    [...shown].sort((a, b) => a - b),
+  );
+  assert.equal(shown[0], 0);
+  assert.equal(shown.at(-1), 1);
+});
+
+test('nothing is shortened where work is all there is', () => {
+  assert.equal(shortenedScale({ from: 0, to: 100 }, [{ from: 0, to: 100 }]).shortened, false);
+});

@@ -1,0 +1,213 @@
+/** The waterfall of a run: a row for each step, made as it comes into view. */
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from 'react';
+import { useNow } from '../../components/clock.js';
+import { durationText, shortTime } from '../../components/formats.js';
+import { Icon, type IconName } from '../../components/icons.js';
+import { plainScale, type Span, shortenedScale, type TimeScale } from './time-scale.js';
+import type { RowState, Segment, SegmentKind, TimelineRow } from './timeline.js';
+
+export interface TimelineViewProps {
+  readonly rows: readonly TimelineRow[];
+  /** Unix ms. */
+  readonly from: number;
+  /** null: the run goes on. */
+  readonly to: number | null;
+  readonly selectedKey: string | null;
+  readonly onSelect: (row: TimelineRow) => void;
+}
+
+const ROW_HEIGHT = 34;
+
+const STATES: Readonly<Record<RowState, { readonly icon: IconName; readonly text: string }>> = {
+  done: { icon: 'check', text: 'done' },
+  open: { icon: 'play', text: 'under way' },
+  retrying: { icon: 'warning', text: 'is tried again' },
+  failed: { icon: 'cross', text: 'failed' },
+  canceled: { icon: 'stop', text: 'canceled' },
+};
+
+const KINDS: Readonly<Record<SegmentKind, string>> = {
+  queued: 'Queued',
+  failed: 'Failed attempt',
+  backoff: 'Until the next attempt',
+  work: 'Work',
+  sleep: 'Sleep',
+  wait: 'Wait',
+  call: 'Call',
+  invoke: 'Another run',
+};
+/** Kinds that look the same are told once. */
+const LEGEND: readonly SegmentKind[] = ['work', 'failed', 'backoff', 'queued', 'sleep', 'invoke'];
+const LEGEND_TEXTS: Partial<Record<SegmentKind, string>> = { work: 'Work or call', sleep: 'Sleep or wait' };
+
+const BUSY: ReadonlySet<SegmentKind> = new Set(['work', 'failed', 'call', 'queued']);
+
+function busySpans(rows: readonly TimelineRow[], now: number): Span[] {
+  return rows.flatMap(({ segments }) =>
+    segments.filter(({ kind }) => BUSY.has(kind)).map(({ from, to }) => ({ from, to: Math.max(from, to ?? now) })),
+  );
+}
+
+export function TimelineView({ rows, from, to, selectedKey, onSelect }: TimelineViewProps) {
+  const ticking = useNow();
+  const now = to === null ? Math.max(ticking, from) : 0;
+  const [short, setShort] = useState(true);
+  const end = to ?? now;
+  const scale = useMemo(() => {
+    const whole = { from, to: Math.max(from + 1, end) };
+    return short ? shortenedScale(whole, busySpans(rows, end)) : plainScale(whole);
+  }, [rows, from, end, short]);
+  const scroll = useRef<HTMLDivElement>(null);
+  const virtualizer = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroll.current,
+    estimateSize: () => ROW_HEIGHT,
+    overscan: 10,
+    getItemKey: (index) => rows[index]?.key ?? index,
+  });
+  const [currentKey, setCurrentKey] = useState<string | null>(selectedKey);
+  const current = Math.max(
+    0,
+    rows.findIndex(({ key }) => key === currentKey),
+  );
+  const moveFocus = useRef(false);
+  useEffect(() => {
+    if (!moveFocus.current) return;
+    const row = scroll.current?.querySelector<HTMLElement>(`[data-index="${current}"]`);
+    if (!row) return;
+    moveFocus.current = false;
+    row.focus({ preventScroll: true });
+  });
+  const goTo = (index: number) => {
+    const row = rows[Math.min(Math.max(index, 0), rows.length - 1)];
+    if (row === undefined) return;
+    moveFocus.current = true;
+    setCurrentKey(row.key);
+    virtualizer.scrollToIndex(rows.indexOf(row));
+  };
+  const onKeyDown = (event: KeyboardEvent, index: number, row: TimelineRow) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const moves: Readonly<Record<string, number>> = {
+      ArrowDown: index + 1,
+      j: index + 1,
+      ArrowUp: index - 1,
+      k: index - 1,
+      Home: 0,
+      End: rows.length - 1,
+      PageDown: index + 15,
+      PageUp: index - 15,
+    };
+    const next = moves[event.key];
+    if (next !== undefined) goTo(next);
+    else if (event.key === 'Enter' || event.key === ' ') onSelect(row);
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <div className="timeline">
+      <div className="timeline-head">
+        <span>Step</span>
+        <span className="timeline-axis numeric">
+          <span>{shortTime(from, Date.now())}</span>
+          <span>{to === null ? 'now' : shortTime(end, Date.now())}</span>
+        </span>
+        <span className="table-title" data-align="right">
+          Took
+        </span>
+      </div>
+      <div className="timeline-scroll" ref={scroll}>
+        <div
+          className="timeline-body"
+          role="listbox"
+          aria-label={`Steps of the run, ${rows.length}`}
+          style={{ height: virtualizer.getTotalSize() }}
+        >
+          {virtualizer.getVirtualItems().map(({ index, start, key }) => {
+            const row = rows[index];
+            if (row === undefined) return null;
+            return (
+              <div
+                key={key}
+                role="option"
+                data-index={index}
+                className="timeline-row"
+                aria-selected={row.key === selectedKey}
+                aria-posinset={index + 1}
+                aria-setsize={rows.length}
+                tabIndex={index === current ? 0 : -1}
+                onClick={() => {
+                  setCurrentKey(row.key);
+                  onSelect(row);
+                }}
+                onKeyDown={(event) => onKeyDown(event, index, row)}
+                style={{ transform: `translateY(${start}px)` }}
+              >
+                <RowName row={row} />
+                <span className="visually-hidden">{spoken(row)}</span>
+                <div className="timeline-track" aria-hidden="true">
+                  {row.segments.map((segment) => (
+                    <SegmentBar key={`${segment.kind} ${segment.from}`} segment={segment} scale={scale} end={end} />
+                  ))}
+                </div>
+                <span className="numeric table-title nowrap" data-align="right">
+                  {durationText(Math.max(0, (row.to ?? end) - row.from))}
+                </span>
+              </div>
+            );
+          })}
+        </div>
+      </div>
+      <div className="legend">
+        <ul className="line">
+          {LEGEND.map((kind) => (
+            <li key={kind}>
+              <span className="segment" data-kind={kind} aria-hidden="true" />
+              {LEGEND_TEXTS[kind] ?? KINDS[kind]}
+            </li>
+          ))}
+        </ul>
+        {scale.shortened || !short ? (
+          <label className="line">
+            <input type="checkbox" checked={short} onChange={(event) => setShort(event.target.checked)} />
+            Draw long idle times short
+          </label>
+        ) : null}
+      </div>
+    </div>
+  );
+}
+
+function RowName({ row }: { readonly row: TimelineRow }) {
+  return (
+    <div className="timeline-name" data-state={row.state}>
+      {row.place === 'single' ? null : <span className="timeline-group" data-place={row.place} aria-hidden="true" />}
+      <Icon name={STATES[row.state].icon} />
+      <span className="clip" title={row.name}>
+        {row.stepId === null ? null : <span className="muted numeric">{row.stepId} </span>}
+        {row.name}
+      </span>
+      {row.failedAttempts > 0 ? <span className="chip">{row.failedAttempts} failed</span> : null}
+      {row.edited ? <span className="chip">edited</span> : null}
+    </div>
+  );
+}
+
+function SegmentBar({ segment, scale, end }: { readonly segment: Segment; readonly scale: TimeScale; readonly end: number }) {
+  const left = scale.at(segment.from);
+  const width = Math.max(0, scale.at(segment.to ?? end) - left);
+  const took = durationText(Math.max(0, (segment.to ?? end) - segment.from));
+  return (
+    <span
+      className="segment"
+      data-kind={segment.kind}
+      data-open={segment.to === null ? '' : undefined}
+      title={`${KINDS[segment.kind]}: ${took}`}
+      style={{ left: `min(${left * 100}%, calc(100% - 3px))`, width: `${width * 100}%` }}
+    />
+  );
+}
+
+/** What the picture says, in words. */
+const spoken = (row: TimelineRow): string =>
+  [row.type, STATES[row.state].text, ...(row.group === null ? [] : ['in parallel'])].join(', ');

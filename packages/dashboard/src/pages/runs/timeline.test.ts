@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { RunAttempt } from '../../../../everstep/src/contract/attempts.js';
+import type { RunJournal } from '../../../../everstep/src/contract/runs.js';
+import { type TimelineRow, timelineOf } from './timeline.js';
+
+const run = (more: Partial<RunJournal>): RunJournal => ({
+  workflowRunId: 'wfr_1',
+  workflowUrl: 'http://w.test/order',
+  workflowState: 'RUN_STARTED',
+  workflowRunCreatedAt: 0,
+  workflowCreatedAt: 0,
+  callerIP: '::1',
+  labels: [],
+  maxRetries: 3,
+  timeoutMs: 60_000,
+  steps: [],
+  tasks: [],
+  attempts: [],
+  ...more,
+});
+type Step = RunJournal['steps'][number];
+const step = (stepId: number, more: Partial<Step> = {}): Step => ({
+  stepId,
+  stepName: `step-${stepId}`,
+  stepType: 'Run',
+  messageId: `msg_${stepId}`,
+  group: stepId,
+  concurrent: 1,
+  createdAt: stepId * 10,
+  completedAt: stepId * 10 + 5,
+  ...more,
+});
+type Failed = RunJournal['attempts'][number];
+const failed = (messageId: string, retried: number, time: number, more: Partial<Failed> = {}): Failed => ({
+  messageId,
+  retried,
+  time,
+  cause: 'step',
+  error: 'no',
+  ...more,
+});
+const shape = (row: TimelineRow | undefined) => row?.segments.map(({ kind, from, to }) => [kind, from, to]);
+
+describe('the timeline of a run', () => {
+  test('steps stand in the order in which they began, and those of a group together', () => {
+    const rows = timelineOf(
+      run({
+        steps: [
+          step(1),
+          step(3, { group: 2, concurrent: 2, createdAt: 20, completedAt: 22 }),
+          step(4),
+          step(2, { group: 2, concurrent: 2, completedAt: 60 }),
+        ],
+      }),
+    );
+    assert.deepEqual(
+      rows.map(({ stepId, place }) => [stepId, place]),
+      [
+        [1, 'single'],
+        [2, 'first'],
+        [3, 'last'],
+        [4, 'single'],
+      ],
+    );
+  });
+
+  test('an attempt that failed is followed by the time until the next one', () => {
+    const [row] = timelineOf(
+      run({
+        steps: [step(1, { completedAt: 200 })],
+        attempts: [failed('msg_1', 0, 30, { stepId: 1, retryAt: 100 })],
+      }),
+    );
+    assert.deepEqual(shape(row), [
+      ['failed', 10, 30],
+      ['backoff', 30, 100],
+      ['work', 100, 200],
+    ]);
+    assert.equal(row?.failedAttempts, 1);
+  });
+
+  test('where it was kept when an attempt was sent, the time before is time in the queue', () => {
+    const attempt: RunAttempt = {
+      kind: 'step',
+      stepId: 1,
+      stepName: 'step-1',
+      messageId: 'msg_1',
+      retried: 0,
+      startedAt: 25,
+      at: 30,
+      durationMs: 5,
+      outcome: 'failed',
+      cause: 'step',
+      message: 'no',
+      request: null,
+      response: null,
+      retryAt: null,
+    };
+    const [row] = timelineOf(
+      run({
+        workflowState: 'RUN_FAILED',
+        workflowRunCompletedAt: 30,
+        tasks: [{ kind: 'step', stepId: 1, stepName: 'step-1', stepType: 'Run', messageId: 'msg_1', createdAt: 10 }],
+        attempts: [failed('msg_1', 0, 30, { stepId: 1 })],
+      }),
+      [attempt],
+    );
+    assert.deepEqual(shape(row), [
+      ['queued', 10, 25],
+      ['failed', 25, 30],
+    ]);
+    assert.equal(row?.state, 'failed');
+  });
+
+  test('what is open lasts, and what is tried again says so', () => {
+    const rows = timelineOf(
+      run({
+        tasks: [
+          { kind: 'wait', stepId: 1, stepName: 'wait', stepType: 'Wait', messageId: 'msg_1', createdAt: 5 },
+          { kind: 'step', stepId: 2, stepName: 'flaky', stepType: 'Run', messageId: 'msg_2', createdAt: 6 },
+          { kind: 'advance', messageId: 'msg_3', createdAt: 7 },
+        ],
+        attempts: [failed('msg_2', 0, 8, { stepId: 2, retryAt: 900 })],
+      }),
+    );
+    assert.deepEqual(
+      rows.map(({ name, state }) => [name, state]),
+      [
+        ['wait', 'open'],
+        ['flaky', 'retrying'],
+      ],
+    );
+    assert.deepEqual(shape(rows[0]), [['wait', 5, null]]);
+    assert.deepEqual(shape(rows[1])?.slice(0, 2), [
+      ['failed', 6, 8],
+      ['backoff', 8, 900],
+    ]);
+  });
+
+  test('steps that were out when the run failed were not done', () => {
+    const rows = timelineOf(
+      run({
+        workflowState: 'RUN_FAILED',
+        workflowRunCompletedAt: 40,
+        tasks: [
+          { kind: 'step', stepId: 1, stepName: 'a', stepType: 'Run', messageId: 'msg_1', createdAt: 10 },
+          { kind: 'step', stepId: 2, stepName: 'b', stepType: 'Run', messageId: 'msg_2', createdAt: 10 },
+        ],
+        attempts: [failed('msg_1', 0, 40, { stepId: 1 })],
+      }),
+    );
+    assert.deepEqual(
+      rows.map(({ state, place }) => [state, place]),
+      [
+        ['failed', 'first'],
+        ['canceled', 'last'],
+      ],
+    );
+    assert.deepEqual(shape(rows[1]), [['queued', 10, 40]]);
+  });
+
+  test('the failure of the code between steps has a row of its own', () => {
+    const rows = timelineOf(
+      run({
+        workflowState: 'RUN_FAILED',
+        workflowRunCompletedAt: 30,
+        steps: [step(1)],
+        attempts: [failed('msg_9', 0, 30, { cause: 'workflow' })],
+      }),
+    );
+    assert.deepEqual(
+      rows.map(({ name, state }) => [name, state]),
+      [
+        ['step-1', 'done'],
+        ['Code between steps', 'failed'],
+      ],
+    );
+  });
+});

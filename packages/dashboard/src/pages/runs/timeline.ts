@@ -1,0 +1,220 @@
+/** What happened in a run over time: a row for each step, with its attempts, waits and sleeps, made of the journal. */
+import type { RunAttempt } from '../../../../everstep/src/contract/attempts.js';
+import type { RunJournal } from '../../../../everstep/src/contract/runs.js';
+
+export type SegmentKind =
+  /** Planned, and not begun. */
+  | 'queued'
+  /** An attempt that failed. */
+  | 'failed'
+  /** Until the next attempt. */
+  | 'backoff'
+  | 'work'
+  | 'sleep'
+  | 'wait'
+  | 'call'
+  | 'invoke';
+
+export interface Segment {
+  readonly kind: SegmentKind;
+  /** Unix ms. */
+  readonly from: number;
+  /** Unix ms; null while it lasts. */
+  readonly to: number | null;
+}
+
+export type RowState = 'done' | 'open' | 'retrying' | 'failed' | 'canceled';
+
+export interface TimelineRow {
+  /** Tells rows apart: the message, and the step where there is one. */
+  readonly key: string;
+  /** Position of the step; null for the code between steps. */
+  readonly stepId: number | null;
+  readonly name: string;
+  readonly type: string;
+  readonly state: RowState;
+  readonly segments: readonly Segment[];
+  readonly from: number;
+  readonly to: number | null;
+  readonly failedAttempts: number;
+  /** Position of the first step of the group; steps of one group ran at the same time. */
+  readonly group: number | null;
+  readonly place: 'single' | 'first' | 'middle' | 'last';
+  readonly edited: boolean;
+}
+
+type JournalStep = RunJournal['steps'][number];
+type OpenTask = RunJournal['tasks'][number];
+type FailedAttempt = RunJournal['attempts'][number];
+type Placed = Omit<TimelineRow, 'place'>;
+
+const LAST_SEGMENTS: Readonly<Record<string, SegmentKind>> = {
+  SleepFor: 'sleep',
+  SleepUntil: 'sleep',
+  Wait: 'wait',
+  WaitForWebhook: 'wait',
+  Call: 'call',
+  Invoke: 'invoke',
+};
+const lastSegment = (type: string): SegmentKind => LAST_SEGMENTS[type] ?? 'work';
+
+/** When attempts began and how long they took, where that was kept. */
+type Starts = ReadonlyMap<string, number>;
+const attemptKey = (messageId: string, retried: number): string => `${messageId} ${retried}`;
+
+function startsOf(attempts: readonly RunAttempt[]): Starts {
+  const starts = new Map<string, number>();
+  for (const { messageId, retried, startedAt, durationMs, at } of attempts) {
+    const start = startedAt ?? (durationMs === null ? null : at - durationMs);
+    if (start !== null) starts.set(attemptKey(messageId, retried), start);
+  }
+  return starts;
+}
+
+interface Course {
+  readonly messageId: string;
+  readonly type: string;
+  readonly createdAt: number;
+  /** When it ended well; null when it did not, or has not yet. */
+  readonly completedAt: number | null;
+  /** When the run ended; nothing of it lasts longer. */
+  readonly runEnd: number | null;
+}
+
+function segmentsOf(course: Course, failed: readonly FailedAttempt[], starts: Starts): Segment[] {
+  const { messageId, type, createdAt, completedAt, runEnd } = course;
+  const segments: Segment[] = [];
+  const add = (kind: SegmentKind, from: number, to: number | null) => {
+    if (to === null || to > from || kind === 'failed' || kind === 'work') segments.push({ kind, from, to });
+  };
+  let at = createdAt;
+  /** Until when the next attempt was not to begin, and what that was for. */
+  let idle: SegmentKind = 'queued';
+  for (const { retried, time, retryAt } of failed) {
+    const start = Math.min(time, Math.max(at, starts.get(attemptKey(messageId, retried)) ?? at));
+    add(idle, at, start);
+    add('failed', start, time);
+    at = time;
+    idle = 'backoff';
+    if (retryAt === undefined) return segments;
+    // Without a known beginning, the next attempt began when it was due.
+    const next = starts.get(attemptKey(messageId, retried + 1)) ?? retryAt;
+    const end = Math.min(next, completedAt ?? runEnd ?? next);
+    add('backoff', at, Math.max(at, end));
+    at = Math.max(at, end);
+    idle = 'queued';
+  }
+  const retried = (failed.at(-1)?.retried ?? -1) + 1;
+  const start = Math.max(at, starts.get(attemptKey(messageId, retried)) ?? at);
+  const kind = lastSegment(type);
+  const end = completedAt ?? runEnd;
+  if (completedAt === null && runEnd !== null && (kind === 'work' || kind === 'call')) {
+    // Nobody knows whether it was begun: the run ended before it was recorded.
+    add('queued', at, runEnd);
+    return segments;
+  }
+  if (kind === 'work' || kind === 'call') add('queued', at, start);
+  add(kind, kind === 'work' || kind === 'call' ? start : at, end);
+  return segments;
+}
+
+function stateOfOpen(journal: RunJournal, failed: readonly FailedAttempt[]): RowState {
+  const last = failed.at(-1);
+  if (journal.workflowState === 'RUN_STARTED') return last === undefined ? 'open' : 'retrying';
+  return journal.workflowState === 'RUN_FAILED' && last !== undefined && last.retryAt === undefined ? 'failed' : 'canceled';
+}
+
+/** Steps that were planned together were planned at one time, and have positions one after the other. */
+function groupOfOpen(journal: RunJournal, { createdAt }: OpenTask): number | null {
+  const positions = [...journal.steps, ...journal.tasks].flatMap((each) =>
+    each.stepId !== undefined && each.createdAt === createdAt ? [each.stepId] : [],
+  );
+  return positions.length > 1 ? Math.min(...positions) : null;
+}
+
+/** Rows by the time at which they began; steps of a group stand together. */
+export function timelineOf(journal: RunJournal, attempts: readonly RunAttempt[] = []): TimelineRow[] {
+  const starts = startsOf(attempts);
+  const runEnd = journal.workflowRunCompletedAt ?? null;
+  const failedOf = new Map<string, FailedAttempt[]>();
+  for (const attempt of journal.attempts) {
+    const known = failedOf.get(attempt.messageId);
+    if (known) known.push(attempt);
+    else failedOf.set(attempt.messageId, [attempt]);
+  }
+  const take = (messageId: string): readonly FailedAttempt[] => {
+    const found = failedOf.get(messageId) ?? [];
+    failedOf.delete(messageId);
+    return found;
+  };
+  const rowOf = (
+    { messageId, createdAt }: { readonly messageId: string; readonly createdAt: number },
+    named: { readonly stepId: number | null; readonly name: string; readonly type: string; readonly group: number | null },
+    rest: { readonly state: RowState; readonly completedAt: number | null; readonly edited: boolean },
+    failed: readonly FailedAttempt[],
+  ): Placed => ({
+    key: `${named.stepId ?? ''} ${messageId}`,
+    ...named,
+    state: rest.state,
+    segments: segmentsOf({ messageId, type: named.type, createdAt, completedAt: rest.completedAt, runEnd }, failed, starts),
+    from: createdAt,
+    to: rest.completedAt ?? (rest.state === 'failed' ? (failed.at(-1)?.time ?? runEnd) : runEnd),
+    failedAttempts: failed.length,
+    edited: rest.edited,
+  });
+  const recorded = journal.steps.map((step: JournalStep) =>
+    rowOf(
+      step,
+      { stepId: step.stepId, name: step.stepName, type: step.stepType, group: step.concurrent > 1 ? step.group : null },
+      { state: 'done', completedAt: step.completedAt, edited: 'edited' in step && step.edited === true },
+      take(step.messageId),
+    ),
+  );
+  const open = journal.tasks.flatMap((task: OpenTask) => {
+    const failed = take(task.messageId);
+    // That the code is asked to go on is no news while it does so, or when something else is owed.
+    if (task.kind === 'callback' || (task.kind === 'advance' && failed.length === 0 && journal.tasks.length > 1)) return [];
+    if (task.kind === 'advance' && failed.length === 0 && journal.workflowState !== 'RUN_STARTED') return [];
+    const stepId = task.stepId ?? null;
+    const name = task.stepName ?? failed.at(-1)?.stepName ?? 'Code between steps';
+    const state = stateOfOpen(journal, failed);
+    return [
+      rowOf(
+        task,
+        { stepId, name, type: task.stepType ?? 'Code', group: stepId === null ? null : groupOfOpen(journal, task) },
+        { state, completedAt: null, edited: false },
+        failed,
+      ),
+    ];
+  });
+  const loose = [...failedOf].map(([messageId, failed]) => {
+    const [first] = failed;
+    const begun = starts.get(attemptKey(messageId, first?.retried ?? 0)) ?? first?.time ?? journal.workflowCreatedAt;
+    const last = failed.at(-1);
+    const state: RowState = last?.retryAt === undefined ? 'failed' : 'done';
+    const row = rowOf(
+      { messageId, createdAt: begun },
+      { stepId: first?.stepId ?? null, name: first?.stepName ?? 'Code between steps', type: 'Code', group: null },
+      { state, completedAt: last?.retryAt ?? null, edited: false },
+      failed,
+    );
+    // What came of the last attempt is another row.
+    return { ...row, segments: row.segments.filter(({ kind }) => kind !== 'work'), to: last?.time ?? row.to };
+  });
+  return placed([...recorded, ...open, ...loose]);
+}
+
+function placed(rows: readonly Placed[]): TimelineRow[] {
+  const beginOf = new Map<number, number>();
+  for (const { group, from } of rows) if (group !== null) beginOf.set(group, Math.min(from, beginOf.get(group) ?? from));
+  const begin = (row: Placed): number => (row.group === null ? row.from : (beginOf.get(row.group) ?? row.from));
+  const order = (row: Placed): number => row.stepId ?? Number.MAX_SAFE_INTEGER;
+  const sorted = [...rows].sort(
+    (a, b) => begin(a) - begin(b) || (a.group ?? order(a)) - (b.group ?? order(b)) || order(a) - order(b),
+  );
+  return sorted.map((row, index) => {
+    const before = row.group !== null && sorted[index - 1]?.group === row.group;
+    const after = row.group !== null && sorted[index + 1]?.group === row.group;
+    return { ...row, place: before ? (after ? 'middle' : 'last') : after ? 'first' : 'single' };
+  });
+}

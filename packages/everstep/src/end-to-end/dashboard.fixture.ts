@@ -1,0 +1,263 @@
+/**
+ * The dashboard as users have it: a service on a directory of its own, workflows that do and fail what tests need, and a
+ * browser that is logged in. `EVERSTEP_SCREENSHOTS=<directory>` keeps pictures.
+ */
+import { readFileSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Client, NonRetryableError, serve, type TriggerOptions, type WorkflowHandler } from '@everstep/sdk';
+import { serveWorkflows, type WorkflowServer } from '@everstep/sdk/testing';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { ServiceProcess } from './service-process.fixture.js';
+
+export interface Look {
+  readonly width?: number;
+  readonly height?: number;
+  readonly theme?: 'light' | 'dark';
+}
+
+const AXE_SOURCE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** As far as it is read. */
+interface AxeResults {
+  readonly violations: readonly {
+    readonly id: string;
+    readonly help: string;
+    readonly nodes: readonly { readonly html: string }[];
+  }[];
+}
+
+/** What the workflows of a world do wrong; a test mends it by setting it. */
+export interface Faults {
+  /** `charge` fails: the payment service answers 503. */
+  payments: boolean;
+  /** `reserve` fails: what was deployed last throws. */
+  stock: boolean;
+  /** `ship` fails for good: an address is refused. */
+  address: boolean;
+}
+
+interface Order {
+  readonly id: number;
+  readonly items?: number;
+}
+
+/** Workflows of a shop: enough kinds of steps to see every kind of row. */
+function workflowsOf(faults: Faults) {
+  const order = serve<Order, { shipped: string }>(async (context) => {
+    const { id } = context.payload;
+    const stock = await context.run('reserve', () => {
+      if (faults.stock) throw new NonRetryableError(`TypeError: Cannot read properties of undefined (reading 'sku-${id}')`);
+      return { reserved: id, shelf: `A${id % 7}` };
+    });
+    const [payment] = await Promise.all([
+      context.run('charge', () => {
+        if (faults.payments) throw new Error(`payment service answered 503 for order ${id}`);
+        return { charge: `ch_${id}`, cents: 1999 };
+      }),
+      context.run('invoice', () => `inv-${id}`),
+      context.run('notify-shop', () => null),
+    ]);
+    await context.sleep('pause', 1);
+    const shipped = await context.run('ship', () => {
+      if (faults.address) throw new NonRetryableError(`address of order ${id} is refused: no such street`);
+      return `parcel ${stock.shelf} ${payment.charge}`;
+    });
+    return { shipped };
+  });
+  const approval = serve<Order, string>(async (context) => {
+    await context.run('ask', () => 'asked');
+    const decision = await context.waitForEvent('approved', `approval/${context.payload.id}`, { timeout: '2d' });
+    return decision.timeout ? 'nobody decided' : 'approved';
+  });
+  const long = serve<{ readonly steps: number }, number>(async (context) => {
+    for (let step = 1; step <= context.payload.steps; step++) await context.run(`step ${step}`, () => step);
+    return context.payload.steps;
+  });
+  const flaky = serve<Order, string>(async (context) => {
+    let failures = 0;
+    await context.run('first', () => 'one');
+    return context.run('flaky', () => {
+      failures++;
+      throw new Error(`not yet (${failures})`);
+    });
+  });
+  const parent = serve<{ readonly child: string }, string>(async (context) => {
+    const child = await context.invoke<{ shipped: string }>('fulfil', { workflow: context.payload.child, payload: { id: 77 } });
+    return child.state;
+  });
+  return { '/order': order, '/approval': approval, '/long': long, '/flaky': flaky, '/parent': parent } as const;
+}
+
+type WorkflowPath = keyof ReturnType<typeof workflowsOf>;
+
+export class DashboardWorld {
+  readonly service: ServiceProcess;
+  readonly client: Client;
+  readonly faults: Faults;
+  /** URLs of the workflows. */
+  readonly urls: Readonly<Record<WorkflowPath, string>>;
+  private readonly workflows: WorkflowServer<WorkflowPath>;
+  private readonly browser: Browser;
+  private readonly contexts: BrowserContext[] = [];
+
+  private constructor(service: ServiceProcess, workflows: WorkflowServer<WorkflowPath>, faults: Faults, browser: Browser) {
+    this.service = service;
+    this.workflows = workflows;
+    this.urls = workflows.urls;
+    this.faults = faults;
+    this.browser = browser;
+    this.client = new Client({ baseUrl: this.variable('EVERSTEP_URL'), token: this.variable('EVERSTEP_TOKEN') });
+  }
+
+  static async open(browser: Browser, settings: Readonly<Record<string, string>> = {}): Promise<DashboardWorld> {
+    const service = await ServiceProcess.create(settings);
+    await service.start();
+    const faults: Faults = { payments: false, stock: false, address: false };
+    const handlers: Readonly<Record<WorkflowPath, WorkflowHandler>> = workflowsOf(faults);
+    return new DashboardWorld(service, await serveWorkflows(handlers), faults, browser);
+  }
+
+  variable(name: string): string {
+    const value = this.service.env.get(name);
+    if (value === undefined) throw new Error(`the service told of no ${name}`);
+    return value;
+  }
+
+  /** Where the pages are. */
+  get url(): string {
+    return this.variable('EVERSTEP_MANAGEMENT_URL');
+  }
+
+  async close(): Promise<void> {
+    for (const context of this.contexts) await context.close();
+    await this.workflows.stop();
+    await this.service.dispose();
+  }
+
+  /** A window of its own, not logged in. What goes wrong in it is kept in `problems`. */
+  async window({ width = 1440, height = 900, theme = 'light' }: Look = {}): Promise<Window> {
+    const context = await this.browser.newContext({
+      viewport: { width, height },
+      colorScheme: theme,
+      reducedMotion: 'reduce',
+      timezoneId: 'Europe/Berlin',
+      baseURL: this.url,
+    });
+    this.contexts.push(context);
+    context.setDefaultTimeout(15_000);
+    await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    return new Window(await context.newPage());
+  }
+
+  /** A window that is logged in as the first user and shows the runs. */
+  async loggedIn(look: Look = {}): Promise<Window> {
+    const window = await this.window(look);
+    await window.page.goto('/');
+    await window.logIn(this.variable('EVERSTEP_ADMIN_EMAIL'), this.variable('EVERSTEP_ADMIN_API_KEY'));
+    return window;
+  }
+
+  /** Resolves when the run has ended. */
+  async ended(workflowRunId: string): Promise<void> {
+    await this.client.runs.result(workflowRunId, { timeout: '20s' });
+  }
+
+  /** Runs of every kind that pages show: done, failed in three ways, waiting, being retried, long, and one that invoked another. */
+  async seed({ steps = 60, letters = 3 }: { readonly steps?: number; readonly letters?: number } = {}): Promise<Seeded> {
+    const options = { retries: 0 } as const;
+    const trigger = async (path: WorkflowPath, body: unknown, more: TriggerOptions = {}): Promise<string> =>
+      (await this.client.trigger(this.urls[path], { body, ...options, ...more })).workflowRunId;
+    const good = await trigger('/order', { id: 1, items: 2 }, { labels: ['shop', 'eu'] });
+    await this.ended(good);
+    const failed: string[] = [];
+    for (const fault of ['payments', 'stock', 'address'] as const) {
+      this.faults[fault] = true;
+      for (let letter = 0; letter < letters; letter++) {
+        const id = await trigger(
+          '/order',
+          { id: 100 + failed.length },
+          { labels: ['shop'], flowControl: { key: 'orders', parallelism: 10 } },
+        );
+        await this.ended(id);
+        failed.push(id);
+      }
+      this.faults[fault] = false;
+    }
+    const waiting = await trigger('/approval', { id: 5 });
+    const retrying = await trigger('/flaky', { id: 6 }, { retries: 5, retryDelay: '3600000' });
+    const long = await trigger('/long', { steps });
+    const parent = await trigger('/parent', { child: this.urls['/order'] });
+    await this.ended(long);
+    await this.ended(parent);
+    return { good, failed, waiting, retrying, long, parent };
+  }
+}
+
+/** Ids of runs. */
+export interface Seeded {
+  readonly good: string;
+  readonly failed: readonly string[];
+  readonly waiting: string;
+  readonly retrying: string;
+  readonly long: string;
+  readonly parent: string;
+}
+
+/** A finding of axe, in a line. */
+export type Finding = string;
+
+export class Window {
+  readonly page: Page;
+  /** Errors of scripts, and what the browser refused: a policy that was broken is among them. */
+  readonly problems: string[] = [];
+
+  constructor(page: Page) {
+    this.page = page;
+    page.on('pageerror', (error) => this.problems.push(error.message));
+    page.on('console', (message) => {
+      // That an answer was refused is told as an error too; pages show that themselves.
+      if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) this.problems.push(message.text());
+    });
+  }
+
+  async logIn(email: string, apiKey: string): Promise<void> {
+    await this.page.getByLabel('E-mail').fill(email);
+    await this.page.getByLabel('API key').fill(apiKey);
+    await this.page.getByRole('button', { name: 'Log in' }).click();
+    await this.page.waitForURL('**/q/**');
+    await this.settled();
+  }
+
+  /** Goes to a page of the instance: `runs`, `dead-letters?state=new`. */
+  async goTo(page: string): Promise<void> {
+    const [, , queueId = ''] = new URL(this.page.url()).pathname.split('/');
+    await this.page.goto(`/q/${queueId}/${page}`);
+    await this.settled();
+  }
+
+  /** Until the page has its heading and nothing of it is being loaded any more. */
+  async settled(): Promise<void> {
+    await this.page.locator('h1').first().waitFor();
+    await this.page.locator('[aria-busy="true"]').first().waitFor({ state: 'detached' });
+    await pause(60);
+  }
+
+  /** A picture, where pictures are kept. `whole`: the page down to its end. */
+  async screenshot(name: string, whole = false): Promise<void> {
+    const directory = process.env.EVERSTEP_SCREENSHOTS;
+    if (directory === undefined || directory === '') return;
+    await mkdir(directory, { recursive: true });
+    await this.page.screenshot({ path: join(directory, `${name}.png`), fullPage: whole });
+  }
+
+  /** What the accessibility check finds wrong, by WCAG 2.2 A and AA and the rules of good practice. */
+  async findings(): Promise<readonly Finding[]> {
+    // Evaluated by the debugger, which the policy of the page does not bind.
+    await this.page.evaluate(AXE_SOURCE);
+    const { violations } = await this.page.evaluate<AxeResults>('axe.run()');
+    return violations.flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}: ${html.slice(0, 200)}`));
+  }
+}

@@ -1,0 +1,82 @@
+/** Whether the present code of endpoints would replay runs: one, or those of dead letters. */
+import Type from 'typebox';
+import { LIMITS } from '../../config/limits.js';
+import { CheckDeadLetters, DeadLetterChecks, type RunCheck, RunChecks } from '../../contract/run-tools.js';
+import type { DeadLetterRecord, RunRecord } from '../../ports/store.js';
+import type { CheckedRun } from '../../runtime/workflow-service.js';
+import { answer, operation } from '../operation.js';
+import { presentReference } from '../presenters/run.js';
+import { filterOf } from './repairs.js';
+import { RunIdPath, requireRun, workflowCreatedAt } from './runs.js';
+
+const HOW =
+  'The service sends the recorded steps to the endpoint, which runs its code against them: what stands between steps is run, as in any replay, but no step is executed, and nothing is recorded or counted. Endpoints with another SDK, or an older one, and those that cannot be reached are cannot-tell, with the reason.';
+
+const presentCheck = (run: RunRecord, dlqId: string | null, checked: CheckedRun): RunCheck => ({
+  dlqId,
+  ...presentReference(run),
+  ...checked,
+});
+
+export const checkRun = operation({
+  operationId: 'checkRun',
+  tag: 'Runs',
+  summary: 'Ask the endpoint whether its present code would replay a run',
+  description: HOW,
+  method: 'GET',
+  path: '/v2/workflows/runs/{workflowRunId}/check',
+  unknownQuery: 'refuse',
+  // It has the code of an endpoint run.
+  needsReadWrite: true,
+  pathParameters: RunIdPath,
+  query: Type.Object({ createdAt: workflowCreatedAt }),
+  responses: { 200: RunChecks },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { workflowRunId }, query: { createdAt }, request }, { store, service }, { instanceId }) {
+    const run = await requireRun(store, { instanceId, workflowRunId, createdAt });
+    const checked = await service.checkReplays({ runKeys: [run.key], signal: request.signal() });
+    return answer(200, { checks: checked.map((check) => presentCheck(run, run.dlqId, check)) });
+  },
+});
+
+export const checkDeadLetters = operation({
+  operationId: 'checkDeadLetters',
+  tag: 'Dead letter queue',
+  summary: 'Ask endpoints whether their present code would replay failed runs',
+  description: `At most ${LIMITS.checksMax} a request, newest first; follow the cursor, with the same filter, until it is empty. ${HOW}`,
+  method: 'POST',
+  path: '/v2/workflows/dlq/check',
+  unknownQuery: 'refuse',
+  body: { kind: 'json', required: true, schema: CheckDeadLetters },
+  responses: { 200: DeadLetterChecks },
+  errors: ['bad-parameter', 'bad-body', 'bad-cursor', 'unsupported-media-type'],
+  async handle({ body = {}, request }, { store, service, cursors }, { instanceId }) {
+    const { filter = {}, count = LIMITS.checksMax, cursor: given } = body;
+    const scope = { operation: 'dlq-check', instanceId, filters: filter };
+    const begun = given === undefined || given === '' ? null : await cursors.open(scope, given);
+    const asked = filterOf('check', filter);
+    const entries: DeadLetterRecord[] = [];
+    let after = begun?.after ?? null;
+    do {
+      const limit = count - entries.length;
+      const page = await store.listDeadLetters({
+        instanceId,
+        filter: asked,
+        order: 'newest-first',
+        after,
+        horizon: null,
+        limit,
+      });
+      entries.push(...page.items);
+      after = page.next;
+    } while (after !== null && entries.length < count);
+    const runKeys = entries.map(({ runKey }) => runKey);
+    const checked = await service.checkReplays({ runKeys, signal: request.signal() });
+    const checks = entries.flatMap(({ run, dlqId }, index) => {
+      const check = checked[index];
+      return check ? [presentCheck(run, dlqId, check)] : [];
+    });
+    const cursor = after === null ? '' : await cursors.seal(scope, { after, horizon: null, left: null });
+    return answer(200, { cursor, checks });
+  },
+});

@@ -1,0 +1,155 @@
+/** A run among others: beside another one, and with what it came of and what came of it. */
+import Type from 'typebox';
+import { LIMITS } from '../../config/limits.js';
+import { ApiError } from '../../contract/error-codes.js';
+import { type Relative, RunComparison, RunLineage } from '../../contract/run-tools.js';
+import type { RunRecord, Store } from '../../ports/store.js';
+import { answer, operation } from '../operation.js';
+import { shown } from '../parameters/unacceptable.js';
+import { Text, UnixMs } from '../parameters/values.js';
+import { type ComparedRun, compareRuns } from '../presenters/comparison.js';
+import { optional } from '../presenters/optional.js';
+import { presentReference, stateOfRun } from '../presenters/run.js';
+import { RunIdPath, requireRun, workflowCreatedAt } from './runs.js';
+
+/** The last run of the same workflow that succeeded, but for the run itself. */
+async function lastGood(store: Store, run: RunRecord): Promise<RunRecord> {
+  const { items } = await store.listRuns({
+    instanceId: run.instanceId,
+    filter: { workflowUrls: [run.workflowUrl], statuses: ['succeeded'] },
+    order: 'newest-first',
+    after: null,
+    horizon: null,
+    limit: 2,
+  });
+  const good = items.find(({ key }) => key !== run.key);
+  if (good) return good;
+  const words = `no other run of the workflow ${shown(run.workflowUrl)} has succeeded; name the run to compare with (with=<run id>)`;
+  throw new ApiError('not-found', words);
+}
+
+async function comparedRun(store: Store, { key: runKey, workflowRunId }: RunRecord): Promise<ComparedRun> {
+  const history = await store.runHistory({ runKey });
+  const payload = history && (await store.loadPayload({ runKey }));
+  if (!history || !payload) throw new ApiError('not-found', `the run ${shown(workflowRunId)} was removed`);
+  return { history, payload };
+}
+
+export const compareRun = operation({
+  operationId: 'compareRun',
+  tag: 'Runs',
+  summary: 'Compare a run with another one',
+  description:
+    'Without with: the last run of the same workflow that succeeded. Steps are put side by side by type and name. What one of the two hides is hidden in both, and counts as the same.',
+  method: 'GET',
+  path: '/v2/workflows/runs/{workflowRunId}/compare',
+  unknownQuery: 'refuse',
+  pathParameters: RunIdPath,
+  query: Type.Object({
+    createdAt: workflowCreatedAt,
+    with: Type.Optional(Text(LIMITS.maxRunIdLength, { description: 'ID of the run to compare with' })),
+    withCreatedAt: Type.Optional(UnixMs('Creation of that run, Unix ms; the latest of the ID when absent')),
+  }),
+  responses: { 200: RunComparison },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { workflowRunId }, query }, { store }, { instanceId }) {
+    const { with: named, withCreatedAt, createdAt } = query;
+    if (named === undefined && withCreatedAt !== undefined)
+      throw new ApiError('bad-parameter', 'withCreatedAt goes with the parameter with, which is missing');
+    const run = await requireRun(store, { instanceId, workflowRunId, createdAt });
+    const against =
+      named === undefined
+        ? await lastGood(store, run)
+        : await requireRun(store, { instanceId, workflowRunId: named, createdAt: withCreatedAt });
+    return answer(200, compareRuns(await comparedRun(store, run), await comparedRun(store, against)));
+  },
+});
+
+/** How the run came of another one; null when somebody triggered it. */
+function descent({ origin }: RunRecord): Pick<Relative, 'kind' | 'stepId' | 'stepName' | 'note'> | null {
+  switch (origin?.kind) {
+    case 'invoke':
+      return { kind: origin.kind, stepId: origin.stepId, stepName: origin.stepName };
+    case 'fork':
+      return { kind: origin.kind, stepId: origin.stepId, ...optional('note', origin.note) };
+    case 'resume':
+    case 'restart':
+      return { kind: origin.kind };
+    default:
+      return null;
+  }
+}
+
+interface Found {
+  readonly relatives: Relative[];
+  readonly complete: boolean;
+}
+
+async function ancestorsOf(store: Store, run: RunRecord): Promise<Found> {
+  const relatives: Relative[] = [];
+  let of: RunRecord | null = run;
+  while (of?.origin) {
+    if (relatives.length === LIMITS.relativesMax) return { relatives, complete: false };
+    const { origin }: RunRecord = of;
+    if (origin.kind === 'schedule') {
+      relatives.push({ kind: 'schedule', scheduleId: origin.scheduleId });
+      break;
+    }
+    const how = descent(of);
+    const ancestor: RunRecord | null = await store.runRecord({ runKey: origin.runKey });
+    const { workflowRunId, workflowCreatedAt: createdAt } = origin;
+    if (how) {
+      relatives.push({
+        ...how,
+        workflowRunId,
+        workflowCreatedAt: createdAt,
+        ...(ancestor ? { workflowState: stateOfRun(ancestor.status) } : {}),
+      });
+    }
+    of = ancestor;
+  }
+  return { relatives, complete: true };
+}
+
+/** Generation by generation. */
+async function descendantsOf(store: Store, run: RunRecord): Promise<Found> {
+  const relatives: Relative[] = [];
+  const parents: RunRecord[] = [run];
+  for (const parent of parents) {
+    const left = LIMITS.relativesMax - relatives.length;
+    // One more than there is room for says that there are more.
+    const children = await store.descendantsOf({ runKey: parent.key, limit: left + 1 });
+    for (const child of children.slice(0, left)) {
+      const how = descent(child);
+      if (!how) continue;
+      relatives.push({
+        ...how,
+        ...presentReference(child),
+        workflowState: stateOfRun(child.status),
+        of: presentReference(parent),
+      });
+      parents.push(child);
+    }
+    if (children.length > left) return { relatives, complete: false };
+  }
+  return { relatives, complete: true };
+}
+
+export const getLineage = operation({
+  operationId: 'getLineage',
+  tag: 'Runs',
+  summary: 'List what a run came of, and what came of it',
+  description: `Resumes, restarts, forks, invocations and schedules; at most ${LIMITS.relativesMax} each way, nearest first.`,
+  method: 'GET',
+  path: '/v2/workflows/runs/{workflowRunId}/lineage',
+  unknownQuery: 'refuse',
+  pathParameters: RunIdPath,
+  query: Type.Object({ createdAt: workflowCreatedAt }),
+  responses: { 200: RunLineage },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { workflowRunId }, query: { createdAt } }, { store }, { instanceId }) {
+    const run = await requireRun(store, { instanceId, workflowRunId, createdAt });
+    const [up, down] = [await ancestorsOf(store, run), await descendantsOf(store, run)];
+    return answer(200, { ancestors: up.relatives, descendants: down.relatives, complete: up.complete && down.complete });
+  },
+});
