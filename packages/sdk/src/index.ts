@@ -5,7 +5,7 @@ export type * from './client/admin-types.js';
 export type * from './client/attempt-types.js';
 export { type BatchItem, Client, type ClientOptions } from './client/client.js';
 export type * from './client/control-types.js';
-export type { BulkOptions, DeadLetterFilter, DeadLetterListOptions } from './client/dead-letters.js';
+export type { BulkOptions, DeadLetterFilter, DeadLetterGroupOptions, DeadLetterListOptions } from './client/dead-letters.js';
 export type { NotifyEvent } from './client/events.js';
 export type { DestinationName, PinnedLimits } from './client/flow-control.js';
 export type { LiveChange, LiveTopic, ServiceNode } from './client/live.js';

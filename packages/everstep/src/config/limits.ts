@@ -174,6 +174,8 @@ export const LIMITS = Object.freeze({
   runsPageMax: 10,
   deadLettersPageDefault: 100,
   deadLettersPageMax: 100,
+  groupsPageDefault: 50,
+  groupsPageMax: 100,
   foundRunsPageDefault: 20,
   foundRunsPageMax: 100,
   maxRunQueryLength: 1_024,

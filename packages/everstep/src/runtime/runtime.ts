@@ -8,6 +8,7 @@ import { NO_LIMITS } from '../ports/instance-limits.js';
 import type { RunRecord, RunReference } from '../ports/store.js';
 import { explainRun } from './explain.js';
 import { forkOne } from './forks.js';
+import { GroupUpkeep } from './group-upkeep.js';
 import { keyWaitList } from './key-wait-list.js';
 import { MessageTargets } from './message-targets.js';
 import { PublishedMessages } from './messages-published.js';
@@ -88,6 +89,13 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     log,
     bounds: (instanceId) => limits.retentionBounds(instanceId),
     ...(cluster ? { unlessBusy: (work) => cluster.unlessBusy('retention', work) } : {}),
+  });
+  const groups = new GroupUpkeep({
+    store,
+    clock: options.upkeepClock ?? clock,
+    now: () => clock.now(),
+    log,
+    ...(cluster ? { unlessBusy: (work) => cluster.unlessBusy('groups', work) } : {}),
   });
 
   async function prepare(
@@ -212,17 +220,18 @@ export function createRuntime(options: RunDriverOptions): Runtime {
       await driver.start();
       await schedules.start();
       await retention.start();
+      groups.start();
       repairs.start();
     },
     async stop({ graceMs }) {
-      await Promise.all([schedules.stop(), retention.stop(), repairs.stop()]);
+      await Promise.all([schedules.stop(), retention.stop(), groups.stop(), repairs.stop()]);
       await driver.stop(graceMs);
     },
     async idle() {
       do {
-        await Promise.all([schedules.settled(), retention.settled(), repairs.settled()]);
+        await Promise.all([schedules.settled(), retention.settled(), groups.settled(), repairs.settled()]);
         await driver.idle();
-      } while (!schedules.idle || !retention.idle || !repairs.idle);
+      } while (!schedules.idle || !retention.idle || !groups.idle || !repairs.idle);
     },
     submit,
     trigger,

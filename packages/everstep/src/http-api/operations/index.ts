@@ -5,6 +5,7 @@ import { triggerRuns } from './batch-trigger.js';
 import { cancelRuns } from './cancel-runs.js';
 import { checkDeadLetters, checkRun } from './check.js';
 import { advanceClock, getClock, settleClock } from './clock.js';
+import { groupOperations } from './dead-letter-groups.js';
 import { getDeadLetter, listDeadLetters } from './dead-letters.js';
 import { deleteDeadLetter, deleteDeadLetters } from './delete-dead-letters.js';
 import { holdDestination, listDestinations, releaseDestination } from './destinations.js';
@@ -51,6 +52,7 @@ export const OPERATIONS: readonly Operation[] = Object.freeze([
   listRunEvents,
   searchRuns,
   listDeadLetters,
+  ...groupOperations,
   checkDeadLetters,
   getDeadLetter,
   deleteDeadLetter,
