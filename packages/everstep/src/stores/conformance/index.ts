@@ -22,6 +22,7 @@ import { scheduleConformance } from './schedules.js';
 import { searchIndexConformance } from './search-indexes.js';
 import { taskKindConformance } from './task-kinds.js';
 import { triggerConformance } from './triggers.js';
+import { unchangedConformance } from './unchanged.js';
 import { versionConformance } from './versions.js';
 
 export type { OpenStore, StoreUnderTest } from './harness.js';
@@ -40,6 +41,7 @@ export function storeConformance(name: string, open: OpenStore): void {
     flowControlConformance(open);
     messageConformance(open);
     scheduleConformance(open);
+    unchangedConformance(open);
     instanceConformance(open);
     retentionConformance(open);
     accountConformance(open);

@@ -8,6 +8,7 @@
 import type { CommitResult, CommitUnit, RunReference, StoreGuard, StoreWrite } from '../../ports/store.js';
 import { flag, integer, type Row, text, textOrNull } from './columns.js';
 import { type SqlValue, type Statement, statement, type TransactionSession } from './connection.js';
+import { ControlState } from './control-state.js';
 import type { EntryPlace } from './dead-letter-writes.js';
 import { type DeduplicationId, keyOf, type LockedIds, lockDeduplicationIds } from './deduplication-writes.js';
 import { type Columns, columnArrays, names, unnest } from './row-sets.js';
@@ -116,6 +117,11 @@ class Names {
       case 'schedule-due':
         this.schedules.set(pairOf(guard.instanceId, guard.scheduleId), guard);
         break;
+      case 'queue-unchanged':
+      case 'url-group-unchanged':
+      case 'schedule-unchanged':
+      case 'schedules-below':
+        break;
       default:
         guard satisfies never;
     }
@@ -171,6 +177,7 @@ export class BatchState {
   private readonly tasks = new Map<string, Map<number, string>>();
   private readonly schedules = new Map<string, number | null>();
   private deduplication: LockedIds = { present: new Set(), taken: new Map() };
+  private controls = new ControlState();
 
   /** Everything in one round trip. */
   static async read(session: TransactionSession, units: readonly CommitUnit[]): Promise<BatchState> {
@@ -187,6 +194,7 @@ export class BatchState {
     const deduplicationIds = [...named.deduplicationIds.values()];
     const deduplication = deduplicationIds.length > 0 ? lockDeduplicationIds(session, deduplicationIds) : null;
     const schedules = [...named.schedules];
+    const controls = ControlState.read(session, units);
     const ticks = schedules.length === 0 ? null : lockNextTicks(session, [...named.schedules.values()]);
     // Behind all locks.
     const known = ask(named.runs, READ_RUNS, () => [runKeys]);
@@ -194,7 +202,7 @@ export class BatchState {
     const references = ask(named.remembered, READ_REFERENCES, () => [[...named.remembered]]);
 
     // All at once: when one fails the others do too.
-    const answers = await Promise.all([known, locked, tasks, entries, activeIds, references, deduplication, ticks]);
+    const answers = await Promise.all([known, locked, tasks, entries, activeIds, references, deduplication, ticks, controls]);
     const state = new BatchState();
     for (const row of answers[0]) state.learnRun(row);
     for (const row of answers[1]) state.learnActive(row);
@@ -205,6 +213,7 @@ export class BatchState {
     for (const row of answers[4]) state.idTaken(text(row, 'instance_id'), referenceOf(row));
     for (const row of answers[5]) state.references.set(text(row, 'run_key'), referenceOf(row));
     if (answers[6]) state.deduplication = answers[6];
+    state.controls = answers[8];
     for (const [index, tick] of (answers[7] ?? []).entries()) {
       const key = schedules[index]?.[0];
       if (key !== undefined && tick !== undefined) state.schedules.set(key, tick);
@@ -240,7 +249,17 @@ export class BatchState {
         return this.schedules.get(pairOf(guard.instanceId, guard.scheduleId)) === guard.nextAt
           ? null
           : { kind: 'schedule-moved' };
+      case 'queue-unchanged':
+      case 'url-group-unchanged':
+      case 'schedule-unchanged':
+      case 'schedules-below':
+        return this.controls.refusalOf(guard);
     }
+  }
+
+  /** A queue, a group of URLs or a schedule is as this says from now on. */
+  controlWritten(write: StoreWrite): void {
+    this.controls.note(write);
   }
 
   private refusalOfRun({ runKey, version }: Extract<StoreGuard, { kind: 'run-active' }>): CommitResult | null {

@@ -1,5 +1,6 @@
 /** Applies batches of units: one transaction each. */
 import type { StatementSync } from 'node:sqlite';
+import { isDeepStrictEqual } from 'node:util';
 import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../ports/store.js';
 import { integer, text } from './columns.js';
 import type { DeadLetterWriter } from './dead-letter-writer.js';
@@ -20,6 +21,7 @@ import type { UrlGroupRecords } from './url-group-records.js';
 const APPLIED: CommitResult = Object.freeze({ kind: 'applied' });
 const NOT_ACTIVE: CommitResult = Object.freeze({ kind: 'run-not-active' });
 const TASK_GONE: CommitResult = Object.freeze({ kind: 'task-gone' });
+const CHANGED: CommitResult = Object.freeze({ kind: 'changed' });
 const SCHEDULE_MOVED: CommitResult = Object.freeze({ kind: 'schedule-moved' });
 
 /** What stands beside the runs. */
@@ -96,6 +98,16 @@ export class BatchWriter {
         return this.isOpen(guard.runKey, guard.slot, guard.messageId) ? null : TASK_GONE;
       case 'schedule-due':
         return this.records.schedules.isDueAt(guard.instanceId, guard.scheduleId, guard.nextAt) ? null : SCHEDULE_MOVED;
+      case 'queue-unchanged':
+        return isDeepStrictEqual(this.records.queues.find(guard.instanceId, guard.name), guard.was) ? null : CHANGED;
+      case 'url-group-unchanged':
+        return isDeepStrictEqual(this.records.urlGroups.find(guard.instanceId, guard.name), guard.was) ? null : CHANGED;
+      case 'schedule-unchanged':
+        return isDeepStrictEqual(this.records.schedules.find(guard.instanceId, guard.scheduleId), guard.was) ? null : CHANGED;
+      case 'schedules-below': {
+        const count = this.records.schedules.count(guard.instanceId);
+        return count < guard.most ? null : { kind: 'too-many-schedules', count };
+      }
     }
   }
 
