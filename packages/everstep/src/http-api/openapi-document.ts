@@ -8,7 +8,14 @@ import type { Operation } from './operation.js';
 import { pathsOf } from './routing.js';
 
 /** Errors that any operation may give, and those of operations that want a token. */
-const COMMON_ERRORS: readonly ErrorCode[] = ['bad-request', 'url-too-long', 'headers-too-large', 'internal-error', 'unavailable'];
+const COMMON_ERRORS: readonly ErrorCode[] = [
+  'bad-request',
+  'url-too-long',
+  'headers-too-large',
+  'internal-error',
+  'store-unavailable',
+  'unavailable',
+];
 /** A body is read before the operation looks at it, even where it wants none. */
 const BODY_ERRORS: readonly ErrorCode[] = ['request-timeout', 'body-too-large', 'unsupported-media-type'];
 /** Errors of those that are not let in, by how one is let in. */
