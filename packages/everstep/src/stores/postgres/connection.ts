@@ -198,24 +198,28 @@ export interface DatabaseOptions {
   readonly log: Log;
   /** At most so many connections; absent: 10. */
   readonly maxConnections?: number;
+  /** Gives up after so long to wait for a connection, or for an answer; absent: long after the server itself should have. */
+  readonly timeoutMs?: number;
 }
 
 export class Database implements Session {
   private readonly pool: pg.Pool;
+  private readonly connectTimeoutMs: number;
 
-  constructor({ url, log, maxConnections = DEFAULT_CONNECTIONS }: DatabaseOptions) {
+  constructor({ url, log, maxConnections = DEFAULT_CONNECTIONS, timeoutMs }: DatabaseOptions) {
+    this.connectTimeoutMs = timeoutMs ?? CONNECT_TIMEOUT_MS;
     this.pool = new pg.Pool({
       connectionString: url,
       pipeline: true,
       max: maxConnections,
       types: TYPES,
       application_name: 'everstep',
-      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      connectionTimeoutMillis: this.connectTimeoutMs,
       idleTimeoutMillis: IDLE_CONNECTION_MS,
       statement_timeout: STATEMENT_TIMEOUT_MS,
       lock_timeout: LOCK_TIMEOUT_MS,
       idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
-      query_timeout: ANSWER_TIMEOUT_MS,
+      query_timeout: timeoutMs ?? ANSWER_TIMEOUT_MS,
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
     });
@@ -305,7 +309,7 @@ export class Database implements Session {
       return await this.pool.connect();
     } catch (error) {
       if (!(error instanceof Error) || !error.message.includes('timeout')) throw storeErrorOf(error);
-      const seconds = CONNECT_TIMEOUT_MS / 1000;
+      const seconds = this.connectTimeoutMs / 1000;
       throw new StoreUnavailableError(
         `no connection to the database could be had within ${seconds} s: all are in use, or it does not answer`,
         {
