@@ -41,7 +41,7 @@ const KINDS: Readonly<Record<SegmentKind, string>> = {
 const LEGEND: readonly SegmentKind[] = ['work', 'failed', 'backoff', 'queued', 'sleep', 'invoke'];
 const LEGEND_TEXTS: Partial<Record<SegmentKind, string>> = { work: 'Work or call', sleep: 'Sleep or wait' };
 
-const BUSY: ReadonlySet<SegmentKind> = new Set(['work', 'failed', 'call', 'queued']);
+const BUSY: ReadonlySet<SegmentKind> = new Set(['work', 'failed', 'call', 'queued', 'invoke']);
 
 function busySpans(rows: readonly TimelineRow[], now: number): Span[] {
   return rows.flatMap(({ segments }) =>
