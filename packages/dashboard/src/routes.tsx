@@ -91,6 +91,11 @@ const repairs = createRoute({
   path: '/repairs',
   component: lazyRouteComponent(() => import('./pages/repairs/repairs-page.js')),
 });
+const newRepair = createRoute({
+  getParentRoute: () => instance,
+  path: '/repairs/new',
+  component: lazyRouteComponent(() => import('./pages/repairs/new-repair-page.js')),
+});
 const repair = createRoute({
   getParentRoute: () => instance,
   path: '/repairs/$repairId',
@@ -169,6 +174,7 @@ const tree = root.addChildren([
       deadLetters,
       deadLetter,
       repairs,
+      newRepair,
       repair,
       events,
       flowControl,

@@ -7,6 +7,8 @@ export type * from './client/control-types.js';
 export type { BulkOptions, DeadLetterFilter, DeadLetterListOptions } from './client/dead-letters.js';
 export type { NotifyEvent } from './client/events.js';
 export type { DestinationName, PinnedLimits } from './client/flow-control.js';
+export type * from './client/repair-types.js';
+export type { RepairItemOptions, RepairListOptions, RepairPlanOptions, RepairStartOptions } from './client/repairs.js';
 export type { CancelManyOptions, RunLogFilter, RunLogOptions } from './client/runs.js';
 export type { ScheduleOptions } from './client/schedules.js';
 export { SearchClient, type SearchClientOptions, type SearchNamespace } from './client/search.js';

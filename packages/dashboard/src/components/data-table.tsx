@@ -2,7 +2,8 @@
 // biome-ignore-all lint/a11y/useFocusableInteractive: in this grid rows have the focus, their cells have none
 /**
  * A table of any length: rows are made as they come into view, while the page scrolls as a whole. The row has the focus:
- * arrows or j and k move, Enter opens, Space chooses, Home and End go to the ends.
+ * arrows or j and k move, Enter opens, Space chooses, Home and End go to the ends. With Shift, Space and a click choose
+ * everything from the row that was chosen last, and an arrow takes the next row in.
  */
 import { rowSelectionFeature, tableFeatures, useTable } from '@tanstack/react-table';
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
@@ -119,11 +120,35 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     row.focus({ preventScroll: true });
   });
 
+  /** The row that was chosen last, where a range begins. */
+  const anchorId = useRef<string | null>(null);
   const toggle = (id: string) => {
     if (selection === undefined) return;
     const ids = new Set(selection.ids);
     if (!ids.delete(id)) ids.add(id);
+    anchorId.current = id;
     selection.onChange(ids);
+  };
+  /** Everything between the row that was chosen last and this one becomes what that one is. */
+  const chooseTo = (index: number) => {
+    const anchor = tableRows.findIndex(({ id }) => id === anchorId.current);
+    const target = tableRows[index];
+    if (selection === undefined || target === undefined) return;
+    if (anchor === -1) return toggle(target.id);
+    const ids = new Set(selection.ids);
+    const take = selection.ids.has(tableRows[anchor]?.id ?? '');
+    for (const { id } of tableRows.slice(Math.min(anchor, index), Math.max(anchor, index) + 1)) {
+      if (take) ids.add(id);
+      else ids.delete(id);
+    }
+    selection.onChange(ids);
+  };
+  /** Takes the present row in, and the next one. */
+  const extend = (from: number, to: number) => {
+    const [here, next] = [tableRows[from], tableRows[to]];
+    if (selection === undefined || here === undefined || next === undefined) return;
+    anchorId.current ??= here.id;
+    selection.onChange(new Set([...selection.ids, here.id, next.id]));
   };
 
   const onKeyDown = (event: KeyboardEvent<HTMLDivElement>, index: number) => {
@@ -134,11 +159,13 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
       case 'ArrowDown':
       case 'j':
         if (!inRow && event.key === 'j') return;
+        if (event.shiftKey) extend(index, index + 1);
         focusRow(index + 1);
         break;
       case 'ArrowUp':
       case 'k':
         if (!inRow && event.key === 'k') return;
+        if (event.shiftKey) extend(index, index - 1);
         focusRow(index - 1);
         break;
       case 'Home':
@@ -153,7 +180,8 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
         break;
       case ' ':
         if (!inRow || row === undefined || selection === undefined) return;
-        toggle(row.id);
+        if (event.shiftKey) chooseTo(index);
+        else toggle(row.id);
         break;
       default:
         return;
@@ -225,7 +253,10 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
                         tabIndex={-1}
                         aria-label={`Choose ${nameOf(row.original)}`}
                         checked={chosen ?? false}
-                        onChange={() => toggle(row.id)}
+                        onChange={({ nativeEvent }) => {
+                          if ('shiftKey' in nativeEvent && nativeEvent.shiftKey === true) chooseTo(item.index);
+                          else toggle(row.id);
+                        }}
                       />
                     </div>
                   )}

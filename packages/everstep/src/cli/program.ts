@@ -11,6 +11,7 @@ import { envCommand } from './commands/env.js';
 import { flowCommand } from './commands/flow.js';
 import { keysCommand } from './commands/keys.js';
 import { notifyCommand, waitersCommand } from './commands/notify.js';
+import { repairCommand } from './commands/repairs.js';
 import { runsCommand } from './commands/runs.js';
 import { schedulesCommand } from './commands/schedules.js';
 import { searchCommand } from './commands/search.js';
@@ -41,6 +42,7 @@ export function createProgram(shell: Shell, finish: (code: number) => void): Com
     .addCommand(triggerCommand(shell, finish))
     .addCommand(runsCommand(shell))
     .addCommand(deadLetterCommand(shell))
+    .addCommand(repairCommand(shell, finish))
     .addCommand(notifyCommand(shell))
     .addCommand(waitersCommand(shell))
     .addCommand(schedulesCommand(shell))

@@ -5,6 +5,7 @@ import { FAILURE_FUNCTION_STATES, FailureFunctionInfo, RunReferenceSchema } from
 const CLOSED = { additionalProperties: false } as const;
 
 export const FailureFunctionStateSchema = Type.Enum([...FAILURE_FUNCTION_STATES], { type: 'string' });
+export type FailureFunctionState = Static<typeof FailureFunctionStateSchema>;
 
 const HeaderMap = Type.Record(Type.String(), Type.Array(Type.String()), {
   description: 'Header names, and the values of each.',
@@ -50,6 +51,7 @@ export const DeadLetterPage = Type.Object(
   },
   CLOSED,
 );
+export type DeadLetterPage = Static<typeof DeadLetterPage>;
 
 export const RecoveredRuns = Type.Object(
   {

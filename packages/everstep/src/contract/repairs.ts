@@ -164,6 +164,7 @@ export const StartRepair = Type.Object(
 export type StartRepair = Static<typeof StartRepair>;
 
 export const ContinueRepair = Type.Object({ ratePerSecond: Type.Optional(Rate) }, CLOSED);
+export type ContinueRepair = Static<typeof ContinueRepair>;
 
 const count = (description: string) => Type.Integer({ description });
 
@@ -236,6 +237,7 @@ export const RepairPage = Type.Object(
   { cursor: Type.String({ description: 'Where the next page begins; empty at the end.' }), repairs: Type.Array(RepairEntry) },
   CLOSED,
 );
+export type RepairPage = Static<typeof RepairPage>;
 
 export const RepairItem = Type.Object(
   {
@@ -257,3 +259,4 @@ export const RepairItemPage = Type.Object(
   { cursor: Type.String({ description: 'Where the next page begins; empty at the end.' }), items: Type.Array(RepairItem) },
   CLOSED,
 );
+export type RepairItemPage = Static<typeof RepairItemPage>;

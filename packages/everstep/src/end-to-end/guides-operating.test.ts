@@ -5,6 +5,7 @@ import * as destinations from '@everstep/example-guides/destinations';
 import * as explain from '@everstep/example-guides/explain';
 import * as flowControl from '@everstep/example-guides/flow-control';
 import * as redaction from '@everstep/example-guides/redaction';
+import * as repairs from '@everstep/example-guides/repairs';
 import * as retention from '@everstep/example-guides/retention';
 import * as schedules from '@everstep/example-guides/schedules';
 import * as signingKeys from '@everstep/example-guides/signing-keys';
@@ -174,4 +175,31 @@ test('retention: what has ended goes after a week', async (t) => {
   assert.equal(await service.stateOf(workflowRunId), 'RUN_SUCCESS');
   await service.advance('2d');
   await assert.rejects(service.client.runs.get(workflowRunId), { code: 'not-found' });
+});
+
+test('repairs: ten are tried first, the rest follows at its rate, and nothing is done twice', async (t) => {
+  const { client } = service;
+  const url = await serveOne(t, repairs.invoice);
+  for (let order = 1; order <= 30; order++) await client.trigger(url, { body: { order }, retries: 0, labels: ['invoices'] });
+  await service.settle();
+  const planned = await repairs.planTheNight(client);
+  assert.deepEqual([planned.counts.total, planned.plan.stepsKept], [30, 30]);
+
+  await repairs.tryTen(client, planned);
+  await service.advance('3s');
+  const stopped = await client.repairs.get(planned.repairId);
+  assert.deepEqual([stopped.state, stopped.stopReason], ['stopped', 'canary-failed']);
+  assert.equal((await repairs.failedAgain(client, planned)).length, stopped.counts.failed);
+
+  repairs.deployment.isBroken = false;
+  const again = await repairs.planTheNight(client);
+  assert.equal(again.counts.total, 30);
+  await repairs.tryTen(client, again);
+  await service.advance('5s');
+  assert.equal((await client.repairs.get(again.repairId)).state, 'canary-passed');
+  await repairs.doTheRest(client, again);
+  await service.advance('5s');
+  const done = await client.repairs.get(again.repairId);
+  assert.deepEqual([done.state, done.counts.succeeded], ['done', 30]);
+  assert.deepEqual(await repairs.failedAgain(client, again), []);
 });

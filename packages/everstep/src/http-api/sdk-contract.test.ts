@@ -7,6 +7,7 @@ import {
   type ApiKey,
   type AuditLogEntry,
   type AuditLogPage,
+  Client,
   type DocumentChoice,
   type DocumentPage,
   type DocumentParts,
@@ -18,6 +19,10 @@ import {
   type QueueInstance,
   type QueuePlan,
   type QueueStats,
+  type Repair,
+  type RepairItem,
+  type RepairPlanOptions,
+  type RepairStartOptions,
   type ScoredDocument,
   SearchClient,
   type SearchDocument,
@@ -33,10 +38,12 @@ import {
 import type { Static } from 'typebox';
 import { apiKeyOf, emailOf } from '../accounts/people.fixture.js';
 import type * as Management from '../contract/management.js';
+import type * as Repairs from '../contract/repairs.js';
 import type * as Search from '../contract/search.js';
 import { MANAGEMENT_OPERATIONS } from './management/index.js';
 import { managementOpenApiDocument } from './management/openapi.js';
 import type { Operation } from './operation.js';
+import { OPERATIONS } from './operations/index.js';
 import { PathTable } from './routing.js';
 import { SEARCH_OPERATIONS, searchOpenApiDocument } from './search/index.js';
 import { REGION, Things } from './testing/isolation-things.js';
@@ -107,6 +114,14 @@ interface Requests {
   readonly delete: Accepted<DocumentChoice, Static<typeof Search.DeleteBody>>;
   readonly range: Accepted<DocumentRangeOptions, Static<typeof Search.RangeBody>>;
 }
+/** Of the runtime API, whose document names no schemas: what is sent and answered of repairs. */
+interface OfRepairs {
+  readonly repair: Agree<Repair, Repairs.RepairEntry>;
+  readonly item: Agree<RepairItem, Repairs.RepairItem>;
+  readonly plan: Accepted<RepairPlanOptions & Pick<Repair, 'action'>, Repairs.PlanRepair>;
+  readonly start: Accepted<RepairStartOptions, Repairs.StartRepair>;
+}
+const OF_REPAIRS: OfRepairs = { repair: true, item: true, plan: true, start: true };
 const REQUESTS: Requests = { upsert: true, search: true, fetch: true, delete: true, range: true };
 
 test('the SDK has a type for each schema that the documents of the management API and of search name', () => {
@@ -116,7 +131,10 @@ test('the SDK has a type for each schema that the documents of the management AP
   });
   const answers = new Set(named.filter((name) => name !== 'Error'));
   assert.deepEqual([...answers].toSorted(), Object.keys(ANSWERS).toSorted());
-  assert.deepEqual(new Set([...Object.values(ANSWERS), ...Object.values(REQUESTS)]), new Set([true]));
+  assert.deepEqual(
+    new Set([...Object.values(ANSWERS), ...Object.values(REQUESTS), ...Object.values(OF_REPAIRS)]),
+    new Set([true]),
+  );
 });
 
 // ---------------------------------------------------------------- calls, made at the API itself
@@ -232,4 +250,28 @@ test('every operation of a search index has a call of the SearchClient, which it
   await index.reset();
   assert.equal((await index.info()).vectorCount, 0);
   assert.deepEqual([...noted].toSorted(), idsOf(SEARCH_OPERATIONS, 'index'));
+});
+
+test('every operation on repairs has a call of the Client, which it takes and answers', async () => {
+  const noted = new Set<string>();
+  const client = new Client({
+    baseUrl: 'http://everstep.test',
+    token: things.world.token,
+    fetch: fetchNoting(OPERATIONS, noted),
+  });
+  const dlqIds = [await things.deadLetter(), await things.deadLetter()];
+  const { repairId, counts } = await client.repairs.plan('resume', { filter: { dlqIds }, overrides: { retries: 0 } });
+  assert.equal(counts.total, 2);
+  assert.equal((await client.repairs.get(repairId)).state, 'planned');
+  const canary = { count: 1, maxFailurePercent: 100, thenContinue: false };
+  assert.equal((await client.repairs.start(repairId, { ratePerSecond: 0.001, canary })).state, 'canary');
+  assert.equal((await client.repairs.pause(repairId)).state, 'paused');
+  assert.equal((await client.repairs.continue(repairId, { ratePerSecond: 0.002 })).ratePerSecond, 0.002);
+  assert.equal((await client.repairs.abort(repairId)).state, 'aborted');
+  const items = [];
+  for await (const item of client.repairs.allItems(repairId, { count: 1 })) items.push(item.dlqId);
+  assert.deepEqual(items, dlqIds);
+  assert.ok((await client.repairs.list({ state: 'aborted' })).repairs.some((repair) => repair.repairId === repairId));
+  const declared = OPERATIONS.filter(({ tag }) => tag === 'Repairs').map(({ operationId }) => operationId);
+  assert.deepEqual([...noted].toSorted(), declared.toSorted());
 });

@@ -7,6 +7,7 @@ import { DeadLetters } from './dead-letters.js';
 import { type NotifyEvent, notifyCall } from './events.js';
 import { Destinations, FlowControl } from './flow-control.js';
 import { withRegion } from './region.js';
+import { Repairs } from './repairs.js';
 import { type RunLogOptions, Runs } from './runs.js';
 import { Schedules } from './schedules.js';
 import { durationText, type TriggerOptions, triggerBody, triggerHeaders } from './settings.js';
@@ -32,6 +33,7 @@ export interface BatchItem extends Omit<TriggerOptions, 'body' | 'waitForResult'
 export class Client {
   readonly runs: Runs;
   readonly dlq: DeadLetters;
+  readonly repairs: Repairs;
   readonly flowControl: FlowControl;
   readonly destinations: Destinations;
   readonly schedules: Schedules;
@@ -64,6 +66,7 @@ export class Client {
     this.call = call;
     this.runs = new Runs(call);
     this.dlq = new DeadLetters(call);
+    this.repairs = new Repairs(call);
     this.flowControl = new FlowControl(call);
     this.destinations = new Destinations(call);
     this.schedules = new Schedules(call);

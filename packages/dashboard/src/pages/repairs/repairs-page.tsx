@@ -1,5 +1,121 @@
+/** All repairs, those that go on first to be seen: newest first. */
+import './repairs.css';
+import { Link, useNavigate } from '@tanstack/react-router';
+import type { RepairEntry, RepairPage } from '../../../../everstep/src/contract/repairs.js';
+import { useQueueId } from '../../api/instances.js';
+import { type CursorPage, useCursorList } from '../../api/lists.js';
+import { type Column, ListTable } from '../../components/data-table.js';
+import { FilterBar, type FilterField } from '../../components/filter-bar.js';
+import { useFilters } from '../../components/filters.js';
+import { countText } from '../../components/formats.js';
 import { PageTitle } from '../../components/page-title.js';
+import { EmptyState } from '../../components/states.js';
+import { TimeText } from '../../components/time-text.js';
+import { ProgressBar } from './progress-bar.js';
+import { RepairStateBadge } from './repair-badges.js';
+import { endedOf, REPAIR_STATES, titleOf } from './repair-words.js';
+
+const FILTERS = ['state'] as const;
+const FIELDS: readonly FilterField<'state'>[] = [
+  {
+    kind: 'choice',
+    name: 'state',
+    label: 'State',
+    any: 'Any state',
+    options: Object.entries(REPAIR_STATES).map(([value, { text }]) => ({ value, text })),
+  },
+];
+
+const read = ({ cursor, repairs }: RepairPage): CursorPage<RepairEntry> => ({
+  rows: repairs,
+  cursor: cursor === '' ? null : cursor,
+});
+const idOf = ({ repairId }: RepairEntry): string => repairId;
+
+const COLUMNS: readonly Column<RepairEntry>[] = [
+  { id: 'state', header: 'State', width: '164px', cell: ({ state }) => <RepairStateBadge state={state} /> },
+  { id: 'what', header: 'Repair', width: 'minmax(0, 2fr)', cell: (repair) => titleOf(repair) },
+  {
+    id: 'progress',
+    header: 'Progress',
+    width: 'minmax(0, 2fr)',
+    from: 'medium',
+    cell: (repair) => (
+      <div>
+        <ProgressBar counts={repair.counts} label={`Progress of ${titleOf(repair)}`} thin />
+        <span className="field-hint numeric">
+          {countText(endedOf(repair.counts))} ended
+          {repair.counts.failed === 0 ? '' : `, ${countText(repair.counts.failed)} failed again`}
+        </span>
+      </div>
+    ),
+  },
+  {
+    id: 'who',
+    header: 'Planned by',
+    width: 'minmax(0, 1fr)',
+    from: 'wide',
+    cell: ({ createdBy }) =>
+      createdBy === null ? (
+        <span className="muted">not known</span>
+      ) : (
+        <div className="clip" title={createdBy}>
+          {createdBy}
+        </div>
+      ),
+  },
+  {
+    id: 'at',
+    header: 'Planned',
+    width: '110px',
+    from: 'medium',
+    cell: ({ createdAt }) => <TimeText unixMs={createdAt} style="relative" />,
+  },
+];
 
 export default function RepairsPage() {
-  return <PageTitle title="Repairs" />;
+  const queueId = useQueueId();
+  const navigate = useNavigate();
+  const filters = useFilters(FILTERS);
+  const list = useCursorList<RepairPage, RepairEntry>({
+    topic: 'repairs',
+    name: 'repairs',
+    url: '/v2/workflows/repairs',
+    query: { state: filters.values.state },
+    read,
+    idOf,
+  });
+  const toQueue = (
+    <Link className="button button-primary" to="/q/$queueId/dead-letters" params={{ queueId }}>
+      To the dead letters
+    </Link>
+  );
+  return (
+    <>
+      <PageTitle
+        title="Repairs"
+        lead="Plans and bulk jobs over dead letters, with their reports. They go on in the service, whether this page is open or not."
+        actions={toQueue}
+      />
+      <FilterBar filters={filters} fields={FIELDS} />
+      <ListTable
+        label="Repairs"
+        list={list}
+        what="repairs"
+        columns={COLUMNS}
+        idOf={idOf}
+        onOpen={({ repairId }) => navigate({ to: '/q/$queueId/repairs/$repairId', params: { queueId, repairId } })}
+        estimatedHeight={52}
+        empty={
+          filters.any ? (
+            <EmptyState title="No repair is in this state" />
+          ) : (
+            <EmptyState title="There was no repair yet">
+              Choose dead letters and plan one: nothing happens before you start it.
+            </EmptyState>
+          )
+        }
+      />
+    </>
+  );
 }

@@ -1,0 +1,196 @@
+/** Dead letters one by one, with every filter that there is. */
+import { Link, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { DeadLetterEntry, DeadLetterPage } from '../../../../everstep/src/contract/dead-letters.js';
+import { useMay, useQueueId } from '../../api/instances.js';
+import { type CursorPage, useCursorList } from '../../api/lists.js';
+import { type Column, ListTable } from '../../components/data-table.js';
+import { FilterBar, type FilterField } from '../../components/filter-bar.js';
+import { listOf, useFilters } from '../../components/filters.js';
+import { countText, quantity } from '../../components/formats.js';
+import { Icon } from '../../components/icons.js';
+import { EmptyState } from '../../components/states.js';
+import { TimeText } from '../../components/time-text.js';
+import { CallbackBadge } from './callback-state.js';
+import { ENTRY_FILTERS, type EntryFilter, MOST_NAMED, planOfEntries, planOfFilters } from './choice.js';
+import { GroupCard } from './group-card.js';
+import { workflowName } from './group-words.js';
+import { ReadOnlyNote } from './read-only-note.js';
+
+const FIELDS: readonly FilterField<EntryFilter>[] = [
+  { kind: 'list', name: 'workflowUrl', label: 'Workflow URL', wide: true },
+  { kind: 'text', name: 'workflowRunId', label: 'Run id' },
+  { kind: 'time', name: 'fromDate', label: 'Failed since' },
+  { kind: 'time', name: 'toDate', label: 'Failed until' },
+];
+const MORE_FIELDS: readonly FilterField<EntryFilter>[] = [
+  { kind: 'list', name: 'label', label: 'Label' },
+  { kind: 'list', name: 'flowControlKey', label: 'Flow control key' },
+  { kind: 'list', name: 'callerIp', label: 'Caller address' },
+  {
+    kind: 'choice',
+    name: 'failureFunctionState',
+    label: 'Failure callback',
+    any: 'Any, or none',
+    options: [
+      { value: 'CALLBACK_INPROGRESS', text: 'Under way' },
+      { value: 'CALLBACK_SUCCESS', text: 'Told' },
+      { value: 'CALLBACK_FAIL', text: 'Failed' },
+      { value: 'CALLBACK_CANCELED', text: 'Canceled' },
+    ],
+  },
+];
+
+const read = ({ cursor, messages }: DeadLetterPage): CursorPage<DeadLetterEntry> => ({
+  rows: messages,
+  cursor: cursor === '' ? null : cursor,
+});
+const idOf = ({ dlqId }: DeadLetterEntry): string => dlqId;
+const nameOf = ({ workflowRunId }: DeadLetterEntry): string => `the dead letter of run ${workflowRunId}`;
+
+const COLUMNS: readonly Column<DeadLetterEntry>[] = [
+  { id: 'at', header: 'Failed', width: '108px', cell: ({ createdAt }) => <TimeText unixMs={createdAt} style="relative" /> },
+  {
+    id: 'error',
+    header: 'Error',
+    width: 'minmax(0, 3fr)',
+    cell: ({ error, responseStatus }) => (
+      <div className="group-error">
+        <span className="group-message mono">{error}</span>
+        <span className="group-where">{responseStatus === undefined ? 'no answer' : `status ${responseStatus}`}</span>
+      </div>
+    ),
+  },
+  {
+    id: 'run',
+    header: 'Run',
+    width: 'minmax(0, 2fr)',
+    from: 'medium',
+    cell: ({ workflowRunId, workflowUrl }) => (
+      <div className="group-error">
+        <span className="mono clip" title={workflowRunId}>
+          {workflowRunId}
+        </span>
+        <span className="group-where">
+          <span className="clip" title={workflowUrl}>
+            {workflowName(workflowUrl)}
+          </span>
+        </span>
+      </div>
+    ),
+  },
+  {
+    id: 'labels',
+    header: 'Labels',
+    width: 'minmax(0, 1fr)',
+    from: 'wide',
+    cell: ({ labels }) => (
+      <div className="line">
+        {labels.slice(0, 3).map((label) => (
+          <span key={label} className="chip">
+            {label}
+          </span>
+        ))}
+        {labels.length > 3 ? <span className="muted">and {countText(labels.length - 3)} more</span> : null}
+      </div>
+    ),
+  },
+  {
+    id: 'callback',
+    header: 'Failure callback',
+    width: '132px',
+    from: 'wide',
+    cell: ({ failureFunctionState }) =>
+      failureFunctionState === undefined ? <span className="muted">none</span> : <CallbackBadge state={failureFunctionState} />,
+  },
+];
+
+const NONE: ReadonlySet<string> = new Set();
+
+export function EntriesView() {
+  const queueId = useQueueId();
+  const navigate = useNavigate();
+  const may = useMay();
+  const filters = useFilters(ENTRY_FILTERS);
+  const [ids, setIds] = useState(NONE);
+  const { fingerprint, workflowUrl, label, flowControlKey, callerIp, ...plain } = filters.values;
+  const fingerprints = listOf(fingerprint);
+  const list = useCursorList<DeadLetterPage, DeadLetterEntry>({
+    topic: 'dlq',
+    name: 'entries',
+    url: '/v2/workflows/dlq',
+    query: {
+      ...plain,
+      fingerprint: fingerprints,
+      workflowUrl: listOf(workflowUrl),
+      label: listOf(label),
+      flowControlKey: listOf(flowControlKey),
+      callerIp: listOf(callerIp),
+    },
+    read,
+    idOf,
+  });
+  const chosen = list.rows.filter((entry) => ids.has(entry.dlqId) && !list.gone.has(entry.dlqId));
+  const tooMany = chosen.length > MOST_NAMED;
+  const plan = chosen.length > 0 ? planOfEntries(chosen.map(idOf)) : planOfFilters(filters.values);
+  const [single] = fingerprints?.length === 1 ? fingerprints : [];
+  return (
+    <>
+      {single === undefined ? null : <GroupCard fingerprint={single} />}
+      <FilterBar filters={filters} fields={FIELDS} moreFields={MORE_FIELDS} />
+      <ListTable
+        label="Dead letters"
+        list={list}
+        what="dead letters"
+        columns={COLUMNS}
+        idOf={idOf}
+        nameOf={nameOf}
+        onOpen={({ dlqId }) => navigate({ to: '/q/$queueId/dead-letters/$dlqId', params: { queueId, dlqId } })}
+        estimatedHeight={58}
+        selection={{ ids, onChange: setIds }}
+        empty={
+          filters.any ? (
+            <EmptyState
+              title="No dead letter matches these filters"
+              action={
+                <button type="button" className="button" onClick={filters.clear}>
+                  Clear filters
+                </button>
+              }
+            >
+              They may have been resumed, restarted or deleted meanwhile.
+            </EmptyState>
+          ) : (
+            <EmptyState title="The queue is empty">Runs that fail after all their retries come here.</EmptyState>
+          )
+        }
+      />
+      {list.rows.length === 0 ? null : (
+        <section className="choice-bar" aria-label="With the chosen dead letters">
+          <span role="status">
+            {chosen.length === 0 ? (
+              `Nothing chosen: ${filters.any ? 'all that match the filters' : 'the whole queue'}`
+            ) : (
+              <>
+                <strong>{quantity(chosen.length, 'dead letter')}</strong> chosen
+                {tooMany ? `; at most ${MOST_NAMED} can be named, a filter says it better` : ''}
+              </>
+            )}
+          </span>
+          <div className="line">
+            {may.write ? null : <ReadOnlyNote />}
+            <button type="button" className="button button-quiet" disabled={chosen.length === 0} onClick={() => setIds(NONE)}>
+              Choose none
+            </button>
+            {may.write && !tooMany ? (
+              <Link to="/q/$queueId/repairs/new" params={{ queueId }} search={plan} className="button button-primary">
+                <Icon name="repairs" />
+                {chosen.length === 0 ? 'Plan a repair of all' : 'Plan a repair'}
+              </Link>
+            ) : null}
+          </div>
+        </section>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,27 @@
+/** Acknowledging and resolving groups: one call each, and one message for all of them. */
+import { path } from '../../api/client.js';
+import type { Outcome } from '../../api/outcome.js';
+import { useChange } from '../../api/queries.js';
+import { quantity } from '../../components/formats.js';
+import { toastDone, toastFailure } from '../../components/toasts.js';
+
+export type Mark = 'acknowledge' | 'resolve';
+
+const DONE: Readonly<Record<Mark, string>> = { acknowledge: 'Acknowledged', resolve: 'Resolved' };
+
+/** Ends with the first failure, which is shown; what was marked before it stays marked. */
+export function useMarkGroups(): (mark: Mark, fingerprints: readonly string[]) => Promise<Outcome<unknown>> {
+  const change = useChange();
+  return async (mark, fingerprints) => {
+    for (const [done, fingerprint] of fingerprints.entries()) {
+      const url = `${path`/v2/workflows/dlq/groups/${fingerprint}`}/${mark}`;
+      const outcome = await change({ url, method: 'POST', topics: ['dlq'] });
+      if (outcome.ok) continue;
+      if (done > 0) toastDone(`${DONE[mark]} ${quantity(done, 'group')}`);
+      toastFailure(outcome.failure);
+      return outcome;
+    }
+    toastDone(`${DONE[mark]} ${quantity(fingerprints.length, 'group')}`);
+    return { ok: true, value: null };
+  };
+}

@@ -1,0 +1,48 @@
+/** Parts of a group that stand in the table and on its card. */
+import type { DeadLetterGroup } from '../../../../everstep/src/contract/dead-letter-groups.js';
+import { countText } from '../../components/formats.js';
+import { Sparkline } from '../../components/sparkline.js';
+import { StatusBadge } from '../../components/status-badge.js';
+import { GROUP_STATES, type GroupState, workflowName } from './group-words.js';
+
+export function GroupStateBadge({ state }: { readonly state: GroupState }) {
+  const { text, tone, icon, meaning } = GROUP_STATES[state];
+  return (
+    <span title={meaning}>
+      <StatusBadge tone={tone} icon={icon}>
+        {text}
+      </StatusBadge>
+    </span>
+  );
+}
+
+export function GroupSparkline({ group }: { readonly group: DeadLetterGroup }) {
+  return (
+    <Sparkline
+      values={group.histogram.map(({ count }) => count)}
+      label="Failures in each of the last 24 hours, the present one last"
+    />
+  );
+}
+
+export interface GroupWorkflowsProps {
+  readonly group: DeadLetterGroup;
+  readonly most: number;
+}
+
+export function GroupWorkflows({ group: { workflows }, most }: GroupWorkflowsProps) {
+  const more = workflows.length - most;
+  return (
+    <ul className="group-counts">
+      {workflows.slice(0, most).map(({ workflowUrl, count }) => (
+        <li key={workflowUrl}>
+          <span className="clip" title={workflowUrl}>
+            {workflowName(workflowUrl)}
+          </span>
+          <span className="numeric">{countText(count)}</span>
+        </li>
+      ))}
+      {more > 0 ? <li className="muted">and {countText(more)} more</li> : null}
+    </ul>
+  );
+}

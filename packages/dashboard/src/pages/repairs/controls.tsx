@@ -1,0 +1,129 @@
+/** Pause, continue, abort, and another rate, as far as the state allows. */
+import { type FormEvent, useState } from 'react';
+import type { RepairEntry } from '../../../../everstep/src/contract/repairs.js';
+import { useMay } from '../../api/instances.js';
+import type { Failure } from '../../api/outcome.js';
+import { ConfirmDialog } from '../../components/dialogs.js';
+import { quantity } from '../../components/formats.js';
+import { Icon } from '../../components/icons.js';
+import { FailureNotice } from '../../components/states.js';
+import { toastDone } from '../../components/toasts.js';
+import { RateField } from './rate-field.js';
+import { DEEDS, isOver, rateText } from './repair-words.js';
+import { type RepairChange, useRepairChange } from './use-repair-change.js';
+
+export function Controls({ repair }: { readonly repair: RepairEntry }) {
+  const { state, action, counts, ratePerSecond, repairId } = repair;
+  const may = useMay();
+  const change = useRepairChange(repairId);
+  const [busy, setBusy] = useState(false);
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const [aborting, setAborting] = useState(false);
+  if (isOver(repair)) return null;
+  const off = !may.write || busy;
+  const does = async (...asked: readonly RepairChange[]): Promise<boolean> => {
+    setBusy(true);
+    setFailure(null);
+    for (const each of asked) {
+      const outcome = await change(each);
+      if (outcome.ok) continue;
+      setFailure(outcome.failure);
+      setBusy(false);
+      return false;
+    }
+    setBusy(false);
+    return true;
+  };
+  const undo = state === 'undo-window';
+  const waits = state === 'paused' || state === 'canary-passed';
+  const setRate = async (rate: number) => {
+    // The service takes another rate with `continue`, which is for what waits.
+    const going: RepairChange = { kind: 'continue', body: { ratePerSecond: rate } };
+    const done = await (waits ? does(going) : does({ kind: 'pause' }, going));
+    if (done) toastDone(`From now on ${rateText(rate)}`);
+  };
+  return (
+    <div className="stack">
+      {failure === null ? null : <FailureNotice failure={failure} />}
+      <div className="line">
+        {undo ? (
+          <button type="button" className="button button-primary" disabled={off} onClick={() => does({ kind: 'abort' })}>
+            <Icon name="left" />
+            Undo: delete nothing
+          </button>
+        ) : null}
+        {waits ? (
+          <button
+            type="button"
+            className="button button-primary"
+            disabled={off}
+            onClick={() => does({ kind: 'continue', body: {} })}
+          >
+            <Icon name="play" />
+            {state === 'canary-passed' ? `${DEEDS[action].verb} the rest (${counts.pending})` : 'Continue'}
+          </button>
+        ) : (
+          <button type="button" className="button" disabled={off} onClick={() => does({ kind: 'pause' })}>
+            <Icon name="pause" />
+            Pause
+          </button>
+        )}
+        {undo ? null : (
+          <button type="button" className="button button-danger" disabled={off} onClick={() => setAborting(true)}>
+            <Icon name="stop" />
+            Abort
+          </button>
+        )}
+        {may.write ? null : <span className="muted">Your role in this instance may look, but change nothing.</span>}
+      </div>
+      {action === 'delete' || ratePerSecond === null ? null : (
+        <RateChange key={ratePerSecond} rate={ratePerSecond} waits={waits} disabled={off} onSet={setRate} />
+      )}
+      <ConfirmDialog
+        title={action === 'delete' ? 'Stop deleting?' : 'Abort this repair?'}
+        open={aborting}
+        onClose={() => setAborting(false)}
+        confirmText="Abort"
+        danger
+        onConfirm={() => change({ kind: 'abort' })}
+      >
+        <p>
+          {quantity(counts.pending, 'dead letter')} {counts.pending === 1 ? 'was' : 'were'} not begun and{' '}
+          {counts.pending === 1 ? 'stays' : 'stay'} in the queue.
+          {counts.started === 0
+            ? ''
+            : ` ${quantity(counts.started, 'run')} under way ${counts.started === 1 ? 'goes' : 'go'} on.`}{' '}
+          An aborted repair cannot be continued; a new one can be planned for what is left.
+        </p>
+      </ConfirmDialog>
+    </div>
+  );
+}
+
+interface RateChangeProps {
+  readonly rate: number;
+  readonly waits: boolean;
+  readonly disabled: boolean;
+  readonly onSet: (rate: number) => Promise<void>;
+}
+
+function RateChange({ rate, waits, disabled, onSet }: RateChangeProps) {
+  const [next, setNext] = useState(rate);
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    void onSet(next);
+  };
+  return (
+    <details>
+      <summary>Change the rate (now {rateText(rate)})</summary>
+      <form className="stack" onSubmit={submit}>
+        <RateField label="Begun in a second, at most" rate={next} onChange={setNext} />
+        <div>
+          <button type="submit" className="button" disabled={disabled || next === rate}>
+            {waits ? `Continue at ${rateText(next)}` : `Go on at ${rateText(next)}`}
+          </button>
+        </div>
+      </form>
+    </details>
+  );
+}

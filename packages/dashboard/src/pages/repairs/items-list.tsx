@@ -1,0 +1,149 @@
+/** What became of each dead letter of a repair. */
+import { Link } from '@tanstack/react-router';
+import { useMemo } from 'react';
+import type { RepairEntry, RepairItem, RepairItemPage } from '../../../../everstep/src/contract/repairs.js';
+import { path } from '../../api/client.js';
+import { useQueueId } from '../../api/instances.js';
+import { type CursorPage, useCursorList } from '../../api/lists.js';
+import { type Column, ListTable } from '../../components/data-table.js';
+import { useFilters } from '../../components/filters.js';
+import { countText } from '../../components/formats.js';
+import { EmptyState } from '../../components/states.js';
+import { TimeText } from '../../components/time-text.js';
+import { ItemStateBadge } from './repair-badges.js';
+import { ITEM_ORDER, ITEM_STATES } from './repair-words.js';
+
+const FILTERS = ['state'] as const;
+/** As many as are kept up to date while the repair goes. */
+const AT_ONCE = 500;
+
+const read = ({ cursor, items }: RepairItemPage): CursorPage<RepairItem> => ({
+  rows: items,
+  cursor: cursor === '' ? null : cursor,
+});
+const idOf = ({ dlqId }: RepairItem): string => dlqId;
+
+const columnsOf = (queueId: string): readonly Column<RepairItem>[] => [
+  {
+    id: 'state',
+    header: 'State',
+    width: '128px',
+    cell: ({ state, canary }) => (
+      <div>
+        <ItemStateBadge state={state} />
+        {canary ? <div className="field-hint">one of the first</div> : null}
+      </div>
+    ),
+  },
+  {
+    id: 'run',
+    header: 'Failed run',
+    width: 'minmax(0, 2fr)',
+    cell: ({ workflowRunId, workflowUrl }) => (
+      <div>
+        <Link
+          className="mono clip item-link"
+          to="/q/$queueId/runs/$runId"
+          params={{ queueId, runId: workflowRunId }}
+          title={workflowRunId}
+          tabIndex={-1}
+        >
+          {workflowRunId}
+        </Link>
+        <div className="field-hint clip" title={workflowUrl}>
+          {workflowUrl}
+        </div>
+      </div>
+    ),
+  },
+  {
+    id: 'new',
+    header: 'New run',
+    width: 'minmax(0, 2fr)',
+    from: 'medium',
+    cell: ({ newWorkflowRunId, newDlqId, error }) => (
+      <div>
+        {newWorkflowRunId === null ? (
+          <span className="muted">none</span>
+        ) : (
+          <Link
+            className="mono clip item-link"
+            to="/q/$queueId/runs/$runId"
+            params={{ queueId, runId: newWorkflowRunId }}
+            title={newWorkflowRunId}
+            tabIndex={-1}
+          >
+            {newWorkflowRunId}
+          </Link>
+        )}
+        {error === null ? null : <div className="field-hint error-clip">{error}</div>}
+        {newDlqId === null ? null : (
+          <Link className="field-hint" to="/q/$queueId/dead-letters/$dlqId" params={{ queueId, dlqId: newDlqId }} tabIndex={-1}>
+            its dead letter
+          </Link>
+        )}
+      </div>
+    ),
+  },
+  {
+    id: 'at',
+    header: 'Since',
+    width: '108px',
+    from: 'medium',
+    cell: ({ at }) => (at === null ? null : <TimeText unixMs={at} style="relative" />),
+  },
+];
+
+export interface ItemsListProps {
+  readonly repair: RepairEntry;
+  readonly onOpen?: (item: RepairItem) => void;
+}
+
+export function ItemsList({ repair: { repairId, counts } }: ItemsListProps) {
+  const queueId = useQueueId();
+  const filters = useFilters(FILTERS);
+  const asked = ITEM_ORDER.find((state) => state === filters.values.state);
+  const columns = useMemo(() => columnsOf(queueId), [queueId]);
+  const list = useCursorList<RepairItemPage, RepairItem>({
+    topic: 'repairs',
+    name: 'items',
+    url: path`/v2/workflows/repairs/${repairId}/items`,
+    query: { state: asked },
+    count: AT_ONCE,
+    read,
+    idOf,
+  });
+  return (
+    <section aria-labelledby="repair-items">
+      <h2 id="repair-items">What became of each</h2>
+      <fieldset className="fieldset item-tabs">
+        <legend className="visually-hidden">State</legend>
+        <button type="button" className="button button-small" aria-pressed={asked === undefined} onClick={filters.clear}>
+          All <span className="numeric">{countText(counts.total)}</span>
+        </button>
+        {ITEM_ORDER.map((state) => (
+          <button
+            key={state}
+            type="button"
+            className="button button-small"
+            aria-pressed={asked === state}
+            onClick={() => filters.set('state', state)}
+          >
+            {ITEM_STATES[state].text} <span className="numeric">{countText(counts[state])}</span>
+          </button>
+        ))}
+      </fieldset>
+      <ListTable
+        label="Dead letters of the repair"
+        list={list}
+        what="dead letters"
+        columns={columns}
+        idOf={idOf}
+        estimatedHeight={58}
+        empty={
+          <EmptyState title={asked === undefined ? 'It covers nothing' : `None is in this state: ${ITEM_STATES[asked].text}`} />
+        }
+      />
+    </section>
+  );
+}

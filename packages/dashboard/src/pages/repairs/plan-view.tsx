@@ -1,0 +1,146 @@
+/** A plan: what is meant, what would happen, whether the present code fits, and how to start. */
+import type { RepairEntry } from '../../../../everstep/src/contract/repairs.js';
+import { countText, durationText } from '../../components/formats.js';
+import { EmptyState, Skeleton } from '../../components/states.js';
+import { TimeText } from '../../components/time-text.js';
+import { CheckSample } from './check-sample.js';
+import { Covered } from './covered-list.js';
+import { consequences } from './repair-words.js';
+import { StartForm } from './start-form.js';
+
+export function PlanView({ repair }: { readonly repair: RepairEntry }) {
+  const { plan, counts, action, state, overrides } = repair;
+  if (state === 'planning')
+    return (
+      <div className="card">
+        <div className="card-body stack">
+          <p role="status">The dead letters that it covers are being gathered: {countText(counts.total)} so far.</p>
+          <Skeleton lines={8} />
+        </div>
+      </div>
+    );
+  if (counts.total === 0)
+    return (
+      <div className="card">
+        <EmptyState title="The plan covers nothing">
+          No dead letter matched when it was made. They may have been resumed, restarted or deleted meanwhile.
+        </EmptyState>
+      </div>
+    );
+  return (
+    <div className="plan-grid">
+      <div className="stack">
+        <section className="card" aria-labelledby="plan-does">
+          <div className="card-head">
+            <h2 id="plan-does">What will happen</h2>
+          </div>
+          <div className="card-body stack">
+            <ul className="sentences">
+              {consequences(repair).map((sentence) => (
+                <li key={sentence}>{sentence}</li>
+              ))}
+              {action === 'delete' ? null : <OverrideSentence overrides={overrides} />}
+            </ul>
+          </div>
+        </section>
+        <section className="card" aria-labelledby="plan-meant">
+          <div className="card-head">
+            <h2 id="plan-meant">What is meant</h2>
+            <span className="muted">{countText(counts.total)} in all, fixed when the plan was made</span>
+          </div>
+          <div className="card-body stack">
+            <dl className="facts">
+              {plan.oldestAt === null ? null : (
+                <div>
+                  <dt>Oldest failed</dt>
+                  <dd>
+                    <TimeText unixMs={plan.oldestAt} style="relative" />
+                  </dd>
+                </div>
+              )}
+              {plan.newestAt === null ? null : (
+                <div>
+                  <dt>Newest failed</dt>
+                  <dd>
+                    <TimeText unixMs={plan.newestAt} style="relative" />
+                  </dd>
+                </div>
+              )}
+              {plan.oldestAt === null || plan.newestAt === null ? null : (
+                <div>
+                  <dt>Within</dt>
+                  <dd>{durationText(plan.newestAt - plan.oldestAt)}</dd>
+                </div>
+              )}
+            </dl>
+            <h3>By workflow</h3>
+            <Shares
+              total={counts.total}
+              rows={plan.workflows.map(({ workflowUrl, count }) => ({ id: workflowUrl, name: workflowUrl, count }))}
+            />
+            {plan.groups.length === 0 ? null : (
+              <>
+                <h3>By error</h3>
+                <Shares
+                  total={counts.total}
+                  rows={plan.groups.map(({ fingerprint, message, count }) => ({ id: fingerprint, name: message, count }))}
+                />
+              </>
+            )}
+            <details>
+              <summary>How they were chosen</summary>
+              <Covered filter={repair.filter} />
+            </details>
+          </div>
+        </section>
+        {action === 'resume' ? <CheckSample repair={repair} /> : null}
+      </div>
+      <div className="plan-side">
+        <StartForm repair={repair} />
+      </div>
+    </div>
+  );
+}
+
+function OverrideSentence({ overrides }: { readonly overrides: RepairEntry['overrides'] }) {
+  const { retries, retryDelay, labels, flowControl } = overrides;
+  const parts = [
+    ...(retries === undefined ? [] : [`${retries} retries`]),
+    ...(retryDelay === undefined ? [] : [`a retry after “${retryDelay}” ms`]),
+    ...(labels === undefined ? [] : [`labels ${labels.join(', ')}`]),
+    ...(flowControl?.key === undefined ? [] : [`flow control key ${flowControl.key}`]),
+    ...(flowControl?.parallelism === undefined ? [] : [`at most ${flowControl.parallelism} at the same time`]),
+    ...(flowControl?.rate === undefined
+      ? []
+      : [`at most ${flowControl.rate} starts in ${durationText(flowControl.periodMs ?? 1000)}`]),
+  ];
+  return parts.length === 0 ? (
+    <li>Settings stay as they were: retries, labels, flow control, failure callback.</li>
+  ) : (
+    <li>The new runs have {parts.join('; ')}. All else stays as it was.</li>
+  );
+}
+
+interface Share {
+  readonly id: string;
+  readonly name: string;
+  readonly count: number;
+}
+
+function Shares({ rows, total }: { readonly rows: readonly Share[]; readonly total: number }) {
+  const named = rows.reduce((sum, { count }) => sum + count, 0);
+  return (
+    <ul className="shares">
+      {rows.map(({ id, name, count }) => (
+        <li key={id}>
+          <span className="share-line">
+            <span className="share-name mono">{name}</span>
+            <strong className="numeric">{countText(count)}</strong>
+          </span>
+          <span className="share-bar" aria-hidden="true" style={{ width: `${Math.max(1, (count / total) * 100)}%` }} />
+        </li>
+      ))}
+      {named < total ? <li className="muted">and {countText(total - named)} others</li> : null}
+    </ul>
+  );
+}
