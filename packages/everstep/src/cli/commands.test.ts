@@ -96,6 +96,42 @@ describe('the commands that talk to a service', () => {
     assert.equal(new Set(runs.map((run: { workflowRunId: string }) => run.workflowRunId)).size, 12);
   });
 
+  test('runs search finds runs by words, and says when there may be more', async () => {
+    for (let i = 0; i < 3; i++) await trigger({}, '--label', 'needle', '--label', `n-${i}`);
+    assert.match(
+      (await everstep('runs', 'search', 'NEEDLE', 'n-1')).stdout,
+      /^RUN +STATE +CREATED \(UTC\) +WORKFLOW +LABELS +ERROR\nwfr_\w+ +RUN_SUCCESS .* needle,n-1 +-\n$/,
+    );
+    const { runs, complete } = await jsonOf('runs', 'search', 'needle', '--state', 'success');
+    assert.deepEqual([runs.length, complete], [3, true]);
+    assert.match((await everstep('runs', 'search', 'needle', '--count', '2')).stdout, /\nThere may be more; --count/);
+    assert.match((await everstep('runs', 'search', 'no such thing')).stdout, /^There are no such runs/);
+  });
+
+  test('runs attempts shows what was sent and what came back', async () => {
+    const failed = await everstep(
+      'trigger',
+      workflowUrl,
+      '-d',
+      '{"fail":true}',
+      '--run-id',
+      'attempted',
+      '--retries',
+      '0',
+      '--wait',
+    );
+    assert.equal(failed.code, 1);
+    const { stdout } = await everstep('runs', 'attempts', 'attempted');
+    assert.match(stdout, /attempt 1: failed after \d+/);
+    assert.match(stdout, /\n {2}request +POST http:\S+ \(\d+ bytes\)\n/);
+    assert.match(stdout, /signature: \[NOT KEPT\]/);
+    assert.match(stdout, /\n {2}response +\d{3} \(\d+ bytes\)\n/);
+    const { attempts } = await jsonOf('runs', 'attempts', 'attempted');
+    assert.equal(attempts.at(-1).outcome, 'failed');
+    assert.ok(attempts.at(-1).durationMs >= 0 && attempts.at(-1).startedAt > 0);
+    assert.equal((await everstep('runs', 'attempts', 'nobody')).code, 3);
+  });
+
   test('runs get shows the steps', async () => {
     const { workflowRunId } = await trigger({ value: 7 });
     const { stdout } = await everstep('runs', 'get', workflowRunId);
@@ -141,6 +177,24 @@ describe('the commands that talk to a service', () => {
     assert.equal((await jsonOf('dlq', 'resume', '--all', '--label', 'bulk', '--count', '1')).workflowRuns.length, 1);
     assert.deepEqual(await jsonOf('dlq', 'delete', '--all', '--label', 'bulk'), { deleted: 1 });
     assert.deepEqual((await jsonOf('dlq', 'list', '--label', 'bulk')).messages, []);
+  });
+
+  test('dlq groups tells what went wrong, and entries are chosen by it', async () => {
+    await failingRun('grouped');
+    const { groups } = await jsonOf('dlq', 'groups', '--state', 'new', '--state', 'regressed');
+    const group = groups[0];
+    assert.match((await everstep('dlq', 'groups')).stdout, new RegExp(`${group.fingerprint} +new +\\d+ .*told to fail`));
+    assert.match((await everstep('dlq', 'groups', 'get', group.fingerprint)).stdout, /message +.*told to fail/);
+    const marked = await everstep('dlq', 'groups', 'acknowledge', group.fingerprint);
+    assert.equal(marked.stdout, `${group.fingerprint} is acknowledged\n`);
+    assert.equal((await jsonOf('dlq', 'groups', 'get', group.fingerprint)).state, 'known');
+    assert.equal(typeof (await jsonOf('dlq', 'groups', 'resolve', group.fingerprint)).resolvedAt, 'number');
+    assert.equal((await jsonOf('dlq', 'list', '--fingerprint', group.fingerprint)).messages.length, group.count);
+    assert.deepEqual(await jsonOf('dlq', 'delete', '--all', '--fingerprint', group.fingerprint), { deleted: group.count });
+    assert.match((await everstep('dlq', 'groups')).stdout, /^There are no such groups/);
+    assert.equal((await jsonOf('dlq', 'groups', '--with-empty')).groups[0].fingerprint, group.fingerprint);
+    const wrong = await everstep('dlq', 'groups', '--state', 'old');
+    assert.match(wrong.stderr, /--state must be one of new, known, regressed/);
   });
 
   test('dlq delete --all without a filter deletes everything', async () => {

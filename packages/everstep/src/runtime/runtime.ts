@@ -8,6 +8,8 @@ import { NO_LIMITS } from '../ports/instance-limits.js';
 import type { RunRecord, RunReference } from '../ports/store.js';
 import { explainRun } from './explain.js';
 import { forkOne } from './forks.js';
+import { GroupUpkeep } from './group-upkeep.js';
+import { keyWaitList } from './key-wait-list.js';
 import { MessageTargets } from './message-targets.js';
 import { PublishedMessages } from './messages-published.js';
 import { originOf } from './passages.js';
@@ -86,6 +88,13 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     log,
     bounds: (instanceId) => limits.retentionBounds(instanceId),
     ...(cluster ? { unlessBusy: (work) => cluster.unlessBusy('retention', work) } : {}),
+  });
+  const groups = new GroupUpkeep({
+    store,
+    clock: options.upkeepClock ?? clock,
+    now: () => clock.now(),
+    log,
+    ...(cluster ? { unlessBusy: (work) => cluster.unlessBusy('groups', work) } : {}),
   });
 
   async function prepare(
@@ -181,6 +190,11 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     return statuses.map((status) => ({ ...status, ...(standing?.keys[status.key] ?? { waiting: 0, inFlight: 0 }) }));
   }
 
+  async function flowControl(query: { readonly instanceId: string; readonly key: string }): Promise<FlowControlStatus | null> {
+    const status = await gates.flowControl(query);
+    return status && ((await standings(query.instanceId, [status]))[0] ?? status);
+  }
+
   async function awaitEnd(query: {
     readonly instanceId: string;
     readonly run: RunReference;
@@ -201,17 +215,18 @@ export function createRuntime(options: RunDriverOptions): Runtime {
       await driver.start();
       await schedules.start();
       await retention.start();
+      groups.start();
       repairs.start();
     },
     async stop({ graceMs }) {
-      await Promise.all([schedules.stop(), retention.stop(), repairs.stop()]);
+      await Promise.all([schedules.stop(), retention.stop(), groups.stop(), repairs.stop()]);
       await driver.stop(graceMs);
     },
     async idle() {
       do {
-        await Promise.all([schedules.settled(), retention.settled(), repairs.settled()]);
+        await Promise.all([schedules.settled(), retention.settled(), groups.settled(), repairs.settled()]);
         await driver.idle();
-      } while (!schedules.idle || !retention.idle || !repairs.idle);
+      } while (!schedules.idle || !retention.idle || !groups.idle || !repairs.idle);
     },
     submit,
     trigger,
@@ -248,9 +263,11 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     instanceOfWebhook: ({ eventId }) => events.instanceOfWebhook(eventId),
     callWebhook: (command) => events.callWebhook(command),
     flowControls: async (query) => standings(query.instanceId, await gates.flowControls(query)),
-    async flowControl(query) {
-      const status = await gates.flowControl(query);
-      return status && ((await standings(query.instanceId, [status]))[0] ?? status);
+    flowControl,
+    async flowControlWaiting(query) {
+      const status = await flowControl(query);
+      const holdsGates = driver.holdsGates(query.instanceId);
+      return status && keyWaitList({ store, clock, holdsGates, gates }, query, status);
     },
     async changeFlowControl(command) {
       const { instanceId, key, change } = command;
@@ -267,6 +284,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     putSchedule: (command) => schedules.put(command),
     pauseSchedule: (command) => schedules.pause(command),
     deleteSchedule: (command) => schedules.delete(command),
+    runSchedule: (command) => schedules.run(command),
     planRepair: (command) => repairs.plan(command),
     changeRepair: (command) => repairs.change(command),
     explain: (query) =>
