@@ -7,6 +7,7 @@ import { DeadLetterEntry, DeadLetterPage, DeletedDeadLetters, RecoveredRuns } fr
 import { ErrorBody } from '../contract/errors.js';
 import { EventWaiter, NotifiedWaiter, Waiter } from '../contract/events.js';
 import { ExplanationSchema, Reason } from '../contract/explanation.js';
+import { LiveChange, NodeEntry } from '../contract/live.js';
 import {
   AttemptError,
   FoundRun,
@@ -51,6 +52,8 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   FlowControlWaitList,
   FoundRun,
   LoggedStep,
+  LiveChange,
+  Node: NodeEntry,
   NotifiedWaiter,
   Reason,
   RecoveredRuns,

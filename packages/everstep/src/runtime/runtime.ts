@@ -15,6 +15,7 @@ import { PublishedMessages } from './messages-published.js';
 import { originOf } from './passages.js';
 import type { Recovery } from './repairs/beginning.js';
 import { Repairs } from './repairs/repairs.js';
+import { toldRepairs } from './repairs/told-repairs.js';
 import { checkReplays } from './replay-checks.js';
 import { Retention } from './retention.js';
 import { RunDriver, type RunDriverOptions } from './run-driver.js';
@@ -110,7 +111,11 @@ export function createRuntime(options: RunDriverOptions): Runtime {
   }
 
   const repairs = new Repairs({
-    store,
+    store: {
+      repairs: toldRepairs(store.repairs, (instanceId) => driver.live.changed(instanceId, 'repairs')),
+      listDeadLetterIds: (query) => store.listDeadLetterIds(query),
+      deadLetterHorizon: (query) => store.deadLetterHorizon(query),
+    },
     clock,
     log,
     context: () => driver.context,
@@ -302,6 +307,9 @@ export function createRuntime(options: RunDriverOptions): Runtime {
       ),
     retryCallback: ({ instanceId, dlqId }) => callbacks.retry(instanceId, dlqId),
     cancelCallback: ({ instanceId, dlqId }) => callbacks.cancel(instanceId, dlqId),
+    lookOn: ({ instanceId, told }) => driver.live.watch(instanceId, told),
+    changed: ({ instanceId, topic }) => driver.live.changed(instanceId, topic),
+    underWay: () => driver.standing,
     now: () => clock.now(),
     newId: (prefix: IdPrefix) => newId(prefix, driver.context),
     async cancelRuns({ runKeys }) {

@@ -20,6 +20,7 @@ import {
 } from './flow-control.js';
 import { forkRun } from './fork.js';
 import { changeSettings, getSettings, getSigningKeys, rotateSigningKeys } from './instance.js';
+import { listNodes, lookOn } from './live.js';
 import { listRunEvents, listRunLogs } from './logs.js';
 import { listWaiters, notifyEvent, notifyRun } from './notify.js';
 import { recoverOperations } from './recover.js';
@@ -79,6 +80,8 @@ export const OPERATIONS: readonly Operation[] = Object.freeze([
   changeSettings,
   getSigningKeys,
   rotateSigningKeys,
+  lookOn,
+  listNodes,
   getClock,
   advanceClock,
   settleClock,

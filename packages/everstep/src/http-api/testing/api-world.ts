@@ -7,6 +7,7 @@
  * a call, `/invoke` invokes `/ok`. Messages of the service are played too.
  */
 import assert from 'node:assert/strict';
+import { text as readText } from 'node:stream/consumers';
 import type { JournalEntry, PlannedStep, ProgressReply, WebhookOutcome } from '@everstep/sdk/protocol';
 import type { InjectOptions, LightMyRequestResponse } from 'fastify';
 import type { AccountService } from '../../accounts/account-service.js';
@@ -330,6 +331,7 @@ export class ApiWorld {
 
   /** Sends a request as it is, and holds the answer against the OpenAPI document where the path and method exist. */
   async send<Body = ErrorAnswer>(request: SentRequest): Promise<Answered<Body>> {
+    if (request.headers?.accept === 'text/event-stream') return this.beginStream(request);
     const answer = await this.api.inject(request);
     // Pages are in no document.
     if (String(answer.headers['content-type']).startsWith('text/html'))
@@ -339,6 +341,16 @@ export class ApiWorld {
       const { method, url, headers } = request;
       checkResponse({ method, url, ...(headers ? { headers: textsOf(headers) } : {}) }, answer.statusCode, body);
     }
+    return { status: answer.statusCode, headers: answer.headers, body };
+  }
+
+  /** Of a stream the status and the headers alone: it would not end. */
+  private async beginStream<Body>(request: SentRequest): Promise<Answered<Body>> {
+    const answer = await this.api.inject({ ...request, payloadAsStream: true });
+    const stream = answer.stream();
+    const isStream = String(answer.headers['content-type']).startsWith('text/event-stream');
+    if (isStream) stream.destroy();
+    const body: Body = JSON.parse(isStream ? 'null' : await readText(stream));
     return { status: answer.statusCode, headers: answer.headers, body };
   }
 

@@ -215,6 +215,8 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   changeSettings: changesOwn(() => ({ body: { breaker: { enabled: false } } })),
   getSigningKeys: { access: 'token', ask: nothing, own: 200, readOnly: 403, other: 200 },
   rotateSigningKeys: changesOwn(),
+  lookOn: readsOwn(() => ({ headers: { accept: 'text/event-stream' } })),
+  listNodes: readsOwn(),
   // The clock of the test is the real one, whoever asks.
   getClock: { access: 'token', ask: nothing, own: 404, readOnly: 404, other: 404 },
   advanceClock: { access: 'token', ask: () => ({ body: { by: '1s' } }), own: 404, readOnly: 403, other: 404 },
