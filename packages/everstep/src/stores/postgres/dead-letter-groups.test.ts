@@ -34,18 +34,64 @@ if (typeof schemas === 'string') {
   assert.ok(first);
   after(() => Promise.all(nodes.map((node) => node.close())));
 
-  async function deadlocks(): Promise<number> {
+  async function query(sql: string): Promise<readonly Record<string, unknown>[]> {
     const client = new pg.Client({ connectionString: schema.url });
     await client.connect();
     try {
-      const { rows } = await client.query<{ deadlocks: string }>(
-        'SELECT deadlocks::text FROM pg_stat_database WHERE datname = current_database()',
-      );
-      return Number(rows[0]?.deadlocks);
+      return (await client.query(sql)).rows;
     } finally {
       await client.end();
     }
   }
+
+  async function deadlocks(): Promise<number> {
+    const [row] = await query('SELECT deadlocks::integer AS deadlocks FROM pg_stat_database WHERE datname = current_database()');
+    return Number(row?.deadlocks);
+  }
+
+  test('what a node of an earlier version takes without counting is counted anew', async () => {
+    const [one, other] = ['one', 'other'].map((message) => {
+      const named = { kind: 'workflow', workflowUrl: 'https://old.test/', stepName: null, status: null } as const;
+      return groupOf({ ...named, cause: 'network', message });
+    });
+    assert.ok(one && other);
+    const instanceId = 'qi_old';
+    for (const [n, group] of [one, one, one, other].entries()) {
+      const run = sampleRun(900_000 + n, { workflowUrl: group.workflowUrl, instanceId });
+      await first.commit([unit([creation(run), ...failure(run, sampleDeadLetter(run), group)])]);
+    }
+    const recount = async (limit: number) => {
+      let after = await first.deadLetterGroups.recount({ after: null, limit });
+      for (let steps = 1; after !== null; steps++) {
+        assert.ok(steps < 100);
+        after = await first.deadLetterGroups.recount({ after, limit });
+      }
+    };
+    const found = async (group: typeof one) => {
+      const record = await first.deadLetterGroups.find({ instanceId, fingerprint: group.fingerprint, now: T0 });
+      return [record?.entries, record?.workflows.map(({ entries }) => entries)];
+    };
+    await recount(1);
+    assert.deepEqual(await found(one), [3, [3]]);
+    await query(`DELETE FROM dead_letter WHERE instance_id = '${instanceId}' AND dlq_id < 'dlq_${sampleRun(900_002).key}'`);
+    await recount(1);
+    assert.deepEqual(
+      [await found(one), await found(other)],
+      [
+        [1, [1]],
+        [1, [1]],
+      ],
+    );
+    await query(`DELETE FROM dead_letter WHERE instance_id = '${instanceId}'`);
+    await recount(100);
+    assert.deepEqual(
+      [await found(one), await found(other)],
+      [
+        [0, []],
+        [0, []],
+      ],
+    );
+  });
 
   test('processes that add, take, remove, mark and tidy at once count every entry once, and never block each other', async () => {
     const before = await deadlocks();
