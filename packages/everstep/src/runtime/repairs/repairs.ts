@@ -139,6 +139,7 @@ export class Repairs {
       if (!(await store.repairs.put({ record: next, driver: this.driver(), canary }))) continue;
       const written = { ...next, version: record.version + 1 };
       if (exact) this.driving.noteExact(written);
+      this.watched.delete(repairId);
       return { kind: 'changed', record: written };
     }
     throw new Error(`the repair ${repairId} is changed by others all the time`);
