@@ -79,7 +79,9 @@ function Canary({ repair }: { readonly repair: RepairEntry }) {
           <h2 id="repair-canary">The first {countText(canary.total)}</h2>
           <WordsBadge words={verdict.words} />
         </div>
-        <span className="muted">{canary.thenContinue ? 'The rest follows by itself' : 'The rest waits until you say so'}</span>
+        {open === 0 || isOver(repair) ? null : (
+          <span className="muted">{canary.thenContinue ? 'The rest follows by itself' : 'The rest waits until you say so'}</span>
+        )}
       </div>
       <div className="card-body stack">
         <p>{verdict.text}.</p>
