@@ -2,6 +2,7 @@ export { AdminClient, type AdminClientOptions, type AuditLogOptions } from './cl
 export type { NewQueue } from './client/admin-queues.js';
 export type { NewSearchIndex } from './client/admin-search.js';
 export type * from './client/admin-types.js';
+export type * from './client/attempt-types.js';
 export { type BatchItem, Client, type ClientOptions } from './client/client.js';
 export type * from './client/control-types.js';
 export type { BulkOptions, DeadLetterFilter, DeadLetterListOptions } from './client/dead-letters.js';
@@ -9,7 +10,7 @@ export type { NotifyEvent } from './client/events.js';
 export type { DestinationName, PinnedLimits } from './client/flow-control.js';
 export type * from './client/repair-types.js';
 export type { RepairItemOptions, RepairListOptions, RepairPlanOptions, RepairStartOptions } from './client/repairs.js';
-export type { CancelManyOptions, RunLogFilter, RunLogOptions } from './client/runs.js';
+export type { CancelManyOptions, RunAttemptOptions, RunLogFilter, RunLogOptions, RunSearchOptions } from './client/runs.js';
 export type { ScheduleOptions } from './client/schedules.js';
 export { SearchClient, type SearchClientOptions, type SearchNamespace } from './client/search.js';
 export type * from './client/search-types.js';

@@ -106,6 +106,21 @@ export interface InstanceStats {
   readonly refusals: readonly RefusalCount[];
 }
 
+export interface DayPoint {
+  /** UTC, such as `2026-11-21`. */
+  readonly day: string;
+  readonly messages: number;
+  readonly dollars: number;
+}
+
+export interface DailyUsage {
+  /** Oldest first, today last. */
+  readonly days: readonly DayPoint[];
+  readonly budgetDollars: number;
+  /** In this month. */
+  readonly spentDollars: number;
+}
+
 export interface RefusalCount {
   readonly kind: RefusalKind;
   readonly count: number;
@@ -159,6 +174,8 @@ export interface AccountService {
   setPlan(principal: Principal, choice: { readonly instanceId: string; readonly plan: string }): Promise<Outcome<null>>;
   /** The months that the time from `periodMs` ago until now touches. */
   stats(principal: Principal, query: { readonly instanceId: string; readonly periodMs: number }): Promise<Outcome<InstanceStats>>;
+  /** By day (UTC), today included. */
+  usage(principal: Principal, query: { readonly instanceId: string; readonly days: number }): Promise<Outcome<DailyUsage>>;
   plans(): readonly Plan[];
 
   auditLog(

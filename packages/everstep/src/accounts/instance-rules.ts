@@ -15,6 +15,7 @@ import {
 } from './account-service.js';
 import type { Access, Authority } from './authority.js';
 import { monthsBetween } from './billed-months.js';
+import { dailyUsage } from './daily-usage.js';
 import { dayOf, monthOf } from './months.js';
 import type { Plans } from './plans.js';
 import { costOf } from './prices.js';
@@ -47,6 +48,7 @@ type InstancePart = Pick<
   | 'setBudgetAlert'
   | 'setPlan'
   | 'stats'
+  | 'usage'
   | 'plans'
 >;
 
@@ -266,6 +268,14 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
       const refused = await options.refusedNow(instanceId);
       const counted = await countedSince(instanceId, at - periodMs);
       return done({ months: points, budgetDollars, spentDollars, refused, ...counted });
+    },
+
+    async usage(principal, { instanceId, days }) {
+      const seen = await find(principal, instanceId, 'see');
+      if (seen.kind !== 'seen') return seen;
+      const { instance, owner } = seen;
+      const price = plans.planOf(instance).pricePer100kMessages;
+      return done(await dailyUsage(accounts, { instance, owner, days, now: now(), price }));
     },
   };
 }

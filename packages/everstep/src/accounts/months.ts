@@ -14,5 +14,11 @@ export function endOfMonth(at: number): number {
 /** Days since 1970. */
 export const dayOf = (at: number): number => Math.floor(at / DAY_MS);
 
+/** Such as `2026-11-21`. */
+export const dayNameOf = (at: number): string => new Date(at).toISOString().slice(0, 10);
+
+/** Of days since 1970. */
+export const startOfDay = (day: number): number => day * DAY_MS;
+
 /** When the next day begins. */
 export const endOfDay = (at: number): number => (dayOf(at) + 1) * DAY_MS;

@@ -56,6 +56,7 @@ const count = (messages: number, id = instanceId) =>
 const ON_INSTANCE: readonly (readonly [what: string, right: Right, ask: (person: Person) => Promise<Outcome<unknown>>])[] = [
   ['get', 'see', (person) => service.findInstance(as(person), instanceId)],
   ['stats', 'see', (person) => service.stats(as(person), { instanceId, periodMs: LIMITS.maxStatsPeriodMs })],
+  ['usage', 'see', (person) => service.usage(as(person), { instanceId, days: 1 })],
   ['rotate tokens', 'change', (person) => service.rotateTokens(as(person), instanceId)],
   ['budget', 'pay', (person) => service.setBudget(as(person), { instanceId, dollars: 20 })],
   ['alert', 'pay', (person) => service.setBudgetAlert(as(person), { instanceId, url: 'https://hooks.w.test/a' })],

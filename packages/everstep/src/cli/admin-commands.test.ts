@@ -102,6 +102,10 @@ describe('the commands for accounts', () => {
       await textOf('queues', 'stats', id, '--period', '1h'),
       /^MONTH \(UTC\) +MESSAGES +DOLLARS\n\d{4}-\d\d +0 +0\n[\s\S]*0 dollars spent this month; the budget is 100 dollars a month\.\n0 runs started today \(UTC\)\.\n$/,
     );
+    assert.match(
+      await textOf('queues', 'usage', id, '--days', '2'),
+      /^DAY \(UTC\) +MESSAGES +DOLLARS\n(\d{4}-\d\d-\d\d +0 +0\n){2}\n0 dollars spent this month; the budget is 100 dollars a month\.\n$/,
+    );
     assert.equal(await textOf('queues', 'budget', id, '0'), 'the budget is no limit\n');
     assert.equal(await textOf('queues', 'budget-alert', id, 'none'), 'nobody is told\n');
     assert.equal((await jsonOf('queues', 'get', id)).budget_alert_url, undefined);

@@ -1,5 +1,6 @@
 /** Reads what was typed; each throws UsageError with what is allowed. */
 import { readFile } from 'node:fs/promises';
+import type { RunState } from '@everstep/sdk';
 import { UsageError } from './exit-codes.js';
 
 export const wholeNumber =
@@ -36,6 +37,15 @@ export const length =
     for (const [, value, unit] of text.matchAll(/(\d+)(ms|[smhd])/g)) lengthMs += Number(value) * (UNIT_MS[unit ?? ''] ?? 0);
     return lengthMs;
   };
+
+const RUN_STATES = ['RUN_STARTED', 'RUN_SUCCESS', 'RUN_FAILED', 'RUN_CANCELED'] as const;
+
+/** `failed` and `RUN_FAILED` alike. */
+export function runState(text: string): RunState {
+  const found = RUN_STATES.find((name) => name === text.toUpperCase() || name === `RUN_${text.toUpperCase()}`);
+  if (!found) throw new UsageError(`--state must be one of ${RUN_STATES.join(', ')}; it is "${text}"`);
+  return found;
+}
 
 /** An option that may be given several times. */
 export const collected = (text: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), text];

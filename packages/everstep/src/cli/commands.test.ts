@@ -96,6 +96,42 @@ describe('the commands that talk to a service', () => {
     assert.equal(new Set(runs.map((run: { workflowRunId: string }) => run.workflowRunId)).size, 12);
   });
 
+  test('runs search finds runs by words, and says when there may be more', async () => {
+    for (let i = 0; i < 3; i++) await trigger({}, '--label', 'needle', '--label', `n-${i}`);
+    assert.match(
+      (await everstep('runs', 'search', 'NEEDLE', 'n-1')).stdout,
+      /^RUN +STATE +CREATED \(UTC\) +WORKFLOW +LABELS +ERROR\nwfr_\w+ +RUN_SUCCESS .* needle,n-1 +-\n$/,
+    );
+    const { runs, complete } = await jsonOf('runs', 'search', 'needle', '--state', 'success');
+    assert.deepEqual([runs.length, complete], [3, true]);
+    assert.match((await everstep('runs', 'search', 'needle', '--count', '2')).stdout, /\nThere may be more; --count/);
+    assert.match((await everstep('runs', 'search', 'no such thing')).stdout, /^There are no such runs/);
+  });
+
+  test('runs attempts shows what was sent and what came back', async () => {
+    const failed = await everstep(
+      'trigger',
+      workflowUrl,
+      '-d',
+      '{"fail":true}',
+      '--run-id',
+      'attempted',
+      '--retries',
+      '0',
+      '--wait',
+    );
+    assert.equal(failed.code, 1);
+    const { stdout } = await everstep('runs', 'attempts', 'attempted');
+    assert.match(stdout, /attempt 1: failed after \d+/);
+    assert.match(stdout, /\n {2}request +POST http:\S+ \(\d+ bytes\)\n/);
+    assert.match(stdout, /signature: \[NOT KEPT\]/);
+    assert.match(stdout, /\n {2}response +\d{3} \(\d+ bytes\)\n/);
+    const { attempts } = await jsonOf('runs', 'attempts', 'attempted');
+    assert.equal(attempts.at(-1).outcome, 'failed');
+    assert.ok(attempts.at(-1).durationMs >= 0 && attempts.at(-1).startedAt > 0);
+    assert.equal((await everstep('runs', 'attempts', 'nobody')).code, 3);
+  });
+
   test('runs get shows the steps', async () => {
     const { workflowRunId } = await trigger({ value: 7 });
     const { stdout } = await everstep('runs', 'get', workflowRunId);

@@ -85,6 +85,13 @@ describe('the commands that look after runs and the service', () => {
     await explained('waits', /It waits for the event "paid 1"/);
     assert.match(await world.textOf('waiters', 'paid 1'), /^RUN +WORKFLOW +UNTIL \(UTC\)\nwaits +http:\S+\/job +\d{4}-.*\n$/);
     assert.equal((await world.jsonOf('waiters', 'paid 1')).length, 1);
+    assert.match(
+      await world.textOf('waiters'),
+      /^EVENT +RUN +STEP +SINCE \(UTC\) +UNTIL \(UTC\) +WORKFLOW\npaid 1 +waits +\S.*\d{4}-.*\/job\n$/,
+    );
+    assert.equal((await world.jsonOf('waiters', '--workflow-url', workflowUrl)).waiters.length, 1);
+    assert.equal(await world.textOf('waiters', '--workflow-url', 'http://127.0.0.1:1/x'), 'No run waits for an event.\n');
+    assert.equal((await world.everstep('waiters', 'paid 1', '--workflow-url', workflowUrl)).code, 2);
     const notified = await world.textOf('notify', 'paid 1', '--data', '{"by":"me"}');
     assert.match(notified, /^RUN +WORKFLOW +MESSAGE +EVENT\nwaits +http:\S+\/job +msg_\w+ +notified\n$/);
     assert.deepEqual(await resultOf('waits'), { came: { by: 'me' } });
@@ -146,6 +153,11 @@ describe('the commands that look after runs and the service', () => {
     await trigger({}, '--run-id', 'held', '--flow-control-key', 'shop');
     await explained('held', /flow control key "shop", which is paused/);
     assert.match(await world.textOf('flow', 'get', 'shop'), /\nshop +1 /);
+    assert.match(
+      await world.textOf('flow', 'waiting', 'shop'),
+      /^PLACE +RUN +STEP +SINCE \(UTC\) +WORKFLOW\n1 +held +- +\d{4}-.*\/job\n$/,
+    );
+    assert.equal((await world.jsonOf('flow', 'waiting', 'shop', '--count', '5')).waitListSize, 1);
     assert.equal((await world.jsonOf('flow', 'resume', 'shop')).isPaused, false);
     await resultOf('held');
     assert.equal((await world.everstep('flow', 'get', 'nobody')).code, 3);
@@ -177,7 +189,12 @@ describe('the commands that look after runs and the service', () => {
       await world.textOf('schedules', 'get', 'daily'),
       /workflow +http:\S+\/job\n[\s\S]*labels +cron\n[\s\S]*body +\{"n":1\}\n$/,
     );
+    assert.match(await world.textOf('schedules', 'next', 'daily', '--count', '2'), /^(\d{4}-\d\d-\d\d 0[78]:00:00\n){2}$/);
+    assert.equal((await world.jsonOf('schedules', 'next', 'daily')).fires.length, 10);
     assert.match(await world.textOf('schedules', 'pause', 'daily'), /next +paused\n/);
+    const runId = (await world.textOf('schedules', 'run', 'daily')).trim();
+    assert.match(await world.textOf('runs', 'get', runId), /\nlabels +cron\n[\s\S]*from +schedule daily\n/);
+    assert.match(await world.textOf('schedules', 'get', 'daily'), new RegExp(`last run +${runId}\n`));
     assert.equal((await world.jsonOf('schedules', 'resume', 'daily')).isPaused, false);
     assert.deepEqual(await world.jsonOf('schedules', 'delete', 'daily'), { deleted: 1 });
     assert.equal((await world.everstep('schedules', 'get', 'daily')).code, 3);

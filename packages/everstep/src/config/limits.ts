@@ -86,6 +86,8 @@ export const LIMITS = Object.freeze({
   // schedules
   maxCronLength: 256,
   maxSchedules: 10_000,
+  scheduleFiresDefault: 10,
+  scheduleFiresMax: 50,
   /** Longer payloads are left out of the list: all of them together would be too much for one answer. */
   maxListedBodyBytes: 4 * KiB,
 
@@ -93,6 +95,13 @@ export const LIMITS = Object.freeze({
   maxRedactedFields: 50,
   maxHoldReasonLength: 512,
   waitersPageMax: 1_000,
+  /** Of all events; and waiters that a request looks at one by one, for those of a workflow. */
+  allWaitersPageDefault: 100,
+  maxWaitersLookedAt: 5_000,
+  waitListDefault: 50,
+  waitListMax: 100,
+  /** Tasks that a request looks at one by one, where the gates are another node's. */
+  maxDueTasksLookedAt: 20_000,
   maxBreakerFailures: 10_000,
   minProbeEveryMs: SECOND_MS,
   maxProbeEveryMs: DAY_MS,
@@ -113,6 +122,8 @@ export const LIMITS = Object.freeze({
   auditPageMax: 1_000,
   minStatsPeriodMs: HOUR_MS,
   maxStatsPeriodMs: 30 * DAY_MS,
+  usageDaysDefault: 30,
+  maxUsageDays: 366,
   /** Of one account from one address, after which it has to wait. */
   maxFailedLogins: 10,
   /** Of one account from everywhere, and from one address to all accounts. */
@@ -154,6 +165,16 @@ export const LIMITS = Object.freeze({
   runsPageMax: 10,
   deadLettersPageDefault: 100,
   deadLettersPageMax: 100,
+  foundRunsPageDefault: 20,
+  foundRunsPageMax: 100,
+  maxRunQueryLength: 1_024,
+  maxRunQueryWords: 20,
+  /** Runs that one search looks at, in steps between which others have their turn, and how long it goes on. */
+  maxRunsSearched: 20_000,
+  runsSearchedAtOnce: 1_000,
+  maxRunSearchMs: 100,
+  attemptsPageDefault: 1_000,
+  attemptsPageMax: 1_000,
   bulkMax: 50,
 
   // repairs
@@ -229,6 +250,8 @@ export function assertLimits(limits: Readonly<Record<keyof typeof LIMITS, number
     [limits.deadLettersPageDefault <= limits.deadLettersPageMax, 'deadLettersPageDefault <= deadLettersPageMax'],
     [limits.minBudgetDollars <= limits.maxBudgetDollars, 'minBudgetDollars <= maxBudgetDollars'],
     [limits.messageEventsPageDefault <= limits.messageEventsPageMax, 'messageEventsPageDefault <= messageEventsPageMax'],
+    [limits.attemptsPageDefault <= limits.attemptsPageMax, 'attemptsPageDefault <= attemptsPageMax'],
+    [limits.foundRunsPageDefault <= limits.foundRunsPageMax, 'foundRunsPageDefault <= foundRunsPageMax'],
     [limits.auditPageDefault <= limits.auditPageMax, 'auditPageDefault <= auditPageMax'],
     [limits.maxFailedLogins <= limits.maxFailedLoginsInAll, 'maxFailedLogins <= maxFailedLoginsInAll'],
     [limits.maxSearchDocumentBytes <= limits.maxBodyBytes, 'maxSearchDocumentBytes <= maxBodyBytes'],

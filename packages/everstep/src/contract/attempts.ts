@@ -39,7 +39,7 @@ export const RunAttempt = Type.Object(
     kind: Type.Enum([...ATTEMPT_KINDS], {
       type: 'string',
       description:
-        'workflow: the endpoint was asked to go on; step: to execute a step; call: the service made the request of a step; callback: the failure was told.',
+        'workflow: the endpoint was asked to go on; step: to execute a step; call: the service made the request of a step; message: the request that a plain message is; callback: the failure was told.',
     }),
     stepId: orNull(Type.Integer(), 'Position of the step; null where no step is known.'),
     stepName: orNull(Type.String(), 'Null where no step is known.'),
@@ -60,7 +60,10 @@ export const RunAttempt = Type.Object(
 export type RunAttempt = Static<typeof RunAttempt>;
 
 export const RunAttempts = Type.Object(
-  { attempts: Type.Array(RunAttempt, { description: 'By the time at which they ended, oldest first.' }) },
+  {
+    cursor: Type.Optional(Type.String({ description: 'Where the next page begins; absent at the end.' })),
+    attempts: Type.Array(RunAttempt, { description: 'By the time at which they ended, oldest first.' }),
+  },
   CLOSED,
 );
 export type RunAttempts = Static<typeof RunAttempts>;

@@ -31,7 +31,7 @@ export const ScheduleEntry = Type.Object(
     isPaused: Type.Boolean(),
     createdAt: unixMs('Creation of the schedule'),
     nextScheduleTime: Type.Optional(unixMs('The next tick; absent while it is paused')),
-    lastScheduleTime: Type.Optional(unixMs('The last tick that started a run')),
+    lastScheduleTime: Type.Optional(unixMs('The last time that it started a run: by a tick, or by hand')),
     lastScheduleRunId: Type.Optional(Type.String({ description: 'The run that it started.' })),
   },
   CLOSED,

@@ -137,3 +137,37 @@ export function fireSchedule(
   };
   return { schedule: moved, started, unit };
 }
+
+/** Starts at once what its tick starts, paused or not; the tick that comes next stays as it is. */
+export function runSchedule(
+  schedule: Schedule,
+  context: DecisionContext,
+  { endpoints = null, letInAt = null }: TickFacts = {},
+): Fired {
+  const { instanceId, scheduleId, nextAt } = schedule;
+  const started = startedBy(schedule, context.now, { endpoints, letInAt }, context);
+  const run: Schedule = {
+    ...schedule,
+    lastFiredAt: context.now,
+    lastRunId: started.at(-1)?.run.workflowRunId ?? schedule.lastRunId,
+  };
+  const unit: CommitUnit = {
+    guards: [{ kind: 'schedule-due', instanceId, scheduleId, nextAt }, ...started.flatMap(({ unit }) => unit.guards)],
+    writes: [...started.flatMap(({ unit }) => unit.writes), { kind: 'put-schedule', schedule: run }],
+  };
+  return { schedule: run, started, unit };
+}
+
+/** Its next ticks after `afterMs`, Unix ms, whether it is paused or not; fewer when there are no more. */
+export function nextTicks(
+  { cron, timeZone }: Pick<Schedule, 'cron' | 'timeZone'>,
+  afterMs: number,
+  count: number,
+): readonly number[] {
+  const ticks: number[] = [];
+  for (let at: number | null = afterMs; ticks.length < count; ticks.push(at)) {
+    at = nextTickMs(cron, timeZone, at);
+    if (at === null) break;
+  }
+  return ticks;
+}

@@ -31,8 +31,8 @@ export type StoreGuard =
   | { readonly kind: 'run-active'; readonly runKey: string; readonly version?: number }
   /** The task is open, with this message: for runs that have ended, where `run-active` says nothing. */
   | { readonly kind: 'task-open'; readonly runKey: string; readonly slot: number; readonly messageId: string }
-  /** The schedule exists and its next tick is this one. */
-  | { readonly kind: 'schedule-due'; readonly instanceId: string; readonly scheduleId: string; readonly nextAt: number }
+  /** The schedule exists and its next tick is this one; null: it has none. */
+  | { readonly kind: 'schedule-due'; readonly instanceId: string; readonly scheduleId: string; readonly nextAt: number | null }
   /** Every one of these entries exists in this instance. */
   | { readonly kind: 'dead-letters-present'; readonly instanceId: string; readonly dlqIds: readonly string[] }
   /** The repair is at this version: nobody has decided on it since. */

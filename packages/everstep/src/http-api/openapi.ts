@@ -1,18 +1,21 @@
 /** The OpenAPI 3.1 document of the runtime API. */
 import type { TSchema } from 'typebox';
 import { DEFAULT_REGION, REGIONS } from '../config/regions.js';
+import { RunAttempt, RunAttempts } from '../contract/attempts.js';
 import { DeadLetterEntry, DeadLetterPage, DeletedDeadLetters, RecoveredRuns } from '../contract/dead-letters.js';
 import { ErrorBody } from '../contract/errors.js';
-import { NotifiedWaiter, Waiter } from '../contract/events.js';
+import { EventWaiter, NotifiedWaiter, Waiter } from '../contract/events.js';
 import { ExplanationSchema, Reason } from '../contract/explanation.js';
 import {
   AttemptError,
+  FoundRun,
   LoggedStep,
   RunJournal,
   RunLogEntry,
   RunLogPage,
   RunReferenceSchema,
   RunResult,
+  RunSearchPage,
   RunUnderWay,
   StepGroup,
   TriggeredRun,
@@ -22,6 +25,7 @@ import {
   DestinationEntry,
   FlowControlEntry,
   FlowControls,
+  FlowControlWaitList,
   InstanceSettingsSchema,
   SigningKeysSchema,
 } from '../contract/service.js';
@@ -37,18 +41,24 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   DeadLetterPage,
   DeletedDeadLetters,
   Destination: DestinationEntry,
+  EventWaiter,
   Explanation: ExplanationSchema,
   FlowControl: FlowControlEntry,
   FlowControls,
+  FlowControlWaitList,
+  FoundRun,
   LoggedStep,
   NotifiedWaiter,
   Reason,
   RecoveredRuns,
+  RunAttempt,
+  RunAttempts,
   RunJournal,
   RunLogEntry,
   RunLogPage,
   RunReference: RunReferenceSchema,
   RunResult,
+  RunSearchPage,
   RunUnderWay,
   Schedule: ScheduleEntry,
   Settings: InstanceSettingsSchema,

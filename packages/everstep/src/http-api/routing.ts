@@ -6,7 +6,7 @@ import { ENQUEUE_PATH, PAGES_PATH, PUBLISH_PATH, SCHEDULE_PATH, splitTarget, TRI
 const ANY_WORKFLOW = '-';
 
 /** No URL, though it comes where one may stand. */
-const OF_ONE_SCHEDULE = new RegExp(`^${SCHEDULE_PATH}(?!https?:)[^/]+/(?:pause|resume)$`, 'i');
+const OF_ONE_SCHEDULE = new RegExp(`^${SCHEDULE_PATH}(?!https?:)[^/]+/(?:pause|resume|run)$`, 'i');
 
 export const pathsOf = (operation: Operation): readonly string[] => [operation.path, ...(operation.otherPaths ?? [])];
 

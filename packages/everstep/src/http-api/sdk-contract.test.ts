@@ -19,6 +19,7 @@ import {
   type QueueInstance,
   type QueuePlan,
   type QueueStats,
+  type QueueUsage,
   type Repair,
   type RepairItem,
   type RepairPlanOptions,
@@ -75,6 +76,7 @@ interface Answers {
   readonly Plan: Agree<QueuePlan, Management.PlanRecord>;
   readonly Queue: Agree<QueueInstance, Management.QueueRecord>;
   readonly QueueStats: Agree<QueueStats, Management.QueueStats>;
+  readonly QueueUsage: Agree<QueueUsage, Management.QueueUsage>;
   readonly SearchIndex: Agree<SearchIndex, Search.SearchIndexEntry>;
   readonly SearchIndexStats: Agree<SearchIndexStats, Search.SearchIndexStatsEntry>;
   readonly SearchStats: Agree<SearchStats, Static<typeof Search.SearchStats>>;
@@ -94,6 +96,7 @@ const ANSWERS: Answers = {
   Plan: true,
   Queue: true,
   QueueStats: true,
+  QueueUsage: true,
   SearchIndex: true,
   SearchIndexStats: true,
   SearchStats: true,
@@ -206,6 +209,7 @@ test('every operation of the management API has a call of the AdminClient, which
   await as('operator').queues.setPlan(queue.id, (await admin.queues.plans())[0]?.name ?? '');
   assert.equal((await admin.queues.get(queue.id)).budget, 20);
   assert.equal((await admin.queues.stats(queue.id, { period: '1d' })).budget, 20);
+  assert.equal((await admin.queues.usage(queue.id, { days: 7 })).days.length, 7);
 
   const wanted: Required<NewSearchIndex> = { name: 's', region: REGION, type: 'fixed', teamId };
   const index = await admin.searchIndexes.create(wanted);

@@ -77,6 +77,11 @@ export interface WaiterRecord {
   readonly since: number;
 }
 
+/** The same with the event that is waited for. */
+export interface EventWaiterRecord extends WaiterRecord {
+  readonly eventId: string;
+}
+
 /** A run as the logs show it. */
 export interface RunRecord extends RunIdentity {
   readonly settings: RunSettings;
@@ -104,6 +109,20 @@ export interface RunHistory {
   /** Runs that steps of it invoked, by step. */
   readonly invoked: readonly (RunReference & { readonly stepId: number; readonly status: RunStatus })[];
   readonly keptEvents: readonly Omit<KeptEvent, 'content'>[];
+}
+
+/** What of a run people look for. */
+export interface RunTexts {
+  readonly runKey: string;
+  readonly workflowRunId: string;
+  /** Unix ms. */
+  readonly createdAt: number;
+  readonly workflowUrl: string;
+  readonly labels: readonly string[];
+  /** In words, when it failed. */
+  readonly error: string | null;
+  /** Its place in the listing. */
+  readonly position: Position;
 }
 
 export interface RunFilter {
@@ -247,6 +266,8 @@ export interface Store {
   /** Failed attempts come with their exchanges only when these are asked for: they are far longer than all the rest of them. */
   runHistory(query: { readonly runKey: string; readonly exchanges?: true }): Promise<RunHistory | null>;
   listRuns(query: Page<RunFilter>): Promise<Listing<RunRecord>>;
+  /** The same, of each run only what people look for. Cheap enough to look through a thousand at once. */
+  listRunTexts(query: Page<RunFilter>): Promise<Listing<RunTexts>>;
   /** A page ends early when its bodies are over LIMITS.maxPageBytes; then `next` says where the next one begins. */
   listDeadLetters(query: Page<DeadLetterFilter>): Promise<Listing<DeadLetterRecord>>;
   /** Ids alone, for bulk operations. */
@@ -262,6 +283,15 @@ export interface Store {
     readonly after: WaiterRecord | null;
     readonly limit: number;
   }): Promise<readonly WaiterRecord[]>;
+  /**
+   * Tasks of the instance that wait for any event, by event id and then as above; one that waits for several events is told
+   * of with each.
+   */
+  listAllWaiters(query: {
+    readonly instanceId: string;
+    readonly after: Pick<EventWaiterRecord, 'eventId' | 'since' | 'runKey' | 'slot'> | null;
+    readonly limit: number;
+  }): Promise<readonly EventWaiterRecord[]>;
   /**
    * Runs that came of this one alone, by creation: invoked by it, forked from it, made of its dead letter. At most `limit`
    * of them.

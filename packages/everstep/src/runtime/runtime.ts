@@ -8,6 +8,7 @@ import { NO_LIMITS } from '../ports/instance-limits.js';
 import type { RunRecord, RunReference } from '../ports/store.js';
 import { explainRun } from './explain.js';
 import { forkOne } from './forks.js';
+import { keyWaitList } from './key-wait-list.js';
 import { MessageTargets } from './message-targets.js';
 import { PublishedMessages } from './messages-published.js';
 import { originOf } from './passages.js';
@@ -181,6 +182,11 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     return statuses.map((status) => ({ ...status, ...(standing?.keys[status.key] ?? { waiting: 0, inFlight: 0 }) }));
   }
 
+  async function flowControl(query: { readonly instanceId: string; readonly key: string }): Promise<FlowControlStatus | null> {
+    const status = await gates.flowControl(query);
+    return status && ((await standings(query.instanceId, [status]))[0] ?? status);
+  }
+
   async function awaitEnd(query: {
     readonly instanceId: string;
     readonly run: RunReference;
@@ -248,9 +254,11 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     instanceOfWebhook: ({ eventId }) => events.instanceOfWebhook(eventId),
     callWebhook: (command) => events.callWebhook(command),
     flowControls: async (query) => standings(query.instanceId, await gates.flowControls(query)),
-    async flowControl(query) {
-      const status = await gates.flowControl(query);
-      return status && ((await standings(query.instanceId, [status]))[0] ?? status);
+    flowControl,
+    async flowControlWaiting(query) {
+      const status = await flowControl(query);
+      const holdsGates = driver.holdsGates(query.instanceId);
+      return status && keyWaitList({ store, clock, holdsGates, gates }, query, status);
     },
     async changeFlowControl(command) {
       const { instanceId, key, change } = command;
@@ -267,6 +275,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     putSchedule: (command) => schedules.put(command),
     pauseSchedule: (command) => schedules.pause(command),
     deleteSchedule: (command) => schedules.delete(command),
+    runSchedule: (command) => schedules.run(command),
     planRepair: (command) => repairs.plan(command),
     changeRepair: (command) => repairs.change(command),
     explain: (query) =>

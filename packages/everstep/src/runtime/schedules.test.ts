@@ -252,3 +252,28 @@ test('a move of a virtual clock by a week goes through each tick at its time, al
   await runtime.stop({ graceMs: 10 });
   await store.close();
 });
+
+test('a schedule that is run by hand at its tick loses neither, and is read again when it moved meanwhile', async () => {
+  await withRuntime(caller(), async (bench) => {
+    const { scheduleId } = await bench.runtime.putSchedule(command());
+    await settle();
+    const { findSchedule } = bench.store;
+    let moved = false;
+    bench.store.findSchedule = async (query) => {
+      const schedule = await findSchedule(query);
+      // Another process lets it tick between the reading and the writing.
+      if (schedule && !moved) {
+        moved = true;
+        const put = { ...schedule, nextAt: START + 2 * HOUR_MS };
+        await bench.store.commit([{ guards: [], writes: [{ kind: 'put-schedule', schedule: put }] }]);
+      }
+      return schedule;
+    };
+    const ran = await bench.runtime.runSchedule({ ...id(scheduleId), letInAt: null });
+    assert.equal(ran.kind, 'started');
+    assert.equal((await findSchedule(id(scheduleId)))?.nextAt, START + 2 * HOUR_MS);
+    await pass(bench, 2 * HOUR_MS);
+    assert.equal((await runsIn(bench.store)).length, 2);
+    assert.deepEqual(await bench.runtime.runSchedule({ ...id('none'), letInAt: null }), { kind: 'not-found' });
+  });
+});

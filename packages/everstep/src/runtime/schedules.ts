@@ -5,18 +5,28 @@
  */
 import type { DecisionContext } from '../engine/ids.js';
 import type { GroupEndpoint, RunPayload, Schedule } from '../engine/run.js';
-import { createSchedule, type Fired, fireSchedule, pauseSchedule, type ScheduleDecision, skipTick } from '../engine/schedule.js';
+import {
+  createSchedule,
+  type Fired,
+  fireSchedule,
+  pauseSchedule,
+  runSchedule,
+  type ScheduleDecision,
+  skipTick,
+} from '../engine/schedule.js';
 import type { Started } from '../engine/start.js';
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
 import type { Clock } from '../ports/clock.js';
 import type { InstanceLimits } from '../ports/instance-limits.js';
 import type { Log } from '../ports/log.js';
 import type { Store } from '../ports/store.js';
-import type { ScheduleCommand } from './workflow-service.js';
+import type { ScheduleCommand, ScheduleRun } from './workflow-service.js';
 
 /** Schedules that tick in one batch. Each comes with its payload, so they are few. */
 const PAGE = 20;
 const RETRY_AFTER_FAULT_MS = 1000;
+/** How often a schedule is read again that another process lets tick at the same moment. */
+const RUN_ATTEMPTS = 10;
 
 interface ScheduleId {
   readonly instanceId: string;
@@ -95,6 +105,27 @@ export class Schedules {
       if (!(await this.options.store.findSchedule({ instanceId, scheduleId }))) return false;
       await this.options.commit({ guards: [], writes: [{ kind: 'delete-schedule', instanceId, scheduleId }] });
       return true;
+    });
+  }
+
+  /** Starts now what a tick starts. `letInAt`: when it was let in, Unix ms; null: nobody had to. */
+  run({ letInAt, ...id }: ScheduleId & { readonly letInAt: number | null }): Promise<ScheduleRun> {
+    const { store, commit, begin, context } = this.options;
+    return this.inTurn(async () => {
+      // Another process may have let it tick since it was read.
+      for (let attempt = 0; attempt < RUN_ATTEMPTS; attempt++) {
+        const schedule = await store.findSchedule(id);
+        if (!schedule) return { kind: 'not-found' };
+        const endpoints = await this.endpointsOf(schedule);
+        if (endpoints?.length === 0) return { kind: 'no-endpoints' };
+        const { unit, started } = runSchedule(schedule, context(), { endpoints, letInAt });
+        const result = await commit(unit);
+        if (result.kind !== 'applied') continue;
+        for (const each of started) begin(each, schedule.payload);
+        const last = started.at(-1);
+        if (last) return { kind: 'started', run: last.run, count: started.length };
+      }
+      throw new Error('the schedule was changed again and again while it was to be run');
     });
   }
 

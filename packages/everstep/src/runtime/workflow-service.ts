@@ -12,6 +12,7 @@ import type {
   FlowControl,
   FlowControlState,
   InstanceSettings,
+  Run,
   RunPayload,
   RunSettings,
   Schedule,
@@ -196,6 +197,26 @@ export type CallbackOutcome =
   /** It has none, or it is not in a state that allows this. */
   | { readonly kind: 'not-possible'; readonly why: string };
 
+/** `count`: how many were started; of several messages `run` is the last. `no-endpoints`: of its URL group. */
+export type ScheduleRun =
+  | { readonly kind: 'started'; readonly run: Omit<RunReference, 'runKey'>; readonly count: number }
+  | { readonly kind: 'not-found' | 'no-endpoints' };
+
+/** A delivery that waits for a flow control key. */
+export interface KeyWaiter {
+  readonly run: Pick<Run, 'workflowRunId' | 'createdAt' | 'workflowUrl' | 'settings'>;
+  /** Of the step that is to be delivered; null where it is none. */
+  readonly stepName: string | null;
+  /** Unix ms at which it fell due. */
+  readonly since: number;
+}
+
+export interface KeyWaitList {
+  /** The first of them, in the order in which they go. */
+  readonly waiting: readonly KeyWaiter[];
+  readonly size: number;
+}
+
 export interface WorkflowService extends MessageService, RepairService {
   notify(command: {
     readonly instanceId: string;
@@ -216,6 +237,12 @@ export interface WorkflowService extends MessageService, RepairService {
 
   flowControls(query: { readonly instanceId: string }): Promise<readonly FlowControlStatus[]>;
   flowControl(query: { readonly instanceId: string; readonly key: string }): Promise<FlowControlStatus | null>;
+  /** Null when there is no such key. */
+  flowControlWaiting(query: {
+    readonly instanceId: string;
+    readonly key: string;
+    readonly limit: number;
+  }): Promise<KeyWaitList | null>;
   /** Null when there is no such key; a pin makes it. */
   changeFlowControl(command: {
     readonly instanceId: string;
@@ -242,6 +269,13 @@ export interface WorkflowService extends MessageService, RepairService {
     readonly paused: boolean;
   }): Promise<Schedule | null>;
   deleteSchedule(command: { readonly instanceId: string; readonly scheduleId: string }): Promise<boolean>;
+
+  /** Starts now what a tick of it starts, paused or not. `letInAt`: when it was let in, Unix ms; null: nobody had to. */
+  runSchedule(command: {
+    readonly instanceId: string;
+    readonly scheduleId: string;
+    readonly letInAt: number | null;
+  }): Promise<ScheduleRun>;
 
   /** Null when there is no such run. */
   explain(query: {

@@ -1,6 +1,6 @@
 /** Queue instances, as calls of the management API. */
 import type { Duration } from '../duration.js';
-import type { QueueInstance, QueuePlan, QueueStats } from './admin-types.js';
+import type { QueueInstance, QueuePlan, QueueStats, QueueUsage } from './admin-types.js';
 import { durationText } from './settings.js';
 import { type Call, jsonCall } from './transport.js';
 
@@ -62,6 +62,11 @@ export class Queues {
   stats(queueId: string, { period }: { readonly period?: Duration } = {}): Promise<QueueStats> {
     const query = period === undefined ? undefined : { period: durationText(period) };
     return this.call({ method: 'GET', path: at('stats', queueId), ...(query ? { query } : {}) });
+  }
+
+  /** By day (UTC), today included; 30 days when absent, at most 366. */
+  usage(queueId: string, options: { readonly days?: number } = {}): Promise<QueueUsage> {
+    return this.call({ method: 'GET', path: at('usage', queueId), query: options });
   }
 
   /** The plans of the installation. */

@@ -113,6 +113,22 @@ export interface QueueStats {
   }[];
 }
 
+export interface QueueUsage {
+  readonly id: string;
+  readonly customer_id: string;
+  /** Oldest first, today last. */
+  readonly days: readonly {
+    /** UTC, such as `2026-11-21`. */
+    readonly day: string;
+    readonly messages: number;
+    readonly dollars: number;
+  }[];
+  /** Dollars a calendar month (UTC); 0: no limit. */
+  readonly budget: number;
+  /** Dollars. */
+  readonly spent_this_month: number;
+}
+
 export interface AuditLogEntry {
   readonly id: string;
   readonly customer_id: string;

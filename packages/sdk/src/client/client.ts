@@ -2,7 +2,14 @@
 import type { Duration } from '../duration.js';
 import { NATIVE_PREFIX } from '../protocol.js';
 import { configured } from './configuration.js';
-import type { InstanceSettings, InstanceSettingsUpdate, NotifiedWaiter, SigningKeyPair, Waiter } from './control-types.js';
+import type {
+  EventWaiterPage,
+  InstanceSettings,
+  InstanceSettingsUpdate,
+  NotifiedWaiter,
+  SigningKeyPair,
+  Waiter,
+} from './control-types.js';
 import { DeadLetters } from './dead-letters.js';
 import { type NotifyEvent, notifyCall } from './events.js';
 import { Destinations, FlowControl } from './flow-control.js';
@@ -131,5 +138,12 @@ export class Client {
   /** The runs that wait for the event, longest first; at most 1,000. */
   waiters(eventId: string): Promise<readonly Waiter[]> {
     return this.call({ method: 'GET', path: `/v2/waiters/${encodeURIComponent(eventId)}` });
+  }
+
+  /** All that waits for events, by event id; 100 a page unless `count` says otherwise, at most 1,000. */
+  allWaiters(
+    options: { readonly workflowUrl?: string; readonly count?: number; readonly cursor?: string } = {},
+  ): Promise<EventWaiterPage> {
+    return this.call({ method: 'GET', path: '/v2/waiters', query: options });
   }
 }

@@ -11,6 +11,24 @@ export interface Waiter {
   readonly deadline: number;
 }
 
+/** The same, told without asking for an event. */
+export interface EventWaiter extends Waiter, RunReference {
+  readonly eventId: string;
+  readonly workflowUrl: string;
+  readonly stepName: string;
+  /** When it began to wait. */
+  readonly since: number;
+  /** When the wait times out. */
+  readonly deadlineAt: number;
+}
+
+export interface EventWaiterPage {
+  /** Absent at the end. */
+  readonly cursor?: string;
+  /** By event id, then who has waited longest. */
+  readonly waiters: readonly EventWaiter[];
+}
+
 export interface NotifiedWaiter {
   readonly waiter: Waiter;
   readonly messageId: string;
@@ -35,6 +53,23 @@ export interface FlowControlEntry {
   readonly isPaused: boolean;
   readonly isPinnedParallelism: boolean;
   readonly isPinnedRate: boolean;
+}
+
+/** A delivery that waits for a flow control key. */
+export interface FlowControlWaiter extends RunReference {
+  readonly kind: 'workflow' | 'message';
+  readonly workflowUrl: string;
+  readonly stepName?: string;
+  /** When it fell due. */
+  readonly since: number;
+  /** From 1. */
+  readonly place: number;
+}
+
+export interface FlowControlWaitList {
+  readonly waiting: readonly FlowControlWaiter[];
+  /** How many wait in all. */
+  readonly waitListSize: number;
 }
 
 export interface GlobalParallelism {
@@ -71,6 +106,11 @@ export interface ScheduleEntry {
   readonly nextScheduleTime?: number;
   readonly lastScheduleTime?: number;
   readonly lastScheduleRunId?: string;
+}
+
+/** What was started by hand. Of a message the id is that of the message; of several messages the last. */
+export interface ScheduleRun extends RunReference {
+  readonly started: number;
 }
 
 export interface DestinationEntry {

@@ -1,6 +1,12 @@
 /** Flow control keys and destinations, as calls. */
 import type { Duration } from '../duration.js';
-import type { DestinationEntry, DestinationHeld, FlowControlEntry, GlobalParallelism } from './control-types.js';
+import type {
+  DestinationEntry,
+  DestinationHeld,
+  FlowControlEntry,
+  FlowControlWaitList,
+  GlobalParallelism,
+} from './control-types.js';
 import { durationText } from './settings.js';
 import type { Call } from './transport.js';
 
@@ -25,6 +31,11 @@ export class FlowControl {
 
   get(key: string): Promise<FlowControlEntry> {
     return this.call({ method: 'GET', path: `/v2/flowControl/${encodeURIComponent(key)}` });
+  }
+
+  /** The first of what waits for the key, in the order in which it goes. `count`: 1 to 100, 50 when absent. */
+  waiting(key: string, options: { readonly count?: number } = {}): Promise<FlowControlWaitList> {
+    return this.call({ method: 'GET', path: `/v2/flowControl/${encodeURIComponent(key)}/waiting`, query: options });
   }
 
   /** Nothing of the key is delivered until it is resumed. Resolves with the key as it is then, as the others do. */

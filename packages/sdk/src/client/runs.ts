@@ -1,5 +1,6 @@
 /** Runs, as calls. */
 import type { Duration } from '../duration.js';
+import type { RunAttemptPage, RunSearchPage } from './attempt-types.js';
 import type { RunExplanation } from './control-types.js';
 import { durationText } from './settings.js';
 import type { Call } from './transport.js';
@@ -26,6 +27,25 @@ export interface RunLogFilter {
 export interface RunLogOptions extends RunLogFilter {
   readonly cursor?: string;
   /** Runs per page, 1 to 10. */
+  readonly count?: number;
+}
+
+/** What to look for, among the runs that fit. */
+export interface RunSearchOptions extends Omit<RunLogFilter, 'trimBody'> {
+  /** Words that ids, labels, URLs and errors are searched for; each has to be somewhere. */
+  readonly q?: string;
+  readonly cursor?: string;
+  /** Runs to return, 1 to 100. */
+  readonly count?: number;
+}
+
+export interface RunAttemptOptions {
+  /** Unix ms; tells runs of one id apart. */
+  readonly createdAt?: number;
+  /** Those of the step at this position. */
+  readonly stepId?: number;
+  readonly cursor?: string;
+  /** 1 to 1,000. */
   readonly count?: number;
 }
 
@@ -68,6 +88,16 @@ export class Runs {
       yield* page.runs;
       cursor = page.cursor;
     } while (cursor);
+  }
+
+  /** Looks through the runs, newest first, a bounded number at a time: `complete` says whether there is more to look at. */
+  search(options: RunSearchOptions = {}): Promise<RunSearchPage> {
+    return this.call({ method: 'GET', path: '/v2/workflows/search', query: options });
+  }
+
+  /** Every attempt with its request and its response, oldest first. Also of a plain message. */
+  attempts(workflowRunId: string, options: RunAttemptOptions = {}): Promise<RunAttemptPage> {
+    return this.call({ method: 'GET', path: `${RUNS}/${encodeURIComponent(workflowRunId)}/attempts`, query: options });
   }
 
   /** The run with all its steps and attempts: the latest of this id, or the one created at `workflowCreatedAt`. */

@@ -1,6 +1,6 @@
 /** Schedules, as calls. */
 import { NATIVE_PREFIX } from '../protocol.js';
-import type { ScheduleEntry } from './control-types.js';
+import type { ScheduleEntry, ScheduleRun } from './control-types.js';
 import { type TriggerOptions, triggerBody, triggerHeaders } from './settings.js';
 import type { Call } from './transport.js';
 
@@ -62,6 +62,17 @@ export class Schedules {
   /** It ticks next at its next time from now. */
   resume(scheduleId: string): Promise<ScheduleEntry> {
     return this.call({ method: 'PATCH', path: `${pathOf(scheduleId)}/resume` });
+  }
+
+  /** Its next ticks from now, Unix ms; of a paused one as if it were not. `count`: 1 to 50, 10 when absent. */
+  async next(scheduleId: string, options: { readonly count?: number } = {}): Promise<readonly number[]> {
+    const call: Call = { method: 'GET', path: `${pathOf(scheduleId)}/next`, query: options };
+    return (await this.call<{ fires: readonly number[] }>(call)).fires;
+  }
+
+  /** Starts now what a tick of it starts, paused or not. */
+  run(scheduleId: string): Promise<ScheduleRun> {
+    return this.call({ method: 'POST', path: `${pathOf(scheduleId)}/run` });
   }
 
   /** Runs that it started go on. */

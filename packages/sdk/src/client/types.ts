@@ -75,7 +75,7 @@ export interface FailureFunctionInfo {
   readonly errors: readonly AttemptError[];
 }
 
-interface RunFields {
+export interface RunFields {
   readonly workflowRunId: string;
   readonly workflowUrl: string;
   readonly workflowState: RunState;

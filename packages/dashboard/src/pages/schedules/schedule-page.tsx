@@ -1,5 +1,106 @@
+/** One schedule: what it starts, when it ticks next, and what it started last. */
+import { useParams } from '@tanstack/react-router';
+import type { ScheduleEntry } from '../../../../everstep/src/contract/schedules.js';
+import { path } from '../../api/client.js';
+import { useApi } from '../../api/queries.js';
+import { Card } from '../../components/card.js';
+import { CopyId } from '../../components/copy-id.js';
+import { Facts, type FactsProps } from '../../components/facts.js';
+import { durationText } from '../../components/formats.js';
+import { JsonView } from '../../components/json-view.js';
 import { PageTitle } from '../../components/page-title.js';
+import { RunLink } from '../../components/run-link.js';
+import { ErrorState, FailureNotice, Skeleton } from '../../components/states.js';
+import { StatusBadge } from '../../components/status-badge.js';
+import { TimeText } from '../../components/time-text.js';
+import { ScheduleActions } from './schedule-actions.js';
+import './schedules.css';
+
+const SHOWN = 5;
+
+function Fires({ schedule }: { readonly schedule: ScheduleEntry }) {
+  const { data, error, isPending, refetch } = useApi<{ readonly fires: readonly number[] }>({
+    topic: 'schedules',
+    name: 'next',
+    url: path`/v2/schedules/${schedule.scheduleId}/next`,
+    query: { count: SHOWN },
+    refreshMs: 30_000,
+  });
+  if (isPending) return <Skeleton lines={SHOWN} />;
+  if (error && !data) return <FailureNotice failure={error} onRetry={() => void refetch()} />;
+  return (
+    <>
+      {schedule.isPaused ? <p className="muted">It is paused. Otherwise it would tick at</p> : null}
+      <ol className="schedule-fires">
+        {data?.fires.map((at) => (
+          <li key={at}>
+            <TimeText unixMs={at} style="exact" />
+          </li>
+        ))}
+      </ol>
+    </>
+  );
+}
 
 export default function SchedulePage() {
-  return <PageTitle title="Schedule" />;
+  const { scheduleId = '' } = useParams({ strict: false });
+  const {
+    data: schedule,
+    error,
+    isPending,
+    refetch,
+  } = useApi<ScheduleEntry>({
+    topic: 'schedules',
+    name: 'one',
+    url: path`/v2/schedules/${scheduleId}`,
+  });
+  if (isPending || !schedule)
+    return (
+      <>
+        <PageTitle title="Schedule" />
+        {error ? <ErrorState failure={error} onRetry={() => void refetch()} what="The schedule" /> : <Skeleton lines={8} />}
+      </>
+    );
+  const { lastScheduleTime, lastScheduleRunId } = schedule;
+  const state = schedule.isPaused ? <StatusBadge tone="warn">Paused</StatusBadge> : <StatusBadge tone="good">Ticks</StatusBadge>;
+  const lastTick = lastScheduleTime === undefined ? 'none yet' : <TimeText unixMs={lastScheduleTime} />;
+  const lastRun = lastScheduleRunId === undefined ? 'none yet' : <RunLink runId={lastScheduleRunId} />;
+  const starts = <CopyId value={schedule.destination} what="URL" />;
+  const cron = <span className="mono">{`${schedule.cron} (${schedule.timezone})`}</span>;
+  const created = <TimeText unixMs={schedule.createdAt} />;
+  const facts: FactsProps['facts'] = [
+    ['State', state],
+    ['Starts', starts],
+    ['Cron', cron],
+    ['Last tick', lastTick],
+    ['Last run', lastRun],
+    ['Retries', String(schedule.retries)],
+    ['Timeout of a delivery', durationText(schedule.timeoutMs)],
+    ['Labels', schedule.labels.length === 0 ? 'none' : schedule.labels.join(', ')],
+    ['Flow control key', schedule.flowControlKey ?? 'none'],
+    ['Failure callback', schedule.failureCallback ?? 'none'],
+    ['Created', created],
+  ];
+  return (
+    <>
+      <PageTitle title={`Schedule ${scheduleId}`} actions={<ScheduleActions schedule={schedule} />}>
+        Schedule <span className="mono">{scheduleId}</span>
+      </PageTitle>
+      <div className="schedule-columns">
+        <Card title="What it is">
+          <Facts facts={facts} />
+        </Card>
+        <Card title="Next ticks">
+          <Fires schedule={schedule} />
+        </Card>
+      </div>
+      <Card title="Payload of its runs">
+        {schedule.bodyBase64 === undefined ? (
+          <JsonView text={schedule.body ?? ''} label="Payload of its runs" />
+        ) : (
+          <p className="muted">It is no text.</p>
+        )}
+      </Card>
+    </>
+  );
 }

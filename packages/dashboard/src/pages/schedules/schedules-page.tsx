@@ -1,5 +1,129 @@
+/** Schedules: what they start, and when. */
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { ScheduleEntry } from '../../../../everstep/src/contract/schedules.js';
+import { useMay, useQueueId } from '../../api/instances.js';
+import { useApi } from '../../api/queries.js';
+import { type Column, DataTable } from '../../components/data-table.js';
+import { FilterBar, type FilterField } from '../../components/filter-bar.js';
+import { useFilters } from '../../components/filters.js';
 import { PageTitle } from '../../components/page-title.js';
+import { RunLink } from '../../components/run-link.js';
+import { EmptyState, ErrorState, Skeleton } from '../../components/states.js';
+import { StatusBadge } from '../../components/status-badge.js';
+import { TimeText } from '../../components/time-text.js';
+import { CreateSchedule } from './create-schedule.js';
+
+const FILTERS = ['word'] as const;
+const FIELDS: readonly FilterField<'word'>[] = [
+  { kind: 'text', name: 'word', label: 'Search', placeholder: 'Id, URL or label', wide: true },
+];
+
+const COLUMNS: readonly Column<ScheduleEntry>[] = [
+  {
+    id: 'state',
+    header: 'State',
+    width: '104px',
+    cell: ({ isPaused }) =>
+      isPaused ? <StatusBadge tone="warn">Paused</StatusBadge> : <StatusBadge tone="good">Ticks</StatusBadge>,
+  },
+  {
+    id: 'destination',
+    header: 'Starts',
+    width: 'minmax(0, 4fr)',
+    cell: ({ destination }) => (
+      <div className="clip mono" title={destination}>
+        {destination}
+      </div>
+    ),
+  },
+  {
+    id: 'cron',
+    header: 'When',
+    width: 'minmax(0, 2fr)',
+    from: 'medium',
+    cell: ({ cron, timezone }) => (
+      <div className="clip">
+        <span className="mono">{cron}</span> <span className="muted">{timezone}</span>
+      </div>
+    ),
+  },
+  {
+    id: 'next',
+    header: 'Next',
+    width: '118px',
+    cell: ({ nextScheduleTime }) => (nextScheduleTime === undefined ? '–' : <TimeText unixMs={nextScheduleTime} />),
+  },
+  {
+    id: 'last',
+    header: 'Last',
+    width: '118px',
+    from: 'medium',
+    cell: ({ lastScheduleTime }) => (lastScheduleTime === undefined ? '–' : <TimeText unixMs={lastScheduleTime} />),
+  },
+  {
+    id: 'run',
+    header: 'Last run',
+    width: 'minmax(0, 2fr)',
+    from: 'wide',
+    cell: ({ lastScheduleRunId }) => (lastScheduleRunId === undefined ? null : <RunLink runId={lastScheduleRunId} />),
+  },
+];
+
+const matches = ({ scheduleId, destination, labels }: ScheduleEntry, word: string): boolean =>
+  [scheduleId, destination, ...labels].some((text) => text.toLowerCase().includes(word));
 
 export default function SchedulesPage() {
-  return <PageTitle title="Schedules" />;
+  const queueId = useQueueId();
+  const navigate = useNavigate();
+  const { write } = useMay();
+  const filters = useFilters(FILTERS);
+  const [creating, setCreating] = useState(false);
+  const { data, error, isPending, refetch } = useApi<readonly ScheduleEntry[]>({
+    topic: 'schedules',
+    name: 'list',
+    url: '/v2/schedules',
+  });
+  const word = filters.values.word?.toLowerCase() ?? '';
+  const rows = data?.filter((schedule) => matches(schedule, word)) ?? [];
+  return (
+    <>
+      <PageTitle
+        title="Schedules"
+        lead="Each starts a run whenever it ticks."
+        actions={
+          <button
+            type="button"
+            className="button button-primary"
+            disabled={!write}
+            title={write ? undefined : 'Your role may look, but not create schedules'}
+            onClick={() => setCreating(true)}
+          >
+            New schedule
+          </button>
+        }
+      />
+      <FilterBar filters={filters} fields={FIELDS} />
+      {isPending ? (
+        <Skeleton lines={6} />
+      ) : error && !data ? (
+        <ErrorState failure={error} onRetry={() => void refetch()} what="The schedules" />
+      ) : rows.length === 0 ? (
+        <div className="table">
+          <EmptyState title={word === '' ? 'There are no schedules' : 'No schedule matches'}>
+            A schedule calls a workflow by the clock, such as <code>0 9 * * 1-5</code>: at nine on weekdays.
+          </EmptyState>
+        </div>
+      ) : (
+        <DataTable
+          label="Schedules"
+          columns={COLUMNS}
+          rows={rows}
+          idOf={({ scheduleId }) => scheduleId}
+          onOpen={({ scheduleId }) => void navigate({ to: '/q/$queueId/schedules/$scheduleId', params: { queueId, scheduleId } })}
+        />
+      )}
+      {creating ? <CreateSchedule onClose={() => setCreating(false)} /> : null}
+    </>
+  );
 }

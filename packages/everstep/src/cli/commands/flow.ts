@@ -1,9 +1,9 @@
-/** `everstep flow list|get|pause|resume|pin|unpin|reset-rate|global` */
+/** `everstep flow list|get|waiting|pause|resume|pin|unpin|reset-rate|global` */
 import type { Client, FlowControlEntry } from '@everstep/sdk';
 import { Command } from 'commander';
 import { wholeNumber } from '../arguments.js';
 import { UsageError } from '../exit-codes.js';
-import { duration, instant, json, type Screen, type Shell, table } from '../output.js';
+import { duration, instant, json, printable, type Screen, type Shell, table } from '../output.js';
 import { type ClientOptions, open, withConnection } from './connection-options.js';
 
 const HEAD = ['KEY', 'WAITING', 'IN FLIGHT', 'RATE', 'WINDOW SINCE (UTC)', 'STATE'] as const;
@@ -62,6 +62,33 @@ function keyCommand<Options extends ClientOptions>(
   });
 }
 
+interface WaitingOptions extends ClientOptions {
+  readonly count?: number;
+}
+
+function waitingCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('waiting'))
+    .description('Show what waits for a key, in the order in which it goes.')
+    .argument('<key>', 'the flow control key')
+    .option('--count <number>', 'how many at most, up to 100 (default: 50)', wholeNumber('--count', 1));
+  return command.action(async (key: string) => {
+    const { client, options } = await open<WaitingOptions>(command, shell);
+    const list = await client.flowControl.waiting(key, { count: options.count });
+    if (options.json) return screen.write(json(list));
+    if (list.waiting.length === 0) return screen.write(`Nothing waits for ${printable(key)}.\n`);
+    const rows = list.waiting.map(({ place, workflowRunId, stepName, since, workflowUrl }) => [
+      place,
+      workflowRunId,
+      stepName,
+      instant(since),
+      workflowUrl,
+    ]);
+    screen.write(table(screen, ['PLACE', 'RUN', 'STEP', 'SINCE (UTC)', 'WORKFLOW'], rows));
+    if (list.waitListSize > rows.length) screen.write(`${list.waitListSize} wait in all.\n`);
+  });
+}
+
 interface PinOptions extends ClientOptions {
   readonly parallelism?: number;
   readonly rate?: number;
@@ -92,9 +119,10 @@ function globalCommand(shell: Shell): Command {
 
 export function flowCommand(shell: Shell): Command {
   return new Command('flow')
-    .description('Flow control keys: list, get, pause, resume, pin, unpin, reset-rate, global.')
+    .description('Flow control keys: list, get, waiting, pause, resume, pin, unpin, reset-rate, global.')
     .addCommand(listCommand(shell))
     .addCommand(keyCommand(shell, 'get', 'Show how a key stands.', (client, key) => client.flowControl.get(key)))
+    .addCommand(waitingCommand(shell))
     .addCommand(
       keyCommand(shell, 'pause', 'Deliver nothing of a key until it is resumed.', (client, key) => client.flowControl.pause(key)),
     )

@@ -1,9 +1,12 @@
-/** `everstep notify <event>` and `everstep waiters <event>` */
+/** `everstep notify <event>` and `everstep waiters [event]` */
+import type { Client, EventWaiter } from '@everstep/sdk';
 import { Command } from 'commander';
 import { isJson, readBody, readBodyFile } from '../arguments.js';
 import { UsageError } from '../exit-codes.js';
-import { instant, json, type Shell, table } from '../output.js';
+import { instant, json, type Screen, type Shell, table } from '../output.js';
 import { type ClientOptions, open, withConnection } from './connection-options.js';
+
+const PAGE_SIZE = 1_000;
 
 interface NotifyOptions extends ClientOptions {
   readonly data?: string;
@@ -59,14 +62,42 @@ export function notifyCommand(shell: Shell): Command {
   });
 }
 
+interface WaiterOptions extends ClientOptions {
+  readonly workflowUrl?: string;
+}
+
+async function showAll(screen: Screen, client: Client, { workflowUrl, json: asJson }: WaiterOptions): Promise<void> {
+  const waiters: EventWaiter[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await client.allWaiters({ workflowUrl, count: PAGE_SIZE, ...(cursor === undefined ? {} : { cursor }) });
+    waiters.push(...page.waiters);
+    ({ cursor } = page);
+  } while (cursor !== undefined);
+  if (asJson) return screen.write(json({ waiters }));
+  if (waiters.length === 0) return screen.write('No run waits for an event.\n');
+  const rows = waiters.map(({ eventId, workflowRunId, stepName, since, deadlineAt, url }) => [
+    eventId,
+    workflowRunId,
+    stepName,
+    instant(since),
+    instant(deadlineAt),
+    url,
+  ]);
+  screen.write(table(screen, ['EVENT', 'RUN', 'STEP', 'SINCE (UTC)', 'UNTIL (UTC)', 'WORKFLOW'], rows));
+}
+
 export function waitersCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('waiters'))
-    .summary('List the runs that wait for an event')
-    .description('List the runs that wait for an event, oldest first.')
-    .argument('<event>', 'id of the event');
-  return command.action(async (eventId: string) => {
-    const { client, options } = await open(command, shell);
+    .summary('List the runs that wait for an event, or for any')
+    .description('List the runs that wait for an event, oldest first; without an event, all that wait, by event.')
+    .argument('[event]', 'id of the event')
+    .option('--workflow-url <url>', 'without an event: runs of this workflow');
+  return command.action(async (eventId: string | undefined) => {
+    const { client, options } = await open<WaiterOptions>(command, shell);
+    if (eventId === undefined) return showAll(screen, client, options);
+    if (options.workflowUrl !== undefined) throw new UsageError('--workflow-url goes without an event.');
     const waiters = await client.waiters(eventId);
     if (options.json) return screen.write(json(waiters));
     if (waiters.length === 0) return screen.write(`No run waits for ${eventId}.\n`);

@@ -1,7 +1,7 @@
-/** `everstep runs list|get|explain|cancel` */
+/** `everstep runs list|search|get|attempts|explain|cancel` */
 import type { RunJournal, RunLogEntry, RunOrigin, RunState } from '@everstep/sdk';
 import { Command } from 'commander';
-import { collected, moment, wholeNumber } from '../arguments.js';
+import { collected, moment, runState, wholeNumber } from '../arguments.js';
 import { UsageError } from '../exit-codes.js';
 import { pageOf } from '../journal-page.js';
 import { duration, instant, json, printable, type Screen, type Shell, styled, table } from '../output.js';
@@ -9,17 +9,10 @@ import { RunStory } from '../run-story.js';
 import { type ClientOptions, open, withConnection } from './connection-options.js';
 import { explainCommand } from './explain.js';
 import { type RunFilterOptions, runFilter, withRunFilters } from './run-filters.js';
+import { attemptsCommand, searchRunsCommand } from './run-search.js';
 
-const STATES = ['RUN_STARTED', 'RUN_SUCCESS', 'RUN_FAILED', 'RUN_CANCELED'] as const;
 const DEFAULT_SHOWN = 20;
 const PAGE_SIZE = 10;
-
-/** `failed` and `RUN_FAILED` alike. */
-function state(text: string): RunState {
-  const found = STATES.find((name) => name === text.toUpperCase() || name === `RUN_${text.toUpperCase()}`);
-  if (!found) throw new UsageError(`--state must be one of ${STATES.join(', ')}; it is "${text}"`);
-  return found;
-}
 
 /** At most `limit` items of a listing that is asked for page by page. */
 async function first<Item>(listing: AsyncIterable<Item>, limit: number): Promise<readonly Item[]> {
@@ -47,7 +40,7 @@ function listCommand(shell: Shell): Command {
   const command = withRunFilters(withConnection(new Command('list')), 'runs')
     .description('List runs, newest first.')
     .option('--workflow-url <url>', 'runs of this workflow')
-    .option('--state <state>', 'runs in this state: started, success, failed, canceled', state)
+    .option('--state <state>', 'runs in this state: started, success, failed, canceled', runState)
     .option('--count <number>', 'how many at most', wholeNumber('--count', 1), DEFAULT_SHOWN)
     .option('--all', 'all of them');
   return command.action(async () => {
@@ -156,9 +149,11 @@ function cancelCommand(shell: Shell): Command {
 
 export function runsCommand(shell: Shell): Command {
   return new Command('runs')
-    .description('Runs: list, get, explain, cancel.')
+    .description('Runs: list, search, get, attempts, explain, cancel.')
     .addCommand(listCommand(shell))
+    .addCommand(searchRunsCommand(shell))
     .addCommand(getCommand(shell))
+    .addCommand(attemptsCommand(shell))
     .addCommand(explainCommand(shell))
     .addCommand(cancelCommand(shell));
 }

@@ -1,6 +1,7 @@
-/** `everstep schedules create|list|get|pause|resume|delete` */
+/** `everstep schedules create|list|get|next|run|pause|resume|delete` */
 import type { ScheduleEntry } from '@everstep/sdk';
 import { Command } from 'commander';
+import { wholeNumber } from '../arguments.js';
 import { UsageError } from '../exit-codes.js';
 import { instant, json, printable, type Screen, type Shell, styled, table } from '../output.js';
 import { type ClientOptions, open, withConnection } from './connection-options.js';
@@ -83,6 +84,36 @@ function oneCommand(shell: Shell, name: 'get' | 'pause' | 'resume', description:
   });
 }
 
+interface NextOptions extends ClientOptions {
+  readonly count?: number;
+}
+
+function nextCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('next'))
+    .description('Show when a schedule ticks next, paused or not.')
+    .argument('<scheduleId>', 'id of the schedule')
+    .option('--count <number>', 'how many ticks, up to 50 (default: 10)', wholeNumber('--count', 1));
+  return command.action(async (scheduleId: string) => {
+    const { client, options } = await open<NextOptions>(command, shell);
+    const fires = await client.schedules.next(scheduleId, { count: options.count });
+    if (options.json) return screen.write(json({ fires }));
+    screen.write(fires.length === 0 ? 'It does not tick any more.\n' : fires.map((at) => `${instant(at)}\n`).join(''));
+  });
+}
+
+function runCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('run'))
+    .description('Start now what a tick of the schedule starts, paused or not, and print the id of the run.')
+    .argument('<scheduleId>', 'id of the schedule');
+  return command.action(async (scheduleId: string) => {
+    const { client, options } = await open(command, shell);
+    const started = await client.schedules.run(scheduleId);
+    screen.write(options.json ? json(started) : `${started.workflowRunId}\n`);
+  });
+}
+
 function deleteCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('delete'))
@@ -97,10 +128,12 @@ function deleteCommand(shell: Shell): Command {
 
 export function schedulesCommand(shell: Shell): Command {
   return new Command('schedules')
-    .description('Schedules: create, list, get, pause, resume, delete.')
+    .description('Schedules: create, list, get, next, run, pause, resume, delete.')
     .addCommand(createCommand(shell))
     .addCommand(listCommand(shell))
     .addCommand(oneCommand(shell, 'get', 'Show a schedule.'))
+    .addCommand(nextCommand(shell))
+    .addCommand(runCommand(shell))
     .addCommand(oneCommand(shell, 'pause', 'Let a schedule start nothing until it is resumed.'))
     .addCommand(oneCommand(shell, 'resume', 'Let a paused schedule start runs again, at its next time from now.'))
     .addCommand(deleteCommand(shell));

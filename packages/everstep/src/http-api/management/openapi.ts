@@ -9,6 +9,7 @@ import {
   PlanRecord,
   QueueRecord,
   QueueStats,
+  QueueUsage,
   TeamEntry,
   TeamMember,
 } from '../../contract/management.js';
@@ -25,6 +26,7 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   Plan: PlanRecord,
   Queue: QueueRecord,
   QueueStats,
+  QueueUsage,
   SearchIndex: SearchIndexEntry,
   SearchIndexStats: SearchIndexStatsEntry,
   SearchStats,

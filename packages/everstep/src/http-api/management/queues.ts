@@ -3,7 +3,7 @@ import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { REGIONS } from '../../config/regions.js';
 import { ApiError } from '../../contract/error-codes.js';
-import { AccountName, Ok, PlanRecord, QueueRecord, QueueStats, RecordId } from '../../contract/management.js';
+import { AccountName, Ok, PlanRecord, QueueRecord, QueueStats, QueueUsage, RecordId } from '../../contract/management.js';
 import { accountOperation, answer, type Operation } from '../operation.js';
 import { parseDestination } from '../parameters/destination.js';
 import { Unacceptable } from '../parameters/unacceptable.js';
@@ -199,6 +199,42 @@ const getQueueStats = accountOperation({
   },
 });
 
+const getQueueUsage = accountOperation({
+  operationId: 'getQueueUsage',
+  tag: TAG,
+  summary: 'What a queue instance has used by day, beside its budget',
+  description:
+    'Messages in the unit that is billed, by day (UTC), with what they cost when they were counted. They are counted by day since the version that has this operation; before, by month.',
+  method: 'GET',
+  path: '/v2/queue/usage/{id}',
+  unknownQuery: 'refuse',
+  pathParameters,
+  query: Type.Object({
+    days: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LIMITS.maxUsageDays,
+        default: LIMITS.usageDaysDefault,
+        description: 'How many days, today included.',
+      }),
+    ),
+  }),
+  responses: { 200: QueueUsage },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path, query }, { accounts }, principal) {
+    const { instance } = done(await accounts.findInstance(principal, path.id));
+    const days = query.days ?? LIMITS.usageDaysDefault;
+    const usage = done(await accounts.usage(principal, { instanceId: path.id, days }));
+    return answer(200, {
+      id: instance.instanceId,
+      customer_id: instance.accountId ?? '',
+      days: usage.days.map(({ day, messages, dollars }) => ({ day, messages, dollars })),
+      budget: usage.budgetDollars,
+      spent_this_month: usage.spentDollars,
+    });
+  },
+});
+
 const listPlans = accountOperation({
   operationId: 'listPlans',
   tag: TAG,
@@ -230,5 +266,6 @@ export const queueOperations: readonly Operation[] = [
   setQueueBudgetAlert,
   setQueuePlan,
   getQueueStats,
+  getQueueUsage,
   listPlans,
 ];

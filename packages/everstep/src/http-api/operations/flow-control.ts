@@ -2,13 +2,13 @@
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
-import { FlowControlEntry, FlowControls, GlobalParallelism } from '../../contract/service.js';
-import type { FlowControlChange, FlowControlStatus } from '../../runtime/workflow-service.js';
+import { FlowControlEntry, FlowControls, FlowControlWaitList, GlobalParallelism } from '../../contract/service.js';
+import type { FlowControlChange } from '../../runtime/workflow-service.js';
 import { answer, type Operation, operation } from '../operation.js';
 import { DEFAULT_PERIOD_MS } from '../parameters/flow-control-value.js';
 import { shown } from '../parameters/unacceptable.js';
 import { Duration, KeptText } from '../parameters/values.js';
-import { presentFlowControl } from '../presenters/flow-control.js';
+import { presentFlowControl, presentKeyWaiter } from '../presenters/flow-control.js';
 import { optional } from '../presenters/optional.js';
 
 const TAG = 'Flow control';
@@ -16,8 +16,8 @@ const KeyPath = Type.Object({
   flowControlKey: KeptText(LIMITS.maxFlowControlKeyLength, { description: 'The key, percent-encoded' }),
 });
 
-const found = (key: string, status: FlowControlStatus | null): FlowControlStatus => {
-  if (status) return status;
+const found = <Found>(key: string, status: Found | null): Found => {
+  if (status !== null) return status;
   throw new ApiError('not-found', `there is no flow control key ${shown(key)}; a key is made by the first run that names it`);
 };
 
@@ -52,6 +52,34 @@ export const getFlowControl = operation({
   async handle({ path: { flowControlKey: key } }, { service }, { instanceId }) {
     const status = found(key, await service.flowControl({ instanceId, key }));
     return answer(200, presentFlowControl(status, service.now()));
+  },
+});
+
+export const listFlowControlWaiting = operation({
+  operationId: 'listFlowControlWaiting',
+  tag: TAG,
+  summary: 'List what waits for a flow control key',
+  description:
+    'The first of the wait list, in the order in which they go. Of several nodes, one that does not decide for the key tells the order of due times.',
+  method: 'GET',
+  path: '/v2/flowControl/{flowControlKey}/waiting',
+  unknownQuery: 'refuse',
+  pathParameters: KeyPath,
+  query: Type.Object({
+    count: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LIMITS.waitListMax,
+        default: LIMITS.waitListDefault,
+        description: 'How many of them.',
+      }),
+    ),
+  }),
+  responses: { 200: FlowControlWaitList },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { flowControlKey: key }, query: { count } }, { service }, { instanceId }) {
+    const list = found(key, await service.flowControlWaiting({ instanceId, key, limit: count ?? LIMITS.waitListDefault }));
+    return answer(200, { waiting: list.waiting.map(presentKeyWaiter), waitListSize: list.size });
   },
 });
 

@@ -1,5 +1,6 @@
 /** Every operation of the API, in the order in which the document shows them. */
 import type { Operation } from '../operation.js';
+import { getRunAttempts } from './attempts.js';
 import { triggerRuns } from './batch-trigger.js';
 import { cancelRuns } from './cancel-runs.js';
 import { checkDeadLetters, checkRun } from './check.js';
@@ -9,7 +10,13 @@ import { deleteDeadLetter, deleteDeadLetters } from './delete-dead-letters.js';
 import { holdDestination, listDestinations, releaseDestination } from './destinations.js';
 import { explainRun } from './explain.js';
 import { cancelFailureCallback, retryFailureCallback } from './failure-callbacks.js';
-import { flowControlChanges, getFlowControl, getGlobalParallelism, listFlowControls } from './flow-control.js';
+import {
+  flowControlChanges,
+  getFlowControl,
+  getGlobalParallelism,
+  listFlowControls,
+  listFlowControlWaiting,
+} from './flow-control.js';
 import { forkRun } from './fork.js';
 import { changeSettings, getSettings, getSigningKeys, rotateSigningKeys } from './instance.js';
 import { listRunEvents, listRunLogs } from './logs.js';
@@ -18,9 +25,12 @@ import { recoverOperations } from './recover.js';
 import { compareRun, getLineage } from './relatives.js';
 import { repairOperations } from './repairs.js';
 import { cancelRun, getRun, getRunResult } from './runs.js';
+import { scheduleRunOperations } from './schedule-runs.js';
 import { scheduleOperations } from './schedules.js';
+import { searchRuns } from './search-runs.js';
 import { getHealth, getOpenApi, getReadiness } from './service.js';
 import { triggerRun } from './trigger.js';
+import { listAllWaiters } from './waiters.js';
 import { webhookOperations } from './webhooks.js';
 
 export const OPERATIONS: readonly Operation[] = Object.freeze([
@@ -28,6 +38,7 @@ export const OPERATIONS: readonly Operation[] = Object.freeze([
   triggerRuns,
   getRun,
   getRunResult,
+  getRunAttempts,
   explainRun,
   forkRun,
   checkRun,
@@ -37,6 +48,7 @@ export const OPERATIONS: readonly Operation[] = Object.freeze([
   cancelRuns,
   listRunLogs,
   listRunEvents,
+  searchRuns,
   listDeadLetters,
   checkDeadLetters,
   getDeadLetter,
@@ -47,12 +59,15 @@ export const OPERATIONS: readonly Operation[] = Object.freeze([
   cancelFailureCallback,
   ...repairOperations,
   ...scheduleOperations,
+  ...scheduleRunOperations,
   notifyEvent,
   notifyRun,
   listWaiters,
+  listAllWaiters,
   ...webhookOperations,
   listFlowControls,
   getFlowControl,
+  listFlowControlWaiting,
   ...flowControlChanges,
   getGlobalParallelism,
   listDestinations,

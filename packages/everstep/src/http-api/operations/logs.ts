@@ -10,7 +10,8 @@ import { statusOfState } from '../presenters/run.js';
 import { presentRunLog } from '../presenters/run-log.js';
 import { isEmptyRange, RunIdFilter, triggerFilters } from './filters.js';
 
-const logFilters = {
+/** What runs are filtered by. */
+export const logFilters = {
   workflowRunId: Type.Optional(RunIdFilter),
   workflowUrl: Type.Optional(Text(LIMITS.maxWorkflowUrlLength, { description: 'URL of the workflow' })),
   workflowCreatedAt: Type.Optional(UnixMs('Creation of the run, Unix ms')),
@@ -38,6 +39,21 @@ const EventQuery = Type.Object({
   ...page,
 });
 
+const RunFilters = Type.Object(logFilters);
+
+/** `undefined` in a filter of the store asks for nothing. */
+export const runFilterOf = (asked: StaticDecode<typeof RunFilters>): RunFilter => ({
+  workflowRunId: asked.workflowRunId,
+  workflowUrls: asked.workflowUrl === undefined ? undefined : [asked.workflowUrl],
+  createdAt: asked.workflowCreatedAt,
+  statuses: asked.state === undefined ? undefined : [statusOfState(asked.state)],
+  fromDate: asked.fromDate,
+  toDate: asked.toDate,
+  labels: asked.label,
+  flowControlKeys: asked.flowControlKey,
+  callerIps: asked.callerIp,
+});
+
 async function listLogs(query: StaticDecode<typeof LogQuery>, context: ApiContext, caller: Caller) {
   const { cursor: given, count, trimBody, ...asked } = query;
   const { store, cursors } = context;
@@ -45,20 +61,9 @@ async function listLogs(query: StaticDecode<typeof LogQuery>, context: ApiContex
   const scope = { operation: 'logs', instanceId, filters: asked };
   const begin = given === undefined || given === '' ? null : await cursors.open(scope, given);
   if (isEmptyRange(asked)) return answer(200, { runs: [] });
-  const filter: RunFilter = {
-    workflowRunId: asked.workflowRunId,
-    workflowUrls: asked.workflowUrl === undefined ? undefined : [asked.workflowUrl],
-    createdAt: asked.workflowCreatedAt,
-    statuses: asked.state === undefined ? undefined : [statusOfState(asked.state)],
-    fromDate: asked.fromDate,
-    toDate: asked.toDate,
-    labels: asked.label,
-    flowControlKeys: asked.flowControlKey,
-    callerIps: asked.callerIp,
-  };
   const listing = await store.listRuns({
     instanceId,
-    filter,
+    filter: runFilterOf(asked),
     order: 'newest-first',
     after: begin?.after ?? null,
     horizon: null,

@@ -1,6 +1,6 @@
 /** A flow control key as answers show it. */
-import type { FlowControlEntry } from '../../contract/service.js';
-import type { FlowControlStatus } from '../../runtime/workflow-service.js';
+import type { FlowControlEntry, FlowControlWaiter } from '../../contract/service.js';
+import type { FlowControlStatus, KeyWaiter } from '../../runtime/workflow-service.js';
 import { optional } from './optional.js';
 
 function presentRate({ rate, periodMs, window }: FlowControlStatus, now: number): Partial<FlowControlEntry> {
@@ -27,3 +27,14 @@ export function presentFlowControl(status: FlowControlStatus, now: number): Flow
     isPinnedRate: status.pinned && status.rate !== null,
   };
 }
+
+/** `index` from 0. */
+export const presentKeyWaiter = ({ run, stepName, since }: KeyWaiter, index: number): FlowControlWaiter => ({
+  kind: run.settings.message ? 'message' : 'workflow',
+  workflowRunId: run.workflowRunId,
+  workflowCreatedAt: run.createdAt,
+  workflowUrl: run.workflowUrl,
+  ...optional('stepName', stepName),
+  since,
+  place: index + 1,
+});

@@ -1,5 +1,5 @@
 /** Runs as answers show them. */
-import type { RunJournal, RunOriginLink, RunResult, RunState } from '../../contract/runs.js';
+import type { FoundRun, RunJournal, RunOriginLink, RunResult, RunState } from '../../contract/runs.js';
 import {
   CALLBACK_SLOT,
   type FailedAttempt,
@@ -118,6 +118,12 @@ export function presentRun(run: RunRecord) {
     ...optional('flowControlKey', settings.flowControl?.key),
   };
 }
+
+/** Without its steps and its result. */
+export const presentFoundRun = (run: RunRecord): FoundRun => ({
+  ...presentRun(run),
+  ...optional('workflowRunError', run.error),
+});
 
 const presentRecordedStep = (step: RecordedStep, { run, invoked }: RunHistory) => ({
   stepId: step.stepId,

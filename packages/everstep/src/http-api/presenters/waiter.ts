@@ -1,7 +1,7 @@
 /** Runs that wait for an event. */
-import type { NotifiedWaiter, Waiter } from '../../contract/events.js';
+import type { EventWaiter, NotifiedWaiter, Waiter } from '../../contract/events.js';
 import { DIALECTS } from '../../dialects/index.js';
-import type { RunRecord, WaiterRecord } from '../../ports/store.js';
+import type { EventWaiterRecord, RunRecord, WaiterRecord } from '../../ports/store.js';
 import type { Notified } from '../../runtime/workflow-service.js';
 
 function waiterOf(run: Pick<RunRecord, 'dialect' | 'workflowRunId' | 'workflowUrl'>, deadline: number): Waiter {
@@ -14,6 +14,17 @@ function waiterOf(run: Pick<RunRecord, 'dialect' | 'workflowRunId' | 'workflowUr
 }
 
 export const presentWaiter = (waiter: WaiterRecord): Waiter => waiterOf(waiter, Math.floor(waiter.deadlineAt / 1000));
+
+export const presentEventWaiter = (waiter: EventWaiterRecord): EventWaiter => ({
+  eventId: waiter.eventId,
+  ...presentWaiter(waiter),
+  workflowRunId: waiter.workflowRunId,
+  workflowCreatedAt: waiter.workflowCreatedAt,
+  workflowUrl: waiter.workflowUrl,
+  stepName: waiter.stepName,
+  since: waiter.since,
+  deadlineAt: waiter.deadlineAt,
+});
 
 export const presentNotified = ({ waiter, messageId }: Notified): NotifiedWaiter => ({
   waiter: presentWaiter(waiter),

@@ -79,6 +79,10 @@ function plannedNext(pathname: string, entries: readonly JournalEntry[]): Planne
       const { eventId }: WebhookOutcome = JSON.parse(entries[0]?.out ?? '{}');
       return { stepId, name: 'called', type: 'WaitForWebhook', eventIds: [eventId], timeoutMs: 3_600_000 };
     }
+    case '/refused-call 1': {
+      const call = { url: 'http://c.test/refuse', method: 'PUT', headers: { 'x-key': 'secret-of-a-header' } };
+      return { stepId, name: 'pay', type: 'Call', call: { ...call, retries: 1, retryDelay: '0' } };
+    }
     case '/call 1':
       return { stepId, name: 'pay', type: 'Call', call: { url: 'http://c.test/pay', method: 'PUT', headers: {} } };
     case '/hang-call 1':
@@ -90,6 +94,16 @@ function plannedNext(pathname: string, entries: readonly JournalEntry[]): Planne
   }
 }
 
+const sentFor = (method: string, url: string, headers: Readonly<Record<string, string>>) => ({
+  startedAt: Date.UTC(2026, 0),
+  durationMs: 5,
+  method,
+  url,
+  headers: ['Authorization', 'Bearer hush', ...Object.entries(headers).flat()],
+  bodyBytes: 17,
+  answerBytes: 12,
+});
+
 /** Plays the endpoints; keeps what it was called with. */
 export class PlayedEndpoints implements StepCaller {
   readonly calls: StepCall[] = [];
@@ -97,6 +111,12 @@ export class PlayedEndpoints implements StepCaller {
   async call(call: StepCall, signal: AbortSignal, onLeave?: () => void): Promise<StepAnswer> {
     this.calls.push(call);
     onLeave?.();
+    const answered = await this.play(call, signal);
+    if (answered.kind !== 'failure') return answered;
+    return { kind: 'failure', failure: { ...answered.failure, sent: sentFor('POST', call.workflowUrl, call.forwardHeaders) } };
+  }
+
+  private async play(call: StepCall, signal: AbortSignal): Promise<StepAnswer> {
     const { pathname } = new URL(call.workflowUrl);
     const { target, journal } = call.request;
     switch (pathname) {
@@ -114,6 +134,7 @@ export class PlayedEndpoints implements StepCaller {
       case '/wait':
       case '/hook':
       case '/call':
+      case '/refused-call':
       case '/hang-call':
       case '/invoke': {
         const planned = plannedNext(pathname, journal.entries);
@@ -149,7 +170,8 @@ export class PlayedMessages implements MessageSender {
     const { pathname } = new URL(message.url);
     const headers = { 'content-type': ['application/json'], 'x-answer': ['secret-of-a-header'] };
     const body = Buffer.from('{"paid":true,"iban":"secret-of-a-field"}');
-    if (pathname !== '/hang') return { kind: 'answered', status: pathname === '/refuse' ? 500 : 200, headers, body };
+    const sent = sentFor(message.method, message.url, message.headers);
+    if (pathname !== '/hang') return { kind: 'answered', status: pathname === '/refuse' ? 500 : 200, headers, body, sent };
     return new Promise<MessageAnswer>((resolve) =>
       signal.addEventListener('abort', () => {
         const cause = { cause: 'network', message: 'given up', status: null, responseHeaders: {} } as const;

@@ -113,6 +113,7 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   triggerRuns: changesOwn(() => ({ body: [{ destination: 'http://w.test/ok' }] })),
   getRun: reads(run),
   getRunResult: reads(async (things) => ({ params: { workflowRunId: await things.run('ok') }, query: 'timeout=60s' })),
+  getRunAttempts: reads(run),
   explainRun: reads(run),
   compareRun: reads(async (things) => ({
     params: { workflowRunId: await things.run('ok') },
@@ -125,6 +126,7 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   cancelRun: changes(run),
   cancelRuns: changesOwn(async (things) => ({ body: { workflowRunIds: [await things.run()] } })),
   listRunLogs: readsOwn(),
+  searchRuns: readsOwn(() => ({ query: 'q=own' })),
   listRunEvents: readsOwn(() => ({ query: 'groupBy=workflowRunId' })),
   listDeadLetters: readsOwn(),
   getDeadLetter: reads(deadLetter),
@@ -152,9 +154,15 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   deleteSchedule: changes(schedule),
   pauseSchedule: changes(schedule),
   resumeSchedule: changes(schedule),
+  listScheduleFires: reads(schedule),
+  runSchedule: changes(schedule),
   notifyEvent: changesOwn(() => ({ params: { eventId: 'e' } })),
   notifyRun: changes(async (things) => ({ params: { workflowRunId: await things.run(), eventId: 'e' } })),
   listWaiters: readsOwn(() => ({ params: { eventId: 'e' } })),
+  listAllWaiters: readsOwn(async (things) => {
+    await things.run('wait');
+    return {};
+  }),
   startWorkflow: changesOwn(() => ({ params: { workflowUrl: 'http://w.test/ok' }, headers: SDK })),
   getRunSteps: { access: 'token', ask: sdkRun, own: 200, readOnly: 403, other: 404 },
   endRun: changes(sdkRun),
@@ -187,6 +195,7 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   callWebhookByDelete: open(404, webhook),
   listFlowControls: readsOwn(),
   getFlowControl: reads(flowControl),
+  listFlowControlWaiting: reads(flowControl),
   pauseFlowControl: changes(flowControl),
   resumeFlowControl: changes(flowControl),
   unpinFlowControl: changes(flowControl),
@@ -235,6 +244,7 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   setQueueBudgetAlert: account(withBody(queue, { url: null }), ['owner', 'admin', 'finance']),
   setQueuePlan: account(withBody(queue, { plan_name: 'default' }), ['operator']),
   getQueueStats: account(queue, MEMBERS),
+  getQueueUsage: account(queue, MEMBERS),
   listPlans: account(nothing, EVERYBODY),
   listSearchIndexes: account(nothing, EVERYBODY),
   createSearchIndex: account(

@@ -143,6 +143,16 @@ export class DeliveryGates {
     return delivery?.list ? this.instance(delivery.passage.instanceId).reasons(delivery) : [];
   }
 
+  /** The first of those that wait for the key, in the order in which they go. */
+  waitingAt(instanceId: string, key: string, limit: number): readonly Ticket[] {
+    const tickets: Ticket[] = [];
+    for (const { ticket } of this.instances.get(instanceId)?.waitingAt(key) ?? []) {
+      if (tickets.length === limit) break;
+      tickets.push(ticket);
+    }
+    return tickets;
+  }
+
   /** Why a delivery to this destination would wait, were it offered now; null when it is not held. */
   heldAt(instanceId: string, origin: string): Promise<WaitReason | null> {
     return this.instance(instanceId).heldAt(origin);

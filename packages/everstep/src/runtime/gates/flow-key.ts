@@ -149,6 +149,11 @@ export class FlowKey {
     }
   }
 
+  /** Those that wait, from the one that goes next on. The key must not be used meanwhile. */
+  inOrder(): Iterable<Delivery> {
+    return this.list.inOrder();
+  }
+
   /** A delivery that had passed is done, or did not start. */
   release(delivery: Delivery, outcome: DeliveryResult['kind']): void {
     const { window } = delivery;

@@ -1,8 +1,7 @@
 /**
- * The gates of one instance: first the queues of messages, then its
- * destinations, then its flow control keys. What is held for its destination takes no place and no start at its
- * key. What the store keeps of an instance, and of a key, is read when it is
- * needed first; what comes meanwhile waits in order.
+ * The gates of one instance: first the queues of messages, then its destinations, then its flow control keys. What is held
+ * for its destination takes no place and no start at its key. What the store keeps of an instance, and of a key, is read
+ * when it is needed first; what comes meanwhile waits in order.
  */
 import {
   DEFAULT_INSTANCE_SETTINGS,
@@ -270,13 +269,13 @@ export class InstanceGates {
   }
 
   standing(): Readonly<Record<string, { readonly waiting: number; readonly inFlight: number }>> {
-    const standing: Record<string, { waiting: number; inFlight: number }> = {};
-    for (const [name, key] of this.keys) {
-      if (!key.loaded) continue;
-      const { waiting, inFlight } = key.status;
-      if (waiting + inFlight > 0) standing[name] = { waiting, inFlight };
-    }
-    return standing;
+    const loaded = [...this.keys].filter(([, key]) => key.loaded).map(([name, { status }]) => [name, status] as const);
+    const standing = loaded.map(([name, { waiting, inFlight }]) => [name, { waiting, inFlight }] as const);
+    return Object.fromEntries(standing.filter(([, { waiting, inFlight }]) => waiting + inFlight > 0));
+  }
+
+  waitingAt(key: string): Iterable<Delivery> {
+    return this.keys.get(key)?.inOrder() ?? [];
   }
 
   stop(): void {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Store, WaiterRecord } from '../../ports/store.js';
+import type { EventWaiterRecord, Store, WaiterRecord } from '../../ports/store.js';
 import { type OpenStore, withStore } from './harness.js';
 import {
   apply,
@@ -91,6 +91,45 @@ export function eventConformance(open: OpenStore): void {
           }
           assert.deepEqual(placesOf(found), expected, `${limit} a page`);
         }
+      }),
+    );
+
+    test(
+      'all waits of an instance are listed by event and then by who waits longest, page by page, also behind one that is gone',
+      withStore(open, async (store) => {
+        const [first, second, foreign] = [sampleRun(1), sampleRun(2), sampleRun(3, { instanceId: OTHER_INSTANCE })];
+        const wait = (slot: number, since: number, events: readonly string[]) => ({
+          ...waitTask(slot, T0 + 900, events),
+          createdAt: since,
+        });
+        await apply(store, [
+          creation(first),
+          creation(second),
+          creation(foreign),
+          ...putTasks(second.key, [wait(1, T0 + 5, ['b', 'ä']), wait(2, T0, ['B'])]),
+          ...putTasks(first.key, [wait(1, T0 + 9, ['b']), wait(3, T0 + 5, ['b'])]),
+          ...putTasks(foreign.key, [wait(1, T0, ['b'])]),
+        ]);
+        const expected = ['B wfr_2/2', 'b wfr_1/3', 'b wfr_2/1', 'b wfr_1/1', 'ä wfr_2/1'];
+        const page = (after: EventWaiterRecord | null, limit: number) =>
+          store.listAllWaiters({ instanceId: INSTANCE, after, limit });
+        const names = (found: readonly EventWaiterRecord[]) =>
+          found.map(({ eventId, workflowRunId, slot }) => `${eventId} ${workflowRunId}/${slot}`);
+        for (const limit of [1, 2, 5, 100]) {
+          const found: EventWaiterRecord[] = [];
+          for (;;) {
+            const next = await page(found.at(-1) ?? null, limit);
+            assert.ok(next.length <= limit);
+            if (next.length === 0) break;
+            found.push(...next);
+          }
+          assert.deepEqual(names(found), expected, `${limit} a page`);
+        }
+        const [, , third = null] = await page(null, 3);
+        assert.deepEqual(await waiters(store, 'ä'), [(await page(null, 9)).map(({ eventId: _event, ...waiter }) => waiter)[4]]);
+        await apply(store, [{ kind: 'delete-task', runKey: second.key, slot: 1 }]);
+        assert.deepEqual(names(await page(third, 9)), ['b wfr_1/1']);
+        assert.deepEqual(await store.listAllWaiters({ instanceId: 'qi_none', after: null, limit: 9 }), []);
       }),
     );
 

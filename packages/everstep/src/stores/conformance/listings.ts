@@ -290,6 +290,13 @@ export function listingConformance(open: OpenStore): void {
           const runsFilter = runFilter(numbers, model);
           const expectedKeys = mine.filter((item) => matchesRun(runsFilter, item)).map(({ run }) => run.key);
           const runPage = { ...base, filter: runsFilter, limit: pick([10, 1000], numbers) };
+          const texts = await store.listRunTexts(runPage);
+          assert.deepEqual(
+            texts.items.map(({ runKey }) => runKey),
+            expectedKeys.slice(0, runPage.limit),
+            JSON.stringify(runPage),
+          );
+          assert.equal(texts.next, expectedKeys.length > runPage.limit ? texts.items.at(-1)?.position : null);
           if (expectedKeys.length < 1500) {
             const found = (await everyPage((page) => store.listRuns(page), runPage)).map(({ key }) => key);
             assert.deepEqual(found, expectedKeys, JSON.stringify(runPage));

@@ -27,7 +27,7 @@ const sampleSchedule = (n: number, overrides: Partial<Schedule> = {}): Schedule 
 
 const put = (schedule: Schedule): StoreWrite => ({ kind: 'put-schedule', schedule });
 const remove = (scheduleId: string, instanceId = INSTANCE): StoreWrite => ({ kind: 'delete-schedule', instanceId, scheduleId });
-const due = ({ instanceId, scheduleId }: Schedule, nextAt: number): StoreGuard => ({
+const due = ({ instanceId, scheduleId }: Schedule, nextAt: number | null): StoreGuard => ({
   kind: 'schedule-due',
   instanceId,
   scheduleId,
@@ -106,6 +106,18 @@ export function scheduleConformance(open: OpenStore): void {
         const listed = { ...long, ...body(0), bodyLeftOut: LIMITS.maxListedBodyBytes + 1 };
         assert.deepEqual(await store.listSchedules({ instanceId: INSTANCE }), [short, listed]);
         assert.deepEqual(await store.findSchedule(long), long);
+      }),
+    );
+
+    test(
+      'that have no next tick are guarded by that',
+      withStore(open, async (store) => {
+        const paused = sampleSchedule(1, { nextAt: null, paused: true });
+        const absent = sampleSchedule(2);
+        await apply(store, [put(paused)]);
+        const attempts = [unit([], [due(paused, T0)]), unit([], [due(absent, null)]), unit([put(paused)], [due(paused, null)])];
+        const moved = { kind: 'schedule-moved' } as const;
+        assert.deepEqual(await store.commit(attempts), [moved, moved, { kind: 'applied' }]);
       }),
     );
 

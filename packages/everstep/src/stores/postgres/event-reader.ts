@@ -1,19 +1,23 @@
 /** Reads of events: who waits for one, and the webhooks that runs made. */
-import type { WaiterRecord } from '../../ports/store.js';
+import type { EventWaiterRecord, WaiterRecord } from '../../ports/store.js';
 import { integer, type Row, text, word } from './columns.js';
 import { type Session, statement } from './connection.js';
 import { DIALECTS } from './rows.js';
 
-const WAITERS = statement(`
-  SELECT w.since, w.slot, w.run_key, r.workflow_run_id, r.created_at, r.workflow_url, r.dialect, t.name, t.wake_at
-  FROM (
-    SELECT instance_id, run_key, slot, since FROM waiter
-    WHERE instance_id = $1 AND event_id = $2 AND (since, run_key, slot) > ($3::bigint, $4::text, $5::bigint)
-    ORDER BY since, run_key, slot LIMIT $6
-  ) w
+const waitersOf = (chosen: string): string => `
+  SELECT w.event_id, w.since, w.slot, w.run_key, r.workflow_run_id, r.created_at, r.workflow_url, r.dialect, t.name, t.wake_at
+  FROM (SELECT instance_id, event_id, run_key, slot, since FROM waiter WHERE instance_id = $1 AND ${chosen}) w
   JOIN run r ON r.instance_id = w.instance_id AND r.run_key = w.run_key
   JOIN task t ON t.instance_id = w.instance_id AND t.run_key = w.run_key AND t.slot = w.slot
-  ORDER BY w.since, w.run_key, w.slot`);
+  ORDER BY w.event_id, w.since, w.run_key, w.slot`;
+const WAITERS = statement(
+  waitersOf(`event_id = $2 AND (since, run_key, slot) > ($3::bigint, $4::text, $5::bigint)
+    ORDER BY since, run_key, slot LIMIT $6`),
+);
+const ALL_WAITERS = statement(
+  waitersOf(`(event_id, since, run_key, slot) > ($2::text, $3::bigint, $4::text, $5::bigint)
+    ORDER BY event_id, since, run_key, slot LIMIT $6`),
+);
 /** What other steps recorded may be any JSON. */
 const WEBHOOK = statement(`
   SELECT 1 FROM step s
@@ -44,6 +48,18 @@ export async function listWaiters(
 ): Promise<readonly WaiterRecord[]> {
   const [since, runKey, slot] = after ? [after.since, after.runKey, after.slot] : [-1, '', 0];
   return (await session.query(WAITERS, [instanceId, eventId, since, runKey, slot, limit])).map(waiterOf);
+}
+
+/** Of all events, by their ids. */
+export async function listAllWaiters(
+  session: Session,
+  instanceId: string,
+  after: Pick<EventWaiterRecord, 'eventId' | 'since' | 'runKey' | 'slot'> | null,
+  limit: number,
+): Promise<readonly EventWaiterRecord[]> {
+  const place = after ? [after.eventId, after.since, after.runKey, after.slot] : ['', -1, '', 0];
+  const rows = await session.query(ALL_WAITERS, [instanceId, ...place, limit]);
+  return rows.map((row) => ({ ...waiterOf(row), eventId: text(row, 'event_id') }));
 }
 
 export async function hasWebhook(session: Session, runKey: string, eventId: string): Promise<boolean> {

@@ -13,7 +13,7 @@ import { Database } from './connection.js';
 import { createDeadLetterGroups } from './dead-letter-groups.js';
 import { deadLetterHorizon, findDeadLetter, listDeadLetterIds, listDeadLetters } from './dead-letter-listing.js';
 import { placeOfUrl } from './errors.js';
-import { hasWebhook, listWaiters } from './event-reader.js';
+import { hasWebhook, listAllWaiters, listWaiters } from './event-reader.js';
 import { ExclusiveWork } from './exclusive-work.js';
 import { findFlowControl, listFlowControls } from './flow-control-records.js';
 import { listHolds } from './hold-records.js';
@@ -22,7 +22,7 @@ import { migrate } from './migrate.js';
 import { countQueued, findQueue, listQueues, retriedInQueue } from './queue-records.js';
 import { createRepairs } from './repair-records.js';
 import { Retention } from './retention.js';
-import { findRun, listRuns, runHorizon } from './run-listing.js';
+import { findRun, listRuns, listRunTexts, runHorizon } from './run-listing.js';
 import {
   descendantsOf,
   endedAmong,
@@ -128,12 +128,14 @@ export function createPostgresStore(database: Database, cluster: PostgresCluster
     endedAmong: ({ runKeys }) => endedAmong(database, runKeys),
     runHistory: ({ runKey, exchanges }) => loadHistory(database, runKey, exchanges === true),
     listRuns: (page) => listRuns(database, page),
+    listRunTexts: (page) => listRunTexts(database, page),
     listDeadLetters: (page) => listDeadLetters(database, page),
     listDeadLetterIds: (page) => listDeadLetterIds(database, page),
     deadLetterHorizon: ({ instanceId }) => deadLetterHorizon(database, instanceId),
     runHorizon: ({ instanceId }) => runHorizon(database, instanceId),
     findDeadLetter: ({ instanceId, dlqId }) => findDeadLetter(database, instanceId, dlqId),
     listWaiters: ({ instanceId, eventId, after, limit }) => listWaiters(database, instanceId, eventId, after, limit),
+    listAllWaiters: ({ instanceId, after, limit }) => listAllWaiters(database, instanceId, after, limit),
     descendantsOf: ({ runKey, limit }) => descendantsOf(database, runKey, limit),
     invokerOf: ({ childRunKey }) => findInvoker(database, childRunKey),
     hasWebhook: ({ runKey, eventId }) => hasWebhook(database, runKey, eventId),

@@ -1,9 +1,9 @@
 /** The run log: pages of runs under any filter. */
-import type { Listing, Page, Position, RunFilter, RunRecord } from '../../ports/store.js';
-import { text, textOrNull } from './columns.js';
+import type { Listing, Page, Position, RunFilter, RunRecord, RunTexts } from '../../ports/store.js';
+import { integer, json, type Row, text, textOrNull } from './columns.js';
 import { planned, type Session, statement } from './connection.js';
 import { type Candidates, type Condition, candidatesOf, createdWithin, EMPTY_LISTING, Parameters, pageOf } from './listing.js';
-import { RUN_RECORD_COLUMNS, RUN_RECORD_TABLES, runRecordOf } from './rows.js';
+import { RUN_IDENTITY_TABLES, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES, runRecordOf } from './rows.js';
 
 /** More values than these are not looked up one by one. */
 const MOST_URLS = 100;
@@ -150,7 +150,35 @@ async function urlsWithPrefix(
   return rows.length > MOST_URLS ? null : rows.map((row) => text(row, 'value'));
 }
 
-export async function listRuns(session: Session, page: Page<RunFilter>): Promise<Listing<RunRecord>> {
+export function listRuns(session: Session, page: Page<RunFilter>): Promise<Listing<RunRecord>> {
+  return listed(session, page, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES, runRecordOf);
+}
+
+const TEXT_COLUMNS = `r.run_key, r.workflow_run_id, r.created_at, r.workflow_url, (r.settings::json -> 'labels')::text AS labels,
+  e.error, r.place::text AS place`;
+
+const runTextsOf = (row: Row): RunTexts => ({
+  runKey: text(row, 'run_key'),
+  workflowRunId: text(row, 'workflow_run_id'),
+  createdAt: integer(row, 'created_at'),
+  workflowUrl: text(row, 'workflow_url'),
+  labels: json<readonly string[]>(row, 'labels'),
+  error: textOrNull(row, 'error'),
+  position: text(row, 'place'),
+});
+
+export function listRunTexts(session: Session, page: Page<RunFilter>): Promise<Listing<RunTexts>> {
+  return listed(session, page, TEXT_COLUMNS, RUN_IDENTITY_TABLES, runTextsOf);
+}
+
+/** `tables` begin with the runs. */
+async function listed<Item>(
+  session: Session,
+  page: Page<RunFilter>,
+  columns: string,
+  tables: string,
+  read: (row: Row) => Item,
+): Promise<Listing<Item>> {
   const { filter } = page;
   const urls = filter.workflowUrlPrefix ? await urlsWithPrefix(session, page, filter.workflowUrlPrefix) : null;
   const parameters = new Parameters();
@@ -159,13 +187,13 @@ export async function listRuns(session: Session, page: Page<RunFilter>): Promise
   if (isInVain(filter)) return EMPTY_LISTING;
   const rows = await session.query(
     planned(`
-    SELECT ${RUN_RECORD_COLUMNS} FROM (${candidates}) c, LATERAL (
+    SELECT ${columns} FROM (${candidates}) c, LATERAL (
       SELECT * FROM run WHERE run.instance_id = c.instance_id AND run.run_key = c.run_key
-    ) ${RUN_RECORD_TABLES.replace('run r', 'r')}
+    ) ${tables.replace('run r', 'r')}
     ORDER BY r.place ${page.order === 'newest-first' ? 'DESC' : 'ASC'}`),
     parameters.values,
   );
-  return pageOf(rows, page.limit, (row) => text(row, 'place'), runRecordOf);
+  return pageOf(rows, page.limit, (row) => text(row, 'place'), read);
 }
 
 /** The run with this id that was created at `createdAt`, or the latest. */

@@ -1,7 +1,7 @@
 /** Events: who waits for one, what came early, and the webhooks that runs made. */
 import type { StatementSync } from 'node:sqlite';
 import type { KeptEvent } from '../../engine/run.js';
-import type { WaiterRecord } from '../../ports/store.js';
+import type { EventWaiterRecord, WaiterRecord } from '../../ports/store.js';
 import { integer, json, type Row, text, word } from './columns.js';
 import { DIALECTS } from './rows.js';
 import type { StoreParts } from './store-parts.js';
@@ -36,6 +36,7 @@ export class EventRecords {
   private readonly selectEvents: StatementSync;
   private readonly selectEventsWithoutContent: StatementSync;
   private readonly selectWaiters: StatementSync;
+  private readonly selectAllWaiters: StatementSync;
   private readonly selectWebhook: StatementSync;
 
   constructor(parts: StoreParts) {
@@ -49,9 +50,16 @@ export class EventRecords {
     this.selectEventsWithoutContent = connection.prepare(
       'SELECT event_key, event_id, received_at FROM kept_event WHERE run_seq = ? ORDER BY seq',
     );
+    const waiters = `
+       SELECT w.event_id, w.since, w.slot, r.key, r.workflow_run_id, r.created_at, r.workflow_url, r.dialect, t.name, t.wake_at
+       FROM waiter w JOIN run r ON r.seq = w.run_seq JOIN task t ON t.run_seq = w.run_seq AND t.slot = w.slot`;
+    this.selectAllWaiters = connection.prepare(
+      `${waiters}
+       WHERE w.tenant = ? AND (w.event_id, w.since, w.run_seq, w.slot) > (?, ?, ?, ?)
+       ORDER BY w.event_id, w.since, w.run_seq, w.slot LIMIT ?`,
+    );
     this.selectWaiters = connection.prepare(
-      `SELECT w.since, w.slot, r.key, r.workflow_run_id, r.created_at, r.workflow_url, r.dialect, t.name, t.wake_at
-       FROM waiter w JOIN run r ON r.seq = w.run_seq JOIN task t ON t.run_seq = w.run_seq AND t.slot = w.slot
+      `${waiters}
        WHERE w.tenant = ? AND w.event_id = ? AND (w.since, w.run_seq, w.slot) > (?, ?, ?)
        ORDER BY w.since, w.run_seq, w.slot LIMIT ?`,
     );
@@ -83,6 +91,21 @@ export class EventRecords {
     if (tenant === null) return [];
     const [since, seq, slot] = after ? [after.since, this.parts.runs.placeOf(after.runKey), after.slot] : [-1, 0, 0];
     return this.selectWaiters.all(tenant, eventId, since, seq, slot, limit).map(waiterOf);
+  }
+
+  /** Of all events, by their ids. */
+  allWaiters(
+    instanceId: string,
+    after: Pick<EventWaiterRecord, 'eventId' | 'since' | 'runKey' | 'slot'> | null,
+    limit: number,
+  ): readonly EventWaiterRecord[] {
+    const tenant = this.parts.tenants.find(instanceId);
+    if (tenant === null) return [];
+    const [eventId, since, seq, slot] = after
+      ? [after.eventId, after.since, this.parts.runs.placeOf(after.runKey), after.slot]
+      : ['', -1, 0, 0];
+    const rows = this.selectAllWaiters.all(tenant, eventId, since, seq, slot, limit);
+    return rows.map((row) => ({ ...waiterOf(row), eventId: text(row, 'event_id') }));
   }
 
   hasWebhook(runKey: string, eventId: string): boolean {

@@ -1,8 +1,8 @@
 /** The run log: pages of runs under any filter. */
 import type { StatementSync } from 'node:sqlite';
 import type { RunStatus } from '../../engine/run.js';
-import type { Listing, Page, Position, RunFilter, RunRecord } from '../../ports/store.js';
-import { text } from './columns.js';
+import type { Listing, Page, Position, RunFilter, RunRecord, RunTexts } from '../../ports/store.js';
+import { integer, json, text, textOrNull } from './columns.js';
 import { FACET, type RunKind, stateValues } from './facets/facets.js';
 import { namedMembers } from './facets/members.js';
 import { EMPTY_LISTING, pageOf, positionOf, Selection } from './listing.js';
@@ -28,27 +28,47 @@ function selectMessages(selection: Selection, filter: RunFilter): void {
   selection.anyOf(FACET.messageSchedule, filter.scheduleIds);
 }
 
+const NO_LABELS: readonly string[] = Object.freeze([]);
+
+const notThere = (seq: number): Error => new Error(`the index names run ${seq}, which does not exist`);
+
 export class RunListing {
   private readonly parts: StoreParts;
   private readonly reader: RunReader;
   private readonly selectUrl: StatementSync;
+  private readonly selectTexts: StatementSync;
 
   constructor(parts: StoreParts, reader: RunReader) {
     this.parts = parts;
     this.reader = reader;
     this.selectUrl = parts.connection.prepare('SELECT workflow_url FROM run WHERE seq = ?');
+    this.selectTexts = parts.connection.prepare(
+      `SELECT key, workflow_run_id, created_at, workflow_url, json_extract(settings, '$.labels') AS labels, error
+       FROM run WHERE seq = ?`,
+    );
   }
 
   list(page: Page<RunFilter>): Listing<RunRecord> {
+    const rows = this.rowsOf(page);
+    return rows === null ? EMPTY_LISTING : pageOf(rows, page.limit, (seq) => this.read(seq));
+  }
+
+  listTexts(page: Page<RunFilter>): Listing<RunTexts> {
+    const rows = this.rowsOf(page);
+    return rows === null ? EMPTY_LISTING : pageOf(rows, page.limit, (seq) => this.textsOf(seq));
+  }
+
+  /** Null when there can be none. */
+  private rowsOf(page: Page<RunFilter>): Iterable<number> | null {
     const tenant = this.parts.tenants.find(page.instanceId);
-    if (tenant === null) return EMPTY_LISTING;
+    if (tenant === null) return null;
     const { filter } = page;
     const { facetReader, runOrder } = this.parts;
     const selection = new Selection(page, runOrder, facetReader, tenant);
     const { kind = 'workflow', runKeys, hosts, paths } = filter;
     const urlFacet = kind === 'workflow' ? FACET.runUrl : FACET.messageUrl;
     // Nothing but messages has these.
-    if (kind === 'workflow' && (filter.queues || filter.urlGroups || filter.scheduleIds)) return EMPTY_LISTING;
+    if (kind === 'workflow' && (filter.queues || filter.urlGroups || filter.scheduleIds)) return null;
     if (kind === 'workflow') selectWorkflows(selection, filter);
     else selectMessages(selection, filter);
     if (runKeys) selection.from(namedMembers(this.seqsOf(runKeys, tenant, kind), selection.direction));
@@ -67,10 +87,7 @@ export class RunListing {
     if (prefix !== undefined && !selection.withPrefix(urlFacet, prefix)) {
       selection.test((seq) => this.urlOf(seq).startsWith(prefix));
     }
-    const rows = selection.rows(() =>
-      facetReader.anyOf(tenant, FACET.runStatus, stateValues(kind, STATUSES), selection.direction),
-    );
-    return pageOf(rows, page.limit, (seq) => this.read(seq));
+    return selection.rows(() => facetReader.anyOf(tenant, FACET.runStatus, stateValues(kind, STATUSES), selection.direction));
   }
 
   /** The run with this id that was created at `createdAt`, or the latest. */
@@ -96,7 +113,21 @@ export class RunListing {
 
   private read(seq: number): RunRecord {
     const record = this.reader.record(seq);
-    if (!record) throw new Error(`the index names run ${seq}, which does not exist`);
+    if (!record) throw notThere(seq);
     return record;
+  }
+
+  private textsOf(seq: number): RunTexts {
+    const row = this.selectTexts.get(seq);
+    if (!row) throw notThere(seq);
+    return {
+      runKey: text(row, 'key'),
+      workflowRunId: text(row, 'workflow_run_id'),
+      createdAt: integer(row, 'created_at'),
+      workflowUrl: text(row, 'workflow_url'),
+      labels: row.labels === '[]' ? NO_LABELS : json<readonly string[]>(row, 'labels'),
+      error: textOrNull(row, 'error'),
+      position: positionOf(seq),
+    };
   }
 }

@@ -98,7 +98,7 @@ export class ScheduleRecords {
   }
 
   /** Whether the schedule exists and its next tick is `nextAt`. */
-  isDueAt(instanceId: string, scheduleId: string, nextAt: number): boolean {
+  isDueAt(instanceId: string, scheduleId: string, nextAt: number | null): boolean {
     const tenant = this.parts.tenants.find(instanceId);
     const row = tenant === null ? undefined : this.selectTick.get(tenant, scheduleId);
     return row !== undefined && integerOrNull(row, 'next_at') === nextAt;

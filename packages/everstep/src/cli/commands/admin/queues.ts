@@ -180,6 +180,26 @@ function statsCommand(shell: Shell): Command {
   });
 }
 
+interface UsageOptions extends AdminOptions {
+  readonly days?: number;
+}
+
+function usageCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withAdminConnection(new Command('usage'))
+    .description('Show what a queue instance has used on each day (UTC), and its budget.')
+    .argument('<queueId>', 'id of the queue instance')
+    .option('--days <number>', 'how many days, today included, up to 366 (default: 30)', wholeNumber('--days', 1));
+  return command.action(async (queueId: string) => {
+    const { admin, options } = await openAdmin<UsageOptions>(command, shell);
+    const usage = await admin.queues.usage(queueId, { days: options.days });
+    if (options.json) return screen.write(json(usage));
+    const rows = usage.days.map(({ day, messages, dollars }) => [day, messages, dollars]);
+    screen.write(table(screen, ['DAY (UTC)', 'MESSAGES', 'DOLLARS'], rows));
+    screen.write(`\n${usage.spent_this_month} dollars spent this month; the budget is ${budgetText(usage.budget)}.\n`);
+  });
+}
+
 export function queuesCommand(shell: Shell): Command {
   const queues = new Command('queues')
     .description('Queue instances: list, get, create, and what can be changed of them.')
@@ -194,5 +214,5 @@ export function queuesCommand(shell: Shell): Command {
       ),
     );
   for (const change of CHANGES) queues.addCommand(changeCommand(shell, change));
-  return queues.addCommand(statsCommand(shell));
+  return queues.addCommand(statsCommand(shell)).addCommand(usageCommand(shell));
 }

@@ -1,0 +1,100 @@
+/** `everstep runs search` and `everstep runs attempts` */
+import type { FoundRun, RunAttempt, RunState } from '@everstep/sdk';
+import { Command } from 'commander';
+import { moment, runState, wholeNumber } from '../arguments.js';
+import { duration, instant, json, printable, type Screen, type Shell, shorten, styled, table } from '../output.js';
+import { type ClientOptions, open, withConnection } from './connection-options.js';
+import { type RunFilterOptions, runFilter, withRunFilters } from './run-filters.js';
+
+const DEFAULT_SHOWN = 20;
+const PAGE_SIZE = 100;
+const SHOWN_ERROR = 80;
+const SHOWN_BODY = 2_000;
+
+interface SearchOptions extends ClientOptions, RunFilterOptions {
+  readonly workflowUrl?: string;
+  readonly state?: RunState;
+  readonly count: number;
+}
+
+export function searchRunsCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withRunFilters(withConnection(new Command('search')), 'runs')
+    .description('Search runs, newest first: those with all of the words in their ID, labels, workflow URL or error.')
+    .argument('[words...]', 'what to look for, whatever the case')
+    .option('--workflow-url <url>', 'runs of this workflow')
+    .option('--state <state>', 'runs in this state: started, success, failed, canceled', runState)
+    .option('--count <number>', 'how many at most', wholeNumber('--count', 1), DEFAULT_SHOWN);
+  return command.action(async (words: readonly string[]) => {
+    const { client, options } = await open<SearchOptions>(command, shell);
+    const { workflowUrl, state, count } = options;
+    const filter = { ...runFilter(options), q: words.join(' '), workflowUrl, state };
+    const runs: FoundRun[] = [];
+    let [cursor, complete]: readonly [string | undefined, boolean] = [undefined, false];
+    do {
+      const left = Math.min(PAGE_SIZE, count - runs.length);
+      const page = await client.runs.search({ ...filter, count: left, ...(cursor === undefined ? {} : { cursor }) });
+      runs.push(...page.runs);
+      ({ cursor, complete } = page);
+    } while (cursor !== undefined && runs.length < count);
+    if (options.json) return screen.write(json({ runs, complete }));
+    if (runs.length === 0) return screen.write('There are no such runs.\n');
+    const rows = runs.map((run) => [
+      run.workflowRunId,
+      run.workflowState,
+      instant(run.workflowRunCreatedAt),
+      run.workflowUrl,
+      run.labels.join(',') || '-',
+      shorten(run.workflowRunError ?? '-', SHOWN_ERROR),
+    ]);
+    screen.write(table(screen, ['RUN', 'STATE', 'CREATED (UTC)', 'WORKFLOW', 'LABELS', 'ERROR'], rows));
+    if (!complete) screen.write('There may be more; --count shows more of them.\n');
+  });
+}
+
+function showAttempt(screen: Screen, attempt: RunAttempt): void {
+  const { kind, stepId, stepName, retried, outcome, at, durationMs, message, request, response, retryAt } = attempt;
+  const what = stepName === null ? kind : `${kind} ${stepId ?? ''} "${printable(stepName)}"`;
+  const took = durationMs === null ? '' : ` after ${duration(durationMs)}`;
+  const colour = outcome === 'failed' ? 'red' : 'green';
+  screen.write(`${instant(at)}  ${what}, attempt ${retried + 1}: ${styled(screen, colour, outcome)}${took}\n`);
+  const line = (name: string, value: string) => screen.write(`  ${styled(screen, 'dim', name.padEnd(10))}${printable(value)}\n`);
+  const headers = (of: RunAttempt['request'] | RunAttempt['response']) => {
+    for (const [name, values] of Object.entries(of?.headers ?? {})) line('', `${name}: ${values.join(', ')}`);
+  };
+  if (message !== null) line('error', message);
+  if (request) line('request', `${request.method} ${request.url} (${request.bodyBytes} bytes)`);
+  headers(request);
+  if (response) line('response', `${response.status ?? 'the result'} (${response.bodyBytes} bytes)`);
+  headers(response);
+  if (response && response.body !== '') line('', shorten(response.body, SHOWN_BODY));
+  if (retryAt !== null) line('again at', instant(retryAt));
+}
+
+interface AttemptOptions extends ClientOptions {
+  readonly createdAt?: number;
+  readonly step?: number;
+}
+
+export function attemptsCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('attempts'))
+    .description('Show every attempt of a run with its request and its response, oldest first.')
+    .argument('<runId>', 'id of the run, or of a plain message')
+    .option('--created-at <instant>', 'which one, when runs share an id (Unix ms)', moment('--created-at'))
+    .option('--step <number>', 'only those of the step at this position', wholeNumber('--step', 1));
+  return command.action(async (runId: string) => {
+    const { client, options } = await open<AttemptOptions>(command, shell);
+    const { createdAt, step: stepId } = options;
+    const attempts: RunAttempt[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await client.runs.attempts(runId, { createdAt, stepId, ...(cursor === undefined ? {} : { cursor }) });
+      attempts.push(...page.attempts);
+      ({ cursor } = page);
+    } while (cursor !== undefined);
+    if (options.json) return screen.write(json({ attempts }));
+    if (attempts.length === 0) return screen.write('There are no attempts yet.\n');
+    for (const attempt of attempts) showAttempt(screen, attempt);
+  });
+}

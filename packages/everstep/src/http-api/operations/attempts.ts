@@ -1,0 +1,63 @@
+/** Every attempt of a run: what was sent, what came back. */
+import Type from 'typebox';
+import { LIMITS } from '../../config/limits.js';
+import { RunAttempts } from '../../contract/attempts.js';
+import { ApiError } from '../../contract/error-codes.js';
+import { keyOfMessage } from '../../engine/ids.js';
+import type { RunHistory, Store } from '../../ports/store.js';
+import { answer, operation } from '../operation.js';
+import { shown } from '../parameters/unacceptable.js';
+import { Cursor, UnixMs } from '../parameters/values.js';
+import { presentAttempts } from '../presenters/attempts.js';
+import { RunIdPath, requireRun } from './runs.js';
+
+/** A plain message has its key in its ID. */
+async function messageHistory(store: Store, instanceId: string, messageId: string): Promise<RunHistory | null> {
+  const runKey = keyOfMessage(messageId);
+  const history = runKey === null ? null : await store.runHistory({ runKey, exchanges: true });
+  return history?.run.instanceId === instanceId && history.run.workflowRunId === messageId ? history : null;
+}
+
+export const getRunAttempts = operation({
+  operationId: 'getRunAttempts',
+  tag: 'Runs',
+  summary: 'List every attempt of a run, with its request and its response',
+  description: `Oldest first. A failed attempt shows what was sent, without secrets, and the first ${LIMITS.maxKeptAttemptBodyBytes} bytes of the answer; those of versions that did not keep them show neither. An attempt that succeeded shows the result of its step. The ID may also be that of a plain message.`,
+  method: 'GET',
+  path: '/v2/workflows/runs/{workflowRunId}/attempts',
+  unknownQuery: 'refuse',
+  pathParameters: RunIdPath,
+  query: Type.Object({
+    createdAt: Type.Optional(
+      UnixMs('Creation of the run, Unix ms: tells runs apart that had the same ID; the latest when absent'),
+    ),
+    stepId: Type.Optional(Type.Integer({ minimum: 1, description: 'Only those of the step at this position' })),
+    count: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LIMITS.attemptsPageMax,
+        default: LIMITS.attemptsPageDefault,
+        description: 'Attempts to return.',
+      }),
+    ),
+    cursor: Type.Optional(Cursor('Continues a listing, with the same filters; empty begins one.')),
+  }),
+  responses: { 200: RunAttempts },
+  errors: ['bad-parameter', 'bad-cursor', 'not-found'],
+  async handle({ path: { workflowRunId }, query }, { store, cursors }, { instanceId }) {
+    const { cursor: given, count, ...asked } = query;
+    const scope = { operation: 'attempts', instanceId, filters: { workflowRunId, ...asked } };
+    const begin = given === undefined || given === '' ? null : await cursors.open(scope, given);
+    const history =
+      (await messageHistory(store, instanceId, workflowRunId)) ??
+      (await store.runHistory({
+        runKey: (await requireRun(store, { instanceId, workflowRunId, createdAt: asked.createdAt })).key,
+        exchanges: true,
+      }));
+    if (!history) throw new ApiError('not-found', `the run ${shown(workflowRunId)} was removed`);
+    const limit = count ?? LIMITS.attemptsPageDefault;
+    const { attempts, next } = presentAttempts(history, asked.stepId, begin ? Number(begin.after) : 0, limit);
+    const place = next === null ? null : { after: String(next), horizon: null, left: null };
+    return answer(200, { ...(place ? { cursor: await cursors.seal(scope, place) } : {}), attempts });
+  },
+});

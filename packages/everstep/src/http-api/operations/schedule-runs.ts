@@ -1,0 +1,79 @@
+/** When a schedule ticks next, and what its tick starts, now. */
+import Type from 'typebox';
+import { LIMITS } from '../../config/limits.js';
+import { ApiError } from '../../contract/error-codes.js';
+import { ScheduleFires, ScheduleRunStarted } from '../../contract/schedules.js';
+import { nextTicks } from '../../engine/schedule.js';
+import { allowRuns, allowSize, startAllowed } from '../allowance.js';
+import { answer, type Operation, operation } from '../operation.js';
+import { shown } from '../parameters/unacceptable.js';
+import { noSuchSchedule, SchedulePath } from './schedules.js';
+
+const TAG = 'Schedules';
+
+const nextFires = operation({
+  operationId: 'listScheduleFires',
+  tag: TAG,
+  summary: 'When a schedule ticks next',
+  description: 'Of a paused schedule: when it would, were it resumed now.',
+  method: 'GET',
+  path: '/v2/schedules/{scheduleId}/next',
+  unknownQuery: 'refuse',
+  pathParameters: SchedulePath,
+  query: Type.Object({
+    count: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LIMITS.scheduleFiresMax,
+        default: LIMITS.scheduleFiresDefault,
+        description: 'How many ticks.',
+      }),
+    ),
+  }),
+  responses: { 200: ScheduleFires },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { scheduleId }, query: { count } }, { store, service }, { instanceId }) {
+    const schedule = await store.findSchedule({ instanceId, scheduleId });
+    if (!schedule) throw noSuchSchedule(scheduleId);
+    return answer(200, { fires: [...nextTicks(schedule, service.now(), count ?? LIMITS.scheduleFiresDefault)] });
+  },
+});
+
+const runNow = operation({
+  operationId: 'runSchedule',
+  tag: TAG,
+  summary: 'Start now what a schedule starts',
+  description:
+    'One run with the payload and the settings of the schedule, its delay included; of a schedule of messages, one message, or one for each endpoint of its URL group. It counts like a trigger, and is shown as the last that the schedule started. The next tick comes at its time all the same. A paused schedule stays paused.',
+  method: 'POST',
+  path: '/v2/schedules/{scheduleId}/run',
+  unknownQuery: 'refuse',
+  pathParameters: SchedulePath,
+  responses: { 200: ScheduleRunStarted },
+  errors: ['bad-parameter', 'not-found', 'conflict', 'budget-exceeded', 'body-too-large', 'daily-limit-reached'],
+  async handle({ path: { scheduleId } }, context, { instanceId }) {
+    const { service, store } = context;
+    const schedule = await store.findSchedule({ instanceId, scheduleId });
+    if (!schedule) throw noSuchSchedule(scheduleId);
+    allowSize(context, instanceId, schedule.payload.body);
+    const letIn = await allowRuns(context, instanceId);
+    const outcome = await startAllowed(
+      context,
+      { instanceId, runs: 1, letIn },
+      () => service.runSchedule({ instanceId, scheduleId, letInAt: letIn.at }),
+      ({ kind }) => (kind === 'started' ? 1 : 0),
+    );
+    switch (outcome.kind) {
+      case 'started': {
+        const { workflowRunId, createdAt } = outcome.run;
+        return answer(200, { workflowRunId, workflowCreatedAt: createdAt, started: outcome.count });
+      }
+      case 'no-endpoints':
+        throw new ApiError('conflict', `the URL group of the schedule ${shown(scheduleId)} has no endpoints; add one first`);
+      case 'not-found':
+        throw noSuchSchedule(scheduleId);
+    }
+  },
+});
+
+export const scheduleRunOperations: readonly Operation[] = [nextFires, runNow];

@@ -1,0 +1,184 @@
+/**
+ * The attempts of a run: those that failed as they were kept, and those that
+ * succeeded as the journal tells of them.
+ */
+import type { CallOutcome } from '@everstep/sdk/protocol';
+import { LIMITS } from '../../config/limits.js';
+import type { RunAttempt } from '../../contract/attempts.js';
+import { beginningOf, type KeptExchange } from '../../engine/exchanges.js';
+import { ADVANCE_SLOT, CALLBACK_SLOT, type FailedAttempt, type RecordedStep, type Redaction } from '../../engine/run.js';
+import type { RunHistory } from '../../ports/store.js';
+import { shownBody, shownHeaders, shownOut, shownUrl } from './redaction.js';
+
+type Kind = RunAttempt['kind'];
+type HeaderMap = Readonly<Record<string, readonly string[]>>;
+
+/** An attempt that is not presented yet: of many, few are on a page. */
+interface Entry {
+  readonly at: number;
+  readonly stepId: number | null;
+  present(): RunAttempt;
+}
+
+const stepIdOf = (slot: number): number | null => (slot > ADVANCE_SLOT ? slot : null);
+
+function presentBody(body: Uint8Array, bodyBytes: number) {
+  const { encoding, data } = beginningOf(body, LIMITS.maxKeptAttemptBodyBytes);
+  return { body: data, bodyEncoding: encoding, bodyBytes };
+}
+
+function presentResponse(status: number | null, headers: HeaderMap, body: Uint8Array, bodyBytes: number, redact?: Redaction) {
+  return { status, headers: shownHeaders(headers, redact), ...presentBody(shownBody(body, redact), bodyBytes) };
+}
+
+function presentExchange(
+  { startedAt, durationMs, request, response }: KeptExchange,
+  kind: Kind,
+  redact: Redaction | undefined,
+): Pick<RunAttempt, 'startedAt' | 'durationMs' | 'request' | 'response'> {
+  const { method, url, headers, bodyBytes } = request;
+  return {
+    startedAt,
+    durationMs,
+    request: {
+      method,
+      // What a step calls may be made of the input; the others are shown with the run.
+      url: kind === 'call' ? shownUrl(url, redact) : url,
+      headers: shownHeaders(headers, redact),
+      bodyBytes,
+    },
+    response: response && {
+      ...presentResponse(
+        response.status,
+        response.headers,
+        Buffer.from(response.body.data, response.body.encoding),
+        response.bodyBytes,
+        redact,
+      ),
+    },
+  };
+}
+
+const UNKNOWN_EXCHANGE = { startedAt: null, durationMs: null, request: null, response: null } as const;
+
+class Attempts {
+  private readonly history: RunHistory;
+  private readonly recorded: ReadonlyMap<number, RecordedStep>;
+  /** How many failed, by the message. */
+  private readonly failed = new Map<string, number>();
+
+  constructor(history: RunHistory) {
+    this.history = history;
+    this.recorded = new Map(history.steps.map((step) => [step.stepId, step]));
+    for (const { messageId } of history.attempts) this.failed.set(messageId, (this.failed.get(messageId) ?? 0) + 1);
+  }
+
+  /** Oldest first. */
+  entries(): readonly Entry[] {
+    const { attempts, steps } = this.history;
+    const entries = [
+      ...attempts.map((attempt) => this.failedEntry(attempt)),
+      ...steps.flatMap((step) => this.succeededEntry(step) ?? []),
+      ...this.messageEntry(),
+    ];
+    return entries.sort((a, b) => a.at - b.at);
+  }
+
+  private kindOf({ slot }: FailedAttempt): Kind {
+    if (slot === CALLBACK_SLOT) return 'callback';
+    if (slot === ADVANCE_SLOT) return this.history.run.settings.message ? 'message' : 'workflow';
+    const open = this.history.tasks.find((task) => task.slot === slot);
+    return open?.kind === 'call' || this.recorded.get(slot)?.type === 'Call' ? 'call' : 'step';
+  }
+
+  private failedEntry(attempt: FailedAttempt): Entry {
+    const { slot, name, messageId, retried, at, cause, message, retryAt, exchange } = attempt;
+    const { redact } = this.history.run.settings;
+    const kind = this.kindOf(attempt);
+    return {
+      at,
+      stepId: stepIdOf(slot),
+      present: () => ({
+        kind,
+        stepId: stepIdOf(slot),
+        stepName: name ?? this.recorded.get(slot)?.name ?? null,
+        messageId,
+        retried,
+        at,
+        outcome: 'failed',
+        cause,
+        message,
+        ...(exchange ? presentExchange(exchange, kind, redact) : UNKNOWN_EXCHANGE),
+        retryAt,
+      }),
+    };
+  }
+
+  /** Null for what called nobody, and for a call that was answered with no success: its attempts failed, all of them. */
+  private succeededEntry(step: RecordedStep): Entry | null {
+    const { type, stepId, name, messageId, completedAt: at } = step;
+    if (type !== 'Run' && type !== 'Call') return null;
+    const call = type === 'Call' ? callOutcomeOf(step) : null;
+    if (type === 'Call' && (call === null || call.status < 200 || call.status >= 300)) return null;
+    return {
+      at,
+      stepId,
+      present: () => ({
+        ...this.succeeded(type === 'Call' ? 'call' : 'step', messageId, at),
+        stepId,
+        stepName: name,
+        response: call ? this.callResponse(call) : this.stepResponse(step),
+      }),
+    };
+  }
+
+  private messageEntry(): readonly Entry[] {
+    const { run } = this.history;
+    const at = run.completedAt;
+    if (!run.settings.message || run.status !== 'succeeded' || at === null) return [];
+    const present = () => this.succeeded('message', run.workflowRunId, at);
+    return [{ at, stepId: null, present }];
+  }
+
+  private succeeded(kind: Kind, messageId: string, at: number): RunAttempt {
+    const retried = this.failed.get(messageId) ?? 0;
+    const known = { kind, stepId: null, stepName: null, messageId, retried, at } as const;
+    return { ...known, ...UNKNOWN_EXCHANGE, outcome: 'succeeded', cause: null, message: null, retryAt: null };
+  }
+
+  private stepResponse({ type, out }: RecordedStep): RunAttempt['response'] {
+    const text = out === null ? '' : shownOut(type, out, this.history.run.settings.redact);
+    return { status: null, headers: {}, ...presentBody(Buffer.from(text), Buffer.byteLength(out ?? '')) };
+  }
+
+  private callResponse({ status, headers, body }: CallOutcome): RunAttempt['response'] {
+    const bytes = Buffer.from(body.data, body.encoding);
+    return presentResponse(status, headers, bytes, bytes.byteLength, this.history.run.settings.redact);
+  }
+}
+
+/** As the service recorded it; an endpoint may have said anything. */
+function callOutcomeOf({ out }: RecordedStep): CallOutcome | null {
+  try {
+    const outcome: Partial<CallOutcome> | null = JSON.parse(out ?? 'null');
+    const { status, headers, body } = outcome ?? {};
+    const isWhole = typeof status === 'number' && typeof headers === 'object' && typeof body?.data === 'string';
+    return isWhole && (body.encoding === 'utf8' || body.encoding === 'base64') ? (outcome as CallOutcome) : null;
+  } catch {
+    return null;
+  }
+}
+
+export interface AttemptPage {
+  readonly attempts: RunAttempt[];
+  /** How many to leave out for the next page; null at the end. */
+  readonly next: number | null;
+}
+
+/** A page of them, oldest first, of one step or of all. The history has to have the exchanges. */
+export function presentAttempts(history: RunHistory, stepId: number | undefined, skip: number, limit: number): AttemptPage {
+  const all = new Attempts(history).entries();
+  const wanted = stepId === undefined ? all : all.filter((entry) => entry.stepId === stepId);
+  const attempts = wanted.slice(skip, skip + limit).map((entry) => entry.present());
+  return { attempts, next: skip + limit < wanted.length ? skip + limit : null };
+}
