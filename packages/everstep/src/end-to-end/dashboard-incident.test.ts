@@ -18,7 +18,8 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
   let incident: Incident;
   before(async () => {
     if (opened.kind === 'missing') return;
-    [world, incident] = await Promise.all([DashboardWorld.open(opened.browser), Incident.open()]);
+    world = await DashboardWorld.open(opened.browser);
+    incident = await Incident.open();
     await incident.fail(world.client, RUNS);
   });
   after(async () => {
