@@ -365,6 +365,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
         async instanceChanged(instanceId) {
           await limits.forget(instanceId);
           accountChanged(instanceId);
+          runtime.changed({ instanceId, topic: 'settings' });
         },
         refusedNow: (instanceId) => limits.refusedNow(instanceId),
         log,
@@ -375,6 +376,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       version: SERVICE_VERSION,
       isStopping: () => stopping,
       hasLease: () => cluster?.mayAct ?? true,
+      ...(cluster ? { nodes: () => cluster.nodes() } : {}),
       addressPolicy,
       dialectOperations: { runtime: UPSTASH_OPERATIONS, management: UPSTASH_MANAGEMENT_OPERATIONS },
       ...(virtualClock ? { virtualTime: virtualClock } : {}),

@@ -81,6 +81,8 @@ export interface Authority {
   rotateSigningKeys(instanceId: string, by?: KeyRotation): Promise<SigningKeys>;
   /** Writes into the audit log what was done; it is told to whoever owns the instance at this moment. */
   note(instanceId: string, action: NotedAction): Promise<void>;
+  /** The entry that tells it, for whoever writes it together with the change. */
+  auditEntry(instanceId: string, action: NotedAction): Promise<AuditEntry>;
   /** Another process changed the instance (null: any of them): resolves when it is known as it is now, or could not be read. */
   forget(instanceId: string | null): Promise<void>;
 }
@@ -283,6 +285,7 @@ export async function createAuthority(options: {
       sharing?.changed(instanceId);
       return keys;
     },
+    auditEntry: auditOf,
     async note(instanceId, action) {
       await accounts.addAudit(await auditOf(instanceId, action));
     },

@@ -179,6 +179,24 @@ describe('the commands that talk to a service', () => {
     assert.deepEqual((await jsonOf('dlq', 'list', '--label', 'bulk')).messages, []);
   });
 
+  test('dlq groups tells what went wrong, and entries are chosen by it', async () => {
+    await failingRun('grouped');
+    const { groups } = await jsonOf('dlq', 'groups', '--state', 'new', '--state', 'regressed');
+    const group = groups[0];
+    assert.match((await everstep('dlq', 'groups')).stdout, new RegExp(`${group.fingerprint} +new +\\d+ .*told to fail`));
+    assert.match((await everstep('dlq', 'groups', 'get', group.fingerprint)).stdout, /message +.*told to fail/);
+    const marked = await everstep('dlq', 'groups', 'acknowledge', group.fingerprint);
+    assert.equal(marked.stdout, `${group.fingerprint} is acknowledged\n`);
+    assert.equal((await jsonOf('dlq', 'groups', 'get', group.fingerprint)).state, 'known');
+    assert.equal(typeof (await jsonOf('dlq', 'groups', 'resolve', group.fingerprint)).resolvedAt, 'number');
+    assert.equal((await jsonOf('dlq', 'list', '--fingerprint', group.fingerprint)).messages.length, group.count);
+    assert.deepEqual(await jsonOf('dlq', 'delete', '--all', '--fingerprint', group.fingerprint), { deleted: group.count });
+    assert.match((await everstep('dlq', 'groups')).stdout, /^There are no such groups/);
+    assert.equal((await jsonOf('dlq', 'groups', '--with-empty')).groups[0].fingerprint, group.fingerprint);
+    const wrong = await everstep('dlq', 'groups', '--state', 'old');
+    assert.match(wrong.stderr, /--state must be one of new, known, regressed/);
+  });
+
   test('dlq delete --all without a filter deletes everything', async () => {
     await failingRun('rest');
     assert.ok((await jsonOf('dlq', 'delete', '--all')).deleted >= 1);

@@ -10,6 +10,7 @@ import { destinationsCommand } from './commands/destinations.js';
 import { envCommand } from './commands/env.js';
 import { flowCommand } from './commands/flow.js';
 import { keysCommand } from './commands/keys.js';
+import { liveCommand, nodesCommand } from './commands/live.js';
 import { notifyCommand, waitersCommand } from './commands/notify.js';
 import { repairCommand } from './commands/repairs.js';
 import { runsCommand } from './commands/runs.js';
@@ -50,6 +51,8 @@ export function createProgram(shell: Shell, finish: (code: number) => void): Com
     .addCommand(destinationsCommand(shell))
     .addCommand(settingsCommand(shell))
     .addCommand(keysCommand(shell))
+    .addCommand(liveCommand(shell))
+    .addCommand(nodesCommand(shell))
     .addCommand(searchCommand(shell))
     .addCommand(envCommand(shell))
     .addCommand(adminCommand(shell))

@@ -137,6 +137,15 @@ export const LIMITS = Object.freeze({
   /** However much it is used. */
   sessionMaxMs: 7 * DAY_MS,
 
+  // streams of hints
+  /** Of one instance, and of all. */
+  maxLiveStreams: 200,
+  maxLiveStreamsInAll: 1_000,
+  /** Two hints of one stream have at least this between them. */
+  liveHintEveryMs: 250,
+  /** So often a stream says that it is there, and it is asked whether its client may still have it. */
+  livePingMs: 15 * SECOND_MS,
+
   // search indexes
   maxSearchIndexes: 1_000,
   maxSearchNamespaces: 1_000,
@@ -165,6 +174,8 @@ export const LIMITS = Object.freeze({
   runsPageMax: 10,
   deadLettersPageDefault: 100,
   deadLettersPageMax: 100,
+  groupsPageDefault: 50,
+  groupsPageMax: 100,
   foundRunsPageDefault: 20,
   foundRunsPageMax: 100,
   maxRunQueryLength: 1_024,

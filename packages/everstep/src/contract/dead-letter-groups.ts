@@ -11,6 +11,12 @@ export const GroupStateSchema = Type.Enum([...GROUP_STATES], {
     'regressed: an entry came after the group was resolved, by hand or because its last entry had left the queue; new: first seen less than 24 hours ago and never acknowledged; known: any other.',
 });
 
+export const GROUP_KINDS = ['workflow', 'message'] as const;
+export const GroupKindSchema = Type.Enum([...GROUP_KINDS], {
+  type: 'string',
+  description: 'Whether runs of workflows failed, or plain messages.',
+});
+
 /** Text of a fingerprint: so many hexadecimal digits. */
 export const FINGERPRINT_LENGTH = 16;
 
@@ -18,6 +24,7 @@ export const DeadLetterGroup = Type.Object(
   {
     fingerprint: Type.String({ description: 'What the entries have in common: step, status and normalised message.' }),
     state: GroupStateSchema,
+    kind: GroupKindSchema,
     stepName: Type.Union([Type.String(), Type.Null()], {
       description: 'The step that failed, with # for numbers; null for the code between steps, and for a message.',
     }),
@@ -38,7 +45,8 @@ export const DeadLetterGroup = Type.Object(
     }),
     acknowledgedAt: Type.Union([unixMs('When somebody acknowledged it last'), Type.Null()]),
     acknowledgedBy: Type.Union([Type.String(), Type.Null()], { description: 'Who did: a user, or a token.' }),
-    resolvedAt: Type.Union([unixMs('When it was resolved last'), Type.Null()]),
+    resolvedAt: Type.Union([unixMs('When it was resolved; null from the moment at which an entry came again'), Type.Null()]),
+    regressedAt: Type.Union([unixMs('When an entry came after it was resolved; null otherwise'), Type.Null()]),
   },
   CLOSED,
 );

@@ -1,9 +1,11 @@
 /** The runtime API and the management API over HTTP. */
+import { hostname } from 'node:os';
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
 import type { AccountService } from '../accounts/account-service.js';
 import type { Authority } from '../accounts/authority.js';
 import type { Limits } from '../accounts/limits.js';
 import { DEFAULT_REGION, type Region } from '../config/regions.js';
+import type { NodeStanding } from '../ports/cluster.js';
 import type { Log } from '../ports/log.js';
 import type { Store } from '../ports/store.js';
 import type { VirtualTime } from '../ports/virtual-time.js';
@@ -11,6 +13,7 @@ import type { WorkflowService } from '../runtime/workflow-service.js';
 import type { SearchService } from '../search/search-service.js';
 import { createCursorSeal } from './cursor.js';
 import { type DashboardFiles, dashboardOperations } from './dashboard/index.js';
+import { LiveStreams } from './live/live-streams.js';
 import { MANAGEMENT_OPERATIONS } from './management/index.js';
 import { managementOpenApiDocument } from './management/openapi.js';
 import { openApiDocument } from './openapi.js';
@@ -22,6 +25,9 @@ import { createServer, type Route } from './server.js';
 
 export { type DashboardFiles, readDashboard } from './dashboard/index.js';
 export type { DestinationPolicy } from './operation.js';
+
+/** The id of a node that has no others. */
+const ALONE = 'n_alone';
 
 export interface HttpApiDependencies {
   readonly service: WorkflowService;
@@ -35,6 +41,8 @@ export interface HttpApiDependencies {
   readonly log: Log;
   /** Of the service. */
   readonly version: string;
+  /** The nodes on the store; this process alone when absent. */
+  readonly nodes?: () => Promise<readonly NodeStanding[]>;
   /** While true, requests are answered with 503. */
   readonly isStopping?: () => boolean;
   /** Where several nodes share the store: whether this one has its lease. It takes requests without, and is not ready. */
@@ -94,6 +102,16 @@ function servedBy({ serves = 'both', dialectOperations, dashboard }: HttpApiDepe
   }
 }
 
+/** This process as the only node. */
+function aloneSince(service: Pick<WorkflowService, 'now' | 'underWay'>, version: string): () => Promise<readonly NodeStanding[]> {
+  const startedAt = service.now();
+  return async () => {
+    const { deliveries, instances } = service.underWay();
+    const facts = { nodeId: ALONE, host: hostname(), version, startedAt };
+    return [{ ...facts, leaseUntil: null, leaving: false, self: true, runsClaimed: deliveries, gates: instances }];
+  };
+}
+
 /** Made when it is first asked for. */
 function once(make: () => object): () => object {
   let made: object | null = null;
@@ -117,6 +135,8 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     log,
     version,
     cursors: createCursorSeal(store.accounts),
+    liveStreams: new LiveStreams(),
+    nodes: dependencies.nodes ?? aloneSince(service, version),
     isStopping: dependencies.isStopping ?? (() => false),
     hasLease: dependencies.hasLease ?? (() => true),
     addressPolicy: dependencies.addressPolicy ?? null,

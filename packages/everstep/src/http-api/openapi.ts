@@ -2,10 +2,12 @@
 import type { TSchema } from 'typebox';
 import { DEFAULT_REGION, REGIONS } from '../config/regions.js';
 import { RunAttempt, RunAttempts } from '../contract/attempts.js';
+import { DeadLetterGroup, DeadLetterGroupPage } from '../contract/dead-letter-groups.js';
 import { DeadLetterEntry, DeadLetterPage, DeletedDeadLetters, RecoveredRuns } from '../contract/dead-letters.js';
 import { ErrorBody } from '../contract/errors.js';
 import { EventWaiter, NotifiedWaiter, Waiter } from '../contract/events.js';
 import { ExplanationSchema, Reason } from '../contract/explanation.js';
+import { LiveChange, NodeEntry } from '../contract/live.js';
 import {
   AttemptError,
   FoundRun,
@@ -38,6 +40,8 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   Error: ErrorBody,
   AttemptError,
   DeadLetterEntry,
+  DeadLetterGroup,
+  DeadLetterGroupPage,
   DeadLetterPage,
   DeletedDeadLetters,
   Destination: DestinationEntry,
@@ -48,6 +52,8 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   FlowControlWaitList,
   FoundRun,
   LoggedStep,
+  LiveChange,
+  Node: NodeEntry,
   NotifiedWaiter,
   Reason,
   RecoveredRuns,

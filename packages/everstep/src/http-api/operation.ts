@@ -3,13 +3,14 @@
  * reading and validation of requests, the types of the handler, and the
  * OpenAPI document.
  */
-import type { Static, StaticDecode, TObject, TSchema } from 'typebox';
+import type { Static, StaticDecode, TObject, TSchema, TUnsafe } from 'typebox';
 import type { AccountService, Principal, Session } from '../accounts/account-service.js';
 import type { Authority, Caller } from '../accounts/authority.js';
 import type { Limits } from '../accounts/limits.js';
 import type { ErrorCode } from '../contract/error-codes.js';
 import type { Dialect } from '../dialects/index.js';
 import type { DialectName } from '../engine/run.js';
+import type { NodeStanding } from '../ports/cluster.js';
 import type { Log } from '../ports/log.js';
 import type { Store } from '../ports/store.js';
 import type { VirtualTime } from '../ports/virtual-time.js';
@@ -17,7 +18,9 @@ import type { WorkflowService } from '../runtime/workflow-service.js';
 import type { SearchCaller, SearchService } from '../search/search-service.js';
 import type { Need } from './authentication.js';
 import type { CursorSeal } from './cursor.js';
+import type { LiveStreams } from './live/live-streams.js';
 import type { ReceivedHeaders } from './parameters/prefixed-headers.js';
+import type { RawBody } from './raw-body.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -38,6 +41,8 @@ export interface ApiContext {
   readonly log: Log;
   readonly version: string;
   readonly cursors: CursorSeal;
+  readonly liveStreams: LiveStreams;
+  readonly nodes: () => Promise<readonly NodeStanding[]>;
   readonly isStopping: () => boolean;
   readonly hasLease: () => boolean;
   readonly addressPolicy: DestinationPolicy | null;
@@ -61,6 +66,8 @@ export interface RequestContext {
   readonly target: { readonly path: string; readonly query: string };
   /** Aborts when the client is gone or the server closes. */
   signal(): AbortSignal;
+  /** Whether the client would still be let in: what takes long may outlive a token, a session or a role. */
+  isStillLetIn(): Promise<boolean>;
 }
 
 type ParametersOf<Schema> = Schema extends TObject ? StaticDecode<Schema> : Record<string, never>;
@@ -235,6 +242,11 @@ export interface OperationAnswer {
 }
 
 type Responses = Readonly<Record<number, TSchema>>;
+
+/** The schema of an answer that is a stream of events, by that of the data of each. */
+export const eventsOf = (data: TSchema): TUnsafe<RawBody> =>
+  // What is checked is what is sent at once; the events are made by the operation.
+  data as TUnsafe<RawBody>;
 
 /** Declares an operation for callers with a token. */
 export function operation<

@@ -17,6 +17,9 @@ import { withoutSecret } from './sessions/cookie.js';
 import { splitTarget } from './target.js';
 import { WaitingRequests } from './waiting-requests.js';
 
+/** Of those who are not let in, or not any more. */
+const REFUSALS: readonly number[] = [400, 401, 403, 404];
+
 export interface ServerOptions {
   readonly context: ApiContext;
   readonly defaultRegion: Region;
@@ -147,6 +150,16 @@ export function createServer({
 
   const admit = createAdmission({ context, defaultRegion, isClosing: () => closing, forSessions: new Set(forSessions) });
 
+  async function isStillLetIn(request: FastifyRequest, { operation, dialect }: Admission): Promise<boolean> {
+    try {
+      await admit(request, { operation, dialect });
+      return true;
+    } catch (error) {
+      // Whoever asks too often, or while the store does not answer, is let in again in a moment.
+      return error instanceof ApiError && !REFUSALS.includes(error.status);
+    }
+  }
+
   async function handle(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const admission = admissions.get(request);
     if (!admission) throw new Error('a request was not admitted');
@@ -159,6 +172,7 @@ export function createServer({
       host: request.host,
       target: admission.target,
       signal: () => waiting.signalOf(reply),
+      isStillLetIn: () => isStillLetIn(request, admission),
     });
     const { status, body, headers = {} } = await operation.run(input, context, admission.admitted);
     endConnection(reply);

@@ -4,6 +4,7 @@
  * first; that nothing is decided twice is kept by the versions of runs, and
  * by the guards of units, whatever a node believes.
  */
+import type { LiveHint } from './live-hints.js';
 import type { DueTask, TaskReference } from './store.js';
 
 /** Something that other nodes may keep in memory was changed. Each is a hint: nodes look again by themselves after a while. */
@@ -17,6 +18,10 @@ export type SharedChange =
   | { readonly kind: 'queue'; readonly instanceId: string; readonly name: string }
   /** It has ended otherwise than by an answer: what is out for it may be given up. */
   | { readonly kind: 'run-canceled'; readonly runKey: string }
+  /** Somebody looks on at these instances, at the node that says so. */
+  | { readonly kind: 'live-wanted'; readonly instanceIds: readonly string[] }
+  /** What has changed in the instance, for those who look on from other nodes. */
+  | ({ readonly kind: 'live'; readonly instanceId: string } & LiveHint)
   /** Perhaps all of that: what was told for a while did not arrive. */
   | { readonly kind: 'everything' };
 
@@ -47,6 +52,24 @@ export interface GateStanding {
   readonly keys: Readonly<Record<string, { readonly waiting: number; readonly inFlight: number }>>;
 }
 
+/** A process on the store, as others see it. */
+export interface NodeStanding {
+  readonly nodeId: string;
+  readonly host: string;
+  readonly version: string;
+  /** Unix ms. */
+  readonly startedAt: number;
+  /** Unix ms; null: it is alone, and nobody would take over. */
+  readonly leaseUntil: number | null;
+  readonly leaving: boolean;
+  /** It is this process. */
+  readonly self: boolean;
+  /** Deliveries that it has taken on and not ended. */
+  readonly runsClaimed: number;
+  /** Instances of which it has the gates. */
+  readonly gates: number;
+}
+
 export interface Cluster {
   /** Of this node, as long as it has its lease. */
   readonly nodeId: string;
@@ -68,6 +91,8 @@ export interface Cluster {
   tellStanding(instanceId: string, standing: GateStanding): Promise<void>;
   /** Null when the gates of the instance are nobody's. */
   standingOf(instanceId: string): Promise<GateStanding | null>;
+  /** Those that have a lease, or had one a moment ago; by the time they joined. */
+  nodes(): Promise<readonly NodeStanding[]>;
   /** Never rejects, and need not arrive. */
   tell(change: SharedChange): void;
   /** Does the work unless another node does some under the same name: then this resolves with false, and nothing was done. */

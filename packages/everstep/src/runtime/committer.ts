@@ -20,12 +20,20 @@ interface Pending {
   readonly onLost: (() => void) | undefined;
 }
 
+/** Told of units that have become durable, while it wants to be. */
+export interface DurableWatcher {
+  readonly isWanted: boolean;
+  committed(units: readonly CommitUnit[]): void;
+}
+
+const NOBODY: DurableWatcher = { isWanted: false, committed: () => {} };
 const NO_NAMES: readonly string[] = [];
 const ONE_BY_ONE: BatchesSideBySide = { most: 1, leastUnits: 1 };
 
 export class Committer {
   private readonly store: Pick<Store, 'commit' | 'sideBySide'>;
   private readonly clock: Clock;
+  private readonly watcher: DurableWatcher;
   private readonly sideBySide: BatchesSideBySide;
   private pending: Pending[] = [];
   private scheduled = false;
@@ -33,9 +41,10 @@ export class Committer {
   /** What the batches under way name. */
   private readonly named = new Set<string>();
 
-  constructor(store: Pick<Store, 'commit' | 'sideBySide'>, clock: Clock) {
+  constructor(store: Pick<Store, 'commit' | 'sideBySide'>, clock: Clock, watcher: DurableWatcher = NOBODY) {
     this.store = store;
     this.clock = clock;
+    this.watcher = watcher;
     this.sideBySide = store.sideBySide ?? ONE_BY_ONE;
   }
 
@@ -109,6 +118,9 @@ export class Committer {
   private async write(batch: readonly Pending[]): Promise<void> {
     try {
       const results = await this.store.commit(batch.map((item) => item.unit));
+      // First: what ends is known until it is acted on.
+      if (this.watcher.isWanted)
+        this.watcher.committed(batch.flatMap(({ unit }, index) => (results[index]?.kind === 'applied' ? [unit] : [])));
       for (const [index, item] of batch.entries()) {
         const result = results[index];
         if (result) item.resolve(result);
@@ -135,6 +147,7 @@ export class Committer {
         const [result] = await this.store.commit([item.unit]);
         // A refusal may come of the unit's own first writing, of which only the answer was lost: nobody can tell.
         if (result?.kind !== 'applied') throw cause;
+        if (this.watcher.isWanted) this.watcher.committed([item.unit]);
         item.resolve(result);
       } catch (error) {
         lost = true;

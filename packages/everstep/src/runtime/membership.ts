@@ -10,6 +10,7 @@ import type { DueTasks } from './due-tasks.js';
 import type { EndWatch } from './end-watch.js';
 import { GateHolders } from './gate-holders.js';
 import type { DeliveryGates } from './gates/delivery-gates.js';
+import type { LiveChanges } from './live-changes.js';
 import type { RunCache } from './run-cache.js';
 
 /** How often it is looked whether runs that clients wait for have ended on other nodes. */
@@ -30,6 +31,7 @@ export interface MembershipOptions {
   readonly departures: Departures;
   readonly due: DueTasks;
   readonly ends: EndWatch;
+  readonly live: LiveChanges;
   /** Of accounts, schedules and whatever else is kept in memory elsewhere. */
   readonly changed: (change: SharedChange) => void;
 }
@@ -108,7 +110,7 @@ export class Membership {
   }
 
   private heard(change: SharedChange): void {
-    const { cache, decisions, gates, holders, changed } = this.options;
+    const { cache, decisions, gates, holders, live, changed } = this.options;
     switch (change.kind) {
       case 'run-canceled': {
         const entry = cache.peek(change.runKey);
@@ -126,9 +128,17 @@ export class Membership {
         break;
       case 'everything':
         holders.forget();
+        live.missed();
         gates.reloadAll();
         break;
+      case 'live-wanted':
+        live.wantedElsewhere(change.instanceIds);
+        return;
+      case 'live':
+        live.heard(change.instanceId, change);
+        return;
       case 'account':
+        live.heard(change.instanceId, { topics: ['settings'], runIds: [] });
         break;
       default:
         change satisfies never;

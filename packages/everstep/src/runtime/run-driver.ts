@@ -28,6 +28,7 @@ import { Events } from './events.js';
 import { DeliveryGates, type Passage, type Ticket } from './gates/delivery-gates.js';
 import { transitOf } from './gates/rate-window.js';
 import { Invocations } from './invocations.js';
+import { LiveChanges, type RunOfHint } from './live-changes.js';
 import { joinedNode, type NodeParts } from './membership.js';
 import { type Delivery, passageOf, passageOfCallback, passageOfDue } from './passages.js';
 import { type CachedRun, RunCache } from './run-cache.js';
@@ -62,6 +63,7 @@ export class RunDriver {
   readonly decisions: Decisions;
   readonly events: Events;
   readonly callbacks: Callbacks;
+  readonly live: LiveChanges;
   private readonly options: RunDriverOptions;
   private readonly limits: InstanceLimits;
   private readonly committer: Committer;
@@ -80,8 +82,9 @@ export class RunDriver {
     const { store, clock, log } = options;
     this.options = options;
     this.limits = options.limits ?? NO_LIMITS;
-    this.committer = new Committer(store, clock);
     this.cache = new RunCache(store, CACHE_CAPACITY);
+    this.live = new LiveChanges({ clock, cluster: options.cluster ?? null, runOf: (runKey) => this.hintOf(runKey) });
+    this.committer = new Committer(store, clock, this.live);
     this.ends = new EndWatch(clock);
     const context = () => this.context;
     this.decisions = new Decisions({
@@ -131,7 +134,7 @@ export class RunDriver {
       backlog: () => this.departures.size,
       ...(cluster ? { claim: (query) => cluster.claimDue(query) } : {}),
     });
-    const { cache, gates, due, ends, departures, callbacks } = this;
+    const { cache, gates, due, ends, departures, callbacks, live } = this;
     this.deliveries = new Deliveries({
       ...options,
       ...{ cache, gates, due, departures, callbacks, decisions },
@@ -141,7 +144,10 @@ export class RunDriver {
     });
     const isLimited = (instanceId: string) => this.limits.maxParallelism(instanceId) !== null;
     this.node = cluster
-      ? joinedNode({ ...{ cluster, store, clock, log, cache, decisions, gates, due, ends, departures, isLimited }, ...options })
+      ? joinedNode({
+          ...{ cluster, store, clock, log, cache, decisions, gates, due, ends, departures, isLimited, live },
+          ...options,
+        })
       : null;
   }
 
@@ -160,6 +166,7 @@ export class RunDriver {
     this.stopping = true;
     this.node?.membership.stop();
     this.departures.stop();
+    this.live.stop();
     await this.due.stop();
     await this.gates.stop();
     const { clock } = this.options;
@@ -264,6 +271,10 @@ export class RunDriver {
     return this.departures.inFlight(instanceId);
   }
 
+  get standing(): { readonly deliveries: number; readonly instances: number } {
+    return { deliveries: this.departures.flights.length, instances: this.gates.size };
+  }
+
   isInFlight(ticket: Ticket): boolean {
     return this.departures.isInFlight(ticket);
   }
@@ -302,6 +313,11 @@ export class RunDriver {
   /** Whether the gates of the instance are this process's. */
   holdsGates(instanceId: string): boolean {
     return this.node?.holders.holds(instanceId) ?? true;
+  }
+
+  private hintOf(runKey: string): RunOfHint | undefined {
+    const run = this.cache.peek(runKey)?.run;
+    return run && { ...run, isLimited: run.settings.flowControl !== null };
   }
 
   /** What the gates write down. Others keep settings and holds in memory too. */

@@ -8,12 +8,14 @@ import { NO_LIMITS } from '../ports/instance-limits.js';
 import type { RunRecord, RunReference } from '../ports/store.js';
 import { explainRun } from './explain.js';
 import { forkOne } from './forks.js';
+import { GroupUpkeep } from './group-upkeep.js';
 import { keyWaitList } from './key-wait-list.js';
 import { MessageTargets } from './message-targets.js';
 import { PublishedMessages } from './messages-published.js';
 import { originOf } from './passages.js';
 import type { Recovery } from './repairs/beginning.js';
 import { Repairs } from './repairs/repairs.js';
+import { toldRepairs } from './repairs/told-repairs.js';
 import { checkReplays } from './replay-checks.js';
 import { Retention } from './retention.js';
 import { RunDriver, type RunDriverOptions } from './run-driver.js';
@@ -88,6 +90,13 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     bounds: (instanceId) => limits.retentionBounds(instanceId),
     ...(cluster ? { unlessBusy: (work) => cluster.unlessBusy('retention', work) } : {}),
   });
+  const groups = new GroupUpkeep({
+    store,
+    clock: options.upkeepClock ?? clock,
+    now: () => clock.now(),
+    log,
+    ...(cluster ? { unlessBusy: (work) => cluster.unlessBusy('groups', work) } : {}),
+  });
 
   async function prepare(
     command: Pick<RecoverCommand, 'kind' | 'instanceId' | 'overrides' | 'workflowRunId' | 'letInAt'>,
@@ -102,7 +111,11 @@ export function createRuntime(options: RunDriverOptions): Runtime {
   }
 
   const repairs = new Repairs({
-    store,
+    store: {
+      repairs: toldRepairs(store.repairs, (instanceId) => driver.live.changed(instanceId, 'repairs')),
+      listDeadLetterIds: (query) => store.listDeadLetterIds(query),
+      deadLetterHorizon: (query) => store.deadLetterHorizon(query),
+    },
     clock,
     log,
     context: () => driver.context,
@@ -207,17 +220,18 @@ export function createRuntime(options: RunDriverOptions): Runtime {
       await driver.start();
       await schedules.start();
       await retention.start();
+      groups.start();
       repairs.start();
     },
     async stop({ graceMs }) {
-      await Promise.all([schedules.stop(), retention.stop(), repairs.stop()]);
+      await Promise.all([schedules.stop(), retention.stop(), groups.stop(), repairs.stop()]);
       await driver.stop(graceMs);
     },
     async idle() {
       do {
-        await Promise.all([schedules.settled(), retention.settled(), repairs.settled()]);
+        await Promise.all([schedules.settled(), retention.settled(), groups.settled(), repairs.settled()]);
         await driver.idle();
-      } while (!schedules.idle || !retention.idle || !repairs.idle);
+      } while (!schedules.idle || !retention.idle || !groups.idle || !repairs.idle);
     },
     submit,
     trigger,
@@ -293,6 +307,9 @@ export function createRuntime(options: RunDriverOptions): Runtime {
       ),
     retryCallback: ({ instanceId, dlqId }) => callbacks.retry(instanceId, dlqId),
     cancelCallback: ({ instanceId, dlqId }) => callbacks.cancel(instanceId, dlqId),
+    lookOn: ({ instanceId, told }) => driver.live.watch(instanceId, told),
+    changed: ({ instanceId, topic }) => driver.live.changed(instanceId, topic),
+    underWay: () => driver.standing,
     now: () => clock.now(),
     newId: (prefix: IdPrefix) => newId(prefix, driver.context),
     async cancelRuns({ runKeys }) {

@@ -19,6 +19,7 @@ import type {
 } from '../engine/run.js';
 import type { Overrides, StartCommand } from '../engine/start.js';
 import type { Submission } from '../engine/submissions.js';
+import type { LiveHint, LiveTopic } from '../ports/live-hints.js';
 import type { RunRecord, RunReference, WaiterRecord } from '../ports/store.js';
 import type { MessageService } from './message-service.js';
 import type { RepairService } from './repair-service.js';
@@ -322,6 +323,12 @@ export interface WorkflowService extends MessageService, RepairService {
     readonly timeoutMs: number;
     readonly signal?: AbortSignal;
   }): Promise<RunRecord | null>;
+  /** `told` of what changes in the instance from now on, by whichever process, until the function that this gives is called. */
+  lookOn(query: { readonly instanceId: string; readonly told: (hint: LiveHint) => void }): () => void;
+  /** For those who look on: something of the instance has changed otherwise than through this service. */
+  changed(command: { readonly instanceId: string; readonly topic: LiveTopic }): void;
+  /** What this process has under way: deliveries, and instances of which it keeps the gates. */
+  underWay(): { readonly deliveries: number; readonly instances: number };
   /** Unix ms on the service's clock. */
   now(): number;
   newId(prefix: IdPrefix): string;

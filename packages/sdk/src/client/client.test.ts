@@ -192,6 +192,22 @@ const calls: readonly (readonly [
     },
   ],
   ['dlq.get', (client) => client.dlq.get('dlq_1'), { method: 'GET', url: `${DLQ}/dlq_1` }],
+  [
+    'dlq.groups',
+    (client) => client.dlq.groups({ state: ['new', 'regressed'], workflowUrl: 'http://w/', withEmpty: true, count: 5 }),
+    { method: 'GET', url: `${DLQ}/groups?state=new&state=regressed&workflowUrl=http%3A%2F%2Fw%2F&withEmpty=true&count=5` },
+  ],
+  ['dlq.group', (client) => client.dlq.group('0f45eafa82874b91'), { method: 'GET', url: `${DLQ}/groups/0f45eafa82874b91` }],
+  [
+    'dlq.acknowledgeGroup',
+    (client) => client.dlq.acknowledgeGroup('0f45eafa82874b91'),
+    { method: 'POST', url: `${DLQ}/groups/0f45eafa82874b91/acknowledge` },
+  ],
+  [
+    'dlq.resolveGroup',
+    (client) => client.dlq.resolveGroup('0f45eafa82874b91'),
+    { method: 'POST', url: `${DLQ}/groups/0f45eafa82874b91/resolve` },
+  ],
   ['dlq.delete', (client) => client.dlq.delete('dlq_1'), { method: 'DELETE', url: `${DLQ}/dlq_1` }],
   [
     'dlq.resume',

@@ -13,6 +13,7 @@ import type {
 import { DeadLetters } from './dead-letters.js';
 import { type NotifyEvent, notifyCall } from './events.js';
 import { Destinations, FlowControl } from './flow-control.js';
+import { Live } from './live.js';
 import { withRegion } from './region.js';
 import { Repairs } from './repairs.js';
 import { type RunLogOptions, Runs } from './runs.js';
@@ -44,6 +45,8 @@ export class Client {
   readonly flowControl: FlowControl;
   readonly destinations: Destinations;
   readonly schedules: Schedules;
+  /** What goes on right now. */
+  readonly live: Live;
   /** Settings of the queue instance. */
   readonly settings: {
     readonly get: () => Promise<InstanceSettings>;
@@ -77,6 +80,7 @@ export class Client {
     this.flowControl = new FlowControl(call);
     this.destinations = new Destinations(call);
     this.schedules = new Schedules(call);
+    this.live = new Live(transport);
     this.settings = {
       get: () => call({ method: 'GET', path: '/v2/settings' }),
       update: (update) => {

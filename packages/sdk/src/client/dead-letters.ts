@@ -3,6 +3,9 @@ import { overrideHeaders, type RunOverrides, type SingleRecoverOptions } from '.
 import type { Call } from './transport.js';
 import type {
   DeadLetterEntry,
+  DeadLetterGroup,
+  DeadLetterGroupPage,
+  DeadLetterGroupState,
   DeadLetterPage,
   DeletedDeadLetters,
   FailureFunctionChange,
@@ -24,6 +27,8 @@ export interface DeadLetterFilter {
   readonly failureFunctionState?: OneOrMore<FailureFunctionState>;
   readonly callerIp?: OneOrMore<string>;
   readonly flowControlKey?: OneOrMore<string>;
+  /** Of groups of those that failed alike. */
+  readonly fingerprint?: OneOrMore<string>;
 }
 
 export interface DeadLetterListOptions extends DeadLetterFilter {
@@ -40,7 +45,26 @@ export interface BulkOptions extends DeadLetterFilter {
   readonly count?: number;
 }
 
+/** Filters are combined with AND; the values of one filter with OR. Dates are Unix ms or Date, inclusive. */
+export interface DeadLetterGroupOptions {
+  readonly state?: OneOrMore<DeadLetterGroupState>;
+  /** Groups that have entries of this workflow now. */
+  readonly workflowUrl?: OneOrMore<string>;
+  /** Groups that were seen last at or after this time. */
+  readonly fromDate?: number | Date;
+  /** Groups that were seen first at or before this time. */
+  readonly toDate?: number | Date;
+  /** Of runs of workflows when absent. */
+  readonly kind?: DeadLetterGroup['kind'];
+  /** Also those whose entries have all left the queue. */
+  readonly withEmpty?: boolean;
+  readonly cursor?: string;
+  /** Groups per page, 1 to 100. */
+  readonly count?: number;
+}
+
 const DLQ = '/v2/workflows/dlq';
+const groupPath = (fingerprint: string, verb = '') => `${DLQ}/groups/${encodeURIComponent(fingerprint)}${verb}`;
 const entryPath = (dlqId: string, verb = '') => `${DLQ}${verb}/${encodeURIComponent(dlqId)}`;
 
 export class DeadLetters {
@@ -82,6 +106,35 @@ export class DeadLetters {
   /** Deletes the entry; the run stays in the log. */
   async delete(dlqId: string): Promise<void> {
     await this.call({ method: 'DELETE', path: entryPath(dlqId) });
+  }
+
+  /** One page of what went wrong: regressed groups first, then new ones, then known ones. */
+  groups(options: DeadLetterGroupOptions = {}): Promise<DeadLetterGroupPage> {
+    return this.call({ method: 'GET', path: `${DLQ}/groups`, query: options });
+  }
+
+  /** All groups, page by page as they are asked for. */
+  async *allGroups(options: DeadLetterGroupOptions = {}): AsyncGenerator<DeadLetterGroup, void, undefined> {
+    let cursor = options.cursor;
+    do {
+      const page = await this.groups({ ...options, ...(cursor ? { cursor } : {}) });
+      yield* page.groups;
+      cursor = page.cursor;
+    } while (cursor);
+  }
+
+  group(fingerprint: string): Promise<DeadLetterGroup> {
+    return this.call({ method: 'GET', path: groupPath(fingerprint) });
+  }
+
+  /** Somebody knows of it: it is neither new nor regressed any more. */
+  acknowledgeGroup(fingerprint: string): Promise<DeadLetterGroup> {
+    return this.call({ method: 'POST', path: groupPath(fingerprint, '/acknowledge') });
+  }
+
+  /** Its cause is mended: the next entry makes it regressed. */
+  resolveGroup(fingerprint: string): Promise<DeadLetterGroup> {
+    return this.call({ method: 'POST', path: groupPath(fingerprint, '/resolve') });
   }
 
   /** Tells the failure callback, or the failure function, again: from the first attempt on. */

@@ -62,6 +62,55 @@ function messageOf(text: string, status: number): string {
   return `the answer has status ${status}${text.trim() ? `: ${text.trim().slice(0, MAX_SHOWN)}` : ''}`;
 }
 
+function unreachable(options: TransportOptions, error: unknown): EverstepError {
+  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+  return new EverstepError(`no answer from ${options.baseUrl}: ${describeError(cause).message}`, {
+    status: 0,
+    code: 'unreachable',
+    cause: error,
+  });
+}
+
+async function refusal(response: Response): Promise<EverstepError> {
+  const { status, headers } = response;
+  return new EverstepError(messageOf(await response.text(), status), {
+    status,
+    code: headers.get('Svc-Error-Code') ?? 'unknown',
+  });
+}
+
+async function* textOf(options: TransportOptions, body: ReadableStream<Uint8Array>): AsyncGenerator<string, void, undefined> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield decoder.decode(value, { stream: true });
+    }
+  } catch (error) {
+    throw unreachable(options, error);
+  }
+}
+
+/** The text of an answer as it comes. Rejects with EverstepError; iterating throws it when the answer is cut off. */
+export async function openStream(options: TransportOptions, call: Call): Promise<AsyncIterable<string>> {
+  const headers = { Authorization: options.authorization, Accept: 'text/event-stream' };
+  const { method, signal } = call;
+  let response: Response;
+  try {
+    response = await options.fetch(`${options.baseUrl}${call.path}${queryText(call.query)}`, {
+      method,
+      headers,
+      ...(signal ? { signal } : {}),
+    });
+  } catch (error) {
+    throw unreachable(options, error);
+  }
+  if (!response.ok || response.body === null) throw await refusal(response);
+  return textOf(options, response.body);
+}
+
 /** The JSON value of a successful answer. Rejects with EverstepError, or with the reason of `signal`. */
 export async function callApi(options: TransportOptions, call: Call): Promise<unknown> {
   const headers: Record<string, string> = { Authorization: options.authorization };
@@ -79,12 +128,7 @@ export async function callApi(options: TransportOptions, call: Call): Promise<un
     text = await response.text();
   } catch (error) {
     if (call.signal?.aborted) throw call.signal.reason;
-    const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
-    throw new EverstepError(`no answer from ${options.baseUrl}: ${describeError(cause).message}`, {
-      status: 0,
-      code: 'unreachable',
-      cause: error,
-    });
+    throw unreachable(options, error);
   }
   const { status } = response;
   if (!response.ok) {

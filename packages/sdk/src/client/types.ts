@@ -236,6 +236,47 @@ export interface DeadLetterEntry {
   readonly responseBody?: string;
   readonly responseBodyBase64?: string;
   readonly error: string;
+  /** Its group; absent for a while on entries of versions before there were groups. */
+  readonly fingerprint?: string;
+}
+
+/**
+ * Regressed: an entry came after it was resolved. New: first seen less than 24 hours ago, and nobody has acknowledged it.
+ */
+export type DeadLetterGroupState = 'new' | 'known' | 'regressed';
+
+/** Dead letters with the same step, status and normalised message. Times are Unix ms. */
+export interface DeadLetterGroup {
+  readonly fingerprint: string;
+  readonly state: DeadLetterGroupState;
+  readonly kind: 'workflow' | 'message';
+  /** With `#` for numbers; null for the code between steps, and for a message. */
+  readonly stepName: string | null;
+  readonly responseStatus: number | null;
+  /** With placeholders for what differs from entry to entry. */
+  readonly message: string;
+  /** The newest entry; null when there is none now. */
+  readonly exampleDlqId: string | null;
+  readonly firstSeenAt: number;
+  readonly lastSeenAt: number;
+  /** Entries in the queue now. */
+  readonly count: number;
+  /** Entries that ever came. */
+  readonly total: number;
+  /** Those with most entries first, at most 20. */
+  readonly workflows: readonly { readonly workflowUrl: string; readonly count: number }[];
+  /** Of the last 24 hours (UTC), oldest first. */
+  readonly histogram: readonly { readonly at: number; readonly count: number }[];
+  readonly acknowledgedAt: number | null;
+  readonly acknowledgedBy: string | null;
+  readonly resolvedAt: number | null;
+  readonly regressedAt: number | null;
+}
+
+export interface DeadLetterGroupPage {
+  /** Empty at the end. */
+  readonly cursor: string;
+  readonly groups: readonly DeadLetterGroup[];
 }
 
 export interface DeadLetterPage {

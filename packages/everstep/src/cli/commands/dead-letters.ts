@@ -1,10 +1,11 @@
-/** `everstep dlq list|get|resume|restart|delete|callback` */
+/** `everstep dlq list|get|groups|resume|restart|delete|callback` */
 import type { Client, DeadLetterEntry, FailureFunctionState, RunOverrides, RunReference } from '@everstep/sdk';
 import { Command } from 'commander';
 import { collected, wholeNumber } from '../arguments.js';
 import { UsageError } from '../exit-codes.js';
 import { instant, json, printable, type Shell, shorten, styled, table } from '../output.js';
 import { type ClientOptions, open, withConnection } from './connection-options.js';
+import { deadLetterGroupsCommand } from './dead-letter-groups.js';
 import { failureCallbackCommand } from './failure-callbacks.js';
 import { flowControlLimits } from './flow-control-limits.js';
 import { hasFilter, type RunFilterOptions, runFilter, withRunFilters } from './run-filters.js';
@@ -17,6 +18,7 @@ const MAX_ERROR_LENGTH = 80;
 interface FilterOptions extends RunFilterOptions {
   readonly workflowUrl?: readonly string[];
   readonly failureFunctionState?: readonly FailureFunctionState[];
+  readonly fingerprint?: readonly string[];
 }
 
 function callbackState(text: string, before: readonly FailureFunctionState[] | undefined): readonly FailureFunctionState[] {
@@ -28,16 +30,14 @@ function callbackState(text: string, before: readonly FailureFunctionState[] | u
 const withFilters = (command: Command): Command =>
   withRunFilters(command, 'entries')
     .option('--workflow-url <url>', 'entries of this workflow; may be repeated', collected)
-    .option(
-      '--failure-function-state <state>',
-      'entries whose failure function is in this state; may be repeated',
-      callbackState,
-    );
+    .option('--failure-function-state <state>', 'entries whose failure function is in this state; may be repeated', callbackState)
+    .option('--fingerprint <fingerprint>', 'entries of this group; may be repeated', collected);
 
 const filterOf = (options: FilterOptions) => ({
   ...runFilter(options),
   workflowUrl: options.workflowUrl,
   failureFunctionState: options.failureFunctionState,
+  fingerprint: options.fingerprint,
 });
 
 interface ListOptions extends ClientOptions, FilterOptions {
@@ -202,9 +202,10 @@ export function deadLetterCommand(shell: Shell): Command {
   const resume = 'Make new runs that go on from the failed step, keeping the results so far.';
   const restart = 'Make new runs that begin at the first step, with the original payload and settings.';
   return new Command('dlq')
-    .description('The dead letter queue: list, get, resume, restart, delete, callback.')
+    .description('The dead letter queue: list, get, groups, resume, restart, delete, callback.')
     .addCommand(listCommand(shell))
     .addCommand(getCommand(shell))
+    .addCommand(deadLetterGroupsCommand(shell))
     .addCommand(recoverCommand(shell, 'resume', resume))
     .addCommand(recoverCommand(shell, 'restart', restart))
     .addCommand(deleteCommand(shell))

@@ -29,7 +29,8 @@ test('an entry has every field with the right type, and nothing for what is abse
   });
   const { status, body } = await world.call<DeadLetterEntry>('GET', `/v2/workflows/dlq/${dlqId}`);
   assert.equal(status, 200);
-  const { createdAt, workflowCreatedAt, error, failureFunctionInfo: info, ...rest } = body;
+  const { createdAt, workflowCreatedAt, error, failureFunctionInfo: info, fingerprint, ...rest } = body;
+  assert.match(fingerprint ?? '', /^[0-9a-f]{16}$/);
   assert.deepEqual([info?.state, info?.url, info?.retried, info?.errors], ['CALLBACK_INPROGRESS', rest.failureCallback, 0, []]);
   assert.ok(createdAt >= workflowCreatedAt && workflowCreatedAt > 1_700_000_000_000);
   assert.match(error, /answered 500/);

@@ -1,6 +1,7 @@
 /** Filters that operations share, and what they ask of the store. */
 import Type, { type StaticDecode } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
+import { FINGERPRINT_LENGTH } from '../../contract/dead-letter-groups.js';
 import { FailureFunctionStateSchema } from '../../contract/dead-letters.js';
 import type { DeadLetterFilter } from '../../ports/store.js';
 import { Text, UnixMs } from '../parameters/values.js';
@@ -11,6 +12,13 @@ export const MAX_IP_LENGTH = 64;
 const anyOf = (what: string, maxLength: number) =>
   Type.Array(Text(maxLength, {}), {
     description: `${what}; any of several: repeat the parameter, or put commas between. A comma inside a value is percent-encoded.`,
+  });
+
+/** Of a group of dead letters. */
+export const Fingerprint = (description: string) =>
+  Type.String({
+    pattern: `^[0-9a-f]{${FINGERPRINT_LENGTH}}$`,
+    ...(description === '' ? {} : { description }),
   });
 
 /** Filters by what the run was triggered with. */
@@ -28,6 +36,9 @@ export const deadLetterFilters = {
   ...triggerFilters,
   failureFunctionState: Type.Optional(
     Type.Array(FailureFunctionStateSchema, { description: 'State of the failure function; any of several' }),
+  ),
+  fingerprint: Type.Optional(
+    Type.Array(Fingerprint(''), { description: 'Fingerprint of the group of those that failed alike; any of several' }),
   ),
 };
 
@@ -48,6 +59,7 @@ export function deadLetterFilterOf(query: StaticDecode<typeof DeadLetterFilters>
     callerIps: query.callerIp,
     flowControlKeys: query.flowControlKey,
     failureFunctionStates: query.failureFunctionState,
+    fingerprints: query.fingerprint,
   };
 }
 

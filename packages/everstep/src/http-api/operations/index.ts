@@ -5,6 +5,7 @@ import { triggerRuns } from './batch-trigger.js';
 import { cancelRuns } from './cancel-runs.js';
 import { checkDeadLetters, checkRun } from './check.js';
 import { advanceClock, getClock, settleClock } from './clock.js';
+import { groupOperations } from './dead-letter-groups.js';
 import { getDeadLetter, listDeadLetters } from './dead-letters.js';
 import { deleteDeadLetter, deleteDeadLetters } from './delete-dead-letters.js';
 import { holdDestination, listDestinations, releaseDestination } from './destinations.js';
@@ -19,6 +20,7 @@ import {
 } from './flow-control.js';
 import { forkRun } from './fork.js';
 import { changeSettings, getSettings, getSigningKeys, rotateSigningKeys } from './instance.js';
+import { listNodes, lookOn } from './live.js';
 import { listRunEvents, listRunLogs } from './logs.js';
 import { listWaiters, notifyEvent, notifyRun } from './notify.js';
 import { recoverOperations } from './recover.js';
@@ -50,6 +52,7 @@ export const OPERATIONS: readonly Operation[] = Object.freeze([
   listRunEvents,
   searchRuns,
   listDeadLetters,
+  ...groupOperations,
   checkDeadLetters,
   getDeadLetter,
   deleteDeadLetter,
@@ -77,6 +80,8 @@ export const OPERATIONS: readonly Operation[] = Object.freeze([
   changeSettings,
   getSigningKeys,
   rotateSigningKeys,
+  lookOn,
+  listNodes,
   getClock,
   advanceClock,
   settleClock,

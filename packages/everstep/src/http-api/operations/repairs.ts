@@ -36,7 +36,6 @@ const badBody = (message: string): ApiError => new ApiError('bad-body', message)
 /** Throws ApiError when it cannot be meant. */
 export function filterOf(action: string, filter: RepairFilter): DeadLetterFilter {
   if (isEmptyRange(filter)) throw badBody('filter.fromDate is after filter.toDate, so nothing can match; exchange them');
-  if (filter.fingerprint) throw badBody('filter.fingerprint is not known to this version; leave it out');
   if (action === 'delete' && Object.keys(filter).length === 0)
     throw badBody('a delete needs a filter; to delete everything, send { "fromDate": 0 }');
   return {
@@ -51,6 +50,7 @@ export function filterOf(action: string, filter: RepairFilter): DeadLetterFilter
     callerIps: filter.callerIp,
     flowControlKeys: filter.flowControlKey,
     failureFunctionStates: filter.failureFunctionState,
+    fingerprints: filter.fingerprint,
   };
 }
 

@@ -63,5 +63,6 @@ export function presentDeadLetter(entry: DeadLetterRecord, history: RunHistory |
     ...optional('failureFunctionInfo', history && presentFailureFunction(history, entry.failureFunctionState)),
     ...presentResponse(entry, redact),
     error: entry.error,
+    ...optional('fingerprint', entry.fingerprint),
   };
 }

@@ -7,6 +7,7 @@
  * a call, `/invoke` invokes `/ok`. Messages of the service are played too.
  */
 import assert from 'node:assert/strict';
+import { text as readText } from 'node:stream/consumers';
 import type { JournalEntry, PlannedStep, ProgressReply, WebhookOutcome } from '@everstep/sdk/protocol';
 import type { InjectOptions, LightMyRequestResponse } from 'fastify';
 import type { AccountService } from '../../accounts/account-service.js';
@@ -22,7 +23,7 @@ import type { RunJournal, TriggeredRun } from '../../contract/runs.js';
 import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from '../../dialects/upstash/operations/index.js';
 import type { Log } from '../../ports/log.js';
 import type { Message, MessageAnswer, MessageSender } from '../../ports/message-sender.js';
-import type { StepAnswer, StepCall, StepCaller } from '../../ports/step-caller.js';
+import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall, StepCaller } from '../../ports/step-caller.js';
 import type { Store } from '../../ports/store.js';
 import { createRuntime, type Runtime } from '../../runtime/runtime.js';
 import { createSearchService, type SearchService } from '../../search/search-service.js';
@@ -107,6 +108,12 @@ const sentFor = (method: string, url: string, headers: Readonly<Record<string, s
 /** Plays the endpoints; keeps what it was called with. */
 export class PlayedEndpoints implements StepCaller {
   readonly calls: StepCall[] = [];
+  /** What is said, by path, of whether a run would replay; that it does where nothing stands here. */
+  readonly verdicts = new Map<string, ReplayVerdict>();
+
+  async check({ workflowUrl }: ReplayCheck): Promise<ReplayVerdict> {
+    return this.verdicts.get(new URL(workflowUrl).pathname) ?? { outcome: 'fits', message: 'played' };
+  }
 
   async call(call: StepCall, signal: AbortSignal, onLeave?: () => void): Promise<StepAnswer> {
     this.calls.push(call);
@@ -324,6 +331,7 @@ export class ApiWorld {
 
   /** Sends a request as it is, and holds the answer against the OpenAPI document where the path and method exist. */
   async send<Body = ErrorAnswer>(request: SentRequest): Promise<Answered<Body>> {
+    if (request.headers?.accept === 'text/event-stream') return this.beginStream(request);
     const answer = await this.api.inject(request);
     // Pages are in no document.
     if (String(answer.headers['content-type']).startsWith('text/html'))
@@ -333,6 +341,16 @@ export class ApiWorld {
       const { method, url, headers } = request;
       checkResponse({ method, url, ...(headers ? { headers: textsOf(headers) } : {}) }, answer.statusCode, body);
     }
+    return { status: answer.statusCode, headers: answer.headers, body };
+  }
+
+  /** Of a stream the status and the headers alone: it would not end. */
+  private async beginStream<Body>(request: SentRequest): Promise<Answered<Body>> {
+    const answer = await this.api.inject({ ...request, payloadAsStream: true });
+    const stream = answer.stream();
+    const isStream = String(answer.headers['content-type']).startsWith('text/event-stream');
+    if (isStream) stream.destroy();
+    const body: Body = JSON.parse(isStream ? 'null' : await readText(stream));
     return { status: answer.statusCode, headers: answer.headers, body };
   }
 

@@ -85,6 +85,7 @@ const EVERYBODY: readonly Person[] = [...MEMBERS, 'operator', 'stranger'];
 
 const run: Ask = async (things) => ({ params: { workflowRunId: await things.run() } });
 const deadLetter: Ask = async (things) => ({ params: { dlqId: await things.deadLetter() } });
+const group: Ask = async (things) => ({ params: { fingerprint: await things.deadLetterGroup() } });
 const namedDeadLetter: Ask = async (things) => ({ query: `dlqIds=${await things.deadLetter()}` });
 const repair =
   (state: 'planned' | 'running' | 'paused', body?: unknown): Ask =>
@@ -130,6 +131,10 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   listRunEvents: readsOwn(() => ({ query: 'groupBy=workflowRunId' })),
   listDeadLetters: readsOwn(),
   getDeadLetter: reads(deadLetter),
+  listDeadLetterGroups: readsOwn(),
+  getDeadLetterGroup: reads(group),
+  acknowledgeDeadLetterGroup: changes(group),
+  resolveDeadLetterGroup: changes(group),
   deleteDeadLetter: changes(deadLetter),
   deleteDeadLetters: changes(namedDeadLetter),
   resumeDeadLetters: changes(namedDeadLetter),
@@ -210,6 +215,8 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   changeSettings: changesOwn(() => ({ body: { breaker: { enabled: false } } })),
   getSigningKeys: { access: 'token', ask: nothing, own: 200, readOnly: 403, other: 200 },
   rotateSigningKeys: changesOwn(),
+  lookOn: readsOwn(() => ({ headers: { accept: 'text/event-stream' } })),
+  listNodes: readsOwn(),
   // The clock of the test is the real one, whoever asks.
   getClock: { access: 'token', ask: nothing, own: 404, readOnly: 404, other: 404 },
   advanceClock: { access: 'token', ask: () => ({ body: { by: '1s' } }), own: 404, readOnly: 403, other: 404 },

@@ -78,6 +78,12 @@ export class Things {
     return repairId;
   }
 
+  async deadLetterGroup(): Promise<string> {
+    const dlqId = await this.deadLetter();
+    const entry = await this.world.call<{ fingerprint: string }>('GET', `/v2/workflows/dlq/${dlqId}`);
+    return entry.body.fingerprint;
+  }
+
   async schedule(): Promise<string> {
     const headers = { 'svc-cron': '0 0 1 1 *', 'svc-schedule-id': this.name() };
     const made = await this.world.call<{ scheduleId: string }>('POST', '/v2/schedules/http://w.test/ok', { headers });

@@ -49,6 +49,11 @@ export class DeliveryGates {
     this.rooms = new RoomTurns(options.places);
   }
 
+  /** Instances that are known here. */
+  get size(): number {
+    return this.instances.size;
+  }
+
   /** Nothing is under way here that would go on without time passing, but what is being committed. */
   get idle(): boolean {
     for (const instance of this.instances.values()) if (instance.busy) return false;

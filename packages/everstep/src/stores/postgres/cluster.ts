@@ -1,5 +1,5 @@
 /** This process as one of the nodes on a database: its lease, what it hears of others and tells them. */
-import type { Cluster, ClusterEvents, GateStanding, Kept, SharedChange } from '../../ports/cluster.js';
+import type { Cluster, ClusterEvents, GateStanding, Kept, NodeStanding, SharedChange } from '../../ports/cluster.js';
 import type { Log } from '../../ports/log.js';
 import type { DueTask, TaskReference } from '../../ports/store.js';
 import { claimDue, giveBack, handOver } from './claims.js';
@@ -124,6 +124,10 @@ export class PostgresCluster implements Cluster {
 
   standingOf(instanceId: string): Promise<GateStanding | null> {
     return standingOf(this.database, instanceId);
+  }
+
+  nodes(): Promise<readonly NodeStanding[]> {
+    return this.lease.nodes();
   }
 
   tell(change: SharedChange): void {

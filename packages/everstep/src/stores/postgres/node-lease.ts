@@ -5,8 +5,9 @@
  * that it has.
  */
 import { randomBytes } from 'node:crypto';
+import type { NodeStanding } from '../../ports/cluster.js';
 import { releaseAll } from './claims.js';
-import { integer, type Row } from './columns.js';
+import { integer, type Row, text } from './columns.js';
 import { type Database, type Session, statement } from './connection.js';
 
 /** With its microseconds: rounded, it would be wrong by half a millisecond. */
@@ -25,6 +26,13 @@ const RENEW = statement(`
     (SELECT (extract(epoch FROM min(lease_until)) * 1000)::bigint FROM node WHERE node_id <> $1) AS next_end`);
 const BURY = statement('DELETE FROM node WHERE lease_until < clock_timestamp() RETURNING node_id');
 const TIME = statement(`SELECT ${MILLISECONDS} AS now`);
+/** Few rows, but for the tasks that are claimed: those are counted in their index. */
+const NODES = statement(`
+  SELECT node_id, host, version, leaving, (extract(epoch FROM joined_at) * 1000)::bigint AS joined_at,
+    (extract(epoch FROM lease_until) * 1000)::bigint AS lease_until,
+    (SELECT count(*) FROM task WHERE claimed_by = node.node_id AND due_at IS NOT NULL) AS claimed,
+    (SELECT count(*) FROM gate_lease WHERE gate_lease.node_id = node.node_id) AS gates
+  FROM node ORDER BY node.joined_at, node_id`);
 const LEAVE = statement('DELETE FROM node WHERE node_id = $1');
 
 export interface NodeFacts {
@@ -94,6 +102,20 @@ export class NodeLease {
     this.goodUntil = renewed ? askedAt + this.leaseMs : Number.NEGATIVE_INFINITY;
     const nextEnd = row === undefined || row.next_end === null ? null : integer(row, 'next_end');
     return { askedAt, answeredAt: performance.now(), now: nowOf(row), renewed, nextEnd };
+  }
+
+  async nodes(): Promise<readonly NodeStanding[]> {
+    return (await this.database.query(NODES)).map((row) => ({
+      nodeId: text(row, 'node_id'),
+      host: text(row, 'host'),
+      version: text(row, 'version'),
+      startedAt: integer(row, 'joined_at'),
+      leaseUntil: integer(row, 'lease_until'),
+      leaving: row.leaving === true,
+      self: row.node_id === this.id,
+      runsClaimed: integer(row, 'claimed'),
+      gates: integer(row, 'gates'),
+    }));
   }
 
   /** Takes away the rows of nodes whose lease has ended, and makes nobody's what they had. Returns how many there were. */

@@ -1,0 +1,86 @@
+/** Messages by day as bars, with a table of the same figures for those who do not see them. */
+import { countText } from '../../components/formats.js';
+
+export interface Day {
+  /** UTC, such as 2026-11-21. */
+  readonly day: string;
+  readonly messages: number;
+  readonly dollars: number;
+}
+
+const WIDTH = 720;
+const HEIGHT = 160;
+const FOOT = 18;
+
+/** A figure for the top of the axis that is easy to read. */
+export function roundUp(most: number): number {
+  if (most <= 10) return Math.max(1, most);
+  const unit = 10 ** Math.floor(Math.log10(most));
+  return ([1, 2, 2.5, 5, 10].find((step) => step * unit >= most) ?? 10) * unit;
+}
+
+export const dollarText = (dollars: number): string =>
+  dollars.toLocaleString('en-US', { style: 'currency', currency: 'USD', maximumFractionDigits: dollars < 1 ? 4 : 2 });
+
+export function DayChart({ days }: { readonly days: readonly Day[] }) {
+  const top = roundUp(Math.max(...days.map(({ messages }) => messages), 0));
+  const step = WIDTH / Math.max(1, days.length);
+  const sum = days.reduce((total, { messages }) => total + messages, 0);
+  const first = days[0]?.day ?? '';
+  const last = days.at(-1)?.day ?? '';
+  return (
+    <figure className="day-chart">
+      <svg
+        viewBox={`0 0 ${WIDTH} ${HEIGHT + FOOT}`}
+        role="img"
+        aria-label={`${countText(sum)} messages from ${first} to ${last}`}
+      >
+        <line x1={0} x2={WIDTH} y1={HEIGHT} y2={HEIGHT} className="day-axis" />
+        <line x1={0} x2={WIDTH} y1={0.5} y2={0.5} className="day-grid" />
+        {days.map(({ day, messages, dollars }, index) => {
+          const height = messages === 0 ? 0 : Math.max(2, (messages / top) * HEIGHT);
+          return (
+            <rect
+              key={day}
+              className="day-bar"
+              x={index * step + step * 0.12}
+              y={HEIGHT - height}
+              width={step * 0.76}
+              height={height}
+            >
+              <title>{`${day}: ${countText(messages)} messages, ${dollarText(dollars)}`}</title>
+            </rect>
+          );
+        })}
+        <text x={0} y={HEIGHT + 14} className="day-text">
+          {first}
+        </text>
+        <text x={WIDTH} y={HEIGHT + 14} textAnchor="end" className="day-text">
+          {last}
+        </text>
+        <text x={WIDTH} y={13} textAnchor="end" className="day-text">
+          {countText(top)}
+        </text>
+      </svg>
+      <table className="visually-hidden">
+        <caption>Messages by day (UTC)</caption>
+        <thead>
+          <tr>
+            <th scope="col">Day</th>
+            <th scope="col">Messages</th>
+            <th scope="col">Dollars</th>
+          </tr>
+        </thead>
+        <tbody>
+          {days.map(({ day, messages, dollars }) => (
+            <tr key={day}>
+              <th scope="row">{day}</th>
+              <td>{countText(messages)}</td>
+              <td>{dollarText(dollars)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </figure>
+  );
+}

@@ -1,0 +1,146 @@
+/** Who owns the instance, and under which plan: moving it to a team, and making another. */
+import { useNavigate } from '@tanstack/react-router';
+import { useId, useState } from 'react';
+import type { PlanRecord, QueueRecord, TeamEntry } from '../../../../everstep/src/contract/management.js';
+import { path } from '../../api/client.js';
+import { useApi, useChange } from '../../api/queries.js';
+import { ConfirmDialog } from '../../components/dialogs.js';
+
+const useTeams = () => useApi<readonly TeamEntry[]>({ topic: 'account', name: 'teams', url: '/v2/teams' });
+
+export function MoveDialog({ instance, onClose }: { readonly instance: QueueRecord; readonly onClose: () => void }) {
+  const field = useId();
+  const [teamId, setTeamId] = useState('');
+  const teams = useTeams();
+  const change = useChange();
+  const others = teams.data?.filter((team) => team.customer_id !== instance.customer_id) ?? [];
+  return (
+    <ConfirmDialog
+      title={`Move ${instance.name} to a team`}
+      open
+      onClose={onClose}
+      confirmText="Move it"
+      danger
+      disabled={teamId === ''}
+      onConfirm={() =>
+        change({
+          method: 'POST',
+          url: '/v2/queue/move-to-team',
+          body: { queue_id: instance.id, target_team_id: teamId },
+          topics: ['account'],
+          account: true,
+          done: `${instance.name} belongs to the team`,
+        })
+      }
+    >
+      <p>
+        Its runs, dead letters, schedules and tokens stay as they are and go on. From that moment the team sees it and pays for
+        it; who is not in the team sees it no more.
+      </p>
+      <div className="field">
+        <label className="field-label" htmlFor={field}>
+          Team
+        </label>
+        <select id={field} className="input" value={teamId} onChange={(event) => setTeamId(event.target.value)}>
+          <option value="">{others.length === 0 ? 'You are in no other team' : 'Choose one'}</option>
+          {others.map((team) => (
+            <option key={team.id} value={team.id}>
+              {team.name}
+            </option>
+          ))}
+        </select>
+      </div>
+    </ConfirmDialog>
+  );
+}
+
+export function CreateDialog({ region, onClose }: { readonly region: string; readonly onClose: () => void }) {
+  const ids = { name: useId(), owner: useId() };
+  const [name, setName] = useState('');
+  const [teamId, setTeamId] = useState('');
+  const teams = useTeams();
+  const change = useChange();
+  const navigate = useNavigate();
+  return (
+    <ConfirmDialog
+      title="New queue instance"
+      open
+      onClose={onClose}
+      confirmText="Create it"
+      disabled={name.trim() === ''}
+      onConfirm={async () => {
+        const outcome = await change<QueueRecord>({
+          method: 'POST',
+          url: '/v2/queue/users',
+          body: { name: name.trim(), region, ...(teamId === '' ? {} : { team_id: teamId }) },
+          topics: ['account'],
+          account: true,
+          done: `${name.trim()} is there`,
+        });
+        if (outcome.ok) void navigate({ to: '/q/$queueId/instance', params: { queueId: outcome.value.id } });
+        return outcome;
+      }}
+    >
+      <p>It has runs, tokens, signing keys, limits and a budget of its own, apart from all others.</p>
+      <div className="field">
+        <label className="field-label" htmlFor={ids.name}>
+          Name
+        </label>
+        <input id={ids.name} className="input" value={name} onChange={(event) => setName(event.target.value)} />
+      </div>
+      <div className="field">
+        <label className="field-label" htmlFor={ids.owner}>
+          Owner
+        </label>
+        <select id={ids.owner} className="input" value={teamId} onChange={(event) => setTeamId(event.target.value)}>
+          <option value="">Your own account</option>
+          {teams.data?.map((team) => (
+            <option key={team.id} value={team.id}>
+              Team {team.name}
+            </option>
+          ))}
+        </select>
+      </div>
+    </ConfirmDialog>
+  );
+}
+
+export function PlanDialog({ instance, onClose }: { readonly instance: QueueRecord; readonly onClose: () => void }) {
+  const field = useId();
+  const [plan, setPlan] = useState(instance.plan);
+  const plans = useApi<readonly PlanRecord[]>({ topic: 'account', name: 'plans', url: '/v2/queue/plans' });
+  const change = useChange();
+  return (
+    <ConfirmDialog
+      title={`Plan of ${instance.name}`}
+      open
+      onClose={onClose}
+      confirmText="Set the plan"
+      disabled={plan === instance.plan}
+      onConfirm={() =>
+        change({
+          method: 'POST',
+          url: path`/v2/queue/set-plan/${instance.id}`,
+          body: { plan_name: plan },
+          topics: ['account'],
+          account: true,
+          done: `The plan is ${plan}`,
+        })
+      }
+    >
+      <p>Its limits count at once. Only the operator of the service may set a plan.</p>
+      <div className="field">
+        <label className="field-label" htmlFor={field}>
+          Plan
+        </label>
+        <select id={field} className="input" value={plan} onChange={(event) => setPlan(event.target.value)}>
+          {(plans.data ?? [{ name: instance.plan }]).map(({ name }) => (
+            <option key={name} value={name}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </div>
+    </ConfirmDialog>
+  );
+}

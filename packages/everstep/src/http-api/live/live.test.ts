@@ -1,0 +1,219 @@
+/** The stream of hints over real HTTP. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { apiKeyOf, createPeople, emailOf, type People } from '../../accounts/people.fixture.js';
+import { LIMITS } from '../../config/limits.js';
+import type { LiveChange } from '../../contract/live.js';
+import { ApiWorld, EVENT_ID } from '../testing/api-world.js';
+
+/** Events of a stream, one after the other. */
+class Events {
+  readonly response: Response;
+  private readonly reader: ReadableStreamDefaultReader<Uint8Array>;
+  private readonly gone: AbortController;
+  private readonly decoder = new TextDecoder();
+  private text = '';
+
+  private constructor(response: Response, gone: AbortController) {
+    this.response = response;
+    this.reader = response.body?.getReader() ?? assert.fail('there is no body');
+    this.gone = gone;
+  }
+
+  static async open(url: string, headers: Readonly<Record<string, string>>): Promise<Events> {
+    const gone = new AbortController();
+    return new Events(await fetch(url, { headers, signal: gone.signal }), gone);
+  }
+
+  /** Null when the stream has ended. */
+  async next(): Promise<LiveChange | null> {
+    for (;;) {
+      const end = this.text.indexOf('\n\n');
+      if (end !== -1) {
+        const event = this.text.slice(0, end);
+        this.text = this.text.slice(end + 2);
+        const data = /^event: change\ndata: (.*)$/.exec(event)?.[1];
+        if (data !== undefined) return JSON.parse(data);
+        continue;
+      }
+      const { done, value } = await this.reader.read();
+      if (done) return null;
+      this.text += this.decoder.decode(value, { stream: true });
+    }
+  }
+
+  /** All that is told until `isLast`. */
+  async until(isLast: (change: LiveChange) => boolean): Promise<readonly LiveChange[]> {
+    const changes: LiveChange[] = [];
+    for (;;) {
+      const change = (await this.next()) ?? assert.fail('the stream has ended');
+      changes.push(change);
+      if (isLast(change)) return changes;
+    }
+  }
+
+  close(): void {
+    this.gone.abort();
+  }
+}
+
+describe('the stream of hints', () => {
+  let world: ApiWorld;
+  let people: People;
+  let url: string;
+  const bearer = () => ({ authorization: `Bearer ${world.token}` });
+
+  before(async () => {
+    world = await ApiWorld.open();
+    people = await createPeople(world.store.accounts, world.accounts);
+    await world.store.accounts.changeInstance({ instanceId: 'qi_1', change: { accountId: people.teamId } });
+    url = `http://127.0.0.1:${(await world.api.listen({ host: '127.0.0.1', port: 0 })).port}`;
+  });
+  after(() => world.close());
+
+  test('tells that a run begins, goes on and ends, by its id', async () => {
+    const events = await Events.open(`${url}/v2/live`, bearer());
+    assert.equal(events.response.status, 200);
+    assert.equal(events.response.headers.get('content-type'), 'text/event-stream; charset=utf-8');
+    assert.equal(events.response.headers.get('cache-control'), 'no-store');
+    await world.trigger('wait', { 'svc-workflow-runid': 'watched' });
+    const begun = await events.until(({ runIds }) => runIds.includes('watched'));
+    assert.deepEqual(begun.at(-1)?.topics, ['runs']);
+    const ofEvent = encodeURIComponent(EVENT_ID);
+    await world.journalWhen('watched', ({ tasks }) => tasks.some(({ kind }) => kind === 'wait'));
+    // What was told of until here came before.
+    await world.trigger('ok', { 'svc-workflow-runid': 'between' });
+    await events.until(({ runIds }) => runIds.includes('between'));
+    assert.equal((await world.call('POST', `/v2/notify/${ofEvent}`)).status, 200);
+    await events.until(({ runIds }) => runIds.includes('watched'));
+    const { status } = await world.call('GET', '/v2/workflows/runs/watched/result?timeout=10s');
+    assert.equal(status, 200, 'it has ended');
+    await world.trigger('ok', { 'svc-workflow-runid': 'next' });
+    await events.until(({ runIds }) => runIds.includes('next'));
+    events.close();
+  });
+
+  test('names what else has changed: dead letters, keys, schedules, queues, settings', async () => {
+    const events = await Events.open(`${url}/v2/live`, bearer());
+    const toldOf = (topic: string) => events.until(({ topics }) => topics.some((each) => each === topic));
+    const [dlqId = ''] = await world.fail(1);
+    await toldOf('dlq');
+    await world.call('DELETE', `/v2/workflows/dlq/${dlqId}`);
+    await toldOf('dlq');
+    await world.call('POST', '/v2/flowControl/key/pin?parallelism=1');
+    await toldOf('flow-control');
+    await world.call('POST', '/v2/schedules/http://w.test/ok', { headers: { 'svc-cron': '0 0 1 1 *' } });
+    await toldOf('schedules');
+    const json = { 'content-type': 'application/json' };
+    await world.call('POST', '/v2/queues', { headers: json, body: '{"queueName":"mail"}' });
+    await toldOf('queues');
+    await world.call('PUT', '/v2/settings', { headers: json, body: '{"breaker":{"enabled":false}}' });
+    await toldOf('settings');
+    events.close();
+  });
+
+  test('comes at most four times a second and names at most 50 runs, however much happens', async () => {
+    const events = await Events.open(`${url}/v2/live`, bearer());
+    const begun = performance.now();
+    const ids = Array.from({ length: 120 }, (_, n) => `many-${n}`);
+    await Promise.all(ids.map((id) => world.trigger('ok', { 'svc-workflow-runid': id })));
+    await world.trigger('ok', {
+      'svc-workflow-runid': 'last',
+      'svc-flow-control-key': 'end',
+      'svc-flow-control-value': 'parallelism=1',
+    });
+    const changes = await events.until(({ topics }) => topics.includes('flow-control'));
+    const tookMs = performance.now() - begun;
+    assert.ok(changes.length <= 2 + tookMs / LIMITS.liveHintEveryMs, `${changes.length} in ${tookMs} ms`);
+    for (const { runIds } of changes) assert.ok(runIds.length <= 50);
+    events.close();
+  });
+
+  test('tells nothing of another instance', async () => {
+    const other = await world.authority.issueToken({ instanceId: 'qi_2', access: 'read-only' });
+    const events = await Events.open(`${url}/v2/live`, { authorization: `Bearer ${other}` });
+    await world.trigger('ok', { 'svc-workflow-runid': 'not-yours' });
+    const write = await world.authority.issueToken({ instanceId: 'qi_2', access: 'read-write' });
+    const headers = { authorization: `Bearer ${write}`, 'svc-workflow-runid': 'yours' };
+    await fetch(`${url}/v2/trigger/http://w.test/ok`, { method: 'POST', headers });
+    const changes = await events.until(({ runIds }) => runIds.includes('yours'));
+    assert.ok(!JSON.stringify(changes).includes('not-yours'));
+    events.close();
+  });
+
+  test('is for those with a token or with a session, for which the query names the instance', async () => {
+    const login = await fetch(`${url}/v2/session`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ email: emailOf('finance'), api_key: apiKeyOf('finance') }),
+    });
+    const cookie = login.headers.getSetCookie()[0]?.split(';', 1)[0] ?? '';
+    const statusOf = async (path: string, headers: Readonly<Record<string, string>>) => {
+      const events = await Events.open(`${url}${path}`, headers);
+      events.close();
+      return events.response.status;
+    };
+    assert.equal(await statusOf('/v2/live?everstep-queue=qi_1', { cookie }), 200);
+    assert.equal(await statusOf('/v2/live', { cookie, 'x-everstep-queue': 'qi_1' }), 200);
+    assert.equal(await statusOf('/v2/live', { cookie }), 400);
+    assert.equal(await statusOf('/v2/live?everstep-queue=qi_2', { cookie }), 404);
+    assert.equal(await statusOf('/v2/live?everstep-queue=qi_1', {}), 401);
+    assert.equal(await statusOf('/v2/live?everstep-queue=qi_1', bearer()), 400, 'with a token the parameter is none of ours');
+    assert.equal(await statusOf('/v2/workflows/logs?everstep-queue=qi_1', { cookie }), 400, 'only for streams');
+  });
+
+  test('has as many clients at once as there may be, and room again when one has gone', async () => {
+    const open: Events[] = [];
+    // Those of the tests before may not have been closed yet.
+    for (let tries = 0; open.length < LIMITS.maxLiveStreams; tries++) {
+      const events = await Events.open(`${url}/v2/live`, bearer());
+      if (events.response.status === 200) open.push(events);
+      else await new Promise((resolve) => setTimeout(resolve, 10));
+      assert.ok(tries < 2 * LIMITS.maxLiveStreams, `only ${open.length} are let in`);
+    }
+    const refused = await fetch(`${url}/v2/live`, { headers: bearer() });
+    assert.deepEqual([refused.status, refused.headers.get('retry-after')], [429, '5']);
+    for (const events of open) events.close();
+    for (let tries = 0; ; tries++) {
+      const again = await Events.open(`${url}/v2/live`, bearer());
+      again.close();
+      if (again.response.status === 200) break;
+      assert.ok(tries < 100, 'there is no room again');
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  });
+
+  test('HEAD is no stream', async () => {
+    assert.equal((await fetch(`${url}/v2/live`, { method: 'HEAD', headers: bearer() })).status, 405);
+  });
+});
+
+test('a stream ends in good order when the service stops', async () => {
+  const world = await ApiWorld.open();
+  const url = `http://127.0.0.1:${(await world.api.listen({ host: '127.0.0.1', port: 0 })).port}`;
+  const events = await Events.open(`${url}/v2/live`, { authorization: `Bearer ${world.token}` });
+  const ended = events.next();
+  await world.close();
+  assert.equal(await ended, null);
+});
+
+test('a service that is alone on its store lists itself as the only node', async () => {
+  const world = await ApiWorld.open();
+  const { status, body } = await world.call<{ nodes: readonly Record<string, unknown>[] }>('GET', '/v2/nodes');
+  assert.equal(status, 200);
+  const [node, ...others] = body.nodes;
+  assert.deepEqual(others, []);
+  const { host, startedAt, ...rest } = node ?? {};
+  assert.ok(typeof host === 'string' && host !== '');
+  assert.ok(Math.abs(Number(startedAt) - Date.now()) < 60_000);
+  assert.deepEqual(rest, {
+    nodeId: 'n_alone',
+    version: '1.2.3',
+    leaseUntil: null,
+    leaving: false,
+    self: true,
+    runsClaimed: 0,
+    gates: 0,
+  });
+  await world.close();
+});

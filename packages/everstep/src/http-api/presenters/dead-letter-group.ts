@@ -1,0 +1,25 @@
+/** A group of dead letters as answers show it. */
+import type { DeadLetterGroup } from '../../contract/dead-letter-groups.js';
+import { groupState, histogramOf } from '../../engine/dead-letter-groups.js';
+import type { DeadLetterGroupRecord } from '../../ports/dead-letter-groups.js';
+
+/** As it is at `now`, Unix ms. */
+export const presentGroup = (group: DeadLetterGroupRecord, now: number): DeadLetterGroup => ({
+  fingerprint: group.fingerprint,
+  state: groupState(group, now),
+  kind: group.kind,
+  stepName: group.stepName,
+  responseStatus: group.responseStatus,
+  message: group.message,
+  exampleDlqId: group.exampleDlqId,
+  firstSeenAt: group.firstSeenAt,
+  lastSeenAt: group.lastSeenAt,
+  count: group.entries,
+  total: group.total,
+  workflows: group.workflows.map(({ workflowUrl, entries }) => ({ workflowUrl, count: entries })),
+  histogram: [...histogramOf(group.hours, now)],
+  acknowledgedAt: group.acknowledgedAt,
+  acknowledgedBy: group.acknowledgedBy,
+  resolvedAt: group.resolvedAt,
+  regressedAt: group.regressedAt,
+});

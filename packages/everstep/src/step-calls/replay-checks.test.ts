@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createEndpoint } from '@everstep/sdk';
+import type { CheckRequest } from '@everstep/sdk/protocol';
+import type { ReplayCheck, ReplayVerdict } from '../ports/step-caller.js';
+import { answering, caller, callerWith, endpoint, KEYS, NOW, type Respond, SPOKEN } from './endpoint.fixture.js';
+
+const REQUEST: CheckRequest = {
+  protocol: 1,
+  kind: 'check',
+  run: { key: 'k', id: 'order-7', createdAt: NOW, workflowUrl: `${endpoint.origin}/w`, labels: [] },
+  journal: [{ stepId: 1, name: 'a', type: 'Run', out: '1' }],
+  open: [{ stepId: 2, name: 'b', type: 'Run' }],
+  input: { body: { encoding: 'utf8', data: '' }, headers: {} },
+  limitMs: 1_000,
+};
+
+async function ask(respond: Respond, changes: Partial<ReplayCheck> = {}, by = caller): Promise<ReplayVerdict> {
+  endpoint.respond = respond;
+  endpoint.received = [];
+  assert.ok(by.check);
+  return by.check(
+    {
+      instanceId: 'qi_1',
+      dialect: 'native',
+      workflowUrl: `${endpoint.origin}/w`,
+      request: REQUEST,
+      forwardHeaders: { 'x-tenant': 't1' },
+      timeoutMs: 2_000,
+      discreet: false,
+      ...changes,
+    },
+    new AbortController().signal,
+  );
+}
+
+/** An app with the real SDK, which checks signatures. */
+const app =
+  (...names: string[]): Respond =>
+  (response) => {
+    const workflow = createEndpoint<unknown, void>(
+      async (context) => {
+        for (const name of names) await context.run(name, () => assert.fail('a step was executed'));
+      },
+      { signingKeys: KEYS },
+    );
+    const [request] = endpoint.received;
+    assert.ok(request);
+    void workflow
+      .handle({ ...request, url: `${endpoint.origin}/w` })
+      .then(({ status, headers, body }) => response.writeHead(status, headers).end(body));
+  };
+const checked = (more: object) => answering(200, SPOKEN, JSON.stringify({ protocol: 1, kind: 'checked', message: 'm', ...more }));
+
+test('an endpoint with the SDK says whether its code fits; the question is signed, and carries what the trigger forwarded', async () => {
+  assert.equal((await ask(app('a', 'b'))).outcome, 'fits');
+  assert.equal(endpoint.received[0]?.headers['x-tenant'], 't1');
+  const differs = await ask(app('a', 'c'));
+  assert.ok(differs.outcome === 'differs');
+  assert.equal(differs.stepId, 2);
+  assert.match(differs.message, /planned as Run "b", but the workflow now asks for Run "c"/);
+});
+
+test('what an endpoint says of a step that nobody asked about is not believed', async () => {
+  assert.equal((await ask(checked({ outcome: 'differs', stepId: 9 }))).outcome, 'cannot-tell');
+  assert.equal((await ask(checked({ outcome: 'surprise' }))).outcome, 'cannot-tell');
+});
+
+for (const [what, respond, changes, message] of [
+  [
+    'an SDK that does not know the question',
+    answering(
+      400,
+      SPOKEN,
+      JSON.stringify({ protocol: 1, kind: 'refused', code: 'bad-request', message: '"messageId" is missing' }),
+    ),
+    {},
+    /cannot be asked yet: upgrade @everstep\/sdk/,
+  ],
+  [
+    'an SDK that speaks another version',
+    answering(400, SPOKEN, JSON.stringify({ protocol: 1, kind: 'refused', code: 'unsupported-protocol', message: 'version 2' })),
+    {},
+    /version 2/,
+  ],
+  [
+    'a signature that is not taken',
+    answering(
+      401,
+      SPOKEN,
+      JSON.stringify({ protocol: 1, kind: 'failed', error: { name: 'SignatureError', message: 'not good' } }),
+    ),
+    {},
+    /refused the question: not good/,
+  ],
+  [
+    'something that is no workflow',
+    answering(200, { 'content-type': 'text/html' }, '<p>'),
+    {},
+    /answered 200 with something else/,
+  ],
+  ['an error', answering(503, {}, 'secret words'), {}, /answered 503.*secret words/],
+  ['a redirect', answering(307, { location: 'http://other/' }), {}, /redirects are not followed/],
+  ['silence', () => {}, { timeoutMs: 50 }, /did not answer within 50 ms/],
+  ['nobody there', app('a'), { workflowUrl: 'http://127.0.0.1:1/w' }, /127\.0\.0\.1:1/],
+  ['an endpoint of the other SDK', app('a'), { dialect: 'upstash' }, /cannot be asked whether they would replay/],
+] as const) {
+  test(`${what} is cannot-tell, with the reason`, async () => {
+    const verdict = await ask(respond, changes);
+    assert.equal(verdict.outcome, 'cannot-tell');
+    assert.match(verdict.message, message);
+  });
+}
+
+test('nothing of a strange answer is quoted where the run hides data', async () => {
+  assert.ok(!(await ask(answering(503, {}, 'secret words'), { discreet: true })).message.includes('secret'));
+});
+
+test('an address that may not be called is not asked', async () => {
+  const { createAddressPolicy } = await import('./address-policy.js');
+  const guarded = callerWith({ addressPolicy: createAddressPolicy({ allowLoopback: false, allow: [] }) });
+  const verdict = await ask(app('a'), {}, guarded);
+  await guarded.close();
+  assert.equal(verdict.outcome, 'cannot-tell');
+  assert.deepEqual(endpoint.received, []);
+});
