@@ -56,7 +56,7 @@ export function ProgressView({ repair }: { readonly repair: RepairEntry }) {
 
 function Countdown({ until }: { readonly until: number }) {
   const now = useNow();
-  const left = Math.max(0, Math.ceil((until - now) / 1000) * 1000);
+  const left = Math.max(0, Math.floor((until - now) / 1000) * 1000);
   return (
     <p className="line">
       <span className="countdown" role="timer" aria-label="Until it is deleted">
