@@ -245,6 +245,7 @@ export const RepairItem = Type.Object(
     workflowRunId: Type.String(),
     workflowUrl: Type.String(),
     state: RepairItemState,
+    fingerprint: textOrNull('Of the error, where it had one when it was frozen.'),
     canary: Type.Boolean({ description: 'It is one of those that are tried first.' }),
     newWorkflowRunId: textOrNull('The run that was made of it.'),
     newDlqId: textOrNull('The entry of the new run, where that has failed again.'),

@@ -35,12 +35,14 @@ export interface RepairableEntry {
   readonly failedAt: number;
   /** Length of its journal. */
   readonly steps: number;
+  /** Of its group; null while it has none. */
+  readonly fingerprint: string | null;
 }
 
 export interface NewRepairItem extends Omit<RepairableEntry, 'failedAt' | 'steps'> {
   /** Its place in the repair, from 0. */
   readonly n: number;
-  /** Its place among those of its workflow, from 0; null for those that are too far behind to be tried first. */
+  /** Its place among those of its lane, from 0; null for those that are too far behind to be tried first. */
   readonly rank: number | null;
 }
 
@@ -53,6 +55,13 @@ export interface RepairItemRecord extends Omit<NewRepairItem, 'rank'> {
   readonly error: string | null;
   /** Unix ms at which it came into its state; null while it is pending. */
   readonly at: number | null;
+}
+
+/** Entries of one workflow that failed alike. */
+export interface RepairLane {
+  readonly workflowUrl: string;
+  readonly fingerprint: string | null;
+  readonly count: number;
 }
 
 /** A started entry whose new run has ended. */
@@ -89,7 +98,7 @@ export interface RepairStore {
   /**
    * Writes what was decided on the version of `record`, and moves it on by one. False, and nothing is written, when it is at
    * another one. With items: also those, in the same transaction. With a canary: so many of the pending ones are to be tried
-   * first, the first ones of each workflow before the second ones.
+   * first, the first ones of each lane before the second ones.
    */
   put(query: {
     readonly record: RepairRecord;
@@ -111,8 +120,8 @@ export interface RepairStore {
 
   /** Of these entries those that are there, in the order of their ids in the query. */
   describe(query: { readonly instanceId: string; readonly dlqIds: readonly string[] }): Promise<readonly RepairableEntry[]>;
-  /** How many items each workflow has. */
-  workflows(query: RepairId): Promise<readonly { readonly workflowUrl: string; readonly count: number }[]>;
+  /** How many items each lane has. */
+  lanes(query: RepairId): Promise<readonly RepairLane[]>;
   /** In their order; of the canary, or the others as well. */
   pending(query: RepairId & { readonly canaryOnly: boolean; readonly limit: number }): Promise<readonly RepairItemRecord[]>;
   counts(query: RepairId): Promise<{ readonly all: RepairCounts; readonly canary: RepairCounts }>;

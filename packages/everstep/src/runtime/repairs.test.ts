@@ -54,6 +54,11 @@ test('a plan freezes what matches and says what it is', async () => {
         8,
       ],
     );
+    const { groups } = all.repair.plan;
+    assert.deepEqual([groups.length, groups[0]?.count, groups[0]?.message], [1, 8, 'Error: broken']);
+    const fingerprints = [groups[0]?.fingerprint ?? ''];
+    assert.equal((await plan(bench, 'resume', { fingerprints })).repair.counts.pending, 8);
+    assert.equal((await plan(bench, 'resume', { fingerprints: ['another'] })).repair.counts.pending, 0);
     assert.equal((await plan(bench, 'resume', { workflowUrls: [A] })).repair.counts.pending, 3);
     await failRuns(bench, { [A]: 1 });
     assert.equal((await now(bench, all)).counts.pending, 8);
@@ -255,7 +260,10 @@ test('a plan that is interrupted by a fault goes on, and freezes each entry once
       assert.ok(puts >= 4);
       const { phase, counts, plan: made } = planned.repair;
       assert.deepEqual([phase, counts.pending], ['planned', 2_100]);
-      assert.deepEqual(made.workflows, await bench.store.repairs.workflows(planned.repair));
+      assert.deepEqual(
+        made.workflows.map(({ count }) => count),
+        [1_100, 1_000],
+      );
       assert.equal(made.recordedSteps, 2_100);
     },
     { wrap },

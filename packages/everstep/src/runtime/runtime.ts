@@ -115,6 +115,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
       repairs: toldRepairs(store.repairs, (instanceId) => driver.live.changed(instanceId, 'repairs')),
       listDeadLetterIds: (query) => store.listDeadLetterIds(query),
       deadLetterHorizon: (query) => store.deadLetterHorizon(query),
+      deadLetterGroups: store.deadLetterGroups,
     },
     clock,
     log,

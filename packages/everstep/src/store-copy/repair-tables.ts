@@ -25,6 +25,7 @@ const REPAIR_ITEM = {
   new_workflow_run_id: 'text',
   new_dlq_id: 'text',
   error: 'text',
+  fingerprint: 'text',
 } as const satisfies Columns;
 
 export const REPAIRS: readonly CopiedTable[] = [

@@ -111,6 +111,8 @@ export interface RepairItem {
   readonly workflowRunId: string;
   readonly workflowUrl: string;
   readonly state: RepairItemState;
+  /** Of the error, where it had one when it was frozen. */
+  readonly fingerprint: string | null;
   /** It is one of those that are tried first. */
   readonly canary: boolean;
   readonly newWorkflowRunId: string | null;

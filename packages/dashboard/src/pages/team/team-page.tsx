@@ -1,5 +1,72 @@
+/** Teams of the user with their members, and the user's own API keys. */
+import { useId, useState } from 'react';
+import type { TeamEntry } from '../../../../everstep/src/contract/management.js';
+import { useApi, useChange } from '../../api/queries.js';
+import { ConfirmDialog } from '../../components/dialogs.js';
 import { PageTitle } from '../../components/page-title.js';
+import { EmptyState, ErrorState, Skeleton } from '../../components/states.js';
+import { ApiKeys } from './api-keys.js';
+import { Members } from './members.js';
 
 export default function TeamPage() {
-  return <PageTitle title="Team" />;
+  const nameId = useId();
+  const [creating, setCreating] = useState(false);
+  const [name, setName] = useState('');
+  const change = useChange();
+  const { data, error, isPending, refetch } = useApi<readonly TeamEntry[]>({ topic: 'account', name: 'teams', url: '/v2/teams' });
+  return (
+    <>
+      <PageTitle
+        title="Team"
+        lead="A team owns queue instances and search indexes together; what a member may do goes by the role."
+        actions={
+          <button type="button" className="button button-primary" onClick={() => setCreating(true)}>
+            New team
+          </button>
+        }
+      />
+      <div className="stack">
+        {isPending ? (
+          <Skeleton lines={6} />
+        ) : error && !data ? (
+          <ErrorState failure={error} onRetry={() => void refetch()} what="The teams" />
+        ) : data?.length === 0 ? (
+          <div className="card">
+            <EmptyState title="You are in no team">
+              Make one, add the others, and move a queue instance to it: from then on all of them see it.
+            </EmptyState>
+          </div>
+        ) : (
+          data?.map((team) => <Members key={team.id} team={team} />)
+        )}
+        <ApiKeys />
+      </div>
+      <ConfirmDialog
+        title="New team"
+        open={creating}
+        onClose={() => setCreating(false)}
+        confirmText="Create team"
+        disabled={name.trim() === ''}
+        onConfirm={async () => {
+          const outcome = await change({
+            method: 'POST',
+            url: '/v2/team',
+            body: { team_name: name.trim() },
+            topics: ['account'],
+            account: true,
+            done: `The team ${name.trim()} is there`,
+          });
+          if (outcome.ok) setName('');
+          return outcome;
+        }}
+      >
+        <div className="field">
+          <label className="field-label" htmlFor={nameId}>
+            Name
+          </label>
+          <input id={nameId} className="input" value={name} onChange={(event) => setName(event.target.value)} />
+        </div>
+      </ConfirmDialog>
+    </>
+  );
 }

@@ -20,6 +20,7 @@ const presentFilter = (filter: DeadLetterFilter): RepairFilter => ({
   ...listed('callerIp', filter.callerIps),
   ...listed('flowControlKey', filter.flowControlKeys),
   ...listed('failureFunctionState', filter.failureFunctionStates),
+  ...listed('fingerprint', filter.fingerprints),
 });
 
 function presentOverrides(overrides: Overrides): RepairOverrides {
@@ -75,6 +76,7 @@ export const presentRepairItem = (item: RepairItemRecord): RepairItem => ({
   workflowRunId: item.workflowRunId,
   workflowUrl: item.workflowUrl,
   state: item.state,
+  fingerprint: item.fingerprint,
   canary: item.canary,
   newWorkflowRunId: item.newWorkflowRunId,
   newDlqId: item.newDlqId,

@@ -4,21 +4,26 @@
  */
 import { LIMITS } from '../../config/limits.js';
 import { decideRepair, type Repair, type RepairPlan, totalOf } from '../../engine/repair.js';
-import type { NewRepairItem, RepairableEntry, RepairDriver, RepairRecord } from '../../ports/repair-store.js';
+import type { NewRepairItem, RepairableEntry, RepairDriver, RepairLane, RepairRecord } from '../../ports/repair-store.js';
 import type { Store } from '../../ports/store.js';
 
 const PAGE = 1_000;
 
 export interface FreezingOptions {
-  readonly store: Pick<Store, 'listDeadLetterIds' | 'repairs'>;
+  readonly store: Pick<Store, 'listDeadLetterIds' | 'repairs' | 'deadLetterGroups'>;
   readonly now: () => number;
   readonly driver: () => RepairDriver | null;
 }
 
+/** By workflow and fingerprint: how many entries each lane has so far. */
+type Lanes = Map<string, RepairLane>;
+
+const laneKey = ({ workflowUrl, fingerprint }: Pick<RepairLane, 'workflowUrl' | 'fingerprint'>): string =>
+  `${fingerprint ?? ''} ${workflowUrl}`;
+
 export class Freezing {
   private readonly options: FreezingOptions;
-  /** How many entries each workflow has so far, by repair. */
-  private readonly counted = new Map<string, Map<string, number>>();
+  private readonly counted = new Map<string, Lanes>();
 
   constructor(options: FreezingOptions) {
     this.options = options;
@@ -26,49 +31,76 @@ export class Freezing {
 
   /** One page. Null when somebody else has decided on it. */
   async step(record: RepairRecord): Promise<RepairRecord | null> {
-    const { store, driver } = this.options;
+    const { store, driver, now } = this.options;
     const { repair, filter, freezing } = record;
     const { instanceId, repairId } = repair;
-    if (freezing === null) return this.finish(record, false);
+    if (freezing === null) throw new Error(`the repair ${repairId} is being planned, and does not say how far it is`);
     const frozen = totalOf(repair.counts);
     const room = LIMITS.repairMaxItems - frozen;
-    const workflows = this.counted.get(repairId) ?? (await this.recount(repair));
+    const lanes = this.counted.get(repairId) ?? (await this.recount(repair));
+    // What is counted counts when it is written.
+    this.counted.delete(repairId);
     const { after, horizon } = freezing;
     const limit = Math.min(PAGE, room);
     const page = await store.listDeadLetterIds({ instanceId, filter, order: 'oldest-first', after, horizon, limit });
     const entries = await store.repairs.describe({ instanceId, dlqIds: page.items });
-    const items = entries.map((entry, index) => itemOf(entry, frozen + index, workflows));
+    const items = entries.map((entry, index) => itemOf(entry, frozen + index, lanes));
     const counts = { ...repair.counts, pending: repair.counts.pending + items.length };
     const next = { ...record, repair: { ...repair, counts, plan: grown(repair.plan, entries) } };
     const full = items.length === room && page.next !== null;
     const done = page.next === null || full;
     const written = done
-      ? finished(next, workflows, full)
-      : { ...next, freezing: { after: page.next, horizon }, wakeAt: this.options.now() };
-    // What was counted counts when it is written.
-    this.counted.delete(repairId);
+      ? await this.finished(next, lanes, full)
+      : { ...next, freezing: { after: page.next, horizon }, wakeAt: now() };
     if (!(await store.repairs.put({ record: written, driver: driver(), items }))) return null;
-    if (!done) this.counted.set(repairId, workflows);
+    if (!done) this.counted.set(repairId, lanes);
     return { ...written, version: record.version + 1 };
   }
 
-  private async finish(record: RepairRecord, more: boolean): Promise<RepairRecord | null> {
-    const { store, driver } = this.options;
-    const written = finished(record, await this.recount(record.repair), more);
-    return (await store.repairs.put({ record: written, driver: driver() })) ? { ...written, version: record.version + 1 } : null;
+  private async recount(repair: Repair): Promise<Lanes> {
+    const lanes = await this.options.store.repairs.lanes(repair);
+    return new Map(lanes.map((lane) => [laneKey(lane), lane]));
   }
 
-  private async recount(repair: Repair): Promise<Map<string, number>> {
-    const rows = await this.options.store.repairs.workflows(repair);
-    return new Map(rows.map(({ workflowUrl, count }) => [workflowUrl, count]));
+  private async finished(record: RepairRecord, lanes: Lanes, more: boolean): Promise<RepairRecord> {
+    const { store, now } = this.options;
+    const { instanceId } = record.repair;
+    const workflows = mostFrequent(lanes, ({ workflowUrl }) => workflowUrl);
+    const fingerprints = mostFrequent(lanes, ({ fingerprint }) => fingerprint);
+    const groups = await Promise.all(
+      fingerprints.map(async ([fingerprint, count]) => {
+        const group = await store.deadLetterGroups.find({ instanceId, fingerprint, now: now() });
+        return { fingerprint, message: group?.message ?? '', count };
+      }),
+    );
+    const plan: RepairPlan = {
+      ...record.repair.plan,
+      workflows: workflows.map(([workflowUrl, count]) => ({ workflowUrl, count })),
+      groups,
+      more,
+    };
+    const outcome = decideRepair({ ...record.repair, plan }, { kind: 'frozen' }, now());
+    if (outcome.kind === 'refused') throw new Error(outcome.message);
+    return { ...record, repair: outcome.repair, freezing: null, wakeAt: null };
   }
 }
 
-function itemOf(entry: RepairableEntry, n: number, workflows: Map<string, number>): NewRepairItem {
-  const { dlqId, runKey, workflowRunId, workflowUrl } = entry;
-  const place = workflows.get(workflowUrl) ?? 0;
-  workflows.set(workflowUrl, place + 1);
-  return { n, dlqId, runKey, workflowRunId, workflowUrl, rank: place < LIMITS.repairMaxCanary ? place : null };
+/** As many as a plan shows, with their counts. */
+function mostFrequent(lanes: Lanes, nameOf: (lane: RepairLane) => string | null): readonly (readonly [string, number])[] {
+  const sums = new Map<string, number>();
+  for (const lane of lanes.values()) {
+    const name = nameOf(lane);
+    if (name !== null) sums.set(name, (sums.get(name) ?? 0) + lane.count);
+  }
+  return [...sums].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1)).slice(0, LIMITS.repairPlanRows);
+}
+
+function itemOf(entry: RepairableEntry, n: number, lanes: Lanes): NewRepairItem {
+  const { dlqId, runKey, workflowRunId, workflowUrl, fingerprint } = entry;
+  const key = laneKey(entry);
+  const rank = lanes.get(key)?.count ?? 0;
+  lanes.set(key, { workflowUrl, fingerprint, count: rank + 1 });
+  return { n, dlqId, runKey, workflowRunId, workflowUrl, fingerprint, rank: rank < LIMITS.repairMaxCanary ? rank : null };
 }
 
 function grown(plan: RepairPlan, entries: readonly RepairableEntry[]): RepairPlan {
@@ -79,15 +111,4 @@ function grown(plan: RepairPlan, entries: readonly RepairableEntry[]): RepairPla
     recordedSteps += steps;
   }
   return { ...plan, oldestAt, newestAt, recordedSteps };
-}
-
-function finished(record: RepairRecord, workflows: ReadonlyMap<string, number>, more: boolean): RepairRecord {
-  const rows = [...workflows]
-    .map(([workflowUrl, count]) => ({ workflowUrl, count }))
-    .sort((a, b) => b.count - a.count || (a.workflowUrl < b.workflowUrl ? -1 : 1))
-    .slice(0, LIMITS.repairPlanRows);
-  const repair = { ...record.repair, plan: { ...record.repair.plan, workflows: rows, more } };
-  const outcome = decideRepair(repair, { kind: 'frozen' }, 0);
-  if (outcome.kind === 'refused') throw new Error(outcome.message);
-  return { ...record, repair: outcome.repair, freezing: null, wakeAt: null };
 }

@@ -32,7 +32,7 @@ const LEASE_MS = 5_000;
 const MOST_TRIES = 20;
 
 export interface RepairsOptions extends Omit<BeginningOptions, 'now'> {
-  readonly store: Pick<Store, 'repairs' | 'listDeadLetterIds' | 'deadLetterHorizon'>;
+  readonly store: Pick<Store, 'repairs' | 'listDeadLetterIds' | 'deadLetterHorizon' | 'deadLetterGroups'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly context: () => DecisionContext;

@@ -22,7 +22,7 @@ export function toldRepairs(repairs: RepairStore, changed: (instanceId: string) 
     due: (query) => repairs.due(query),
     nextAt: (query) => repairs.nextAt(query),
     describe: (query) => repairs.describe(query),
-    workflows: (query) => repairs.workflows(query),
+    lanes: (query) => repairs.lanes(query),
     pending: (query) => repairs.pending(query),
     counts: (query) => repairs.counts(query),
     endedItems: (query) => repairs.endedItems(query),

@@ -38,6 +38,7 @@ const item = (n: number, more: Partial<NewRepairItem> = {}): NewRepairItem => ({
   runKey: `KEY${n}`,
   workflowRunId: `wfr_${n}`,
   workflowUrl: 'http://app.example/order',
+  fingerprint: n === 3 ? 'f3' : null,
   ...more,
 });
 
@@ -127,6 +128,7 @@ export function repairConformance(open: OpenStore): void {
         const entry = sampleDeadLetter(run);
         await apply(store, [creation(run), ...steps, ...failure(run, entry)]);
         const { dlqId } = entry;
+        const found = await store.findDeadLetter({ instanceId: INSTANCE, dlqId });
         assert.deepEqual(await store.repairs.describe({ instanceId: INSTANCE, dlqIds: ['dlq_no', dlqId] }), [
           {
             dlqId,
@@ -135,6 +137,7 @@ export function repairConformance(open: OpenStore): void {
             workflowUrl: run.workflowUrl,
             failedAt: entry.createdAt,
             steps: 2,
+            fingerprint: found?.fingerprint ?? null,
           },
         ]);
         assert.deepEqual(await store.repairs.describe({ instanceId: OTHER_INSTANCE, dlqIds: [dlqId] }), []);
@@ -159,11 +162,11 @@ export function repairConformance(open: OpenStore): void {
         assert.equal((await store.repairs.pending({ ...ID, canaryOnly: false, limit: 10 })).length, 5);
         const { all, canary } = await store.repairs.counts(ID);
         assert.deepEqual([all.pending, canary.pending], [5, 3]);
-        const workflows = await store.repairs.workflows(ID);
-        assert.deepEqual(Object.fromEntries(workflows.map(({ workflowUrl, count }) => [workflowUrl, count])), {
-          [other]: 1,
-          'http://app.example/order': 4,
-        });
+        const lanes = await store.repairs.lanes(ID);
+        assert.deepEqual(lanes.map(({ workflowUrl, fingerprint, count }) => [workflowUrl, fingerprint, count]).toSorted(), [
+          ['http://app.example/order', null, 4],
+          [other, 'f3', 1],
+        ]);
       }),
     );
 
@@ -185,6 +188,7 @@ export function repairConformance(open: OpenStore): void {
         assert.deepEqual(items, [
           {
             ...{ n: 0, dlqId: 'dlq_0', runKey: 'KEY0', workflowRunId: 'wfr_0', workflowUrl: 'http://app.example/order' },
+            fingerprint: null,
             ...{ state: 'started', canary: false, newRunKey: run.key, newWorkflowRunId: run.workflowRunId },
             ...{ newDlqId: null, error: null, at: T0 + 5 },
           },

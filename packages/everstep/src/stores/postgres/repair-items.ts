@@ -22,6 +22,7 @@ const ITEM = {
   run_key: 'text',
   workflow_run_id: 'text',
   workflow_url: 'text',
+  fingerprint: 'text',
 } as const satisfies Columns;
 const CHANGE = {
   instance_id: 'text',
@@ -53,12 +54,13 @@ const SETTLE = statement(`
   FROM ${unnest(END, 4)} AS u(${names(END)})
   WHERE ${OF_REPAIR} AND i.n = u.n AND i.state = 'started' RETURNING i.n`);
 const DESCRIBE = statement(`
-  SELECT d.dlq_id, d.created_at, d.run_key, d.workflow_run_id, d.workflow_url, (
+  SELECT d.dlq_id, d.created_at, d.run_key, d.workflow_run_id, d.workflow_url, d.fingerprint, (
     SELECT count(*) FROM step s WHERE s.instance_id = d.instance_id AND s.run_key = d.run_key) AS steps
   FROM unnest($2::text[]) WITH ORDINALITY AS u(dlq_id, place)
   JOIN dead_letter d ON d.instance_id = $1 AND d.dlq_id = u.dlq_id ORDER BY u.place`);
-const WORKFLOWS = statement(`
-  SELECT i.workflow_url, count(*) AS items FROM repair_item i WHERE ${OF_REPAIR} GROUP BY i.workflow_url`);
+const LANES = statement(`
+  SELECT i.workflow_url, i.fingerprint, count(*) AS items FROM repair_item i WHERE ${OF_REPAIR}
+  GROUP BY i.workflow_url, i.fingerprint`);
 const PENDING = `SELECT i.* FROM repair_item i WHERE ${OF_REPAIR} AND i.state = 'pending'`;
 const PENDING_ANY = statement(`${PENDING} ORDER BY i.n LIMIT $3`);
 const PENDING_CANARY = statement(`${PENDING} AND i.canary ORDER BY i.n LIMIT $3`);
@@ -90,6 +92,7 @@ const itemOf = (row: Row): RepairItemRecord => ({
   runKey: text(row, 'run_key'),
   workflowRunId: text(row, 'workflow_run_id'),
   workflowUrl: text(row, 'workflow_url'),
+  fingerprint: textOrNull(row, 'fingerprint'),
   state: word(row, 'state', REPAIR_ITEM_STATES),
   canary: flag(row, 'canary'),
   newRunKey: textOrNull(row, 'new_run_key'),
@@ -106,6 +109,7 @@ const entryOf = (row: Row): RepairableEntry => ({
   workflowUrl: text(row, 'workflow_url'),
   failedAt: integer(row, 'created_at'),
   steps: integer(row, 'steps'),
+  fingerprint: textOrNull(row, 'fingerprint'),
 });
 
 function endedOf(row: Row): EndedItem | null {
@@ -121,13 +125,14 @@ const idOf = ({ instanceId, repairId }: RepairId): readonly [string, string] => 
 /** Sends them, and waits for nothing. */
 export function addItems(session: TransactionSession, id: RepairId, items: readonly NewRepairItem[]): void {
   if (items.length === 0) return;
-  const rows = items.map(({ n, rank, dlqId, runKey, workflowRunId, workflowUrl }) => ({
+  const rows = items.map(({ n, rank, dlqId, runKey, workflowRunId, workflowUrl, fingerprint }) => ({
     n,
     rank,
     dlq_id: dlqId,
     run_key: runKey,
     workflow_run_id: workflowRunId,
     workflow_url: workflowUrl,
+    fingerprint,
   }));
   session.send(ADD, [...idOf(id), ...columnArrays(ITEM, rows)]);
 }
@@ -153,13 +158,17 @@ export function writeRepairItems(session: TransactionSession, writes: readonly R
 /** What the store knows of items, but for what is written with their repair. */
 export const repairItemsOf = (
   database: Database,
-): Pick<RepairStore, 'describe' | 'workflows' | 'pending' | 'counts' | 'endedItems' | 'settle' | 'items'> => ({
+): Pick<RepairStore, 'describe' | 'lanes' | 'pending' | 'counts' | 'endedItems' | 'settle' | 'items'> => ({
   async describe({ instanceId, dlqIds }) {
     return (await database.query(DESCRIBE, [instanceId, dlqIds])).map(entryOf);
   },
-  async workflows(id) {
-    const rows = await database.query(WORKFLOWS, idOf(id));
-    return rows.map((row) => ({ workflowUrl: text(row, 'workflow_url'), count: integer(row, 'items') }));
+  async lanes(id) {
+    const rows = await database.query(LANES, idOf(id));
+    return rows.map((row) => ({
+      workflowUrl: text(row, 'workflow_url'),
+      fingerprint: textOrNull(row, 'fingerprint'),
+      count: integer(row, 'items'),
+    }));
   },
   async pending({ canaryOnly, limit, ...id }) {
     return (await database.query(canaryOnly ? PENDING_CANARY : PENDING_ANY, [...idOf(id), limit])).map(itemOf);

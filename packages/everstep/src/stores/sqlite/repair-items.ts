@@ -1,7 +1,7 @@
 /** The entries that repairs froze, by the row number of their repair. */
 import type { StatementSync } from 'node:sqlite';
 import { NO_COUNTS, REPAIR_ITEM_STATES, type RepairCounts, type RepairItemState } from '../../engine/repair.js';
-import type { EndedItem, NewRepairItem, RepairableEntry, RepairItemRecord } from '../../ports/repair-store.js';
+import type { EndedItem, NewRepairItem, RepairableEntry, RepairItemRecord, RepairLane } from '../../ports/repair-store.js';
 import type { StoreWrite } from '../../ports/store.js';
 import { integer, integerOrNull, type Row, text, textOrNull, word } from './columns.js';
 import type { StoreParts } from './store-parts.js';
@@ -14,6 +14,7 @@ const itemOf = (row: Row): RepairItemRecord => ({
   runKey: text(row, 'run_key'),
   workflowRunId: text(row, 'workflow_run_id'),
   workflowUrl: text(row, 'workflow_url'),
+  fingerprint: textOrNull(row, 'fingerprint'),
   state: word(row, 'state', REPAIR_ITEM_STATES),
   canary: integer(row, 'canary') === 1,
   newRunKey: textOrNull(row, 'new_run_key'),
@@ -43,7 +44,7 @@ export class RepairItems {
   private readonly selectEntry: StatementSync;
   private readonly insertItem: StatementSync;
   private readonly markCanary: StatementSync;
-  private readonly selectWorkflows: StatementSync;
+  private readonly selectLanes: StatementSync;
   private readonly selectPending: StatementSync;
   private readonly selectPendingCanary: StatementSync;
   private readonly countAll: StatementSync;
@@ -57,20 +58,20 @@ export class RepairItems {
     const { connection } = parts;
     this.parts = parts;
     this.selectEntry = connection.prepare(
-      `SELECT d.created_at, r.key, r.workflow_run_id, r.workflow_url,
+      `SELECT d.created_at, r.key, r.workflow_run_id, r.workflow_url, d.fingerprint,
          (SELECT count(*) FROM step s WHERE s.run_seq = r.seq) AS steps
        FROM dead_letter d JOIN run r ON r.seq = d.run_seq WHERE d.dlq_id = ? AND d.tenant = ?`,
     );
     this.insertItem = connection.prepare(
-      `INSERT INTO repair_item (repair_seq, n, state, canary, rank, dlq_id, run_key, workflow_run_id, workflow_url)
-       VALUES (?, ?, 'pending', 0, ?, ?, ?, ?, ?)`,
+      `INSERT INTO repair_item (repair_seq, n, state, canary, rank, dlq_id, run_key, workflow_run_id, workflow_url, fingerprint)
+       VALUES (?, ?, 'pending', 0, ?, ?, ?, ?, ?, ?)`,
     );
     this.markCanary = connection.prepare(
       `UPDATE repair_item SET canary = 1 WHERE repair_seq = ? AND n IN (
          SELECT n FROM repair_item WHERE repair_seq = ? AND rank IS NOT NULL ORDER BY rank, n LIMIT ?)`,
     );
-    this.selectWorkflows = connection.prepare(
-      'SELECT workflow_url, count(*) AS items FROM repair_item WHERE repair_seq = ? GROUP BY workflow_url',
+    this.selectLanes = connection.prepare(
+      'SELECT workflow_url, fingerprint, count(*) AS items FROM repair_item WHERE repair_seq = ? GROUP BY workflow_url, fingerprint',
     );
     const pending = `SELECT * FROM repair_item WHERE repair_seq = ? AND state = 'pending'`;
     this.selectPending = connection.prepare(`${pending} ORDER BY n LIMIT ?`);
@@ -107,22 +108,25 @@ export class RepairItems {
       workflowUrl: text(row, 'workflow_url'),
       failedAt: integer(row, 'created_at'),
       steps: integer(row, 'steps'),
+      fingerprint: textOrNull(row, 'fingerprint'),
     };
   }
 
   add(repair: number, items: readonly NewRepairItem[]): void {
-    for (const { n, rank, dlqId, runKey, workflowRunId, workflowUrl } of items)
-      this.insertItem.run(repair, n, rank, dlqId, runKey, workflowRunId, workflowUrl);
+    for (const { n, rank, dlqId, runKey, workflowRunId, workflowUrl, fingerprint } of items)
+      this.insertItem.run(repair, n, rank, dlqId, runKey, workflowRunId, workflowUrl, fingerprint);
   }
 
   chooseCanary(repair: number, count: number): void {
     this.markCanary.run(repair, repair, count);
   }
 
-  workflows(repair: number): readonly { readonly workflowUrl: string; readonly count: number }[] {
-    return this.selectWorkflows
-      .all(repair)
-      .map((row) => ({ workflowUrl: text(row, 'workflow_url'), count: integer(row, 'items') }));
+  lanes(repair: number): readonly RepairLane[] {
+    return this.selectLanes.all(repair).map((row) => ({
+      workflowUrl: text(row, 'workflow_url'),
+      fingerprint: textOrNull(row, 'fingerprint'),
+      count: integer(row, 'items'),
+    }));
   }
 
   pending(repair: number, canaryOnly: boolean, limit: number): readonly RepairItemRecord[] {

@@ -126,9 +126,9 @@ export class RepairRecords implements RepairStore {
     return described;
   }
 
-  async workflows(id: RepairId): ReturnType<RepairStore['workflows']> {
+  async lanes(id: RepairId): ReturnType<RepairStore['lanes']> {
     const seq = this.seqOf(id);
-    return seq === null ? [] : this.itemRows.workflows(seq);
+    return seq === null ? [] : this.itemRows.lanes(seq);
   }
 
   async pending({ canaryOnly, limit, ...id }: Parameters<RepairStore['pending']>[0]): ReturnType<RepairStore['pending']> {

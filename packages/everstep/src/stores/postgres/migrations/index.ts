@@ -9,6 +9,7 @@ import { exchanges } from './0008-exchanges.js';
 import { repairs } from './0009-repairs.js';
 import { forks } from './0010-forks.js';
 import { deadLetterGroups } from './0011-dead-letter-groups.js';
+import { fingerprintsOfRepairs } from './0012-fingerprints-of-repairs.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -23,4 +24,5 @@ export const MIGRATIONS: readonly string[] = [
   repairs,
   forks,
   deadLetterGroups,
+  fingerprintsOfRepairs,
 ];

@@ -11,6 +11,7 @@ import { exchanges } from './0010-exchanges.js';
 import { repairs } from './0011-repairs.js';
 import { forks } from './0012-forks.js';
 import { deadLetterGroups } from './0013-dead-letter-groups.js';
+import { fingerprintsOfRepairs } from './0014-fingerprints-of-repairs.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -27,4 +28,5 @@ export const MIGRATIONS: readonly string[] = [
   repairs,
   forks,
   deadLetterGroups,
+  fingerprintsOfRepairs,
 ];

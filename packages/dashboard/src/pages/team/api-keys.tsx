@@ -1,0 +1,139 @@
+/** API keys of the user: they log in, here and to the management API. */
+import { useId, useState } from 'react';
+import type { ApiKeyEntry } from '../../../../everstep/src/contract/management.js';
+import { path } from '../../api/client.js';
+import { useApi, useChange } from '../../api/queries.js';
+import { Card } from '../../components/card.js';
+import { type Column, DataTable } from '../../components/data-table.js';
+import { ConfirmDialog } from '../../components/dialogs.js';
+import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
+import { StatusBadge } from '../../components/status-badge.js';
+import { TimeText } from '../../components/time-text.js';
+import { KeyShown } from './key-shown.js';
+
+export function ApiKeys() {
+  const nameId = useId();
+  const [creating, setCreating] = useState(false);
+  const [name, setName] = useState('');
+  const [made, setMade] = useState<ApiKeyEntry | null>(null);
+  const [revoking, setRevoking] = useState<ApiKeyEntry | null>(null);
+  const change = useChange();
+  const { data, error, isPending, refetch } = useApi<readonly ApiKeyEntry[]>({
+    topic: 'account',
+    name: 'api-keys',
+    url: '/v2/apikeys',
+  });
+  const columns: readonly Column<ApiKeyEntry>[] = [
+    {
+      id: 'state',
+      header: 'State',
+      width: '104px',
+      cell: ({ revocation_time: revoked }) =>
+        revoked === undefined ? <StatusBadge tone="good">Good</StatusBadge> : <StatusBadge tone="quiet">Revoked</StatusBadge>,
+    },
+    { id: 'name', header: 'Name', width: 'minmax(0, 3fr)', cell: (key) => <div className="clip">{key.name}</div> },
+    {
+      id: 'created',
+      header: 'Created',
+      width: '118px',
+      from: 'medium',
+      cell: ({ creation_time: at }) => <TimeText unixMs={at * 1000} />,
+    },
+    {
+      id: 'revoke',
+      header: 'Revoke',
+      width: '92px',
+      align: 'right',
+      cell: (key) =>
+        key.revocation_time === undefined ? (
+          <button
+            type="button"
+            className="button button-small button-danger"
+            aria-label={`Revoke ${key.name}`}
+            onClick={() => setRevoking(key)}
+          >
+            Revoke
+          </button>
+        ) : (
+          <TimeText unixMs={key.revocation_time * 1000} />
+        ),
+    },
+  ];
+  return (
+    <Card
+      title="Your API keys"
+      flush
+      actions={
+        <button type="button" className="button button-small" onClick={() => setCreating(true)}>
+          New key
+        </button>
+      }
+    >
+      {isPending ? (
+        <div className="card-body">
+          <Skeleton lines={2} />
+        </div>
+      ) : error && !data ? (
+        <div className="card-body">
+          <FailureNotice failure={error} onRetry={() => void refetch()} />
+        </div>
+      ) : data?.length === 0 ? (
+        <EmptyState title="You have no API key" />
+      ) : (
+        <DataTable label="Your API keys" columns={columns} rows={data ?? []} idOf={({ id }) => id} />
+      )}
+      <ConfirmDialog
+        title="New API key"
+        open={creating}
+        onClose={() => setCreating(false)}
+        confirmText="Create key"
+        disabled={name.trim() === ''}
+        onConfirm={async () => {
+          const outcome = await change<ApiKeyEntry>({
+            method: 'POST',
+            url: '/v2/apikeys',
+            body: { name: name.trim() },
+            topics: ['account'],
+            account: true,
+          });
+          if (outcome.ok) {
+            setMade(outcome.value);
+            setName('');
+          }
+          return outcome;
+        }}
+      >
+        <div className="field">
+          <label className="field-label" htmlFor={nameId}>
+            What it is for
+          </label>
+          <input id={nameId} className="input" value={name} onChange={(event) => setName(event.target.value)} />
+        </div>
+      </ConfirmDialog>
+      {made?.api_key === undefined ? null : (
+        <KeyShown title={`API key ${made.name}`} apiKey={made.api_key} onClose={() => setMade(null)} />
+      )}
+      <ConfirmDialog
+        title={`Revoke ${revoking?.name ?? ''}`}
+        open={revoking !== null}
+        onClose={() => setRevoking(null)}
+        confirmText="Revoke key"
+        danger
+        onConfirm={() =>
+          change({
+            method: 'DELETE',
+            url: path`/v2/apikeys/${revoking?.id ?? ''}`,
+            topics: ['account'],
+            account: true,
+            done: `${revoking?.name ?? ''} is good for nothing any more`,
+          })
+        }
+      >
+        <p>
+          Whoever uses it is refused from that moment, and sessions that were begun with it end. If it is the one that you logged
+          in with, that is you.
+        </p>
+      </ConfirmDialog>
+    </Card>
+  );
+}

@@ -1,0 +1,252 @@
+/** Who is in a team, and as what. */
+import { useId, useState } from 'react';
+import type { TeamEntry, TeamMember } from '../../../../everstep/src/contract/management.js';
+import { path } from '../../api/client.js';
+import { useApi, useChange } from '../../api/queries.js';
+import { useSession } from '../../api/session.js';
+import { Card } from '../../components/card.js';
+import { type Column, DataTable } from '../../components/data-table.js';
+import { ConfirmDialog } from '../../components/dialogs.js';
+import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
+import { TimeText } from '../../components/time-text.js';
+import { KeyShown } from './key-shown.js';
+
+const ROLES = ['owner', 'admin', 'dev', 'finance'] as const satisfies readonly TeamMember['member_role'][];
+type Role = (typeof ROLES)[number];
+const ROLE_WORDS: Readonly<Record<Role, string>> = {
+  owner: 'everything, and cannot be removed by others',
+  admin: 'everything',
+  dev: 'sees and changes runs, tokens and settings; pays nothing, manages nobody',
+  finance: 'sees, and changes budgets',
+};
+
+export interface MembersProps {
+  readonly team: TeamEntry;
+}
+
+export function Members({ team }: MembersProps) {
+  const { user } = useSession();
+  const manages = team.role === 'owner' || team.role === 'admin';
+  const [adding, setAdding] = useState<TeamMember | 'new' | null>(null);
+  const [removing, setRemoving] = useState<TeamMember | null>(null);
+  const [deleting, setDeleting] = useState(false);
+  const [newKey, setNewKey] = useState<{ readonly email: string; readonly key: string } | null>(null);
+  const change = useChange();
+  const { data, error, isPending, refetch } = useApi<readonly TeamMember[]>({
+    topic: 'account',
+    name: 'members',
+    url: path`/v2/teams/${team.id}`,
+  });
+  const why = manages ? undefined : 'Only owners and admins of the team manage its members';
+  const columns: readonly Column<TeamMember>[] = [
+    {
+      id: 'email',
+      header: 'Member',
+      width: 'minmax(0, 3fr)',
+      cell: ({ member_email: email, id }) => (
+        <div className="clip" title={email}>
+          {email} {id === user.id ? <span className="muted">you</span> : null}
+        </div>
+      ),
+    },
+    { id: 'role', header: 'Role', width: '84px', cell: ({ member_role: role }) => role },
+    {
+      id: 'since',
+      header: 'Since',
+      width: '118px',
+      from: 'medium',
+      cell: ({ creation_time: at }) => <TimeText unixMs={at * 1000} />,
+    },
+    {
+      id: 'change',
+      header: 'Change',
+      width: '172px',
+      align: 'right',
+      cell: (member) => (
+        <span className="line">
+          <button
+            type="button"
+            className="button button-small"
+            disabled={!manages}
+            title={why}
+            aria-label={`Change the role of ${member.member_email}`}
+            onClick={() => setAdding(member)}
+          >
+            Role
+          </button>
+          <button
+            type="button"
+            className="button button-small button-danger"
+            disabled={!manages}
+            title={why}
+            aria-label={`Remove ${member.member_email}`}
+            onClick={() => setRemoving(member)}
+          >
+            Remove
+          </button>
+        </span>
+      ),
+    },
+  ];
+  return (
+    <Card
+      title={team.name}
+      flush
+      actions={
+        <>
+          <button type="button" className="button button-small" disabled={!manages} title={why} onClick={() => setAdding('new')}>
+            Add somebody
+          </button>
+          <button
+            type="button"
+            className="button button-small button-danger"
+            disabled={!manages}
+            title={why}
+            onClick={() => setDeleting(true)}
+          >
+            Delete team
+          </button>
+        </>
+      }
+    >
+      {isPending ? (
+        <div className="card-body">
+          <Skeleton lines={3} />
+        </div>
+      ) : error && !data ? (
+        <div className="card-body">
+          <FailureNotice failure={error} onRetry={() => void refetch()} />
+        </div>
+      ) : data?.length === 0 ? (
+        <EmptyState title="Nobody is in this team" />
+      ) : (
+        <DataTable label={`Members of ${team.name}`} columns={columns} rows={data ?? []} idOf={({ id }) => id} />
+      )}
+      {adding === null ? null : (
+        <MemberDialog
+          team={team}
+          member={adding === 'new' ? null : adding}
+          onClose={() => setAdding(null)}
+          onKey={(email, key) => setNewKey({ email, key })}
+        />
+      )}
+      {newKey === null ? null : (
+        <KeyShown title={`First API key of ${newKey.email}`} apiKey={newKey.key} onClose={() => setNewKey(null)} />
+      )}
+      <ConfirmDialog
+        title={`Remove ${removing?.member_email ?? ''}`}
+        open={removing !== null}
+        onClose={() => setRemoving(null)}
+        confirmText="Remove from the team"
+        danger
+        onConfirm={() =>
+          change({
+            method: 'DELETE',
+            url: '/v2/teams/member',
+            body: { team_id: team.id, member_email: removing?.member_email },
+            topics: ['account'],
+            account: true,
+            done: `${removing?.member_email ?? ''} is not in ${team.name} any more`,
+          })
+        }
+      >
+        <p>
+          They see nothing of what {team.name} owns from that moment. Tokens that they know go on working until they are rotated.
+        </p>
+      </ConfirmDialog>
+      <ConfirmDialog
+        title={`Delete the team ${team.name}`}
+        open={deleting}
+        onClose={() => setDeleting(false)}
+        confirmText="Delete team"
+        danger
+        onConfirm={() =>
+          change({
+            method: 'DELETE',
+            url: path`/v2/team/${team.id}`,
+            topics: ['account'],
+            account: true,
+            done: `The team ${team.name} is deleted`,
+          })
+        }
+      >
+        <p>
+          A team that owns queue instances or search indexes cannot be deleted: move or delete those first. This cannot be undone.
+        </p>
+      </ConfirmDialog>
+    </Card>
+  );
+}
+
+interface MemberDialogProps {
+  readonly team: TeamEntry;
+  /** null: somebody who is added. */
+  readonly member: TeamMember | null;
+  readonly onClose: () => void;
+  readonly onKey: (email: string, key: string) => void;
+}
+
+function MemberDialog({ team, member, onClose, onKey }: MemberDialogProps) {
+  const ids = { email: useId(), role: useId(), hint: useId() };
+  const [email, setEmail] = useState(member?.member_email ?? '');
+  const [role, setRole] = useState<Role>(member?.member_role ?? 'dev');
+  const change = useChange();
+  return (
+    <ConfirmDialog
+      title={member === null ? `Add somebody to ${team.name}` : `Role of ${member.member_email}`}
+      open
+      onClose={onClose}
+      confirmText={member === null ? 'Add' : 'Set the role'}
+      disabled={!/^[^\s@]+@[^\s@]+$/.test(email.trim())}
+      onConfirm={async () => {
+        const outcome = await change<TeamMember>({
+          method: 'POST',
+          url: '/v2/teams/member',
+          body: { team_id: team.id, member_email: email.trim(), member_role: role },
+          topics: ['account'],
+          account: true,
+          done: `${email.trim()} is ${role} of ${team.name}`,
+        });
+        if (outcome.ok && outcome.value.api_key !== undefined) onKey(email.trim(), outcome.value.api_key);
+        return outcome;
+      }}
+    >
+      {member === null ? (
+        <div className="field">
+          <label className="field-label" htmlFor={ids.email}>
+            E-mail
+          </label>
+          <input
+            id={ids.email}
+            className="input"
+            type="email"
+            autoComplete="off"
+            value={email}
+            onChange={(event) => setEmail(event.target.value)}
+          />
+        </div>
+      ) : null}
+      <div className="field">
+        <label className="field-label" htmlFor={ids.role}>
+          Role
+        </label>
+        <select
+          id={ids.role}
+          className="input"
+          value={role}
+          aria-describedby={ids.hint}
+          onChange={(event) => setRole(ROLES.find((each) => each === event.target.value) ?? role)}
+        >
+          {ROLES.map((each) => (
+            <option key={each} value={each}>
+              {each}
+            </option>
+          ))}
+        </select>
+        <span id={ids.hint} className="field-hint">
+          May: {ROLE_WORDS[role]}.
+        </span>
+      </div>
+    </ConfirmDialog>
+  );
+}

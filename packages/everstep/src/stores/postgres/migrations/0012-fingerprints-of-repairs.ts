@@ -1,0 +1,4 @@
+/** Version 12: an entry of a repair keeps the fingerprint that it had when it was frozen; null where it had none. */
+export const fingerprintsOfRepairs = `
+ALTER TABLE repair_item ADD COLUMN fingerprint text COLLATE "C";
+`;
