@@ -68,13 +68,13 @@ export class Incident {
       retries: 0,
     }));
     for (let from = 0; from < runs; from += BATCH) await client.triggerMany(items.slice(from, from + BATCH));
-    while ((await this.letters(client)) < runs) await pause(50);
+    while ((await this.letters(client)) < runs) await pause(100);
   }
 
   /** How many dead letters there are now. */
   async letters(client: Client): Promise<number> {
     let count = 0;
-    for await (const _ of client.dlq.entries()) count++;
+    for await (const group of client.dlq.allGroups()) count += group.count;
     return count;
   }
 
