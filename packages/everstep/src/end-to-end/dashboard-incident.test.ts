@@ -28,8 +28,9 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     if (opened.kind === 'open') await opened.browser.close();
   });
 
-  /** What stands in the row of the group, in one line. */
-  const groupRow = ({ page }: Window, words: RegExp): Locator => page.getByRole('row').filter({ hasText: words });
+  /** Rows of the table of groups, its head among them. */
+  const groups = ({ page }: Window): Locator => page.getByRole('grid', { name: 'Groups of dead letters' }).getByRole('row');
+  const groupRow = (window: Window, words: RegExp): Locator => groups(window).filter({ hasText: words });
   /** How many were in which state, in the report. */
   const figures = ({ page }: Window): Promise<readonly string[]> =>
     page.locator('dl.figures > div').evaluateAll((parts) => parts.map((part) => part.textContent ?? ''));
@@ -40,9 +41,9 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await page.getByRole('link', { name: 'Dead letters' }).click();
 
     // What failed, why, since when, where.
-    await page.getByRole('row').nth(3).waitFor();
+    await groups(window).nth(3).waitFor();
     await window.screenshot('groups-1440-light');
-    assert.equal(await page.getByRole('row').count(), 1 + 3);
+    assert.equal(await groups(window).count(), 1 + 3);
     for (const [words, count] of [
       [/payment service answered/, 250],
       [/Cannot read properties/, 150],
@@ -57,7 +58,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
 
     // All three of them, by a range.
     await page.getByRole('checkbox', { name: /payment service/ }).waitFor();
-    const boxes = page.getByRole('row').getByRole('checkbox');
+    const boxes = groups(window).getByRole('checkbox');
     await boxes.nth(1).click();
     await boxes.nth(3).click({ modifiers: ['Shift'] });
     await page.getByText('3 groups chosen, 500 dead letters').waitFor();
@@ -133,7 +134,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await window.settled();
 
     await keyboard.enter('link', 'Dead letters');
-    await page.getByRole('row').nth(3).waitFor();
+    await groups(window).nth(3).waitFor();
     assert.equal(await page.getByText('Regressed', { exact: true }).count(), 3 + 1, 'three badges, and the choice of the filter');
     await keyboard.to('row', /dead letters?|payment|Cannot read|template/);
     await keyboard.press('Space', 'ArrowDown', 'ArrowDown', 'Shift+Space');
@@ -209,7 +210,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     const window = await world.loggedIn({ width: 390, height: 844 });
     const { page } = window;
     await window.goTo('dead-letters');
-    await page.getByRole('row').nth(1).waitFor();
+    await groups(window).nth(1).waitFor();
     await window.screenshot('groups-390-light');
     assert.deepEqual(await window.findings(), []);
     await page.getByRole('link', { name: 'Plan a repair of all' }).click();
