@@ -11,6 +11,7 @@ export type { DestinationName, PinnedLimits } from './client/flow-control.js';
 export type { LiveChange, LiveTopic, ServiceNode } from './client/live.js';
 export type * from './client/repair-types.js';
 export type { RepairItemOptions, RepairListOptions, RepairPlanOptions, RepairStartOptions } from './client/repairs.js';
+export type * from './client/run-tool-types.js';
 export type { CancelManyOptions, RunAttemptOptions, RunLogFilter, RunLogOptions, RunSearchOptions } from './client/runs.js';
 export type { ScheduleOptions } from './client/schedules.js';
 export { SearchClient, type SearchClientOptions, type SearchNamespace } from './client/search.js';

@@ -2,9 +2,12 @@
 import type { JournalStep, OpenTask, RunJournal } from '@everstep/sdk';
 import type { StoryOutcome, StoryPage, StoryPast, StoryWait } from './run-story.js';
 
-/** A resumed run has steps from before it was made. */
+const KEPT: Readonly<Record<string, string>> = { resume: 'kept from the failed run', fork: 'kept from the forked run' };
+
+/** A resumed or forked run has steps from before it was made. */
 function pastOf({ workflowRunOrigin, workflowCreatedAt }: RunJournal): StoryPast | null {
-  return workflowRunOrigin?.kind === 'resume' ? { until: workflowCreatedAt, words: 'kept from the failed run' } : null;
+  const words = KEPT[workflowRunOrigin?.kind ?? ''];
+  return words === undefined ? null : { until: workflowCreatedAt, words };
 }
 
 function outcomeOf({ stepType, waitTimeout, callResponseStatus }: JournalStep): StoryOutcome | null {

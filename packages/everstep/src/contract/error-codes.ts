@@ -53,6 +53,10 @@ export const ERROR_CODES = Object.freeze({
   },
   'rate-limited': { status: 429, about: 'Too many requests; try again after Retry-After seconds.' },
   'internal-error': { status: 500, about: 'Something went wrong inside the service.' },
+  'store-unavailable': {
+    status: 503,
+    about: 'The database cannot be reached just now. What a request was to change may have been changed, or not.',
+  },
   unavailable: { status: 503, about: 'The service is starting or stopping.' },
 } as const);
 

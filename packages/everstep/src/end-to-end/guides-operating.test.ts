@@ -5,6 +5,7 @@ import * as destinations from '@everstep/example-guides/destinations';
 import * as explain from '@everstep/example-guides/explain';
 import * as flowControl from '@everstep/example-guides/flow-control';
 import * as redaction from '@everstep/example-guides/redaction';
+import * as repairOne from '@everstep/example-guides/repair-one';
 import * as repairs from '@everstep/example-guides/repairs';
 import * as retention from '@everstep/example-guides/retention';
 import * as schedules from '@everstep/example-guides/schedules';
@@ -202,4 +203,32 @@ test('repairs: ten are tried first, the rest follows at its rate, and nothing is
   const done = await client.repairs.get(again.repairId);
   assert.deepEqual([done.state, done.counts.succeeded], ['done', 30]);
   assert.deepEqual(await repairs.failedAgain(client, again), []);
+});
+
+test('repairing one run: what is different, a fork with another result, a step that is not done, and what no longer fits', async (t) => {
+  const { client } = service;
+  const url = await serveOne(t, repairOne.order);
+  const start = (article: string) => service.triggerAndSettle(url, { body: { article }, labels: ['order'], retries: 0 });
+  await start('pen');
+  const { workflowRunId: failed } = await start('book');
+  assert.match(await repairOne.whatIsDifferent(client, failed), /triggered with something else at \.body\.article/);
+  const corrected = await repairOne.correctPrice(client, failed, 1200);
+  await service.settle();
+  assert.equal(await service.resultOf(corrected), 'charged 1200, shipped');
+  const phoned = await repairOne.chargedByPhone(client, failed);
+  await service.settle();
+  assert.equal(await service.resultOf(phoned), 'charged by phone, shipped');
+  assert.equal(await service.stateOf(failed), 'RUN_FAILED');
+  const { steps } = await client.runs.get(corrected);
+  assert.deepEqual(
+    steps.map(({ stepName, edited }) => [stepName, edited]),
+    [
+      ['quote', true],
+      ['charge', undefined],
+      ['ship', undefined],
+    ],
+  );
+  assert.deepEqual(await repairOne.unfit(client), []);
+  repairOne.deployed.quoteStep = 'price';
+  assert.deepEqual(await repairOne.unfit(client), [failed]);
 });

@@ -289,7 +289,8 @@ suite('nodes together', {
       starts.push(performance.now());
       void paced(request, response);
     });
-    const [parallelism, rate, period] = [4, 10, 1_000];
+    // The destination is this process, which is busy: what it counts late by more than a small part of the period is counted wrongly.
+    const [parallelism, rate, period] = [4, 10, 3_000];
     const [wides, rates] = [named('wide', 150), named('rated', 40)];
     const triggers = Promise.all([
       each(wides.length, 3, async (n) => {
@@ -322,6 +323,7 @@ suite('nodes together', {
     }
     const crowd = Math.max(...windows);
     t.diagnostic(`starts in each period: ${windows.join(', ')}`);
-    assert.ok(crowd <= rate, `${crowd} within a period`);
+    const times = starts.map((start) => Math.round(start - (starts[0] ?? 0)));
+    assert.ok(crowd <= rate, `${crowd} within a period: ${times.join(' ')}`);
   });
 });

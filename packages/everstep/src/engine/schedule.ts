@@ -4,7 +4,7 @@ import { type DecisionContext, newId } from './ids.js';
 import { countOfDay } from './metering.js';
 import type { GroupEndpoint, RunSettings, Schedule } from './run.js';
 import { type Started, startRun } from './start.js';
-import type { CommitUnit, DayCountKind } from './writes.js';
+import type { CommitUnit, DayCountKind, StoreGuard } from './writes.js';
 
 /** A validated request for a schedule. */
 export interface ScheduleRequest
@@ -14,6 +14,8 @@ export interface ScheduleRequest
   > {
   /** Replaces the schedule of this id; null lets the engine make one. */
   readonly scheduleId: string | null;
+  /** So many the instance may have, this one with them; absent: no limit. */
+  readonly most?: number;
 }
 
 export interface ScheduleDecision {
@@ -21,9 +23,17 @@ export interface ScheduleDecision {
   readonly unit: CommitUnit;
 }
 
-const putting = (schedule: Schedule): ScheduleDecision => ({
+/** Nobody has changed it since it was read. */
+const unchanged = ({ instanceId, scheduleId }: Schedule, was: Schedule | null): StoreGuard => ({
+  kind: 'schedule-unchanged',
+  instanceId,
+  scheduleId,
+  was,
+});
+
+const putting = (schedule: Schedule, was: Schedule | null, more: readonly StoreGuard[] = []): ScheduleDecision => ({
   schedule,
-  unit: { guards: [], writes: [{ kind: 'put-schedule', schedule }] },
+  unit: { guards: [unchanged(schedule, was), ...more], writes: [{ kind: 'put-schedule', schedule }] },
 });
 
 const sameTimes = (a: Pick<Schedule, 'cron' | 'timeZone'>, b: Pick<Schedule, 'cron' | 'timeZone'>): boolean =>
@@ -37,7 +47,8 @@ export function createSchedule(request: ScheduleRequest, existing: Schedule | nu
   const { cron, timeZone } = request;
   const paused = existing?.paused ?? false;
   const planned = existing && sameTimes(existing, request) ? existing.nextAt : null;
-  return putting({
+  const { most } = request;
+  const schedule: Schedule = {
     scheduleId: request.scheduleId ?? newId('sch', context),
     instanceId: request.instanceId,
     dialect: request.dialect,
@@ -53,14 +64,17 @@ export function createSchedule(request: ScheduleRequest, existing: Schedule | nu
     nextAt: paused ? null : (planned ?? nextTickMs(cron, timeZone, context.now)),
     lastFiredAt: existing?.lastFiredAt ?? null,
     lastRunId: existing?.lastRunId ?? null,
-  });
+  };
+  const below =
+    existing || most === undefined ? [] : [{ kind: 'schedules-below', instanceId: request.instanceId, most } as const];
+  return putting(schedule, existing, below);
 }
 
 /** Null when it is so already. A schedule that is resumed ticks next at its next time from now: what it missed is left out. */
 export function pauseSchedule(schedule: Schedule, paused: boolean, context: DecisionContext): ScheduleDecision | null {
   if (schedule.paused === paused) return null;
   const nextAt = paused ? null : nextTickMs(schedule.cron, schedule.timeZone, context.now);
-  return putting({ ...schedule, paused, nextAt });
+  return putting({ ...schedule, paused, nextAt }, schedule);
 }
 
 /** The tick that is due goes by and starts nothing; what refused it is counted, if anything did. Null when none is due. */
@@ -68,7 +82,10 @@ export function skipTick(schedule: Schedule, because: DayCountKind | null, conte
   const { instanceId, scheduleId, nextAt: tickAt, cron, timeZone } = schedule;
   if (tickAt === null || tickAt > context.now) return null;
   const moved: Schedule = { ...schedule, nextAt: nextTickMs(cron, timeZone, context.now) };
-  const guards: CommitUnit['guards'] = [{ kind: 'schedule-due', instanceId, scheduleId, nextAt: tickAt }];
+  const guards: CommitUnit['guards'] = [
+    { kind: 'schedule-due', instanceId, scheduleId, nextAt: tickAt },
+    unchanged(schedule, schedule),
+  ];
   const put = { kind: 'put-schedule', schedule: moved } as const;
   const writes: CommitUnit['writes'] = because === null ? [put] : [put, countOfDay(instanceId, because, context)];
   return { schedule: moved, unit: { guards, writes } };
@@ -132,7 +149,11 @@ export function fireSchedule(
     lastRunId: started.at(-1)?.run.workflowRunId ?? schedule.lastRunId,
   };
   const unit: CommitUnit = {
-    guards: [{ kind: 'schedule-due', instanceId, scheduleId, nextAt: tickAt }, ...started.flatMap(({ unit }) => unit.guards)],
+    guards: [
+      { kind: 'schedule-due', instanceId, scheduleId, nextAt: tickAt },
+      unchanged(schedule, schedule),
+      ...started.flatMap(({ unit }) => unit.guards),
+    ],
     writes: [...started.flatMap(({ unit }) => unit.writes), { kind: 'put-schedule', schedule: moved }],
   };
   return { schedule: moved, started, unit };

@@ -33,6 +33,17 @@ export type StoreGuard =
   | { readonly kind: 'task-open'; readonly runKey: string; readonly slot: number; readonly messageId: string }
   /** The schedule exists and its next tick is this one; null: it has none. */
   | { readonly kind: 'schedule-due'; readonly instanceId: string; readonly scheduleId: string; readonly nextAt: number | null }
+  /** It is as it was read, in all that it consists of; null: there was none, and there is none. */
+  | { readonly kind: 'queue-unchanged'; readonly instanceId: string; readonly name: string; readonly was: Queue | null }
+  | { readonly kind: 'url-group-unchanged'; readonly instanceId: string; readonly name: string; readonly was: UrlGroup | null }
+  | {
+      readonly kind: 'schedule-unchanged';
+      readonly instanceId: string;
+      readonly scheduleId: string;
+      readonly was: Schedule | null;
+    }
+  /** The instance has fewer schedules than this. */
+  | { readonly kind: 'schedules-below'; readonly instanceId: string; readonly most: number }
   /** Every one of these entries exists in this instance. */
   | { readonly kind: 'dead-letters-present'; readonly instanceId: string; readonly dlqIds: readonly string[] }
   /** The repair is at this version: nobody has decided on it since. */
@@ -212,6 +223,9 @@ export type CommitResult =
   | { readonly kind: 'schedule-moved' }
   /** Somebody else has decided on the repair since. */
   | { readonly kind: 'repair-moved' }
+  /** A queue, a group of URLs or a schedule is not as it was read. */
+  | { readonly kind: 'changed' }
+  | { readonly kind: 'too-many-schedules'; readonly count: number }
   | { readonly kind: 'dead-letters-missing'; readonly dlqIds: readonly string[] };
 
 export interface RunReference {

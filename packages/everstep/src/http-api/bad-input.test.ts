@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test';
 import type { InjectOptions } from 'fastify';
 import { LIMITS } from '../config/limits.js';
 import { ERROR_CODES, type ErrorCode } from '../contract/error-codes.js';
+import { StoreUnavailableError } from '../ports/store-unavailable.js';
 import { openApiDocument } from './openapi.js';
 import { OPERATIONS } from './operations/index.js';
 import { pathsOf } from './routing.js';
@@ -350,6 +351,24 @@ test('an error inside is a 500 that says nothing of the inside, and the log has 
   const line = broken.logged.find(({ level }) => level === 'error');
   assert.match(JSON.stringify(line), /secret detail.*/);
   await broken.close();
+});
+
+test('a store that cannot be reached is a 503 that is honest about what may have happened', async () => {
+  const away = await ApiWorld.open();
+  const gone = async () => {
+    throw new StoreUnavailableError('connect ECONNREFUSED 10.1.2.3:5432');
+  };
+  away.store.findRun = gone;
+  away.store.commit = gone;
+  const read = await away.call('GET', '/v2/workflows/runs/a');
+  assert.deepEqual([read.status, read.headers['svc-error-code'], read.headers['retry-after']], [503, 'store-unavailable', '2']);
+  assert.ok(!read.body.error.includes('taken') && !read.body.error.includes('10.1.2.3'), read.body.error);
+  const triggered = await away.call('POST', '/v2/trigger/http://w.test/ok');
+  assert.deepEqual([triggered.status, triggered.headers['svc-error-code']], [503, 'store-unavailable']);
+  assert.match(triggered.body.error, /whether it was taken is not known/);
+  const published = await away.call('POST', '/v2/publish/http://w.test/ok');
+  assert.equal(published.status, 503);
+  await away.close();
 });
 
 test('a node without its lease says that it is not ready, and takes requests all the same', async () => {

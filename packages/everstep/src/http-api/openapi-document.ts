@@ -9,7 +9,14 @@ import { pathsOf } from './routing.js';
 import { SESSION_COOKIE } from './sessions/cookie.js';
 
 /** Errors that any operation may give, and those of operations that want a token. */
-const COMMON_ERRORS: readonly ErrorCode[] = ['bad-request', 'url-too-long', 'headers-too-large', 'internal-error', 'unavailable'];
+const COMMON_ERRORS: readonly ErrorCode[] = [
+  'bad-request',
+  'url-too-long',
+  'headers-too-large',
+  'internal-error',
+  'store-unavailable',
+  'unavailable',
+];
 export const EVENT_STREAM = 'text/event-stream';
 /** A body is read before the operation looks at it, even where it wants none. */
 const BODY_ERRORS: readonly ErrorCode[] = ['request-timeout', 'body-too-large', 'unsupported-media-type'];

@@ -8,11 +8,14 @@ import {
   type AuditLogEntry,
   type AuditLogPage,
   Client,
+  type DeadLetterCheckOptions,
+  type DeadLetterCheckPage,
   type DocumentChoice,
   type DocumentPage,
   type DocumentParts,
   type DocumentRangeOptions,
   type DocumentsById,
+  type ForkOptions,
   type MemberRole,
   type NewQueue,
   type NewSearchIndex,
@@ -24,6 +27,10 @@ import {
   type RepairItem,
   type RepairPlanOptions,
   type RepairStartOptions,
+  type RunCheck,
+  type RunComparison,
+  type RunLineage,
+  type RunRelative,
   type ScoredDocument,
   SearchClient,
   type SearchDocument,
@@ -40,6 +47,7 @@ import type { Static } from 'typebox';
 import { apiKeyOf, emailOf } from '../accounts/people.fixture.js';
 import type * as Management from '../contract/management.js';
 import type * as Repairs from '../contract/repairs.js';
+import type * as RunTools from '../contract/run-tools.js';
 import type * as Search from '../contract/search.js';
 import { MANAGEMENT_OPERATIONS } from './management/index.js';
 import { managementOpenApiDocument } from './management/openapi.js';
@@ -124,6 +132,25 @@ interface OfRepairs {
   readonly plan: Accepted<RepairPlanOptions & Pick<Repair, 'action'>, Repairs.PlanRepair>;
   readonly start: Accepted<RepairStartOptions, Repairs.StartRepair>;
 }
+/** And of what puts one run right. */
+interface OfRunTools {
+  readonly fork: Accepted<ForkOptions, RunTools.ForkRequest>;
+  readonly comparison: Agree<RunComparison, RunTools.RunComparison>;
+  readonly lineage: Agree<RunLineage, RunTools.RunLineage>;
+  readonly relative: Agree<RunRelative, RunTools.Relative>;
+  readonly check: Agree<RunCheck, RunTools.RunCheck>;
+  readonly checks: Agree<DeadLetterCheckPage, RunTools.DeadLetterChecks>;
+  readonly checked: Accepted<DeadLetterCheckOptions, Static<typeof RunTools.CheckDeadLetters>>;
+}
+const OF_RUN_TOOLS: OfRunTools = {
+  fork: true,
+  comparison: true,
+  lineage: true,
+  relative: true,
+  check: true,
+  checks: true,
+  checked: true,
+};
 const OF_REPAIRS: OfRepairs = { repair: true, item: true, plan: true, start: true };
 const REQUESTS: Requests = { upsert: true, search: true, fetch: true, delete: true, range: true };
 
@@ -135,7 +162,12 @@ test('the SDK has a type for each schema that the documents of the management AP
   const answers = new Set(named.filter((name) => name !== 'Error'));
   assert.deepEqual([...answers].toSorted(), Object.keys(ANSWERS).toSorted());
   assert.deepEqual(
-    new Set([...Object.values(ANSWERS), ...Object.values(REQUESTS), ...Object.values(OF_REPAIRS)]),
+    new Set([
+      ...Object.values(ANSWERS),
+      ...Object.values(REQUESTS),
+      ...Object.values(OF_REPAIRS),
+      ...Object.values(OF_RUN_TOOLS),
+    ]),
     new Set([true]),
   );
 });

@@ -9,6 +9,7 @@
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
 import type { Clock } from '../ports/clock.js';
 import type { BatchesSideBySide, Store } from '../ports/store.js';
+import { StoreUnavailableError } from '../ports/store-unavailable.js';
 import { namesOf } from './unit-names.js';
 
 interface Pending {
@@ -139,11 +140,12 @@ export class Committer {
   private async writeSingly(batch: readonly Pending[], cause: unknown): Promise<void> {
     const lostRuns = new Set<string>();
     let lost = batch.length === 1;
+    let away = false;
     for (const item of batch) {
       const runKey = runOf(item.unit);
       try {
         // What was decided on a state that was lost must not be written.
-        if (batch.length === 1 || (runKey !== null && lostRuns.has(runKey))) throw cause;
+        if (away || batch.length === 1 || (runKey !== null && lostRuns.has(runKey))) throw cause;
         const [result] = await this.store.commit([item.unit]);
         // A refusal may come of the unit's own first writing, of which only the answer was lost: nobody can tell.
         if (result?.kind !== 'applied') throw cause;
@@ -151,6 +153,8 @@ export class Committer {
         item.resolve(result);
       } catch (error) {
         lost = true;
+        // The others would only wait for it to come back, one after the other.
+        away ||= batch.length > 1 && error instanceof StoreUnavailableError && error !== cause;
         if (runKey !== null) lostRuns.add(runKey);
         item.onLost?.();
         item.reject(error);

@@ -1,9 +1,10 @@
 /**
  * Queues and groups of URLs. Changes of one instance happen one after the
- * other, so that none writes over what another has read.
+ * other, so that none writes over what another has read; what another process
+ * has read and changed meanwhile is refused, and read and decided again.
  */
 import type { GroupEndpoint, Queue, UrlGroup } from '../engine/run.js';
-import type { CommitResult, CommitUnit, ControlWrite } from '../engine/writes.js';
+import type { CommitResult, CommitUnit, ControlWrite, StoreGuard } from '../engine/writes.js';
 import type { Store } from '../ports/store.js';
 import type { MessageService, QueueStatus } from './workflow-service.js';
 
@@ -64,17 +65,20 @@ export class MessageTargets implements Pick<MessageService, Methods> {
     const { instanceId, name, parallelism, paused } = command;
     return this.inTurn(instanceId, async () => {
       const { store, now, queueChanged } = this.options;
-      const existing = await store.findQueue({ instanceId, name });
-      const queue: Queue = {
-        name,
-        parallelism: parallelism ?? existing?.parallelism ?? 1,
-        paused: paused ?? existing?.paused ?? false,
-        createdAt: existing?.createdAt ?? now(),
-        updatedAt: now(),
-      };
-      await this.write({ kind: 'put-queue', instanceId, queue });
-      queueChanged(instanceId, name, queue);
-      return this.statusOf(instanceId, queue);
+      for (;;) {
+        const was = await store.findQueue({ instanceId, name });
+        const queue: Queue = {
+          name,
+          parallelism: parallelism ?? was?.parallelism ?? 1,
+          paused: paused ?? was?.paused ?? false,
+          createdAt: was?.createdAt ?? now(),
+          updatedAt: now(),
+        };
+        if (!(await this.write({ kind: 'put-queue', instanceId, queue }, { kind: 'queue-unchanged', instanceId, name, was })))
+          continue;
+        queueChanged(instanceId, name, queue);
+        return this.statusOf(instanceId, queue);
+      }
     });
   }
 
@@ -91,30 +95,40 @@ export class MessageTargets implements Pick<MessageService, Methods> {
   deleteQueue({ instanceId, name }: Named): Promise<boolean> {
     return this.inTurn(instanceId, async () => {
       const { store, queueChanged } = this.options;
-      if (!(await store.findQueue({ instanceId, name }))) return false;
-      const horizon = await store.runHorizon({ instanceId });
-      await this.write({ kind: 'delete-queue', instanceId, name });
-      await this.cancelAll({ instanceId, name }, horizon);
-      queueChanged(instanceId, name, null);
-      return true;
+      for (;;) {
+        const was = await store.findQueue({ instanceId, name });
+        if (!was) return false;
+        const horizon = await store.runHorizon({ instanceId });
+        if (!(await this.write({ kind: 'delete-queue', instanceId, name }, { kind: 'queue-unchanged', instanceId, name, was })))
+          continue;
+        await this.cancelAll({ instanceId, name }, horizon);
+        queueChanged(instanceId, name, null);
+        return true;
+      }
     });
   }
 
   addEndpoints(command: Parameters<MessageService['addEndpoints']>[0]): Promise<UrlGroup> {
     const { instanceId, name, endpoints } = command;
     return this.inTurn(instanceId, async () => {
-      const existing = await this.options.store.findUrlGroup({ instanceId, name });
-      return this.putGroup(instanceId, name, existing, joined(existing?.endpoints ?? [], endpoints));
+      for (;;) {
+        const was = await this.options.store.findUrlGroup({ instanceId, name });
+        const group = await this.putGroup(instanceId, name, was, joined(was?.endpoints ?? [], endpoints));
+        if (group) return group;
+      }
     });
   }
 
   removeEndpoints(command: Parameters<MessageService['removeEndpoints']>[0]): Promise<UrlGroup | null> {
     const { instanceId, name, endpoints } = command;
     return this.inTurn(instanceId, async () => {
-      const existing = await this.options.store.findUrlGroup({ instanceId, name });
-      if (!existing) return null;
-      const left = existing.endpoints.filter((endpoint) => !endpoints.some((named) => isNamed(endpoint, named)));
-      return this.putGroup(instanceId, name, existing, left);
+      for (;;) {
+        const was = await this.options.store.findUrlGroup({ instanceId, name });
+        if (!was) return null;
+        const left = was.endpoints.filter((endpoint) => !endpoints.some((named) => isNamed(endpoint, named)));
+        const group = await this.putGroup(instanceId, name, was, left);
+        if (group) return group;
+      }
     });
   }
 
@@ -128,22 +142,26 @@ export class MessageTargets implements Pick<MessageService, Methods> {
 
   deleteUrlGroup({ instanceId, name }: Named): Promise<boolean> {
     return this.inTurn(instanceId, async () => {
-      if (!(await this.options.store.findUrlGroup({ instanceId, name }))) return false;
-      await this.write({ kind: 'delete-url-group', instanceId, name });
-      return true;
+      for (;;) {
+        const was = await this.options.store.findUrlGroup({ instanceId, name });
+        if (!was) return false;
+        const guard = { kind: 'url-group-unchanged', instanceId, name, was } as const;
+        if (await this.write({ kind: 'delete-url-group', instanceId, name }, guard)) return true;
+      }
     });
   }
 
+  /** Null when another process has changed it since. */
   private async putGroup(
     instanceId: string,
     name: string,
-    existing: UrlGroup | null,
+    was: UrlGroup | null,
     endpoints: readonly GroupEndpoint[],
-  ): Promise<UrlGroup> {
+  ): Promise<UrlGroup | null> {
     const now = this.options.now();
-    const group: UrlGroup = { name, endpoints, createdAt: existing?.createdAt ?? now, updatedAt: now };
-    await this.write({ kind: 'put-url-group', instanceId, group });
-    return group;
+    const group: UrlGroup = { name, endpoints, createdAt: was?.createdAt ?? now, updatedAt: now };
+    const guard = { kind: 'url-group-unchanged', instanceId, name, was } as const;
+    return (await this.write({ kind: 'put-url-group', instanceId, group }, guard)) ? group : null;
   }
 
   private async statusOf(instanceId: string, queue: Queue): Promise<QueueStatus> {
@@ -162,8 +180,9 @@ export class MessageTargets implements Pick<MessageService, Methods> {
     }
   }
 
-  private async write(write: ControlWrite): Promise<void> {
-    await this.options.commit({ guards: [], writes: [write] });
+  /** False when the guard did not hold. */
+  private async write(write: ControlWrite, guard: StoreGuard): Promise<boolean> {
+    return (await this.options.commit({ guards: [guard], writes: [write] })).kind === 'applied';
   }
 
   /** After all that was begun before it for the instance. */

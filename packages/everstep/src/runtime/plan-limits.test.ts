@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type InstanceLimits, type LetIn, NO_LIMITS, type TickRefusal } from '../ports/instance-limits.js';
 import { inARow, ScriptedCaller, settle, withRuntime } from './runtime.fixture.js';
-import { caller, command, HOUR_MS, INSTANCE, id, pass, runsIn, START } from './schedules.fixture.js';
+import { caller, command, HOUR_MS, INSTANCE, id, pass, runsIn, START, scheduled } from './schedules.fixture.js';
 
 const limitedTo = (more: Partial<InstanceLimits>): InstanceLimits => ({ ...NO_LIMITS, ...more });
 
@@ -21,7 +21,7 @@ test('a tick that is refused starts no run and is counted, and the next one is t
   await withRuntime(
     caller(),
     async (bench) => {
-      const { scheduleId } = await bench.runtime.putSchedule(command());
+      const { scheduleId } = await scheduled(bench.runtime, command());
       await pass(bench, HOUR_MS);
       assert.deepEqual(await runsIn(bench.store), []);
       const skipped = await bench.store.findSchedule(id(scheduleId));

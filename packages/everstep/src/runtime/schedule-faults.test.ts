@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Store } from '../ports/store.js';
 import { withRuntime } from './runtime.fixture.js';
-import { caller, command, HOUR_MS, pass, runsIn, sourceOf } from './schedules.fixture.js';
+import { caller, command, HOUR_MS, pass, runsIn, scheduled, sourceOf } from './schedules.fixture.js';
 
 for (const [what, refuse] of [
   ['a tick whose commit is lost starts its run later', true],
@@ -27,7 +27,7 @@ for (const [what, refuse] of [
     await withRuntime(
       caller(),
       async (bench) => {
-        const { scheduleId } = await bench.runtime.putSchedule(command());
+        const { scheduleId } = await scheduled(bench.runtime, command());
         faults = 3;
         await pass(bench, HOUR_MS);
         for (let n = 0; n < 5; n++) await pass(bench, 1000);
@@ -55,7 +55,7 @@ test('ticks that come together, and of which the answer was lost, start one run 
   await withRuntime(
     caller(),
     async (bench) => {
-      for (const scheduleId of ['a', 'b']) await bench.runtime.putSchedule(command({ scheduleId }));
+      for (const scheduleId of ['a', 'b']) await scheduled(bench.runtime, command({ scheduleId }));
       isLost = true;
       await pass(bench, HOUR_MS);
       isLost = false;
@@ -84,7 +84,7 @@ test('a schedule that was kept although its answer was lost ticks', async () => 
     caller(),
     async (bench) => {
       isLost = true;
-      await assert.rejects(bench.runtime.putSchedule(command()), /the answer was lost/);
+      await assert.rejects(scheduled(bench.runtime, command()), /the answer was lost/);
       isLost = false;
       await pass(bench, 1000);
       await pass(bench, HOUR_MS);
@@ -113,8 +113,8 @@ test('a tick that cannot be recorded holds up no other, and is tried again once 
   await withRuntime(
     caller(),
     async (bench) => {
-      await bench.runtime.putSchedule(command({ scheduleId: 'bad' }));
-      for (let n = 0; n < 30; n++) await bench.runtime.putSchedule(command({ scheduleId: `good-${n}` }));
+      await scheduled(bench.runtime, command({ scheduleId: 'bad' }));
+      for (let n = 0; n < 30; n++) await scheduled(bench.runtime, command({ scheduleId: `good-${n}` }));
       await pass(bench, HOUR_MS);
       assert.equal(new Set((await runsIn(bench.store)).map(sourceOf)).size, 30);
       const before = attempts;

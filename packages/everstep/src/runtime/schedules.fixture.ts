@@ -1,6 +1,8 @@
 /** Schedules for tests, and the runs that they started. The bench's clock stands at 15 January 2027, 08:00 UTC. */
+import type { Schedule } from '../engine/run.js';
 import type { RunRecord, Store } from '../ports/store.js';
 import { type Bench, inARow, ScriptedCaller, SETTINGS, settle } from './runtime.fixture.js';
+import type { Runtime } from './runtime.js';
 import type { ScheduleCommand } from './workflow-service.js';
 
 export const INSTANCE = 'qi_1';
@@ -22,6 +24,12 @@ export const command = (more: Partial<ScheduleCommand> = {}): ScheduleCommand =>
   callerIp: '127.0.0.1',
   ...more,
 });
+/** Puts one that nothing refuses. */
+export async function scheduled(runtime: Pick<Runtime, 'putSchedule'>, asked: ScheduleCommand): Promise<Schedule> {
+  const schedule = await runtime.putSchedule(asked);
+  if (schedule === 'too-many-schedules') throw new Error(schedule);
+  return schedule;
+}
 export const id = (scheduleId: string) => ({ instanceId: INSTANCE, scheduleId });
 
 export async function runsIn(store: Store): Promise<readonly RunRecord[]> {

@@ -7,12 +7,27 @@ import type { Store } from '../ports/store.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import { noMessages, publicUrl, quiet, random, SETTINGS, StandingClock, settle, withRuntime } from './runtime.fixture.js';
 import { createRuntime, type Runtime } from './runtime.js';
-import { caller, command, DAY_MS, HOUR_MS, INSTANCE, id, MINUTE_MS, pass, runsIn, START, sourceOf } from './schedules.fixture.js';
+import {
+  caller,
+  command,
+  DAY_MS,
+  HOUR_MS,
+  INSTANCE,
+  id,
+  MINUTE_MS,
+  pass,
+  runsIn,
+  START,
+  scheduled,
+  sourceOf,
+} from './schedules.fixture.js';
+import type { ScheduleCommand } from './workflow-service.js';
 
 test('each tick starts a run with the payload and the settings of the schedule', async () => {
   const endpoint = caller();
   await withRuntime(endpoint, async (bench) => {
-    const { scheduleId, nextAt, createdAt } = await bench.runtime.putSchedule(
+    const { scheduleId, nextAt, createdAt } = await scheduled(
+      bench.runtime,
       command({ settings: { ...SETTINGS, labels: ['a'] } }),
     );
     assert.deepEqual([nextAt, createdAt], [START + HOUR_MS, START]);
@@ -42,7 +57,7 @@ test('each tick starts a run with the payload and the settings of the schedule',
 
 test('schedules that tick at the same time all start a run; others tick in the order of their times', async () => {
   await withRuntime(caller(), async (bench) => {
-    const { putSchedule } = bench.runtime;
+    const putSchedule = (asked: ScheduleCommand) => scheduled(bench.runtime, asked);
     await putSchedule(command({ scheduleId: 'late', cron: '30 8 * * *' }));
     for (let n = 0; n < 45; n++) await putSchedule(command({ scheduleId: `same-${n}`, cron: '10 8 * * *' }));
     await putSchedule(command({ scheduleId: 'early', cron: '5 8 * * *' }));
@@ -70,7 +85,7 @@ test('ticks are recorded in the order of their times', async () => {
     caller(),
     async (bench) => {
       for (const minute of [40, 10, 30, 20]) {
-        await bench.runtime.putSchedule(command({ scheduleId: `at-${minute}`, cron: `${minute} 8 * * *` }));
+        await scheduled(bench.runtime, command({ scheduleId: `at-${minute}`, cron: `${minute} 8 * * *` }));
       }
       await pass(bench, HOUR_MS);
       assert.deepEqual(recorded, ['at-10', 'at-20', 'at-30', 'at-40']);
@@ -106,7 +121,7 @@ test('ticks that were missed while the service was down make one run', async () 
 test('a run is delivered so much later than its tick as the schedule says', async () => {
   const endpoint = caller();
   await withRuntime(endpoint, async (bench) => {
-    await bench.runtime.putSchedule(command({ delayMs: 5 * MINUTE_MS }));
+    await scheduled(bench.runtime, command({ delayMs: 5 * MINUTE_MS }));
     await pass(bench, HOUR_MS);
     assert.equal((await runsIn(bench.store)).length, 1);
     await pass(bench, 5 * MINUTE_MS - 1);
@@ -118,7 +133,7 @@ test('a run is delivered so much later than its tick as the schedule says', asyn
 
 test('a paused schedule does not tick; once it is resumed it ticks at its next time, and makes up for nothing', async () => {
   await withRuntime(caller(), async (bench) => {
-    const { scheduleId } = await bench.runtime.putSchedule(command());
+    const { scheduleId } = await scheduled(bench.runtime, command());
     const pausing = (paused: boolean) => bench.runtime.pauseSchedule({ ...id(scheduleId), paused });
     const paused = await pausing(true);
     assert.deepEqual([paused?.paused, paused?.nextAt], [true, null]);
@@ -134,7 +149,7 @@ test('a paused schedule does not tick; once it is resumed it ticks at its next t
 
 test('resuming what is not paused does not lose a tick that is due', async () => {
   await withRuntime(caller(), async (bench) => {
-    const { scheduleId } = await bench.runtime.putSchedule(command());
+    const { scheduleId } = await scheduled(bench.runtime, command());
     await bench.runtime.stop({ graceMs: 10 });
     bench.clock.move(HOUR_MS);
     const resumed = await bench.runtime.pauseSchedule({ ...id(scheduleId), paused: false });
@@ -144,7 +159,7 @@ test('resuming what is not paused does not lose a tick that is due', async () =>
 
 test('a schedule that is deleted does not tick', async () => {
   await withRuntime(caller(), async (bench) => {
-    const { scheduleId } = await bench.runtime.putSchedule(command());
+    const { scheduleId } = await scheduled(bench.runtime, command());
     assert.equal(await bench.runtime.deleteSchedule(id(scheduleId)), true);
     assert.equal(await bench.runtime.deleteSchedule(id(scheduleId)), false);
     await pass(bench, 2 * HOUR_MS);
@@ -154,7 +169,8 @@ test('a schedule that is deleted does not tick', async () => {
 
 test('a schedule that is replaced keeps its creation and its pause, and ticks by its new times, sooner too', async () => {
   await withRuntime(caller(), async (bench) => {
-    const { putSchedule, pauseSchedule } = bench.runtime;
+    const { pauseSchedule } = bench.runtime;
+    const putSchedule = (asked: ScheduleCommand) => scheduled(bench.runtime, asked);
     await putSchedule(command({ scheduleId: 'a' }));
     await pass(bench, MINUTE_MS);
     const sooner = await putSchedule(command({ scheduleId: 'a', cron: '*/10 * * * *' }));
@@ -169,23 +185,23 @@ test('a schedule that is replaced keeps its creation and its pause, and ticks by
 
 test('a schedule that is replaced at the very moment of its tick keeps that tick and its new payload', async () => {
   await withRuntime(caller(), async (bench) => {
-    await bench.runtime.putSchedule(command({ scheduleId: 'a' }));
+    await scheduled(bench.runtime, command({ scheduleId: 'a' }));
     const body = new TextEncoder().encode('{"n":2}');
     const again = command({ scheduleId: 'a', payload: { ...command().payload, body } });
     await settle();
     // The timer has fired and the round is under way when the replacement comes.
     bench.clock.move(HOUR_MS);
-    await bench.runtime.putSchedule(again);
+    await scheduled(bench.runtime, again);
     await settle();
     const kept = await bench.store.findSchedule(id('a'));
     assert.deepEqual([Buffer.from(kept?.payload.body ?? '').toString(), kept?.nextAt], ['{"n":2}', START + 2 * HOUR_MS]);
     assert.equal((await runsIn(bench.store)).length, 1);
   });
   await withRuntime(caller(), async (bench) => {
-    await bench.runtime.putSchedule(command({ scheduleId: 'a' }));
+    await scheduled(bench.runtime, command({ scheduleId: 'a' }));
     await bench.runtime.stop({ graceMs: 10 });
     bench.clock.move(HOUR_MS);
-    const replaced = await bench.runtime.putSchedule(command({ scheduleId: 'a' }));
+    const replaced = await scheduled(bench.runtime, command({ scheduleId: 'a' }));
     assert.equal(replaced.nextAt, START + HOUR_MS, 'the tick is due, and stays so');
   });
 });
@@ -202,7 +218,7 @@ test('nothing polls: between ticks the store is not asked', async () => {
   await withRuntime(
     caller(),
     async (bench) => {
-      await bench.runtime.putSchedule(command({ cron: '0 0 1 * *' }));
+      await scheduled(bench.runtime, command({ cron: '0 0 1 * *' }));
       const before = asked;
       for (let hour = 0; hour < 300; hour++) {
         bench.clock.move(HOUR_MS);
@@ -231,8 +247,8 @@ test('a move of a virtual clock by a week goes through each tick at its time, al
   const options = { store, clock, upkeepClock: clock.upkeep, random, messageSender: noMessages, log: quiet, publicUrl };
   const runtime: Runtime = createRuntime({ ...options, stepCaller: caller() });
   await runtime.start();
-  await runtime.putSchedule(command({ scheduleId: 'daily', cron: '0 9 * * *' }));
-  await runtime.putSchedule(command({ scheduleId: 'twice', cron: '0 9,21 * * 1-3' }));
+  await scheduled(runtime, command({ scheduleId: 'daily', cron: '0 9 * * *' }));
+  await scheduled(runtime, command({ scheduleId: 'twice', cron: '0 9,21 * * 1-3' }));
   const moved = await clock.move({ byMs: 7 * DAY_MS });
   assert.equal(moved.kind, 'moved');
   const runs = await runsIn(store);
@@ -255,7 +271,9 @@ test('a move of a virtual clock by a week goes through each tick at its time, al
 
 test('a schedule that is run by hand at its tick loses neither, and is read again when it moved meanwhile', async () => {
   await withRuntime(caller(), async (bench) => {
-    const { scheduleId } = await bench.runtime.putSchedule(command());
+    const made = await bench.runtime.putSchedule(command());
+    assert.ok(typeof made !== 'string');
+    const { scheduleId } = made;
     await settle();
     const { findSchedule } = bench.store;
     let moved = false;

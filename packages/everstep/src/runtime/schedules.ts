@@ -1,7 +1,8 @@
 /**
  * Starts runs by the clock. The store is the timetable: one timer stands at
  * the earliest tick there is. Changes of schedules and rounds of ticks happen
- * one after the other, so that none writes over what another has read.
+ * one after the other, so that none writes over what another has read; what
+ * another process has read and changed meanwhile is refused, and read again.
  */
 import type { DecisionContext } from '../engine/ids.js';
 import type { GroupEndpoint, RunPayload, Schedule } from '../engine/run.js';
@@ -84,27 +85,42 @@ export class Schedules {
     return this.last;
   }
 
-  put(command: ScheduleCommand): Promise<Schedule> {
+  /** `too-many-schedules`: it would be one more than the command allows, and nothing happened. */
+  put(command: ScheduleCommand): Promise<Schedule | 'too-many-schedules'> {
     const { instanceId, scheduleId } = command;
     return this.inTurn(async () => {
-      const existing = scheduleId === null ? null : await this.options.store.findSchedule({ instanceId, scheduleId });
-      return this.write(createSchedule(command, existing, this.options.context()));
+      for (;;) {
+        const existing = scheduleId === null ? null : await this.options.store.findSchedule({ instanceId, scheduleId });
+        const decision = createSchedule(command, existing, this.options.context());
+        const written = await this.write(decision);
+        if (written === 'applied') return decision.schedule;
+        if (written === 'too-many-schedules') return written;
+      }
     });
   }
 
   pause({ paused, ...id }: ScheduleId & { readonly paused: boolean }): Promise<Schedule | null> {
     return this.inTurn(async () => {
-      const schedule = await this.options.store.findSchedule(id);
-      const decision = schedule && pauseSchedule(schedule, paused, this.options.context());
-      return decision ? this.write(decision) : schedule;
+      for (;;) {
+        const schedule = await this.options.store.findSchedule(id);
+        const decision = schedule && pauseSchedule(schedule, paused, this.options.context());
+        if (!decision) return schedule;
+        if ((await this.write(decision)) === 'applied') return decision.schedule;
+      }
     });
   }
 
-  delete({ instanceId, scheduleId }: ScheduleId): Promise<boolean> {
+  delete(id: ScheduleId): Promise<boolean> {
     return this.inTurn(async () => {
-      if (!(await this.options.store.findSchedule({ instanceId, scheduleId }))) return false;
-      await this.options.commit({ guards: [], writes: [{ kind: 'delete-schedule', instanceId, scheduleId }] });
-      return true;
+      for (;;) {
+        const was = await this.options.store.findSchedule(id);
+        if (!was) return false;
+        const unit: CommitUnit = {
+          guards: [{ kind: 'schedule-unchanged', ...id, was }],
+          writes: [{ kind: 'delete-schedule', ...id }],
+        };
+        if ((await this.options.commit(unit)).kind === 'applied') return true;
+      }
     });
   }
 
@@ -142,16 +158,18 @@ export class Schedules {
     return result;
   }
 
-  private async write({ unit, schedule }: ScheduleDecision): Promise<Schedule> {
+  /** `changed`: another process was faster, and it is to be read again. */
+  private async write({ unit, schedule }: ScheduleDecision): Promise<'applied' | 'changed' | 'too-many-schedules'> {
     try {
-      await this.options.commit(unit);
+      const { kind } = await this.options.commit(unit);
+      if (kind !== 'applied') return kind === 'too-many-schedules' ? kind : 'changed';
     } catch (error) {
       // Perhaps it happened and only the answer was lost: then its tick has to be found.
       this.tryAgain();
       throw error;
     }
     if (schedule.nextAt !== null) this.expect(schedule.nextAt);
-    return schedule;
+    return 'applied';
   }
 
   /** Something ticks at `at`. */
@@ -229,7 +247,7 @@ export class Schedules {
       const fired: Fired | null = fireSchedule(schedule, context(), { endpoints, letInAt: decided.at });
       if (!fired) return false;
       const result = await commit(fired.unit);
-      // Refused, it has ticked already. When only the answer was lost, its run is found among what is due.
+      // Refused, it has ticked already, or was changed: then it is looked at again. When only the answer was lost, its run is found among what is due.
       if (result.kind === 'applied') for (const started of fired.started) begin(started, schedule.payload);
       else limits.notStarted(instanceId, 1, decided);
       if (fired.schedule.nextAt === null) log.warn({ instanceId, scheduleId }, 'the schedule has no next tick');

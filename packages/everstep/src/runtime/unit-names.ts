@@ -23,6 +23,18 @@ function* namesOfGuard(guard: StoreGuard): Generator<string> {
     case 'schedule-due':
       yield thing('schedule', guard.instanceId, guard.scheduleId);
       break;
+    case 'queue-unchanged':
+      yield thing('queue', guard.instanceId, guard.name);
+      break;
+    case 'url-group-unchanged':
+      yield thing('group', guard.instanceId, guard.name);
+      break;
+    case 'schedule-unchanged':
+      yield thing('schedule', guard.instanceId, guard.scheduleId);
+      break;
+    case 'schedules-below':
+      yield thing('schedules', guard.instanceId, '');
+      break;
     case 'dead-letters-present':
       for (const dlqId of guard.dlqIds) yield thing('dead letter', guard.instanceId, dlqId);
       break;

@@ -137,6 +137,8 @@ export interface ScheduleCommand {
   readonly settings: RunSettings;
   readonly delayMs: number;
   readonly callerIp: string;
+  /** So many schedules the instance may have, this one with them; absent: no limit. */
+  readonly most?: number;
 }
 
 /** Why a run is where it is: what it waits for, in the order in which it has to come true. */
@@ -262,7 +264,8 @@ export interface WorkflowService extends MessageService, RepairService {
   instanceSettings(query: { readonly instanceId: string }): Promise<InstanceSettings>;
   changeInstanceSettings(command: { readonly instanceId: string; readonly settings: InstanceSettings }): Promise<void>;
 
-  putSchedule(command: ScheduleCommand): Promise<Schedule>;
+  /** `too-many-schedules`: the command says how many there may be, and there are as many; nothing happened. */
+  putSchedule(command: ScheduleCommand): Promise<Schedule | 'too-many-schedules'>;
   /** Null when there is none. A schedule that is resumed ticks next at its next time from now. */
   pauseSchedule(command: {
     readonly instanceId: string;

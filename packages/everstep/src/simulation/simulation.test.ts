@@ -97,7 +97,7 @@ async function simulate(seed: number, faults: WorldFaults): Promise<World> {
   const names = Object.keys(WORKFLOWS);
   for (let i = 0; i < 12; i++) world.order(names[plan.below(names.length)] ?? 'sequence', plan.below(30_000));
   await world.run(() => world.atRest());
-  await world.fork(6);
+  await world.fork(3);
   await world.heal();
   await world.check();
   await store.close();

@@ -1,6 +1,7 @@
 /** The dead letter queue, as calls. */
+import type { DeadLetterCheckOptions, DeadLetterCheckPage } from './run-tool-types.js';
 import { overrideHeaders, type RunOverrides, type SingleRecoverOptions } from './settings.js';
-import type { Call } from './transport.js';
+import { type Call, jsonCall } from './transport.js';
 import type {
   DeadLetterEntry,
   DeadLetterGroup,
@@ -101,6 +102,14 @@ export class DeadLetters {
   /** A new run from the first step, with the original payload and settings. */
   async restart(dlqId: string, options: SingleRecoverOptions = {}): Promise<RunReference> {
     return this.call({ method: 'POST', path: entryPath(dlqId, '/restart'), headers: overrideHeaders(options) });
+  }
+
+  /**
+   * Asks endpoints whether their present code would replay these runs, newest first: one request, at most 100; see `cursor`
+   * for the rest. No step is executed, and nothing recorded.
+   */
+  check(options: DeadLetterCheckOptions = {}): Promise<DeadLetterCheckPage> {
+    return this.call(jsonCall('POST', `${DLQ}/check`, options));
   }
 
   /** Deletes the entry; the run stays in the log. */

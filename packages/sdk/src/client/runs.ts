@@ -2,9 +2,10 @@
 import type { Duration } from '../duration.js';
 import type { RunAttemptPage, RunSearchPage } from './attempt-types.js';
 import type { RunExplanation } from './control-types.js';
+import type { CompareOptions, ForkOptions, RunCheck, RunComparison, RunLineage } from './run-tool-types.js';
 import { durationText } from './settings.js';
-import type { Call } from './transport.js';
-import type { RunJournal, RunLogEntry, RunLogPage, RunResult, RunState, RunUnderWay } from './types.js';
+import { type Call, jsonCall } from './transport.js';
+import type { RunJournal, RunLogEntry, RunLogPage, RunReference, RunResult, RunState, RunUnderWay } from './types.js';
 
 type OneOrMore<T> = T | readonly T[];
 
@@ -122,6 +123,31 @@ export class Runs {
   /** Why the run is where it is: what it waits for now. */
   explain(workflowRunId: string, options: { readonly workflowCreatedAt?: number } = {}): Promise<RunExplanation> {
     return this.call({ method: 'GET', path: `${RUNS}/${encodeURIComponent(workflowRunId)}/explain`, query: options });
+  }
+
+  /** A new run that goes on from a step of this one, with what was recorded before it; this one stays as it is. */
+  fork(workflowRunId: string, options: ForkOptions): Promise<RunReference> {
+    return this.call(jsonCall('POST', `${RUNS}/${encodeURIComponent(workflowRunId)}/fork`, options));
+  }
+
+  /** Puts the run beside another one, by default the last of its workflow that succeeded, and says where they part. */
+  compare(workflowRunId: string, options: CompareOptions = {}): Promise<RunComparison> {
+    return this.call({ method: 'GET', path: `${RUNS}/${encodeURIComponent(workflowRunId)}/compare`, query: options });
+  }
+
+  /** What the run came of, and what came of it. */
+  lineage(workflowRunId: string, options: { readonly createdAt?: number } = {}): Promise<RunLineage> {
+    return this.call({ method: 'GET', path: `${RUNS}/${encodeURIComponent(workflowRunId)}/lineage`, query: options });
+  }
+
+  /** Asks the endpoint whether its present code would replay the run; no step is executed, and nothing recorded. */
+  async check(workflowRunId: string, options: { readonly createdAt?: number } = {}): Promise<RunCheck> {
+    const { checks } = await this.call<{ readonly checks: readonly [RunCheck] }>({
+      method: 'GET',
+      path: `${RUNS}/${encodeURIComponent(workflowRunId)}/check`,
+      query: options,
+    });
+    return checks[0];
   }
 
   async cancel(workflowRunId: string): Promise<void> {

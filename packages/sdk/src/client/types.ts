@@ -38,14 +38,18 @@ export interface RunSuccessor extends RunReference {
 
 /** Where a run came from that nobody triggered. */
 export interface RunOrigin extends Partial<RunReference> {
-  readonly kind: 'resume' | 'restart' | 'invoke' | 'schedule';
+  readonly kind: 'resume' | 'restart' | 'fork' | 'invoke' | 'schedule';
   /** The dead letter that the run was made from. */
   readonly dlqId?: string;
-  /** The step that invoked the run. */
+  /** The step that invoked the run, or from which the fork went on. */
   readonly stepId?: number;
   readonly stepName?: string;
   /** The schedule that started the run. */
   readonly scheduleId?: string;
+  /** Why it was forked. */
+  readonly note?: string;
+  /** It was triggered with something else than the run that it was forked from. */
+  readonly inputEdited?: true;
 }
 
 /** A run that a step started. */
@@ -126,6 +130,8 @@ export interface LoggedStep extends StepFields {
   readonly messageId: string;
   /** JSON text. */
   readonly out?: string;
+  /** The result was given in a fork. */
+  readonly edited?: true;
   readonly concurrent: number;
   readonly state: StepState;
   readonly createdAt: number;
@@ -159,6 +165,8 @@ export interface JournalStep extends StepFields {
   readonly messageId: string;
   /** JSON text. */
   readonly out?: string;
+  /** The result was given in a fork. */
+  readonly edited?: true;
   /** Position of the first step that was planned together with this one. */
   readonly group: number;
   readonly concurrent: number;

@@ -7,8 +7,8 @@ import { useApi, useChange } from '../../api/queries.js';
 import { Card } from '../../components/card.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { Facts } from '../../components/facts.js';
+import { Secret } from '../../components/secret.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
-import { Secret } from './secret.js';
 
 export function Tokens({ instance }: { readonly instance: QueueRecord }) {
   const { write } = useMay();

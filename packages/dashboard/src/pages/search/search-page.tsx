@@ -1,5 +1,161 @@
+/** Search indexes that the user may see, with what is in them. */
+import { useNavigate } from '@tanstack/react-router';
+import { useId, useState } from 'react';
+import type { TeamEntry } from '../../../../everstep/src/contract/management.js';
+import type { SearchIndexEntry, SearchIndexStatsEntry } from '../../../../everstep/src/contract/search.js';
+import { useInstance, useQueueId } from '../../api/instances.js';
+import { useApi, useChange } from '../../api/queries.js';
+import { type Column, DataTable } from '../../components/data-table.js';
+import { ConfirmDialog } from '../../components/dialogs.js';
+import { bytesText, countText } from '../../components/formats.js';
 import { PageTitle } from '../../components/page-title.js';
+import { EmptyState, ErrorState, Skeleton } from '../../components/states.js';
+import { TimeText } from '../../components/time-text.js';
+
+interface Stats {
+  readonly indexes: readonly SearchIndexStatsEntry[];
+}
+interface Row extends SearchIndexEntry {
+  readonly stats: SearchIndexStatsEntry | undefined;
+}
+
+const COLUMNS: readonly Column<Row>[] = [
+  {
+    id: 'name',
+    header: 'Index',
+    width: 'minmax(0, 3fr)',
+    cell: ({ name }) => (
+      <div className="clip" title={name}>
+        {name}
+      </div>
+    ),
+  },
+  {
+    id: 'documents',
+    header: 'Documents',
+    width: '112px',
+    align: 'right',
+    cell: ({ stats }) => (stats === undefined ? '…' : countText(stats.document_count)),
+  },
+  {
+    id: 'namespaces',
+    header: 'Namespaces',
+    width: '112px',
+    align: 'right',
+    from: 'medium',
+    cell: ({ stats }) => (stats === undefined ? '…' : countText(stats.namespace_count)),
+  },
+  {
+    id: 'disk',
+    header: 'On disk',
+    width: '96px',
+    align: 'right',
+    from: 'medium',
+    cell: ({ stats }) => (stats === undefined ? '…' : bytesText(stats.disk_size)),
+  },
+  {
+    id: 'created',
+    header: 'Created',
+    width: '118px',
+    from: 'medium',
+    cell: ({ creation_time: at }) => <TimeText unixMs={at * 1000} />,
+  },
+];
 
 export default function SearchPage() {
-  return <PageTitle title="Search indexes" />;
+  const queueId = useQueueId();
+  const navigate = useNavigate();
+  const [creating, setCreating] = useState(false);
+  const { data, error, isPending, refetch } = useApi<readonly SearchIndexEntry[]>({
+    topic: 'account',
+    name: 'search-indexes',
+    url: '/v2/search',
+  });
+  const stats = useApi<Stats>({ topic: 'account', name: 'search-stats', url: '/v2/search/stats', refreshMs: 10_000 });
+  const rows = data?.map((index) => ({ ...index, stats: stats.data?.indexes.find(({ id }) => id === index.id) })) ?? [];
+  return (
+    <>
+      <PageTitle
+        title="Search indexes"
+        lead="Documents that are searched by their words and filtered by their fields. They belong to an account, not to a queue instance."
+        actions={
+          <button type="button" className="button button-primary" onClick={() => setCreating(true)}>
+            New index
+          </button>
+        }
+      />
+      {isPending ? (
+        <Skeleton lines={6} />
+      ) : error && !data ? (
+        <ErrorState failure={error} onRetry={() => void refetch()} what="The indexes" />
+      ) : rows.length === 0 ? (
+        <div className="table">
+          <EmptyState title="There is no search index yet">
+            Create one, put documents into it, and try a query from its page.
+          </EmptyState>
+        </div>
+      ) : (
+        <DataTable
+          label="Search indexes"
+          columns={COLUMNS}
+          rows={rows}
+          idOf={({ id }) => id}
+          onOpen={({ id }) => void navigate({ to: '/q/$queueId/search/$indexId', params: { queueId, indexId: id } })}
+        />
+      )}
+      {creating ? <CreateIndex onClose={() => setCreating(false)} /> : null}
+    </>
+  );
+}
+
+function CreateIndex({ onClose }: { readonly onClose: () => void }) {
+  const ids = { name: useId(), owner: useId() };
+  const queueId = useQueueId();
+  const region = useInstance()?.region;
+  const [name, setName] = useState('');
+  const [teamId, setTeamId] = useState('');
+  const navigate = useNavigate();
+  const change = useChange();
+  const teams = useApi<readonly TeamEntry[]>({ topic: 'account', name: 'teams', url: '/v2/teams' });
+  return (
+    <ConfirmDialog
+      title="New search index"
+      open
+      onClose={onClose}
+      confirmText="Create index"
+      disabled={name.trim() === '' || region === undefined}
+      onConfirm={async () => {
+        const outcome = await change<SearchIndexEntry>({
+          method: 'POST',
+          url: '/v2/search',
+          body: { name: name.trim(), region, type: 'payg', ...(teamId === '' ? {} : { team_id: teamId }) },
+          topics: ['account'],
+          account: true,
+          done: `The index ${name.trim()} is there`,
+        });
+        if (outcome.ok) void navigate({ to: '/q/$queueId/search/$indexId', params: { queueId, indexId: outcome.value.id } });
+        return outcome;
+      }}
+    >
+      <div className="field">
+        <label className="field-label" htmlFor={ids.name}>
+          Name
+        </label>
+        <input id={ids.name} className="input" value={name} onChange={(event) => setName(event.target.value)} />
+      </div>
+      <div className="field">
+        <label className="field-label" htmlFor={ids.owner}>
+          Owner
+        </label>
+        <select id={ids.owner} className="input" value={teamId} onChange={(event) => setTeamId(event.target.value)}>
+          <option value="">Your own account</option>
+          {teams.data?.map((team) => (
+            <option key={team.id} value={team.id}>
+              Team {team.name}
+            </option>
+          ))}
+        </select>
+      </div>
+    </ConfirmDialog>
+  );
 }

@@ -1,4 +1,4 @@
-/** `everstep dlq list|get|groups|resume|restart|delete|callback` */
+/** `everstep dlq list|get|groups|check|resume|restart|delete|callback` */
 import type { Client, DeadLetterEntry, FailureFunctionState, RunOverrides, RunReference } from '@everstep/sdk';
 import { Command } from 'commander';
 import { collected, wholeNumber } from '../arguments.js';
@@ -9,6 +9,7 @@ import { deadLetterGroupsCommand } from './dead-letter-groups.js';
 import { failureCallbackCommand } from './failure-callbacks.js';
 import { flowControlLimits } from './flow-control-limits.js';
 import { hasFilter, type RunFilterOptions, runFilter, withRunFilters } from './run-filters.js';
+import { checkEntries } from './run-tools.js';
 
 const CALLBACK_STATES = ['CALLBACK_INPROGRESS', 'CALLBACK_SUCCESS', 'CALLBACK_FAIL', 'CALLBACK_CANCELED'] as const;
 const DEFAULT_SHOWN = 100;
@@ -202,10 +203,11 @@ export function deadLetterCommand(shell: Shell): Command {
   const resume = 'Make new runs that go on from the failed step, keeping the results so far.';
   const restart = 'Make new runs that begin at the first step, with the original payload and settings.';
   return new Command('dlq')
-    .description('The dead letter queue: list, get, groups, resume, restart, delete, callback.')
+    .description('The dead letter queue: list, get, groups, check, resume, restart, delete, callback.')
     .addCommand(listCommand(shell))
     .addCommand(getCommand(shell))
     .addCommand(deadLetterGroupsCommand(shell))
+    .addCommand(checkEntries<ClientOptions & FilterOptions>(shell, withFilters(withConnection(new Command('check'))), filterOf))
     .addCommand(recoverCommand(shell, 'resume', resume))
     .addCommand(recoverCommand(shell, 'restart', restart))
     .addCommand(deleteCommand(shell))

@@ -1,4 +1,4 @@
-/** `everstep runs list|search|get|attempts|explain|cancel` */
+/** `everstep runs list|search|get|attempts|explain|fork|compare|lineage|check|cancel` */
 import type { RunJournal, RunLogEntry, RunOrigin, RunState } from '@everstep/sdk';
 import { Command } from 'commander';
 import { collected, moment, runState, wholeNumber } from '../arguments.js';
@@ -10,6 +10,7 @@ import { type ClientOptions, open, withConnection } from './connection-options.j
 import { explainCommand } from './explain.js';
 import { type RunFilterOptions, runFilter, withRunFilters } from './run-filters.js';
 import { attemptsCommand, searchRunsCommand } from './run-search.js';
+import { checkCommand, compareCommand, forkCommand, lineageCommand } from './run-tools.js';
 
 const DEFAULT_SHOWN = 20;
 const PAGE_SIZE = 10;
@@ -64,11 +65,13 @@ function listCommand(shell: Shell): Command {
 }
 
 /** Where a run came from that nobody triggered. */
-function originWords({ kind, workflowRunId = '', stepName = '', scheduleId = '' }: RunOrigin): string {
+function originWords({ kind, workflowRunId = '', stepId, stepName = '', scheduleId = '', note }: RunOrigin): string {
   switch (kind) {
     case 'resume':
     case 'restart':
       return `${kind} of ${workflowRunId}`;
+    case 'fork':
+      return `fork of ${workflowRunId} from step ${stepId}${note === undefined ? '' : ` (${printable(note)})`}`;
     case 'invoke':
       return `step "${printable(stepName)}" of ${workflowRunId}`;
     case 'schedule':
@@ -149,11 +152,15 @@ function cancelCommand(shell: Shell): Command {
 
 export function runsCommand(shell: Shell): Command {
   return new Command('runs')
-    .description('Runs: list, search, get, attempts, explain, cancel.')
+    .description('Runs: list, search, get, attempts, explain, fork, compare, lineage, check, cancel.')
     .addCommand(listCommand(shell))
     .addCommand(searchRunsCommand(shell))
     .addCommand(getCommand(shell))
     .addCommand(attemptsCommand(shell))
     .addCommand(explainCommand(shell))
+    .addCommand(forkCommand(shell))
+    .addCommand(compareCommand(shell))
+    .addCommand(lineageCommand(shell))
+    .addCommand(checkCommand(shell))
     .addCommand(cancelCommand(shell));
 }

@@ -110,7 +110,13 @@ test('there are so many schedules and no more, but one of them may be replaced',
   const put = (more: Record<string, string>) =>
     full.call('POST', '/v2/schedules/http://w.test/ok', { headers: { ...headers, ...more } });
   assert.equal((await put({})).status, 200);
-  full.store.countSchedules = async () => LIMITS.maxSchedules;
+  const { commit } = full.store;
+  full.store.commit = async (units) => {
+    const below = units.flatMap(({ guards }) => guards).find(({ kind }) => kind === 'schedules-below');
+    if (below?.kind !== 'schedules-below') return commit(units);
+    assert.equal(below.most, LIMITS.maxSchedules);
+    return units.map(() => ({ kind: 'too-many-schedules', count: LIMITS.maxSchedules }));
+  };
   full.store.listSchedules = () => assert.fail('to count them, no payload is read');
   const refused = await put({ 'svc-schedule-id': 'one more' });
   assert.deepEqual([refused.status, refused.headers['svc-error-code']], [409, 'too-many-schedules']);

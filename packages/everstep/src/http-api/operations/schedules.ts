@@ -4,6 +4,8 @@ import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { DeletedSchedule, ScheduleEntry, ScheduleList, ScheduleReference } from '../../contract/schedules.js';
 import { parseCron } from '../../engine/cron.js';
+import type { Schedule } from '../../engine/run.js';
+import type { ScheduleCommand } from '../../runtime/workflow-service.js';
 import { allowSize, allowSpending, tooManySchedules } from '../allowance.js';
 import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../operation.js';
 import { shown } from '../parameters/unacceptable.js';
@@ -40,18 +42,21 @@ export function cronOf(
 }
 
 /** Throws ApiError when there is no room for one more. One that is replaced takes none. */
-export async function checkRoom(context: ApiContext, instanceId: string, scheduleId: string | null): Promise<void> {
-  const { store, limits } = context;
-  if (scheduleId !== null && (await store.findSchedule({ instanceId, scheduleId }))) return;
-  const count = await store.countSchedules({ instanceId });
+export async function putSchedule(context: ApiContext, command: Omit<ScheduleCommand, 'most'>): Promise<Schedule> {
+  const { limits, service } = context;
+  const { instanceId } = command;
   const plan = limits?.plan(instanceId) ?? null;
   const most = plan?.maxSchedules ?? null;
-  if (plan && most !== null && count >= most) {
-    const message = `there are ${count} schedules, and the plan ${plan.name} allows ${most}; delete some, or ask for another plan`;
+  const schedule = await service.putSchedule({ ...command, most: Math.min(most ?? LIMITS.maxSchedules, LIMITS.maxSchedules) });
+  if (schedule !== 'too-many-schedules') return schedule;
+  if (plan && most !== null) {
+    const message = `there are as many schedules as there may be: the plan ${plan.name} allows ${most}; delete some, or ask for another plan`;
     throw tooManySchedules(context, instanceId, message);
   }
-  if (count < LIMITS.maxSchedules) return;
-  throw new ApiError('too-many-schedules', `there are ${count} schedules, and ${LIMITS.maxSchedules} are the most; delete some`);
+  throw new ApiError(
+    'too-many-schedules',
+    `there are as many schedules as there may be: ${LIMITS.maxSchedules} are the most; delete some`,
+  );
 }
 
 const createSchedule = operation({
@@ -99,8 +104,7 @@ const createSchedule = operation({
     };
     allowSize(context, instanceId, body);
     await allowSpending(context, instanceId);
-    await checkRoom(context, instanceId, scheduleId);
-    const schedule = await context.service.putSchedule(command);
+    const schedule = await putSchedule(context, command);
     return answer(200, { scheduleId: schedule.scheduleId });
   },
 });

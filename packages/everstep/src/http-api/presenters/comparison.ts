@@ -44,7 +44,7 @@ function bodyValue(body: Uint8Array): unknown {
   }
 }
 
-const valueOf = (text: string | null): unknown => (text === null ? undefined : JSON.parse(text));
+const parsed = (text: string | null): unknown => (text === null ? undefined : JSON.parse(text));
 
 /** What is hidden by one or the other. */
 class Shown {
@@ -138,7 +138,7 @@ function outcomes(left: ComparedRun, right: ComparedRun, shown: Shown): FirstDif
   const [a, b] = [left, right].map(({ history: { run } }) => ({
     state: stateOfRun(run.status),
     error: run.error ?? undefined,
-    result: valueOf(shown.json(run.result)),
+    result: parsed(shown.json(run.result)),
   }));
   const found = jsonDifference(a, b);
   return found && { kind: 'outcome', index: null, ...values(found), message: `they ended in another way${at(found)}` };
@@ -169,7 +169,7 @@ export function compareRuns(left: ComparedRun, right: ComparedRun): RunCompariso
   const steps = rows.map((pair, index): Row => {
     const [a, b] = [pair.left && shown.out(pair.left), pair.right && shown.out(pair.right)];
     const both = pair.left !== null && pair.right !== null;
-    const found = both ? jsonDifference(valueOf(a), valueOf(b)) : null;
+    const found = both ? jsonDifference(parsed(a), parsed(b)) : null;
     if (!first && !both) first = missing(index, pair, rows, { left, right });
     if (!first && found && pair.left) {
       first = { kind: 'result', index, ...values(found), message: `${spoken(pair.left)} came to something else${at(found)}` };

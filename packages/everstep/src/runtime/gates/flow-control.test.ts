@@ -238,6 +238,54 @@ test('a window whose requests are over before one of them has left is a period l
   );
 });
 
+test('a request that leaves long after its window has its place in the one in which it arrives', async () => {
+  const world = new GateWorld();
+  world.leavesAtOnce = false;
+  world.transitMs = () => 10;
+  await world.trigger({ key: 'k', rate: 3, periodMs: 1_000 });
+  const begin = world.now;
+  const leaves = (runKey: string) => world.gates.left({ runKey, slot: 0 });
+  world.offerMany(12, 'k');
+  await world.pass(0);
+  leaves('r0');
+  leaves('r1');
+  // r2 may leave at any time: the next window has a place for it.
+  await world.pass(1_020);
+  assert.deepEqual(world.startedRuns, ['r0', 'r1', 'r2', 'r3', 'r4']);
+  leaves('r3');
+  leaves('r4');
+  await world.pass(500);
+  leaves('r2');
+  await world.pass(519);
+  assert.equal(world.starts.length, 5);
+  await world.pass(1);
+  assert.deepEqual(world.startedRuns.slice(5), ['r5', 'r6', 'r7']);
+  assert.equal(world.starts.at(-1)?.at, begin + 2_040);
+});
+
+test('a request that leaves when its window has ended, and no other has begun, begins one', async () => {
+  const world = new GateWorld();
+  world.leavesAtOnce = false;
+  world.transitMs = () => 10;
+  await world.trigger({ key: 'k', rate: 2, periodMs: 1_000 });
+  const begin = world.now;
+  world.offerMany(2, 'k');
+  await world.pass(0);
+  world.gates.left({ runKey: 'r0', slot: 0 });
+  await world.pass(1_500);
+  world.gates.left({ runKey: 'r1', slot: 0 });
+  await world.pass(0);
+  world.offerMany(3, 'k');
+  await world.pass(0);
+  assert.deepEqual(world.startedRuns, ['r0', 'r1', 'r2']);
+  world.gates.left({ runKey: 'r2', slot: 0 });
+  await world.pass(1_019);
+  assert.equal(world.starts.length, 3);
+  await world.pass(1);
+  assert.deepEqual(world.startedRuns.slice(3), ['r3', 'r4']);
+  assert.equal(world.starts.at(-1)?.at, begin + 2_520);
+});
+
 test('a start whose window could not be written is not made, and tried again a second later', async () => {
   const world = new GateWorld();
   await world.trigger({ key: 'k', rate: 5, periodMs: 10_000 });

@@ -64,6 +64,8 @@ export class FlowKey {
   private grant: { readonly base: RateWindow | null; readonly window: NonNullable<KeptWindow> } | null = null;
   /** The latest limits that came while its state was read. */
   private early: FlowControl | null = null;
+  /** Deliveries of rate windows, also of earlier ones, whose requests are still to leave: each may arrive in any window. */
+  private toLeave = 0;
   private known = false;
   private flying = 0;
   private pumping = false;
@@ -159,10 +161,10 @@ export class FlowKey {
     const { window } = delivery;
     this.flying--;
     delivery.window = null;
+    if (window) this.noLongerToLeave(delivery, window);
     if (window && window === this.window) {
       if (outcome === 'not-made') window.made--;
       if (!window.hasLeft) {
-        window.toLeave--;
         window.leftBy = this.surroundings.now();
         this.clearTimer();
       }
@@ -186,11 +188,18 @@ export class FlowKey {
   }
 
   /** The request of a delivery that had passed leaves. */
-  left({ window }: Delivery): void {
-    if (!window || window.hasLeft) return;
-    window.hasLeft = true;
-    window.startedAt = this.surroundings.now();
-    window.leftBy = window.startedAt;
+  left(delivery: Delivery): void {
+    const { window } = delivery;
+    if (!window || !delivery.toLeave) return;
+    this.noLongerToLeave(delivery, window);
+    const now = this.surroundings.now();
+    if (!window.hasLeft) {
+      window.hasLeft = true;
+      window.startedAt = now;
+      window.leftBy = now;
+    } else if (!this.isLate(window, now)) return;
+    // One that leaves so late begins a window at the destination, unless another has begun: there it is counted.
+    else if (window === this.window || !this.window) this.beginBy(now);
     this.clearTimer();
     this.pump();
   }
@@ -246,6 +255,23 @@ export class FlowKey {
     this.clearTimer();
   }
 
+  private noLongerToLeave(delivery: Delivery, window: RateWindow): void {
+    if (!delivery.toLeave) return;
+    delivery.toLeave = false;
+    window.toLeave--;
+    this.toLeave--;
+  }
+
+  private isLate(window: RateWindow, now: number): boolean {
+    return this.rate !== null && isClosing(window, this.rate, now);
+  }
+
+  /** A window that nobody asked for: of what left now, and of what is still to leave. */
+  private beginBy(now: number): void {
+    const made = 1 + this.toLeave;
+    this.window = { ...newWindow(now, made), made, hasLeft: true };
+  }
+
   private get rate(): Rate | null {
     const { limits } = this;
     if (limits?.rate == null || limits.periodMs === null) return null;
@@ -279,6 +305,8 @@ export class FlowKey {
       this.setTimer(endOf(this.window, rate));
       return false;
     }
+    // All that a new window has may be taken by what is still to leave.
+    if (!this.window && this.toLeave >= rate.starts) return false;
     if (startsReady(this.window, rate) <= 0) {
       this.askForStarts(rate, limits);
       return false;
@@ -288,7 +316,9 @@ export class FlowKey {
     list.remove(next);
     this.window.made++;
     this.window.toLeave++;
+    this.toLeave++;
     next.window = this.window;
+    next.toLeave = true;
     this.letPass(next);
     return true;
   }
@@ -323,7 +353,8 @@ export class FlowKey {
   private askForStarts(rate: Rate, limits: Limits): void {
     if (this.grant) return;
     const { surroundings, window: base } = this;
-    const left = startsLeft(base, rate);
+    const carried = base ? 0 : this.toLeave;
+    const left = startsLeft(base, rate) - carried;
     const places = limits.parallelism === null ? left : Math.min(left, limits.parallelism - this.flying);
     const ofInstance = surroundings.rooms.seekOf(surroundings.instanceId, this);
     // Without any room it looks all the same, and so waits for its turn.
@@ -331,7 +362,7 @@ export class FlowKey {
     const chosen = this.startable(most, (passage) => surroundings.rooms.seek(passage, this));
     const starts = chosen.length;
     if (starts === 0) return;
-    const granted = { startedAt: base?.startedAt ?? surroundings.now(), granted: (base?.granted ?? 0) + starts };
+    const granted = { startedAt: base?.startedAt ?? surroundings.now(), granted: (base?.granted ?? carried) + starts };
     const grant = { base, window: granted };
     this.grant = grant;
     const giveRoomBack = surroundings.rooms.keep(chosen);
@@ -341,7 +372,8 @@ export class FlowKey {
           if (this.grant !== grant) return;
           this.grant = null;
           // The starts are made from now on: a new window begins now.
-          if (!base) this.window = newWindow(surroundings.now(), starts);
+          if (!base && this.window) return this.pump();
+          if (!base) this.window = { ...newWindow(surroundings.now(), granted.granted), made: carried };
           else if (this.window === base) base.granted = granted.granted;
           this.pump();
         });

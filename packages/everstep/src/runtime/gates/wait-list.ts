@@ -27,6 +27,8 @@ export class Delivery {
   probe = false;
   /** The rate window that its start is counted in. */
   window: RateWindow | null = null;
+  /** It counts for a rate window, and its request is still to leave. */
+  toLeave = false;
   /** Set by its list alone. */
   row: Row | null = null;
   place = 0;

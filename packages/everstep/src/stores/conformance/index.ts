@@ -27,6 +27,7 @@ import { searchIndexConformance } from './search-indexes.js';
 import { sessionConformance } from './sessions.js';
 import { taskKindConformance } from './task-kinds.js';
 import { triggerConformance } from './triggers.js';
+import { unchangedConformance } from './unchanged.js';
 import { versionConformance } from './versions.js';
 
 export type { OpenStore, StoreUnderTest } from './harness.js';
@@ -48,6 +49,7 @@ export function storeConformance(name: string, open: OpenStore): void {
     forkConformance(open);
     messageConformance(open);
     scheduleConformance(open);
+    unchangedConformance(open);
     instanceConformance(open);
     retentionConformance(open);
     repairConformance(open);

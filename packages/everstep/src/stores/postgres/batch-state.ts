@@ -10,6 +10,7 @@ import type { RepairId } from '../../ports/repair-store.js';
 import type { CommitResult, CommitUnit, RunReference, StoreGuard, StoreWrite } from '../../ports/store.js';
 import { flag, integer, type Row, text, textOrNull } from './columns.js';
 import { type SqlValue, type Statement, statement, type TransactionSession } from './connection.js';
+import { ControlState } from './control-state.js';
 import type { EntryPlace } from './dead-letter-writes.js';
 import { type DeduplicationId, keyOf, type LockedIds, lockDeduplicationIds } from './deduplication-writes.js';
 import { lockRepairs } from './repair-records.js';
@@ -132,6 +133,11 @@ class Names {
       case 'repair-at':
         this.repairs.set(pairOf(guard.instanceId, guard.repairId), guard);
         break;
+      case 'queue-unchanged':
+      case 'url-group-unchanged':
+      case 'schedule-unchanged':
+      case 'schedules-below':
+        break;
       default:
         guard satisfies never;
     }
@@ -188,6 +194,7 @@ export class BatchState {
   private readonly schedules = new Map<string, number | null>();
   private readonly repairs = new Map<string, number>();
   private deduplication: LockedIds = { present: new Set(), taken: new Map() };
+  private controls = new ControlState();
 
   /** Everything in one round trip. */
   static async read(session: TransactionSession, units: readonly CommitUnit[]): Promise<BatchState> {
@@ -205,6 +212,7 @@ export class BatchState {
     const deduplicationIds = [...named.deduplicationIds.values()];
     const deduplication = deduplicationIds.length > 0 ? lockDeduplicationIds(session, deduplicationIds) : null;
     const schedules = [...named.schedules];
+    const controls = ControlState.read(session, units);
     const ticks = schedules.length === 0 ? null : lockNextTicks(session, [...named.schedules.values()]);
     const kept = ask(named.present, LOCK_PRESENT, () => [[...named.present]]);
     // Behind all locks.
@@ -224,6 +232,7 @@ export class BatchState {
       ticks,
       repairs,
       kept,
+      controls,
     ]);
     const state = new BatchState();
     for (const row of answers[0]) state.learnRun(row);
@@ -241,6 +250,7 @@ export class BatchState {
     for (const row of answers[4]) state.idTaken(text(row, 'instance_id'), referenceOf(row));
     for (const row of answers[5]) state.references.set(text(row, 'run_key'), referenceOf(row));
     if (answers[6]) state.deduplication = answers[6];
+    state.controls = answers[10];
     for (const [index, tick] of (answers[7] ?? []).entries()) {
       const key = schedules[index]?.[0];
       if (key !== undefined && tick !== undefined) state.schedules.set(key, tick);
@@ -281,7 +291,17 @@ export class BatchState {
           : { kind: 'schedule-moved' };
       case 'repair-at':
         return this.repairs.get(pairOf(guard.instanceId, guard.repairId)) === guard.version ? null : { kind: 'repair-moved' };
+      case 'queue-unchanged':
+      case 'url-group-unchanged':
+      case 'schedule-unchanged':
+      case 'schedules-below':
+        return this.controls.refusalOf(guard);
     }
+  }
+
+  /** A queue, a group of URLs or a schedule is as this says from now on. */
+  controlWritten(write: StoreWrite): void {
+    this.controls.note(write);
   }
 
   private refusalOfRun({ runKey, version }: Extract<StoreGuard, { kind: 'run-active' }>): CommitResult | null {

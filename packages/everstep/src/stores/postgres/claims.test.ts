@@ -1,10 +1,12 @@
 /** Who acts on what: two nodes on one database, each with a lease of its own. */
 import assert from 'node:assert/strict';
 import { after, afterEach, describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Run } from '../../engine/run.js';
 import type { Cluster, ClusterEvents, SharedChange } from '../../ports/cluster.js';
 import type { DueTask } from '../../ports/store.js';
 import { advanceTask, apply, creation, INSTANCE, OTHER_INSTANCE, putTasks, sampleRun } from '../conformance/samples.js';
+import { PostgresCluster } from './cluster.js';
 import { Database, statement } from './connection.js';
 import { type OpenedNode, openPostgresNode } from './index.js';
 import { openTestSchemas } from './testing/schemas.js';
@@ -196,7 +198,8 @@ if (typeof schemas === 'string') {
     });
 
     test('a node that was silent for too long begins anew under another id, and cannot write over its successor', async () => {
-      const leaseMs = 1_200;
+      // Long enough that it does not renew its lease before the other one has joined.
+      const leaseMs = 3_000;
       const one = await join(leaseMs);
       const was = one.cluster.nodeId;
       const [run] = await start(one, [0]);
@@ -216,6 +219,28 @@ if (typeof schemas === 'string') {
       assert.notEqual(one.cluster.nodeId, was);
       assert.deepEqual(keys(await own(one)), []);
       assert.ok(one.cluster.mayAct);
+    });
+
+    test('a node keeps its lease though all of its connections are in use', async () => {
+      const leaseMs = 1_200;
+      const own = new Database({ url, log, maxConnections: 2 });
+      const cluster = new PostgresCluster(own, { url, log, facts: { host: 'test', version: '0' }, leaseMs });
+      const heard = new Heard();
+      await cluster.readTime();
+      await cluster.join(heard);
+      let release = (): void => {};
+      const released = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      const held = [1, 2].map(() => own.withConnection(() => released));
+      const joinedAs = cluster.nodeId;
+      await pause(3 * leaseMs);
+      assert.ok(cluster.mayAct);
+      assert.deepEqual([heard.states, cluster.nodeId], [[], joinedAs]);
+      release();
+      await Promise.all(held);
+      await cluster.leave();
+      await own.close();
     });
 
     test('a node that leaves gives back what it had at once, and the others look for it', async () => {

@@ -3,7 +3,7 @@ import type { Cluster, ClusterEvents, GateStanding, Kept, NodeStanding, SharedCh
 import type { Log } from '../../ports/log.js';
 import type { DueTask, TaskReference } from '../../ports/store.js';
 import { claimDue, giveBack, handOver } from './claims.js';
-import type { Database } from './connection.js';
+import { Database } from './connection.js';
 import { DatabaseTime } from './database-time.js';
 import { ExclusiveWork } from './exclusive-work.js';
 import { holderOfGates, standingOf, tellStanding } from './gate-leases.js';
@@ -36,6 +36,8 @@ export class PostgresCluster implements Cluster {
   private readonly database: Database;
   private readonly log: Log;
   private readonly lease: NodeLease;
+  /** A connection of its own: the lease must not end because all others are in use. */
+  private readonly heart: Database;
   private readonly exclusive: ExclusiveWork;
   private readonly time = new DatabaseTime();
   private readonly notices: Notices;
@@ -52,7 +54,9 @@ export class PostgresCluster implements Cluster {
     this.database = database;
     this.log = log;
     this.exclusive = new ExclusiveWork(database);
-    this.lease = new NodeLease(database, leaseMs, facts);
+    // An answer that comes later than the end of the lease is of no use.
+    this.heart = new Database({ url, log, maxConnections: 1, timeoutMs: leaseMs });
+    this.lease = new NodeLease({ heart: this.heart, database }, leaseMs, facts);
     this.notices = new Notices(database, {
       url,
       log,
@@ -158,13 +162,14 @@ export class PostgresCluster implements Cluster {
       this.log.warn({ error: String(error) }, 'this node could not give back what it had');
     }
     await this.notices.close();
+    await this.heart.close();
   }
 
   // ---------------------------------------------------------------- the time
 
   private async sample(most: number): Promise<void> {
     for (let n = 0; n < most && !this.left && this.time.uncertaintyMs > WANTED_EXACTNESS_MS; n++) {
-      this.time.learn(await readTime(this.database));
+      this.time.learn(await readTime(this.heart));
     }
   }
 

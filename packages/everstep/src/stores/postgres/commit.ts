@@ -221,18 +221,22 @@ class Batch {
       case 'put-queue':
       case 'delete-queue':
         this.queues.push(write);
+        state.controlWritten(write);
         break;
       case 'put-url-group':
       case 'delete-url-group':
         this.urlGroups.push(write);
+        state.controlWritten(write);
         break;
       case 'put-schedule':
         this.schedules.push(write);
         state.scheduleMoved(write.schedule.instanceId, write.schedule.scheduleId, write.schedule.nextAt);
+        state.controlWritten(write);
         break;
       case 'delete-schedule':
         this.schedules.push(write);
         state.scheduleMoved(write.instanceId, write.scheduleId, undefined);
+        state.controlWritten(write);
         break;
       case 'set-hold':
         this.holds.push(write);

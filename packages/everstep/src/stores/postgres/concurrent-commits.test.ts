@@ -17,6 +17,7 @@ import {
   T0,
   unit,
 } from '../conformance/samples.js';
+import { guardedSchedule, sampleGroup, sampleQueue } from '../conformance/unchanged.js';
 import { openPostgresStore } from './index.js';
 import { openTestSchemas } from './testing/schemas.js';
 
@@ -160,6 +161,52 @@ if (typeof schemas === 'string') {
         const results = await atOnce(nodes, () => unit([next], [guard]));
         assert.deepEqual(kinds(results), ['applied', 'schedule-moved', 'schedule-moved']);
       }
+    });
+
+    test('of those that have read the same of a queue, a group or a schedule one writes, also when there was none', async () => {
+      for (const round of rounds) {
+        const at = T0 + round;
+        const queue = (node: number) => sampleQueue({ parallelism: node + 1, updatedAt: at });
+        const group = (node: number) => sampleGroup([`http://node-${node}/`], { updatedAt: at });
+        const schedule = (node: number) => guardedSchedule('s', { lastFiredAt: at, delayMs: node });
+        const id = { instanceId: INSTANCE, name: 'q' };
+        const [wasQueue, wasGroup, wasSchedule] = await Promise.all([
+          first.findQueue(id),
+          first.findUrlGroup({ ...id, name: 'g' }),
+          first.findSchedule({ instanceId: INSTANCE, scheduleId: 's' }),
+        ]);
+        const units: readonly ((node: number) => CommitUnit)[] = [
+          (node) =>
+            unit(
+              [{ kind: 'put-queue', instanceId: INSTANCE, queue: queue(node) }],
+              [{ kind: 'queue-unchanged', ...id, was: wasQueue }],
+            ),
+          (node) =>
+            unit(
+              [{ kind: 'put-url-group', instanceId: INSTANCE, group: group(node) }],
+              [{ kind: 'url-group-unchanged', ...id, name: 'g', was: wasGroup }],
+            ),
+          (node) =>
+            unit(
+              [{ kind: 'put-schedule', schedule: schedule(node) }],
+              [{ kind: 'schedule-unchanged', instanceId: INSTANCE, scheduleId: 's', was: wasSchedule }],
+            ),
+        ];
+        for (const unitOf of units) assert.deepEqual(kinds(await atOnce(nodes, unitOf)), ['applied', 'changed', 'changed']);
+      }
+    });
+
+    test('those that add schedules at once add no more than there may be', async () => {
+      const before = await first.countSchedules({ instanceId: INSTANCE });
+      const most = before + 10;
+      const results = await Promise.all(
+        Array.from({ length: 30 }, (_, n) => {
+          const put = { kind: 'put-schedule', schedule: guardedSchedule(`one-of-many-${n}`) } as const;
+          return nodes[n % nodes.length]?.commit([unit([put], [{ kind: 'schedules-below', instanceId: INSTANCE, most }])]);
+        }),
+      );
+      assert.equal(results.flat().filter((result) => result?.kind === 'applied').length, 10);
+      assert.equal(await first.countSchedules({ instanceId: INSTANCE }), most);
     });
 
     test('batches that name the same runs in another order wait for each other, and none is lost', async () => {

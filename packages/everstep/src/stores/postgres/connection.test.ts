@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import pg from 'pg';
 import type { Log } from '../../ports/log.js';
+import { StoreUnavailableError } from '../../ports/store-unavailable.js';
 import { apply, creation, INSTANCE, sampleRun, sampleStep, unit } from '../conformance/samples.js';
 import { Database, planned, statement } from './connection.js';
 import { StoreOpenError } from './errors.js';
@@ -26,6 +27,26 @@ if (typeof schemas === 'string') {
   });
 
   describe('connections to PostgreSQL', () => {
+    test('every call of a database that is away says so, and one that is refused for another reason does not', async () => {
+      const away = new Database({ url: 'postgres://nobody@127.0.0.1:1/none', log: silent });
+      const calls = [
+        away.query(statement('SELECT 1')),
+        away.execute(statement('SELECT 1')),
+        away.transaction(async (session) => session.query(statement('SELECT 1'))),
+        away.snapshot(async (session) => session.query(statement('SELECT 1'))),
+        away.withConnection(async () => {}),
+      ];
+      for (const call of calls) await assert.rejects(call, StoreUnavailableError);
+      await away.close();
+      await assert.rejects(database.query(planned('SELECT 1 / 0')), (error) => !(error instanceof StoreUnavailableError));
+      // Ended by the server, as when it stops.
+      const ended = database.transaction(async (session) => {
+        await session.query(planned('SELECT pg_terminate_backend(pg_backend_pid())'));
+      });
+      await assert.rejects(ended, StoreUnavailableError);
+      assert.equal((await database.query(planned('SELECT 1 AS one')))[0]?.one, 1);
+    });
+
     test('one that breaks under a commit makes it fail, and the next commit has another', async () => {
       const [held, other] = [sampleRun(1), sampleRun(2)];
       await apply(store, [creation(held)]);
@@ -49,7 +70,7 @@ if (typeof schemas === 'string') {
           if (rows[0]?.ended) return;
         }
       })();
-      await assert.rejects(lost);
+      await assert.rejects(lost, StoreUnavailableError);
       await ended;
       await client.query('ROLLBACK');
       await client.end();

@@ -8,8 +8,9 @@ import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import type { Log } from '../../ports/log.js';
+import { StoreUnavailableError } from '../../ports/store-unavailable.js';
 import type { Row } from './columns.js';
-import { constraintOf, sqlStateOf } from './errors.js';
+import { constraintOf, sqlStateOf, storeErrorOf } from './errors.js';
 
 const CONNECT_TIMEOUT_MS = 10_000;
 const STATEMENT_TIMEOUT_MS = 30_000;
@@ -29,6 +30,8 @@ const INT8_OID = 20;
 const SERIALIZATION_FAILURE = '40001';
 const DEADLOCK = '40P01';
 const UNIQUE_VIOLATION = '23505';
+
+// Every call of a database that is away rejects with StoreUnavailableError.
 
 /** A statement that each connection prepares once under its name; without one it is prepared each time. */
 export interface Statement {
@@ -195,24 +198,28 @@ export interface DatabaseOptions {
   readonly log: Log;
   /** At most so many connections; absent: 10. */
   readonly maxConnections?: number;
+  /** Gives up after so long to wait for a connection, or for an answer; absent: long after the server itself should have. */
+  readonly timeoutMs?: number;
 }
 
 export class Database implements Session {
   private readonly pool: pg.Pool;
+  private readonly connectTimeoutMs: number;
 
-  constructor({ url, log, maxConnections = DEFAULT_CONNECTIONS }: DatabaseOptions) {
+  constructor({ url, log, maxConnections = DEFAULT_CONNECTIONS, timeoutMs }: DatabaseOptions) {
+    this.connectTimeoutMs = timeoutMs ?? CONNECT_TIMEOUT_MS;
     this.pool = new pg.Pool({
       connectionString: url,
       pipeline: true,
       max: maxConnections,
       types: TYPES,
       application_name: 'everstep',
-      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      connectionTimeoutMillis: this.connectTimeoutMs,
       idleTimeoutMillis: IDLE_CONNECTION_MS,
       statement_timeout: STATEMENT_TIMEOUT_MS,
       lock_timeout: LOCK_TIMEOUT_MS,
       idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
-      query_timeout: ANSWER_TIMEOUT_MS,
+      query_timeout: timeoutMs ?? ANSWER_TIMEOUT_MS,
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
     });
@@ -251,7 +258,7 @@ export class Database implements Session {
       try {
         return await this.attempt(work, plans);
       } catch (error) {
-        if (attempt === MOST_TRIES || !isRetryable(error, retryOn)) throw error;
+        if (attempt === MOST_TRIES || !isRetryable(error, retryOn)) throw storeErrorOf(error);
         await pause(RETRY_DELAY_MS * attempt * Math.random());
       }
     }
@@ -274,6 +281,8 @@ export class Database implements Session {
       usable = true;
       if (read.status === 'rejected') throw read.reason;
       return read.value;
+    } catch (error) {
+      throw storeErrorOf(error);
     } finally {
       client.release(!usable);
     }
@@ -284,6 +293,8 @@ export class Database implements Session {
     const client = await this.connect();
     try {
       return await work(client);
+    } catch (error) {
+      throw storeErrorOf(error);
     } finally {
       client.release(true);
     }
@@ -297,11 +308,14 @@ export class Database implements Session {
     try {
       return await this.pool.connect();
     } catch (error) {
-      if (!(error instanceof Error) || !error.message.includes('timeout')) throw error;
-      const seconds = CONNECT_TIMEOUT_MS / 1000;
-      throw new Error(`no connection to the database could be had within ${seconds} s: all are in use, or it does not answer`, {
-        cause: error,
-      });
+      if (!(error instanceof Error) || !error.message.includes('timeout')) throw storeErrorOf(error);
+      const seconds = this.connectTimeoutMs / 1000;
+      throw new StoreUnavailableError(
+        `no connection to the database could be had within ${seconds} s: all are in use, or it does not answer`,
+        {
+          cause: error,
+        },
+      );
     }
   }
 
@@ -313,7 +327,7 @@ export class Database implements Session {
       return await run(client, statement, values);
     } catch (error) {
       usable = sqlStateOf(error) !== null;
-      throw error;
+      throw storeErrorOf(error);
     } finally {
       client.release(!usable);
     }

@@ -1,5 +1,6 @@
 /** Brings the database to the latest schema, however many processes start at once. */
 import type pg from 'pg';
+import { StoreUnavailableError } from '../../ports/store-unavailable.js';
 import type { Database } from './connection.js';
 import { placeOfUrl, StoreOpenError, sqlStateOf } from './errors.js';
 import { MIGRATIONS } from './migrations/index.js';
@@ -80,7 +81,7 @@ export async function migrate(database: Database, url: string, migrations: reado
     });
   } catch (error) {
     if (error instanceof StoreOpenError) throw error;
-    const state = sqlStateOf(error);
+    const state = sqlStateOf(error instanceof StoreUnavailableError ? error.cause : error);
     const why = error instanceof Error ? error.message : String(error);
     if (state === null) throw new StoreOpenError('unreachable', `${place} cannot be reached: ${why}`, error);
     if (REFUSALS.test(state) || state === INVALID_CATALOG)

@@ -3,6 +3,7 @@ import type { Queue } from '../../engine/run.js';
 import type { StoreWrite } from '../../ports/store.js';
 import { flag, integer, type Row, text } from './columns.js';
 import { type Session, statement, type TransactionSession } from './connection.js';
+import { type InstancesThing, thingArrays } from './row-sets.js';
 
 export type QueueWrite = Extract<StoreWrite, { readonly kind: 'register-queue' | 'put-queue' | 'delete-queue' }>;
 
@@ -25,6 +26,11 @@ const DELETE = statement(`
 const COLUMNS = 'name, parallelism, paused, created_at, updated_at';
 const SELECT_ALL = statement(`SELECT ${COLUMNS} FROM queue WHERE instance_id = $1 ORDER BY name`);
 const SELECT_ONE = statement(`SELECT ${COLUMNS} FROM queue WHERE instance_id = $1 AND name = $2`);
+const SELECT_SOME = statement(`
+  SELECT q.instance_id, ${COLUMNS.split(', ')
+    .map((column) => `q.${column}`)
+    .join(', ')} FROM queue q
+  JOIN unnest($1::text[], $2::text[]) AS w (instance_id, name) ON q.instance_id = w.instance_id AND q.name = w.name`);
 const COUNT = statement('SELECT count(*) AS messages FROM active_run WHERE instance_id = $1 AND queue = $2');
 const RETRIED = statement(`
   SELECT t.run_key FROM task t JOIN active_run a ON a.instance_id = t.instance_id AND a.run_key = t.run_key
@@ -82,6 +88,12 @@ export function writeQueues(session: TransactionSession, writes: readonly QueueW
   const deleted = outcomes.filter(({ change }) => change.kind === 'delete');
   if (deleted.length === 0) return;
   session.send(DELETE, [deleted.map(({ instanceId }) => instanceId), deleted.map(({ name }) => name)]);
+}
+
+/** Of those that there are, with their instances. */
+export async function readQueues(session: Session, references: readonly InstancesThing[]) {
+  const rows = await session.query(SELECT_SOME, thingArrays(references));
+  return rows.map((row) => ({ instanceId: text(row, 'instance_id'), queue: queueOf(row) }));
 }
 
 /** In the order of the names. */

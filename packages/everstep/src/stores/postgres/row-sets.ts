@@ -19,6 +19,18 @@ export function columnArrays<Set extends Columns>(columns: Set, rows: readonly R
   return Object.keys(columns).map((name) => rows.map((row) => row[name] ?? null));
 }
 
+/** Something with a name of its own in its instance. */
+export interface InstancesThing {
+  readonly instanceId: string;
+  readonly id: string;
+}
+
+/** The values of `unnest($1::text[], $2::text[])`. */
+export const thingArrays = (things: readonly InstancesThing[]): readonly SqlValue[] => [
+  things.map(({ instanceId }) => instanceId),
+  things.map(({ id }) => id),
+];
+
 /** `INSERT INTO table` of all rows at once. */
 export const insertInto = (table: string, columns: Columns): string =>
   `INSERT INTO ${table} (${names(columns)}) SELECT * FROM ${unnest(columns)}`;

@@ -35,7 +35,11 @@ const JOURNAL_SIZE = statement(`
   SELECT count(*) AS entries, coalesce(max(step_id), 0) AS last_step_id, coalesce(sum(octet_length(out)), 0)::bigint AS result_bytes
   FROM step s WHERE ${ofRun('s')}`);
 const STEP_IDS = statement(`SELECT s.step_id FROM step s WHERE ${ofRun('s')}`);
-const STEPS = statement(`SELECT s.* FROM step s WHERE ${ofRun('s')} AND s.idx >= $2 ORDER BY s.idx`);
+/** By their names: a node that runs when a newer version adds a column goes on with the statements that it has prepared. */
+const STEPS = statement(`
+  SELECT s.idx, s.step_id, s.name, s.type, s.out, s.message_id, s.first_of_group, s.concurrent, s.created_at, s.completed_at,
+    s.sleep_ms, s.wake_at, s.edited
+  FROM step s WHERE ${ofRun('s')} AND s.idx >= $2 ORDER BY s.idx`);
 const TASKS = statement(`SELECT t.* FROM task t WHERE ${ofRun('t')} ORDER BY t.slot`);
 const ATTEMPT_COLUMNS = 'a.slot, a.name, a.message_id, a.retried, a.at, a.cause, a.message, a.status, a.retry_at';
 const ATTEMPTS = statement(`SELECT ${ATTEMPT_COLUMNS} FROM attempt a WHERE ${ofRun('a')} ORDER BY a.place`);

@@ -1,9 +1,11 @@
 /** Schedules, and which of them is due. */
+import { createHash } from 'node:crypto';
 import { LIMITS } from '../../config/limits.js';
 import type { DialectName, RunPayload, Schedule } from '../../engine/run.js';
 import type { ListedSchedule, StoreWrite } from '../../ports/store.js';
 import { bytes, flag, integer, integerOrNull, json, type Row, text, textOrNull, word } from './columns.js';
 import { type Session, type SqlValue, statement, type TransactionSession } from './connection.js';
+import { type InstancesThing, thingArrays } from './row-sets.js';
 
 export type ScheduleWrite = Extract<StoreWrite, { readonly kind: 'put-schedule' | 'delete-schedule' }>;
 
@@ -66,6 +68,14 @@ const COUNT = statement('SELECT count(*) AS schedules FROM schedule WHERE instan
 const SELECT_ONE = statement(`SELECT ${COLUMNS} FROM schedule WHERE instance_id = $1 AND schedule_id = $2`);
 const SELECT_DUE = statement(`SELECT ${COLUMNS} FROM schedule WHERE next_at <= $1 ORDER BY next_at, seq LIMIT $2`);
 const SELECT_NEXT = statement('SELECT next_at FROM schedule WHERE next_at IS NOT NULL ORDER BY next_at LIMIT 1');
+/** Bodies may be long, and what is asked of them is whether they are the same. */
+const COMPARED = NAMES.map((column) => (column === 'body' ? `encode(sha256(s.body), 'hex') AS body` : `s.${column}`)).join(', ');
+const SELECT_SOME = statement(`
+  SELECT ${COMPARED} FROM schedule s JOIN unnest($1::text[], $2::text[]) AS w (instance_id, schedule_id)
+    ON s.instance_id = w.instance_id AND s.schedule_id = w.schedule_id`);
+const COUNT_SOME = statement(`
+  SELECT w.instance_id, (SELECT count(*) FROM schedule s WHERE s.instance_id = w.instance_id) AS schedules
+  FROM unnest($1::text[]) AS w (instance_id)`);
 
 const scheduleOf = (row: Row): Schedule => ({
   scheduleId: text(row, 'schedule_id'),
@@ -142,6 +152,28 @@ export async function lockNextTicks(
     ]),
   );
   return schedules.map((schedule) => ticks.get(placeOf(schedule)));
+}
+
+/** All that a schedule consists of, as a text that can be compared. */
+export function digestOf(schedule: Schedule): string {
+  const hash = createHash('sha256').update(schedule.payload.body).digest('hex');
+  return JSON.stringify(WRITTEN.map(([column, , of]) => (column === 'body' ? hash : of(schedule))));
+}
+
+/** The digests of those that there are. */
+export async function readDigests(session: Session, references: readonly InstancesThing[]) {
+  const rows = await session.query(SELECT_SOME, thingArrays(references));
+  return rows.map((row) => ({
+    instanceId: text(row, 'instance_id'),
+    scheduleId: text(row, 'schedule_id'),
+    digest: JSON.stringify(NAMES.map((column) => row[column] ?? null)),
+  }));
+}
+
+/** How many each of the instances has. */
+export async function countSchedulesOf(session: Session, instanceIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  const rows = await session.query(COUNT_SOME, [instanceIds]);
+  return new Map(rows.map((row) => [text(row, 'instance_id'), integer(row, 'schedules')]));
 }
 
 /** By creation, oldest first; payloads that are long are left out. */

@@ -3,6 +3,7 @@ import type { UrlGroup } from '../../engine/run.js';
 import type { StoreWrite } from '../../ports/store.js';
 import { integer, json, type Row, text } from './columns.js';
 import { type Session, statement, type TransactionSession } from './connection.js';
+import { type InstancesThing, thingArrays } from './row-sets.js';
 
 export type UrlGroupWrite = Extract<StoreWrite, { readonly kind: 'put-url-group' | 'delete-url-group' }>;
 
@@ -19,6 +20,9 @@ const DELETE = statement(`
 const COLUMNS = 'name, created_at, updated_at, endpoints';
 const SELECT_ALL = statement(`SELECT ${COLUMNS} FROM url_group WHERE instance_id = $1 ORDER BY name`);
 const SELECT_ONE = statement(`SELECT ${COLUMNS} FROM url_group WHERE instance_id = $1 AND name = $2`);
+const SELECT_SOME = statement(`
+  SELECT g.instance_id, g.name, g.created_at, g.updated_at, g.endpoints FROM url_group g
+  JOIN unnest($1::text[], $2::text[]) AS w (instance_id, name) ON g.instance_id = w.instance_id AND g.name = w.name`);
 
 const groupOf = (row: Row): UrlGroup => ({
   name: text(row, 'name'),
@@ -46,6 +50,12 @@ export function writeUrlGroups(session: TransactionSession, writes: readonly Url
   const deletes = [...last.values()].filter((write) => write.kind === 'delete-url-group');
   if (deletes.length === 0) return;
   session.send(DELETE, [deletes.map(({ instanceId }) => instanceId), deletes.map(({ name }) => name)]);
+}
+
+/** Of those that there are, with their instances. */
+export async function readUrlGroups(session: Session, references: readonly InstancesThing[]) {
+  const rows = await session.query(SELECT_SOME, thingArrays(references));
+  return rows.map((row) => ({ instanceId: text(row, 'instance_id'), group: groupOf(row) }));
 }
 
 /** In the order of the names. */

@@ -1,5 +1,6 @@
 /** Applies batches of units: one transaction each. */
 import type { StatementSync } from 'node:sqlite';
+import { isDeepStrictEqual } from 'node:util';
 import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../ports/store.js';
 import type { AuditLog } from './audit-log.js';
 import { integer, text } from './columns.js';
@@ -23,6 +24,7 @@ const APPLIED: CommitResult = Object.freeze({ kind: 'applied' });
 const RUN_GONE: CommitResult = Object.freeze({ kind: 'run-gone' });
 const NOT_ACTIVE: CommitResult = Object.freeze({ kind: 'run-not-active' });
 const TASK_GONE: CommitResult = Object.freeze({ kind: 'task-gone' });
+const CHANGED: CommitResult = Object.freeze({ kind: 'changed' });
 const SCHEDULE_MOVED: CommitResult = Object.freeze({ kind: 'schedule-moved' });
 const REPAIR_MOVED: CommitResult = Object.freeze({ kind: 'repair-moved' });
 
@@ -106,6 +108,16 @@ export class BatchWriter {
         return this.records.schedules.isDueAt(guard.instanceId, guard.scheduleId, guard.nextAt) ? null : SCHEDULE_MOVED;
       case 'repair-at':
         return this.records.repairs.isAt(guard.instanceId, guard.repairId, guard.version) ? null : REPAIR_MOVED;
+      case 'queue-unchanged':
+        return isDeepStrictEqual(this.records.queues.find(guard.instanceId, guard.name), guard.was) ? null : CHANGED;
+      case 'url-group-unchanged':
+        return isDeepStrictEqual(this.records.urlGroups.find(guard.instanceId, guard.name), guard.was) ? null : CHANGED;
+      case 'schedule-unchanged':
+        return isDeepStrictEqual(this.records.schedules.find(guard.instanceId, guard.scheduleId), guard.was) ? null : CHANGED;
+      case 'schedules-below': {
+        const count = this.records.schedules.count(guard.instanceId);
+        return count < guard.most ? null : { kind: 'too-many-schedules', count };
+      }
     }
   }
 

@@ -7,7 +7,7 @@ import { ScheduleReference } from '../../../contract/schedules.js';
 import type { RunStatus } from '../../../engine/run.js';
 import { allowSize, allowSpending } from '../../../http-api/allowance.js';
 import { type ApiContext, answer, type Operation, operation } from '../../../http-api/operation.js';
-import { checkRoom, cronOf, noSuchSchedule, SchedulePath } from '../../../http-api/operations/schedules.js';
+import { cronOf, noSuchSchedule, putSchedule, SchedulePath } from '../../../http-api/operations/schedules.js';
 import { FORWARD, ScheduleHeaders as NativeScheduleHeaders } from '../../../http-api/operations/setting-headers.js';
 import { destinationOf, stringOrNull } from '../../../http-api/operations/trigger.js';
 import { shown } from '../../../http-api/parameters/unacceptable.js';
@@ -95,8 +95,7 @@ const createSchedule = operation({
     allowSize(context, instanceId, body);
     if (destination.kind === 'url-group') await checkGroup(context, instanceId, destination.name);
     await allowSpending(context, instanceId);
-    await checkRoom(context, instanceId, given);
-    const schedule = await context.service.putSchedule(command);
+    const schedule = await putSchedule(context, command);
     return answer(200, { scheduleId: schedule.scheduleId });
   },
 });

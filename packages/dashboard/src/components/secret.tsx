@@ -1,6 +1,6 @@
 /** Something that not everybody who looks over a shoulder is to see: hidden until it is asked for, and copied either way. */
 import { useState } from 'react';
-import { CopyId } from '../../components/copy-id.js';
+import { CopyId } from './copy-id.js';
 
 export interface SecretProps {
   readonly value: string;

@@ -1,0 +1,126 @@
+/** Messages, the newest first, each with the last thing that happened to it. */
+import { useId } from 'react';
+import { type CursorPage, useCursorList } from '../../api/lists.js';
+import { type Column, ListTable } from '../../components/data-table.js';
+import { FilterBar, type FilterField } from '../../components/filter-bar.js';
+import { listOf, timeOf, useFilters } from '../../components/filters.js';
+import { EmptyState } from '../../components/states.js';
+import { StatusBadge } from '../../components/status-badge.js';
+import { TimeText } from '../../components/time-text.js';
+import { latestOf, STATE_WORDS } from './latest.js';
+import { MessageWindow } from './message-window.js';
+import type { EventPage, MessageEvent } from './shapes.js';
+
+const FILTERS = ['state', 'queue', 'group', 'url', 'label', 'id', 'from', 'to'] as const;
+type Name = (typeof FILTERS)[number];
+const FIELDS: readonly FilterField<Name>[] = [
+  {
+    kind: 'choice',
+    name: 'state',
+    label: 'State',
+    any: 'Any',
+    // Of a message that is under way the last thing that happened cannot be asked for: what it went through would match too.
+    options: (['DELIVERED', 'FAILED', 'CANCELED'] as const).map((value) => ({ value, text: STATE_WORDS[value].text })),
+  },
+  { kind: 'list', name: 'queue', label: 'Queue' },
+  { kind: 'text', name: 'url', label: 'URL', placeholder: 'Exactly', wide: true },
+];
+const MORE: readonly FilterField<Name>[] = [
+  { kind: 'list', name: 'group', label: 'URL group' },
+  { kind: 'list', name: 'label', label: 'Label' },
+  { kind: 'list', name: 'id', label: 'Message id' },
+  { kind: 'time', name: 'from', label: 'Published from' },
+  { kind: 'time', name: 'to', label: 'Published to' },
+];
+const OPENED = ['message'] as const;
+
+const read = ({ logs, cursor }: EventPage): CursorPage<MessageEvent> => ({ rows: latestOf(logs), cursor: cursor ?? null });
+const idOf = ({ messageId }: MessageEvent): string => messageId;
+
+const COLUMNS: readonly Column<MessageEvent>[] = [
+  {
+    id: 'state',
+    header: 'State',
+    width: '132px',
+    cell: ({ state }) => <StatusBadge tone={STATE_WORDS[state].tone}>{STATE_WORDS[state].text}</StatusBadge>,
+  },
+  {
+    id: 'url',
+    header: 'To',
+    width: 'minmax(0, 4fr)',
+    cell: ({ url, method }) => (
+      <div className="clip" title={`${method} ${url}`}>
+        <span className="muted">{method}</span> {url}
+      </div>
+    ),
+  },
+  {
+    id: 'through',
+    header: 'Through',
+    width: 'minmax(0, 2fr)',
+    from: 'medium',
+    cell: ({ queueName, topicName }) => (
+      <div className="clip">
+        {queueName !== undefined ? `queue ${queueName}` : topicName !== undefined ? `group ${topicName}` : ''}
+      </div>
+    ),
+  },
+  {
+    id: 'error',
+    header: 'What went wrong',
+    width: 'minmax(0, 3fr)',
+    from: 'wide',
+    cell: ({ error }) => (
+      <div className="clip" title={error}>
+        {error}
+      </div>
+    ),
+  },
+  { id: 'time', header: 'Since', width: '118px', from: 'medium', cell: ({ time }) => <TimeText unixMs={time} /> },
+];
+
+export function MessagesList() {
+  const heading = useId();
+  const filters = useFilters(FILTERS);
+  const opened = useFilters(OPENED);
+  const { state, queue, group, url, label, id, from, to } = filters.values;
+  const list = useCursorList({
+    topic: 'runs',
+    name: 'messages',
+    url: '/v2/logs',
+    query: {
+      state,
+      queueName: listOf(queue),
+      topicName: listOf(group),
+      url,
+      label: listOf(label),
+      messageIds: listOf(id),
+      fromDate: timeOf(from),
+      toDate: timeOf(to),
+    },
+    read,
+    idOf,
+  });
+  return (
+    <section className="queues-section" aria-labelledby={heading}>
+      <div className="page-head">
+        <h2 id={heading}>Messages</h2>
+      </div>
+      <FilterBar filters={filters} fields={FIELDS} moreFields={MORE} />
+      <ListTable
+        label="Messages"
+        what="messages"
+        list={list}
+        columns={COLUMNS}
+        idOf={idOf}
+        onOpen={({ messageId }) => opened.set('message', messageId)}
+        empty={
+          <EmptyState title={filters.any ? 'No message matches these filters' : 'No message has been sent'}>
+            Messages are what is published to a URL or a URL group, or enqueued. Runs of workflows are on their own page.
+          </EmptyState>
+        }
+      />
+      {opened.values.message === undefined ? null : <MessageWindow messageId={opened.values.message} onClose={opened.clear} />}
+    </section>
+  );
+}

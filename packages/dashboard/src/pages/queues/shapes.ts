@@ -1,0 +1,62 @@
+/** What the operations on queues, URL groups and messages answer, as far as the pages read it (`/openapi-upstash.json`). */
+
+export interface QueueRow {
+  readonly name: string;
+  /** Unix ms. */
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  /** Messages that are sent at a time. */
+  readonly parallelism: number;
+  readonly paused: boolean;
+  /** Messages that have not ended. */
+  readonly lag: number;
+}
+
+export interface GroupEndpoint {
+  readonly name?: string;
+  readonly url: string;
+}
+
+export interface GroupRow {
+  readonly name: string;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly endpoints: readonly GroupEndpoint[];
+}
+
+export type MessageState = 'CREATED' | 'ACTIVE' | 'IN_PROGRESS' | 'RETRY' | 'ERROR' | 'DELIVERED' | 'FAILED' | 'CANCELED';
+
+/** Something that happened to a message. */
+export interface MessageEvent {
+  /** Unix ms. */
+  readonly time: number;
+  readonly state: MessageState;
+  readonly messageId: string;
+  readonly url: string;
+  readonly topicName?: string;
+  readonly endpointName?: string;
+  readonly queueName?: string;
+  readonly scheduleId?: string;
+  readonly method: string;
+  /** Unix ms. */
+  readonly nextDeliveryTime?: number;
+  readonly error?: string;
+  readonly responseStatus?: number;
+  readonly maxRetries: number;
+  readonly flowControlKey?: string;
+  readonly labels?: readonly string[];
+}
+
+export interface EventPage {
+  readonly cursor?: string;
+  readonly logs: readonly MessageEvent[];
+}
+
+/** A message that is under way. */
+export interface MessageDetail {
+  readonly messageId: string;
+  readonly body?: string;
+  readonly bodyBase64?: string;
+  readonly retried: number;
+  readonly nextDeliveryTime?: number;
+}

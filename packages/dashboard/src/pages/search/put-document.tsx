@@ -1,0 +1,90 @@
+/** Puts one document into the index; one with the same id is replaced. */
+import { useId, useState } from 'react';
+import { path } from '../../api/client.js';
+import { useChange } from '../../api/queries.js';
+import { ConfirmDialog } from '../../components/dialogs.js';
+import { readObject } from './read-object.js';
+
+export interface PutDocumentProps {
+  readonly indexId: string;
+  readonly namespace: string;
+  readonly onClose: () => void;
+}
+
+export function PutDocument({ indexId, namespace, onClose }: PutDocumentProps) {
+  const ids = { id: useId(), content: useId(), metadata: useId(), fault: useId(), metadataFault: useId() };
+  const [id, setId] = useState('');
+  const [contentText, setContent] = useState('{\n  "title": ""\n}');
+  const [metadataText, setMetadata] = useState('');
+  const change = useChange();
+  const content = readObject(contentText);
+  const metadata = readObject(metadataText);
+  return (
+    <ConfirmDialog
+      title="Put a document"
+      open
+      onClose={onClose}
+      confirmText="Put it"
+      disabled={id.trim() === '' || !content.ok || content.value === null || !metadata.ok}
+      onConfirm={() =>
+        change({
+          method: 'POST',
+          url: namespace === '' ? path`/search/${indexId}/upsert-data` : path`/search/${indexId}/upsert-data/${namespace}`,
+          body: {
+            id: id.trim(),
+            content: content.ok ? content.value : null,
+            ...(metadata.ok && metadata.value !== null ? { metadata: metadata.value } : {}),
+          },
+          topics: ['account'],
+          account: true,
+          done: `The document ${id.trim()} is in the index`,
+        })
+      }
+    >
+      <div className="field">
+        <label className="field-label" htmlFor={ids.id}>
+          Id; a document that has it is replaced
+        </label>
+        <input id={ids.id} className="input mono" value={id} onChange={(event) => setId(event.target.value)} />
+      </div>
+      <div className="field">
+        <label className="field-label" htmlFor={ids.content}>
+          Content, as a JSON object: what is searched
+        </label>
+        <textarea
+          id={ids.content}
+          className="input"
+          spellCheck={false}
+          value={contentText}
+          aria-invalid={!content.ok}
+          aria-describedby={content.ok ? undefined : ids.fault}
+          onChange={(event) => setContent(event.target.value)}
+        />
+        {content.ok ? null : (
+          <p id={ids.fault} className="field-error">
+            {content.why}
+          </p>
+        )}
+      </div>
+      <div className="field">
+        <label className="field-label" htmlFor={ids.metadata}>
+          Metadata, as a JSON object; may be empty
+        </label>
+        <textarea
+          id={ids.metadata}
+          className="input"
+          spellCheck={false}
+          value={metadataText}
+          aria-invalid={!metadata.ok}
+          aria-describedby={metadata.ok ? undefined : ids.metadataFault}
+          onChange={(event) => setMetadata(event.target.value)}
+        />
+        {metadata.ok ? null : (
+          <p id={ids.metadataFault} className="field-error">
+            {metadata.why}
+          </p>
+        )}
+      </div>
+    </ConfirmDialog>
+  );
+}

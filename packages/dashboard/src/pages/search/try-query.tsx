@@ -1,0 +1,113 @@
+/** A query on the index as an app would make it, and what comes back. */
+import { useId, useState } from 'react';
+import { path, request } from '../../api/client.js';
+import type { Outcome } from '../../api/outcome.js';
+import { Card } from '../../components/card.js';
+import { durationText, quantity } from '../../components/formats.js';
+import { JsonView } from '../../components/json-view.js';
+import { FailureNotice } from '../../components/states.js';
+
+interface Found {
+  readonly id: string;
+  readonly score: number;
+  readonly content?: unknown;
+  readonly metadata?: unknown;
+}
+interface Answer {
+  readonly result: readonly Found[];
+}
+interface Tried {
+  readonly outcome: Outcome<Answer>;
+  readonly tookMs: number;
+}
+
+const LIMITS = [5, 10, 50] as const;
+
+export function TryQuery({ indexId, namespace }: { readonly indexId: string; readonly namespace: string }) {
+  const ids = { query: useId(), filter: useId(), limit: useId() };
+  const [query, setQuery] = useState('');
+  const [filter, setFilter] = useState('');
+  const [limit, setLimit] = useState<number>(LIMITS[0]);
+  const [busy, setBusy] = useState(false);
+  const [tried, setTried] = useState<Tried | null>(null);
+  const search = async () => {
+    setBusy(true);
+    const startedMs = performance.now();
+    const url = namespace === '' ? path`/search/${indexId}/search` : path`/search/${indexId}/search/${namespace}`;
+    const body = { query, topK: limit, ...(filter.trim() === '' ? {} : { filter: filter.trim() }) };
+    const outcome = await request<Answer>(url, { method: 'POST', body });
+    setTried({ outcome, tookMs: performance.now() - startedMs });
+    setBusy(false);
+  };
+  return (
+    <Card title="Try a query">
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void search();
+        }}
+      >
+        <div className="try-fields">
+          <div className="field">
+            <label className="field-label" htmlFor={ids.query}>
+              Words
+            </label>
+            <input id={ids.query} className="input" value={query} onChange={(event) => setQuery(event.target.value)} />
+          </div>
+          <div className="field">
+            <label className="field-label" htmlFor={ids.filter}>
+              Filter
+            </label>
+            <input
+              id={ids.filter}
+              className="input mono"
+              placeholder="genre = 'drama' AND @metadata.year >= 1990"
+              value={filter}
+              onChange={(event) => setFilter(event.target.value)}
+            />
+          </div>
+          <div className="field">
+            <label className="field-label" htmlFor={ids.limit}>
+              Results
+            </label>
+            <select id={ids.limit} className="input" value={limit} onChange={(event) => setLimit(Number(event.target.value))}>
+              {LIMITS.map((most) => (
+                <option key={most} value={most}>
+                  {most}
+                </option>
+              ))}
+            </select>
+          </div>
+        </div>
+        <div className="line">
+          <button type="submit" className="button button-primary" disabled={busy}>
+            {busy ? 'Searching …' : 'Search'}
+          </button>
+          <span role="status" className="muted">
+            {tried?.outcome.ok
+              ? `${quantity(tried.outcome.value.result.length, 'result')} in ${durationText(Math.round(tried.tookMs))}, with the way to the browser`
+              : ''}
+          </span>
+        </div>
+      </form>
+      {tried === null ? null : !tried.outcome.ok ? (
+        <FailureNotice failure={tried.outcome.failure} />
+      ) : (
+        <ol className="results">
+          {tried.outcome.value.result.map(({ id, score, content, metadata }) => (
+            <li key={id}>
+              <p className="result-head">
+                <span className="mono">{id}</span> <span className="muted">score {score.toFixed(3)}</span>
+              </p>
+              <JsonView
+                text={JSON.stringify(metadata === undefined ? { content } : { content, metadata })}
+                label={`Document ${id}`}
+              />
+            </li>
+          ))}
+        </ol>
+      )}
+    </Card>
+  );
+}

@@ -1,0 +1,117 @@
+/** What the pages around runs show: events, limits, schedules, queues, messages, a team, an index. Made through the APIs. */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { AdminClient, SearchClient } from '@everstep/sdk';
+import type { DashboardWorld } from './dashboard.fixture.js';
+
+/** Where plain messages go: `/ok` takes them, `/down` answers 503. */
+export class Receiver {
+  readonly url: string;
+  /** Bodies that `/ok` has taken. */
+  readonly taken: string[] = [];
+  private readonly server: Server;
+
+  private constructor(server: Server) {
+    this.server = server;
+    this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  static async open(): Promise<Receiver> {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const receiver = new Receiver(server);
+    server.on('request', async (request, response) => {
+      let body = '';
+      for await (const chunk of request) body += String(chunk);
+      const down = request.url?.startsWith('/down') === true;
+      if (!down) receiver.taken.push(body);
+      response.writeHead(down ? 503 : 200, { 'content-type': 'text/plain' }).end(down ? 'down for repairs' : 'thanks');
+    });
+    return receiver;
+  }
+
+  async close(): Promise<void> {
+    this.server.closeAllConnections();
+    await new Promise<void>((resolve) => this.server.close(() => resolve()));
+  }
+}
+
+export interface SeededAccount {
+  readonly scheduleId: string;
+  readonly indexId: string;
+  readonly teamId: string;
+}
+
+export const adminOf = (world: DashboardWorld): AdminClient =>
+  new AdminClient({
+    baseUrl: world.variable('EVERSTEP_MANAGEMENT_URL'),
+    email: world.variable('EVERSTEP_ADMIN_EMAIL'),
+    apiKey: world.variable('EVERSTEP_ADMIN_API_KEY'),
+  });
+
+/** Rejects when a request was refused. */
+async function sent(
+  world: DashboardWorld,
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  const text = body === undefined ? undefined : JSON.stringify(body);
+  const answer = await world.service.request(method, path, { 'content-type': 'application/json', ...headers }, text).catch(
+    // What answers nothing answers no JSON either.
+    (error: unknown) => {
+      if (error instanceof SyntaxError) return { status: 200, body: null };
+      throw error;
+    },
+  );
+  if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+}
+
+export async function seedAccount(world: DashboardWorld, receiver: Receiver): Promise<SeededAccount> {
+  const admin = adminOf(world);
+  const order = world.urls['/order'];
+  const { scheduleId } = await world.client.schedules.create(order, {
+    cron: '0 9 * * 1-5',
+    timezone: 'Europe/Berlin',
+    body: { id: 500 },
+    labels: ['morning'],
+  });
+  await world.client.schedules.create(order, { cron: '*/15 * * * *', scheduleId: 'quarterly', body: { id: 501 } });
+  await world.client.schedules.pause('quarterly');
+  for (let id = 600; id < 603; id++)
+    await world.client.trigger(order, { body: { id }, flowControl: { key: 'imports', rate: 1, period: '3600s' } });
+  await world.client.trigger(world.urls['/approval'], { body: { id: 7 } });
+  await sent(world, 'POST', '/v2/destinations/hold', { origin: 'https://shop.example.com', reason: 'moves to a new host' });
+
+  await sent(world, 'POST', '/v2/queues', { queueName: 'mail', parallelism: 2, paused: true });
+  await sent(world, 'POST', '/v2/queues', { queueName: 'invoices', parallelism: 1 });
+  for (let mail = 1; mail <= 3; mail++) await sent(world, 'POST', `/v2/enqueue/mail/${receiver.url}/ok`, { mail });
+  const endpoints = [
+    { name: 'first', url: `${receiver.url}/ok/first` },
+    { name: 'second', url: `${receiver.url}/ok/second` },
+  ];
+  await sent(world, 'POST', '/v2/topics/partners/endpoints', { endpoints });
+  await sent(world, 'POST', '/v2/publish/partners', { news: 'from the shop' });
+  await sent(world, 'POST', `/v2/publish/${receiver.url}/down`, { order: 1 }, { 'svc-retries': '0' });
+  await sent(
+    world,
+    'POST',
+    `/v2/publish/${receiver.url}/down`,
+    { order: 2 },
+    { 'svc-retries': '3', 'svc-retry-delay': '3600000' },
+  );
+
+  const team = await admin.teams.create('Shop');
+  await admin.teams.members.put(team.id, 'ada@shop.example', 'dev');
+  await admin.apiKeys.create('laptop');
+  const [queue] = await admin.queues.list();
+  const index = await admin.searchIndexes.create({ name: 'films', region: queue?.region ?? 'eu-central-1', type: 'payg' });
+  const search = new SearchClient({ url: index.endpoint, ...(index.token === undefined ? {} : { token: index.token }) });
+  await search.namespace().upsert([
+    { id: 'metropolis', content: { title: 'Metropolis', plot: 'A city of workers and of thinkers' }, metadata: { year: 1927 } },
+    { id: 'ada', content: { title: 'Ada', plot: 'A mathematician writes to her past' }, metadata: { year: 1997 } },
+    { id: 'night-train', content: { title: 'Night train', plot: 'Two strangers in a city at night' }, metadata: { year: 1959 } },
+  ]);
+  return { scheduleId, indexId: index.id, teamId: team.id };
+}
