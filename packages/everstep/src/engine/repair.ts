@@ -129,6 +129,8 @@ const LEAST_ROUND_MS = 50;
 const MOST_CATCH_UP_MS = 250;
 /** In one round without a rate. */
 const UNPACED_AT_ONCE = 100;
+/** About so many a second are done then. */
+const UNPACED_PER_SECOND = 500;
 
 export const NO_COUNTS: RepairCounts = Object.freeze({ pending: 0, started: 0, succeeded: 0, failed: 0, canceled: 0, gone: 0 });
 
@@ -320,6 +322,6 @@ export const messagesAtLeast = ({ action, counts }: Repair): number => (action =
 
 /** How long all entries take, ms: at its rate, or at one a second while it has none. */
 export function expectedDurationMs({ action, counts, ratePerSecond }: Repair): number {
-  if (action === 'delete' && ratePerSecond === null) return Math.ceil(totalOf(counts) / UNPACED_AT_ONCE) * LEAST_ROUND_MS;
-  return Math.ceil((totalOf(counts) / (ratePerSecond ?? 1)) * 1000);
+  const unset = action === 'delete' ? UNPACED_PER_SECOND : 1;
+  return Math.ceil((totalOf(counts) / (ratePerSecond ?? unset)) * 1000);
 }

@@ -35,7 +35,8 @@ export interface ClusterEvents {
    * knows of it is to be forgotten.
    */
   resumed(how: { readonly anew: boolean }): void;
-  changed(change: SharedChange): void;
+  /** Resolves when what this node does from then on goes by it. Never rejects. */
+  changed(change: SharedChange): void | Promise<void>;
 }
 
 /** What a node that is about to leave has not ended yet. */
@@ -95,6 +96,8 @@ export interface Cluster {
   nodes(): Promise<readonly NodeStanding[]>;
   /** Never rejects, and need not arrive. */
   tell(change: SharedChange): void;
+  /** The same; resolves when every node that has its lease goes by it, or after a second without an answer of one. */
+  confirm(change: SharedChange): Promise<void>;
   /** Does the work unless another node does some under the same name: then this resolves with false, and nothing was done. */
   unlessBusy(name: string, work: () => Promise<void>): Promise<boolean>;
   /**

@@ -109,7 +109,7 @@ export class Membership {
     };
   }
 
-  private heard(change: SharedChange): void {
+  private heard(change: SharedChange): void | Promise<void> {
     const { cache, decisions, gates, holders, live, changed } = this.options;
     switch (change.kind) {
       case 'run-canceled': {
@@ -118,14 +118,14 @@ export class Membership {
         break;
       }
       case 'flow-control':
-        gates.reloadKey(change.instanceId, change.key, change.reset === true);
-        break;
+        changed(change);
+        return gates.reloadKey(change.instanceId, change.key, change.reset === true);
       case 'queue':
-        gates.reloadQueue(change.instanceId, change.name);
-        break;
+        changed(change);
+        return gates.reloadQueue(change.instanceId, change.name);
       case 'settings':
-        gates.reloadSettings(change.instanceId);
-        break;
+        changed(change);
+        return gates.reloadSettings(change.instanceId);
       case 'everything':
         holders.forget();
         live.missed();

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { createVirtualClock, type VirtualClock } from '../clock/virtual-clock.js';
+import { newRepair, type RepairPhase } from '../engine/repair.js';
 import { DEFAULT_INSTANCE_SETTINGS, type RetentionSettings } from '../engine/run.js';
 import type { Log } from '../ports/log.js';
 import type { RemovalQuery, Store } from '../ports/store.js';
@@ -312,4 +313,34 @@ test('a sweep that another node is at is left to that, and to the next time', as
   busy = false;
   await retention.sweep();
   assert.deepEqual(await statuses(store), []);
+});
+
+test('what is told of repairs stays as long as dead letters do, and for thirty days at the least', async (t) => {
+  const store = await openStore(t);
+  const add = async (repairId: string, phase: RepairPhase) => {
+    const repair = newRepair({ repairId, instanceId: INSTANCE, action: 'resume', createdAt: T0, createdBy: null });
+    const endedAt = phase === 'done' ? T0 : null;
+    const rest = { filter: {}, overrides: {}, freezing: null, wakeAt: null, version: 0 };
+    await store.repairs.create({ record: { ...rest, repair: { ...repair, phase, endedAt } }, driver: null });
+  };
+  for (const phase of ['done', 'planned', 'paused'] as const) await add(`rep_${phase}`, phase);
+  const left = async () => (await store.repairs.list({ instanceId: INSTANCE, after: null, limit: 9 })).items.length;
+  const clock = new StandingClock();
+  const sweepAfter = async (days: number) => {
+    clock.move(T0 + days * DAY_MS - clock.now());
+    await retentionOf(store, clock).sweep();
+  };
+  await sweepAfter(20);
+  await keep(store, { deadLetter: after(1) });
+  await sweepAfter(29);
+  assert.equal(await left(), 3);
+  await sweepAfter(31);
+  const [paused] = (await store.repairs.list({ instanceId: INSTANCE, after: null, limit: 9 })).items;
+  assert.deepEqual([await left(), paused?.repair.phase], [1, 'paused']);
+  await add('rep_young', 'done');
+  await keep(store, { deadLetter: after(60) });
+  await sweepAfter(59);
+  assert.equal(await left(), 2);
+  await sweepAfter(61);
+  assert.equal(await left(), 1);
 });

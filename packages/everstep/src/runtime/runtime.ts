@@ -256,7 +256,11 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     messageEvents: (query) => published.messageEvents(query),
     cancelMessage: (command) => published.cancelMessage(command),
     cancelMessages: (command) => published.cancelMessages(command),
-    putQueue: (command) => targets.putQueue(command),
+    async putQueue(command) {
+      const queue = await targets.putQueue(command);
+      await cluster?.confirm({ kind: 'queue', instanceId: command.instanceId, name: command.name });
+      return queue;
+    },
     queue: (query) => targets.queue(query),
     queues: (query) => targets.queues(query),
     deleteQueue: (command) => targets.deleteQueue(command),
@@ -278,13 +282,21 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     async changeFlowControl(command) {
       const { instanceId, key, change } = command;
       const status = await gates.changeFlowControl(command);
-      if (status) tell({ kind: 'flow-control', instanceId, key, ...(change.kind === 'reset-rate' ? { reset: true } : {}) });
+      const reset = change.kind === 'reset-rate' ? ({ reset: true } as const) : {};
+      if (status) await cluster?.confirm({ kind: 'flow-control', instanceId, key, ...reset });
       return status;
     },
     globalParallelism: ({ instanceId }) => ({ max: driver.mostInFlight(instanceId), inFlight: driver.inFlight(instanceId) }),
     destinations: (query) => gates.destinations(query),
-    holdDestination: (command) => gates.holdDestination(command),
-    releaseDestination: (command) => gates.releaseDestination(command),
+    async holdDestination(command) {
+      await gates.holdDestination(command);
+      await cluster?.confirm({ kind: 'settings', instanceId: command.instanceId });
+    },
+    async releaseDestination(command) {
+      const released = await gates.releaseDestination(command);
+      if (released) await cluster?.confirm({ kind: 'settings', instanceId: command.instanceId });
+      return released;
+    },
     instanceSettings: (query) => gates.instanceSettings(query),
     changeInstanceSettings: (command) => gates.changeInstanceSettings(command),
     putSchedule: (command) => schedules.put(command),

@@ -218,7 +218,7 @@ const listRepairItems = operation({
     const { cursor: given, count: limit = LIMITS.repairItemsPageDefault, state } = query;
     const scope = { operation: 'repair-items', instanceId, filters: { repairId, state } };
     const begin = given ? await cursors.open(scope, given) : null;
-    const states = state && state.length > 0 ? { states: state } : {};
+    const states = state && state.length > 0 ? { states: [...new Set(state)] } : {};
     const after = begin === null ? -1 : Number(begin.after);
     const { items, next } = await store.repairs.items({ instanceId, repairId, ...states, after, limit });
     const cursor = next === null ? '' : await cursors.seal(scope, { after: String(next), horizon: null, left: null });

@@ -211,21 +211,21 @@ export class DeliveryGates {
   }
 
   /** What the store keeps of a key was changed on another node. `reset`: its rate window was ended there. */
-  reloadKey(instanceId: string, key: string, reset: boolean): void {
-    this.reload(this.instances.get(instanceId)?.reloadKey(key, reset));
+  reloadKey(instanceId: string, key: string, reset: boolean): Promise<void> {
+    return this.reload(this.instances.get(instanceId)?.reloadKey(key, reset));
   }
 
-  reloadQueue(instanceId: string, name: string): void {
-    this.reload(this.instances.get(instanceId)?.reloadQueue(name));
+  reloadQueue(instanceId: string, name: string): Promise<void> {
+    return this.reload(this.instances.get(instanceId)?.reloadQueue(name));
   }
 
-  reloadSettings(instanceId: string): void {
-    this.reload(this.instances.get(instanceId)?.reloadSettings());
+  reloadSettings(instanceId: string): Promise<void> {
+    return this.reload(this.instances.get(instanceId)?.reloadSettings());
   }
 
   /** Changes may have been missed. */
   reloadAll(): void {
-    for (const instance of this.instances.values()) this.reload(instance.reloadAll());
+    for (const instance of this.instances.values()) void this.reload(instance.reloadAll());
   }
 
   /** What goes on at the keys of the instance here. */
@@ -233,10 +233,13 @@ export class DeliveryGates {
     return this.instances.get(instanceId)?.standing() ?? {};
   }
 
-  private reload(reading: Promise<void> | undefined): void {
-    reading?.catch((error: unknown) => {
+  /** Never rejects: what could not be read is read again when everything is. */
+  private async reload(reading: Promise<void> | undefined): Promise<void> {
+    try {
+      await reading;
+    } catch (error) {
       this.options.log.warn({ error: String(error) }, 'what another node changed could not be read');
-    });
+    }
   }
 
   /** Nothing passes any more. Resolves when nothing is being written. */

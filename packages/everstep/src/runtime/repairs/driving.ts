@@ -21,6 +21,8 @@ const LOOKED_AT = 1_000;
 /** Until the next of them are looked at, while some were found to have ended; and when none was. */
 const NEXT_LOOK_MS = 50;
 const NEXT_VAIN_LOOK_MS = 500;
+/** Where nothing has ended for long. */
+const MOST_WATCH_MS = 60_000;
 
 export interface DrivingOptions {
   readonly store: Pick<Store, 'repairs'>;
@@ -43,6 +45,8 @@ export class Driving {
   private readonly exact = new Map<string, number>();
   /** Where the look for ended runs goes on. */
   private readonly places = new Map<string, number>();
+  /** Unix ms since which no run of a repair was found to have ended. */
+  private readonly quietSince = new Map<string, number>();
 
   constructor(options: DrivingOptions) {
     this.options = options;
@@ -60,6 +64,7 @@ export class Driving {
   forget(repairId: string): void {
     this.exact.delete(repairId);
     this.places.delete(repairId);
+    this.quietSince.delete(repairId);
   }
 
   /** As it is afterwards; null when somebody else has decided on it meanwhile. */
@@ -75,6 +80,9 @@ export class Driving {
         decidedOn(record.repair, { kind: 'items-moved', moves: looked.miscounted ? [] : looked.moves }, now),
         now,
       );
+      const isSame = record === given && looked.moves.length === 0 && tick.repair.phase === given.repair.phase;
+      // It was only looked whether a run of it has ended.
+      if (isSame && tick.begin === null && given.wakeAt !== null && given.wakeAt > now) return given;
       const written = await this.write(record, tick, looked.againAt);
       return written && (await this.act(written, tick, looked.againAt, now));
     } catch (error) {
@@ -137,9 +145,13 @@ export class Driving {
     const moves = ended
       .filter(({ n }) => settled.has(n))
       .map(({ state: to, canary }): ItemMove => ({ from: 'started', to, canary }));
-    const againMs = next === null ? watchMs : moves.length > 0 ? NEXT_LOOK_MS : NEXT_VAIN_LOOK_MS;
+    if (moves.length > 0 || !this.quietSince.has(repairId)) this.quietSince.set(repairId, now());
+    const quietMs = now() - (this.quietSince.get(repairId) ?? now());
+    // Runs that sleep for a week need not be looked at each second.
+    const restMs = Math.max(watchMs, Math.min(quietMs / 10, MOST_WATCH_MS));
+    const againMs = next === null ? restMs : moves.length > 0 ? NEXT_LOOK_MS : NEXT_VAIN_LOOK_MS;
     const miscounted = settled.size < ended.length || (after === -1 && next === null && looked !== counts.started);
-    return { moves, againAt: now() + Math.min(againMs, watchMs), miscounted };
+    return { moves, againAt: Math.ceil(now() + againMs), miscounted };
   }
 }
 

@@ -7,7 +7,7 @@ import { decideRepair, type Repair, type RepairPlan, totalOf } from '../../engin
 import type { NewRepairItem, RepairableEntry, RepairDriver, RepairLane, RepairRecord } from '../../ports/repair-store.js';
 import type { Store } from '../../ports/store.js';
 
-const PAGE = 1_000;
+const PAGE = 500;
 
 export interface FreezingOptions {
   readonly store: Pick<Store, 'listDeadLetterIds' | 'repairs' | 'deadLetterGroups'>;

@@ -5,7 +5,7 @@
  */
 
 import { type DecisionContext, newId } from '../../engine/ids.js';
-import { decideRepair, newRepair, type Repair, type RepairEvent, type RepairOutcome } from '../../engine/repair.js';
+import { decideRepair, isOver, newRepair, type Repair, type RepairEvent, type RepairOutcome } from '../../engine/repair.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Cluster } from '../../ports/cluster.js';
 import type { Log } from '../../ports/log.js';
@@ -139,6 +139,7 @@ export class Repairs {
       if (!(await store.repairs.put({ record: next, driver: this.driver(), canary }))) continue;
       const written = { ...next, version: record.version + 1 };
       if (exact) this.driving.noteExact(written);
+      this.watched.delete(repairId);
       return { kind: 'changed', record: written };
     }
     throw new Error(`the repair ${repairId} is changed by others all the time`);
@@ -243,7 +244,7 @@ export class Repairs {
     const after = await this.driving.round(record);
     if (after && after.repair.counts.started > 0) this.watched.set(repairId, after);
     else this.watched.delete(repairId);
-    if (after && after.wakeAt === null) this.driving.forget(repairId);
+    if (after && isOver(after.repair)) this.driving.forget(repairId);
   }
 }
 

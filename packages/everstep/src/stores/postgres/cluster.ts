@@ -3,6 +3,7 @@ import type { Cluster, ClusterEvents, GateStanding, Kept, NodeStanding, SharedCh
 import type { Log } from '../../ports/log.js';
 import type { DueTask, TaskReference } from '../../ports/store.js';
 import { claimDue, giveBack, handOver } from './claims.js';
+import { Confirmations, readOtherNodes } from './confirmations.js';
 import { Database } from './connection.js';
 import { DatabaseTime } from './database-time.js';
 import { ExclusiveWork } from './exclusive-work.js';
@@ -41,6 +42,7 @@ export class PostgresCluster implements Cluster {
   private readonly exclusive: ExclusiveWork;
   private readonly time = new DatabaseTime();
   private readonly notices: Notices;
+  private readonly confirmations = new Confirmations();
   private events: ClusterEvents = SILENT;
   private beat: NodeJS.Timeout | undefined;
   private end: NodeJS.Timeout | undefined;
@@ -140,6 +142,19 @@ export class PostgresCluster implements Cluster {
 
   unlessBusy(name: string, work: () => Promise<void>): Promise<boolean> {
     return this.exclusive.unlessBusy(name, work);
+  }
+
+  async confirm(change: SharedChange): Promise<void> {
+    try {
+      const others = await readOtherNodes(this.database, this.nodeId);
+      if (others.length === 0) return;
+      const { ask, confirmed } = this.confirmations.of(others);
+      this.send({ from: this.nodeId, change, ask });
+      await confirmed;
+    } catch (error) {
+      this.tell(change);
+      this.log.warn({ error: String(error) }, 'it could not be found out which nodes have to hear of a change');
+    }
   }
 
   async giveBack(kept: Kept): Promise<void> {
@@ -271,9 +286,14 @@ export class PostgresCluster implements Cluster {
   }
 
   private heard(payload: string): void {
-    const { work, from, change } = readNotice(payload);
+    const { work, from, change, ask, to, heard } = readNotice(payload);
     if (work === '*' || work === this.nodeId) this.events.work();
-    if (change && from !== this.nodeId) this.events.changed(change);
+    if (to === this.nodeId && heard !== undefined && from !== undefined) this.confirmations.heard(heard, from);
+    if (!change || from === this.nodeId) return;
+    const taken = Promise.resolve(this.events.changed(change));
+    if (ask !== undefined && from !== undefined) {
+      void taken.then(() => this.send({ from: this.nodeId, to: from, heard: ask }));
+    }
   }
 }
 
@@ -282,6 +302,11 @@ interface Notice {
   readonly work?: string;
   readonly from?: string;
   readonly change?: SharedChange;
+  /** Who hears it is to answer with this number. */
+  readonly ask?: number;
+  /** The answer to that: for the node that asked. */
+  readonly to?: string;
+  readonly heard?: number;
 }
 
 /** Only nodes of this service can send them: who may write into the database. */

@@ -40,13 +40,14 @@ function endedOf(row: Row): EndedItem | null {
 }
 
 export class RepairItems {
-  private readonly parts: StoreParts;
   private readonly selectEntry: StatementSync;
   private readonly insertItem: StatementSync;
   private readonly markCanary: StatementSync;
   private readonly selectLanes: StatementSync;
   private readonly selectPending: StatementSync;
   private readonly selectPendingCanary: StatementSync;
+  private readonly selectAll: StatementSync;
+  private readonly selectOfState: StatementSync;
   private readonly countAll: StatementSync;
   private readonly countCanary: StatementSync;
   private readonly selectStarted: StatementSync;
@@ -54,9 +55,7 @@ export class RepairItems {
   private readonly setPending: StatementSync;
   private readonly deleteItems: StatementSync;
 
-  constructor(parts: StoreParts) {
-    const { connection } = parts;
-    this.parts = parts;
+  constructor({ connection }: StoreParts) {
     this.selectEntry = connection.prepare(
       `SELECT d.created_at, r.key, r.workflow_run_id, r.workflow_url, d.fingerprint,
          (SELECT count(*) FROM step s WHERE s.run_seq = r.seq) AS steps
@@ -73,15 +72,27 @@ export class RepairItems {
     this.selectLanes = connection.prepare(
       'SELECT workflow_url, fingerprint, count(*) AS items FROM repair_item WHERE repair_seq = ? GROUP BY workflow_url, fingerprint',
     );
-    const pending = `SELECT * FROM repair_item WHERE repair_seq = ? AND state = 'pending'`;
-    this.selectPending = connection.prepare(`${pending} ORDER BY n LIMIT ?`);
-    this.selectPendingCanary = connection.prepare(`${pending} AND canary = 1 ORDER BY n LIMIT ?`);
+    // Which index to go by is said: without statistics all rows before the first that fits would be read.
+    this.selectPending = connection.prepare(
+      `SELECT * FROM repair_item INDEXED BY repair_item_by_state
+       WHERE repair_seq = ? AND state = 'pending' ORDER BY n LIMIT ?`,
+    );
+    this.selectPendingCanary = connection.prepare(
+      `SELECT * FROM repair_item INDEXED BY repair_item_of_canary
+       WHERE repair_seq = ? AND canary = 1 AND state = 'pending' ORDER BY n LIMIT ?`,
+    );
+    this.selectAll = connection.prepare('SELECT * FROM repair_item WHERE repair_seq = ? AND n > ? ORDER BY n LIMIT ?');
+    this.selectOfState = connection.prepare(
+      `SELECT * FROM repair_item INDEXED BY repair_item_by_state
+       WHERE repair_seq = ? AND state = ? AND n > ? ORDER BY n LIMIT ?`,
+    );
     this.countAll = connection.prepare('SELECT state, count(*) AS items FROM repair_item WHERE repair_seq = ? GROUP BY state');
     this.countCanary = connection.prepare(
-      'SELECT state, count(*) AS items FROM repair_item WHERE repair_seq = ? AND canary = 1 GROUP BY state',
+      `SELECT state, count(*) AS items FROM repair_item INDEXED BY repair_item_of_canary
+       WHERE repair_seq = ? AND canary = 1 GROUP BY state`,
     );
     this.selectStarted = connection.prepare(
-      `SELECT i.n, i.canary, r.status, r.error, d.dlq_id FROM repair_item i
+      `SELECT i.n, i.canary, r.status, r.error, d.dlq_id FROM repair_item i INDEXED BY repair_item_by_state
        LEFT JOIN run r ON r.key = i.new_run_key LEFT JOIN dead_letter d ON d.seq = r.dead_letter_seq
        WHERE i.repair_seq = ? AND i.state = 'started' AND i.n > ? ORDER BY i.n LIMIT ?`,
     );
@@ -155,12 +166,12 @@ export class RepairItems {
   }
 
   list(repair: number, states: readonly RepairItemState[] | undefined, after: number, limit: number) {
-    const wanted = states ? `AND state IN (${states.map(() => '?').join(', ')})` : '';
-    const rows = this.parts.connection
-      .prepare(`SELECT * FROM repair_item WHERE repair_seq = ? AND n > ? ${wanted} ORDER BY n LIMIT ?`)
-      .all(repair, after, ...(states ?? []), limit + 1);
-    const items = rows.slice(0, limit).map(itemOf);
-    return { items, next: rows.length > limit ? (items.at(-1)?.n ?? null) : null };
+    const rows = states
+      ? states.flatMap((state) => this.selectOfState.all(repair, state, after, limit + 1))
+      : this.selectAll.all(repair, after, limit + 1);
+    const found = rows.map(itemOf).sort((a, b) => a.n - b.n);
+    const items = found.slice(0, limit);
+    return { items, next: found.length > limit ? (items.at(-1)?.n ?? null) : null };
   }
 
   /** How many were removed. */

@@ -35,7 +35,7 @@ const billedOf = (row: Row) => ({
   price: integer(row, 'price') === NO_PRICE ? null : integer(row, 'price'),
   messages: integer(row, 'messages'),
 });
-const usageOf = (row: Row): UsageRecord => ({ ...billedOf(row), month: text(row, 'month') });
+const usageOf = (row: Row): UsageRecord => ({ ...billedOf(row), month: text(row, 'month').slice(0, MONTH_LENGTH) });
 const dayUsageOf = (row: Row): DayUsageRecord => ({ ...billedOf(row), day: text(row, 'month') });
 
 export class UsageCounts {
@@ -63,9 +63,7 @@ export class UsageCounts {
     );
     this.deleteUnpriced = connection.prepare(`DELETE FROM usage WHERE instance_id = ? AND price = ${NO_PRICE}`);
     this.selectUsage = connection.prepare(
-      `SELECT instance_id, substr(month, 1, ${MONTH_LENGTH}) AS month, account_id, price, sum(messages) AS messages
-       FROM usage WHERE instance_id = ? AND usage.month >= ?
-       GROUP BY instance_id, substr(usage.month, 1, ${MONTH_LENGTH}), account_id, price ORDER BY 2 DESC, 3 DESC, 4 DESC`,
+      'SELECT * FROM usage WHERE instance_id = ? AND month >= ? ORDER BY month DESC, account_id DESC, price DESC',
     );
     this.selectDays = connection.prepare(
       `SELECT * FROM usage WHERE instance_id = ? AND month >= ? AND length(month) > ${MONTH_LENGTH} ORDER BY month, account_id, price`,
@@ -106,7 +104,12 @@ export class UsageCounts {
 
   /** Months newest first. */
   list(instanceId: string, fromMonth: string): readonly UsageRecord[] {
-    return this.selectUsage.all(instanceId, fromMonth).map(usageOf);
+    const months = new Map<string, UsageRecord>();
+    for (const day of this.selectUsage.all(instanceId, fromMonth).map(usageOf)) {
+      const of = JSON.stringify([day.month, day.accountId, day.price]);
+      months.set(of, { ...day, messages: day.messages + (months.get(of)?.messages ?? 0) });
+    }
+    return [...months.values()];
   }
 
   /** Days oldest first; `fromDay` as `2026-11-21`. */

@@ -1,4 +1,9 @@
-/** Version 12: an entry of a repair keeps the fingerprint that it had when it was frozen; null where it had none. */
+/**
+ * Version 12: an entry of a repair keeps the fingerprint that it had when it was frozen; null where it had none. What is to
+ * be begun, and what is out, have small indexes of their own.
+ */
 export const fingerprintsOfRepairs = `
 ALTER TABLE repair_item ADD COLUMN fingerprint text COLLATE "C";
+CREATE INDEX repair_item_pending ON repair_item (instance_id, repair_id, n) WHERE state = 'pending';
+CREATE INDEX repair_item_started ON repair_item (instance_id, repair_id, n) WHERE state = 'started';
 `;

@@ -1,0 +1,87 @@
+/** A repair on several nodes: one of them drives it, any of them takes what is said to it, and another goes on when that one dies. */
+import assert from 'node:assert/strict';
+import { after, before, suite, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Client, NonRetryableError, type Repair, serve } from '@everstep/sdk';
+import { toNodeHandler } from '@everstep/sdk/node';
+import { openTestSchemas } from '../stores/postgres/testing/schemas.js';
+import { type Endpoint, listen, Nodes } from './nodes.fixture.js';
+
+const RUNS = 60;
+const RATE_PER_SECOND = 10;
+const PATIENCE_MS = 60_000;
+
+const schemas = await openTestSchemas();
+
+suite('a repair on several nodes', { skip: typeof schemas === 'string' && schemas, timeout: 240_000 }, () => {
+  let nodes: Nodes;
+  let endpoint: Endpoint;
+  let isBroken = true;
+
+  before(async () => {
+    if (typeof schemas === 'string') return;
+    nodes = await Nodes.start(2, { url: (await schemas.make()).url });
+    const handler = toNodeHandler(
+      serve(
+        async (ctx) =>
+          ctx.run('work', () => {
+            if (isBroken) throw new NonRetryableError('broken');
+          }),
+        { signingKeys: nodes.signingKeys },
+      ),
+    );
+    endpoint = await listen((request, response) => void handler(request, response));
+  });
+  after(async () => {
+    endpoint?.close();
+    await nodes?.dispose();
+  });
+
+  async function until(look: () => Promise<boolean>, what: string): Promise<void> {
+    const giveUpAt = performance.now() + PATIENCE_MS;
+    while (!(await look())) {
+      assert.ok(performance.now() < giveUpAt, what);
+      await pause(50);
+    }
+  }
+
+  const begun = ({ counts }: Repair): number => counts.total - counts.pending;
+  const countLetters = async (client: Client): Promise<number> => (await client.dlq.list({ count: 100 })).messages.length;
+
+  test('it is paused at another node, continued there, and each entry is begun once though its driver is killed', async () => {
+    const [first, second] = [nodes.client(0), nodes.client(1)];
+    const items = Array.from({ length: RUNS }, () => ({ workflowUrl: endpoint.url, body: {}, retries: 0 }));
+    await first.triggerMany(items);
+    await until(async () => (await countLetters(first)) === RUNS, 'not all runs have failed');
+    isBroken = false;
+    const { repairId } = await first.repairs.plan('resume');
+    await first.repairs.start(repairId, { ratePerSecond: RATE_PER_SECOND });
+    await until(async () => begun(await second.repairs.get(repairId)) >= 10, 'it does not go on');
+
+    await second.repairs.pause(repairId);
+    await pause(500);
+    const paused = await first.repairs.get(repairId);
+    await pause(1_500);
+    assert.equal(begun(await first.repairs.get(repairId)), begun(paused), 'nothing is begun while it is paused');
+
+    await first.repairs.continue(repairId);
+    await until(async () => begun(await second.repairs.get(repairId)) >= begun(paused) + 5, 'it is not continued');
+    await nodes.node(0).end('SIGKILL');
+    const at = performance.now();
+    const atKill = begun(await second.repairs.get(repairId));
+    await until(async () => begun(await second.repairs.get(repairId)) > atKill + RATE_PER_SECOND / 2, 'nobody has taken it over');
+    assert.ok(performance.now() - at < 20_000, `it was taken over after ${performance.now() - at} ms`);
+    await until(async () => (await second.repairs.get(repairId)).state === 'done', 'it is not done');
+
+    const done = await second.repairs.get(repairId);
+    assert.deepEqual([done.counts.succeeded, done.counts.total], [RUNS, RUNS], JSON.stringify(done.counts));
+    const resumed: string[] = [];
+    for await (const run of second.logs({ workflowUrl: endpoint.url })) {
+      const { workflowRunOrigin: origin } = await second.runs.get(run.workflowRunId);
+      if (origin?.workflowRunId) resumed.push(origin.workflowRunId);
+    }
+    assert.equal(resumed.length, RUNS);
+    assert.equal(new Set(resumed).size, RUNS);
+    assert.equal(await countLetters(second), 0);
+  });
+});
