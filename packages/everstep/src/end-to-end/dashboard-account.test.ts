@@ -314,8 +314,9 @@ describe('the pages around runs', { skip }, () => {
     await window.goTo('audit');
     await row('search.delete').waitFor();
     await window.page.getByLabel('Among the entries shown').fill('ada@shop.example');
-    await row('team.put-member').waitFor();
     await row('search.delete').waitFor({ state: 'detached' });
+    await row('team.put-member').filter({ hasText: 'ada@shop.example' }).waitFor();
+    await row('user.create').filter({ hasText: 'ada@shop.example' }).waitFor();
   });
 
   test('nodes: the one that answers is up', async () => {
