@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { apiKeyOf, createPeople, doneValue, emailOf, type People, type Person } from '../../accounts/people.fixture.js';
+import { loadPlans } from '../../accounts/plans.js';
 import { LIMITS } from '../../config/limits.js';
 import { createHttpApi, type HttpApi } from '../index.js';
 import { ApiWorld } from '../testing/api-world.js';
@@ -237,6 +238,29 @@ describe('sessions', () => {
     assert.deepEqual([await at('/v2/account', headers), await at('/health', {}), await at('/openapi.json', {})], [200, 200, 404]);
     await apart.close();
   });
+});
+
+test('a plan bounds the calls of those with a session as it bounds those with a token', async () => {
+  const plans = loadPlans(JSON.stringify({ plans: [{ name: 'slow', apiCallsPerSecond: 1 }] }));
+  assert.ok(plans.ok);
+  const world = await ApiWorld.open({}, { plans: plans.plans });
+  const { principals } = await createPeople(world.store.accounts, world.accounts);
+  const accountId = principals.dev.user.userId;
+  await world.store.accounts.changeInstance({ instanceId: 'qi_1', change: { accountId, plan: 'slow' } });
+  await world.limits.forget('qi_1');
+  const begun = await world.accounts.beginSession({ email: emailOf('dev'), apiKey: apiKeyOf('dev'), address: '' });
+  assert.ok(begun.kind === 'in');
+  const headers = { cookie: `everstep_session=${begun.secret}`, 'x-everstep-queue': 'qi_1' };
+  const ask = async () => (await world.api.inject({ method: 'GET', url: '/v2/settings', headers })).statusCode;
+  const statuses = [await ask(), await ask(), await ask()];
+  assert.deepEqual([statuses[0], statuses.includes(429)], [200, true], statuses.join());
+  const token = { authorization: `Bearer ${world.token}` };
+  assert.equal(
+    (await world.api.inject({ method: 'GET', url: '/v2/settings', headers: token })).statusCode,
+    429,
+    'of one instance',
+  );
+  await world.close();
 });
 
 test('the secret is taken out of what operations see of a request, and nothing else', () => {

@@ -111,6 +111,28 @@ if (typeof schemas === 'string') {
       assert.equal(await one.store.nextDueAt({ after: 0 }), null);
     });
 
+    test('each node lists all of them, with what they have taken on', async () => {
+      const [one, two] = [await join(), await join()];
+      await start(one, [0, 0, 3_600_000]);
+      await one.cluster.holderOfGates(INSTANCE);
+      const standing = async ({ cluster }: Node) =>
+        (await cluster.nodes()).map(({ nodeId, host, version, self, leaving, runsClaimed, gates }) => ({
+          is: nodeId === one.cluster.nodeId ? 'one' : 'two',
+          ...{ host, version, self, leaving, runsClaimed, gates },
+        }));
+      const node = { host: 'test', version: '0', leaving: false };
+      assert.deepEqual(await standing(two), [
+        { ...node, is: 'one', self: false, runsClaimed: 2, gates: 1 },
+        { ...node, is: 'two', self: true, runsClaimed: 0, gates: 0 },
+      ]);
+      await one.cluster.giveBack({ tasks: [], gates: [] });
+      const [leaving, other] = await standing(one);
+      assert.deepEqual([leaving?.leaving, leaving?.self, leaving?.runsClaimed, other?.self], [true, true, 0, false]);
+      const [first] = await two.cluster.nodes();
+      const now = two.cluster.now();
+      assert.ok(first && (first.leaseUntil ?? 0) > now && Math.abs(first.startedAt - now) < 60_000);
+    });
+
     test('of nodes that look for what is due at once each task goes to one, in the order of the due times', async () => {
       const [one, two] = [await join(), await join()];
       const runs = await start(

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { createServer, type ServerResponse } from 'node:http';
+import { after, before, it } from 'node:test';
+import { EverstepError } from '../errors.js';
+import { Client } from './client.js';
+import type { LiveChange } from './live.js';
+
+let answer: (response: ServerResponse) => void = () => {};
+let baseUrl = '';
+const asked: string[] = [];
+const closed: Promise<void>[] = [];
+const server = createServer((request, response) => {
+  asked.push(`${request.method} ${request.url} ${request.headers.authorization}`);
+  closed.push(new Promise((resolve) => void response.once('close', resolve)));
+  answer(response);
+});
+before(async () => {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  baseUrl = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+});
+after(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+const client = () => new Client({ baseUrl, token: 'secret' });
+const change = (runId: string): string => `event: change\ndata: ${JSON.stringify({ topics: ['runs'], runIds: [runId] })}\n\n`;
+const streaming = (response: ServerResponse) => response.writeHead(200, { 'content-type': 'text/event-stream' });
+
+it('gives each change, however the stream is cut into pieces, and ends with it', async () => {
+  const text = `retry: 1000\n\n${change('é 1')}: ping\n\n${change('two')}event: other\ndata: {}\n\n`;
+  answer = (response) => {
+    streaming(response);
+    for (const byte of Buffer.from(text)) response.write(Buffer.from([byte]));
+    response.end();
+  };
+  const changes: LiveChange[] = [];
+  for await (const each of client().live.changes()) changes.push(each);
+  assert.deepEqual(
+    changes.map(({ runIds }) => runIds),
+    [['é 1'], ['two']],
+  );
+  assert.equal(asked.at(-1), 'GET /v2/live Bearer secret');
+});
+
+it('closes the connection when the loop is left', async () => {
+  answer = (response) => streaming(response).write(change('one'));
+  for await (const { topics } of client().live.changes()) {
+    assert.deepEqual(topics, ['runs']);
+    break;
+  }
+  await closed.at(-1);
+});
+
+it('ends without an error when the signal aborts, before or while it waits', async () => {
+  answer = (response) => streaming(response).write(change('one'));
+  const stop = new AbortController();
+  for await (const each of client().live.changes({ signal: stop.signal })) {
+    assert.ok(each);
+    stop.abort();
+  }
+  for await (const each of client().live.changes({ signal: AbortSignal.abort() })) assert.fail(String(each));
+});
+
+it('throws what the service answers, and when the stream is cut off', async () => {
+  const take = async () => {
+    for await (const each of client().live.changes()) assert.ok(each);
+  };
+  answer = (response) => response.writeHead(401, { 'Svc-Error-Code': 'bad-token' }).end('{"error":"no"}');
+  await assert.rejects(take(), (error) => error instanceof EverstepError && error.code === 'bad-token' && error.message === 'no');
+  answer = (response) => {
+    streaming(response).write(change('one'));
+    setImmediate(() => response.destroy());
+  };
+  await assert.rejects(take(), (error) => error instanceof EverstepError && error.code === 'unreachable');
+});
+
+it('lists the nodes', async () => {
+  answer = (response) => response.end('{"nodes":[{"nodeId":"n_1"}]}');
+  assert.deepEqual(await client().live.nodes(), [{ nodeId: 'n_1' }]);
+  assert.equal(asked.at(-1), 'GET /v2/nodes Bearer secret');
+});
