@@ -27,6 +27,9 @@ const client = new QueryClient({
 });
 const router = makeRouter(client);
 
+// What the page that most begin with needs is fetched side by side with who is logged in, not after it.
+if (/^\/(?:q\/[^/]+(?:\/runs)?\/?)?$/.test(window.location.pathname)) void import('./pages/runs/runs-page.js');
+
 whenSessionIsLost(() => {
   if (client.getQueryData(sessionQuery.queryKey) === null) return;
   client.setQueryData(sessionQuery.queryKey, null);

@@ -157,7 +157,7 @@ const DIRECTIONS: readonly DirectionRule[] = [
   { area: 'sdk/src/protocol', may: [], because: 'the protocol stands by itself' },
   {
     area: 'dashboard/src',
-    may: ['types everstep/src/contract', 'react', 'react-dom', '@base-ui/react', '@tanstack'],
+    may: ['types everstep/src/contract', 'react', 'react-dom', '@base-ui/react', '@tanstack', 'croner'],
     because: 'the pages know the service by its contract alone, and what they load goes over the network',
   },
 ];

@@ -4,6 +4,8 @@ import { use } from 'react';
 import { useQueueId } from '../api/instances.js';
 import { InTable } from './in-table.js';
 
+const TAIL = 6;
+
 export interface RunLinkProps {
   readonly runId: string;
   /** Unix ms; absent: the latest run with the id. */
@@ -19,11 +21,17 @@ export function RunLink({ runId, createdAt, children }: RunLinkProps) {
       to="/q/$queueId/runs/$runId"
       params={{ queueId, runId }}
       search={createdAt === undefined ? {} : { createdAt: String(createdAt) }}
-      className="mono clip run-link"
+      className="mono run-link"
       title={runId}
       {...(inTable ? { tabIndex: -1 } : {})}
     >
-      {children ?? runId}
+      {children ?? (
+        // Ids that are made begin with the time: their ends tell them apart.
+        <span className="ends">
+          <span className="ends-first clip">{runId.slice(0, -TAIL)}</span>
+          <span className="ends-last">{runId.slice(-TAIL)}</span>
+        </span>
+      )}
     </Link>
   );
 }

@@ -1,5 +1,5 @@
 /** Groups of dead letters, as a store keeps them: in the unit that adds or takes an entry, its group is counted. */
-import type { FailureGroup, GroupState, GroupTimes } from '../engine/dead-letter-groups.js';
+import type { FailureGroup, GroupPlace, GroupState, GroupTimes } from '../engine/dead-letter-groups.js';
 import type { FailedAttempt } from '../engine/run.js';
 import type { AuditEntry } from './account-store.js';
 import type { Listing, Position } from './store.js';
@@ -90,6 +90,11 @@ export interface DeadLetterGroupStore {
   group(query: {
     readonly entries: readonly { readonly instanceId: string; readonly dlqId: string; readonly group: FailureGroup }[];
   }): Promise<void>;
+  /**
+   * Counts the entries of at most so many groups behind `after` anew, where a process of a version before there were groups
+   * may have taken some without counting; nothing where there is none. Returns where to go on, or null at the end.
+   */
+  recount(query: { readonly after: GroupPlace | null; readonly limit: number }): Promise<GroupPlace | null>;
   /** Forgets what need not be kept any longer, at most so many rows of each kind; returns how many in all. */
   tidy(query: { readonly now: number; readonly limit: number }): Promise<number>;
 }

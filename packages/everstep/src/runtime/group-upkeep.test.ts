@@ -67,6 +67,7 @@ test('what was not done when the service ended is done at the next start', async
       deadLetterGroups: {
         ungrouped: (query) => deadLetterGroups.ungrouped(query),
         tidy: (query) => deadLetterGroups.tidy(query),
+        recount: (query) => deadLetterGroups.recount(query),
         async group(query) {
           if (++steps === 2) throw new Error('the disk is gone');
           await deadLetterGroups.group(query);

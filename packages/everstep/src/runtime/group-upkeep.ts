@@ -4,6 +4,7 @@
  * the service ends, is left for the next time: an entry that has no group yet says so itself.
  */
 import { LIMITS } from '../config/limits.js';
+import type { GroupPlace } from '../engine/dead-letter-groups.js';
 import { groupOf } from '../engine/likeness.js';
 import type { Clock } from '../ports/clock.js';
 import type { UngroupedEntry } from '../ports/dead-letter-groups.js';
@@ -13,11 +14,13 @@ import type { Store } from '../ports/store.js';
 /** Some ms of work. */
 const ENTRIES_PER_STEP = 100;
 const ROWS_PER_STEP = 1_000;
+const GROUPS_PER_STEP = 20;
+const RECOUNT_EVERY_MS = 24 * 3_600_000;
 /** Turns of the event loop that are left to others after each step. */
 const TURNS_BETWEEN_STEPS = 8;
 
 export interface GroupUpkeepOptions {
-  readonly store: { readonly deadLetterGroups: Pick<Store['deadLetterGroups'], 'ungrouped' | 'group' | 'tidy'> };
+  readonly store: { readonly deadLetterGroups: Pick<Store['deadLetterGroups'], 'ungrouped' | 'group' | 'recount' | 'tidy'> };
   readonly clock: Clock;
   /** Unix ms, by the clock that entries have their times from. */
   readonly now: () => number;
@@ -44,6 +47,8 @@ export class GroupUpkeep {
   private cancelTimer: () => void = () => {};
   private working: Promise<void> | null = null;
   private stopped = false;
+  /** Unix ms. */
+  private countedAt: number | null = null;
 
   constructor(options: GroupUpkeepOptions) {
     this.options = options;
@@ -108,7 +113,19 @@ export class GroupUpkeep {
       await this.letOthersGoOn();
     }
     if (count > 0) log.info({ entries: count }, 'dead letters of an earlier version were grouped');
+    await this.recount();
     while (!this.stopped && (await deadLetterGroups.tidy({ now: now(), limit: ROWS_PER_STEP })) > 0) await this.letOthersGoOn();
+  }
+
+  /** At the start and once a day: a node that is still of an earlier version takes entries without counting. */
+  private async recount(): Promise<void> {
+    const { store, now } = this.options;
+    if (this.countedAt !== null && now() - this.countedAt < RECOUNT_EVERY_MS) return;
+    for (let after: GroupPlace | null = null; !this.stopped; await this.letOthersGoOn()) {
+      after = await store.deadLetterGroups.recount({ after, limit: GROUPS_PER_STEP });
+      if (after === null) break;
+    }
+    this.countedAt = now();
   }
 
   private async letOthersGoOn(): Promise<void> {

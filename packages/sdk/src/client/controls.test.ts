@@ -57,6 +57,31 @@ const calls: readonly (readonly [string, (client: Client) => Promise<unknown>, P
       { method: 'POST', path: '/v2/notify/e', headers: { 'content-type': 'application/octet-stream' }, body: 'A' },
     ],
     [
+      'search over runs',
+      (client) => client.runs.search({ q: 'acme 100%', state: 'RUN_FAILED', label: ['a', 'b'], fromDate: new Date(5), count: 7 }),
+      { method: 'GET', path: '/v2/workflows/search?q=acme%20100%25&state=RUN_FAILED&label=a&label=b&fromDate=5&count=7' },
+    ],
+    [
+      'attempts of a run',
+      (client) => client.runs.attempts('my run', { createdAt: 5, stepId: 2 }),
+      { method: 'GET', path: '/v2/workflows/runs/my%20run/attempts?createdAt=5&stepId=2' },
+    ],
+    [
+      'all waiters',
+      (client) => client.allWaiters({ workflowUrl: 'http://w/a?b', cursor: 'c' }),
+      { method: 'GET', path: '/v2/waiters?workflowUrl=http%3A%2F%2Fw%2Fa%3Fb&cursor=c' },
+    ],
+    [
+      'what waits for a key',
+      (client) => client.flowControl.waiting('a/b', { count: 3 }),
+      { method: 'GET', path: `${KEY}/waiting?count=3` },
+    ],
+    [
+      'a schedule that is run now',
+      (client) => client.schedules.run('daily/1'),
+      { method: 'POST', path: '/v2/schedules/daily%2F1/run' },
+    ],
+    [
       'notify with a type of its own',
       (client) => client.notify({ eventId: 'e', eventData: '{"n":1}', contentType: 'application/json' }),
       { method: 'POST', path: '/v2/notify/e', headers: JSON_TYPE, body: '{"n":1}' },

@@ -7,7 +7,7 @@ import { useApi, useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { quantity } from '../../components/formats.js';
 import { toastDone } from '../../components/toasts.js';
-import { readEventData } from './json-check.js';
+import { readEventData } from './json-problem.js';
 
 export interface NotifyDialogProps {
   readonly eventId: string;

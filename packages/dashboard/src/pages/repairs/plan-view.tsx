@@ -49,6 +49,11 @@ export function PlanView({ repair }: { readonly repair: RepairEntry }) {
             <span className="muted">{countText(counts.total)} in all, fixed when the plan was made</span>
           </div>
           <div className="card-body stack">
+            {plan.more ? (
+              <p className="notice" data-tone="warn">
+                There are more than one repair takes. Plan another for the others when this one is done.
+              </p>
+            ) : null}
             <dl className="facts">
               {plan.oldestAt === null ? null : (
                 <div>

@@ -56,7 +56,7 @@ export function ProgressView({ repair }: { readonly repair: RepairEntry }) {
 
 function Countdown({ until }: { readonly until: number }) {
   const now = useNow();
-  const left = Math.max(0, Math.ceil((until - now) / 1000) * 1000);
+  const left = Math.max(0, Math.floor((until - now) / 1000) * 1000);
   return (
     <p className="line">
       <span className="countdown" role="timer" aria-label="Until it is deleted">
@@ -79,7 +79,9 @@ function Canary({ repair }: { readonly repair: RepairEntry }) {
           <h2 id="repair-canary">The first {countText(canary.total)}</h2>
           <WordsBadge words={verdict.words} />
         </div>
-        <span className="muted">{canary.thenContinue ? 'The rest follows by itself' : 'The rest waits until you say so'}</span>
+        {open === 0 || isOver(repair) ? null : (
+          <span className="muted">{canary.thenContinue ? 'The rest follows by itself' : 'The rest waits until you say so'}</span>
+        )}
       </div>
       <div className="card-body stack">
         <p>{verdict.text}.</p>

@@ -73,7 +73,7 @@ export function consequences({ action, counts, plan }: Pick<RepairEntry, 'action
   switch (action) {
     case 'resume':
       return [
-        `${runs} ${total === 1 ? 'is' : 'are'} made, each of which goes on at the step that failed.`,
+        `${runs} ${total === 1 ? 'is made, which' : 'are made, each of which'} goes on at the step that failed.`,
         plan.stepsKept === 0
           ? 'No step was recorded before the failures, so nothing is kept and they begin at the first step.'
           : `${quantity(plan.stepsKept, 'recorded step')} ${plan.stepsKept === 1 ? 'is' : 'are'} kept and not done again.`,
@@ -82,7 +82,7 @@ export function consequences({ action, counts, plan }: Pick<RepairEntry, 'action
       ];
     case 'restart':
       return [
-        `${runs} ${total === 1 ? 'is' : 'are'} made, each of which begins at the first step, with the same input.`,
+        `${runs} ${total === 1 ? 'is made, which' : 'are made, each of which'} begins at the first step, with the same input.`,
         'What was recorded is not used: steps that succeeded before are done again, with all their effects.',
         billed,
         'Each dead letter leaves the queue as its run begins. A run that fails again comes back as a new one.',

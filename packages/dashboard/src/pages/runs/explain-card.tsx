@@ -24,6 +24,7 @@ export function ExplainCard({ runId, createdAt }: { readonly runId: string; read
     query: { workflowCreatedAt: createdAt },
     refreshMs: 5_000,
   });
+  const single = data?.tasks.length === 1 && data.tasks[0]?.reasons.length === 1 ? (data.tasks[0].reasons[0] ?? null) : null;
   return (
     <Card title="Why it is where it is">
       {error ? <FailureNotice failure={error} onRetry={() => void refetch()} /> : null}
@@ -33,29 +34,44 @@ export function ExplainCard({ runId, createdAt }: { readonly runId: string; read
         )
       ) : (
         <div className="stack">
-          <p>{data.summary}</p>
-          <ul className="reasons">
-            {(data.tasks.length === 1 && data.tasks[0]?.reasons.length === 1 ? [] : data.tasks).map((task) => (
-              <li key={`${task.what} ${task.stepId ?? ''}`}>
-                <p className="reasons-step">
-                  {task.stepName === undefined ? WHAT[task.what] : `${task.stepId ?? ''} ${task.stepName}`}
-                </p>
-                <ol>
-                  {task.reasons.map((reason) => (
-                    <li key={reason.kind}>
-                      {reason.message} {reason.at === undefined ? null : <TimeText unixMs={reason.at} style="relative" />}
-                      {reason.until === undefined ? null : <TimeText unixMs={reason.until} style="relative" />}
-                      {reason.workflowRunId === undefined ? null : (
-                        <RunLink runId={reason.workflowRunId} createdAt={reason.workflowCreatedAt} />
-                      )}
-                    </li>
-                  ))}
-                </ol>
-              </li>
-            ))}
-          </ul>
+          <p>
+            {data.summary} {single === null ? null : <ReasonTimes reason={single} />}
+          </p>
+          {single !== null || data.tasks.length === 0 ? null : (
+            <ul className="reasons">
+              {data.tasks.map((task) => (
+                <li key={`${task.what} ${task.stepId ?? ''}`}>
+                  <p className="reasons-step">
+                    {task.stepName === undefined ? WHAT[task.what] : `${task.stepId ?? ''} ${task.stepName}`}
+                  </p>
+                  <ol>
+                    {task.reasons.map((reason) => (
+                      <li key={reason.kind}>
+                        {reason.message} <ReasonTimes reason={reason} />
+                      </li>
+                    ))}
+                  </ol>
+                </li>
+              ))}
+            </ul>
+          )}
         </div>
       )}
     </Card>
+  );
+}
+
+/** When what is waited for comes, and the run that is waited for. */
+function ReasonTimes({ reason }: { readonly reason: Task['reasons'][number] }) {
+  const at = reason.at ?? reason.until;
+  return (
+    <>
+      {at === undefined ? null : (
+        <span className="chip">
+          <TimeText unixMs={at} style="relative" />
+        </span>
+      )}
+      {reason.workflowRunId === undefined ? null : <RunLink runId={reason.workflowRunId} createdAt={reason.workflowCreatedAt} />}
+    </>
   );
 }

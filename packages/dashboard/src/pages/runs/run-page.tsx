@@ -120,16 +120,15 @@ function Run({
         {state === 'RUN_STARTED' || journal.failureFunctionInfo?.state === 'CALLBACK_INPROGRESS' ? (
           <ExplainCard runId={runId} createdAt={createdAt} />
         ) : null}
-        {wide && selected !== null ? (
-          <div className="run-with-step">
-            {timeline}
-            <StepAside key={selected.key} row={selected} onClose={() => select(null)}>
+        {/* The timeline keeps its place in the tree, and with it what is in view and has the focus. */}
+        <div className={wide && selected !== null ? 'run-with-step' : ''}>
+          {timeline}
+          {wide && selected !== null ? (
+            <StepAside row={selected} onClose={() => select(null)}>
               {panel}
             </StepAside>
-          </div>
-        ) : (
-          timeline
-        )}
+          ) : null}
+        </div>
         {wide || selected === null ? null : (
           <DialogWindow title={selected.name} open wide onClose={() => select(null)} actions={<DialogClose>Close</DialogClose>}>
             {panel}
@@ -198,10 +197,11 @@ function StepAside({ row, onClose, children }: StepAsideProps) {
   const aside = useRef<HTMLElement>(null);
   // Whoever opened it with the keyboard reads on here, and goes back with Escape.
   const cameFrom = useRef<Element | null>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: for each step anew
   useEffect(() => {
     cameFrom.current = document.activeElement;
     if (cameFrom.current?.matches('.timeline-row:focus-visible')) aside.current?.focus({ preventScroll: true });
-  }, []);
+  }, [row.key]);
   const close = () => {
     if (cameFrom.current instanceof HTMLElement) cameFrom.current.focus();
     onClose();

@@ -15,6 +15,7 @@ import { RunLink } from '../../components/run-link.js';
 import { RUN_STATES, RunStateBadge } from '../../components/run-state.js';
 import { EmptyState } from '../../components/states.js';
 import { TimeText } from '../../components/time-text.js';
+import { UrlText } from '../../components/url-text.js';
 import './runs.css';
 
 const FILTERS = ['q', 'state', 'since', 'url', 'label', 'from', 'to', 'id', 'ip', 'key'] as const;
@@ -76,6 +77,9 @@ const COLUMNS: readonly Column<FoundRun>[] = [
     cell: (run) => (
       <div className="runs-run">
         <RunLink runId={run.workflowRunId} createdAt={run.workflowRunCreatedAt} />
+        <span className="runs-narrow">
+          <UrlText url={run.workflowUrl} />
+        </span>
         <Labels labels={run.labels} />
       </div>
     ),
@@ -85,11 +89,7 @@ const COLUMNS: readonly Column<FoundRun>[] = [
     header: 'Workflow',
     width: 'minmax(0, 5fr)',
     from: 'medium',
-    cell: (run) => (
-      <div className="clip" title={run.workflowUrl}>
-        {run.workflowUrl}
-      </div>
-    ),
+    cell: (run) => <UrlText url={run.workflowUrl} />,
   },
   {
     id: 'error',
@@ -103,7 +103,12 @@ const COLUMNS: readonly Column<FoundRun>[] = [
         </div>
       ),
   },
-  { id: 'created', header: 'Created', width: '118px', cell: (run) => <TimeText unixMs={run.workflowRunCreatedAt} /> },
+  {
+    id: 'created',
+    header: 'Created',
+    width: 'minmax(64px, 118px)',
+    cell: (run) => <TimeText unixMs={run.workflowRunCreatedAt} />,
+  },
   { id: 'took', header: 'Took', width: '92px', align: 'right', from: 'medium', cell: (run) => <Took run={run} /> },
 ];
 

@@ -41,7 +41,7 @@ const KINDS: Readonly<Record<SegmentKind, string>> = {
 const LEGEND: readonly SegmentKind[] = ['work', 'failed', 'backoff', 'queued', 'sleep', 'invoke'];
 const LEGEND_TEXTS: Partial<Record<SegmentKind, string>> = { work: 'Work or call', sleep: 'Sleep or wait' };
 
-const BUSY: ReadonlySet<SegmentKind> = new Set(['work', 'failed', 'call', 'queued']);
+const BUSY: ReadonlySet<SegmentKind> = new Set(['work', 'failed', 'call', 'queued', 'invoke']);
 
 function busySpans(rows: readonly TimelineRow[], now: number): Span[] {
   return rows.flatMap(({ segments }) =>
@@ -86,6 +86,8 @@ export function TimelineView({ rows, from, to, selectedKey, onSelect }: Timeline
     setCurrentKey(row.key);
     virtualizer.scrollToIndex(rows.indexOf(row));
   };
+  /** The next attempt may be due in the future. */
+  const begun = (segment: Segment): boolean => segment.from < end || segment.kind === 'failed' || to !== null;
   const onKeyDown = (event: KeyboardEvent, index: number, row: TimelineRow) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const moves: Readonly<Record<string, number>> = {
@@ -146,7 +148,7 @@ export function TimelineView({ rows, from, to, selectedKey, onSelect }: Timeline
                 <RowName row={row} />
                 <span className="visually-hidden">{spoken(row)}</span>
                 <div className="timeline-track" aria-hidden="true">
-                  {row.segments.map((segment) => (
+                  {row.segments.filter(begun).map((segment) => (
                     <SegmentBar key={`${segment.kind} ${segment.from}`} segment={segment} scale={scale} end={end} />
                   ))}
                 </div>
@@ -195,8 +197,9 @@ function RowName({ row }: { readonly row: TimelineRow }) {
 
 function SegmentBar({ segment, scale, end }: { readonly segment: Segment; readonly scale: TimeScale; readonly end: number }) {
   const left = scale.at(segment.from);
-  const width = Math.max(0, scale.at(segment.to ?? end) - left);
-  const took = durationText(Math.max(0, (segment.to ?? end) - segment.from));
+  const until = Math.min(segment.to ?? end, end);
+  const width = Math.max(0, scale.at(until) - left);
+  const took = durationText(Math.max(0, until - segment.from));
   return (
     <span
       className="segment"

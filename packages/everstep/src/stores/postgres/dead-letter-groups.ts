@@ -66,6 +66,25 @@ const LOCK_UNGROUPED = statement(`
 const SET_FINGERPRINTS = statement(`
   UPDATE dead_letter d SET fingerprint = u.fingerprint FROM ${unnest(ENTRY)} AS u(${names(ENTRY)})
   WHERE d.instance_id = u.instance_id AND d.dlq_id = u.dlq_id AND d.fingerprint IS NULL`);
+const PLACE = { instance_id: 'text', fingerprint: 'text' } as const satisfies Columns;
+const LOCK_NEXT = statement(`
+  SELECT instance_id, fingerprint FROM dead_letter_group WHERE (instance_id, fingerprint) > ($1::text, $2::text)
+  ORDER BY instance_id, fingerprint LIMIT $3 FOR UPDATE`);
+/** Whoever changes entries counts them before the lock can be had, or after it is given back. */
+const RECOUNT = statement(`
+  UPDATE dead_letter_group g SET entries = c.entries FROM (
+    SELECT u.instance_id, u.fingerprint, (
+      SELECT count(*) FROM dead_letter d WHERE d.instance_id = u.instance_id AND d.fingerprint = u.fingerprint) AS entries
+    FROM ${unnest(PLACE)} AS u(${names(PLACE)})) c
+  WHERE g.instance_id = c.instance_id AND g.fingerprint = c.fingerprint AND g.entries <> c.entries
+  RETURNING g.instance_id, g.fingerprint`);
+const FORGET_WORKFLOWS = statement(`
+  DELETE FROM dead_letter_group_workflow w USING ${unnest(PLACE)} AS u(${names(PLACE)})
+  WHERE w.instance_id = u.instance_id AND w.fingerprint = u.fingerprint`);
+const RECOUNT_WORKFLOWS = statement(`
+  INSERT INTO dead_letter_group_workflow (instance_id, fingerprint, workflow_url, entries)
+  SELECT d.instance_id, d.fingerprint, d.workflow_url, count(*) FROM ${unnest(PLACE)} AS u(${names(PLACE)})
+  JOIN dead_letter d ON d.instance_id = u.instance_id AND d.fingerprint = u.fingerprint GROUP BY 1, 2, 3`);
 /** Rows that somebody is at are left for the next time. */
 const some = (condition: string) => `IN (
   SELECT instance_id, fingerprint FROM dead_letter_group WHERE ${condition} LIMIT $2 FOR UPDATE SKIP LOCKED)`;
@@ -210,6 +229,19 @@ export function createDeadLetterGroups(database: Database): DeadLetterGroupStore
         sendGroupChanges(session, changes);
       });
     },
+    recount: ({ after, limit }) =>
+      database.transaction(async (session) => {
+        const locked = await session.query(LOCK_NEXT, [after?.instanceId ?? '', after?.fingerprint ?? '', limit]);
+        const placeOf = (row: Row) => ({ instance_id: text(row, 'instance_id'), fingerprint: text(row, 'fingerprint') });
+        const wrong = await session.query(RECOUNT, columnArrays(PLACE, locked.map(placeOf)));
+        if (wrong.length > 0) {
+          const values = columnArrays(PLACE, wrong.map(placeOf));
+          session.send(FORGET_WORKFLOWS, values);
+          session.send(RECOUNT_WORKFLOWS, values);
+        }
+        const last = locked.length < limit ? undefined : locked.at(-1);
+        return last ? { instanceId: text(last, 'instance_id'), fingerprint: text(last, 'fingerprint') } : null;
+      }),
     async tidy({ now, limit }) {
       const settled = await database.execute(SETTLE, [now - NEW_FOR_MS, limit]);
       const hours = await database.execute(FORGET_HOURS, [hourOf(now - HOURS_KEPT_MS), limit]);

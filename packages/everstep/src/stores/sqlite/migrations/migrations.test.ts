@@ -28,6 +28,7 @@ import { controls } from './0003-controls.js';
 import { accounts as accountTables } from './0004-accounts.js';
 import { search } from './0005-search.js';
 import { daysAndAlerts } from './0006-days-and-alerts.js';
+import { MIGRATIONS } from './index.js';
 
 const flowControl: FlowControl = { key: 'it\'s "ünusual" ☃', parallelism: 2 };
 const [keyed, plain, failed] = [sampleRun(1, { settings: { flowControl } }), sampleRun(2), sampleRun(3)];
@@ -200,6 +201,45 @@ describe('a file of version 6', () => {
         await usage(),
         counted.map((messages) => [messages, 1.5]),
       );
+    } finally {
+      await opened.close();
+    }
+  });
+});
+
+describe('a file of version 12', () => {
+  test('has dead letters without a group, which can be put into one', async () => {
+    const file = join(directory, 'version-12.db');
+    const database = new DatabaseSync(file);
+    migrate(database, file, MIGRATIONS.slice(0, 12));
+    const settings = JSON.stringify({ ...SETTINGS, flowControl: null });
+    database.exec(`
+      INSERT INTO tenant (seq, instance_id) VALUES (1, '${INSTANCE}');
+      INSERT INTO run (seq, key, tenant, status, created_at, listed_at, workflow_run_id, dialect, workflow_url, caller_ip,
+          settings, error, dead_letter_seq)
+        VALUES (1, '${failed.key}', 1, 'failed', ${T0}, ${T0}, 'r1', 'native', '${failed.workflowUrl}', '::1',
+          '${settings}', 'no stock', 1);
+      INSERT INTO attempt (run_seq, slot, name, message_id, retried, at, cause, status, retry_at, message)
+        VALUES (1, 1, 'pay 7', 'msg_1', 0, ${T0}, 'step', 500, NULL, 'Error: no stock');
+      INSERT INTO dead_letter (seq, dlq_id, tenant, run_seq, created_at, listed_at, response_status, response_headers, error,
+          response_body)
+        VALUES (1, 'dlq_1', 1, 1, ${T0 + 5}, ${T0 + 5}, 500, '{}', 'step "pay 7" (1) failed: Error: no stock', x'00');
+    `);
+    database.close();
+    const opened = await openSqliteStore({ file });
+    try {
+      const { deadLetterGroups } = opened;
+      const [entry, ...more] = await deadLetterGroups.ungrouped({ limit: 9 });
+      assert.deepEqual(
+        [entry?.dlqId, entry?.attempt?.name, entry?.attempt?.message, more],
+        ['dlq_1', 'pay 7', 'Error: no stock', []],
+      );
+      const group = { fingerprint: '0f45eafa82874b91', kind: 'workflow', stepName: 'pay #', message: 'Error: no stock' } as const;
+      const entries = [{ instanceId: INSTANCE, dlqId: 'dlq_1', group: { ...group, workflowUrl: failed.workflowUrl } }];
+      await deadLetterGroups.group({ entries });
+      const found = await deadLetterGroups.find({ instanceId: INSTANCE, fingerprint: group.fingerprint, now: T0 });
+      assert.deepEqual([found?.entries, found?.firstSeenAt, found?.exampleDlqId], [1, T0 + 5, 'dlq_1']);
+      assert.deepEqual(await deadLetterGroups.ungrouped({ limit: 9 }), []);
     } finally {
       await opened.close();
     }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readEventData } from './json-check.js';
+import { readEventData } from './json-problem.js';
 
 test('nothing typed is an event without data', () => {
   assert.deepEqual(readEventData('  \n'), { ok: true, body: undefined });

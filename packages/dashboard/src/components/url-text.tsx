@@ -1,0 +1,10 @@
+/** A URL where there is little room: its end tells it from others, so the beginning gives way first. */
+export function UrlText({ url }: { readonly url: string }) {
+  const path = /^[a-z]+:\/\/[^/]+(\/.+)$/i.exec(url)?.[1] ?? '';
+  return (
+    <span className="ends" title={url}>
+      <span className="ends-first clip muted">{url.slice(0, url.length - path.length)}</span>
+      <span className="ends-last clip">{path}</span>
+    </span>
+  );
+}

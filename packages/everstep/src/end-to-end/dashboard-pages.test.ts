@@ -1,0 +1,94 @@
+/**
+ * Every page of the dashboard in a real browser: wide and light, narrow and dark. Nothing that the accessibility check finds,
+ * no error of a script, nothing that the policy of the pages refused, nothing that sticks out at the side.
+ */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { openBrowser } from './chromium.fixture.js';
+import { DashboardWorld, type Look, type Seeded, type Window } from './dashboard.fixture.js';
+
+const opened = await openBrowser();
+
+/** The one between is only looked at, where pictures are kept. */
+const LOOKS: Readonly<Record<string, Look>> = {
+  '1440-light': { width: 1440, height: 900, theme: 'light' },
+  '390-dark': { width: 390, height: 844, theme: 'dark' },
+  ...(process.env.EVERSTEP_SCREENSHOTS ? { '900-dark': { width: 900, height: 800, theme: 'dark' } } : {}),
+};
+
+/** By name; `{...}` is replaced by what was seeded. */
+const PAGES: Readonly<Record<string, string>> = {
+  runs: 'runs',
+  'runs-filtered': 'runs?state=RUN_FAILED&label=shop',
+  'runs-empty': 'runs?q=no-such-thing',
+  'run-good': 'runs/{good}',
+  'run-failed': 'runs/{failed}',
+  'run-waiting': 'runs/{waiting}',
+  'run-retrying': 'runs/{retrying}',
+  'run-long': 'runs/{long}',
+  'run-missing': 'runs/wfr_none',
+  compare: 'runs/{failed}/compare',
+  'dead-letters': 'dead-letters',
+  repairs: 'repairs',
+  events: 'events',
+  'flow-control': 'flow-control',
+  schedules: 'schedules',
+  queues: 'queues',
+  instance: 'instance',
+  team: 'team',
+  search: 'search',
+  audit: 'audit',
+  nodes: 'nodes',
+};
+
+describe('the pages of the dashboard', { skip: opened.kind === 'missing' ? opened.missing : false }, () => {
+  let world: DashboardWorld;
+  let seeded: Seeded;
+  before(async () => {
+    if (opened.kind === 'missing') return;
+    world = await DashboardWorld.open(opened.browser);
+    seeded = await world.seed();
+  });
+  after(async () => {
+    await world?.close();
+    if (opened.kind === 'open') await opened.browser.close();
+  });
+
+  const addressOf = (page: string): string =>
+    page
+      .replace('{good}', seeded.good)
+      .replace('{failed}', seeded.failed[0] ?? '')
+      .replace('{waiting}', seeded.waiting)
+      .replace('{retrying}', seeded.retrying)
+      .replace('{long}', seeded.long);
+
+  async function check(window: Window, name: string): Promise<void> {
+    await window.screenshot(name);
+    assert.deepEqual(await window.findings(), [], name);
+    assert.deepEqual(window.problems, [], name);
+    const [content = 0, room = 0] = await window.page.evaluate<[number, number]>(
+      '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',
+    );
+    assert.ok(content <= room, `${name}: ${content} px wide in ${room} px`);
+  }
+
+  for (const [look, size] of Object.entries(LOOKS)) {
+    test(`${look}: the login`, async () => {
+      const window = await world.window(size);
+      await window.page.goto('/');
+      await window.settled();
+      await window.page.getByLabel('E-mail').waitFor();
+      await check(window, `login-${look}`);
+    });
+
+    test(`${look}: every page`, async (t) => {
+      const window = await world.loggedIn(size);
+      for (const [name, page] of Object.entries(PAGES))
+        await t.test(name, async () => {
+          window.problems.length = 0;
+          await window.goTo(addressOf(page));
+          await check(window, `${name}-${look}`);
+        });
+    });
+  }
+});

@@ -1,0 +1,113 @@
+/** The frame of the dashboard: logging in and out, the instance, the theme, the keyboard. In a real browser. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { openBrowser } from './chromium.fixture.js';
+import { DashboardWorld } from './dashboard.fixture.js';
+
+const opened = await openBrowser();
+
+describe('the frame of the dashboard', { skip: opened.kind === 'missing' ? opened.missing : false }, () => {
+  let world: DashboardWorld;
+  before(async () => {
+    if (opened.kind === 'open') world = await DashboardWorld.open(opened.browser);
+  });
+  after(async () => {
+    await world?.close();
+    if (opened.kind === 'open') await opened.browser.close();
+  });
+  const email = () => world.variable('EVERSTEP_ADMIN_EMAIL');
+  const apiKey = () => world.variable('EVERSTEP_ADMIN_API_KEY');
+
+  test('a link leads through the login to the view that it names', async () => {
+    const first = await world.loggedIn();
+    const [, , queueId] = new URL(first.page.url()).pathname.split('/');
+    const window = await world.window();
+    await window.page.goto(`/q/${queueId}/runs?state=RUN_FAILED&q=a+b`);
+    await window.page.getByLabel('E-mail').waitFor();
+    await window.logIn(email(), apiKey());
+    const { pathname, searchParams } = new URL(window.page.url());
+    assert.equal(pathname, `/q/${queueId}/runs`);
+    assert.deepEqual(Object.fromEntries(searchParams), { state: 'RUN_FAILED', q: 'a b' });
+    assert.equal(await window.page.getByLabel('Search', { exact: true }).inputValue(), 'a b');
+  });
+
+  test('a login that is refused says why, and nothing of the key stays in the page or in the URL', async () => {
+    const window = await world.window();
+    await window.page.goto('/');
+    await window.page.getByLabel('E-mail').fill(email());
+    await window.page.getByLabel('API key').fill('not-the-key');
+    await window.page.getByRole('button', { name: 'Log in' }).click();
+    await window.page.getByRole('alert').getByText('bad-credential').waitFor();
+    assert.doesNotMatch(window.page.url(), /not-the-key/);
+    assert.deepEqual(window.problems, []);
+  });
+
+  test('whoever logs out has to log in again, also in another tab and with the cookie that was kept', async () => {
+    const window = await world.loggedIn();
+    const { page } = window;
+    const other = await page.context().newPage();
+    await other.goto('/');
+    await other.getByRole('heading', { name: 'Runs' }).waitFor();
+    const kept = await page.context().cookies();
+    assert.equal(kept.find(({ name }) => name === 'everstep_session')?.httpOnly, true);
+    await page.getByRole('button', { name: email() }).click();
+    await page.getByRole('menuitem', { name: 'Log out' }).click();
+    await page.getByLabel('E-mail').waitFor();
+    await page.context().addCookies(kept);
+    await other.getByRole('link', { name: 'Audit log' }).click();
+    await other.getByLabel('E-mail').waitFor();
+  });
+
+  test('the theme is that of the system until one is chosen, which stays', async () => {
+    const window = await world.loggedIn({ theme: 'dark' });
+    const { page } = window;
+    const theme = () => page.evaluate<string>('document.documentElement.dataset.theme');
+    assert.equal(await theme(), 'dark');
+    await page.emulateMedia({ colorScheme: 'light' });
+    assert.equal(await theme(), 'light');
+    await page.getByRole('button', { name: email() }).click();
+    await page.getByRole('menuitemradio', { name: 'Dark' }).click();
+    assert.equal(await theme(), 'dark');
+    await page.reload();
+    await window.settled();
+    assert.equal(await theme(), 'dark');
+  });
+
+  test('the first stop of the keyboard skips the navigation', async () => {
+    const window = await world.loggedIn();
+    const { page } = window;
+    await page.reload();
+    await window.settled();
+    await page.keyboard.press('Tab');
+    assert.equal(await page.locator(':focus').textContent(), 'Skip to the page');
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Tab');
+    assert.equal(await page.locator(':focus').getAttribute('type'), 'search');
+  });
+
+  test('on a narrow screen the navigation is opened, and closes when a page was chosen', async () => {
+    const window = await world.loggedIn({ width: 390, height: 844 });
+    const { page } = window;
+    await page.getByRole('button', { name: 'Open the navigation' }).click();
+    await page.getByRole('dialog').getByRole('link', { name: 'Audit log' }).click();
+    await page.getByRole('heading', { name: 'Audit log', level: 1 }).waitFor();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+  });
+
+  test('an address that leads nowhere says so', async () => {
+    const window = await world.loggedIn();
+    await window.page.goto('/q/none/no-such-page');
+    await window.page.getByText('Nothing is at this address').waitFor();
+  });
+
+  test('a list is asked for once, and not again while nothing happens', async () => {
+    const window = await world.loggedIn();
+    const asked: string[] = [];
+    window.page.on('request', (request) => {
+      if (request.url().includes('/v2/workflows/search')) asked.push(request.url());
+    });
+    await window.goTo('runs');
+    await window.page.getByText('There are no runs yet').waitFor();
+    assert.equal(asked.length, 1, asked.join('\n'));
+  });
+});

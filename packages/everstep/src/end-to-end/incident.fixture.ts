@@ -1,0 +1,84 @@
+/** A deployment that breaks in three ways at once, in two workflows, until it is mended. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Client, NonRetryableError, serve } from '@everstep/sdk';
+import { serveWorkflows, type WorkflowServer } from '@everstep/sdk/testing';
+
+interface Order {
+  readonly id: number;
+}
+type IncidentPath = '/checkout' | '/refund';
+
+/** So many are sent at once. */
+const BATCH = 100;
+
+export class Incident {
+  private readonly server: WorkflowServer<IncidentPath>;
+  private readonly fault: { broken: boolean };
+
+  private constructor(server: WorkflowServer<IncidentPath>, fault: { broken: boolean }) {
+    this.server = server;
+    this.fault = fault;
+  }
+
+  static async open(): Promise<Incident> {
+    const fault = { broken: true };
+    const charge = ({ id }: Order) => {
+      if (fault.broken && id % 2 === 1) throw new NonRetryableError(`payment service answered 503 for order ${id}`);
+      return { charge: `ch_${id}` };
+    };
+    const checkout = serve<Order, string>(async (context) => {
+      const { id } = context.payload;
+      const { shelf } = await context.run('reserve', () => ({ shelf: `A${id % 7}` }));
+      await context.run('charge', () => charge(context.payload));
+      return context.run('ship', () => {
+        if (fault.broken) throw new NonRetryableError(`Cannot read properties of undefined (reading 'street') in order ${id}`);
+        return `parcel from ${shelf}`;
+      });
+    });
+    const refund = serve<Order, string>(async (context) => {
+      const { id } = context.payload;
+      await context.run('find', () => id);
+      await context.run('charge', () => charge(context.payload));
+      return context.run('mail', () => {
+        if (fault.broken) throw new NonRetryableError(`the template of refund ${id} was not found`);
+        return 'sent';
+      });
+    });
+    return new Incident(await serveWorkflows({ '/checkout': checkout, '/refund': refund }), fault);
+  }
+
+  get urls(): Readonly<Record<IncidentPath, string>> {
+    return this.server.urls;
+  }
+
+  mend(): void {
+    this.fault.broken = false;
+  }
+
+  breakAgain(): void {
+    this.fault.broken = true;
+  }
+
+  /** Triggers so many runs, three of five in the first workflow, and resolves when all of them are dead letters. */
+  async fail(client: Client, runs: number): Promise<void> {
+    const paths: readonly IncidentPath[] = ['/checkout', '/refund', '/checkout', '/refund', '/checkout'];
+    const items = Array.from({ length: runs }, (_, id) => ({
+      workflowUrl: this.urls[paths[id % paths.length] ?? '/checkout'],
+      body: { id },
+      retries: 0,
+    }));
+    for (let from = 0; from < runs; from += BATCH) await client.triggerMany(items.slice(from, from + BATCH));
+    while ((await this.letters(client)) < runs) await pause(100);
+  }
+
+  /** How many dead letters there are now. */
+  async letters(client: Client): Promise<number> {
+    let count = 0;
+    for await (const group of client.dlq.allGroups()) count += group.count;
+    return count;
+  }
+
+  stop(): Promise<void> {
+    return this.server.stop();
+  }
+}
