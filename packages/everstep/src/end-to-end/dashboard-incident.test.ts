@@ -260,4 +260,31 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     assert.equal(await incident.letters(world.client), left - 2);
     assert.deepEqual(window.problems, []);
   });
+
+  test('a group that is acknowledged is known, and a plan says which runs would not replay', async () => {
+    incident.breakAgain();
+    await incident.fail(world.client, 20);
+    incident.rename();
+    const window = await world.loggedIn({ width: 390, height: 844, theme: 'dark' });
+    const { page } = window;
+    await window.goTo('dead-letters?state=regressed');
+    const row = groupRow(window, /template of refund/);
+    await row.getByRole('checkbox').click();
+    await page.getByRole('button', { name: 'Acknowledge' }).click();
+    await page.getByText('Acknowledged 1 group').first().waitFor();
+    await window.goTo('dead-letters?state=known');
+    await row.click();
+    await page.getByRole('region', { name: 'The group' }).getByText('Known', { exact: true }).waitFor();
+    await window.settled();
+    await window.screenshot('group-390-dark');
+    assert.deepEqual(await window.findings(), []);
+    await page.getByRole('link', { name: 'Plan a repair of all' }).click();
+    await page.getByRole('button', { name: 'Make the plan' }).click();
+    await page.getByRole('heading', { name: /^Resume \d+ dead letters/ }).waitFor();
+    await page.getByText(/^[1-9]\d* would not replay/).waitFor();
+    await page.getByRole('heading', { name: /^These would not replay/ }).waitFor();
+    await window.screenshot('differs-390-dark', true);
+    assert.deepEqual(await window.findings(), []);
+    assert.deepEqual(window.problems, []);
+  });
 });

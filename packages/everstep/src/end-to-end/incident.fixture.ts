@@ -6,6 +6,11 @@ import { serveWorkflows, type WorkflowServer } from '@everstep/sdk/testing';
 interface Order {
   readonly id: number;
 }
+interface Fault {
+  broken: boolean;
+  /** A step of /refund has another name than the one that is recorded. */
+  renamed: boolean;
+}
 type IncidentPath = '/checkout' | '/refund';
 
 /** So many are sent at once. */
@@ -13,15 +18,15 @@ const BATCH = 100;
 
 export class Incident {
   private readonly server: WorkflowServer<IncidentPath>;
-  private readonly fault: { broken: boolean };
+  private readonly fault: Fault;
 
-  private constructor(server: WorkflowServer<IncidentPath>, fault: { broken: boolean }) {
+  private constructor(server: WorkflowServer<IncidentPath>, fault: Fault) {
     this.server = server;
     this.fault = fault;
   }
 
   static async open(): Promise<Incident> {
-    const fault = { broken: true };
+    const fault: Fault = { broken: true, renamed: false };
     const charge = ({ id }: Order) => {
       if (fault.broken && id % 2 === 1) throw new NonRetryableError(`payment service answered 503 for order ${id}`);
       return { charge: `ch_${id}` };
@@ -37,7 +42,7 @@ export class Incident {
     });
     const refund = serve<Order, string>(async (context) => {
       const { id } = context.payload;
-      await context.run('find', () => id);
+      await context.run(fault.renamed ? 'look up' : 'find', () => id);
       await context.run('charge', () => charge(context.payload));
       return context.run('mail', () => {
         if (fault.broken) throw new NonRetryableError(`the template of refund ${id} was not found`);
@@ -53,6 +58,11 @@ export class Incident {
 
   mend(): void {
     this.fault.broken = false;
+  }
+
+  /** What is deployed now does not replay what /refund recorded. */
+  rename(): void {
+    this.fault.renamed = true;
   }
 
   breakAgain(): void {

@@ -140,8 +140,14 @@ export interface RepairStore {
   ): Promise<{ readonly items: readonly RepairItemRecord[]; readonly next: number | null }>;
 
   /**
-   * Removes items, and then the repairs, of those that were over, or planned and never started, before then (Unix ms), a
-   * bounded number of rows; false when there is nothing more to remove.
+   * Removes items, and then the repairs, of those that were over before `before` (Unix ms; null: none of these), and of those
+   * that were planned before `plannedBefore` and never started; a bounded number of rows. False when there is nothing more
+   * to remove.
    */
-  removeBefore(query: { readonly instanceId: string; readonly before: number; readonly limit: number }): Promise<boolean>;
+  removeBefore(query: {
+    readonly instanceId: string;
+    readonly before: number | null;
+    readonly plannedBefore: number;
+    readonly limit: number;
+  }): Promise<boolean>;
 }

@@ -116,11 +116,12 @@ export class Retention {
     return removed;
   }
 
-  /** What is told of repairs stays as long as dead letters do, and for a month at the least. */
+  /** What is told of repairs stays as long as dead letters do, and for a month at the least; a plan that nobody starts goes then. */
   private async sweepRepairs(instanceId: string, { maxAgeMs }: RetentionRule): Promise<void> {
-    if (maxAgeMs === null) return;
-    const before = this.options.clock.now() - Math.max(maxAgeMs, LIMITS.repairReportMs);
-    const query = { instanceId, before, limit: REPAIR_ITEMS_PER_STEP };
+    const now = this.options.clock.now();
+    const plannedBefore = now - LIMITS.repairReportMs;
+    const before = maxAgeMs === null ? null : Math.min(plannedBefore, now - maxAgeMs);
+    const query = { instanceId, before, plannedBefore, limit: REPAIR_ITEMS_PER_STEP };
     while (!this.stopped && (await this.options.store.repairs.removeBefore(query))) await this.letOthersGoOn();
   }
 

@@ -1,5 +1,5 @@
 /** What became of each dead letter of a repair. */
-import { Link } from '@tanstack/react-router';
+import { Link, useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import type { RepairEntry, RepairItem, RepairItemPage } from '../../../../everstep/src/contract/repairs.js';
 import { path } from '../../api/client.js';
@@ -8,6 +8,8 @@ import { type CursorPage, useCursorList } from '../../api/lists.js';
 import { type Column, ListTable } from '../../components/data-table.js';
 import { useFilters } from '../../components/filters.js';
 import { countText } from '../../components/formats.js';
+import { useRoom } from '../../components/media.js';
+import { RunLink } from '../../components/run-link.js';
 import { EmptyState } from '../../components/states.js';
 import { TimeText } from '../../components/time-text.js';
 import { ItemStateBadge } from './repair-badges.js';
@@ -23,7 +25,22 @@ const read = ({ cursor, items }: RepairItemPage): CursorPage<RepairItem> => ({
 });
 const idOf = ({ dlqId }: RepairItem): string => dlqId;
 
-const columnsOf = (queueId: string): readonly Column<RepairItem>[] => [
+function NewRun({ item: { newWorkflowRunId, newDlqId, error } }: { readonly item: RepairItem }) {
+  const queueId = useQueueId();
+  return (
+    <div>
+      {newWorkflowRunId === null ? <span className="muted">none</span> : <RunLink runId={newWorkflowRunId} />}
+      {error === null ? null : <div className="field-hint error-clip">{error}</div>}
+      {newDlqId === null ? null : (
+        <Link className="field-hint" to="/q/$queueId/dead-letters/$dlqId" params={{ queueId, dlqId: newDlqId }} tabIndex={-1}>
+          its dead letter
+        </Link>
+      )}
+    </div>
+  );
+}
+
+const columnsOf = (narrow: boolean): readonly Column<RepairItem>[] => [
   {
     id: 'state',
     header: 'State',
@@ -37,54 +54,22 @@ const columnsOf = (queueId: string): readonly Column<RepairItem>[] => [
   },
   {
     id: 'run',
-    header: 'Failed run',
+    header: narrow ? 'Failed run, and the new one' : 'Failed run',
     width: 'minmax(0, 2fr)',
-    cell: ({ workflowRunId, workflowUrl }) => (
+    cell: (item) => (
       <div>
-        <Link
-          className="mono clip item-link"
-          to="/q/$queueId/runs/$runId"
-          params={{ queueId, runId: workflowRunId }}
-          title={workflowRunId}
-          tabIndex={-1}
-        >
-          {workflowRunId}
-        </Link>
-        <div className="field-hint clip" title={workflowUrl}>
-          {workflowUrl}
-        </div>
-      </div>
-    ),
-  },
-  {
-    id: 'new',
-    header: 'New run',
-    width: 'minmax(0, 2fr)',
-    from: 'medium',
-    cell: ({ newWorkflowRunId, newDlqId, error }) => (
-      <div>
-        {newWorkflowRunId === null ? (
-          <span className="muted">none</span>
+        <RunLink runId={item.workflowRunId} />
+        {narrow ? (
+          <NewRun item={item} />
         ) : (
-          <Link
-            className="mono clip item-link"
-            to="/q/$queueId/runs/$runId"
-            params={{ queueId, runId: newWorkflowRunId }}
-            title={newWorkflowRunId}
-            tabIndex={-1}
-          >
-            {newWorkflowRunId}
-          </Link>
-        )}
-        {error === null ? null : <div className="field-hint error-clip">{error}</div>}
-        {newDlqId === null ? null : (
-          <Link className="field-hint" to="/q/$queueId/dead-letters/$dlqId" params={{ queueId, dlqId: newDlqId }} tabIndex={-1}>
-            its dead letter
-          </Link>
+          <div className="field-hint clip" title={item.workflowUrl}>
+            {item.workflowUrl}
+          </div>
         )}
       </div>
     ),
   },
+  { id: 'new', header: 'New run', width: 'minmax(0, 2fr)', from: 'medium', cell: (item) => <NewRun item={item} /> },
   {
     id: 'at',
     header: 'Since',
@@ -94,16 +79,13 @@ const columnsOf = (queueId: string): readonly Column<RepairItem>[] => [
   },
 ];
 
-export interface ItemsListProps {
-  readonly repair: RepairEntry;
-  readonly onOpen?: (item: RepairItem) => void;
-}
-
-export function ItemsList({ repair: { repairId, counts } }: ItemsListProps) {
+export function ItemsList({ repair: { repairId, counts } }: { readonly repair: RepairEntry }) {
   const queueId = useQueueId();
+  const navigate = useNavigate();
+  const narrow = useRoom() === 'narrow';
   const filters = useFilters(FILTERS);
   const asked = ITEM_ORDER.find((state) => state === filters.values.state);
-  const columns = useMemo(() => columnsOf(queueId), [queueId]);
+  const columns = useMemo(() => columnsOf(narrow), [narrow]);
   const list = useCursorList<RepairItemPage, RepairItem>({
     topic: 'repairs',
     name: 'items',
@@ -139,6 +121,9 @@ export function ItemsList({ repair: { repairId, counts } }: ItemsListProps) {
         what="dead letters"
         columns={columns}
         idOf={idOf}
+        onOpen={({ workflowRunId, newWorkflowRunId }) =>
+          navigate({ to: '/q/$queueId/runs/$runId', params: { queueId, runId: newWorkflowRunId ?? workflowRunId } })
+        }
         estimatedHeight={58}
         empty={
           <EmptyState title={asked === undefined ? 'It covers nothing' : `None is in this state: ${ITEM_STATES[asked].text}`} />

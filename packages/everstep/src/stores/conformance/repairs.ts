@@ -254,10 +254,18 @@ export function repairConformance(open: OpenStore): void {
         const over = record({ phase: 'done', endedAt: T0 + 100 }, { wakeAt: null, version: 1 });
         await store.repairs.put({ record: over, driver: null });
         await store.repairs.create({ record: record({ repairId: 'rep_z' }), driver: null });
-        const remove = (before: number) => store.repairs.removeBefore({ instanceId: INSTANCE, before, limit: 2 });
+        const planned = { instanceId: INSTANCE, repairId: 'rep_planned' };
+        const never = record({ repairId: planned.repairId, phase: 'planned' }, { wakeAt: null });
+        await store.repairs.create({ record: never, driver: null });
+        const remove = (before: number | null, plannedBefore = T0) =>
+          store.repairs.removeBefore({ instanceId: INSTANCE, before, plannedBefore, limit: 2 });
+        assert.equal(await remove(null), false);
         assert.equal(await remove(T0 + 100), false);
         assert.deepEqual([await remove(T0 + 101), await remove(T0 + 101), await remove(T0 + 101)], [true, true, false]);
         assert.equal(await store.repairs.find(ID), null);
+        assert.ok(await store.repairs.find(planned));
+        assert.deepEqual([await remove(null, T0 + 1), await remove(null, T0 + 1)], [true, false]);
+        assert.equal(await store.repairs.find(planned), null);
         assert.ok(await store.repairs.find({ instanceId: INSTANCE, repairId: 'rep_z' }));
         assert.deepEqual((await store.repairs.counts(ID)).all, NO_COUNTS);
       }),

@@ -32,7 +32,7 @@ const NEXT = statement(`
   FROM repair WHERE wake_at IS NOT NULL`);
 const OVER = statement(`
   SELECT repair_id FROM repair WHERE instance_id = $1 AND wake_at IS NULL
-    AND (ended_at < $2 OR (phase = 'planned' AND created_at < $2)) ORDER BY repair_id LIMIT 1`);
+    AND (ended_at < $2 OR (phase = 'planned' AND created_at < $3)) ORDER BY repair_id LIMIT 1`);
 const DELETE = statement('DELETE FROM repair WHERE instance_id = $1 AND repair_id = $2');
 /** Nobody decides on it while a unit is written that builds on its version. */
 const LOCK = statement(`
@@ -108,8 +108,8 @@ export const createRepairs = (database: Database): RepairStore => ({
     const [row] = await database.query(NEXT, [nodeId]);
     return row ? integerOrNull(row, 'at') : null;
   },
-  async removeBefore({ instanceId, before, limit }) {
-    const [row] = await database.query(OVER, [instanceId, before]);
+  async removeBefore({ instanceId, before, plannedBefore, limit }) {
+    const [row] = await database.query(OVER, [instanceId, before ?? 0, plannedBefore]);
     if (!row) return false;
     const id = { instanceId, repairId: text(row, 'repair_id') };
     const removed = await removeItems(database, id, limit);

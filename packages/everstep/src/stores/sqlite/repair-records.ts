@@ -157,9 +157,9 @@ export class RepairRecords implements RepairStore {
     return seq === null ? { items: [], next: null } : this.itemRows.list(seq, states, after, limit);
   }
 
-  async removeBefore({ instanceId, before, limit }: Parameters<RepairStore['removeBefore']>[0]): Promise<boolean> {
+  async removeBefore({ instanceId, before, plannedBefore, limit }: Parameters<RepairStore['removeBefore']>[0]): Promise<boolean> {
     const tenant = this.parts.tenants.find(instanceId);
-    const row = tenant === null ? undefined : this.selectOver.get(tenant, before, before);
+    const row = tenant === null ? undefined : this.selectOver.get(tenant, before ?? 0, plannedBefore);
     if (!row) return false;
     const seq = integer(row, 'seq');
     this.transaction.run(() => {
