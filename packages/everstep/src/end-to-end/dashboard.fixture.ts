@@ -160,9 +160,13 @@ export class DashboardWorld {
     return window;
   }
 
-  /** Resolves when the run has ended. */
+  /** Resolves when the run has ended. Rejects when it goes on for longer than a slow machine needs. */
   async ended(workflowRunId: string): Promise<void> {
-    await this.client.runs.result(workflowRunId, { timeout: '20s' });
+    for (let waits = 0; waits < 6; waits++) {
+      const { workflowState } = await this.client.runs.result(workflowRunId, { timeout: '20s' });
+      if (workflowState !== 'RUN_STARTED') return;
+    }
+    throw new Error(`the run ${workflowRunId} goes on and on`);
   }
 
   /** Runs of every kind that pages show: done, failed in three ways, waiting, being retried, long, and one that invoked another. */
