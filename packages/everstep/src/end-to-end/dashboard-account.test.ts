@@ -145,7 +145,8 @@ describe('the pages around runs', { skip }, () => {
     await row('mail').first().getByText('Paused').waitFor();
     await button('Resume mail').click();
     await button('Pause mail').waitFor();
-    await window.page.getByRole('grid', { name: 'Queues' }).getByRole('row').filter({ hasText: 'mail' }).getByText('0').waitFor();
+    const mail = window.page.getByRole('grid', { name: 'Queues' }).getByRole('row').filter({ hasText: 'mail' });
+    await mail.getByRole('gridcell', { name: '0', exact: true }).waitFor();
     assert.deepEqual(receiver.taken.filter((body) => body.startsWith('{"mail"')).sort(), [
       '{"mail":1}',
       '{"mail":2}',
@@ -156,6 +157,36 @@ describe('the pages around runs', { skip }, () => {
     await inDialog('Save').click();
     await gone();
     await window.page.getByRole('gridcell', { name: '7', exact: true }).waitFor();
+  });
+
+  test('queues: by keyboard alone a queue is made, paused and deleted', async () => {
+    await window.goTo('queues');
+    const { page } = window;
+    await button('New queue').focus();
+    await page.keyboard.press('Enter');
+    await dialog().waitFor();
+    await page.keyboard.type('by-keyboard');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Space');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await gone();
+    await button('Resume by-keyboard').waitFor();
+    assert.equal(await page.locator('button:focus').innerText(), 'New queue', 'the focus is where it was');
+    await page.getByRole('grid', { name: 'Queues' }).getByRole('row').nth(1).focus();
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await button('Pause by-keyboard').waitFor();
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await dialog().getByText('No message waits in it.').waitFor();
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await gone();
+    await row('by-keyboard').waitFor({ state: 'detached' });
   });
 
   test('queues: a URL group is made, gets another endpoint, loses it and is deleted', async () => {
