@@ -150,6 +150,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await keyboard.write('spinbutton', 'How many first', '5');
     await keyboard.write('spinbutton', 'Stop above, % failed', '50');
     await keyboard.enter('button', 'Resume the first 5');
+    await page.locator('h1:focus').waitFor();
     await page.getByText(/^It stopped by itself: \d of the first 5 failed again/).waitFor();
 
     incident.mend();
@@ -223,6 +224,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
       .getByRole('button', { name: `Delete ${left} dead letters` })
       .click();
     await page.getByText('Nothing is deleted yet.').waitFor();
+    await page.locator('h1:focus').waitFor();
     assert.match(await page.getByRole('timer').innerText(), /^(10 min|9 min 5\d s)$/);
     await window.screenshot('undo-390-light', true);
     assert.deepEqual(await window.findings(), []);

@@ -25,11 +25,11 @@ const read = ({ cursor, items }: RepairItemPage): CursorPage<RepairItem> => ({
 });
 const idOf = ({ dlqId }: RepairItem): string => dlqId;
 
-function NewRun({ item: { newWorkflowRunId, newDlqId, error } }: { readonly item: RepairItem }) {
+function NewRun({ item: { newWorkflowRunId, newDlqId, error }, none }: { readonly item: RepairItem; readonly none: string }) {
   const queueId = useQueueId();
   return (
     <div>
-      {newWorkflowRunId === null ? <span className="muted">none</span> : <RunLink runId={newWorkflowRunId} />}
+      {newWorkflowRunId === null ? <span className="muted">{none}</span> : <RunLink runId={newWorkflowRunId} />}
       {error === null ? null : <div className="field-hint error-clip">{error}</div>}
       {newDlqId === null ? null : (
         <Link className="field-hint" to="/q/$queueId/dead-letters/$dlqId" params={{ queueId, dlqId: newDlqId }} tabIndex={-1}>
@@ -60,7 +60,7 @@ const columnsOf = (narrow: boolean): readonly Column<RepairItem>[] => [
       <div>
         <RunLink runId={item.workflowRunId} />
         {narrow ? (
-          <NewRun item={item} />
+          <NewRun item={item} none="" />
         ) : (
           <div className="field-hint clip" title={item.workflowUrl}>
             {item.workflowUrl}
@@ -69,7 +69,7 @@ const columnsOf = (narrow: boolean): readonly Column<RepairItem>[] => [
       </div>
     ),
   },
-  { id: 'new', header: 'New run', width: 'minmax(0, 2fr)', from: 'medium', cell: (item) => <NewRun item={item} /> },
+  { id: 'new', header: 'New run', width: 'minmax(0, 2fr)', from: 'medium', cell: (item) => <NewRun item={item} none="none" /> },
   {
     id: 'at',
     header: 'Since',

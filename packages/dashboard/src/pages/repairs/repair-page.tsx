@@ -1,6 +1,7 @@
 /** One repair: its plan until it is started, its progress while it goes, its report ever after. */
 import './repairs.css';
 import { Link, useParams } from '@tanstack/react-router';
+import { useEffect } from 'react';
 import type { RepairEntry } from '../../../../everstep/src/contract/repairs.js';
 import { path } from '../../api/client.js';
 import { useQueueId } from '../../api/instances.js';
@@ -16,6 +17,24 @@ import { titleOf } from './repair-words.js';
 /** For what no hint tells of. */
 const ASK_AGAIN_MS = 5_000;
 
+/**
+ * What had the focus may be gone with the state that it belonged to, such as the button that starts: then the heading takes it.
+ * A reader who is elsewhere is left alone.
+ */
+function useFocusThatStays(state: RepairEntry['state'] | undefined): void {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: with the state, what is shown changes
+  useEffect(() => {
+    // A window that closes gives the focus back first.
+    let frame = requestAnimationFrame(() => {
+      frame = requestAnimationFrame(() => {
+        const here = document.activeElement;
+        if (here === null || here === document.body || here.matches('.skip')) document.querySelector('h1')?.focus();
+      });
+    });
+    return () => cancelAnimationFrame(frame);
+  }, [state]);
+}
+
 export default function RepairPage() {
   const queueId = useQueueId();
   const { repairId = '' } = useParams({ strict: false });
@@ -25,6 +44,7 @@ export default function RepairPage() {
     url: path`/v2/workflows/repairs/${repairId}`,
     refreshMs: ASK_AGAIN_MS,
   });
+  useFocusThatStays(data?.state);
   const toAll = (
     <Link to="/q/$queueId/repairs" params={{ queueId }}>
       All repairs
