@@ -356,6 +356,27 @@ describe('the pages around runs', { skip }, () => {
     assert.deepEqual(window.problems, []);
   });
 
+  test('what cannot be had is told in words on each page, and is there when it is asked for again', async () => {
+    const own = await world.loggedIn();
+    const { page } = own;
+    const answers = /\/v2\/(?!session|live|queue\/users)/;
+    const words = 'the store does not answer';
+    for (const name of ['events', 'flow-control', 'schedules', 'queues', 'instance', 'team', 'search', 'audit', 'nodes']) {
+      await page.route(answers, (route) => route.fulfill({ status: 503, json: { error: words } }));
+      await own.goTo(name);
+      await page.getByRole('alert').filter({ hasText: words }).first().waitFor();
+      assert.deepEqual(await own.findings(), [], name);
+      await page.unroute(answers);
+      for (let left = await page.getByRole('alert').count(); left > 0; left--) {
+        const again = page.getByRole('alert').getByRole('button', { name: 'Try again' }).first();
+        // What is asked for again by itself may be there before.
+        if (await again.isVisible()) await again.click({ timeout: 2_000 }).catch(() => {});
+      }
+      await page.getByRole('alert').first().waitFor({ state: 'detached' });
+    }
+    assert.deepEqual(own.problems, []);
+  });
+
   test('who may only look sees why buttons are off', async () => {
     const admin = adminOf(world);
     const { api_key: apiKey = '' } = await admin.teams.members.put(seeded.teamId, 'fin@shop.example', 'finance');
