@@ -32,8 +32,8 @@ test('a time of today is written without its day', () => {
 test('a time is told relative to now', () => {
   const now = Date.UTC(2026, 10, 22);
   assert.deepEqual(
-    [now, now - 5 * 60_000, now + 3 * 3_600_000, now - 30_000].map((at) => relativeText(at, now)),
-    ['just now', '5 min ago', 'in 3 h', '30 s ago'],
+    [now, now - 5 * 60_000 - 7_000, now + 3 * 3_600_000, now - 30_000, now + 47 * 3_600_000].map((at) => relativeText(at, now)),
+    ['just now', '5 min ago', 'in 3 h', '30 s ago', 'in 1 d 23 h'],
   );
 });
 

@@ -68,8 +68,11 @@ export function shortTime(unixMs: number, nowMs: number): string {
 export function relativeText(unixMs: number, nowMs: number): string {
   const ms = nowMs - unixMs;
   if (Math.abs(ms) < 5 * SECOND) return 'just now';
-  const largest = durationText(Math.abs(ms)).split(' ').slice(0, 2).join(' ').replace(/\.\d+/, '');
-  return ms > 0 ? `${largest} ago` : `in ${largest}`;
+  // Seconds beside minutes, and parts of them, are no matter at a distance.
+  const about = durationText(Math.abs(ms))
+    .replace(/ min \d+ s$/, ' min')
+    .replace(/\.\d+/, '');
+  return ms > 0 ? `${about} ago` : `in ${about}`;
 }
 
 /** JSON with line breaks, when the text is JSON; else the text as it is. */

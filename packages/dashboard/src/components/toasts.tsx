@@ -55,17 +55,19 @@ export function Toasts() {
       <div className="visually-hidden" role="status" aria-live="polite">
         {text}
       </div>
-      <div className="toasts">
-        {shown.map(({ id, tone, text: words }) => (
-          <div key={id} className="toast" data-tone={tone}>
-            <Icon name={tone === 'good' ? 'check' : 'warning'} />
-            <span className="toast-text">{words}</span>
-            <button type="button" className="copy-button" aria-label="Put this message away" onClick={() => dismiss(id)}>
-              <Icon name="cross" />
-            </button>
-          </div>
-        ))}
-      </div>
+      {shown.length === 0 ? null : (
+        <section className="toasts" aria-label="What was done and what failed">
+          {shown.map(({ id, tone, text: words }) => (
+            <div key={id} className="toast" data-tone={tone}>
+              <Icon name={tone === 'good' ? 'check' : 'warning'} />
+              <span className="toast-text">{words}</span>
+              <button type="button" className="copy-button" aria-label="Put this message away" onClick={() => dismiss(id)}>
+                <Icon name="cross" />
+              </button>
+            </div>
+          ))}
+        </section>
+      )}
     </>
   );
 }

@@ -93,13 +93,13 @@ export async function seedAccount(world: DashboardWorld, receiver: Receiver): Pr
   ];
   await sent(world, 'POST', '/v2/topics/partners/endpoints', { endpoints });
   await sent(world, 'POST', '/v2/publish/partners', { news: 'from the shop' });
-  await sent(world, 'POST', `/v2/publish/${receiver.url}/down`, { order: 1 }, { 'svc-retries': '0' });
+  await sent(world, 'POST', `/v2/publish/${receiver.url}/down`, { order: 1 }, { 'upstash-retries': '0' });
   await sent(
     world,
     'POST',
     `/v2/publish/${receiver.url}/down`,
     { order: 2 },
-    { 'svc-retries': '3', 'svc-retry-delay': '3600000' },
+    { 'upstash-retries': '3', 'upstash-retry-delay': '3600000' },
   );
 
   const team = await admin.teams.create('Shop');

@@ -47,10 +47,11 @@ export default function EventsPage() {
       width: 'minmax(0, 3fr)',
       cell: (waiter) => (
         <Link
-          className="clip mono"
+          className="clip mono run-link"
           to="/q/$queueId/runs/$runId"
           params={{ queueId, runId: waiter.workflowRunId }}
           search={{ createdAt: String(waiter.workflowCreatedAt) }}
+          title={waiter.workflowRunId}
         >
           {waiter.workflowRunId}
         </Link>

@@ -72,7 +72,14 @@ export function Destinations() {
       from: 'wide',
       cell: ({ heldSince }) => (heldSince === undefined ? null : <TimeText unixMs={heldSince} />),
     },
-    { id: 'waiting', header: 'Waiting', width: '84px', align: 'right', cell: ({ waitListSize }) => countText(waitListSize) },
+    {
+      id: 'waiting',
+      header: 'Waiting',
+      width: '84px',
+      align: 'right',
+      from: 'medium',
+      cell: ({ waitListSize }) => countText(waitListSize),
+    },
     {
       id: 'release',
       header: 'Release',
@@ -94,7 +101,7 @@ export function Destinations() {
   ];
   return (
     <section className="flow-section" aria-labelledby={heading}>
-      <div className="page-head">
+      <div className="section-head">
         <h2 id={heading}>Destinations</h2>
         <button type="button" className="button" disabled={!write} onClick={() => setHolding(true)}>
           Hold a destination

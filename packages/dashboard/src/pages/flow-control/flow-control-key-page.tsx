@@ -13,7 +13,8 @@ import { KeyActions } from './key-actions.js';
 import { KeyState, REFRESH_MS } from './key-state.js';
 import { ParallelismUsage, RateUsage } from './usage.js';
 
-const SHOWN = 200;
+/** The most that the service lists. */
+const SHOWN = 100;
 
 export default function FlowControlKeyPage() {
   const queueId = useQueueId();
@@ -39,12 +40,13 @@ export default function FlowControlKeyPage() {
       width: 'minmax(0, 3fr)',
       cell: ({ kind, workflowRunId, workflowCreatedAt }) =>
         kind === 'message' ? (
-          <span className="clip mono" title={workflowRunId}>
+          <span className="clip mono run-link" title={workflowRunId}>
             {workflowRunId} <span className="muted">message</span>
           </span>
         ) : (
           <Link
-            className="clip mono"
+            className="clip mono run-link"
+            title={workflowRunId}
             to="/q/$queueId/runs/$runId"
             params={{ queueId, runId: workflowRunId }}
             search={{ createdAt: String(workflowCreatedAt) }}
@@ -96,7 +98,9 @@ export default function FlowControlKeyPage() {
       <div className="flow-facts">
         <div className="card card-body stack">
           <h2>State</h2>
-          <KeyState entry={data} />
+          <span>
+            <KeyState entry={data} />
+          </span>
           <span>{quantity(data.waitListSize, 'delivery waits', 'deliveries wait')}</span>
         </div>
         <div className="card card-body stack">
@@ -115,7 +119,9 @@ export default function FlowControlKeyPage() {
           {data.isPinnedRate ? <span className="muted">pinned</span> : null}
         </div>
       </div>
-      <h2>What waits</h2>
+      <div className="section-head">
+        <h2>What waits</h2>
+      </div>
       {list.isPending ? (
         <Skeleton lines={4} />
       ) : list.error && !list.data ? (

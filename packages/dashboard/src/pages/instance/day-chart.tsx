@@ -1,5 +1,5 @@
 /** Messages by day as bars, with a table of the same figures for those who do not see them. */
-import { countText } from '../../components/formats.js';
+import { countText, quantity } from '../../components/formats.js';
 
 export interface Day {
   /** UTC, such as 2026-11-21. */
@@ -10,7 +10,6 @@ export interface Day {
 
 const WIDTH = 720;
 const HEIGHT = 160;
-const FOOT = 18;
 
 /** A figure for the top of the axis that is easy to read. */
 export function roundUp(most: number): number {
@@ -30,8 +29,12 @@ export function DayChart({ days }: { readonly days: readonly Day[] }) {
   const last = days.at(-1)?.day ?? '';
   return (
     <figure className="day-chart">
+      <div className="day-line" aria-hidden="true">
+        <span>{quantity(top, 'message')}</span>
+      </div>
       <svg
-        viewBox={`0 0 ${WIDTH} ${HEIGHT + FOOT}`}
+        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        preserveAspectRatio="none"
         role="img"
         aria-label={`${countText(sum)} messages from ${first} to ${last}`}
       >
@@ -52,16 +55,11 @@ export function DayChart({ days }: { readonly days: readonly Day[] }) {
             </rect>
           );
         })}
-        <text x={0} y={HEIGHT + 14} className="day-text">
-          {first}
-        </text>
-        <text x={WIDTH} y={HEIGHT + 14} textAnchor="end" className="day-text">
-          {last}
-        </text>
-        <text x={WIDTH} y={13} textAnchor="end" className="day-text">
-          {countText(top)}
-        </text>
       </svg>
+      <div className="day-line" aria-hidden="true">
+        <span>{first}</span>
+        <span>{last}</span>
+      </div>
       <table className="visually-hidden">
         <caption>Messages by day (UTC)</caption>
         <thead>

@@ -23,7 +23,7 @@ const COLUMNS: readonly Column<NodeEntry>[] = [
   {
     id: 'node',
     header: 'Node',
-    width: 'minmax(0, 3fr)',
+    width: 'minmax(0, 5fr)',
     cell: (node) => (
       <div className="line">
         <CopyId value={node.nodeId} what="node id" />

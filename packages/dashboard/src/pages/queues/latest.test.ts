@@ -23,6 +23,14 @@ test('of each message the last thing that happened to it is shown, in the order 
   );
 });
 
+test('a message that is tried again says what went wrong the last time', () => {
+  const failed = { ...event('b', 'ERROR'), error: 'status 503' };
+  const earlier = { ...event('b', 'ERROR'), error: 'no answer' };
+  assert.deepEqual(latestOf([event('b', 'RETRY'), failed, event('b', 'RETRY'), earlier]), [
+    { ...event('b', 'RETRY'), error: 'status 503' },
+  ]);
+});
+
 test('what is delivered, has failed or was canceled has ended', () => {
   assert.deepEqual((['DELIVERED', 'FAILED', 'CANCELED', 'RETRY', 'ERROR', 'CREATED'] as const).filter(hasEnded), [
     'DELIVERED',

@@ -123,8 +123,7 @@ function Events({ events }: { readonly events: readonly MessageEvent[] }) {
               <StatusBadge tone={STATE_WORDS[state].tone}>{STATE_WORDS[state].text}</StatusBadge>
             </td>
             <td>
-              {responseStatus === undefined ? '' : `Status ${responseStatus}. `}
-              {error}
+              {error ?? (responseStatus === undefined ? null : `Status ${responseStatus}`)}
               {nextDeliveryTime === undefined ? null : (
                 <>
                   Next attempt <TimeText unixMs={nextDeliveryTime} />

@@ -103,7 +103,7 @@ export function MessagesList() {
   });
   return (
     <section className="queues-section" aria-labelledby={heading}>
-      <div className="page-head">
+      <div className="section-head">
         <h2 id={heading}>Messages</h2>
       </div>
       <FilterBar filters={filters} fields={FIELDS} moreFields={MORE} />

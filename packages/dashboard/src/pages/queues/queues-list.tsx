@@ -55,7 +55,7 @@ export function QueuesList() {
         </div>
       ),
     },
-    { id: 'lag', header: 'Waiting', width: '72px', align: 'right', cell: ({ lag }) => countText(lag) },
+    { id: 'lag', header: 'Waiting', width: '80px', align: 'right', cell: ({ lag }) => countText(lag) },
     {
       id: 'parallelism',
       header: 'At a time',
@@ -123,7 +123,7 @@ export function QueuesList() {
   ];
   return (
     <section className="queues-section" aria-labelledby={heading}>
-      <div className="page-head">
+      <div className="section-head">
         <h2 id={heading}>Queues</h2>
         <button
           type="button"

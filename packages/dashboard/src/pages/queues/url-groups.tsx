@@ -36,7 +36,7 @@ export function UrlGroups() {
         </div>
       ),
     },
-    { id: 'count', header: 'Endpoints', width: '84px', align: 'right', cell: ({ endpoints }) => countText(endpoints.length) },
+    { id: 'count', header: 'Endpoints', width: '92px', align: 'right', cell: ({ endpoints }) => countText(endpoints.length) },
     {
       id: 'endpoints',
       header: 'They are',
@@ -61,7 +61,7 @@ export function UrlGroups() {
     {
       id: 'open',
       header: 'Open',
-      width: '96px',
+      width: '104px',
       align: 'right',
       cell: ({ name }) => (
         <button
@@ -77,7 +77,7 @@ export function UrlGroups() {
   ];
   return (
     <section className="queues-section" aria-labelledby={heading}>
-      <div className="page-head">
+      <div className="section-head">
         <h2 id={heading}>URL groups</h2>
         <button
           type="button"

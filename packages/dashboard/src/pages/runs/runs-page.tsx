@@ -69,7 +69,7 @@ function Took({ run }: { readonly run: FoundRun }) {
 }
 
 const COLUMNS: readonly Column<FoundRun>[] = [
-  { id: 'state', header: 'State', width: '112px', cell: (run) => <RunStateBadge state={run.workflowState} /> },
+  { id: 'state', header: 'State', width: 'clamp(100px, 9vw, 112px)', cell: (run) => <RunStateBadge state={run.workflowState} /> },
   {
     id: 'run',
     header: 'Run',
@@ -106,7 +106,7 @@ const COLUMNS: readonly Column<FoundRun>[] = [
   {
     id: 'created',
     header: 'Created',
-    width: 'minmax(64px, 118px)',
+    width: 'clamp(70px, 10vw, 118px)',
     cell: (run) => <TimeText unixMs={run.workflowRunCreatedAt} />,
   },
   { id: 'took', header: 'Took', width: '92px', align: 'right', from: 'medium', cell: (run) => <Took run={run} /> },

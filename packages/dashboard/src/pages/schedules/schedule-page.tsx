@@ -96,7 +96,7 @@ export default function SchedulePage() {
       </div>
       <Card title="Payload of its runs">
         {schedule.bodyBase64 === undefined ? (
-          <JsonView text={schedule.body ?? ''} label="Payload of its runs" />
+          <JsonView text={schedule.body ?? ''} label="Body" />
         ) : (
           <p className="muted">It is no text.</p>
         )}

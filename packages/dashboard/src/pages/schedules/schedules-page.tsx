@@ -58,7 +58,7 @@ const COLUMNS: readonly Column<ScheduleEntry>[] = [
     id: 'last',
     header: 'Last',
     width: '118px',
-    from: 'medium',
+    from: 'wide',
     cell: ({ lastScheduleTime }) => (lastScheduleTime === undefined ? '–' : <TimeText unixMs={lastScheduleTime} />),
   },
   {

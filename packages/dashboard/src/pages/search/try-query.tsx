@@ -98,7 +98,7 @@ export function TryQuery({ indexId, namespace }: { readonly indexId: string; rea
           {tried.outcome.value.result.map(({ id, score, content, metadata }) => (
             <li key={id}>
               <p className="result-head">
-                <span className="mono">{id}</span> <span className="muted">score {score.toFixed(3)}</span>
+                <span className="mono">{id}</span> <span className="muted">score {Number(score.toPrecision(3))}</span>
               </p>
               <JsonView
                 text={JSON.stringify(metadata === undefined ? { content } : { content, metadata })}

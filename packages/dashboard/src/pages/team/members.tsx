@@ -43,13 +43,15 @@ export function Members({ team }: MembersProps) {
       id: 'email',
       header: 'Member',
       width: 'minmax(0, 3fr)',
-      cell: ({ member_email: email, id }) => (
-        <div className="clip" title={email}>
-          {email} {id === user.id ? <span className="muted">you</span> : null}
-        </div>
+      cell: ({ member_email: email, member_role: role, id }) => (
+        <>
+          <div className="clip" title={email}>
+            {email} {id === user.id ? <span className="muted">you</span> : null}
+          </div>
+          <div className="muted">{role}</div>
+        </>
       ),
     },
-    { id: 'role', header: 'Role', width: '84px', cell: ({ member_role: role }) => role },
     {
       id: 'since',
       header: 'Since',
@@ -63,7 +65,7 @@ export function Members({ team }: MembersProps) {
       width: '172px',
       align: 'right',
       cell: (member) => (
-        <span className="line">
+        <span className="row-buttons">
           <button
             type="button"
             className="button button-small"
@@ -120,7 +122,13 @@ export function Members({ team }: MembersProps) {
       ) : data?.length === 0 ? (
         <EmptyState title="Nobody is in this team" />
       ) : (
-        <DataTable label={`Members of ${team.name}`} columns={columns} rows={data ?? []} idOf={({ id }) => id} />
+        <DataTable
+          label={`Members of ${team.name}`}
+          columns={columns}
+          rows={data ?? []}
+          idOf={({ id }) => id}
+          estimatedHeight={60}
+        />
       )}
       {adding === null ? null : (
         <MemberDialog
