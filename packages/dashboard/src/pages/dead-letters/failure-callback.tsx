@@ -57,7 +57,7 @@ export function FailureCallback({ entry }: { readonly entry: DeadLetterEntry }) 
               </div>
               <div>
                 <dt>Failed so far</dt>
-                <dd>{quantity(info.retried, 'attempt')}</dd>
+                <dd>{quantity(info.errors.length, 'attempt')}</dd>
               </div>
               {info.nextAttemptAt === undefined ? null : (
                 <div>
