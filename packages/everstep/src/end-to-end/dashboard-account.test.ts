@@ -69,6 +69,7 @@ describe('the pages around runs', { skip }, () => {
           );
           assert.ok(content <= room, `${content} px wide in ${room} px`);
         });
+      await own.page.close();
     });
 
   test('events: a run that waits is notified with data, and waits no more', async () => {
@@ -375,6 +376,7 @@ describe('the pages around runs', { skip }, () => {
       await page.getByRole('alert').first().waitFor({ state: 'detached' });
     }
     assert.deepEqual(own.problems, []);
+    await own.page.close();
   });
 
   test('who may only look sees why buttons are off', async () => {
@@ -401,5 +403,6 @@ describe('the pages around runs', { skip }, () => {
       assert.equal(await own.page.getByRole('alert').count(), 0, page);
     }
     assert.deepEqual(own.problems, []);
+    await own.page.close();
   });
 });
