@@ -218,7 +218,7 @@ const CASES: readonly Case[] = [
   ...CONTROL_CASES,
   // routes
   parameter('GET /v2/nothing', /no operation at "\/v2\/nothing"; see \/openapi.json/, 'unknown-route'),
-  parameter('GET /', /no operation/, 'unknown-route'),
+  parameter('GET /nothing', /no operation/, 'unknown-route'),
   parameter('GET /v2/workflows/runs/', /^workflowRunId is missing in the path$/),
   parameter('GET /v2/workflows/runs/%ZZ', /percent-encoded/, 'bad-request'),
   parameter('GET /v2/trigger/http://w.test/ok', /does not take GET; it takes POST/, 'method-not-allowed'),

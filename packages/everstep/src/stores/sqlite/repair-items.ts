@@ -26,7 +26,7 @@ const itemOf = (row: Row): RepairItemRecord => ({
 
 const countsOf = (rows: readonly Row[]): RepairCounts => {
   const counts: Record<RepairItemState, number> = { ...NO_COUNTS };
-  for (const row of rows) counts[word(row, 'state', REPAIR_ITEM_STATES)] = integer(row, 'items');
+  for (const row of rows) counts[word(row, 'state', REPAIR_ITEM_STATES)] += integer(row, 'items');
   return counts;
 };
 
@@ -69,9 +69,8 @@ export class RepairItems {
       `UPDATE repair_item SET canary = 1 WHERE repair_seq = ? AND n IN (
          SELECT n FROM repair_item WHERE repair_seq = ? AND rank IS NOT NULL ORDER BY rank, n LIMIT ?)`,
     );
-    this.selectLanes = connection.prepare(
-      'SELECT workflow_url, fingerprint, count(*) AS items FROM repair_item WHERE repair_seq = ? GROUP BY workflow_url, fingerprint',
-    );
+    // Counted below: grouping would sort all of them, and no index of its own is worth it for what is asked once.
+    this.selectLanes = connection.prepare('SELECT workflow_url, fingerprint FROM repair_item WHERE repair_seq = ?');
     // Which index to go by is said: without statistics all rows before the first that fits would be read.
     this.selectPending = connection.prepare(
       `SELECT * FROM repair_item INDEXED BY repair_item_by_state
@@ -88,8 +87,7 @@ export class RepairItems {
     );
     this.countAll = connection.prepare('SELECT state, count(*) AS items FROM repair_item WHERE repair_seq = ? GROUP BY state');
     this.countCanary = connection.prepare(
-      `SELECT state, count(*) AS items FROM repair_item INDEXED BY repair_item_of_canary
-       WHERE repair_seq = ? AND canary = 1 GROUP BY state`,
+      'SELECT state, 1 AS items FROM repair_item INDEXED BY repair_item_of_canary WHERE repair_seq = ? AND canary = 1',
     );
     this.selectStarted = connection.prepare(
       `SELECT i.n, i.canary, r.status, r.error, d.dlq_id FROM repair_item i INDEXED BY repair_item_by_state
@@ -133,11 +131,18 @@ export class RepairItems {
   }
 
   lanes(repair: number): readonly RepairLane[] {
-    return this.selectLanes.all(repair).map((row) => ({
-      workflowUrl: text(row, 'workflow_url'),
-      fingerprint: textOrNull(row, 'fingerprint'),
-      count: integer(row, 'items'),
-    }));
+    const lanes = new Map<string, { readonly workflowUrl: string; readonly fingerprint: string | null; count: number }>();
+    for (const row of this.selectLanes.iterate(repair)) {
+      const workflowUrl = text(row, 'workflow_url');
+      const fingerprint = textOrNull(row, 'fingerprint');
+      // No fingerprint has a space, and null is no fingerprint.
+      const key = `${fingerprint ?? ''} ${workflowUrl}`;
+      const lane = lanes.get(key) ?? { workflowUrl, fingerprint, count: 0 };
+      lane.count++;
+      lanes.set(key, lane);
+    }
+    const name = (lane: RepairLane) => `${lane.workflowUrl} ${lane.fingerprint ?? ''}`;
+    return [...lanes.values()].sort((a, b) => (name(a) < name(b) ? -1 : 1));
   }
 
   pending(repair: number, canaryOnly: boolean, limit: number): readonly RepairItemRecord[] {
