@@ -125,8 +125,13 @@ export class FlowKey {
   /** What a person set. It takes effect on what waits, too. */
   set(limits: Limits): void {
     const { parallelism, rate, periodMs, paused, pinned } = limits;
-    // A window that has ended is not made longer by a longer period.
-    if (this.rate) this.window = runningWindow(this.window, this.rate, this.surroundings.now());
+    // A window that has ended, or may have, is not made longer by a longer period.
+    const { rate: before } = this;
+    if (before) {
+      const now = this.surroundings.now();
+      this.window = runningWindow(this.window, before, now);
+      if (this.window && isClosing(this.window, before, now)) this.window.closed = true;
+    }
     this.limits = { parallelism, rate, periodMs, paused, pinned };
     this.known = true;
     if (rate === null) this.endWindow();

@@ -150,3 +150,20 @@ test('a window that is reset ends at once', async () => {
   assert.equal(world.starts.length, 2);
   assert.equal(world.store.keys.get('k')?.window?.startedAt, world.now);
 });
+
+test('a window from before a crash that may have ended is not made longer by a longer period either', async () => {
+  const world = new GateWorld();
+  await world.trigger({ key: 'k', rate: 1, periodMs: 100 });
+  world.offerMany(1, 'k');
+  await world.pass(60);
+  world.endRun('r0');
+  world.crash();
+  world.offer('k', { runKey: 'late' });
+  // It began at 0, or as late as at 60, with its first request; so it may be over at 100.
+  await world.pass(40);
+  await world.trigger({ key: 'k', rate: 2, periodMs: 150 });
+  await world.pass(0);
+  assert.equal(world.starts.length, 1);
+  await world.pass(150);
+  assert.equal(world.starts.length, 2);
+});

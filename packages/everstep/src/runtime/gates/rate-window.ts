@@ -33,6 +33,8 @@ export interface RateWindow {
   granted: number;
   /** Starts that were made; `granted` is never less. */
   made: number;
+  /** It may have ended at the destination before the period was made longer: nothing more starts in it. */
+  closed: boolean;
 }
 
 /** One that begins now, with starts that may be made. */
@@ -44,6 +46,7 @@ export const newWindow = (now: number, granted: number): RateWindow => ({
   arrivedBy: null,
   granted,
   made: 0,
+  closed: false,
 });
 
 /** A request that has not left so long after its start was written down is believed to have failed. */
@@ -61,7 +64,7 @@ export function restoredWindow(
   const { startedAt, granted } = kept;
   const latest = startedAt + Math.min(periodMs ?? LONGEST_DEPARTURE_MS, LONGEST_DEPARTURE_MS);
   const leftBy = Math.max(startedAt, Math.min(now, latest));
-  return { startedAt, leftBy, hasLeft: true, toLeave: 0, arrivedBy: null, granted, made: granted };
+  return { startedAt, leftBy, hasLeft: true, toLeave: 0, arrivedBy: null, granted, made: granted, closed: false };
 }
 
 /** A small part of the period, so that the limit is used up all the same; within a host or between two that are near it is plenty. */
@@ -83,7 +86,7 @@ export function endOf({ leftBy, hasLeft, toLeave, arrivedBy }: RateWindow, { per
 
 /** What started now could arrive when the window has ended at the destination, and would count for the next one there. */
 export const isClosing = (window: RateWindow | null, { periodMs, transitMs }: Rate, now: number): boolean =>
-  window !== null && now >= window.startedAt + periodMs - transitMs;
+  window !== null && (window.closed || now >= window.startedAt + periodMs - transitMs);
 
 /** The window that counts now: none when it has ended, or when it was begun and nothing was started in it. */
 export function runningWindow(window: RateWindow | null, rate: Rate, now: number): RateWindow | null {
