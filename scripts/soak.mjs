@@ -1,11 +1,12 @@
-// The tests of several nodes for longer, and with more of everything: npm run soak [rounds]. Build first.
+// The tests of several nodes and of limits for longer, and with more of everything: npm run soak [rounds]. Build first.
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 const root = join(import.meta.dirname, '..');
-const directory = join(root, 'packages/everstep/dist/end-to-end');
-const files = readdirSync(directory).filter((name) => /^nodes-.*\.test\.js$/.test(name));
+const dist = join(root, 'packages/everstep/dist');
+const nodes = readdirSync(join(dist, 'end-to-end')).filter((name) => /^nodes-.*\.test\.js$/.test(name));
+const files = [join(dist, 'runtime/gates/properties.test.js'), ...nodes.map((name) => join(dist, 'end-to-end', name))];
 const more = {
   NODES_TEST_RUNS: '2000',
   NODES_TEST_KILLS: '30',
@@ -18,7 +19,7 @@ const rounds = Number(process.argv[2] ?? 1);
 
 for (let round = 1; round <= rounds; round++) {
   process.stdout.write(`round ${round} of ${rounds}\n`);
-  const args = ['--test', '--test-concurrency=1', '--test-reporter=spec', ...files.map((name) => join(directory, name))];
+  const args = ['--test', '--test-concurrency=1', '--test-reporter=spec', ...files];
   const { status } = spawnSync(process.execPath, args, {
     stdio: 'inherit',
     env: { ...process.env, EVERSTEP_SOAK: '1', ...more },

@@ -19,7 +19,7 @@ import {
   useState,
 } from 'react';
 import type { CursorList } from '../api/lists.js';
-import { countText } from './formats.js';
+import { oneOf, quantity } from './formats.js';
 import { InTable } from './in-table.js';
 import { useRoom } from './media.js';
 import { NewBar } from './new-bar.js';
@@ -335,7 +335,7 @@ export function ListTable<Row>({ list, what, empty, ...table }: ListTableProps<R
         foot={
           <>
             <span>
-              {countText(list.rows.length)} {what} shown
+              {quantity(list.rows.length, oneOf(what), what)} shown
               {list.lookedBackTo === null || !list.hasMore ? null : (
                 <>
                   ; looked back to <TimeText unixMs={list.lookedBackTo} />

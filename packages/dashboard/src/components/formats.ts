@@ -16,6 +16,9 @@ export const compactText = (count: number): string => compactCounts.format(count
 export const quantity = (count: number, one: string, many = `${one}s`): string =>
   `${countText(count)} ${count === 1 ? one : many}`;
 
+/** `runs` to `run`, for the names of lists: all of them have an s at the end for many. */
+export const oneOf = (many: string): string => many.replace(/s$/, '');
+
 /** 350 ms, 2.5 s, 3 min 20 s, 4 h 5 min, 2 d 3 h */
 export function durationText(ms: number): string {
   const size = Math.abs(ms);

@@ -1,4 +1,5 @@
 /** Says that there is something new, where it would push away what is being read. */
+import { oneOf } from './formats.js';
 import { Icon } from './icons.js';
 
 export function NewBar({ count, what, onShow }: { readonly count: number; readonly what: string; readonly onShow: () => void }) {
@@ -8,7 +9,7 @@ export function NewBar({ count, what, onShow }: { readonly count: number; readon
         <button type="button" className="button button-primary" onClick={onShow}>
           <Icon name="up" />
           Show {count} new
-          <span className="visually-hidden"> {what}</span>
+          <span className="visually-hidden"> {count === 1 ? oneOf(what) : what}</span>
         </button>
       )}
     </div>
