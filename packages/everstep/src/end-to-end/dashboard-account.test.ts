@@ -219,7 +219,7 @@ describe('the pages around runs', { skip }, () => {
     await dialog().getByText('It is sent as JSON').waitFor();
     await inDialog('Send').click();
     await gone();
-    await button('Show 1 new messages').click();
+    await button('Show 1 new message').click();
     await row('/ok/by-hand').getByText('Delivered').waitFor();
     assert.ok(receiver.taken.includes('{"hello":"shop"}'));
     await row('Waits to retry').click();

@@ -31,7 +31,7 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
     await rowOf(seeded.good).waitFor();
     const before = await page.getByRole('row').nth(1).innerText();
     const { workflowRunId } = await world.client.trigger(world.urls['/approval'], { body: { id: 900 } });
-    const show = page.getByRole('button', { name: 'Show 1 new runs' });
+    const show = page.getByRole('button', { name: 'Show 1 new run' });
     await show.waitFor();
     assert.equal((await page.getByRole('row').nth(1).innerText()).split('\n')[1], before.split('\n')[1]);
     await show.click();
