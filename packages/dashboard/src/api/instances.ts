@@ -25,8 +25,18 @@ export function useInstance(): QueueRecord | null {
   return data?.find(({ id }) => id === queueId) ?? null;
 }
 
-/** What the user may do in the instance: `write` covers cancel, resume and everything that changes runs. */
-export function useMay(): { readonly write: boolean; readonly administer: boolean } {
+export interface May {
+  /** Covers cancel, resume and everything that changes runs. */
+  readonly write: boolean;
+  readonly administer: boolean;
+  /** Why what changes something is off; undefined where it is on. */
+  readonly readOnly: string | undefined;
+}
+
+/** What the user may do in the instance. */
+export function useMay(): May {
   const role = useInstance()?.role;
-  return { write: role !== undefined && role !== 'finance', administer: role === 'owner' || role === 'admin' };
+  const write = role !== undefined && role !== 'finance';
+  const why = role === undefined ? 'Your role here is not known yet' : `Your role here (${role}) may look, but change nothing`;
+  return { write, administer: role === 'owner' || role === 'admin', readOnly: write ? undefined : why };
 }

@@ -12,6 +12,7 @@ const PATHS = {
   search: 'M7 12A5 5 0 1 0 7 2a5 5 0 0 0 0 10zM10.700 10.700 14 14',
   audit: 'M4 2h8v12H4zM6 5h4M6 8h4M6 11h2',
   nodes: 'M3 3h4v4H3zM9 9h4v4H9zM7 5h4v4',
+  info: 'M8 7.500V11.500M8 4.700v.1M14 8A6 6 0 1 1 2 8a6 6 0 0 1 12 0z',
   check: 'M3 8.500 6.500 12 13 4.500',
   cross: 'M4 4l8 8M12 4l-8 8',
   warning: 'M8 2 14.500 13.500H1.500zM8 6.500v3.500M8 12v.2',

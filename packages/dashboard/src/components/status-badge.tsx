@@ -1,11 +1,12 @@
 /** A state in a word, with a sign and a colour: never by its colour alone. */
+import type { ReactNode } from 'react';
 import { Icon, type IconName } from './icons.js';
 
 export type Tone = 'good' | 'warn' | 'bad' | 'info' | 'quiet';
 
 export interface StatusBadgeProps {
   readonly tone: Tone;
-  readonly children: string;
+  readonly children: ReactNode;
   /** Instead of the sign of the tone. */
   readonly icon?: IconName;
 }

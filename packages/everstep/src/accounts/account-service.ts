@@ -137,6 +137,8 @@ export interface AccountService {
   /** Null when there is none of this secret, or not any more. Its end moves on when it is found. */
   findSession(query: { readonly secret: string; readonly address: string }): Promise<Session | null>;
   endSession(session: Session): Promise<void>;
+  /** The operator of the installation: its first user. */
+  isOperator(principal: Principal): Promise<boolean>;
   /** Read-write for roles that may use the instance, read-only for those that see it. */
   accessTo(principal: Principal, instanceId: string): Promise<Outcome<InstanceAccess>>;
 

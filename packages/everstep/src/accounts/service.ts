@@ -42,6 +42,7 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
   return {
     logIn,
     ...createSessions(rules, logIn),
+    isOperator: ({ user }) => isOperator(user.userId),
     ...own,
     ...createTeamRules(rules),
     ...createInstanceRules({

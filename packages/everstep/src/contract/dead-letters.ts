@@ -39,6 +39,13 @@ export const DeadLetterEntry = Type.Object(
     fingerprint: Type.Optional(
       Type.String({ description: 'Group of the entry; absent for a while on entries of versions before there were groups.' }),
     ),
+    deletionAt: Type.Optional(
+      Type.Integer({
+        format: 'int64',
+        description: 'When a delete that was started will remove it, Unix ms, unless it is undone before; absent otherwise.',
+      }),
+    ),
+    deletionRepairId: Type.Optional(Type.String({ description: 'The repair that will delete it: aborting it is the undo.' })),
   },
   CLOSED,
 );

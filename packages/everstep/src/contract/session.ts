@@ -7,6 +7,7 @@ const CLOSED = { additionalProperties: false } as const;
 export const SessionEntry = Type.Object(
   {
     user: Type.Object({ id: Type.String(), email: Type.String() }, CLOSED),
+    is_operator: Type.Boolean({ description: 'Whether the user is the operator of the installation, who sets plans.' }),
     csrf_token: Type.String({
       description: 'To be sent as x-everstep-csrf with every request of the session that is not GET or HEAD.',
     }),

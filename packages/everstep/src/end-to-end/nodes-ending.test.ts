@@ -143,14 +143,14 @@ suite('nodes that end', {
     await pause(200);
     nodes.node(2).signal('SIGSTOP');
     // What it had is taken over and goes on elsewhere; answers to what it asked wait for it.
-    await pause(LEASE_MS + 700);
+    await until('others have taken over', async () => (await nodes.client(0).live.nodes()).length === 2);
     nodes.node(2).signal('SIGCONT');
     for (const runId of runIds) await assertEnded(runId, names);
     // It is one of them again.
     await nodes.node(2).ready();
     await nodes.client(2).trigger(url, { runId: 'after-the-pause' });
     await assertEnded('after-the-pause', names);
-    assert.match(nodes.node(2).output, /begins anew/);
+    await until('it has said so', () => /begins anew/.test(nodes.node(2).output));
   });
 
   test('a node that is told to stop hands over at once what it has not begun, and ends what it has', async (t) => {

@@ -117,6 +117,50 @@ suite('nodes together', {
     else assert.ok((median ?? 0) <= 100, `${median} ms`);
   });
 
+  test('a run that sleeps again and again goes on whichever node was told of it, also one that had it long ago', async () => {
+    const naps = 8;
+    const url = await workflow(async (ctx) => {
+      for (let nap = 0; nap < naps; nap++) {
+        await ctx.run(`work-${nap}`, () => nap);
+        // Any of the nodes may be the first to look.
+        await ctx.sleepUntil(`nap-${nap}`, Date.now() + 60 + 40 * (nap % 3));
+      }
+      return naps;
+    });
+    const runIds = named('again', 40);
+    await each(runIds.length, 8, async (n) => {
+      await client(n).trigger(url, { runId: runIds[n] ?? '' });
+    });
+    assert.deepEqual(new Set(await results<number>(runIds)), new Set([naps]));
+  });
+
+  test('a run that waits again and again is notified through any node, each time of what came', async () => {
+    const url = await workflow(async (ctx) => {
+      const came: unknown[] = [];
+      for (let wait = 0; wait < 6; wait++) {
+        const { eventData } = await ctx.waitForEvent(`wait-${wait}`, `turn-${ctx.runId}-${wait}`, { timeout: '60s' });
+        came.push(eventData);
+      }
+      return came;
+    });
+    const runIds = named('turn', 12);
+    await each(runIds.length, 6, async (n) => {
+      const runId = runIds[n] ?? '';
+      await client(n).trigger(url, { runId });
+      for (let wait = 0; wait < 6; wait++) {
+        // Through another node than the one before.
+        const notify = () => client(n + wait).notify({ eventId: `turn-${runId}-${wait}`, eventData: wait });
+        let told: readonly unknown[] = [];
+        await until(`${runId} waits`, async () => {
+          told = await notify();
+          return told.length > 0;
+        });
+        assert.equal(told.length, 1);
+      }
+    });
+    for (const came of await results<readonly number[]>(runIds)) assert.deepEqual(came, [0, 1, 2, 3, 4, 5]);
+  });
+
   test('of an event and a timeout that come at the same time each waiting run is told of one, once', async (t) => {
     const url = await workflow(async (ctx) => {
       const { timeout } = await ctx.waitForEvent('wait', `race-${ctx.runId}`, { timeout: '2s' });

@@ -87,7 +87,7 @@ export function createServer({
     bodyLimit: LIMITS.maxBodyBytes,
     requestTimeout: LIMITS.requestTimeoutMs,
     return503OnClosing: false,
-    rewriteUrl: (request) => routedUrl(request.method ?? 'GET', request.url ?? '/'),
+    rewriteUrl: (request) => routedUrl(request.method ?? 'GET', request.url ?? '/', (path) => paths.meant(path)),
     routerOptions: { maxParamLength: LIMITS.maxUrlLength, querystringParser: () => NO_QUERY },
     // Without a host Node would answer in a form of its own; it is refused below.
     http: { maxHeaderSize: LIMITS.maxHeaderBytes, requireHostHeader: false },
@@ -142,7 +142,7 @@ export function createServer({
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
   app.setNotFoundHandler((request, reply) => {
     const { path } = splitTarget(request.originalUrl);
-    const methods = paths.methodsAt(path);
+    const methods = paths.methodsAt(paths.meant(path));
     if (methods.length === 0) {
       sendError(unknownRoute(path), request, reply);
       return;

@@ -79,6 +79,14 @@ export interface RepairDriver {
   readonly until: number;
 }
 
+/** That a dead letter will be deleted, unless the repair is aborted before. */
+export interface ComingDeletion {
+  readonly dlqId: string;
+  readonly repairId: string;
+  /** Unix ms: not before. */
+  readonly at: number;
+}
+
 export interface RepairId {
   readonly instanceId: string;
   readonly repairId: string;
@@ -120,6 +128,8 @@ export interface RepairStore {
 
   /** Of these entries those that are there, in the order of their ids in the query. */
   describe(query: { readonly instanceId: string; readonly dlqIds: readonly string[] }): Promise<readonly RepairableEntry[]>;
+  /** Which of these entries a delete covers whose undo window runs; of several deletes the earliest. */
+  comingDeletions(query: { readonly instanceId: string; readonly dlqIds: readonly string[] }): Promise<readonly ComingDeletion[]>;
   /** How many items each lane has. */
   lanes(query: RepairId): Promise<readonly RepairLane[]>;
   /** In their order; of the canary, or the others as well. */

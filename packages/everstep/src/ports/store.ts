@@ -59,6 +59,8 @@ export interface DueTask extends TaskReference {
   readonly flowControlKey: string | null;
   /** Of a plain message in a queue. */
   readonly queue?: string;
+  /** Of its run, as `Run` tells it: a state in memory that is older is not the run's any more. */
+  readonly runVersion: number;
 }
 
 /** A task that waits for an event. */

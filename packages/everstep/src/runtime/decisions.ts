@@ -6,7 +6,7 @@
 import { decide, type RunEvent } from '../engine/decide.js';
 import type { Decision } from '../engine/decision.js';
 import type { DecisionContext, MessageLimit } from '../engine/ids.js';
-import type { Run } from '../engine/run.js';
+import type { Run, Task } from '../engine/run.js';
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
 import type { Log } from '../ports/log.js';
 import type { Committer } from './committer.js';
@@ -23,7 +23,21 @@ export interface DecisionsOptions {
   readonly onDurable: (entry: CachedRun, decision: Decision, before: Run) => void;
   /** A batch was lost: what is owed has to be read again. */
   readonly onLost: () => void;
+  /** Another process has decided on a run: what is owed since may have been looked for in the state before that. */
+  readonly onMoved: () => void;
+  /** Other processes decide on the runs, too: then a state in memory is what was known last, and may be old. */
+  readonly isShared: boolean;
 }
+
+/** Of these somebody else hears that there was nothing to do, or nobody comes again: not to be told of an old state. */
+const MUST_NOT_MISS: ReadonlySet<RunEvent['kind']> = new Set<RunEvent['kind']>([
+  'cancel',
+  'event-received',
+  'invoke-ended',
+  'invoke-started',
+  'notified',
+  'notify-done',
+]);
 
 export class Decisions {
   private readonly options: DecisionsOptions;
@@ -45,6 +59,31 @@ export class Decisions {
   /** False once the state was let go, after a lost batch for instance: nothing may be decided on it any more. */
   isCurrent(entry: CachedRun): boolean {
     return this.options.cache.peek(entry.run.key) === entry;
+  }
+
+  /**
+   * Whether nobody has decided on the run since this state: the store is asked, behind what is being written. A state that
+   * is not the latest is let go. Rejects when the store cannot be asked.
+   */
+  async isLatest(entry: CachedRun): Promise<boolean> {
+    if (!this.options.isShared) return this.isCurrent(entry);
+    const { key: runKey, version } = entry.run;
+    const guards = [{ kind: 'run-active' as const, runKey, version }];
+    const result = await this.options.committer.submit({ guards, writes: [] });
+    if (result.kind === 'applied') return this.isCurrent(entry);
+    if (entry.run.version === version) this.forget(entry, 'let-finish');
+    return false;
+  }
+
+  /** What the run owes in the slot, by its latest state. Null when it is not active, or owes nothing there. */
+  async openTask(runKey: string, slot: number): Promise<{ readonly entry: CachedRun; readonly task: Task } | null> {
+    for (;;) {
+      const entry = await this.options.cache.load(runKey);
+      if (!entry) return null;
+      const task = entry.run.tasks.get(slot);
+      if (task) return { entry, task };
+      if (await this.isLatest(entry)) return null;
+    }
   }
 
   /** Lets the state go, and gives up what is out for it, unless that may still finish. */
@@ -85,10 +124,12 @@ export class Decisions {
   /** `moved`: another process has decided on the run meanwhile, so this state is no more. */
   private async applyOrThrow(entry: CachedRun, event: RunEvent): Promise<Decision | 'moved' | null> {
     if (!this.isCurrent(entry)) return null;
-    const { committer, context, messageLimit, onDurable, onLost } = this.options;
+    const { committer, context, messageLimit, onDurable, onLost, onMoved } = this.options;
     const before = entry.run;
     const decision = decide(before, event, { ...context(), messageLimit: messageLimit(before.instanceId) });
-    if (decision.writes.length === 0) return null;
+    if (decision.writes.length === 0) {
+      return !MUST_NOT_MISS.has(event.kind) || (await this.isLatest(entry)) ? null : 'moved';
+    }
     entry.run = decision.run;
     entry.uncommitted++;
     let result: CommitResult;
@@ -106,6 +147,7 @@ export class Decisions {
     if (result.kind === 'run-moved') {
       // What is out for it goes on: its answer is decided on the state that it finds.
       this.forget(entry, 'let-finish');
+      onMoved();
       return 'moved';
     }
     if (result.kind !== 'applied') {

@@ -44,7 +44,7 @@ export class Deliveries {
 
   /** It has its place; all that follows from it is begun when this resolves. */
   async make(host: string, ticket: Ticket, passage: Passage): Promise<void> {
-    const { gates, departures, callbacks, cache, decisions, due, cluster, stopped, isStopping } = this.options;
+    const { gates, departures, callbacks, decisions, due, cluster, stopped, isStopping } = this.options;
     if (!gates.mayStart(ticket)) {
       // Its destination was held while it waited for a place: it waits at the gates again.
       departures.done(host, ticket);
@@ -66,7 +66,7 @@ export class Deliveries {
       }
       if (ticket.slot === CALLBACK_SLOT) result = resultOfFailure(await callbacks.deliver(ticket.runKey, stopped));
       else {
-        entry = await cache.load(ticket.runKey);
+        entry = await this.stateFor(ticket);
         givenUp = entry?.givenUp ?? 0;
         if (entry) event = await this.deliverTask(entry, ticket.slot);
         result = resultOfEvent(event);
@@ -94,6 +94,14 @@ export class Deliveries {
     }
   }
 
+  /** The run, by its latest state when an older one has nothing to deliver in the slot. */
+  private async stateFor({ runKey, slot }: Ticket): Promise<CachedRun | null> {
+    const { cache, cluster, decisions } = this.options;
+    const entry = await cache.load(runKey);
+    if (!cluster || !entry || entry.run.tasks.has(slot)) return entry;
+    return (await decisions.openTask(runKey, slot))?.entry ?? null;
+  }
+
   /** What stands in the slot now could not be offered while the delivery before it was out. */
   private offerAgain(entry: CachedRun, slot: number): void {
     const { schedule } = this.options;
@@ -115,11 +123,15 @@ export class Deliveries {
 
   /** One attempt of the task; null when there is nothing to do or it was given up. */
   private async deliverTask(entry: CachedRun, slot: number): Promise<RunEvent | null> {
-    const { store, stepCaller, messageSender, clock, gates } = this.options;
+    const { store, stepCaller, messageSender, clock, gates, due } = this.options;
     const task = entry.durable.tasks.get(slot);
     // A decision that is being written has something else in mind for the slot: whatever that is, it is scheduled
     // once it is durable. To deliver the old task now would also keep the new one out of the queue.
-    if (!task || task !== entry.run.tasks.get(slot) || task.dueAt === null || task.dueAt > clock.now()) return null;
+    if (!task || task !== entry.run.tasks.get(slot) || task.dueAt === null) return null;
+    if (task.dueAt > clock.now()) {
+      due.expect(task.dueAt);
+      return null;
+    }
     const onLeave = () => gates.left({ runKey: entry.run.key, slot });
     switch (task.kind) {
       case 'advance':

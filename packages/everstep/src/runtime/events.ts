@@ -157,6 +157,8 @@ export class Events {
     const event = { eventKey: `evt_${newKey(now)}`, eventId, content, receivedAt: now.now };
     const waiting: WaiterRecord[] = [];
     const decision = await decisions.decideOn(runKey, { kind: 'event-received', event }, (run) => {
+      // It may be asked again, of a later state.
+      waiting.length = 0;
       for (const task of run.tasks.values()) {
         if (task.kind === 'wait' && task.dueAt !== null && task.eventIds.includes(eventId)) waiting.push(waiterOf(run, task));
       }

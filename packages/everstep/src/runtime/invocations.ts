@@ -99,11 +99,11 @@ export class Invocations {
   }
 
   /** A run that somebody invoked has ended. */
-  async childEnded(childRunKey: string, load: (runKey: string) => Promise<CachedRun | null> | CachedRun): Promise<void> {
-    const invoker = await this.options.store.invokerOf({ childRunKey });
-    const entry = invoker && (await load(invoker.runKey));
-    const task = entry?.run.tasks.get(invoker?.slot ?? 0);
-    if (entry && task?.kind === 'invoke') await this.take(entry, task);
+  async childEnded(childRunKey: string): Promise<void> {
+    const { store, decisions } = this.options;
+    const invoker = await store.invokerOf({ childRunKey });
+    const open = invoker && (await decisions.openTask(invoker.runKey, invoker.slot));
+    if (open?.task.kind === 'invoke') await this.take(open.entry, open.task);
   }
 
   private async startOnce(entry: CachedRun, task: InvokeTask, spec: InvokeSpec): Promise<void> {

@@ -105,6 +105,7 @@ export class Membership {
         }
         due.restartNow();
       },
+      clockSetBack: (from) => due.clockSetBack(from),
       changed: (change) => this.heard(change),
     };
   }

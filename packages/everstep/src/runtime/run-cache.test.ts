@@ -39,3 +39,34 @@ test('runs with a delivery under way are kept, however many they are, and do not
   assert.ok(busy.every((entry) => cache.peek(entry.run.key) === entry));
   await store.close();
 });
+
+test('a state that is older than what the store has is let go, and so is one that was being read', async () => {
+  const store = await openSqliteStore({ file: ':memory:' });
+  const run = newRun();
+  let version = 3;
+  const reads: (() => void)[] = [];
+  const slow = {
+    ...store,
+    async loadRun() {
+      const read = { ...run, version };
+      await new Promise<void>((resolve) => reads.push(resolve));
+      return read;
+    },
+    loadPayload: async () => PAYLOAD,
+  };
+  const cache = new RunCache(slow, 100);
+  const early = cache.load(run.key);
+  // Another process decides on the run, after it was read here.
+  version = 4;
+  cache.atLeast(run.key, 4);
+  const late = cache.load(run.key);
+  while (reads.length > 0) reads.shift()?.();
+  const [first, second] = await Promise.all([early, late]);
+  assert.equal(first?.run.version, 4, 'who asked before gets the new one, too');
+  assert.equal(second, first);
+  cache.atLeast(run.key, 4);
+  assert.equal(cache.peek(run.key), first, 'it is as new');
+  cache.atLeast(run.key, 5);
+  assert.equal(cache.peek(run.key), undefined);
+  await store.close();
+});

@@ -33,7 +33,8 @@ export class RunCache {
   private readonly store: Store;
   private readonly capacity: number;
   private readonly entries = new Map<string, CachedRun>();
-  private readonly loading = new Map<string, Promise<CachedRun | null>>();
+  /** Reads that are under way. One that is not here any more was begun too early: what it reads may be old. */
+  private readonly loading = new Map<string, { readonly entry: Promise<CachedRun | null> }>();
 
   constructor(store: Store, capacity: number) {
     this.store = store;
@@ -95,17 +96,33 @@ export class RunCache {
       return entry;
     }
     const under = this.loading.get(runKey);
-    if (under) return under;
-    const loading = this.read(runKey).finally(() => this.loading.delete(runKey));
+    if (under) return under.entry;
+    const isLatest = (): boolean => this.loading.get(runKey) === loading;
+    const loading = {
+      entry: this.read(runKey, isLatest).finally(() => {
+        if (isLatest()) this.loading.delete(runKey);
+      }),
+    };
     this.loading.set(runKey, loading);
-    return loading;
+    return loading.entry;
   }
 
-  private async read(runKey: string): Promise<CachedRun | null> {
+  /**
+   * The store has the run at this version: an older state in memory is not the run's any more, for another process has
+   * decided on it, and it is let go. What is out for it goes on.
+   */
+  atLeast(runKey: string, version: number): void {
+    if (version === 0) return;
+    const entry = this.entries.get(runKey);
+    if (entry && entry.run.version < version) this.entries.delete(runKey);
+    this.loading.delete(runKey);
+  }
+
+  private async read(runKey: string, isLatest: () => boolean): Promise<CachedRun | null> {
     const run = await this.store.loadRun({ runKey });
-    if (run?.status !== 'active') return null;
-    const payload = await this.store.loadPayload({ runKey });
-    if (payload === null) return null;
+    const payload = run?.status === 'active' ? await this.store.loadPayload({ runKey }) : null;
+    if (!isLatest()) return this.load(runKey);
+    if (run?.status !== 'active' || payload === null) return null;
     return this.entries.get(runKey) ?? this.add(run, payload);
   }
 

@@ -98,6 +98,8 @@ export class RunDriver {
         this.due.restart();
         this.gates.verifyQueues((runKey) => this.isActive(runKey));
       },
+      onMoved: () => this.due.restart(),
+      isShared: options.cluster !== undefined,
     });
     const { decisions } = this;
     this.departures = new Departures({
@@ -291,7 +293,7 @@ export class RunDriver {
       for (const slot of before.tasks.keys()) this.gates.withdraw({ runKey: run.key, slot });
       this.ends.ended(run.key);
       if (run.origin?.kind === 'invoke') {
-        this.track(this.invocations.childEnded(run.key, (runKey) => this.cache.load(runKey)));
+        this.track(this.invocations.childEnded(run.key));
       }
       const callback = run.tasks.get(CALLBACK_SLOT);
       if (callback) {
@@ -385,6 +387,7 @@ export class RunDriver {
   /** A due task as the store tells of it: the run may have moved on since. Who delivers it looks again. */
   private async takeDue(task: DueTask): Promise<void> {
     const { runKey, slot } = task;
+    this.cache.atLeast(runKey, task.runVersion);
     switch (task.kind) {
       case 'advance':
       case 'step':
@@ -393,17 +396,11 @@ export class RunDriver {
       case 'message':
         this.admit({ runKey, slot }, passageOfDue(task));
         return;
-      case 'invoke': {
-        // Its due time was written by the run that ended, past the state in memory.
-        const entry = await this.cache.load(runKey);
-        const open = entry?.run.tasks.get(slot);
-        if (entry && open?.kind === 'invoke') this.track(this.invocations.take(entry, open));
-        return;
-      }
       default: {
-        const entry = await this.cache.load(runKey);
-        const open = entry?.run.tasks.get(slot);
-        if (entry && open) this.schedule(entry, open);
+        const open = await this.decisions.openTask(runKey, slot);
+        // The due time of an invocation was written by the run that ended, past the state in memory.
+        if (open?.task.kind === 'invoke') this.track(this.invocations.take(open.entry, open.task));
+        else if (open) this.schedule(open.entry, open.task);
       }
     }
   }

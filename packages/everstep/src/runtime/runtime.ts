@@ -112,7 +112,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
 
   const repairs = new Repairs({
     store: {
-      repairs: toldRepairs(store.repairs, (instanceId) => driver.live.changed(instanceId, 'repairs')),
+      repairs: toldRepairs(store.repairs, (instanceId, topic) => driver.live.changed(instanceId, topic)),
       listDeadLetterIds: (query) => store.listDeadLetterIds(query),
       deadLetterHorizon: (query) => store.deadLetterHorizon(query),
       deadLetterGroups: store.deadLetterGroups,

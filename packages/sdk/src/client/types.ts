@@ -246,6 +246,10 @@ export interface DeadLetterEntry {
   readonly error: string;
   /** Its group; absent for a while on entries of versions before there were groups. */
   readonly fingerprint?: string;
+  /** Unix ms at which a delete that was started will remove it, unless it is undone before. */
+  readonly deletionAt?: number;
+  /** The repair that will delete it: `client.repairs.abort` is the undo. */
+  readonly deletionRepairId?: string;
 }
 
 /**

@@ -72,6 +72,20 @@ export default function DeadLetterPage() {
           ) : error === null ? null : (
             <FailureNotice failure={error} onRetry={() => void refetch()} />
           )}
+          {data.deletionAt === undefined || data.deletionRepairId === undefined ? null : (
+            <div className="notice" data-tone="warn" role="status">
+              <span>
+                It will be deleted <TimeText unixMs={data.deletionAt} style="relative" />, with all that its repair covers.
+              </span>
+              <Link
+                className="button button-small"
+                to="/q/$queueId/repairs/$repairId"
+                params={{ queueId, repairId: data.deletionRepairId }}
+              >
+                Undo it there
+              </Link>
+            </div>
+          )}
           <Entry entry={data} />
         </div>
       )}

@@ -5,17 +5,19 @@ import type { DeadLetterEntry, DeadLetterPage } from '../../../../everstep/src/c
 import { useMay, useQueueId } from '../../api/instances.js';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
 import { type Column, ListTable } from '../../components/data-table.js';
+import { DeedButton } from '../../components/deed-button.js';
 import { FilterBar, type FilterField } from '../../components/filter-bar.js';
 import { listOf, useFilters } from '../../components/filters.js';
 import { countText, quantity } from '../../components/formats.js';
 import { Icon } from '../../components/icons.js';
+import { ReadOnlyNote } from '../../components/read-only-note.js';
 import { EmptyState } from '../../components/states.js';
+import { StatusBadge } from '../../components/status-badge.js';
 import { TimeText } from '../../components/time-text.js';
 import { CallbackBadge } from './callback-state.js';
 import { ENTRY_FILTERS, type EntryFilter, MOST_NAMED, planOfEntries, planOfFilters } from './choice.js';
 import { GroupCard } from './group-card.js';
 import { workflowName } from './group-words.js';
-import { ReadOnlyNote } from './read-only-note.js';
 
 const FIELDS: readonly FilterField<EntryFilter>[] = [
   { kind: 'list', name: 'workflowUrl', label: 'Workflow URL', wide: true },
@@ -54,10 +56,17 @@ const COLUMNS: readonly Column<DeadLetterEntry>[] = [
     id: 'error',
     header: 'Error',
     width: 'minmax(0, 3fr)',
-    cell: ({ error, responseStatus }) => (
+    cell: ({ error, responseStatus, deletionAt }) => (
       <div className="group-error">
         <span className="group-message mono">{error}</span>
-        <span className="group-where">{responseStatus === undefined ? 'no answer' : `status ${responseStatus}`}</span>
+        <span className="group-where">
+          {deletionAt === undefined ? null : (
+            <StatusBadge tone="warn" icon="clock">
+              Deleted <TimeText unixMs={deletionAt} style="relative" />
+            </StatusBadge>
+          )}
+          <span>{responseStatus === undefined ? 'no answer' : `status ${responseStatus}`}</span>
+        </span>
       </div>
     ),
   },
@@ -178,16 +187,24 @@ export function EntriesView() {
             )}
           </span>
           <div className="line">
-            {may.write ? null : <ReadOnlyNote />}
-            <button type="button" className="button button-quiet" disabled={chosen.length === 0} onClick={() => setIds(NONE)}>
+            <ReadOnlyNote />
+            <DeedButton look="quiet" off={chosen.length === 0 ? 'Nothing is chosen' : undefined} onClick={() => setIds(NONE)}>
               Choose none
-            </button>
+            </DeedButton>
             {may.write && !tooMany ? (
               <Link to="/q/$queueId/repairs/new" params={{ queueId }} search={plan} className="button button-primary">
                 <Icon name="repairs" />
                 {chosen.length === 0 ? 'Plan a repair of all' : 'Plan a repair'}
               </Link>
-            ) : null}
+            ) : (
+              <DeedButton
+                look="primary"
+                off={may.readOnly ?? `At most ${MOST_NAMED} dead letters can be named; a filter covers more`}
+              >
+                <Icon name="repairs" />
+                Plan a repair
+              </DeedButton>
+            )}
           </div>
         </section>
       )}

@@ -5,12 +5,13 @@ import type { RunChecks } from '../../../../everstep/src/contract/run-tools.js';
 import { path } from '../../api/client.js';
 import { useMay } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
+import { DeedButton } from '../../components/deed-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { Icon } from '../../components/icons.js';
+import { ReadOnlyNote } from '../../components/read-only-note.js';
 import { NO_OVERRIDES, OverrideFields, overrideHeaders, overridesIn } from '../../components/run-overrides.js';
 import { FailureNotice } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
-import { ReadOnlyNote } from './read-only-note.js';
 
 type Act = 'resume' | 'restart' | 'delete';
 
@@ -74,18 +75,18 @@ export function EntryActions({ entry, onRun, onDeleted }: EntryActionsProps) {
   const { title, confirm, text } = WORDS[last];
   return (
     <>
-      {may.write ? null : <ReadOnlyNote />}
-      <button type="button" className="button button-primary" disabled={!may.write} onClick={() => begin('resume')}>
+      <ReadOnlyNote />
+      <DeedButton look="primary" off={may.readOnly} onClick={() => begin('resume')}>
         <Icon name="play" />
         Resume
-      </button>
-      <button type="button" className="button" disabled={!may.write} onClick={() => begin('restart')}>
+      </DeedButton>
+      <DeedButton off={may.readOnly} onClick={() => begin('restart')}>
         <Icon name="refresh" />
         Restart
-      </button>
-      <button type="button" className="button button-danger" disabled={!may.write} onClick={() => begin('delete')}>
+      </DeedButton>
+      <DeedButton look="danger" off={may.readOnly} onClick={() => begin('delete')}>
         Delete
-      </button>
+      </DeedButton>
       <ConfirmDialog
         title={title}
         open={open !== null}

@@ -4,6 +4,7 @@ import type { DeadLetterEntry } from '../../../../everstep/src/contract/dead-let
 import { path } from '../../api/client.js';
 import { useMay } from '../../api/instances.js';
 import { useChange } from '../../api/queries.js';
+import { DeedButton } from '../../components/deed-button.js';
 import { quantity } from '../../components/formats.js';
 import { TimeText } from '../../components/time-text.js';
 import { CallbackBadge } from './callback-state.js';
@@ -27,23 +28,13 @@ export function FailureCallback({ entry }: { readonly entry: DeadLetterEntry }) 
           {state === undefined ? null : <CallbackBadge state={state} />}
         </div>
         {state === undefined ? null : state === 'CALLBACK_INPROGRESS' ? (
-          <button
-            type="button"
-            className="button button-small"
-            disabled={!may.write || busy}
-            onClick={() => does('DELETE', 'The failure callback was canceled')}
-          >
+          <DeedButton small off={may.readOnly} busy={busy} onClick={() => does('DELETE', 'The failure callback was canceled')}>
             Cancel it
-          </button>
+          </DeedButton>
         ) : (
-          <button
-            type="button"
-            className="button button-small"
-            disabled={!may.write || busy}
-            onClick={() => does('POST', 'The failure callback is called again')}
-          >
+          <DeedButton small off={may.readOnly} busy={busy} onClick={() => does('POST', 'The failure callback is called again')}>
             {state === 'CALLBACK_SUCCESS' ? 'Tell again' : 'Try again'}
-          </button>
+          </DeedButton>
         )}
       </div>
       <div className="card-body stack">

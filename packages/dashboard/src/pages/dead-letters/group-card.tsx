@@ -4,6 +4,7 @@ import type { DeadLetterGroup } from '../../../../everstep/src/contract/dead-let
 import { path } from '../../api/client.js';
 import { useMay } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
+import { DeedButton } from '../../components/deed-button.js';
 import { countText, quantity } from '../../components/formats.js';
 import { ErrorState, Skeleton } from '../../components/states.js';
 import { TimeText } from '../../components/time-text.js';
@@ -50,22 +51,25 @@ function Shown({ group }: { readonly group: DeadLetterGroup }) {
           <span className="muted">{GROUP_STATES[group.state].meaning}</span>
         </div>
         <div className="line">
-          <button
-            type="button"
-            className="button button-small"
-            disabled={!may.write || busy || (group.acknowledgedAt !== null && group.state === 'known')}
+          <DeedButton
+            small
+            off={
+              may.readOnly ??
+              (group.acknowledgedAt !== null && group.state === 'known' ? 'It is acknowledged already' : undefined)
+            }
+            busy={busy}
             onClick={() => does('acknowledge')}
           >
             Acknowledge
-          </button>
-          <button
-            type="button"
-            className="button button-small"
-            disabled={!may.write || busy || group.resolvedAt !== null}
+          </DeedButton>
+          <DeedButton
+            small
+            off={may.readOnly ?? (group.resolvedAt === null ? undefined : 'It is resolved already')}
+            busy={busy}
             onClick={() => does('resolve')}
           >
             Resolve
-          </button>
+          </DeedButton>
         </div>
       </div>
       <div className="card-body group-card-body">

@@ -5,18 +5,19 @@ import type { DeadLetterGroup, DeadLetterGroupPage } from '../../../../everstep/
 import { useMay, useQueueId } from '../../api/instances.js';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
 import { type Column, ListTable } from '../../components/data-table.js';
+import { DeedButton } from '../../components/deed-button.js';
 import { FilterBar, type FilterField } from '../../components/filter-bar.js';
 import { listOf, useFilters } from '../../components/filters.js';
 import { countText, quantity } from '../../components/formats.js';
 import { Icon } from '../../components/icons.js';
 import { useRoom } from '../../components/media.js';
+import { ReadOnlyNote } from '../../components/read-only-note.js';
 import { EmptyState } from '../../components/states.js';
 import { TimeText } from '../../components/time-text.js';
 import { GROUP_FILTERS, planOfGroups, without } from './choice.js';
 import { type Mark, useMarkGroups } from './group-marks.js';
 import { GroupSparkline, GroupStateBadge, GroupWorkflows } from './group-parts.js';
 import { GROUP_STATES, whereOf } from './group-words.js';
-import { ReadOnlyNote } from './read-only-note.js';
 
 const FIELDS: readonly FilterField<(typeof GROUP_FILTERS)[number]>[] = [
   {
@@ -205,20 +206,19 @@ export function GroupsView() {
             )}
           </span>
           <div className="line">
-            {may.write ? null : <ReadOnlyNote />}
-            <button type="button" className="button button-quiet" disabled={chosen.length === 0} onClick={() => setIds(NONE)}>
+            <ReadOnlyNote />
+            <DeedButton look="quiet" off={chosen.length === 0 ? 'Nothing is chosen' : undefined} onClick={() => setIds(NONE)}>
               Choose none
-            </button>
+            </DeedButton>
             {MARKS.map(({ kind, text }) => (
-              <button
+              <DeedButton
                 key={kind}
-                type="button"
-                className="button"
-                disabled={!may.write || busy !== null || chosen.length === 0}
+                off={may.readOnly ?? (chosen.length === 0 ? 'Choose groups first' : undefined)}
+                busy={busy !== null}
                 onClick={() => markChosen(kind)}
               >
                 {busy === kind ? 'One moment …' : text}
-              </button>
+              </DeedButton>
             ))}
             {may.write ? (
               <Link
@@ -230,7 +230,12 @@ export function GroupsView() {
                 <Icon name="repairs" />
                 {chosen.length === 0 ? 'Plan a repair of all' : 'Plan a repair'}
               </Link>
-            ) : null}
+            ) : (
+              <DeedButton look="primary" off={may.readOnly}>
+                <Icon name="repairs" />
+                Plan a repair
+              </DeedButton>
+            )}
           </div>
         </section>
       )}

@@ -6,6 +6,7 @@ import { useMay, useQueueId } from '../../api/instances.js';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
 import { CopyId } from '../../components/copy-id.js';
 import { type Column, ListTable } from '../../components/data-table.js';
+import { DeedButton } from '../../components/deed-button.js';
 import { FilterBar, type FilterField } from '../../components/filter-bar.js';
 import { useFilters } from '../../components/filters.js';
 import { PageTitle } from '../../components/page-title.js';
@@ -28,7 +29,7 @@ const idOf = ({ eventId, workflowRunId, workflowCreatedAt, stepName }: EventWait
 
 export default function EventsPage() {
   const queueId = useQueueId();
-  const { write } = useMay();
+  const { readOnly } = useMay();
   const filters = useFilters(FILTERS);
   const [notifying, setNotifying] = useState<string | null>(null);
   const list = useCursorList({
@@ -89,15 +90,9 @@ export default function EventsPage() {
       width: '92px',
       align: 'right',
       cell: ({ eventId }) => (
-        <button
-          type="button"
-          className="button button-small"
-          aria-label={`Notify of ${eventId}`}
-          disabled={!write}
-          onClick={() => setNotifying(eventId)}
-        >
+        <DeedButton small aria-label={`Notify of ${eventId}`} off={readOnly} onClick={() => setNotifying(eventId)}>
           Notify
-        </button>
+        </DeedButton>
       ),
     },
   ];
@@ -107,15 +102,9 @@ export default function EventsPage() {
         title="Events"
         lead="Runs that wait for an event, by event. A webhook is an event too: its id is in its URL."
         actions={
-          <button
-            type="button"
-            className="button button-primary"
-            disabled={!write}
-            title={write ? undefined : 'Your role may look, but not notify'}
-            onClick={() => setNotifying('')}
-          >
+          <DeedButton look="primary" off={readOnly} onClick={() => setNotifying('')}>
             Notify of an event
-          </button>
+          </DeedButton>
         }
       />
       <FilterBar filters={filters} fields={FIELDS} />

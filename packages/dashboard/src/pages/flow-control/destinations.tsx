@@ -4,6 +4,7 @@ import type { DestinationEntry } from '../../../../everstep/src/contract/service
 import { useMay } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { type Column, DataTable } from '../../components/data-table.js';
+import { DeedButton } from '../../components/deed-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { countText, quantity } from '../../components/formats.js';
 import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
@@ -13,7 +14,7 @@ import { TimeText } from '../../components/time-text.js';
 const REFRESH_MS = 3_000;
 
 export function Destinations() {
-  const { write } = useMay();
+  const { readOnly } = useMay();
   const change = useChange();
   const heading = useId();
   const [holding, setHolding] = useState(false);
@@ -87,15 +88,9 @@ export function Destinations() {
       align: 'right',
       cell: ({ origin, isHeld }) =>
         isHeld ? (
-          <button
-            type="button"
-            className="button button-small"
-            aria-label={`Release ${origin}`}
-            disabled={!write}
-            onClick={() => release(origin)}
-          >
+          <DeedButton small aria-label={`Release ${origin}`} off={readOnly} onClick={() => release(origin)}>
             Release
-          </button>
+          </DeedButton>
         ) : null,
     },
   ];
@@ -103,9 +98,9 @@ export function Destinations() {
     <section className="flow-section" aria-labelledby={heading}>
       <div className="section-head">
         <h2 id={heading}>Destinations</h2>
-        <button type="button" className="button" disabled={!write} onClick={() => setHolding(true)}>
+        <DeedButton off={readOnly} onClick={() => setHolding(true)}>
           Hold a destination
-        </button>
+        </DeedButton>
       </div>
       {isPending ? (
         <Skeleton lines={2} />

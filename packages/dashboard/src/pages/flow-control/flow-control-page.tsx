@@ -5,6 +5,7 @@ import type { FlowControlEntry } from '../../../../everstep/src/contract/service
 import { useMay, useQueueId } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
 import { type Column, DataTable } from '../../components/data-table.js';
+import { DeedButton } from '../../components/deed-button.js';
 import { FilterBar, type FilterField } from '../../components/filter-bar.js';
 import { useFilters } from '../../components/filters.js';
 import { countText } from '../../components/formats.js';
@@ -49,7 +50,7 @@ const COLUMNS: readonly Column<FlowControlEntry>[] = [
 export default function FlowControlPage() {
   const queueId = useQueueId();
   const navigate = useNavigate();
-  const { write } = useMay();
+  const { readOnly } = useMay();
   const filters = useFilters(FILTERS);
   const [pinning, setPinning] = useState(false);
   const keys = useApi<{ readonly flowControls: readonly FlowControlEntry[] }>({
@@ -66,15 +67,9 @@ export default function FlowControlPage() {
         title="Flow control"
         lead="How many deliveries of a key may be in flight, and how many may start in a window of time."
         actions={
-          <button
-            type="button"
-            className="button"
-            disabled={!write}
-            title={write ? undefined : 'Your role may look, but not change limits'}
-            onClick={() => setPinning(true)}
-          >
+          <DeedButton off={readOnly} onClick={() => setPinning(true)}>
             Pin limits for a key
-          </button>
+          </DeedButton>
         }
       />
       <FilterBar filters={filters} fields={FIELDS} />

@@ -4,13 +4,14 @@ import type { FlowControlEntry } from '../../../../everstep/src/contract/service
 import { path } from '../../api/client.js';
 import { useMay } from '../../api/instances.js';
 import { useChange } from '../../api/queries.js';
+import { DeedButton } from '../../components/deed-button.js';
 import { PinDialog } from './pin-dialog.js';
 
 type Verb = 'pause' | 'resume' | 'unpin' | 'resetRate';
 
 export function KeyActions({ entry }: { readonly entry: FlowControlEntry }) {
   const { flowControlKey: key, isPaused, isPinnedParallelism, isPinnedRate, rateMax } = entry;
-  const { write } = useMay();
+  const { readOnly } = useMay();
   const change = useChange();
   const [pinning, setPinning] = useState(false);
   const act = (verb: Verb, done: string) =>
@@ -22,15 +23,9 @@ export function KeyActions({ entry }: { readonly entry: FlowControlEntry }) {
       tellFailure: true,
     });
   const button = (text: string, onClick: () => void) => (
-    <button
-      type="button"
-      className="button"
-      disabled={!write}
-      title={write ? undefined : 'Your role may look, but not change this'}
-      onClick={onClick}
-    >
+    <DeedButton off={readOnly} onClick={onClick}>
       {text}
-    </button>
+    </DeedButton>
   );
   return (
     <>

@@ -5,37 +5,32 @@ import { path } from '../../api/client.js';
 import { useMay } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { Card } from '../../components/card.js';
+import { DeedButton } from '../../components/deed-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { Facts } from '../../components/facts.js';
 import { Secret } from '../../components/secret.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
 
 export function Tokens({ instance }: { readonly instance: QueueRecord }) {
-  const { write } = useMay();
+  const { readOnly } = useMay();
   const change = useChange();
   const [asked, setAsked] = useState(false);
-  const { token, read_only_token: readOnly } = instance;
+  const { token, read_only_token: readOnlyToken } = instance;
   const whole =
     token === undefined ? <span className="muted">Your role may not see it</span> : <Secret value={token} what="token" />;
   const reading =
-    readOnly === undefined ? (
+    readOnlyToken === undefined ? (
       <span className="muted">Your role may not see it</span>
     ) : (
-      <Secret value={readOnly} what="read-only token" />
+      <Secret value={readOnlyToken} what="read-only token" />
     );
   return (
     <Card
       title="Tokens"
       actions={
-        <button
-          type="button"
-          className="button button-small"
-          disabled={!write}
-          title={write ? undefined : 'Your role may not rotate tokens'}
-          onClick={() => setAsked(true)}
-        >
+        <DeedButton small off={readOnly} onClick={() => setAsked(true)}>
           Rotate
-        </button>
+        </DeedButton>
       }
     >
       <Facts
@@ -75,7 +70,7 @@ interface SigningKeys {
 }
 
 export function Keys() {
-  const { write } = useMay();
+  const { write, readOnly } = useMay();
   const change = useChange();
   const [asked, setAsked] = useState(false);
   const { data, error, isPending, refetch } = useApi<SigningKeys>({
@@ -88,15 +83,9 @@ export function Keys() {
     <Card
       title="Signing keys"
       actions={
-        <button
-          type="button"
-          className="button button-small"
-          disabled={!write}
-          title={write ? undefined : 'Your role may look, but not rotate keys'}
-          onClick={() => setAsked(true)}
-        >
+        <DeedButton small off={readOnly} onClick={() => setAsked(true)}>
           Rotate
-        </button>
+        </DeedButton>
       }
     >
       {write ? (

@@ -4,6 +4,7 @@ import type { QueueRecord, QueueStats, QueueUsage } from '../../../../everstep/s
 import { path } from '../../api/client.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { Card } from '../../components/card.js';
+import { DeedButton } from '../../components/deed-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { Facts } from '../../components/facts.js';
 import { countText } from '../../components/formats.js';
@@ -89,12 +90,12 @@ export function Budget({ instance }: { readonly instance: QueueRecord }) {
           ]}
         />
         <div className="line">
-          <button type="button" className="button" disabled={!mayPay} title={why} onClick={() => setEditing('budget')}>
+          <DeedButton off={why} onClick={() => setEditing('budget')}>
             Change the budget
-          </button>
-          <button type="button" className="button" disabled={!mayPay} title={why} onClick={() => setEditing('alert')}>
+          </DeedButton>
+          <DeedButton off={why} onClick={() => setEditing('alert')}>
             Change who is told
-          </button>
+          </DeedButton>
         </div>
         {stats.data && stats.data.refused.length > 0 ? (
           <div className="notice" data-tone="bad" role="alert">

@@ -4,8 +4,10 @@ import type { QueueRecord } from '../../../../everstep/src/contract/management.j
 import { path } from '../../api/client.js';
 import { useMay, useQueueId } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
+import { useSession } from '../../api/session.js';
 import { Card } from '../../components/card.js';
 import { CopyId } from '../../components/copy-id.js';
+import { DeedButton } from '../../components/deed-button.js';
 import { Facts, type FactsProps } from '../../components/facts.js';
 import { bytesText, countText, durationText } from '../../components/formats.js';
 import { PageTitle } from '../../components/page-title.js';
@@ -37,6 +39,7 @@ type Asked = 'create' | 'move' | 'plan';
 export default function InstancePage() {
   const queueId = useQueueId();
   const { administer } = useMay();
+  const { is_operator: operator } = useSession();
   const [asked, setAsked] = useState<Asked | null>(null);
   const close = () => setAsked(null);
   const { data, error, isPending, refetch } = useApi<QueueRecord>({
@@ -72,15 +75,13 @@ export default function InstancePage() {
         <Card
           title={data.name}
           actions={
-            <button
-              type="button"
-              className="button button-small"
-              disabled={!administer}
-              title={administer ? undefined : 'Only owners and admins move an instance'}
+            <DeedButton
+              small
+              off={administer ? undefined : 'Only owners and admins move an instance'}
               onClick={() => setAsked('move')}
             >
               Move to a team
-            </button>
+            </DeedButton>
           }
         >
           <Facts
@@ -96,9 +97,14 @@ export default function InstancePage() {
         <Card
           title={`Plan: ${data.plan}`}
           actions={
-            <button type="button" className="button button-small" onClick={() => setAsked('plan')}>
+            <DeedButton
+              small
+              off={operator ? undefined : 'Only the operator of this installation sets plans'}
+              aria-label="Change the plan"
+              onClick={() => setAsked('plan')}
+            >
               Change
-            </button>
+            </DeedButton>
           }
         >
           <Facts facts={planFacts(data)} />

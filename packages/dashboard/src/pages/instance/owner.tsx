@@ -128,7 +128,7 @@ export function PlanDialog({ instance, onClose }: { readonly instance: QueueReco
         })
       }
     >
-      <p>Its limits count at once. Only the operator of the service may set a plan.</p>
+      <p>Its limits count at once.</p>
       <div className="field">
         <label className="field-label" htmlFor={field}>
           Plan

@@ -3,7 +3,9 @@ import { useId, useState } from 'react';
 import { useMay } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { Card } from '../../components/card.js';
+import { DeedButton } from '../../components/deed-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
+import { ReadOnlyNote } from '../../components/read-only-note.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
 import {
   formOf,
@@ -35,7 +37,7 @@ export function SettingsCard() {
 }
 
 function Form({ settings }: { readonly settings: Settings }) {
-  const { write } = useMay();
+  const { write, readOnly } = useMay();
   const ids = { enabled: useId(), failures: useId(), probe: useId() };
   const [form, setForm] = useState<SettingsForm>(() => formOf(settings));
   const [asked, setAsked] = useState(false);
@@ -135,14 +137,18 @@ function Form({ settings }: { readonly settings: Settings }) {
         </div>
       </fieldset>
       <div className="line">
-        <button type="submit" className="button button-primary" disabled={!write || !changed || wanted === null}>
+        <DeedButton
+          submits
+          look="primary"
+          off={readOnly ?? (wanted === null ? 'Something here is no number' : changed ? undefined : 'Nothing was changed')}
+        >
           Save
-        </button>
+        </DeedButton>
         <button type="button" className="button" disabled={!changed} onClick={() => setForm(formOf(settings))}>
           Undo the changes
         </button>
         {wanted === null ? <span className="field-error">Something here is no number.</span> : null}
-        {write ? null : <span className="muted">Your role may look, but not change this.</span>}
+        <ReadOnlyNote />
       </div>
       <ConfirmDialog
         title="Keep less"

@@ -4,6 +4,7 @@ import { path } from '../../api/client.js';
 import { useMay } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { CopyId } from '../../components/copy-id.js';
+import { DeedButton } from '../../components/deed-button.js';
 import { DialogClose, DialogWindow } from '../../components/dialogs.js';
 import { Facts } from '../../components/facts.js';
 import { countText } from '../../components/formats.js';
@@ -22,7 +23,7 @@ export interface MessageWindowProps {
 const EVENTS_MOST = 1000;
 
 export function MessageWindow({ messageId, onClose }: MessageWindowProps) {
-  const { write } = useMay();
+  const { readOnly } = useMay();
   const change = useChange();
   const [busy, setBusy] = useState(false);
   const { data, error, isPending, refetch } = useApi<EventPage>({
@@ -59,15 +60,9 @@ export function MessageWindow({ messageId, onClose }: MessageWindowProps) {
       actions={
         <>
           {underWay ? (
-            <button
-              type="button"
-              className="button button-danger"
-              disabled={!write || busy}
-              title={write ? 'It is not sent any more; a request that is in flight may have arrived' : 'Your role may only look'}
-              onClick={cancel}
-            >
+            <DeedButton look="danger" off={readOnly} busy={busy} onClick={cancel}>
               Cancel this message
-            </button>
+            </DeedButton>
           ) : null}
           <DialogClose>Close</DialogClose>
         </>

@@ -4,6 +4,7 @@ import { path } from '../../api/client.js';
 import { useMay } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { type Column, DataTable } from '../../components/data-table.js';
+import { DeedButton } from '../../components/deed-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { countText, quantity } from '../../components/formats.js';
 import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
@@ -12,14 +13,13 @@ import { TimeText } from '../../components/time-text.js';
 import type { QueueRow } from './shapes.js';
 
 const REFRESH_MS = 5_000;
-const READ_ONLY = 'Your role may look, but not change queues';
 
 /** `new`: one that is not there yet. */
 type Asked = { readonly kind: 'new' } | { readonly kind: 'change' | 'delete'; readonly queue: QueueRow };
 
 export function QueuesList() {
   const heading = useId();
-  const { write } = useMay();
+  const { write, readOnly } = useMay();
   const change = useChange();
   const [asked, setAsked] = useState<Asked | null>(null);
   const close = () => setAsked(null);
@@ -77,16 +77,14 @@ export function QueuesList() {
       width: '84px',
       align: 'right',
       cell: (queue) => (
-        <button
-          type="button"
-          className="button button-small"
+        <DeedButton
+          small
           aria-label={`${queue.paused ? 'Resume' : 'Pause'} ${queue.name}`}
-          disabled={!write}
-          title={write ? undefined : READ_ONLY}
+          off={readOnly}
           onClick={() => pause(queue)}
         >
           {queue.paused ? 'Resume' : 'Pause'}
-        </button>
+        </DeedButton>
       ),
     },
     {
@@ -97,26 +95,23 @@ export function QueuesList() {
       from: 'medium',
       cell: (queue) => (
         <span className="row-buttons">
-          <button
-            type="button"
-            className="button button-small"
+          <DeedButton
+            small
             aria-label={`Change ${queue.name}`}
-            disabled={!write}
-            title={write ? undefined : READ_ONLY}
+            off={readOnly}
             onClick={() => setAsked({ kind: 'change', queue })}
           >
             Change
-          </button>
-          <button
-            type="button"
-            className="button button-danger button-small"
+          </DeedButton>
+          <DeedButton
+            look="danger"
+            small
             aria-label={`Delete ${queue.name}`}
-            disabled={!write}
-            title={write ? undefined : READ_ONLY}
+            off={readOnly}
             onClick={() => setAsked({ kind: 'delete', queue })}
           >
             Delete
-          </button>
+          </DeedButton>
         </span>
       ),
     },
@@ -125,15 +120,9 @@ export function QueuesList() {
     <section className="queues-section" aria-labelledby={heading}>
       <div className="section-head">
         <h2 id={heading}>Queues</h2>
-        <button
-          type="button"
-          className="button"
-          disabled={!write}
-          title={write ? undefined : READ_ONLY}
-          onClick={() => setAsked({ kind: 'new' })}
-        >
+        <DeedButton off={readOnly} onClick={() => setAsked({ kind: 'new' })}>
           New queue
-        </button>
+        </DeedButton>
       </div>
       {isPending ? (
         <Skeleton lines={3} />

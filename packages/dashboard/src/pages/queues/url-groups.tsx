@@ -4,18 +4,18 @@ import { path } from '../../api/client.js';
 import { useMay } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { type Column, DataTable } from '../../components/data-table.js';
+import { DeedButton } from '../../components/deed-button.js';
 import { ConfirmDialog, DialogClose, DialogWindow } from '../../components/dialogs.js';
 import { countText, quantity } from '../../components/formats.js';
 import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
 import { TimeText } from '../../components/time-text.js';
 import type { GroupEndpoint, GroupRow } from './shapes.js';
 
-const READ_ONLY = 'Your role may look, but not change URL groups';
 type Asked = { readonly kind: 'add' } | { readonly kind: 'open' | 'delete'; readonly name: string };
 
 export function UrlGroups() {
   const heading = useId();
-  const { write } = useMay();
+  const { readOnly } = useMay();
   const change = useChange();
   const [asked, setAsked] = useState<Asked | null>(null);
   const close = () => setAsked(null);
@@ -79,15 +79,9 @@ export function UrlGroups() {
     <section className="queues-section" aria-labelledby={heading}>
       <div className="section-head">
         <h2 id={heading}>URL groups</h2>
-        <button
-          type="button"
-          className="button"
-          disabled={!write}
-          title={write ? undefined : READ_ONLY}
-          onClick={() => setAsked({ kind: 'add' })}
-        >
+        <DeedButton off={readOnly} onClick={() => setAsked({ kind: 'add' })}>
           New URL group
-        </button>
+        </DeedButton>
       </div>
       {isPending ? (
         <Skeleton lines={3} />
@@ -192,12 +186,11 @@ interface GroupWindowProps {
 }
 
 function GroupWindow({ group, onClose, onDelete }: GroupWindowProps) {
-  const { write } = useMay();
+  const { readOnly } = useMay();
   const change = useChange();
   const ids = { url: useId(), name: useId() };
   const [url, setUrl] = useState('');
   const [name, setName] = useState('');
-  const why = write ? undefined : READ_ONLY;
   const last = group.endpoints.length === 1;
   const remove = (endpoint: GroupEndpoint) =>
     void change({
@@ -229,9 +222,9 @@ function GroupWindow({ group, onClose, onDelete }: GroupWindowProps) {
       wide
       actions={
         <>
-          <button type="button" className="button button-danger" disabled={!write} title={why} onClick={onDelete}>
+          <DeedButton look="danger" off={readOnly} onClick={onDelete}>
             Delete group
-          </button>
+          </DeedButton>
           <DialogClose>Close</DialogClose>
         </>
       }
@@ -244,16 +237,14 @@ function GroupWindow({ group, onClose, onDelete }: GroupWindowProps) {
                 {endpoint.name === undefined ? null : <strong>{endpoint.name} </strong>}
                 <span className="mono">{endpoint.url}</span>
               </span>
-              <button
-                type="button"
-                className="button button-small"
+              <DeedButton
+                small
                 aria-label={`Remove ${endpoint.name ?? endpoint.url}`}
-                disabled={!write || last}
-                title={why ?? (last ? 'A group without endpoints is no more: delete the group instead' : undefined)}
+                off={readOnly ?? (last ? 'A group without endpoints is no more: delete the group instead' : undefined)}
                 onClick={() => remove(endpoint)}
               >
                 Remove
-              </button>
+              </DeedButton>
             </li>
           ))}
         </ul>
@@ -277,9 +268,9 @@ function GroupWindow({ group, onClose, onDelete }: GroupWindowProps) {
             <input id={ids.name} className="input" value={name} onChange={(event) => setName(event.target.value)} />
           </div>
           <div className="line">
-            <button type="submit" className="button" disabled={!write || url.trim() === ''} title={why}>
+            <DeedButton submits off={readOnly ?? (url.trim() === '' ? 'Fill in its URL first' : undefined)}>
               Add endpoint
-            </button>
+            </DeedButton>
           </div>
         </form>
       </div>

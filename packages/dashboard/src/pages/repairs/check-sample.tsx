@@ -7,6 +7,7 @@ import { path, request } from '../../api/client.js';
 import { useMay, useQueueId } from '../../api/instances.js';
 import type { Failure, Outcome } from '../../api/outcome.js';
 import { useChange } from '../../api/queries.js';
+import { DeedButton } from '../../components/deed-button.js';
 import { countText, quantity } from '../../components/formats.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
@@ -60,9 +61,9 @@ export function CheckSample({ repair }: { readonly repair: RepairEntry }) {
     <section className="card" aria-labelledby="plan-check">
       <div className="card-head">
         <h2 id="plan-check">Check before resume</h2>
-        <button type="button" className="button button-small" disabled={!may.write || busy} onClick={() => ask(sample)}>
+        <DeedButton small off={may.readOnly} busy={busy} onClick={() => ask(sample)}>
           {busy ? 'Asking the endpoints …' : `Check ${countText(sample)} now`}
-        </button>
+        </DeedButton>
       </div>
       <div className="card-body stack">
         <p className="muted">

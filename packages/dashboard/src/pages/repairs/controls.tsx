@@ -3,9 +3,11 @@ import { type FormEvent, useState } from 'react';
 import type { RepairEntry } from '../../../../everstep/src/contract/repairs.js';
 import { useMay } from '../../api/instances.js';
 import type { Failure } from '../../api/outcome.js';
+import { DeedButton } from '../../components/deed-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { quantity } from '../../components/formats.js';
 import { Icon } from '../../components/icons.js';
+import { ReadOnlyNote } from '../../components/read-only-note.js';
 import { FailureNotice } from '../../components/states.js';
 import { toastDone } from '../../components/toasts.js';
 import { RateField } from './rate-field.js';
@@ -20,7 +22,6 @@ export function Controls({ repair }: { readonly repair: RepairEntry }) {
   const [failure, setFailure] = useState<Failure | null>(null);
   const [aborting, setAborting] = useState(false);
   if (isOver(repair)) return null;
-  const off = !may.write || busy;
   const does = async (...asked: readonly RepairChange[]): Promise<boolean> => {
     setBusy(true);
     setFailure(null);
@@ -47,37 +48,32 @@ export function Controls({ repair }: { readonly repair: RepairEntry }) {
       {failure === null ? null : <FailureNotice failure={failure} />}
       <div className="line">
         {undo ? (
-          <button type="button" className="button button-primary" disabled={off} onClick={() => does({ kind: 'abort' })}>
+          <DeedButton look="primary" off={may.readOnly} busy={busy} onClick={() => does({ kind: 'abort' })}>
             <Icon name="left" />
             Undo: delete nothing
-          </button>
+          </DeedButton>
         ) : null}
         {waits ? (
-          <button
-            type="button"
-            className="button button-primary"
-            disabled={off}
-            onClick={() => does({ kind: 'continue', body: {} })}
-          >
+          <DeedButton look="primary" off={may.readOnly} busy={busy} onClick={() => does({ kind: 'continue', body: {} })}>
             <Icon name="play" />
             {state === 'canary-passed' ? `${DEEDS[action].verb} the rest (${counts.pending})` : 'Continue'}
-          </button>
+          </DeedButton>
         ) : (
-          <button type="button" className="button" disabled={off} onClick={() => does({ kind: 'pause' })}>
+          <DeedButton off={may.readOnly} busy={busy} onClick={() => does({ kind: 'pause' })}>
             <Icon name="pause" />
             Pause
-          </button>
+          </DeedButton>
         )}
         {undo ? null : (
-          <button type="button" className="button button-danger" disabled={off} onClick={() => setAborting(true)}>
+          <DeedButton look="danger" off={may.readOnly} busy={busy} onClick={() => setAborting(true)}>
             <Icon name="stop" />
             Abort
-          </button>
+          </DeedButton>
         )}
-        {may.write ? null : <span className="muted">Your role in this instance may look, but change nothing.</span>}
+        <ReadOnlyNote />
       </div>
       {action === 'delete' || ratePerSecond === null ? null : (
-        <RateChange key={ratePerSecond} rate={ratePerSecond} waits={waits} disabled={off} onSet={setRate} />
+        <RateChange key={ratePerSecond} rate={ratePerSecond} waits={waits} off={may.readOnly} busy={busy} onSet={setRate} />
       )}
       <ConfirmDialog
         title={action === 'delete' ? 'Stop deleting?' : 'Abort this repair?'}
@@ -103,11 +99,12 @@ export function Controls({ repair }: { readonly repair: RepairEntry }) {
 interface RateChangeProps {
   readonly rate: number;
   readonly waits: boolean;
-  readonly disabled: boolean;
+  readonly off: string | undefined;
+  readonly busy: boolean;
   readonly onSet: (rate: number) => Promise<void>;
 }
 
-function RateChange({ rate, waits, disabled, onSet }: RateChangeProps) {
+function RateChange({ rate, waits, off, busy, onSet }: RateChangeProps) {
   const [next, setNext] = useState(rate);
   const submit = (event: FormEvent) => {
     event.preventDefault();
@@ -119,9 +116,9 @@ function RateChange({ rate, waits, disabled, onSet }: RateChangeProps) {
       <form className="stack" onSubmit={submit}>
         <RateField label="Begun in a second, at most" rate={next} onChange={setNext} />
         <div>
-          <button type="submit" className="button" disabled={disabled || next === rate}>
+          <DeedButton submits off={off ?? (next === rate ? 'This is its rate already' : undefined)} busy={busy}>
             {waits ? `Continue at ${rateText(next)}` : `Go on at ${rateText(next)}`}
-          </button>
+          </DeedButton>
         </div>
       </form>
     </details>

@@ -6,7 +6,9 @@ import type { PlanRepair, RepairEntry } from '../../../../everstep/src/contract/
 import { useMay, useQueueId } from '../../api/instances.js';
 import type { Failure } from '../../api/outcome.js';
 import { useChange } from '../../api/queries.js';
+import { DeedButton } from '../../components/deed-button.js';
 import { PageTitle } from '../../components/page-title.js';
+import { ReadOnlyNote } from '../../components/read-only-note.js';
 import { NO_OVERRIDES, OverrideFields, overridesIn } from '../../components/run-overrides.js';
 import { FailureNotice } from '../../components/states.js';
 import { filterOf } from './covered.js';
@@ -81,14 +83,14 @@ export default function NewRepairPage() {
             {action === 'delete' ? null : <OverrideFields texts={texts} onChange={setTexts} />}
             {failure === null ? null : <FailureNotice failure={failure} />}
             <div className="line">
-              <button type="submit" className="button button-primary" disabled={!may.write || busy}>
+              <DeedButton submits look="primary" off={may.readOnly} busy={busy}>
                 {busy ? 'Gathering the dead letters …' : 'Make the plan'}
-              </button>
+              </DeedButton>
               <Link to="/q/$queueId/dead-letters" params={{ queueId }} className="button button-quiet">
                 Back to the dead letters
               </Link>
             </div>
-            {may.write ? null : <p className="muted">Your role in this instance may look, but change nothing.</p>}
+            <ReadOnlyNote />
           </div>
         </section>
         <section className="card plan-side" aria-labelledby={`${id}-covered`}>

@@ -3,8 +3,10 @@ import { type FormEvent, useId, useState } from 'react';
 import type { RepairEntry, StartRepair } from '../../../../everstep/src/contract/repairs.js';
 import { useMay } from '../../api/instances.js';
 import type { Failure } from '../../api/outcome.js';
+import { DeedButton } from '../../components/deed-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { durationText, quantity } from '../../components/formats.js';
+import { ReadOnlyNote } from '../../components/read-only-note.js';
 import { FailureNotice } from '../../components/states.js';
 import { RateField } from './rate-field.js';
 import { DEEDS, durationAtRateMs, rateText } from './repair-words.js';
@@ -122,13 +124,9 @@ export function StartForm({ repair }: { readonly repair: RepairEntry }) {
           </>
         )}
         {failure === null ? null : <FailureNotice failure={failure} />}
-        {may.write ? null : <p className="muted">Your role in this instance may look, but change nothing.</p>}
+        <ReadOnlyNote />
         <div className="line">
-          <button
-            type="submit"
-            className={isDelete ? 'button button-danger' : 'button button-primary'}
-            disabled={!may.write || busy}
-          >
+          <DeedButton submits look={isDelete ? 'danger' : 'primary'} off={may.readOnly} busy={busy}>
             {busy
               ? 'One moment …'
               : isDelete
@@ -136,15 +134,10 @@ export function StartForm({ repair }: { readonly repair: RepairEntry }) {
                 : canary && Number(count) < total
                   ? `${verb} the first ${count}`
                   : `${verb} ${quantity(total, 'dead letter')}`}
-          </button>
-          <button
-            type="button"
-            className="button button-quiet"
-            disabled={!may.write || busy}
-            onClick={() => does({ kind: 'abort' })}
-          >
+          </DeedButton>
+          <DeedButton look="quiet" off={may.readOnly} busy={busy} onClick={() => does({ kind: 'abort' })}>
             Put the plan away
-          </button>
+          </DeedButton>
         </div>
       </div>
       <ConfirmDialog

@@ -7,6 +7,7 @@ import { path } from '../../api/client.js';
 import { useMay, useQueueId } from '../../api/instances.js';
 import type { Outcome } from '../../api/outcome.js';
 import { useChange } from '../../api/queries.js';
+import { DeedButton } from '../../components/deed-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { quantity } from '../../components/formats.js';
 import { Icon } from '../../components/icons.js';
@@ -48,21 +49,21 @@ export function RunActions({ journal }: { readonly journal: RunJournal }) {
   return (
     <>
       {state === 'RUN_STARTED' ? (
-        <button type="button" className="button button-danger" disabled={!may.write} onClick={() => setOpen('cancel')}>
+        <DeedButton look="danger" off={may.readOnly} onClick={() => setOpen('cancel')}>
           <Icon name="stop" />
           Cancel
-        </button>
+        </DeedButton>
       ) : null}
       {recoverable ? (
-        <button type="button" className="button button-primary" disabled={!may.write} onClick={() => setOpen('resume')}>
+        <DeedButton look="primary" off={may.readOnly} onClick={() => setOpen('resume')}>
           <Icon name="play" />
           Resume
-        </button>
+        </DeedButton>
       ) : null}
-      <button type="button" className="button" disabled={!may.write} onClick={() => setOpen('fork')}>
+      <DeedButton off={may.readOnly} onClick={() => setOpen('fork')}>
         <Icon name="fork" />
         Fork
-      </button>
+      </DeedButton>
       <Menu.Root>
         <Menu.Trigger className="button" aria-label="More that can be done">
           <Icon name="more" />
@@ -71,7 +72,7 @@ export function RunActions({ journal }: { readonly journal: RunJournal }) {
           <Menu.Positioner sideOffset={4} align="end" className="tooltip-place">
             <Menu.Popup className="popup">
               {recoverable ? (
-                <Menu.Item className="popup-item" disabled={!may.write} onClick={() => setOpen('restart')}>
+                <Menu.Item className="popup-item" disabled={!may.write} title={may.readOnly} onClick={() => setOpen('restart')}>
                   <Icon name="refresh" />
                   Restart from the beginning
                 </Menu.Item>

@@ -5,19 +5,19 @@ import type { ScheduleEntry } from '../../../../everstep/src/contract/schedules.
 import { path } from '../../api/client.js';
 import { useMay, useQueueId } from '../../api/instances.js';
 import { useChange } from '../../api/queries.js';
+import { DeedButton } from '../../components/deed-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 
 type Asked = 'run' | 'delete';
 
 export function ScheduleActions({ schedule }: { readonly schedule: ScheduleEntry }) {
   const { scheduleId, isPaused, destination } = schedule;
-  const { write } = useMay();
+  const { readOnly } = useMay();
   const queueId = useQueueId();
   const navigate = useNavigate();
   const change = useChange();
   const [asked, setAsked] = useState<Asked | null>(null);
   const close = () => setAsked(null);
-  const why = write ? undefined : 'Your role may look, but not change this';
   const pause = () =>
     void change({
       method: 'PATCH',
@@ -28,15 +28,15 @@ export function ScheduleActions({ schedule }: { readonly schedule: ScheduleEntry
     });
   return (
     <>
-      <button type="button" className="button" disabled={!write} title={why} onClick={() => setAsked('run')}>
+      <DeedButton off={readOnly} onClick={() => setAsked('run')}>
         Run now
-      </button>
-      <button type="button" className="button" disabled={!write} title={why} onClick={pause}>
+      </DeedButton>
+      <DeedButton off={readOnly} onClick={pause}>
         {isPaused ? 'Resume' : 'Pause'}
-      </button>
-      <button type="button" className="button button-danger" disabled={!write} title={why} onClick={() => setAsked('delete')}>
+      </DeedButton>
+      <DeedButton look="danger" off={readOnly} onClick={() => setAsked('delete')}>
         Delete
-      </button>
+      </DeedButton>
       <ConfirmDialog
         title="Run it now"
         open={asked === 'run'}

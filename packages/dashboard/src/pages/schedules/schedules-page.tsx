@@ -5,6 +5,7 @@ import type { ScheduleEntry } from '../../../../everstep/src/contract/schedules.
 import { useMay, useQueueId } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
 import { type Column, DataTable } from '../../components/data-table.js';
+import { DeedButton } from '../../components/deed-button.js';
 import { FilterBar, type FilterField } from '../../components/filter-bar.js';
 import { useFilters } from '../../components/filters.js';
 import { PageTitle } from '../../components/page-title.js';
@@ -76,7 +77,7 @@ const matches = ({ scheduleId, destination, labels }: ScheduleEntry, word: strin
 export default function SchedulesPage() {
   const queueId = useQueueId();
   const navigate = useNavigate();
-  const { write } = useMay();
+  const { readOnly } = useMay();
   const filters = useFilters(FILTERS);
   const [creating, setCreating] = useState(false);
   const { data, error, isPending, refetch } = useApi<readonly ScheduleEntry[]>({
@@ -92,15 +93,9 @@ export default function SchedulesPage() {
         title="Schedules"
         lead="Each starts a run whenever it ticks."
         actions={
-          <button
-            type="button"
-            className="button button-primary"
-            disabled={!write}
-            title={write ? undefined : 'Your role may look, but not create schedules'}
-            onClick={() => setCreating(true)}
-          >
+          <DeedButton look="primary" off={readOnly} onClick={() => setCreating(true)}>
             New schedule
-          </button>
+          </DeedButton>
         }
       />
       <FilterBar filters={filters} fields={FIELDS} />

@@ -9,6 +9,7 @@ import type { ApiFailure } from '../../api/outcome.js';
 import { valueIn } from '../../api/outcome.js';
 import { useChange } from '../../api/queries.js';
 import { Card } from '../../components/card.js';
+import { DeedButton } from '../../components/deed-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { bytesText, quantity } from '../../components/formats.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
@@ -35,7 +36,7 @@ export function Namespaces({ index, namespace, onChoose }: NamespacesProps) {
   const change = useChange();
   const [deleting, setDeleting] = useState(false);
   const [naming, setNaming] = useState('');
-  const write = index.token !== undefined;
+  const readOnly = index.token === undefined ? 'Your role may look, but not delete documents' : undefined;
   const { data, error, isPending, refetch } = useQuery<Info, ApiFailure>({
     queryKey: [queueId, 'account', 'search-info', index.id],
     // The operations of an index are all POST, those that only look too.
@@ -50,15 +51,14 @@ export function Namespaces({ index, namespace, onChoose }: NamespacesProps) {
     <Card
       title="Documents"
       actions={
-        <button
-          type="button"
-          className="button button-danger button-small"
-          disabled={!write || documents === 0}
-          title={write ? undefined : 'Your role may look, but not delete documents'}
+        <DeedButton
+          look="danger"
+          small
+          off={readOnly ?? (documents === 0 ? 'There are none' : undefined)}
           onClick={() => setDeleting(true)}
         >
           Delete these documents
-        </button>
+        </DeedButton>
       }
     >
       {isPending ? (

@@ -7,6 +7,7 @@ import { useQueueId } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { Card } from '../../components/card.js';
 import { CopyId } from '../../components/copy-id.js';
+import { DeedButton } from '../../components/deed-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { Facts } from '../../components/facts.js';
 import { PageTitle } from '../../components/page-title.js';
@@ -57,24 +58,18 @@ export default function SearchIndexPage() {
         lead="Documents that are searched by their words and filtered by their fields."
         actions={
           <>
-            <button type="button" className="button button-primary" disabled={!write} title={why} onClick={() => setAsked('put')}>
+            <DeedButton look="primary" off={why} onClick={() => setAsked('put')}>
               Put a document
-            </button>
-            <button type="button" className="button" disabled={!write} title={why} onClick={() => setAsked('rename')}>
+            </DeedButton>
+            <DeedButton off={why} onClick={() => setAsked('rename')}>
               Rename
-            </button>
-            <button type="button" className="button" disabled={!write} title={why} onClick={() => setAsked('transfer')}>
+            </DeedButton>
+            <DeedButton off={why} onClick={() => setAsked('transfer')}>
               Transfer
-            </button>
-            <button
-              type="button"
-              className="button button-danger"
-              disabled={!write}
-              title={why}
-              onClick={() => setAsked('delete')}
-            >
+            </DeedButton>
+            <DeedButton look="danger" off={why} onClick={() => setAsked('delete')}>
               Delete
-            </button>
+            </DeedButton>
           </>
         }
       />
@@ -100,9 +95,9 @@ export default function SearchIndexPage() {
         <Card
           title="Tokens"
           actions={
-            <button type="button" className="button button-small" disabled={!write} title={why} onClick={() => setAsked('reset')}>
+            <DeedButton small off={why} onClick={() => setAsked('reset')}>
               Make new ones
-            </button>
+            </DeedButton>
           }
         >
           <Facts

@@ -6,6 +6,7 @@ import { useApi, useChange } from '../../api/queries.js';
 import { useSession } from '../../api/session.js';
 import { Card } from '../../components/card.js';
 import { type Column, DataTable } from '../../components/data-table.js';
+import { DeedButton } from '../../components/deed-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
 import { TimeText } from '../../components/time-text.js';
@@ -66,26 +67,18 @@ export function Members({ team }: MembersProps) {
       align: 'right',
       cell: (member) => (
         <span className="row-buttons">
-          <button
-            type="button"
-            className="button button-small"
-            disabled={!manages}
-            title={why}
-            aria-label={`Change the role of ${member.member_email}`}
-            onClick={() => setAdding(member)}
-          >
+          <DeedButton small off={why} aria-label={`Change the role of ${member.member_email}`} onClick={() => setAdding(member)}>
             Role
-          </button>
-          <button
-            type="button"
-            className="button button-small button-danger"
-            disabled={!manages}
-            title={why}
+          </DeedButton>
+          <DeedButton
+            look="danger"
+            small
+            off={why}
             aria-label={`Remove ${member.member_email}`}
             onClick={() => setRemoving(member)}
           >
             Remove
-          </button>
+          </DeedButton>
         </span>
       ),
     },
@@ -96,18 +89,12 @@ export function Members({ team }: MembersProps) {
       flush
       actions={
         <>
-          <button type="button" className="button button-small" disabled={!manages} title={why} onClick={() => setAdding('new')}>
+          <DeedButton small off={why} onClick={() => setAdding('new')}>
             Add somebody
-          </button>
-          <button
-            type="button"
-            className="button button-small button-danger"
-            disabled={!manages}
-            title={why}
-            onClick={() => setDeleting(true)}
-          >
+          </DeedButton>
+          <DeedButton look="danger" small off={why} onClick={() => setDeleting(true)}>
             Delete team
-          </button>
+          </DeedButton>
         </>
       }
     >

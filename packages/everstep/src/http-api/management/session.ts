@@ -14,8 +14,9 @@ import { toSeconds } from './presenters.js';
 /** Nobody keeps it on the way. */
 const NOT_KEPT = { 'cache-control': 'no-store' } as const;
 
-const present = ({ principal, csrfToken, expiresAt }: Session): SessionEntry => ({
+const present = ({ principal, csrfToken, expiresAt }: Session, isOperator: boolean): SessionEntry => ({
   user: { id: principal.user.userId, email: principal.user.email },
+  is_operator: isOperator,
   csrf_token: csrfToken,
   expires_at: toSeconds(expiresAt),
 });
@@ -39,7 +40,10 @@ const beginSession = openOperation({
     const login = await accounts.beginSession({ email, apiKey, address: request.callerIp });
     switch (login.kind) {
       case 'in':
-        return answer(200, present(login.session), { ...NOT_KEPT, 'set-cookie': setCookie(login.secret, request.isHttps) });
+        return answer(200, present(login.session, await accounts.isOperator(login.session.principal)), {
+          ...NOT_KEPT,
+          'set-cookie': setCookie(login.secret, request.isHttps),
+        });
       case 'refused':
         throw new ApiError('bad-credential', 'there is no user with this e-mail and this API key, or the key was revoked');
       case 'wait':
@@ -57,7 +61,9 @@ const getSession = sessionOperation({
   unknownQuery: 'ignore',
   responses: { 200: SessionEntry },
   errors: [],
-  handle: (_input, _context, session) => answer(200, present(session), NOT_KEPT),
+  async handle(_input, { accounts }, session) {
+    return answer(200, present(session, await accounts.isOperator(session.principal)), NOT_KEPT);
+  },
 });
 
 const endSession = sessionOperation({

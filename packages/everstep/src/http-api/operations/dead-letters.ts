@@ -56,7 +56,9 @@ export const listDeadLetters = operation({
       limit: count ?? LIMITS.deadLettersPageDefault,
     });
     const cursor = next === null ? '' : await cursors.seal(scope, { after: next, horizon: null, left: null });
-    return answer(200, { cursor, messages: items.map((entry) => presentDeadLetter(entry)) });
+    const coming = await store.repairs.comingDeletions({ instanceId, dlqIds: items.map(({ dlqId }) => dlqId) });
+    const deletions = new Map(coming.map((deletion) => [deletion.dlqId, deletion]));
+    return answer(200, { cursor, messages: items.map((entry) => presentDeadLetter(entry, deletions.get(entry.dlqId))) });
   },
 });
 
@@ -74,6 +76,7 @@ export const getDeadLetter = operation({
     const entry = await store.findDeadLetter({ instanceId, dlqId });
     if (!entry) throw noSuchEntry([dlqId]);
     const history = entry.failureFunctionState === null ? null : await store.runHistory({ runKey: entry.runKey });
-    return answer(200, presentDeadLetter(entry, history));
+    const [deletion] = await store.repairs.comingDeletions({ instanceId, dlqIds: [dlqId] });
+    return answer(200, presentDeadLetter(entry, deletion, history));
   },
 });

@@ -1,6 +1,7 @@
 /** A dead letter as answers show it. */
 import type { DeadLetterEntry } from '../../contract/dead-letters.js';
 import type { Redaction, RunPayload } from '../../engine/run.js';
+import type { ComingDeletion } from '../../ports/repair-store.js';
 import type { DeadLetterRecord, RunHistory } from '../../ports/store.js';
 import { base64, utf8OrNull } from '../encoded-bytes.js';
 import { presentFailureFunction } from './failure-function.js';
@@ -38,8 +39,12 @@ function presentResponse(entry: DeadLetterRecord, redact: Redaction | undefined)
   };
 }
 
-/** `history` of its run, where the attempts of the failure callback are to be shown. */
-export function presentDeadLetter(entry: DeadLetterRecord, history: RunHistory | null = null): DeadLetterEntry {
+/** `history` of its run, where the attempts of the failure callback are to be shown; `deletion`: that it is about to go. */
+export function presentDeadLetter(
+  entry: DeadLetterRecord,
+  deletion: ComingDeletion | undefined,
+  history: RunHistory | null = null,
+): DeadLetterEntry {
   const { run, payload } = entry;
   const { settings } = run;
   const { redact } = settings;
@@ -64,5 +69,7 @@ export function presentDeadLetter(entry: DeadLetterRecord, history: RunHistory |
     ...presentResponse(entry, redact),
     error: entry.error,
     ...optional('fingerprint', entry.fingerprint),
+    ...optional('deletionAt', deletion?.at),
+    ...optional('deletionRepairId', deletion?.repairId),
   };
 }

@@ -1,20 +1,25 @@
 /** Repairs as they are kept, with somebody who is told when one of them changes. */
-import type { RepairStore } from '../../ports/repair-store.js';
+import type { RepairRecord, RepairStore } from '../../ports/repair-store.js';
 
-export function toldRepairs(repairs: RepairStore, changed: (instanceId: string) => void): RepairStore {
+/** Its dead letters say that they are about to go, or do not say so any more. */
+const changesEntries = ({ repair: { action, phase, stopReason } }: RepairRecord): boolean =>
+  action === 'delete' && (phase === 'undo-window' || stopReason === 'undone');
+
+export function toldRepairs(repairs: RepairStore, changed: (instanceId: string, topic: 'repairs' | 'dlq') => void): RepairStore {
   return {
     async create(query) {
       await repairs.create(query);
-      changed(query.record.repair.instanceId);
+      changed(query.record.repair.instanceId, 'repairs');
     },
     async put(query) {
       const isWritten = await repairs.put(query);
-      if (isWritten) changed(query.record.repair.instanceId);
+      if (isWritten) changed(query.record.repair.instanceId, 'repairs');
+      if (isWritten && changesEntries(query.record)) changed(query.record.repair.instanceId, 'dlq');
       return isWritten;
     },
     async settle(query) {
       const settled = await repairs.settle(query);
-      if (settled.length > 0) changed(query.instanceId);
+      if (settled.length > 0) changed(query.instanceId, 'repairs');
       return settled;
     },
     find: (query) => repairs.find(query),
@@ -22,6 +27,7 @@ export function toldRepairs(repairs: RepairStore, changed: (instanceId: string) 
     due: (query) => repairs.due(query),
     nextAt: (query) => repairs.nextAt(query),
     describe: (query) => repairs.describe(query),
+    comingDeletions: (query) => repairs.comingDeletions(query),
     lanes: (query) => repairs.lanes(query),
     pending: (query) => repairs.pending(query),
     counts: (query) => repairs.counts(query),

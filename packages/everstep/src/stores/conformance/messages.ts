@@ -85,7 +85,14 @@ export function messageConformance(open: OpenStore): void {
           message(2),
         ];
         await apply(store, [...withTask(inQueue), ...withTask(free)]);
-        const due = { slot: 0, dueAt: T0, kind: 'message', instanceId: INSTANCE, workflowUrl: inQueue.workflowUrl } as const;
+        const due = {
+          slot: 0,
+          dueAt: T0,
+          kind: 'message',
+          instanceId: INSTANCE,
+          workflowUrl: inQueue.workflowUrl,
+          runVersion: 0,
+        } as const;
         assert.deepEqual(await store.dueTasks({ before: T0, after: null, limit: 10 }), [
           { ...due, runKey: inQueue.key, flowControlKey: 'k', queue: 'q' },
           { ...due, runKey: free.key, flowControlKey: null },

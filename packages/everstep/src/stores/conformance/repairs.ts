@@ -83,6 +83,31 @@ export function repairConformance(open: OpenStore): void {
     );
 
     test(
+      'entries that a delete will remove when its undo window ends are told, of several deletes with the earliest',
+      withStore(open, async (store) => {
+        const plans = [
+          ['rep_late', 'undo-window', T0 + 900, [0, 1]],
+          ['rep_soon', 'undo-window', T0 + 500, [1]],
+          ['rep_undone', 'aborted', T0 + 100, [0, 2]],
+        ] as const;
+        for (const [repairId, phase, undoUntil, ns] of plans) {
+          const made = record({ repairId, action: 'delete', phase, undoUntil });
+          await store.repairs.create({ record: made, driver: null });
+          await store.repairs.put({ record: made, driver: null, items: ns.map((n) => item(n)) });
+        }
+        const told = await store.repairs.comingDeletions({ instanceId: INSTANCE, dlqIds: ['dlq_0', 'dlq_1', 'dlq_2', 'dlq_3'] });
+        assert.deepEqual(
+          [...told].sort((a, b) => (a.dlqId < b.dlqId ? -1 : 1)),
+          [
+            { dlqId: 'dlq_0', repairId: 'rep_late', at: T0 + 900 },
+            { dlqId: 'dlq_1', repairId: 'rep_soon', at: T0 + 500 },
+          ],
+        );
+        assert.deepEqual(await store.repairs.comingDeletions({ instanceId: OTHER_INSTANCE, dlqIds: ['dlq_0'] }), []);
+      }),
+    );
+
+    test(
       'are listed newest first, by phase, page by page, each instance its own',
       withStore(open, async (store) => {
         const ids = [1, 2, 3].map((n) => `rep_${String(n).padStart(26, '0')}`);

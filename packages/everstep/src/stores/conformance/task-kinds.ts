@@ -132,6 +132,7 @@ export function taskKindConformance(open: OpenStore): void {
               dueAt: T0,
               kind,
               instanceId: owner.instanceId,
+              runVersion: 0,
               ...where,
             })),
           );

@@ -31,7 +31,7 @@ export interface PostgresClusterOptions {
   readonly leaseMs?: number;
 }
 
-const SILENT: ClusterEvents = { work: () => {}, suspended: () => {}, resumed: () => {}, changed: () => {} };
+const SILENT: ClusterEvents = { work() {}, suspended() {}, resumed() {}, clockSetBack() {}, changed() {} };
 
 export class PostgresCluster implements Cluster {
   private readonly database: Database;
@@ -40,7 +40,7 @@ export class PostgresCluster implements Cluster {
   /** A connection of its own: the lease must not end because all others are in use. */
   private readonly heart: Database;
   private readonly exclusive: ExclusiveWork;
-  private readonly time = new DatabaseTime();
+  private readonly time = new DatabaseTime((from) => this.events.clockSetBack(from));
   private readonly notices: Notices;
   private readonly confirmations = new Confirmations();
   private events: ClusterEvents = SILENT;
@@ -57,7 +57,7 @@ export class PostgresCluster implements Cluster {
     this.log = log;
     this.exclusive = new ExclusiveWork(database);
     // An answer that comes later than the end of the lease is of no use.
-    this.heart = new Database({ url, log, maxConnections: 1, timeoutMs: leaseMs });
+    this.heart = new Database({ url, log, maxConnections: 1, timeoutMs: leaseMs, idleTransactionMs: leaseMs });
     this.lease = new NodeLease({ heart: this.heart, database }, leaseMs, facts);
     this.notices = new Notices(database, {
       url,

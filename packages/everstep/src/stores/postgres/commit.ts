@@ -78,6 +78,8 @@ class Batch {
       this.latestTime = Math.max(this.latestTime, timeOf(write));
       this.write(write, guards);
     }
+    // A unit without writes only asks.
+    if (writes.length === 0) return APPLIED;
     for (const guard of guards) if (guard.kind === 'run-active' && guard.version !== undefined) this.moved(guard.runKey);
     return APPLIED;
   }

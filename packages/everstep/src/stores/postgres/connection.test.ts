@@ -100,6 +100,32 @@ if (typeof schemas === 'string') {
       assert.equal((await rows()).length, 1);
     });
 
+    test('a transaction whose owner stands still is undone, and keeps nobody waiting any longer', async () => {
+      const run = sampleRun(7);
+      await apply(store, [creation(run)]);
+      const frozen = new Database({ url, log: silent, idleTransactionMs: 200 });
+      const lock = planned(`SELECT 1 FROM active_run WHERE run_key = '${run.key}' FOR UPDATE`);
+      let thaw = (): void => {};
+      let lost = Promise.resolve();
+      await new Promise<void>((held) => {
+        const first = frozen.transaction(async (session) => {
+          await session.query(lock);
+          held();
+          await new Promise<void>((resolve) => {
+            thaw = resolve;
+          });
+          session.send(planned(`DELETE FROM active_run WHERE run_key = '${run.key}'`));
+        });
+        lost = assert.rejects(first, StoreUnavailableError);
+      });
+      // Waits for the lock until the other is undone: were it not, the limit on waiting for locks would end this.
+      await database.transaction(async (session) => session.query(lock));
+      thaw();
+      await lost;
+      assert.equal((await store.loadRun({ runKey: run.key }))?.status, 'active');
+      await frozen.close();
+    });
+
     test('every one of them waits for the disk at a commit, whatever the database says', async () => {
       const setting = async () => (await database.query(planned(`SELECT current_setting('synchronous_commit') AS it`)))[0]?.it;
       assert.equal(await setting(), 'on');

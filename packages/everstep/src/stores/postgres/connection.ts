@@ -15,7 +15,6 @@ import { constraintOf, sqlStateOf, storeErrorOf } from './errors.js';
 const CONNECT_TIMEOUT_MS = 10_000;
 const STATEMENT_TIMEOUT_MS = 30_000;
 const LOCK_TIMEOUT_MS = 15_000;
-/** A transaction of ours is never idle for long; one that is has lost its owner. */
 const IDLE_TRANSACTION_TIMEOUT_MS = 60_000;
 /** Longer than the server's own limit: only a connection that is dead gets so far. */
 const ANSWER_TIMEOUT_MS = 45_000;
@@ -200,13 +199,18 @@ export interface DatabaseOptions {
   readonly maxConnections?: number;
   /** Gives up after so long to wait for a connection, or for an answer; absent: long after the server itself should have. */
   readonly timeoutMs?: number;
+  /**
+   * A transaction that is idle for so long has lost its owner: it is undone, so that nobody waits for its locks any longer;
+   * absent: 60,000.
+   */
+  readonly idleTransactionMs?: number;
 }
 
 export class Database implements Session {
   private readonly pool: pg.Pool;
   private readonly connectTimeoutMs: number;
 
-  constructor({ url, log, maxConnections = DEFAULT_CONNECTIONS, timeoutMs }: DatabaseOptions) {
+  constructor({ url, log, maxConnections = DEFAULT_CONNECTIONS, timeoutMs, idleTransactionMs }: DatabaseOptions) {
     this.connectTimeoutMs = timeoutMs ?? CONNECT_TIMEOUT_MS;
     this.pool = new pg.Pool({
       connectionString: url,
@@ -218,7 +222,7 @@ export class Database implements Session {
       idleTimeoutMillis: IDLE_CONNECTION_MS,
       statement_timeout: STATEMENT_TIMEOUT_MS,
       lock_timeout: LOCK_TIMEOUT_MS,
-      idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
+      idle_in_transaction_session_timeout: idleTransactionMs ?? IDLE_TRANSACTION_TIMEOUT_MS,
       query_timeout: timeoutMs ?? ANSWER_TIMEOUT_MS,
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,

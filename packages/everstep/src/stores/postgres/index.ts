@@ -7,9 +7,9 @@ import type { Store } from '../../ports/store.js';
 import { createAccounts } from './accounts.js';
 import { readClaimed, readNextUnclaimedAt } from './claims.js';
 import { readLatestTime } from './clock-marks.js';
-import { PostgresCluster, type PostgresClusterOptions } from './cluster.js';
+import { DEFAULT_LEASE_MS, PostgresCluster, type PostgresClusterOptions } from './cluster.js';
 import { BatchWriter } from './commit.js';
-import { Database } from './connection.js';
+import { Database, type DatabaseOptions } from './connection.js';
 import { createDeadLetterGroups } from './dead-letter-groups.js';
 import { deadLetterHorizon, findDeadLetter, listDeadLetterIds, listDeadLetters } from './dead-letter-listing.js';
 import { placeOfUrl } from './errors.js';
@@ -71,7 +71,8 @@ export interface OpenedNode {
 export async function openPostgresNode(
   options: PostgresStoreOptions & Pick<PostgresClusterOptions, 'facts' | 'leaseMs'>,
 ): Promise<OpenedNode> {
-  const database = await openDatabase(options);
+  // Who stands still in a transaction must not keep what it has locked for longer than all else that it has.
+  const database = await openDatabase({ ...options, idleTransactionMs: options.leaseMs ?? DEFAULT_LEASE_MS });
   const cluster = new PostgresCluster(database, options);
   await cluster.readTime();
   const exclusive = new ExclusiveWork(database);
@@ -89,7 +90,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   return createPostgresStore(await openDatabase(options));
 }
 
-async function openDatabase(options: PostgresStoreOptions): Promise<Database> {
+async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const database = new Database(options);
   try {
     const facts = await migrate(database, options.url);

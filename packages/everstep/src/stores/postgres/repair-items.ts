@@ -58,6 +58,11 @@ const DESCRIBE = statement(`
     SELECT count(*) FROM step s WHERE s.instance_id = d.instance_id AND s.run_key = d.run_key) AS steps
   FROM unnest($2::text[]) WITH ORDINALITY AS u(dlq_id, place)
   JOIN dead_letter d ON d.instance_id = $1 AND d.dlq_id = u.dlq_id ORDER BY u.place`);
+const COMING_DELETIONS = statement(`
+  SELECT DISTINCT ON (i.dlq_id) i.dlq_id, r.repair_id, ((r.data::jsonb)->'repair'->>'undoUntil')::bigint AS at
+  FROM repair_item i JOIN repair r ON r.instance_id = i.instance_id AND r.repair_id = i.repair_id
+  WHERE i.instance_id = $1 AND i.dlq_id = ANY($2::text[]) AND i.state = 'pending' AND r.phase = 'undo-window'
+  ORDER BY i.dlq_id, at`);
 const LANES = statement(`
   SELECT i.workflow_url, i.fingerprint, count(*) AS items FROM repair_item i WHERE ${OF_REPAIR}
   GROUP BY i.workflow_url, i.fingerprint`);
@@ -158,9 +163,13 @@ export function writeRepairItems(session: TransactionSession, writes: readonly R
 /** What the store knows of items, but for what is written with their repair. */
 export const repairItemsOf = (
   database: Database,
-): Pick<RepairStore, 'describe' | 'lanes' | 'pending' | 'counts' | 'endedItems' | 'settle' | 'items'> => ({
+): Pick<RepairStore, 'describe' | 'comingDeletions' | 'lanes' | 'pending' | 'counts' | 'endedItems' | 'settle' | 'items'> => ({
   async describe({ instanceId, dlqIds }) {
     return (await database.query(DESCRIBE, [instanceId, dlqIds])).map(entryOf);
+  },
+  async comingDeletions({ instanceId, dlqIds }) {
+    const rows = await database.query(COMING_DELETIONS, [instanceId, dlqIds]);
+    return rows.map((row) => ({ dlqId: text(row, 'dlq_id'), repairId: text(row, 'repair_id'), at: integer(row, 'at') }));
   },
   async lanes(id) {
     const rows = await database.query(LANES, idOf(id));

@@ -1,7 +1,14 @@
 /** The entries that repairs froze, by the row number of their repair. */
 import type { StatementSync } from 'node:sqlite';
 import { NO_COUNTS, REPAIR_ITEM_STATES, type RepairCounts, type RepairItemState } from '../../engine/repair.js';
-import type { EndedItem, NewRepairItem, RepairableEntry, RepairItemRecord, RepairLane } from '../../ports/repair-store.js';
+import type {
+  ComingDeletion,
+  EndedItem,
+  NewRepairItem,
+  RepairableEntry,
+  RepairItemRecord,
+  RepairLane,
+} from '../../ports/repair-store.js';
 import type { StoreWrite } from '../../ports/store.js';
 import { integer, integerOrNull, type Row, text, textOrNull, word } from './columns.js';
 import type { StoreParts } from './store-parts.js';
@@ -43,6 +50,7 @@ export class RepairItems {
   private readonly selectEntry: StatementSync;
   private readonly insertItem: StatementSync;
   private readonly markCanary: StatementSync;
+  private readonly selectDeletion: StatementSync;
   private readonly selectLanes: StatementSync;
   private readonly selectPending: StatementSync;
   private readonly selectPendingCanary: StatementSync;
@@ -68,6 +76,11 @@ export class RepairItems {
     this.markCanary = connection.prepare(
       `UPDATE repair_item SET canary = 1 WHERE repair_seq = ? AND n IN (
          SELECT n FROM repair_item WHERE repair_seq = ? AND rank IS NOT NULL ORDER BY rank, n LIMIT ?)`,
+    );
+    this.selectDeletion = connection.prepare(
+      `SELECT r.repair_id, json_extract(r.data, '$.repair.undoUntil') AS at
+       FROM repair_item i INDEXED BY repair_item_of_entry JOIN repair r ON r.seq = i.repair_seq
+       WHERE i.dlq_id = ? AND i.state = 'pending' AND r.tenant = ? AND r.phase = 'undo-window' ORDER BY at LIMIT 1`,
     );
     // Counted below: grouping would sort all of them, and no index of its own is worth it for what is asked once.
     this.selectLanes = connection.prepare('SELECT workflow_url, fingerprint FROM repair_item WHERE repair_seq = ?');
@@ -119,6 +132,11 @@ export class RepairItems {
       steps: integer(row, 'steps'),
       fingerprint: textOrNull(row, 'fingerprint'),
     };
+  }
+
+  comingDeletion(tenant: number, dlqId: string): ComingDeletion | null {
+    const row = this.selectDeletion.get(dlqId, tenant);
+    return row ? { dlqId, repairId: text(row, 'repair_id'), at: integer(row, 'at') } : null;
   }
 
   add(repair: number, items: readonly NewRepairItem[]): void {

@@ -126,6 +126,12 @@ export class RepairRecords implements RepairStore {
     return described;
   }
 
+  async comingDeletions(query: Parameters<RepairStore['comingDeletions']>[0]): ReturnType<RepairStore['comingDeletions']> {
+    const tenant = this.parts.tenants.find(query.instanceId);
+    if (tenant === null) return [];
+    return query.dlqIds.map((dlqId) => this.itemRows.comingDeletion(tenant, dlqId)).filter((coming) => coming !== null);
+  }
+
   async lanes(id: RepairId): ReturnType<RepairStore['lanes']> {
     const seq = this.seqOf(id);
     return seq === null ? [] : this.itemRows.lanes(seq);

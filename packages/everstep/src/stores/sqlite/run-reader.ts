@@ -35,6 +35,7 @@ const dueTaskOf = (row: Row): DueTask => ({
   workflowUrl: text(row, 'url'),
   flowControlKey: textOrNull(row, 'flow_key'),
   ...(row.queue === null ? {} : { queue: text(row, 'queue') }),
+  runVersion: 0,
 });
 
 const invokedOf = (row: Row): RunHistory['invoked'][number] => ({

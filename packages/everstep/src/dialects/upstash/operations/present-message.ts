@@ -76,7 +76,10 @@ export function presentDlqMessage(entry: DeadLetterRecord, history: RunHistory |
   const { run } = entry;
   const { settings } = run;
   const { message } = settings;
-  const { header, body, bodyBase64, responseStatus, responseHeader, responseBody, responseBodyBase64 } = presentDeadLetter(entry);
+  const { header, body, bodyBase64, responseStatus, responseHeader, responseBody, responseBodyBase64 } = presentDeadLetter(
+    entry,
+    undefined,
+  );
   const state = entry.failureFunctionState;
   const told = history && presentFailureFunction(history, state);
   return {

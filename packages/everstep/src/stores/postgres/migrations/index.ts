@@ -10,6 +10,7 @@ import { repairs } from './0009-repairs.js';
 import { forks } from './0010-forks.js';
 import { deadLetterGroups } from './0011-dead-letter-groups.js';
 import { fingerprintsOfRepairs } from './0012-fingerprints-of-repairs.js';
+import { entriesAboutToGo } from './0013-entries-about-to-go.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -25,4 +26,5 @@ export const MIGRATIONS: readonly string[] = [
   forks,
   deadLetterGroups,
   fingerprintsOfRepairs,
+  entriesAboutToGo,
 ];

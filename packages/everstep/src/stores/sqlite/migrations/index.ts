@@ -12,6 +12,7 @@ import { repairs } from './0011-repairs.js';
 import { forks } from './0012-forks.js';
 import { deadLetterGroups } from './0013-dead-letter-groups.js';
 import { fingerprintsOfRepairs } from './0014-fingerprints-of-repairs.js';
+import { entriesAboutToGo } from './0015-entries-about-to-go.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -29,4 +30,5 @@ export const MIGRATIONS: readonly string[] = [
   forks,
   deadLetterGroups,
   fingerprintsOfRepairs,
+  entriesAboutToGo,
 ];
