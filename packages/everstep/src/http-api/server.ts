@@ -1,5 +1,6 @@
 /** The operations on Fastify: routes, limits on requests, who is calling, and what becomes of errors. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { LIMITS } from '../config/limits.js';
 import type { Region } from '../config/regions.js';
@@ -101,6 +102,12 @@ export function createServer({
   // Node leaves out headers beyond a count without a word; all are counted here instead, and their bytes are bounded.
   app.server.maxHeadersCount = 0;
   app.server.on('request', (request, response) => latest.set(request.socket, { request, response }));
+  /** All that are open. Those on which nothing was asked yet are none that Node calls idle; it would wait for them to the end. */
+  const connections = new Set<Socket>();
+  app.server.on('connection', (socket: Socket) => {
+    connections.add(socket);
+    socket.once('close', () => connections.delete(socket));
+  });
   app.addHook('onRoute', ({ method, url }) => {
     for (const each of [method].flat()) onRoute?.({ method: each, path: url });
   });
@@ -111,6 +118,7 @@ export function createServer({
   app.addHook('preClose', (done) => {
     closing = true;
     waiting.close();
+    for (const socket of connections) if (socket.bytesRead === 0) socket.destroy();
     done();
   });
 
