@@ -1,50 +1,34 @@
 // Runs the tests and prints one line per file, every failure in full, and the counts as the last line.
 // Arguments: the root, failures counted before, and parts of paths to choose among the test files.
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { run } from 'node:test';
-import { inspect } from 'node:util';
 import { findTests } from './files.mjs';
 import { openPostgres } from './postgres.mjs';
+import { reportOf, reportOfUnsteady } from './report.mjs';
+import { runAll } from './run-all.mjs';
 import { Tally } from './tally.mjs';
 
-/** Some test files start services of their own; with more at once they only slow each other down. */
-const CONCURRENCY = 2;
 const TEST_TIMEOUT_MS = 300_000;
 
 const [root = '.', failedBefore = '0', ...filters] = process.argv.slice(2);
 // Children inherit this: the warning about node:sqlite would drown what matters.
 process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --disable-warning=ExperimentalWarning`.trim();
 
+// What is loaded by hundreds of processes is compiled once.
+process.env.NODE_COMPILE_CACHE ??= join(resolve(root), 'node_modules', '.cache', 'everstep-tests');
+
 const print = (text) => process.stdout.write(`${text}\n`);
 
-async function runTests(tests, directory) {
-  const tally = new Tally(tests, directory);
-  const stream = run({ files: tests.map(({ file }) => file), concurrency: CONCURRENCY, timeout: TEST_TIMEOUT_MS });
+/** What the test runner reports of one file, which runs in a process of its own. */
+async function runFile(test, directory) {
+  const tally = new Tally([test], directory);
+  const stream = run({ files: [test.file], concurrency: 1, timeout: TEST_TIMEOUT_MS });
   stream.on('test:pass', (event) => tally.add('test:pass', event));
   stream.on('test:fail', (event) => tally.add('test:fail', event));
   stream.on('test:stderr', ({ message }) => process.stderr.write(message));
   stream.resume();
   await new Promise((done) => stream.once('end', done));
   return tally;
-}
-
-function report(tally) {
-  const width = Math.max(0, ...[...tally.files.keys()].map((name) => name.length));
-  for (const [source, counts] of [...tally.files].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    // What only holds suites of other files together has nothing of its own to tell.
-    if (counts.passed + counts.failed + counts.skipped === 0) continue;
-    const outcomes = [`${counts.passed} passed`];
-    if (counts.failed > 0) outcomes.push(`${counts.failed} FAILED`);
-    if (counts.skipped > 0) outcomes.push(`${counts.skipped} skipped`);
-    const seconds = (counts.durationMs / 1000).toFixed(1).padStart(5);
-    print(`${source.padEnd(width)}  ${seconds} s  ${outcomes.join(', ')}`);
-  }
-  for (const { source, line, name, error } of tally.failures) {
-    const cause = error?.cause ?? error;
-    const text = typeof cause === 'string' ? cause : inspect(cause, { depth: 6 });
-    print(`\n--- ${name}\n    ${source}${line === undefined ? '' : ` (compiled line ${line})`}\n${text.replace(/^/gm, '    ')}`);
-  }
-  for (const source of tally.silent()) print(`\n--- ${source} contains no test`);
 }
 
 let passed = 0;
@@ -55,8 +39,9 @@ try {
   if (tests.length === 0) throw new Error('No test files were found.');
   closePostgres = await openPostgres(resolve(root), tests, print);
   const startedMs = performance.now();
-  const tally = await runTests(tests, resolve(root));
-  report(tally);
+  const { tally, unsteady } = await runAll(tests, resolve(root), runFile);
+  for (const line of reportOf(tally)) print(line);
+  for (const line of reportOfUnsteady(unsteady)) print(line);
   print(`\n${tests.length} files in ${((performance.now() - startedMs) / 1000).toFixed(1)} s, ${tally.skipped} tests skipped`);
   passed = tally.passed;
   failed += tally.failed + tally.silent().length;

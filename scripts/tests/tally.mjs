@@ -56,6 +56,18 @@ export class Tally {
     }
   }
 
+  /** Counts what was counted elsewhere as well; no file was counted in both. */
+  include(other) {
+    for (const outcome of ['passed', 'failed', 'skipped']) this[outcome] += other[outcome];
+    for (const [source, counts] of other.files) {
+      const known = this.files.get(source);
+      // A file of suites that several test files run.
+      if (known) for (const key of Object.keys(counts)) known[key] += counts[key];
+      else this.files.set(source, { ...counts });
+    }
+    this.failures.push(...other.failures);
+  }
+
   /** @returns {string[]} sources of which nothing was reported */
   silent() {
     return [...new Set(this.sources.values())].filter((source) => !this.files.has(source));

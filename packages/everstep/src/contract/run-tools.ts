@@ -49,7 +49,8 @@ export const ForkRequest = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: LIMITS.maxRunIdLength,
-        description: 'ID of the new run; one is made when absent.',
+        pattern: '^(?!\\.{1,2}$)',
+        description: 'ID of the new run, not "." or ".."; one is made when absent.',
       }),
     ),
     note: Type.Optional(

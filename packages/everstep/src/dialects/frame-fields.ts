@@ -1,5 +1,6 @@
 /** Reads the fields of a frame: each as the type it must have, or a Problem whose words name the field. */
 import { LIMITS } from '../config/limits.js';
+import { fitsInPaths, NOT_IN_PATHS } from './ids-in-paths.js';
 
 export class Problem extends Error {
   /** Without what the frame has. */
@@ -76,6 +77,13 @@ export function optional<Value>(
   read: (value: unknown, where: string) => Value,
 ): Value | undefined {
   return value === undefined ? undefined : read(value, where);
+}
+
+/** A word by which something is named in paths. */
+export function id(value: unknown, where: string, most: number): string {
+  const given = word(value, where, most);
+  if (fitsInPaths(given)) return given;
+  throw new Problem(`${where} ${NOT_IN_PATHS}`);
 }
 
 /** With 1 to `most` characters, and nothing that a store could not give back. */

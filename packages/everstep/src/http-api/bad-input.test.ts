@@ -215,6 +215,18 @@ const CASES: readonly Case[] = [
   parameter('GET /v2/workflows/runs/none/result?timeout=x', /^timeout must be a duration/),
   parameter('DELETE /v2/workflows/runs/none', /no run "none"/, 'not-found'),
   [`an event id that is too long`, `POST /v2/notify/${'e'.repeat(600)}`, 'bad-parameter', /eventId must be a text of 1 to 512/],
+  // ids that no URL can carry
+  ...['.', '..'].flatMap((id): readonly Case[] => [
+    trigger('svc-workflow-runid', id, 'bad-header', /Svc-Workflow-RunId must not be "\." or "\.\."/),
+    trigger('svc-flow-control-key', id, 'bad-header', /Svc-Flow-Control-Key must not be "\." or "\.\."/),
+    [
+      `a schedule with the id ${id}`,
+      'POST /v2/schedules/http://w.test/ok',
+      'bad-header',
+      /Svc-Schedule-Id must not be "\." or "\.\."/,
+      { headers: { 'svc-cron': '* * * * *', 'svc-schedule-id': id } },
+    ],
+  ]),
   ...CONTROL_CASES,
   // routes
   parameter('GET /v2/nothing', /no operation at "\/v2\/nothing"; see \/openapi.json/, 'unknown-route'),
@@ -223,6 +235,7 @@ const CASES: readonly Case[] = [
   parameter('GET /v2/workflows/runs/%ZZ', /percent-encoded/, 'bad-request'),
   parameter('GET /v2/trigger/http://w.test/ok', /does not take GET; it takes POST/, 'method-not-allowed'),
   parameter('POST /v2/workflows/logs', /it takes GET, HEAD/, 'method-not-allowed'),
+  parameter('POST /v2/workflows/logs/', /it takes GET, HEAD/, 'method-not-allowed'),
 ];
 
 test('bad input is answered with a 4xx of one form that says what was wrong', async () => {

@@ -51,6 +51,19 @@ test('a target is split at its first question mark, with or without an origin', 
   assert.equal(routedUrl('GET', '/v2/keys'), '/v2/keys');
 });
 
+test('a slash at the end changes nothing, but where it stands before a part that is missing', () => {
+  const table = new PathTable(OPERATIONS);
+  const routed = (method: string, url: string) => routedUrl(method, url, (path) => table.meant(path));
+  assert.equal(routed('GET', '/v2/workflows/logs/?count=1'), '/v2/workflows/logs?count=1');
+  assert.equal(routed('GET', 'http://host/v2/keys/'), '/v2/keys');
+  assert.equal(routed('GET', '/v2/flowControl/'), '/v2/flowControl/');
+  assert.equal(routed('DELETE', '/v2/workflows/runs/'), '/v2/workflows/runs/');
+  assert.equal(routed('DELETE', '/v2/workflows/runs/wfr_1/'), '/v2/workflows/runs/wfr_1');
+  assert.equal(routed('GET', '/v2/nothing/'), '/v2/nothing/');
+  assert.equal(routed('GET', '/v2/keys//'), '/v2/keys//');
+  assert.equal(routed('GET', '/'), '/');
+});
+
 test('behind the path of schedules stands a workflow URL in a POST, and an id in everything else', () => {
   assert.equal(routedUrl('POST', '/v2/schedules/http://w/%zz?a=1'), '/v2/schedules/-');
   for (const method of ['GET', 'DELETE', 'PATCH'])

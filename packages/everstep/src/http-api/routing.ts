@@ -1,6 +1,6 @@
 /** Paths as OpenAPI writes them, as the router takes them, and as expressions to match. */
 import type { Operation } from './operation.js';
-import { ENQUEUE_PATH, PAGES_PATH, PUBLISH_PATH, SCHEDULE_PATH, splitTarget, TRIGGER_PATH } from './target.js';
+import { ENQUEUE_PATH, PAGES_PATH, PUBLISH_PATH, SCHEDULE_PATH, splitTarget, TRIGGER_PATH, WAIT_PATH } from './target.js';
 
 /** Stands for every workflow URL, and for every path of a page, in the router, which could not read most of them as a path. */
 const ANY_WORKFLOW = '-';
@@ -42,8 +42,8 @@ export function routesOf(operations: readonly Operation[]): readonly OperationRo
 
 export const routerPath = (path: string): string => path.replace(/\{(\w+)\}/g, ':$1');
 
-/** What the router is to look at: never a page of the dashboard, and never a workflow URL, whose slashes, percents and query are its own. */
-export function routedUrl(method: string, url: string): string {
+/** What the router is to look at, given what a path means: never a page of the dashboard, and never a workflow URL, whose slashes, percents and query are its own. */
+export function routedUrl(method: string, url: string, meant: (path: string) => string = (path) => path): string {
   const { path, query } = splitTarget(url);
   const isUrl = (before: string): boolean => path.startsWith(before) && path.length > before.length;
   if (isUrl(TRIGGER_PATH)) return TRIGGER_PATH + ANY_WORKFLOW;
@@ -52,9 +52,11 @@ export function routedUrl(method: string, url: string): string {
     const end = path.indexOf('/', ENQUEUE_PATH.length);
     if (end !== -1 && end < path.length - 1) return path.slice(0, end + 1) + ANY_WORKFLOW;
   }
+  if (isUrl(WAIT_PATH) && path.includes('/', WAIT_PATH.length)) return WAIT_PATH + ANY_WORKFLOW;
   if ((method === 'GET' || method === 'HEAD') && isUrl(PAGES_PATH)) return PAGES_PATH + ANY_WORKFLOW;
   if (method === 'POST' && isUrl(SCHEDULE_PATH) && !OF_ONE_SCHEDULE.test(path)) return SCHEDULE_PATH + ANY_WORKFLOW;
-  return url.startsWith('/') ? url : `${path}${query === '' ? '' : `?${query}`}`;
+  const taken = meant(path);
+  return url.startsWith('/') && taken === path ? url : `${taken}${query === '' ? '' : `?${query}`}`;
 }
 
 function expressionOf(path: string, { unknownQuery }: Operation): RegExp {
@@ -78,6 +80,16 @@ export class PathTable {
     const rank = ({ path: of, operation }: (typeof found)[number]): number =>
       operation.unknownQuery === 'part-of-path' ? 2 : Number(of.includes('{'));
     return found.sort((a, b) => rank(a) - rank(b));
+  }
+
+  /**
+   * The path that is meant: one with a slash too many at its end is taken without, unless it is of its own or the slash stands
+   * before a part that is missing. So nothing is done to all of something because the name of the one was empty.
+   */
+  meant(path: string): string {
+    if (!path.endsWith('/') || this.at(path).length > 0) return path;
+    const shorter = path.slice(0, -1);
+    return this.at(shorter).length > 0 ? shorter : path;
   }
 
   /** Methods that the path takes, for an `Allow` header; none when there is no such path. */

@@ -1,5 +1,6 @@
 /** The operations on Fastify: routes, limits on requests, who is calling, and what becomes of errors. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { LIMITS } from '../config/limits.js';
 import type { Region } from '../config/regions.js';
@@ -86,7 +87,7 @@ export function createServer({
     bodyLimit: LIMITS.maxBodyBytes,
     requestTimeout: LIMITS.requestTimeoutMs,
     return503OnClosing: false,
-    rewriteUrl: (request) => routedUrl(request.method ?? 'GET', request.url ?? '/'),
+    rewriteUrl: (request) => routedUrl(request.method ?? 'GET', request.url ?? '/', (path) => paths.meant(path)),
     routerOptions: { maxParamLength: LIMITS.maxUrlLength, querystringParser: () => NO_QUERY },
     // Without a host Node would answer in a form of its own; it is refused below.
     http: { maxHeaderSize: LIMITS.maxHeaderBytes, requireHostHeader: false },
@@ -101,6 +102,12 @@ export function createServer({
   // Node leaves out headers beyond a count without a word; all are counted here instead, and their bytes are bounded.
   app.server.maxHeadersCount = 0;
   app.server.on('request', (request, response) => latest.set(request.socket, { request, response }));
+  /** All that are open. Those on which nothing was asked yet are none that Node calls idle; it would wait for them to the end. */
+  const connections = new Set<Socket>();
+  app.server.on('connection', (socket: Socket) => {
+    connections.add(socket);
+    socket.once('close', () => connections.delete(socket));
+  });
   app.addHook('onRoute', ({ method, url }) => {
     for (const each of [method].flat()) onRoute?.({ method: each, path: url });
   });
@@ -111,6 +118,7 @@ export function createServer({
   app.addHook('preClose', (done) => {
     closing = true;
     waiting.close();
+    for (const socket of connections) if (socket.bytesRead === 0) socket.destroy();
     done();
   });
 
@@ -134,7 +142,7 @@ export function createServer({
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
   app.setNotFoundHandler((request, reply) => {
     const { path } = splitTarget(request.originalUrl);
-    const methods = paths.methodsAt(path);
+    const methods = paths.methodsAt(paths.meant(path));
     if (methods.length === 0) {
       sendError(unknownRoute(path), request, reply);
       return;

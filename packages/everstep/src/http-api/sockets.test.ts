@@ -148,3 +148,18 @@ test('closing answers those that wait for a result, and takes no more', async ()
   await answer.arrayBuffer();
   await assert.rejects(fetch(url, { headers }));
 });
+
+test('closing does not wait for a connection on which nothing was asked', { timeout: 30_000 }, async (t) => {
+  const closing = await ApiWorld.open();
+  const listening = await closing.api.listen({ host: '127.0.0.1', port: 0 });
+  const silent = connect(listening.port, '127.0.0.1');
+  const ended = new Promise((resolve) => silent.once('close', resolve));
+  silent.on('error', () => {});
+  t.after(() => silent.destroy());
+  const headers = { authorization: `Bearer ${closing.token}`, connection: 'close' };
+  // It is taken before the next one, which is answered.
+  await new Promise((resolve) => silent.once('connect', resolve));
+  assert.equal((await fetch(`http://127.0.0.1:${listening.port}/v2/keys`, { headers })).status, 200);
+  await closing.close();
+  await ended;
+});

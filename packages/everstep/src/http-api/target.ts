@@ -13,6 +13,9 @@ export const SCHEDULE_PATH = '/v2/schedules/';
 /** Behind this a name, a slash and then a URL. */
 export const ENQUEUE_PATH = '/v2/enqueue/';
 
+/** Behind this stands the ID of an event, as it is: the published SDK encodes none. */
+export const WAIT_PATH = '/v2/wait/';
+
 /** Pages of the dashboard stand behind this in a GET, however many parts their path has. */
 export const PAGES_PATH = '/q/';
 

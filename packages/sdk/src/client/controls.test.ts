@@ -31,6 +31,21 @@ async function exchange(call: (client: Client) => Promise<unknown>, answer: unkn
   return { sent: only, result };
 }
 
+it('refuses an ID that no URL can carry, and sends nothing', async () => {
+  const client = new Client({
+    baseUrl: 'http://service',
+    token: 't',
+    fetch: () => assert.fail('a request was sent'),
+  });
+  for (const call of [
+    () => client.notify({ eventId: '..' }),
+    () => client.waiters('.'),
+    () => client.runs.get('..'),
+    () => client.flowControl.pause('.'),
+  ])
+    await assert.rejects(call(), /no URL can carry the ID "\." or "\.\."/);
+});
+
 const JSON_TYPE = { 'content-type': 'application/json' };
 const KEY = '/v2/flowControl/a%2Fb';
 

@@ -93,13 +93,23 @@ async function* textOf(options: TransportOptions, body: ReadableStream<Uint8Arra
   }
 }
 
+/** Neither can be written in the path of a URL, percent-encoded or not: what is called would be something else. */
+const DOTS = /\/\.{1,2}(?=\/|$)/;
+
+function urlOf({ baseUrl }: TransportOptions, { path, query }: Call): string {
+  if (DOTS.test(path))
+    throw new EverstepError(`no URL can carry the ID "." or "..", as in ${path}`, { status: 0, code: 'bad-parameter' });
+  return `${baseUrl}${path}${queryText(query)}`;
+}
+
 /** The text of an answer as it comes. Rejects with EverstepError; iterating throws it when the answer is cut off. */
 export async function openStream(options: TransportOptions, call: Call): Promise<AsyncIterable<string>> {
   const headers = { Authorization: options.authorization, Accept: 'text/event-stream' };
   const { method, signal } = call;
+  const url = urlOf(options, call);
   let response: Response;
   try {
-    response = await options.fetch(`${options.baseUrl}${call.path}${queryText(call.query)}`, {
+    response = await options.fetch(url, {
       method,
       headers,
       ...(signal ? { signal } : {}),
@@ -116,10 +126,11 @@ export async function callApi(options: TransportOptions, call: Call): Promise<un
   const headers: Record<string, string> = { Authorization: options.authorization };
   for (const [name, value] of Object.entries(call.headers ?? {})) headers[name] = headerBytes(value);
   const { body } = call;
+  const url = urlOf(options, call);
   let response: Response;
   let text: string;
   try {
-    response = await options.fetch(`${options.baseUrl}${call.path}${queryText(call.query)}`, {
+    response = await options.fetch(url, {
       method: call.method,
       headers,
       ...(body === undefined ? {} : { body: typeof body === 'string' ? new TextEncoder().encode(body) : new Uint8Array(body) }),

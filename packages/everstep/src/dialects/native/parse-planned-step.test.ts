@@ -33,6 +33,18 @@ const call = (more: object) => ({ type: 'Call', call: { url: 'https://a.test/', 
 const invoke = (more: object) => ({ type: 'Invoke', invoke: { workflowUrl: 'https://a.test/', headers: {}, ...more } });
 const wait = (more: object) => ({ type: 'Wait', eventIds: ['e'], timeoutMs: 5, ...more });
 
+test('an event, a run or a key whose id no URL can carry is refused', () => {
+  for (const step of [
+    wait({ eventIds: ['a', '..'] }),
+    invoke({ workflowRunId: '.' }),
+    call({ flowControl: { key: '..' } }),
+    { type: 'Notify', eventId: '.', content: { kind: 'data', body } },
+  ]) {
+    const parsed = parse(step);
+    assert.match(parsed.ok ? '' : parsed.problem, /must not be "\." or "\.\.", which no URL can carry/);
+  }
+});
+
 test('every type of step is read with what it needs, and nothing else', () => {
   assert.deepEqual(planned({ ...wait({ eventIds: ['a', 'b', 'a'] }), more: 1 }), {
     ...HEAD,

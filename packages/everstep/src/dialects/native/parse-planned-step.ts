@@ -9,7 +9,7 @@ import type {
   StepType,
 } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
-import { type Fields, fields, integer, list, milliseconds, optional, Problem, shown, text, word } from '../frame-fields.js';
+import { type Fields, fields, id, integer, list, milliseconds, optional, Problem, shown, text, word } from '../frame-fields.js';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
@@ -45,7 +45,7 @@ function headers(value: unknown, where: string): Readonly<Record<string, string>
 
 function flowControl(value: unknown, where: string): FlowControlSpec {
   const given = fields(value, where);
-  const key = word(given.key, `${where}.key`, LIMITS.maxFlowControlKeyLength);
+  const key = id(given.key, `${where}.key`, LIMITS.maxFlowControlKeyLength);
   const parallelism = optional(given.parallelism, `${where}.parallelism`, (item, at) =>
     integer(item, at, 1, LIMITS.maxParallelism),
   );
@@ -109,7 +109,7 @@ function invokeSpec(value: unknown, where: string): InvokeSpec {
   const sent = optional(given.body, `${where}.body`, (item, at) => body(item, at, LIMITS.maxBodyBytes));
   const contentType = optional(given.contentType, `${where}.contentType`, (item, at) => word(item, at, LIMITS.maxUrlLength));
   const workflowRunId = optional(given.workflowRunId, `${where}.workflowRunId`, (item, at) =>
-    word(item, at, LIMITS.maxRunIdLength),
+    id(item, at, LIMITS.maxRunIdLength),
   );
   const named = optional(given.labels, `${where}.labels`, labels);
   const forwarded = headers(given.headers, `${where}.headers`);
@@ -124,7 +124,7 @@ function invokeSpec(value: unknown, where: string): InvokeSpec {
   };
 }
 
-const eventId = (value: unknown, where: string): string => word(value, where, LIMITS.maxEventIdLength);
+const eventId = (value: unknown, where: string): string => id(value, where, LIMITS.maxEventIdLength);
 
 function eventIds(value: unknown, where: string): readonly string[] {
   const given = list(value, where);

@@ -9,7 +9,7 @@ import type { RecoverCommand, RunOverrides } from '../../runtime/workflow-servic
 import { allowRuns, startAllowed } from '../allowance.js';
 import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../operation.js';
 import { shown } from '../parameters/unacceptable.js';
-import { Text } from '../parameters/values.js';
+import { ChosenId } from '../parameters/values.js';
 import { presentReference } from '../presenters/run.js';
 import {
   BulkByRunId,
@@ -38,7 +38,7 @@ const overrideHeaders = {
 export const OverrideHeaders = Type.Object(overrideHeaders);
 const SingleOverrideHeaders = Type.Object({
   ...overrideHeaders,
-  'Workflow-RunId': Type.Optional(Text(LIMITS.maxRunIdLength, { description: 'ID of the new run' })),
+  'Workflow-RunId': Type.Optional(ChosenId(LIMITS.maxRunIdLength, { description: 'ID of the new run' })),
 });
 
 export const RECOVER_WORDS = {

@@ -4,6 +4,7 @@ import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import type { ApiContext, RequestContext } from '../operation.js';
 import {
+  ChosenId,
   Destination,
   Duration,
   FlowControlValue,
@@ -42,7 +43,7 @@ export const settingHeaders = {
       },
     ),
   ),
-  'Flow-Control-Key': Type.Optional(Text(LIMITS.maxFlowControlKeyLength, { description: 'Flow control key of the run.' })),
+  'Flow-Control-Key': Type.Optional(ChosenId(LIMITS.maxFlowControlKeyLength, { description: 'Flow control key of the run.' })),
   'Flow-Control-Value': Type.Optional(
     FlowControlValue({
       description: 'Limits of the key; parallelism or rate, or both. The period is that of the rate, 1s when absent.',
@@ -76,7 +77,7 @@ export const ScheduleHeaders = Type.Object({
     Text(MAX_TIME_ZONE_LENGTH, { description: 'IANA name of the time zone, such as Europe/Berlin.' }),
   ),
   'Schedule-Id': Type.Optional(
-    Text(LIMITS.maxRunIdLength, { description: 'ID of the schedule; one that has it is replaced. Made when absent.' }),
+    ChosenId(LIMITS.maxRunIdLength, { description: 'ID of the schedule; one that has it is replaced. Made when absent.' }),
   ),
   ...settingHeaders,
   Timeout: Type.Optional(timeout),
@@ -87,7 +88,7 @@ export type ScheduleHeaders = StaticDecode<typeof ScheduleHeaders>;
 /** All that a trigger takes. */
 export const TriggerHeaders = Type.Object({
   'Workflow-RunId': Type.Optional(
-    Text(LIMITS.maxRunIdLength, {
+    ChosenId(LIMITS.maxRunIdLength, {
       description:
         'ID of the run. While an active run has it, no other is created: that one is answered, with deduplicated: true.',
     }),

@@ -6,6 +6,7 @@
  */
 import Type, { type TSchemaOptions, type TStringOptions } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
+import { fitsInPaths, NOT_IN_PATHS } from '../../dialects/ids-in-paths.js';
 import { parseRetryDelay } from '../../engine/retry-delay.js';
 import { parseDestination } from './destination.js';
 import { DURATION_WORDS, formatDuration, parseDuration } from './duration.js';
@@ -87,6 +88,17 @@ export const Destination = (options: TSchemaOptions) =>
 /** A text that is kept as it was given. */
 export const Text = (maxLength: number, options: TStringOptions) => Type.String({ minLength: 1, maxLength, ...options });
 
+/** An id that a client chooses, by which things are found again: it stands in paths later. */
+export const ChosenId = (maxLength: number, options: TStringOptions) =>
+  Type.Codec(Text(maxLength, { pattern: '^(?!\\.{1,2}$)', ...options }))
+    .Decode((text) => {
+      if (text.length < 1 || text.length > maxLength)
+        throw new Unacceptable(`must be a text of 1 to ${maxLength} characters, not ${shown(text)} (${text.length} characters)`);
+      if (!fitsInPaths(text)) throw new Unacceptable(NOT_IN_PATHS);
+      return text;
+    })
+    .Encode(notWritten);
+
 /**
  * A text in a path that is kept: without U+0000, which not every store can keep. (A header cannot have one, and what is
  * only looked up is not found.)
@@ -97,6 +109,7 @@ export const KeptText = (maxLength: number, options: TStringOptions) =>
       if (text.length < 1 || text.length > maxLength)
         throw new Unacceptable(`must be a text of 1 to ${maxLength} characters, not ${shown(text)} (${text.length} characters)`);
       if (text.includes('\u0000')) throw new Unacceptable(`must not have the character U+0000, as ${shown(text)} does`);
+      if (!fitsInPaths(text)) throw new Unacceptable(NOT_IN_PATHS);
       return text;
     })
     .Encode(notWritten);

@@ -58,6 +58,31 @@ const CASES: readonly Case[] = [
       { headers: { 'upstash-workflow-sdk-version': '1', 'upstash-workflow-runid': id } },
     ],
   ),
+  ...['.', '..'].flatMap((id): readonly Case[] => [
+    [
+      'a run that no URL can name',
+      `POST /v2/trigger/${URL_TO}`,
+      'bad-header',
+      /RunId must not be/,
+      { headers: { 'upstash-workflow-runid': id } },
+    ],
+    body(
+      'POST /v2/queues',
+      { queueName: id },
+      /the name of a queue must be of letters.* and not "\." or "\.\."/,
+      'bad-parameter',
+    ),
+  ]),
+  // events that the SDK cannot name alike everywhere
+  ...['a/b', 'a/', 'a?b', 'a/b/c'].map(
+    (id): Case => [
+      `a wait for the event ${id}`,
+      `POST /v2/wait/${id}`,
+      'steps-refused',
+      /the ID of the event has a \/ or a \?, .*encodeURIComponent/,
+      { headers: { 'upstash-workflow-sdk-version': '1', 'upstash-workflow-runid': 'r' }, body: '{}' },
+    ],
+  ),
   // headers
   header('upstash-method', 'HEAD', /Upstash-Method must be one of GET, POST, PUT, PATCH, DELETE/),
   header('upstash-retries', '-1', /Upstash-Retries must be a whole number from 0 to 100, not "-1"/),

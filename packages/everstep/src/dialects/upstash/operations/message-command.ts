@@ -10,6 +10,7 @@ import { readPrefixedHeaders } from '../../../http-api/parameters/prefixed-heade
 import { shown } from '../../../http-api/parameters/unacceptable.js';
 import { optional } from '../../../http-api/presenters/optional.js';
 import type { MessageCommand, MessageDestination } from '../../../runtime/workflow-service.js';
+import { fitsInPaths } from '../../ids-in-paths.js';
 import type { BatchItem } from './batch-items.js';
 import { CALLBACK_FORWARD, type CallbackSettings, MESSAGE_FAMILIES, MessageHeaders } from './message-headers.js';
 
@@ -19,10 +20,10 @@ const NAME = /^[A-Za-z0-9._-]+$/;
 
 /** What queues and URL groups may be called. Throws ApiError. */
 export function checkedName(name: string, what: string): string {
-  if (NAME.test(name) && name.length <= LIMITS.maxQueueNameLength) return name;
+  if (NAME.test(name) && fitsInPaths(name) && name.length <= LIMITS.maxQueueNameLength) return name;
   throw new ApiError(
     'bad-parameter',
-    `${what} must be of letters, digits, hyphens, periods and underscores, at most ${LIMITS.maxQueueNameLength}, not ${shown(name)}`,
+    `${what} must be of letters, digits, hyphens, periods and underscores, at most ${LIMITS.maxQueueNameLength}, and not "." or "..": ${shown(name)} is not`,
   );
 }
 

@@ -7,7 +7,7 @@ import { encodedBody } from '../../../http-api/encoded-bytes.js';
 import { FAILURE_CALLBACK_FORWARD, FORWARD, settingHeaders } from '../../../http-api/operations/setting-headers.js';
 import { parseDestination } from '../../../http-api/parameters/destination.js';
 import { Unacceptable } from '../../../http-api/parameters/unacceptable.js';
-import { Duration, Text } from '../../../http-api/parameters/values.js';
+import { ChosenId, Duration } from '../../../http-api/parameters/values.js';
 import { fields, Problem } from '../../frame-fields.js';
 import { whyUnnameable } from '../wire.js';
 import type { BatchItem } from './batch-items.js';
@@ -27,7 +27,7 @@ const delivery = {
 const CallHeaders = Type.Object({ ...delivery, Method: Type.Optional(Type.String()) });
 const InvokeHeaders = Type.Object({
   ...delivery,
-  'Workflow-RunId': Type.Optional(Text(LIMITS.maxRunIdLength, {})),
+  'Workflow-RunId': Type.Optional(ChosenId(LIMITS.maxRunIdLength, {})),
   Label: settingHeaders.Label,
   'Failure-Callback': settingHeaders['Failure-Callback'],
 });

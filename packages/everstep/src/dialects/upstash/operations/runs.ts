@@ -11,7 +11,8 @@ import { destinationOf, startTriggered } from '../../../http-api/operations/trig
 import { presentTriggered } from '../../../http-api/operations/trigger-command.js';
 import { shown } from '../../../http-api/parameters/unacceptable.js';
 import { KeptText } from '../../../http-api/parameters/values.js';
-import { TRIGGER_PATH } from '../../../http-api/target.js';
+import { TRIGGER_PATH, WAIT_PATH } from '../../../http-api/target.js';
+import { Problem } from '../../frame-fields.js';
 import { wireJournal } from '../journal.js';
 import { headerText } from './item-headers.js';
 import { readWait } from './planned-reader.js';
@@ -109,12 +110,18 @@ function jsonOf(text: string): string {
   }
 }
 
+/** The SDK sends the id as it is, and who notifies the event would name another one, or a run. */
+const unnameableEvent = (id: string): Problem =>
+  new Problem(
+    `the ID of the event has a / or a ?, which @upstash/workflow sends as they are, so that nobody could notify it: ${shown(id)}; choose another, or give encodeURIComponent of it to waitForEvent and to notify`,
+  );
+
 const waitForEvent = operation({
   operationId: 'waitForEvent',
   tag: 'Events',
   summary: 'Wait for an event in a step',
   method: 'POST',
-  path: '/v2/wait/{eventId}',
+  path: `${WAIT_PATH}{eventId}`,
   dialect: 'upstash',
   countsCalls: true,
   unknownQuery: 'ignore',
@@ -127,6 +134,9 @@ const waitForEvent = operation({
   async handle({ path: { eventId }, body, request }, context, caller) {
     const { workflowRunId, step } = refusing(() => {
       checkVersion(request.headers);
+      const { path, query } = request.target;
+      if (query !== '' || path.includes('/', WAIT_PATH.length))
+        throw unnameableEvent(`${path.slice(WAIT_PATH.length)}${query && `?${query}`}`);
       return readWait(eventId, body, headerText(request.headers, RUN_ID));
     });
     await submit(workflowRunId, { done: [], planned: [step] }, context, caller);

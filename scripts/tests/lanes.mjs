@@ -1,0 +1,59 @@
+/**
+ * In which order test files run, and which beside which. Files that start services, browsers or database servers would take
+ * the processor away from one another and be slow together: one of them runs at a time, beside one of the others.
+ */
+
+const STARTS_PROCESSES = [
+  /(^|\/)end-to-end\//,
+  /\/cli\/(service|backup-commands|copy-store-commands|demo\/demo)\.test\./,
+  /^scripts\/deploy\/image\.test\./,
+];
+
+/** Those that take the longest, in this order; what is not here is short, and when it begins does not matter. */
+const LONGEST = [
+  'end-to-end/dashboard-account',
+  'end-to-end/nodes-together',
+  'end-to-end/crash',
+  'end-to-end/dashboard-pages',
+  'deploy/image',
+  'end-to-end/dashboard-incident',
+  'end-to-end/dashboard-runs',
+  'cli/service',
+  'end-to-end/nodes-database',
+  'end-to-end/nodes-ending',
+  'cli/backup-commands',
+  'simulation/simulation',
+  'sqlite/connection',
+  'sqlite/search/search',
+  'http-api/isolation',
+];
+
+const slashes = (source) => source.replaceAll('\\', '/');
+
+/** @param {string} source relative to the root */
+export const startsProcesses = (source) => STARTS_PROCESSES.some((pattern) => pattern.test(slashes(source)));
+
+/** @param {string} source relative to the root */
+export const isEndToEnd = (source) => /(^|\/)end-to-end\//.test(slashes(source));
+
+function placeOf(source) {
+  const place = LONGEST.findIndex((part) => slashes(source).includes(`${part}.test.`));
+  return place === -1 ? LONGEST.length : place;
+}
+
+/**
+ * Runs every test file once, two at a time, the long ones first.
+ *
+ * @template {{ readonly source: string }} T
+ * @param {readonly T[]} tests
+ * @param {(test: T) => Promise<void>} runOne
+ */
+export async function runInLanes(tests, runOne) {
+  const ordered = [...tests].sort((a, b) => placeOf(a.source) - placeOf(b.source));
+  const withProcesses = ordered.filter(({ source }) => startsProcesses(source));
+  const others = ordered.filter(({ source }) => !startsProcesses(source));
+  async function lane(...queues) {
+    for (const queue of queues) for (let test = queue.shift(); test; test = queue.shift()) await runOne(test);
+  }
+  await Promise.all([lane(withProcesses, others), lane(others)]);
+}

@@ -1,0 +1,50 @@
+/** What a run of the tests says, in lines. */
+import { inspect } from 'node:util';
+
+function told({ source, line, name, error }) {
+  const cause = error?.cause ?? error;
+  const text = typeof cause === 'string' ? cause : inspect(cause, { depth: 6 });
+  return `\n--- ${name}\n    ${source}${line === undefined ? '' : ` (compiled line ${line})`}\n${text.replace(/^/gm, '    ')}`;
+}
+
+/**
+ * A line for each file, then every failure in full.
+ *
+ * @param {import('./tally.mjs').Tally} tally
+ * @returns {string[]}
+ */
+export function reportOf(tally) {
+  const lines = [];
+  const width = Math.max(0, ...[...tally.files.keys()].map((name) => name.length));
+  for (const [source, counts] of [...tally.files].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    // What only holds suites of other files together has nothing of its own to tell.
+    if (counts.passed + counts.failed + counts.skipped === 0) continue;
+    const outcomes = [`${counts.passed} passed`];
+    if (counts.failed > 0) outcomes.push(`${counts.failed} FAILED`);
+    if (counts.skipped > 0) outcomes.push(`${counts.skipped} skipped`);
+    const seconds = (counts.durationMs / 1000).toFixed(1).padStart(5);
+    lines.push(`${source.padEnd(width)}  ${seconds} s  ${outcomes.join(', ')}`);
+  }
+  lines.push(...tally.failures.map(told));
+  for (const source of tally.silent()) lines.push(`\n--- ${source} contains no test`);
+  return lines;
+}
+
+/**
+ * The tests that failed beside others and passed alone: loud, as they count as passed.
+ *
+ * @param {readonly import('./run-all.mjs').Unsteady[]} unsteady
+ * @returns {string[]} none when there are none
+ */
+export function reportOfUnsteady(unsteady) {
+  if (unsteady.length === 0) return [];
+  const failures = unsteady.flatMap((each) => each.failures);
+  const bar = '!'.repeat(100);
+  return [
+    `\n${bar}`,
+    `!!! UNSTEADY: ${failures.length} failed at first, and passed when ${unsteady.map(({ source }) => source).join(', ')} ran once more, alone.`,
+    '!!! They count as passed. Each is a bug, of the service or of the test: look at what failed at first.',
+    ...failures.map(told),
+    bar,
+  ];
+}
