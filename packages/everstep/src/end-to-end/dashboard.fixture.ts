@@ -145,7 +145,8 @@ export class DashboardWorld {
       baseURL: this.url,
     });
     this.contexts.push(context);
-    context.setDefaultTimeout(15_000);
+    // Nothing is waited for that does not come; how long it takes says how busy the machine is.
+    context.setDefaultTimeout(60_000);
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
     return new Window(await context.newPage());
   }
