@@ -60,6 +60,8 @@ export const LIMITS = Object.freeze({
   maxKeptErrorLength: 8 * KiB,
   /** What is kept of the answer to each failed attempt. */
   maxKeptAttemptBodyBytes: 8 * KiB,
+  /** What is kept, or made again, of the body of its request. */
+  maxKeptAttemptRequestBytes: 4 * KiB,
   /** Headers of it, and of the request, beyond this length in all are left out. */
   maxKeptAttemptHeadersLength: 8 * KiB,
   deduplicationWindowMs: 10 * MINUTE_MS,

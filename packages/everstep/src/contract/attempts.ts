@@ -16,7 +16,13 @@ const SentRequestSchema = Type.Object(
     method: Type.String(),
     url: Type.String(),
     headers: Headers,
-    bodyBytes: Type.Integer({ description: 'Length of the body; the body itself is not kept.' }),
+    bodyBytes: orNull(Type.Integer(), 'Length of the body; null where it was not kept.'),
+    body: orNull(Type.String(), 'Its beginning; null where it was not kept.'),
+    bodyEncoding: Type.Enum(['utf8', 'base64'], { type: 'string', description: 'base64 where it is no UTF-8 text.' }),
+    rebuilt: Type.Boolean({
+      description:
+        'Whether the body is made again from what is kept: of a step the input of the run and what was recorded before, as JSON, whatever the request was framed in.',
+    }),
   },
   CLOSED,
 );

@@ -90,6 +90,8 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
     await panel.getByText('Attempt 1').waitFor();
     await panel.getByText('POST').waitFor();
     await panel.getByText('Response', { exact: true }).waitFor();
+    await panel.getByText('Made again from the input and the journal').waitFor();
+    await panel.getByLabel('Body of the request, attempt 1').getByText('"recorded"').waitFor();
     await window.screenshot('run-failed-step');
     await page.keyboard.press('Escape');
     await window.goTo(`runs/${seeded.good}`);

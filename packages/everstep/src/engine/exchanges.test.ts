@@ -10,6 +10,7 @@ const SENT: SentRequest = {
   url: 'https://w.test/order',
   headers: ['Content-Type', 'application/json', 'X-Order', '17'],
   bodyBytes: 300,
+  body: null,
   answerBytes: 5,
 };
 const ANSWER = { status: 503, responseHeaders: { 'retry-after': ['2'] }, responseBody: Buffer.from('later') };
@@ -33,6 +34,12 @@ test('what is kept of a failed attempt are its times, its request without the bo
   });
   const unanswered = { status: null, responseHeaders: {}, responseBody: new Uint8Array(0) };
   assert.equal(keptExchange({ ...SENT, answerBytes: null }, unanswered).response, null);
+});
+
+test('of a body that nothing else tells of the beginning is kept', () => {
+  const body = Buffer.from('é'.repeat(LIMITS.maxKeptAttemptRequestBytes));
+  const kept = keptExchange({ ...SENT, body }, ANSWER).request.body;
+  assert.deepEqual(kept, { encoding: 'utf8', data: 'é'.repeat(LIMITS.maxKeptAttemptRequestBytes / 2) });
 });
 
 test('a header that may hold a secret keeps its name alone, whoever sent it', () => {

@@ -1,7 +1,9 @@
 /**
  * What is kept of the exchange of a failed attempt: what was sent, without
- * secrets and without its body, and how the answer begins. Attempts that
- * succeed keep nothing of the kind: their results are in the journal.
+ * secrets, and how the answer begins. The body of a request is kept, in its
+ * beginning, where nothing else that is kept tells what it was; what a step is
+ * asked is in the payload and the journal. Attempts that succeed keep nothing
+ * of the kind: their results are in the journal.
  */
 import type { EncodedBody } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
@@ -16,6 +18,8 @@ export interface SentRequest {
   /** Names and values in turns. */
   readonly headers: readonly string[];
   readonly bodyBytes: number;
+  /** Null where it can be made again from what is recorded, and where there is none. */
+  readonly body: Uint8Array | null;
   /** Length of the body that came back, as far as it was read; null when nothing came. */
   readonly answerBytes: number | null;
 }
@@ -32,6 +36,8 @@ export interface KeptExchange {
     /** Lower-case names. */
     readonly headers: HeaderMap;
     readonly bodyBytes: number;
+    /** Its beginning; absent where it is made again from what is recorded. */
+    readonly body?: EncodedBody;
   };
   /** Null when nothing came back. */
   readonly response: {
@@ -93,12 +99,18 @@ interface Answered {
 }
 
 export function keptExchange(sent: SentRequest, answer: Answered): KeptExchange {
-  const { startedAt, durationMs, method, url, headers, bodyBytes, answerBytes } = sent;
+  const { startedAt, durationMs, method, url, headers, bodyBytes, body, answerBytes } = sent;
   const { status, responseHeaders, responseBody } = answer;
   return {
     startedAt,
     durationMs,
-    request: { method, url, headers: keptHeaders(inPairs(headers)), bodyBytes },
+    request: {
+      method,
+      url,
+      headers: keptHeaders(inPairs(headers)),
+      bodyBytes,
+      ...(body === null ? {} : { body: beginningOf(body, LIMITS.maxKeptAttemptRequestBytes) }),
+    },
     response:
       status === null
         ? null

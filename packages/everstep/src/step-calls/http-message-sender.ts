@@ -72,7 +72,7 @@ export class HttpMessageSender implements MessageSender {
     const request = { method, path: target.path, headers: headers.pairs, body, timeoutMs, maxAnswerBytes, onLeave };
     const startedAt = this.options.now();
     const outcome = await this.destinations.ask(instanceId, target, request, signal);
-    const sent = sentRequest(target.url, request, outcome, startedAt, this.options.now());
+    const sent = sentRequest(target.url, request, outcome, startedAt, this.options.now(), true);
     const answer = await this.answerOf(outcome, message);
     return answer.kind === 'failure' ? withSent(answer, sent) : { ...answer, sent };
   }

@@ -123,7 +123,7 @@ export class HttpStepCaller implements StepCaller {
     const startedAt = options.now();
     const outcome = await destinations.ask(call.instanceId, target, request, signal);
     const endedAt = options.now();
-    const sent = sentRequest(target.url, request, outcome, startedAt, endedAt);
+    const sent = sentRequest(target.url, request, outcome, startedAt, endedAt, false);
     switch (outcome.kind) {
       case 'answered': {
         const answer = steps.read(outcome.answer, call, endedAt);

@@ -3,13 +3,14 @@ import type { SentRequest } from '../engine/exchanges.js';
 import type { ExchangeOutcome, ExchangeRequest } from './exchange.js';
 import type { FailedAnswer } from './failed-answer.js';
 
-/** `startedAt` and `endedAt` in Unix ms. */
+/** `startedAt` and `endedAt` in Unix ms; `keep`: its body is in nothing else that is recorded. */
 export const sentRequest = (
   url: string,
   { method, headers, body }: Pick<ExchangeRequest, 'method' | 'headers' | 'body'>,
   outcome: ExchangeOutcome | FailedAnswer,
   startedAt: number,
   endedAt: number,
+  keep: boolean,
 ): SentRequest => ({
   startedAt,
   // Clocks are set back.
@@ -18,6 +19,7 @@ export const sentRequest = (
   url,
   headers,
   bodyBytes: body?.byteLength ?? 0,
+  body: keep ? (body ?? null) : null,
   answerBytes: 'answer' in outcome ? outcome.answer.body.byteLength : null,
 });
 

@@ -39,7 +39,13 @@ export interface RunAttempt {
     readonly url: string;
     /** The value of one that may be a secret is not kept. */
     readonly headers: HeaderMap;
-    readonly bodyBytes: number;
+    /** Null where it was not kept. */
+    readonly bodyBytes: number | null;
+    /** Its beginning; null where it was not kept. */
+    readonly body: string | null;
+    readonly bodyEncoding: 'utf8' | 'base64';
+    /** The body is made again from what is kept: of a step the input of the run and what was recorded before, as JSON. */
+    readonly rebuilt: boolean;
   } | null;
   readonly response: {
     readonly status: number | null;

@@ -136,7 +136,12 @@ export class Executor {
     if (execution.applied >= request.journal.length) {
       await execution.requireAsked(Math.max(request.known - 1, request.target ?? 0));
     }
-    return { atBase, planned: execution.plannedFrom(request.known), settlement: execution.settlement };
+    const { known } = request;
+    const planned = execution.plannedFrom(known);
+    // Past the end of the journal the code may have been given steps that this request does not know of. What it asked for
+    // after them is no news to who recorded them, and means nothing to who has not.
+    const follows = atBase || planned.every(({ stepId }, index) => stepId === known + index);
+    return { atBase, planned: follows ? planned : [], settlement: execution.settlement };
   }
 
   private stepToExecute(execution: Execution, request: StepRequest, standing: Standing): AskedStep | null {

@@ -87,6 +87,30 @@ describe('a held run', () => {
     assert.equal(starts, 1);
   });
 
+  it('plans nothing in the answer to a request that is older than what it has gone on to', async () => {
+    const endpoint = createEndpoint(async (context: Context) => {
+      const branch = async (name: string, length: number) => {
+        for (let i = 1; i <= length; i++) await context.run(`${name}${i}`, () => i);
+      };
+      await Promise.all([branch('a', 3), branch('b', 1)]);
+    });
+    const service = new FakeService('k');
+    await service.deliver(endpoint, task(service, 0));
+    // On its way while the other branch goes on, or from somebody who does not know of that.
+    const late = { open: task(service, 2), request: service.request(task(service, 2)) };
+    assert.deepEqual([late.request.known, late.request.journal.length], [3, 0]);
+    await service.deliver(endpoint, task(service, 1));
+    await service.deliver(endpoint, task(service, 0));
+    await service.deliver(endpoint, task(service, 3));
+    await service.deliver(endpoint, task(service, 0));
+    assert.deepEqual([service.known, service.journal.length], [5, 2]);
+    const reply = progress(await service.send(endpoint, late.request));
+    assert.deepEqual([reply.done.map(({ name }) => name), reply.advanced, reply.planned], [['b1'], false, []]);
+    service.apply(late.open, late.request, reply);
+    await service.drive(endpoint);
+    assert.equal(service.journal.length, 4);
+  });
+
   it('keeps its execution when a step fails', async () => {
     let starts = 0;
     let attempts = 0;

@@ -67,7 +67,7 @@ function Attempt({ attempt, open }: { readonly attempt: RunAttempt; readonly ope
               {request.method} {request.url}
             </p>
             <HeaderList headers={request.headers} label="Headers of the request" />
-            <p className="muted">{bytesText(request.bodyBytes)} of body, which is not kept.</p>
+            <RequestBody request={request} attempt={attempt.retried + 1} />
           </section>
         )}
         {response === null ? null : (
@@ -86,6 +86,28 @@ function Attempt({ attempt, open }: { readonly attempt: RunAttempt; readonly ope
         )}
       </div>
     </details>
+  );
+}
+
+function RequestBody({ request, attempt }: { readonly request: NonNullable<RunAttempt['request']>; readonly attempt: number }) {
+  const { body, bodyBytes, bodyEncoding, rebuilt } = request;
+  const size = bodyBytes === null ? '' : ` of ${bytesText(bodyBytes)}`;
+  if (body === null) return <p className="muted">A body{size}, which was not kept.</p>;
+  if (body === '') return <p className="muted">No body.</p>;
+  if (bodyEncoding === 'base64') return <p className="muted">A body{size} that is no text.</p>;
+  const shown = new TextEncoder().encode(body).length;
+  return (
+    <div className="stack">
+      <JsonView text={body} label={`Body of the request, attempt ${attempt}`} />
+      {rebuilt ? (
+        <p className="muted">
+          Made again from the input and the journal: what the endpoint was told, not how it was framed
+          {bodyBytes === null ? '' : ` in the ${bytesText(bodyBytes)} that were sent`}.
+        </p>
+      ) : bodyBytes !== null && shown < bodyBytes ? (
+        <p className="muted">This is the beginning{size}.</p>
+      ) : null}
+    </div>
   );
 }
 

@@ -63,8 +63,10 @@ function showAttempt(screen: Screen, attempt: RunAttempt): void {
     for (const [name, values] of Object.entries(of?.headers ?? {})) line('', `${name}: ${values.join(', ')}`);
   };
   if (message !== null) line('error', message);
-  if (request) line('request', `${request.method} ${request.url} (${request.bodyBytes} bytes)`);
+  const size = request && request.bodyBytes !== null ? ` (${request.bodyBytes} bytes)` : '';
+  if (request) line('request', `${request.method} ${request.url}${size}`);
   headers(request);
+  if (request?.body) line(request.rebuilt ? 'told' : '', shorten(request.body, SHOWN_BODY));
   if (response) line('response', `${response.status ?? 'the result'} (${response.bodyBytes} bytes)`);
   headers(response);
   if (response && response.body !== '') line('', shorten(response.body, SHOWN_BODY));

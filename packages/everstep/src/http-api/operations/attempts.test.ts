@@ -47,6 +47,9 @@ test('a failed attempt shows its times, its request without secrets, and its ans
       url: 'http://w.test/fail',
       headers: { authorization: ['[NOT KEPT]'], 'x-order': ['17'] },
       bodyBytes: 17,
+      body: '{"input":"","recorded":[]}',
+      bodyEncoding: 'utf8',
+      rebuilt: true,
     },
     response: {
       status: 500,
@@ -69,7 +72,14 @@ test('attempts that succeeded are those of the journal, with their results', asy
       ['step', 'step 2', 'succeeded', '2', null],
     ],
   );
-  assert.ok(attempts.every(({ startedAt, durationMs, request, cause }) => !startedAt && !durationMs && !request && !cause));
+  assert.ok(attempts.every(({ startedAt, durationMs, cause }) => !startedAt && !durationMs && !cause));
+  assert.deepEqual(
+    attempts.map(({ request }) => [request?.method, request?.bodyBytes, request?.rebuilt, request?.body]),
+    [
+      ['POST', null, true, '{"input":"","recorded":[]}'],
+      ['POST', null, true, '{"input":"","recorded":[{"stepId":1,"name":"step 1","result":1}]}'],
+    ],
+  );
 });
 
 test('the attempts of a call are those of its own request, whether it was answered well in the end or not', async () => {
@@ -81,6 +91,8 @@ test('the attempts of a call are those of its own request, whether it was answer
   const refused = await attemptsOf('refused');
   assert.deepEqual(refused.map(inShort), ['call 1 failed after 0: 500', 'call 1 failed after 1: 500']);
   assert.deepEqual([refused[0]?.request?.url, refused[0]?.request?.method], ['http://c.test/refuse', 'PUT']);
+  assert.deepEqual([refused[0]?.request?.body, refused[0]?.request?.rebuilt], ['{"iban":"secret-of-a-call"}', false]);
+  assert.equal(paid?.request, null);
   assert.deepEqual([refused[0]?.stepName, refused[0]?.retryAt !== null, refused[1]?.retryAt], ['pay', true, null]);
 });
 
@@ -118,6 +130,15 @@ test('what a run redacts is in none of its attempts', async () => {
     (await attemptsOf('r-body')).map(({ response }) => response?.body),
     ['"[REDACTED]"', '"[REDACTED]"'],
   );
+});
+
+test('of a long input and a long journal the beginnings are in a request that is made again', async () => {
+  const body = JSON.stringify({ text: 'é'.repeat(10_000) });
+  await world.call('POST', '/v2/trigger/http://w.test/steps', { headers: { 'svc-workflow-runid': 'long', ...ended }, body });
+  const { request } = (await attemptsOf('long')).at(-1) ?? assert.fail();
+  const told: { readonly input: unknown; readonly recorded: readonly unknown[] } = JSON.parse(request?.body ?? '');
+  assert.match(String(told.input), /^\{"text":"é+$/);
+  assert.ok(Buffer.byteLength(request?.body ?? '') < 4_500 && told.recorded.length === 1);
 });
 
 test('attempts are listed in pages, and of one step alone', async () => {

@@ -22,7 +22,7 @@ export const getRunAttempts = operation({
   operationId: 'getRunAttempts',
   tag: 'Runs',
   summary: 'List every attempt of a run, with its request and its response',
-  description: `Oldest first. A failed attempt shows what was sent, without secrets, and the first ${LIMITS.maxKeptAttemptBodyBytes} bytes of the answer; those of versions that did not keep them show neither. An attempt that succeeded shows the result of its step. The ID may also be that of a plain message.`,
+  description: `Oldest first. A failed attempt shows what was sent, without secrets, and the first ${LIMITS.maxKeptAttemptBodyBytes} bytes of the answer; those of versions that did not keep them show neither. An attempt that succeeded shows the result of its step. Of bodies of requests ${LIMITS.maxKeptAttemptRequestBytes} bytes are shown: of calls, callbacks and messages as they were kept, of steps made again from the input and the journal. The ID may also be that of a plain message.`,
   method: 'GET',
   path: '/v2/workflows/runs/{workflowRunId}/attempts',
   unknownQuery: 'refuse',
@@ -56,7 +56,8 @@ export const getRunAttempts = operation({
       }));
     if (!history) throw new ApiError('not-found', `the run ${shown(workflowRunId)} was removed`);
     const limit = count ?? LIMITS.attemptsPageDefault;
-    const { attempts, next } = presentAttempts(history, asked.stepId, begin ? Number(begin.after) : 0, limit);
+    const payload = await store.loadPayload({ runKey: history.run.key });
+    const { attempts, next } = presentAttempts(history, payload, asked.stepId, begin ? Number(begin.after) : 0, limit);
     const place = next === null ? null : { after: String(next), horizon: null, left: null };
     return answer(200, { ...(place ? { cursor: await cursors.seal(scope, place) } : {}), attempts });
   },

@@ -2,13 +2,21 @@
  * The attempts of a run: those that failed as they were kept, and those that
  * succeeded as the journal tells of them.
  */
-import type { CallOutcome } from '@everstep/sdk/protocol';
+import type { CallOutcome, EncodedBody } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import type { RunAttempt } from '../../contract/attempts.js';
 import { beginningOf, type KeptExchange } from '../../engine/exchanges.js';
-import { ADVANCE_SLOT, CALLBACK_SLOT, type FailedAttempt, type RecordedStep, type Redaction } from '../../engine/run.js';
+import {
+  ADVANCE_SLOT,
+  CALLBACK_SLOT,
+  type FailedAttempt,
+  type RecordedStep,
+  type Redaction,
+  type RunPayload,
+} from '../../engine/run.js';
 import type { RunHistory } from '../../ports/store.js';
-import { shownBody, shownHeaders, shownOut, shownUrl } from './redaction.js';
+import { RebuiltRequests, type ShownBody } from './rebuilt-request.js';
+import { shownBeginning, shownBody, shownHeaders, shownOut, shownUrl } from './redaction.js';
 
 type Kind = RunAttempt['kind'];
 type HeaderMap = Readonly<Record<string, readonly string[]>>;
@@ -31,12 +39,20 @@ function presentResponse(status: number | null, headers: HeaderMap, body: Uint8A
   return { status, headers: shownHeaders(headers, redact), ...presentBody(shownBody(body, redact), bodyBytes) };
 }
 
+const UNKNOWN_BODY: ShownBody = { body: null, bodyEncoding: 'utf8', rebuilt: false };
+
+function keptBody({ data, encoding }: EncodedBody, redact: Redaction | undefined): ShownBody {
+  const shown = beginningOf(shownBeginning(Buffer.from(data, encoding), redact));
+  return { body: shown.data, bodyEncoding: shown.encoding, rebuilt: false };
+}
+
 function presentExchange(
   { startedAt, durationMs, request, response }: KeptExchange,
   kind: Kind,
   redact: Redaction | undefined,
+  otherBody: ShownBody,
 ): Pick<RunAttempt, 'startedAt' | 'durationMs' | 'request' | 'response'> {
-  const { method, url, headers, bodyBytes } = request;
+  const { method, url, headers, bodyBytes, body } = request;
   return {
     startedAt,
     durationMs,
@@ -46,6 +62,7 @@ function presentExchange(
       url: kind === 'call' ? shownUrl(url, redact) : url,
       headers: shownHeaders(headers, redact),
       bodyBytes,
+      ...(body ? keptBody(body, redact) : otherBody),
     },
     response: response && {
       ...presentResponse(
@@ -66,9 +83,12 @@ class Attempts {
   private readonly recorded: ReadonlyMap<number, RecordedStep>;
   /** How many failed, by the message. */
   private readonly failed = new Map<string, number>();
+  /** Null when the payload was removed. */
+  private readonly rebuilt: RebuiltRequests | null;
 
-  constructor(history: RunHistory) {
+  constructor(history: RunHistory, payload: RunPayload | null) {
     this.history = history;
+    this.rebuilt = payload && new RebuiltRequests(history, payload);
     this.recorded = new Map(history.steps.map((step) => [step.stepId, step]));
     for (const { messageId } of history.attempts) this.failed.set(messageId, (this.failed.get(messageId) ?? 0) + 1);
   }
@@ -108,15 +128,23 @@ class Attempts {
         outcome: 'failed',
         cause,
         message,
-        ...(exchange ? presentExchange(exchange, kind, redact) : UNKNOWN_EXCHANGE),
+        ...(exchange
+          ? presentExchange(exchange, kind, redact, this.otherBody(kind, exchange.startedAt, this.recorded.get(slot)?.index))
+          : UNKNOWN_EXCHANGE),
         retryAt,
       }),
     };
   }
 
+  /** Of a request whose body is not kept. */
+  private otherBody(kind: Kind, at: number, index: number | undefined): ShownBody {
+    if (kind === 'workflow' || kind === 'step') return this.rebuilt?.bodyOfStep(at, index) ?? UNKNOWN_BODY;
+    return (kind === 'message' ? this.rebuilt?.bodyOfMessage() : undefined) ?? UNKNOWN_BODY;
+  }
+
   /** Null for what called nobody, and for a call that was answered with no success: its attempts failed, all of them. */
   private succeededEntry(step: RecordedStep): Entry | null {
-    const { type, stepId, name, messageId, completedAt: at } = step;
+    const { index, type, stepId, name, messageId, createdAt, completedAt: at } = step;
     if (type !== 'Run' && type !== 'Call') return null;
     const call = type === 'Call' ? callOutcomeOf(step) : null;
     if (type === 'Call' && (call === null || call.status < 200 || call.status >= 300)) return null;
@@ -127,6 +155,8 @@ class Attempts {
         ...this.succeeded(type === 'Call' ? 'call' : 'step', messageId, at),
         stepId,
         stepName: name,
+        // Of a call nothing tells any more what it sent.
+        request: call ? null : (this.rebuilt?.whole('POST', this.rebuilt.bodyOfStep(createdAt, index)) ?? null),
         response: call ? this.callResponse(call) : this.stepResponse(step),
       }),
     };
@@ -136,7 +166,11 @@ class Attempts {
     const { run } = this.history;
     const at = run.completedAt;
     if (!run.settings.message || run.status !== 'succeeded' || at === null) return [];
-    const present = () => this.succeeded('message', run.workflowRunId, at);
+    const { method } = run.settings.message;
+    const present = () => ({
+      ...this.succeeded('message', run.workflowRunId, at),
+      request: this.rebuilt?.whole(method, this.rebuilt.bodyOfMessage()) ?? null,
+    });
     return [{ at, stepId: null, present }];
   }
 
@@ -176,8 +210,14 @@ export interface AttemptPage {
 }
 
 /** A page of them, oldest first, of one step or of all. The history has to have the exchanges. */
-export function presentAttempts(history: RunHistory, stepId: number | undefined, skip: number, limit: number): AttemptPage {
-  const all = new Attempts(history).entries();
+export function presentAttempts(
+  history: RunHistory,
+  payload: RunPayload | null,
+  stepId: number | undefined,
+  skip: number,
+  limit: number,
+): AttemptPage {
+  const all = new Attempts(history, payload).entries();
   const wanted = stepId === undefined ? all : all.filter((entry) => entry.stepId === stepId);
   const attempts = wanted.slice(skip, skip + limit).map((entry) => entry.present());
   return { attempts, next: skip + limit < wanted.length ? skip + limit : null };

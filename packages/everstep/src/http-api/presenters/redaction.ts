@@ -85,6 +85,22 @@ export function shownBody(body: Uint8Array, redact: Redaction | undefined): Uint
   return shown === text ? body : Buffer.from(shown);
 }
 
+/**
+ * The beginning of a body, which may be cut: what cannot be read as JSON is hidden where anything in it might have to be, headers
+ * that JSON carries along among it.
+ */
+export function shownBeginning(body: Uint8Array, redact: Redaction | undefined): Uint8Array {
+  if (!redact || body.byteLength === 0) return body;
+  const shown = shownBody(body, redact);
+  if (shown !== body || !hidesHeaders(redact)) return shown;
+  try {
+    JSON.parse(utf8.decode(body));
+    return shown;
+  } catch {
+    return REDACTED_BYTES;
+  }
+}
+
 /** Names stay; values are hidden. */
 export function shownHeaders(
   headers: Readonly<Record<string, readonly string[]>>,

@@ -216,7 +216,13 @@ export const sampleAttempt = (retried: number): FailedAttempt => ({
 export const sampleExchange = (n: number): KeptExchange => ({
   startedAt: T0 - n,
   durationMs: n,
-  request: { method: 'POST', url: `http://w.test/é?n=${n}`, headers: { 'x-n': [`"${n}"`, '\u0000'] }, bodyBytes: 7 },
+  request: {
+    method: 'POST',
+    url: `http://w.test/é?n=${n}`,
+    headers: { 'x-n': [`"${n}"`, '\u0000'] },
+    bodyBytes: 7,
+    ...(n === 0 ? { body: { encoding: 'utf8', data: 'é\u0000' } } : {}),
+  },
   response: n === 0 ? null : { status: 503, headers: {}, body: { encoding: 'base64', data: '/w==' }, bodyBytes: 90_000 },
 });
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { LIMITS } from '../../config/limits.js';
-import type { Schedule } from '../../engine/run.js';
+import { DIALECT_NAMES, type Schedule } from '../../engine/run.js';
 import type { Store, StoreGuard, StoreWrite } from '../../ports/store.js';
 import { type OpenStore, withStore } from './harness.js';
 import { apply, creation, INSTANCE, OTHER_INSTANCE, PAYLOAD, SETTINGS, sampleRun, T0, unit } from './samples.js';
@@ -51,6 +51,21 @@ export function scheduleConformance(open: OpenStore): void {
         assert.ok(read);
         await apply(store, [{ kind: 'put-schedule', schedule: { ...read, paused: true } }]);
         assert.deepEqual(await store.findSchedule({ instanceId, scheduleId }), { ...schedule, paused: true });
+      }),
+    );
+
+    test(
+      'are found, listed and due in whichever dialect they were made',
+      withStore(open, async (store) => {
+        const schedules = DIALECT_NAMES.map((dialect, n) => sampleSchedule(n, { dialect, nextAt: T0 + n }));
+        await apply(store, schedules.map(put));
+        for (const schedule of schedules) assert.deepEqual(await store.findSchedule(schedule), schedule);
+        const listed = await store.listSchedules({ instanceId: INSTANCE });
+        assert.deepEqual(
+          listed.map(({ dialect }) => dialect),
+          DIALECT_NAMES,
+        );
+        assert.deepEqual(await store.dueSchedules({ before: T0 + 1_000, limit: 10 }), schedules);
       }),
     );
 

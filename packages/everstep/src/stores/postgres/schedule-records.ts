@@ -1,11 +1,12 @@
 /** Schedules, and which of them is due. */
 import { createHash } from 'node:crypto';
 import { LIMITS } from '../../config/limits.js';
-import type { DialectName, RunPayload, Schedule } from '../../engine/run.js';
+import type { RunPayload, Schedule } from '../../engine/run.js';
 import type { ListedSchedule, StoreWrite } from '../../ports/store.js';
 import { bytes, flag, integer, integerOrNull, json, type Row, text, textOrNull, word } from './columns.js';
 import { type Session, type SqlValue, statement, type TransactionSession } from './connection.js';
 import { type InstancesThing, thingArrays } from './row-sets.js';
+import { DIALECTS } from './rows.js';
 
 export type ScheduleWrite = Extract<StoreWrite, { readonly kind: 'put-schedule' | 'delete-schedule' }>;
 
@@ -13,8 +14,6 @@ export interface ScheduleReference {
   readonly instanceId: string;
   readonly scheduleId: string;
 }
-
-const DIALECTS: readonly DialectName[] = ['native'];
 
 /** Columns with their types, and what is written in them. */
 const WRITTEN: readonly (readonly [column: string, type: string, of: (schedule: Schedule) => SqlValue])[] = [

@@ -1,0 +1,174 @@
+/**
+ * Workflows of every shape over several nodes, of which some are killed, while answers of the app are lost: what a run
+ * comes to does not depend on which node took which part of it. `NODES_RANDOM_SEED=17` repeats what is chosen at random,
+ * `NODES_RANDOM_RUNS=2000` has more of it.
+ */
+import assert from 'node:assert/strict';
+import { randomInt } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { after, before, suite, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { serve } from '@everstep/sdk';
+import { toNodeHandler } from '@everstep/sdk/node';
+import { SeededRandom } from '../simulation/seeded-random.js';
+import { apiAnswer, approvalEvent, expectedResult, LETTER_EVENT, WORKFLOWS } from '../simulation/workflows.js';
+import { openTestSchemas } from '../stores/postgres/testing/schemas.js';
+import { type Endpoint, each, listen, Nodes } from './nodes.fixture.js';
+
+const COUNT = 3;
+const RUNS = Number(process.env.NODES_RANDOM_RUNS ?? 80);
+const KILLS = Number(process.env.NODES_RANDOM_KILLS ?? 2);
+const AT_ONCE = 24;
+const LOST_ANSWERS = 0.05;
+/** A second of the workflows takes so long here, and what they think long half a second. */
+const SECOND_MS = 40;
+const LONG_SECONDS = 100_000;
+const LONG_MS = 500;
+/** The loser of a race, or the wait for what surely comes: nobody waits for its end. */
+const NEVER_MS = 3_600_000;
+
+const schemas = await openTestSchemas();
+
+const msOf = (seconds: number): number => (seconds > LONG_SECONDS ? NEVER_MS : Math.min(seconds * SECOND_MS, LONG_MS));
+
+interface Order {
+  readonly runId: string;
+  readonly workflow: string;
+  readonly seed: number;
+}
+
+suite('random workflows over several nodes', {
+  skip: typeof schemas === 'string' && schemas,
+  timeout: Number(process.env.NODES_TEST_TIMEOUT_MS ?? 240_000),
+}, () => {
+  const seed = Number(process.env.NODES_RANDOM_SEED ?? randomInt(2 ** 31));
+  const random = new SeededRandom(seed);
+  let nodes: Nodes;
+  const endpoints: Endpoint[] = [];
+  const told = new Map<string, number>();
+
+  before(async () => {
+    if (typeof schemas === 'string') return;
+    nodes = await Nodes.start(COUNT, { url: (await schemas.make()).url });
+  });
+  after(async () => {
+    for (const endpoint of endpoints) endpoint.close();
+    await nodes?.dispose();
+  });
+
+  async function startApp(): Promise<string> {
+    const handlers = new Map<string, (request: IncomingMessage, response: ServerResponse) => unknown>();
+    const app = await listen((request, response) => {
+      const [, , part = '', value = ''] = (request.url ?? '').split('/');
+      if (part === 'api')
+        return response.setHeader('content-type', 'application/json').end(JSON.stringify(apiAnswer(Number(value))));
+      // The work is done, and nobody hears of it.
+      if (random.chance(LOST_ANSWERS)) response.end = () => response.destroy();
+      handlers.get(part)?.(request, response);
+    });
+    endpoints.push(app);
+    for (const [name, workflow] of Object.entries(WORKFLOWS)) {
+      const served = serve<{ readonly seed: number }, unknown>(
+        (ctx) =>
+          workflow({
+            payload: ctx.payload,
+            run: (step, work) => ctx.run(step, work),
+            sleep: (step, seconds) => ctx.sleep(step, msOf(seconds) / 1000),
+            waitForEvent: async (step, eventId, seconds) => {
+              const outcome = await ctx.waitForEvent<number>(step, eventId, { timeout: msOf(seconds) / 1000 });
+              return outcome.timeout ? null : outcome.eventData;
+            },
+            call: async (step, value) => {
+              const answer = await ctx.call<number>(step, { url: `${app.url}/api/${value}`, retries: 20, retryDelay: '50' });
+              return answer.body;
+            },
+            invoke: async (step, invoked) => {
+              const child = await ctx.invoke<unknown>(step, {
+                workflowUrl: `${app.url}/${invoked}`,
+                payload: ctx.payload,
+                retries: 20,
+                retryDelay: '50',
+              });
+              return child.state === 'succeeded' ? child.body : null;
+            },
+          }),
+        { signingKeys: nodes.signingKeys },
+      );
+      handlers.set(name, toNodeHandler(served));
+    }
+    return app.url;
+  }
+
+  /** Notifies the event once, at about the time at which the wait for it ends. */
+  async function approve({ runId, seed }: Order): Promise<void> {
+    await pause(random.below(20 * SECOND_MS));
+    const notified = await nodes
+      .client(random.below(COUNT))
+      .notify({ eventId: approvalEvent(seed), eventData: seed })
+      .catch(() => []);
+    for (const _ of notified) told.set(runId, (told.get(runId) ?? 0) + 1);
+  }
+
+  /** Sends an event to the run by name, until one has arrived. */
+  async function writeTo({ runId, seed }: Order): Promise<void> {
+    await nodes.anywhere((client) => client.notify({ eventId: LETTER_EVENT, eventData: seed, workflowRunId: runId }));
+  }
+
+  async function ended({ runId, workflow, seed }: Order): Promise<void> {
+    const outcome = await nodes.anywhere((client) => client.runs.result(runId, { timeout: '45s' }));
+    const where = `${runId} (${workflow}, seed ${seed})`;
+    if (outcome.workflowState !== 'RUN_SUCCESS') {
+      const why = await nodes.anywhere((client) => client.runs.explain(runId));
+      assert.fail(`${where}: ${JSON.stringify(outcome)}\n${JSON.stringify(why)}`);
+    }
+    assert.deepEqual('result' in outcome ? outcome.result : undefined, await expectedResult(workflow, { seed }), where);
+    const { steps } = await nodes.anywhere((client) => client.runs.get(runId));
+    const ids = steps.flatMap((step) => ('stepId' in step ? [step.stepId] : []));
+    assert.equal(new Set(ids).size, ids.length, `${where}: each step is recorded once`);
+    if (workflow !== 'approval') return;
+    const wait = steps.find(({ stepName }) => stepName === 'approval');
+    const timedOut = JSON.stringify(wait).includes('"timeout":true');
+    assert.ok(
+      (told.get(runId) ?? 0) <= (timedOut ? 0 : 1),
+      `${where} was notified ${told.get(runId)} times, timed out: ${timedOut}`,
+    );
+  }
+
+  test(`${RUNS} runs come to what they would on one node, though nodes are killed ${KILLS} times`, async (t) => {
+    t.diagnostic(`seed ${seed}`);
+    const appUrl = await startApp();
+    const names = Object.keys(WORKFLOWS);
+    const orders = Array.from(
+      { length: RUNS },
+      (_, n): Order => ({
+        runId: `random-${n}`,
+        workflow: names[random.below(names.length)] ?? 'sequence',
+        seed: n * 1_000 + random.below(1_000),
+      }),
+    );
+    const run = each(RUNS, AT_ONCE, async (n) => {
+      const order = orders[n] ?? assert.fail();
+      await nodes.anywhere((client) =>
+        client.trigger(`${appUrl}/${order.workflow}`, {
+          body: { seed: order.seed },
+          runId: order.runId,
+          deduplicationId: order.runId,
+          retries: 20,
+          retryDelay: '50',
+        }),
+      );
+      if (order.workflow === 'approval') await approve(order);
+      if (order.workflow === 'letter') await writeTo(order);
+      await ended(order);
+    });
+    const kill = async () => {
+      for (let kills = 0; kills < KILLS; kills++) {
+        await pause(500 + random.below(1_000));
+        const node = nodes.node(random.below(COUNT));
+        await node.end('SIGKILL');
+        await node.start();
+      }
+    };
+    await Promise.all([run, kill()]);
+  });
+});

@@ -1,0 +1,79 @@
+/**
+ * The request of an attempt whose body is not kept, made again from what is: the input of the run and what was recorded
+ * before. It says what the endpoint was told, not how that was framed, which depends on what the endpoint still held.
+ */
+import { LIMITS } from '../../config/limits.js';
+import type { RunAttempt } from '../../contract/attempts.js';
+import { beginningOf } from '../../engine/exchanges.js';
+import type { RunPayload } from '../../engine/run.js';
+import type { RunHistory } from '../../ports/store.js';
+import { utf8OrNull } from '../encoded-bytes.js';
+import { sentHeaders } from './dead-letter.js';
+import { shownBody, shownOut } from './redaction.js';
+
+type Request = NonNullable<RunAttempt['request']>;
+export type ShownBody = Pick<Request, 'body' | 'bodyEncoding' | 'rebuilt'>;
+
+/** Text or JSON as it is, when it is short enough; otherwise its beginning, as text. */
+function shownInput(bytes: Uint8Array, mostBytes: number): unknown {
+  const text = utf8OrNull(bytes);
+  if (text === null || bytes.byteLength > mostBytes) return beginningOf(bytes, mostBytes).data;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+export class RebuiltRequests {
+  private readonly history: RunHistory;
+  private readonly payload: RunPayload;
+
+  constructor(history: RunHistory, payload: RunPayload) {
+    this.history = history;
+    this.payload = payload;
+  }
+
+  /** What an endpoint of a workflow was asked at `at` (Unix ms), of what is recorded before place `index`. */
+  bodyOfStep(at: number, index = Number.POSITIVE_INFINITY): ShownBody {
+    const { run, steps } = this.history;
+    const { redact } = run.settings;
+    const most = LIMITS.maxKeptAttemptRequestBytes;
+    const input = shownInput(shownBody(this.payload.body, redact), most / 2);
+    let room = most - Buffer.byteLength(JSON.stringify(input) ?? '');
+    const recorded: unknown[] = [];
+    let leftOut = 0;
+    for (const step of steps) {
+      const { stepId, name, type, out } = step;
+      if (step.completedAt > at || step.index >= index) continue;
+      const entry: unknown = room <= 0 ? null : { stepId, name, ...resultOf(out === null ? null : shownOut(type, out, redact)) };
+      room -= entry === null ? 0 : Buffer.byteLength(JSON.stringify(entry));
+      if (entry === null || room < 0) leftOut++;
+      else recorded.push(entry);
+    }
+    const body = { input, recorded, ...(leftOut > 0 ? { recordedButNotShown: leftOut } : {}) };
+    return { body: JSON.stringify(body), bodyEncoding: 'utf8', rebuilt: true };
+  }
+
+  bodyOfMessage(): ShownBody {
+    const bytes = shownBody(this.payload.body, this.history.run.settings.redact);
+    const { encoding, data } = beginningOf(bytes, LIMITS.maxKeptAttemptRequestBytes);
+    return { body: data, bodyEncoding: encoding, rebuilt: true };
+  }
+
+  /** Of an attempt that succeeded, of which nothing was kept. */
+  whole(method: string, body: ShownBody): Request {
+    const { workflowUrl, settings } = this.history.run;
+    return { method, url: workflowUrl, headers: sentHeaders(this.payload, settings.redact), bodyBytes: null, ...body };
+  }
+}
+
+/** JSON, as it was recorded. */
+function resultOf(out: string | null): { readonly result?: unknown } {
+  if (out === null) return {};
+  try {
+    return { result: JSON.parse(out) };
+  } catch {
+    return { result: out };
+  }
+}
