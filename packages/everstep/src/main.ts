@@ -34,8 +34,7 @@ import { createSearchService } from './search/search-service.js';
 import { createSearchTokens } from './search/search-tokens.js';
 import { createAddressPolicy, createOutbound } from './step-calls/index.js';
 import { SERVICE_VERSION } from './step-calls/version.js';
-import { type OpenedNode, openPostgresNode, StoreOpenError as PostgresOpenError } from './stores/postgres/index.js';
-import { openPostgresSearchDocuments } from './stores/postgres/search/index.js';
+import type { OpenedNode } from './stores/postgres/index.js';
 import { type EmbeddedStore, openSqliteStore, StoreOpenError } from './stores/sqlite/index.js';
 import { type EmbeddedDocuments, openSearchDocuments } from './stores/sqlite/search/index.js';
 
@@ -123,6 +122,11 @@ async function openFile(file: string, { dataDir }: Config, log: Logger, onDiskFa
 
 async function openDatabase(url: string, { nodeLeaseMs: leaseMs, virtualClock }: Config, log: Logger): Promise<Opened> {
   if (virtualClock) throw new StartError('A virtual clock goes with the embedded store only: nodes on a database have its time.');
+  // Only now: a service on a file starts sooner without it.
+  const [{ openPostgresNode, StoreOpenError: PostgresOpenError }, { openPostgresSearchDocuments }] = await Promise.all([
+    import('./stores/postgres/index.js'),
+    import('./stores/postgres/search/index.js'),
+  ]);
   try {
     const facts = { host: hostname(), version: SERVICE_VERSION };
     const node = await openPostgresNode({ url, log, facts, leaseMs });

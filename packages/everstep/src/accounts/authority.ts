@@ -7,7 +7,8 @@
  * it changed something.
  */
 import { randomBytes } from 'node:crypto';
-import { jwtVerify, SignJWT } from 'jose';
+import { SignJWT } from 'jose/jwt/sign';
+import { jwtVerify } from 'jose/jwt/verify';
 import { newKey } from '../engine/ids.js';
 import type { AuditEntry, QueueInstance, Store, TokenRecord } from '../ports/store.js';
 import { RecentTokens } from './recent-tokens.js';

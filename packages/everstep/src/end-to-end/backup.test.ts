@@ -51,7 +51,7 @@ async function startWorker(keys: { readonly current: string; readonly next: stri
 }
 
 test('a service under load is backed up and killed; restored elsewhere, every run acknowledged before goes on to its end', {
-  timeout: 60_000,
+  timeout: 180_000,
 }, async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'everstep-backup-'));
   t.after(() => rm(directory, { recursive: true, force: true, maxRetries: 3 }));
@@ -109,7 +109,7 @@ test('a service under load is backed up and killed; restored elsewhere, every ru
   assert.equal(restored.env.get('EVERSTEP_TOKEN'), service.env.get('EVERSTEP_TOKEN'), 'the credentials are those that were');
   const problems: string[] = [];
   for (const order of before) {
-    const ended = await restored.request('GET', `/v2/workflows/runs/order-${order}/result?timeout=20s`);
+    const ended = await restored.request('GET', `/v2/workflows/runs/order-${order}/result?timeout=60s`);
     const { workflowState, result } = ended.body as { workflowState?: string; result?: unknown };
     if (workflowState !== 'RUN_SUCCESS' || result !== `reserved ${order}, charged`)
       problems.push(`order-${order}: ${JSON.stringify(ended.body)}`);

@@ -148,7 +148,7 @@ test('200 runs finish, each step recorded once, though the service is killed 20 
   for (let order = 0; order < RUNS; order++) {
     const id = `order-${order}`;
     try {
-      const ended = await service.request('GET', `/v2/workflows/runs/${id}/result?timeout=20s`);
+      const ended = await service.request('GET', `/v2/workflows/runs/${id}/result?timeout=60s`);
       assert.equal(ended.status, 200, JSON.stringify(ended.body));
       const { workflowState, workflowCreatedAt, result } = ended.body as {
         workflowState: string;

@@ -93,7 +93,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await page.getByRole('heading', { name: 'Resume 500 dead letters' }).waitFor();
     await rate.fill('200');
     await page.getByRole('button', { name: 'Resume the first 10' }).click();
-    await page.getByText('Done: 500 succeeded of 500.').waitFor({ timeout: 30_000 });
+    await page.getByText('Done: 500 succeeded of 500.').waitFor({ timeout: 120_000 });
     await window.settled();
     assert.deepEqual(await figures(window), [
       'Succeeded500',
@@ -146,7 +146,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await page.getByRole('heading', { name: 'Resume 500 dead letters' }).waitFor();
     await page.getByText('20 would replay').waitFor();
     await keyboard.write('spinbutton', 'Begun in a second, at most', '100');
-    await page.getByText('5 s', { exact: true }).waitFor();
+    await page.getByRole('form').getByText('5 s', { exact: true }).waitFor();
     await keyboard.write('spinbutton', 'How many first', '5');
     await keyboard.write('spinbutton', 'Stop above, % failed', '50');
     await keyboard.enter('button', 'Resume the first 5');
@@ -169,7 +169,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await keyboard.press('Enter');
     await keyboard.write('spinbutton', 'Begun in a second, at most', '300');
     await keyboard.enter('button', 'Continue at 300 a second');
-    await page.getByText('Done: 500 succeeded of 500.').waitFor({ timeout: 30_000 });
+    await page.getByText('Done: 500 succeeded of 500.').waitFor({ timeout: 120_000 });
     await keyboard.enter('link', 'To the dead letters');
     await page.getByText('The queue is empty').waitFor();
     assert.equal(await incident.letters(world.client), 0);

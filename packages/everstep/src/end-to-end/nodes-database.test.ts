@@ -61,7 +61,7 @@ suite('nodes and their database', {
     await Promise.all([load, pause(150).then(disturb)]);
     await each(count, 8, async (n) => {
       const runId = runIds[n] ?? '';
-      const ended = await nodes.anywhere((client) => client.runs.result<number>(runId, { timeout: '20s' }));
+      const ended = await nodes.anywhere((client) => client.runs.result<number>(runId, { timeout: '60s' }));
       assert.equal('result' in ended ? ended.result : JSON.stringify(ended), 6, runId);
       const { steps } = await nodes.anywhere((client) => client.runs.get(runId));
       const named = steps.map(({ stepName }) => stepName).filter((step) => step?.startsWith('step '));

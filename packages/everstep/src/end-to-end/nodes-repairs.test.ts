@@ -59,10 +59,16 @@ suite('a repair on several nodes', { skip: typeof schemas === 'string' && schema
     await until(async () => begun(await second.repairs.get(repairId)) >= 10, 'it does not go on');
 
     await second.repairs.pause(repairId);
-    await pause(500);
-    const paused = await first.repairs.get(repairId);
-    await pause(1_500);
-    assert.equal(begun(await first.repairs.get(repairId)), begun(paused), 'nothing is begun while it is paused');
+    // What was being begun when it was paused is told a little later.
+    let paused = await first.repairs.get(repairId);
+    await until(async () => {
+      const before = paused;
+      await pause(1_500);
+      paused = await first.repairs.get(repairId);
+      return begun(paused) === begun(before);
+    }, 'something is begun while it is paused');
+    assert.equal(paused.state, 'paused');
+    assert.ok(begun(paused) < RUNS, 'it was paused, and not done');
 
     await first.repairs.continue(repairId);
     await until(async () => begun(await second.repairs.get(repairId)) >= begun(paused) + 5, 'it is not continued');
@@ -70,7 +76,7 @@ suite('a repair on several nodes', { skip: typeof schemas === 'string' && schema
     const at = performance.now();
     const atKill = begun(await second.repairs.get(repairId));
     await until(async () => begun(await second.repairs.get(repairId)) > atKill + RATE_PER_SECOND / 2, 'nobody has taken it over');
-    assert.ok(performance.now() - at < 20_000, `it was taken over after ${performance.now() - at} ms`);
+    assert.ok(performance.now() - at < 45_000, `it was taken over after ${performance.now() - at} ms`);
     await until(async () => (await second.repairs.get(repairId)).state === 'done', 'it is not done');
 
     const done = await second.repairs.get(repairId);

@@ -16,7 +16,7 @@ import { readCredentials } from '../bootstrap/credentials.js';
 import { freePort } from '../stores/postgres/testing/server-process.js';
 
 const BIN = fileURLToPath(new URL('../cli/bin.js', import.meta.url));
-const START_TIMEOUT_MS = 30_000;
+const START_TIMEOUT_MS = 120_000;
 const MOST_TRIES = 200;
 const TRY_AGAIN_MS = 50;
 
@@ -231,7 +231,7 @@ export async function each(count: number, atOnce: number, work: (index: number) 
   await Promise.all(Array.from({ length: atOnce }, worker));
 }
 
-const LONGEST_WAIT_MS = 15_000;
+const LONGEST_WAIT_MS = 60_000;
 
 /** Resolves when `look` says so; rejects with what was waited for when that takes too long. */
 export async function until(what: string, look: () => boolean | Promise<boolean>, longestMs = LONGEST_WAIT_MS): Promise<void> {

@@ -50,7 +50,7 @@ const found = await tools();
 if (typeof found === 'string') console.error(`NOT TESTED, dump and restore of PostgreSQL: ${found}`);
 
 test('a database is dumped under load and lost; restored into another one, every run acknowledged before goes on', {
-  timeout: 90_000,
+  timeout: 240_000,
   skip: typeof found === 'string' ? found : false,
 }, async (t) => {
   if (typeof schemas === 'string' || typeof found === 'string') return;
@@ -126,7 +126,7 @@ test('a database is dumped under load and lost; restored into another one, every
   const later = new Client({ baseUrl: restored.env.get('EVERSTEP_URL') ?? '', token: of('EVERSTEP_TOKEN') });
   const problems: string[] = [];
   for (const order of before) {
-    const ended = await later.runs.result(`order-${order}`, { timeout: '20s' });
+    const ended = await later.runs.result(`order-${order}`, { timeout: '60s' });
     if (!('result' in ended) || ended.result !== `reserved ${order}, charged`)
       problems.push(`order-${order}: ${JSON.stringify(ended)}`);
   }

@@ -7,7 +7,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const BIN = fileURLToPath(new URL('../cli/bin.js', import.meta.url));
-const START_TIMEOUT_MS = 20_000;
+/** More than the slowest machine needs under load: that it does not come up at all is seen by its end. */
+const START_TIMEOUT_MS = 120_000;
 
 export class ServiceProcess {
   private readonly directory: string;

@@ -71,7 +71,7 @@ async function startApp(keys: { readonly current: string; readonly next: string 
 }
 
 test('a service with runs in every state is stopped, copied to PostgreSQL and started there: all of them go on', {
-  timeout: 90_000,
+  timeout: 240_000,
   skip: typeof schemas === 'string' ? schemas : false,
 }, async (t) => {
   if (typeof schemas === 'string') return;
@@ -146,7 +146,7 @@ test('a service with runs in every state is stopped, copied to PostgreSQL and st
   app.seen.open = true;
 
   const resultOf = async (runId: string) => {
-    const ended = await client.runs.result(runId, { timeout: '20s' });
+    const ended = await client.runs.result(runId, { timeout: '60s' });
     return 'result' in ended ? ended.result : ended;
   };
   assert.deepEqual(await resultOf('ends'), ['first', 'last'], 'what had ended is there');

@@ -21,6 +21,13 @@ import { WaitingRequests } from './waiting-requests.js';
 /** Of those who are not let in, or not any more. */
 const REFUSALS: readonly number[] = [400, 401, 403, 404];
 
+function schemaOfRoute(): never {
+  throw new Error('routes have no schemas of the framework: operations read their input themselves');
+}
+
+/** What the framework would compile schemas with takes long to load. */
+const NO_SCHEMAS = { buildValidator: () => schemaOfRoute, buildSerializer: () => schemaOfRoute };
+
 export interface ServerOptions {
   readonly context: ApiContext;
   readonly defaultRegion: Region;
@@ -97,6 +104,7 @@ export function createServer({
       else if (mayAnswer(latest.get(socket))) replyOnSocket(socket, clientError(error.code), DEFAULT_DIALECT);
       else socket.end();
     },
+    schemaController: { compilersFactory: NO_SCHEMAS },
     frameworkErrors: (error, request, reply) => sendError(error, request, reply),
   });
   // Node leaves out headers beyond a count without a word; all are counted here instead, and their bytes are bounded.

@@ -239,6 +239,11 @@ export class World {
     }
   }
 
+  private async hasActiveRuns(): Promise<boolean> {
+    const active = { filter: { statuses: ['active'] }, order: 'oldest-first', after: null, horizon: null, limit: 1 } as const;
+    return (await this.store.listRuns({ instanceId: INSTANCE, ...active })).items.length > 0;
+  }
+
   private async runs(): Promise<readonly RunRecord[]> {
     const found: RunRecord[] = [];
     let after: string | null = null;
@@ -271,7 +276,7 @@ export class World {
 
   async atRest(): Promise<boolean> {
     if (this.orders.some((order) => !order.acknowledged)) return false;
-    return (await this.runs()).every((run) => run.status !== 'active');
+    return !(await this.hasActiveRuns());
   }
 
   /** Faults stop. What is in the DLQ is resumed or restarted, until nothing is left there. */

@@ -1,10 +1,7 @@
 /** `everstep backup`, `everstep verify-backup`, `everstep restore`: of the embedded store, on the machine where it lies. */
 import { join, resolve } from 'node:path';
 import { Command } from 'commander';
-import { verifyBackup } from '../../backup/checking.js';
 import type { Manifest } from '../../backup/contents.js';
-import { restoreBackup } from '../../backup/restoring.js';
-import { takeBackup } from '../../backup/taking.js';
 import { SETTINGS, type Setting } from '../../config/settings.js';
 import { SERVICE_VERSION } from '../../step-calls/version.js';
 import { UsageError } from '../exit-codes.js';
@@ -66,6 +63,7 @@ export function backupCommand(shell: Shell): Command {
       const storeFile = storeFileOf(options, dataDir, shell);
       const to = resolve(shell.cwd, options.to);
       const { credentials } = options;
+      const { takeBackup } = await import('../../backup/taking.js');
       const { manifest, online } = await takeBackup({ dataDir, storeFile, to, credentials, version: SERVICE_VERSION });
       if (options.json) return screen.write(json(manifest));
       tell(shell, manifest);
@@ -83,6 +81,7 @@ export function verifyBackupCommand(shell: Shell): Command {
     .option('--json', 'print the manifest')
     .action(async (options: { from: string; json?: boolean }) => {
       const from = resolve(shell.cwd, options.from);
+      const { verifyBackup } = await import('../../backup/checking.js');
       const manifest = await verifyBackup(from);
       if (options.json) return screen.write(json(manifest));
       tell(shell, manifest);
@@ -103,6 +102,7 @@ export function restoreCommand(shell: Shell): Command {
     .option('--json', 'print the manifest')
     .action(async (options: PlaceOptions & { from: string; json?: boolean }) => {
       const dataDir = settingOf(SETTINGS.dataDir, options.dataDir, shell);
+      const { restoreBackup } = await import('../../backup/restoring.js');
       const manifest = await restoreBackup({ from: resolve(shell.cwd, options.from), dataDir });
       if (options.json) return screen.write(json(manifest));
       tell(shell, manifest);

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { SETTINGS } from '../../config/settings.js';
-import { type CopyProgress, copyStore } from '../../store-copy/copying.js';
+import type { CopyProgress } from '../../store-copy/copying.js';
 import { UsageError } from '../exit-codes.js';
 import { json, type Shell, table } from '../output.js';
 
@@ -70,6 +70,8 @@ export function copyStoreCommand(shell: Shell): Command {
     .action(async (options: { from?: string; to?: string; json?: boolean }) => {
       const to = addressOf(options.to, shell);
       const from = sourceOf(options.from, shell);
+      // Only now: no other command needs the stores.
+      const { copyStore } = await import('../../store-copy/copying.js');
       const startedAt = performance.now();
       const { signal, done } = interruption(shell);
       try {

@@ -215,6 +215,22 @@ describe('migrations', () => {
     connection.close();
   });
 
+  test('give the same schema when a second database is made of it at once', () => {
+    const schemaOf = (database: DatabaseSync) => ({
+      entries: database.prepare('SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name').all(),
+      version: database.prepare('PRAGMA user_version').get(),
+      application: database.prepare('PRAGMA application_id').get(),
+    });
+    const [stepwise, ...atOnce] = [MIGRATIONS.slice(), MIGRATIONS, MIGRATIONS].map((migrations) => {
+      const database = new DatabaseSync(':memory:');
+      migrate(database, ':memory:', migrations);
+      const schema = schemaOf(database);
+      database.close();
+      return schema;
+    });
+    for (const schema of atOnce) assert.deepEqual(schema, stepwise);
+  });
+
   test('number as many as there are versions', () => {
     const connection = openConnection(':memory:');
     assert.equal(connection.prepare('PRAGMA user_version').get()?.user_version, MIGRATIONS.length);

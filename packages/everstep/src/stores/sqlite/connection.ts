@@ -85,13 +85,40 @@ export function migrate(database: DatabaseSync, file: string, migrations: readon
       `${file} was written by a newer version of Everstep (schema ${version}; this version knows ${migrations.length}). ` +
         'Start the newer version, or restore a backup made before the upgrade.',
     );
+  const marks = (version: number) => `PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${version}`;
+  const isNew = version === 0 && migrations === MIGRATIONS;
+  if (isNew && wholeSchema !== null) {
+    const schema = wholeSchema;
+    transact(database, () => database.exec(`${schema};${marks(migrations.length)}`));
+    return;
+  }
   for (const [index, sql] of migrations.entries()) {
     if (index < version) continue;
     transact(database, () => {
       database.exec(sql);
-      database.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${index + 1}`);
+      database.exec(marks(index + 1));
     });
   }
+  if (isNew) wholeSchema = schemaOf(database);
+}
+
+/**
+ * What all migrations made of the first new database of this process. The next ones are made with it at once: that takes a
+ * fifth of the time, of which tests with a store of their own have hundreds.
+ */
+let wholeSchema: string | null = null;
+
+/** Null when there is more than the schema: rows, which a migration has put there. */
+function schemaOf(database: DatabaseSync): string | null {
+  const entries = database.prepare(
+    `SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY rowid`,
+  );
+  const statements: string[] = [];
+  for (const { type, name, sql } of entries.all()) {
+    if (type === 'table' && countOf(database.prepare(`SELECT count(*) AS rows FROM "${name}"`)) > 0) return null;
+    statements.push(String(sql));
+  }
+  return statements.join(';\n');
 }
 
 function resultCode(error: unknown): number | null {
