@@ -201,6 +201,7 @@ describe('the pages around runs', { skip }, () => {
     await dialog().getByLabel('URL of another endpoint').fill(`${receiver.url}/ok/two`);
     await dialog().getByLabel('Its name').fill('two');
     await inDialog('Add endpoint').click();
+    await inDialog('Remove two').waitFor();
     await window.screenshot('account-url-group');
     assert.deepEqual(await window.findings(), []);
     await inDialog('Remove two').click();

@@ -146,7 +146,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await page.getByRole('heading', { name: 'Resume 500 dead letters' }).waitFor();
     await page.getByText('20 would replay').waitFor();
     await keyboard.write('spinbutton', 'Begun in a second, at most', '100');
-    await page.getByText('5 s', { exact: true }).waitFor();
+    await page.getByRole('form').getByText('5 s', { exact: true }).waitFor();
     await keyboard.write('spinbutton', 'How many first', '5');
     await keyboard.write('spinbutton', 'Stop above, % failed', '50');
     await keyboard.enter('button', 'Resume the first 5');

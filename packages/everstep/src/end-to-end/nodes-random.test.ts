@@ -118,8 +118,9 @@ suite('random workflows over several nodes', {
     const outcome = await nodes.anywhere((client) => client.runs.result(runId, { timeout: '45s' }));
     const where = `${runId} (${workflow}, seed ${seed})`;
     if (outcome.workflowState !== 'RUN_SUCCESS') {
-      const why = await nodes.anywhere((client) => client.runs.explain(runId));
-      assert.fail(`${where}: ${JSON.stringify(outcome)}\n${JSON.stringify(why)}`);
+      // Each knows what it has in hand itself.
+      const why = await Promise.all(nodes.all.map((_, index) => nodes.client(index).runs.explain(runId)));
+      assert.fail(`${where}: ${JSON.stringify(outcome)}\n${why.map((each) => JSON.stringify(each)).join('\n')}`);
     }
     assert.deepEqual('result' in outcome ? outcome.result : undefined, await expectedResult(workflow, { seed }), where);
     const { steps } = await nodes.anywhere((client) => client.runs.get(runId));

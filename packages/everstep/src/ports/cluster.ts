@@ -35,8 +35,6 @@ export interface ClusterEvents {
    * knows of it is to be forgotten.
    */
   resumed(how: { readonly anew: boolean }): void;
-  /** `now` goes back, from this time: the clock that all nodes share was set, or was misjudged before. */
-  clockSetBack(from: number): void;
   /** Resolves when what this node does from then on goes by it. Never rejects. */
   changed(change: SharedChange): void | Promise<void>;
 }

@@ -123,15 +123,11 @@ export class Deliveries {
 
   /** One attempt of the task; null when there is nothing to do or it was given up. */
   private async deliverTask(entry: CachedRun, slot: number): Promise<RunEvent | null> {
-    const { store, stepCaller, messageSender, clock, gates, due } = this.options;
+    const { store, stepCaller, messageSender, clock, gates } = this.options;
     const task = entry.durable.tasks.get(slot);
     // A decision that is being written has something else in mind for the slot: whatever that is, it is scheduled
     // once it is durable. To deliver the old task now would also keep the new one out of the queue.
-    if (!task || task !== entry.run.tasks.get(slot) || task.dueAt === null) return null;
-    if (task.dueAt > clock.now()) {
-      due.expect(task.dueAt);
-      return null;
-    }
+    if (!task || task !== entry.run.tasks.get(slot) || task.dueAt === null || task.dueAt > clock.now()) return null;
     const onLeave = () => gates.left({ runKey: entry.run.key, slot });
     switch (task.kind) {
       case 'advance':

@@ -28,10 +28,6 @@ export interface DueTaskOptions {
 
 export class DueTasks {
   private readonly options: DueTaskOptions;
-  /** When it was looked last: what was due then was taken. */
-  private lookedAt = Number.NEGATIVE_INFINITY;
-  /** The clock was set back from there: what is due until then may have been claimed already, and found not to be due. */
-  private setBackFrom: number | null = null;
   /** Everything due up to here has been taken. */
   private scanned: TaskReference | null = null;
   private fromStart = false;
@@ -61,9 +57,8 @@ export class DueTasks {
     return this.scanning === null;
   }
 
-  /** A task was recorded that is due at `dueAt`, in the future; or that was taken is not due yet, as the clock was set back. */
+  /** A task was recorded that is due at `dueAt`, in the future. */
   expect(dueAt: number): void {
-    if (dueAt <= this.lookedAt) this.fromStart = true;
     if (dueAt < this.wakeAt) this.wake(dueAt);
   }
 
@@ -81,12 +76,6 @@ export class DueTasks {
     this.fromStart = true;
     // Never later than planned: faults that follow on one another must not put it off for ever.
     this.expect(this.options.clock.now() + RETRY_AFTER_FAULT_MS);
-  }
-
-  /** The clock went back from this time: until it comes again, everything is read again that is due. */
-  clockSetBack(from: number): void {
-    this.setBackFrom = Math.max(this.setBackFrom ?? from, from);
-    this.look();
   }
 
   /** The same at once. */
@@ -133,9 +122,6 @@ export class DueTasks {
   private async scanAll(): Promise<void> {
     const { store, clock, take, backlog, claim } = this.options;
     const before = clock.now();
-    this.lookedAt = before;
-    if (this.setBackFrom !== null) this.fromStart = true;
-    if (this.setBackFrom !== null && before >= this.setBackFrom) this.setBackFrom = null;
     if (claim) return this.claimAll(claim, before);
     // Taken over only here: a scan that is under way meanwhile must not write over it.
     if (this.fromStart) this.scanned = null;

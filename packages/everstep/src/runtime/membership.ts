@@ -105,7 +105,6 @@ export class Membership {
         }
         due.restartNow();
       },
-      clockSetBack: (from) => due.clockSetBack(from),
       changed: (change) => this.heard(change),
     };
   }

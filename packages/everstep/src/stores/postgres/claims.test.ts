@@ -36,7 +36,6 @@ class Heard implements ClusterEvents {
     this.states.push(anew ? 'anew' : 'resumed');
     this.tell();
   }
-  clockSetBack(): void {}
   changed(change: SharedChange): void {
     this.changes.push(change);
     this.tell();

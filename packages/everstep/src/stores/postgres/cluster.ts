@@ -31,7 +31,7 @@ export interface PostgresClusterOptions {
   readonly leaseMs?: number;
 }
 
-const SILENT: ClusterEvents = { work() {}, suspended() {}, resumed() {}, clockSetBack() {}, changed() {} };
+const SILENT: ClusterEvents = { work: () => {}, suspended: () => {}, resumed: () => {}, changed: () => {} };
 
 export class PostgresCluster implements Cluster {
   private readonly database: Database;
@@ -40,7 +40,7 @@ export class PostgresCluster implements Cluster {
   /** A connection of its own: the lease must not end because all others are in use. */
   private readonly heart: Database;
   private readonly exclusive: ExclusiveWork;
-  private readonly time = new DatabaseTime((from) => this.events.clockSetBack(from));
+  private readonly time = new DatabaseTime();
   private readonly notices: Notices;
   private readonly confirmations = new Confirmations();
   private events: ClusterEvents = SILENT;

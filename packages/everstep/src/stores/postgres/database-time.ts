@@ -12,16 +12,14 @@ const LONGEST_STANDSTILL_MS = 1_000;
 
 export class DatabaseTime {
   private readonly monotonic: () => number;
-  private readonly setBack: (from: number) => void;
   /** Between these the database's clock is ahead of the monotonic one, as it was known at `learntAt`. */
   private low = Number.NEGATIVE_INFINITY;
   private high = Number.POSITIVE_INFINITY;
   private learntAt = 0;
   private latest = Number.NEGATIVE_INFINITY;
 
-  /** `monotonic`: ms of the clock that the samples are measured by. `setBack` is told from which time this goes back. */
-  constructor(setBack: (from: number) => void = () => {}, monotonic: () => number = () => performance.now()) {
-    this.setBack = setBack;
+  /** `monotonic`: ms of the clock that the samples are measured by. */
+  constructor(monotonic: () => number = () => performance.now()) {
     this.monotonic = monotonic;
   }
 
@@ -44,9 +42,7 @@ export class DatabaseTime {
   now(): number {
     if (this.high === Number.POSITIVE_INFINITY) return Date.now();
     const told = Math.floor(this.monotonic() + (this.low + this.high) / 2);
-    const was = this.latest;
-    if (told > was || was - told > LONGEST_STANDSTILL_MS) this.latest = told;
-    if (this.latest < was) this.setBack(was);
+    if (told > this.latest || this.latest - told > LONGEST_STANDSTILL_MS) this.latest = told;
     return this.latest;
   }
 

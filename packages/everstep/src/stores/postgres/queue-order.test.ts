@@ -12,7 +12,7 @@ import { openTestSchemas } from './testing/schemas.js';
 
 const schemas = await openTestSchemas();
 const log = { debug() {}, info() {}, warn() {}, error() {} };
-const events = { work() {}, suspended() {}, resumed() {}, clockSetBack() {}, changed() {} };
+const events = { work() {}, suspended() {}, resumed() {}, changed() {} };
 
 /** One that is wrong about the time by so many ms. */
 class Mistaken extends PostgresCluster {
