@@ -3,13 +3,14 @@
  * the processor away from one another and be slow together: one of them runs at a time, beside one of the others.
  */
 
+/** In end-to-end/ all but those that have the service in their own process. */
 const STARTS_PROCESSES = [
-  /(^|\/)end-to-end\//,
+  /(^|\/)end-to-end\/(?!(published-(bulk|messages|queues|sdk-(failures|logs|management|steps))|forks|guides.*|time-travel|trial|budget-months)\.test\.)/,
   /\/cli\/(service|backup-commands|copy-store-commands|demo\/demo)\.test\./,
   /^scripts\/deploy\/image\.test\./,
 ];
 
-/** Those that take the longest, in this order; what is not here is short, and when it begins does not matter. */
+/** Those that take the longest, in this order; when one that is not here begins does not matter. */
 const LONGEST = [
   'end-to-end/dashboard-account',
   'end-to-end/nodes-together',
@@ -18,6 +19,8 @@ const LONGEST = [
   'deploy/image',
   'end-to-end/dashboard-incident',
   'end-to-end/dashboard-runs',
+  'end-to-end/dashboard-deeds',
+  'end-to-end/nodes-random',
   'cli/service',
   'end-to-end/nodes-database',
   'end-to-end/nodes-ending',

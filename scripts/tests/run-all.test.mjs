@@ -117,5 +117,6 @@ test('files that start processes run one at a time, beside another; two run at o
 
 test('paths of every system are told apart alike', () => {
   assert.ok(isEndToEnd(REAL) && isEndToEnd(REAL.replaceAll('/', '\\')) && !isEndToEnd('packages/a/src/my-end-to-end/x.test.ts'));
+  assert.ok(startsProcesses(OTHER) && !startsProcesses('packages/a/src/end-to-end/guides-operating.test.ts'));
   assert.ok(startsProcesses('scripts/deploy/image.test.mjs') && !startsProcesses('scripts/deploy/manifests.test.mjs'));
 });

@@ -83,10 +83,11 @@ export class RepairItems {
       `UPDATE repair_item SET canary = 1 WHERE repair_seq = ? AND n IN (
          SELECT n FROM repair_item WHERE repair_seq = ? AND rank IS NOT NULL ORDER BY rank, n LIMIT ?)`,
     );
+    // The row of the minimum, without sorting.
     this.selectDeletion = connection.prepare(
-      `SELECT r.repair_id, json_extract(r.data, '$.repair.undoUntil') AS at
+      `SELECT r.repair_id, min(json_extract(r.data, '$.repair.undoUntil')) AS at
        FROM repair_item i INDEXED BY repair_item_of_entry JOIN repair r ON r.seq = i.repair_seq
-       WHERE i.dlq_id = ? AND i.state = 'pending' AND r.tenant = ? AND r.phase = 'undo-window' ORDER BY at LIMIT 1`,
+       WHERE i.dlq_id = ? AND i.state = 'pending' AND r.tenant = ? AND r.phase = 'undo-window' HAVING count(*) > 0`,
     );
     // Counted below: grouping would sort all of them, and no index of its own is worth it for what is asked once.
     this.selectLanes = connection.prepare(
