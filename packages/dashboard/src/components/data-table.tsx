@@ -19,7 +19,8 @@ import {
   useState,
 } from 'react';
 import type { CursorList } from '../api/lists.js';
-import { oneOf, quantity } from './formats.js';
+import { DeedButton } from './deed-button.js';
+import { countText, oneOf, quantity } from './formats.js';
 import { InTable } from './in-table.js';
 import { type Room, useRoom } from './media.js';
 import { NewBar } from './new-bar.js';
@@ -364,6 +365,17 @@ export function ListTable<Row>({ list, what, empty, ...table }: ListTableProps<R
                 </>
               )}
             </span>
+            {list.behind === null ? null : (
+              <span className="line">
+                <span>
+                  Only the first {countText(list.behind.after)} are kept up to date; the others are as they were{' '}
+                  <TimeText unixMs={list.behind.since} style="relative" />.
+                </span>
+                <DeedButton small off={undefined} busy={list.isBringingUpToDate} onClick={list.bringUpToDate}>
+                  {list.isBringingUpToDate ? 'One moment …' : 'Bring up to date'}
+                </DeedButton>
+              </span>
+            )}
             {list.moreFailure === null ? null : <FailureNotice failure={list.moreFailure} />}
             {list.hasMore ? (
               <button type="button" className="button button-small" onClick={list.loadMore} disabled={list.isLoadingMore}>

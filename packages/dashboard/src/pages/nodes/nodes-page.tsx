@@ -74,9 +74,9 @@ export default function NodesPage() {
       />
       {isPending ? (
         <Skeleton lines={4} />
-      ) : error ? (
+      ) : error && !data ? (
         <ErrorState failure={error} onRetry={() => void refetch()} what="The nodes" />
-      ) : (
+      ) : data === undefined ? null : (
         <DataTable label="Nodes" columns={COLUMNS} rows={data.nodes} idOf={({ nodeId }) => nodeId} />
       )}
     </>
