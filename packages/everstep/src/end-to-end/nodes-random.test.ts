@@ -119,7 +119,7 @@ suite('random workflows over several nodes', {
     const where = `${runId} (${workflow}, seed ${seed})`;
     if (outcome.workflowState !== 'RUN_SUCCESS') {
       // Each knows what it has in hand itself.
-      const why = await Promise.all(nodes.all.map((_, index) => nodes.client(index).runs.explain(runId)));
+      const why = await Promise.all(nodes.all.map((_, index) => nodes.client(index).runs.explain(runId).catch(String)));
       assert.fail(`${where}: ${JSON.stringify(outcome)}\n${why.map((each) => JSON.stringify(each)).join('\n')}`);
     }
     assert.deepEqual('result' in outcome ? outcome.result : undefined, await expectedResult(workflow, { seed }), where);

@@ -135,7 +135,8 @@ export class Decisions {
     let result: CommitResult;
     try {
       const { key: runKey, version } = before;
-      const unit = { guards: [{ kind: 'run-active' as const, runKey, version }], writes: decision.writes };
+      const guards = [{ kind: 'run-active' as const, runKey, version, next: decision.run.version }];
+      const unit = { guards, writes: decision.writes };
       // The state in memory is ahead of the disk: forget it before anything else is decided on it.
       result = await committer.submit(unit, () => this.forget(entry));
     } catch (error) {
