@@ -121,9 +121,10 @@ export class Decisions {
     }
   }
 
-  /** `moved`: another process has decided on the run meanwhile, so this state is no more. */
+  /** `moved`: another process has decided on the run meanwhile, so this state is no more, and nothing was decided on it. */
   private async applyOrThrow(entry: CachedRun, event: RunEvent): Promise<Decision | 'moved' | null> {
-    if (!this.isCurrent(entry)) return null;
+    // Let go since: where others decide, too, because one of them has, and then nobody here reads again what is owed.
+    if (!this.isCurrent(entry)) return this.options.isShared ? 'moved' : null;
     const { committer, context, messageLimit, onDurable, onLost, onMoved } = this.options;
     const before = entry.run;
     const decision = decide(before, event, { ...context(), messageLimit: messageLimit(before.instanceId) });

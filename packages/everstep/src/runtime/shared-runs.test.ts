@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { StepReply } from '@everstep/sdk/protocol';
 import type { StepCall } from '../ports/step-caller.js';
-import type { DueTask } from '../ports/store.js';
+import type { DueTask, Store } from '../ports/store.js';
 import { aloneInCluster, endOf, progress, ScriptedCaller, settle, withRuntime } from './runtime.fixture.js';
 
 const SLEEP_MS = 5_000;
@@ -40,5 +40,50 @@ test('a run goes on that is owed a delivery while an older one of it finds that 
       assert.equal((await endOf(bench, run))?.result, '"awake"');
     },
     { cluster },
+  );
+});
+
+test('a run goes on that was let go because another node went on with it, while what it owes at once was being written', async () => {
+  const claims: DueTask[] = [];
+  let held: Promise<void> | null = null;
+  /** Its commits are answered when a test says so. */
+  const slow = (store: Store): Store =>
+    new Proxy(store, {
+      get(target, property, receiver) {
+        if (property !== 'commit') return Reflect.get(target, property, receiver);
+        return async (...units: Parameters<Store['commit']>) => {
+          const results = await target.commit(...units);
+          await held;
+          return results;
+        };
+      },
+    });
+  const caller = new ScriptedCaller(({ request }) =>
+    request.journal.length === 0
+      ? progress(request, { planned: [{ stepId: 1, name: 'blink', type: 'SleepFor', sleepMs: 0 }] })
+      : progress(request, { end: { kind: 'finished', result: '"awake"' } }),
+  );
+  await withRuntime(
+    caller,
+    async (bench) => {
+      const { run } = await bench.trigger();
+      let answer = (): void => {};
+      held = new Promise((resolve) => {
+        answer = resolve;
+      });
+      await settle();
+      // The plan is written by now. Of another task of the run this node hears how far the run is, which is further.
+      const { runKey } = run;
+      const place = { instanceId: 'qi_1', workflowUrl: 'http://app/flow', flowControlKey: null, kind: 'sleep' as const };
+      claims.push({ ...place, runKey, slot: 9, dueAt: bench.clock.now(), runVersion: Number.MAX_SAFE_INTEGER });
+      bench.clock.move(1_000);
+      await settle();
+      answer();
+      held = null;
+      await settle();
+      assert.equal(caller.calls.length, 2);
+      assert.equal((await endOf(bench, run))?.result, '"awake"');
+    },
+    { wrap: slow, cluster: aloneInCluster(() => claims.splice(0)) },
   );
 });
