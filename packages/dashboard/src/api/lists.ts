@@ -26,8 +26,10 @@ export interface ListSource<Answer, Row> {
   /** Of the operation, without parameters. */
   readonly url: string;
   readonly query?: Query | undefined;
-  /** How many rows of a page are asked for. */
+  /** How much the first page has: it is what is waited for, and what is kept up to date. */
   readonly count?: number;
+  /** How much each page after it has, for whoever goes on. As far as the operation allows: one that is gone through is not waited for. */
+  readonly moreCount?: number;
   /** Declared outside of the component: it has to stay the same. */
   readonly read: (answer: Answer) => CursorPage<Row>;
   readonly idOf: (row: Row) => string;
@@ -69,12 +71,13 @@ const NO_ROWS: readonly never[] = [];
 const NONE_GONE: ReadonlySet<string> = new Set();
 
 export function useCursorList<Answer, Row>(source: ListSource<Answer, Row>): CursorList<Row> {
-  const { topic, name, url, query, count = 50, read, idOf, enabled = true } = source;
+  const { topic, name, url, query, count = 50, moreCount = 100, read, idOf, enabled = true } = source;
   const queueId = useQueueId();
   const client = useQueryClient();
   const page = async (cursor: string | null, signal: AbortSignal): Promise<LoadedPage<Row>> => {
     const readAt = Date.now();
-    return { ...read(valueIn(await request<Answer>(url, { queueId, query: { ...query, count, cursor }, signal }))), readAt };
+    const asked = { ...query, count: cursor === null ? count : moreCount, cursor };
+    return { ...read(valueIn(await request<Answer>(url, { queueId, query: asked, signal }))), readAt };
   };
 
   // Not below [queueId, topic]: what the reader has seen stays as it is.

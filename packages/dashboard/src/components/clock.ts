@@ -27,3 +27,10 @@ export const useNow = (): number =>
     if (timer === undefined) now = Date.now();
     return now;
   });
+
+/** A text that the time changes: who shows it is rendered when it is another one, and not with every second. */
+export const useByTheClock = (textOf: (now: number) => string): string =>
+  useSyncExternalStore(subscribe, () => {
+    if (timer === undefined) now = Date.now();
+    return textOf(now);
+  });

@@ -8,9 +8,11 @@
 import { rowSelectionFeature, tableFeatures, useTable } from '@tanstack/react-table';
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
 import {
+  type FocusEvent,
   type KeyboardEvent,
   type MouseEvent,
   type ReactNode,
+  useCallback,
   useEffect,
   useId,
   useLayoutEffect,
@@ -22,23 +24,13 @@ import type { CursorList } from '../api/lists.js';
 import { DeedButton } from './deed-button.js';
 import { countText, oneOf, quantity } from './formats.js';
 import { InTable } from './in-table.js';
-import { type Room, useRoom } from './media.js';
+import { useRoom } from './media.js';
 import { NewBar } from './new-bar.js';
 import { ErrorState, FailureNotice, Skeleton } from './states.js';
-import { TimeText } from './time-text.js';
+import { type Column, hasRoom, TableRow } from './table-row.js';
+import { TimeText, useTableTimes } from './time-text.js';
 
-export interface Column<Row> {
-  readonly id: string;
-  readonly header: string;
-  readonly cell: (row: Row) => ReactNode;
-  /** Track of a CSS grid, such as `120px` or `minmax(0, 2fr)`. */
-  readonly width: string;
-  readonly align?: 'left' | 'right';
-  /** The least room in which the column is shown. */
-  readonly from?: 'medium' | 'wide';
-  /** Id of the column below whose text it stands where there is no room for it: of those without `from` in a narrow window. */
-  readonly under?: string;
-}
+export type { Column } from './table-row.js';
 
 export interface Selection {
   readonly ids: ReadonlySet<string>;
@@ -57,7 +49,7 @@ export interface DataTableProps<Row> {
   readonly selection?: Selection;
   readonly gone?: ReadonlySet<string>;
   readonly estimatedHeight?: number;
-  /** Called when the last rows come into view. */
+  /** Called when the last rows are about to come into view. */
   readonly onEnd?: () => void;
   /** Stands below the rows. */
   readonly foot?: ReactNode;
@@ -65,9 +57,13 @@ export interface DataTableProps<Row> {
 
 const features = tableFeatures({ rowSelectionFeature });
 const OVERSCAN = 8;
-const ROOMS = { narrow: 0, medium: 1, wide: 2 } as const;
-const hasRoom = <Row,>({ from, under }: Column<Row>, room: Room): boolean =>
-  ROOMS[room] >= ROOMS[from ?? (under === undefined ? 'narrow' : 'medium')];
+/** More is asked for when so few rows are left to come into view. */
+const AHEAD = 20;
+
+/** The row that something happened in; null for what floats above it. */
+const rowOf = ({ target }: { readonly target: EventTarget }): HTMLElement | null =>
+  target instanceof Element ? target.closest<HTMLElement>('.table-row') : null;
+const indexOf = (row: HTMLElement): number => Number(row.dataset.index);
 
 export function DataTable<Row>(props: DataTableProps<Row>) {
   const { label, columns, rows, idOf, nameOf = idOf, onOpen, selection, gone, estimatedHeight = 41, onEnd, foot } = props;
@@ -77,6 +73,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const [margin, setMargin] = useState(0);
   const [currentId, setCurrentId] = useState<string | null>(null);
   const moveFocus = useRef(false);
+  const times = useTableTimes();
 
   const shownColumns = useMemo(() => columns.filter((column) => hasRoom(column, room)), [columns, room]);
   const definitions = useMemo(() => shownColumns.map(({ id, header }) => ({ id, header })), [shownColumns]);
@@ -90,22 +87,28 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     if (top !== undefined) setMargin(top + window.scrollY);
   }, [rows.length === 0, room, shownColumns]);
 
+  // One function for as long as the rows are the same: with another one all of them would be measured again, at every frame.
+  const getItemKey = useCallback((index: number) => tableRows[index]?.id ?? index, [tableRows]);
   const virtualizer = useWindowVirtualizer({
     count: tableRows.length,
     estimateSize: () => estimatedHeight,
     overscan: OVERSCAN,
     scrollMargin: margin,
-    getItemKey: (index) => tableRows[index]?.id ?? index,
+    getItemKey,
   });
   const items = virtualizer.getVirtualItems();
   const lastShown = items.at(-1)?.index ?? -1;
   useEffect(() => {
-    if (lastShown >= tableRows.length - 1 && tableRows.length > 0) onEnd?.();
+    if (lastShown >= tableRows.length - 1 - AHEAD && tableRows.length > 0) onEnd?.();
   }, [lastShown, tableRows.length, onEnd]);
 
-  const currentIndex = Math.max(
-    0,
-    tableRows.findIndex(({ id }) => id === currentId),
+  const currentIndex = useMemo(
+    () =>
+      Math.max(
+        0,
+        tableRows.findIndex(({ id }) => id === currentId),
+      ),
+    [tableRows, currentId],
   );
   const focusRow = (index: number) => {
     const next = tableRows[Math.min(Math.max(index, 0), tableRows.length - 1)];
@@ -153,9 +156,23 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     selection.onChange(new Set([...selection.ids, here.id, next.id]));
   };
 
-  const onKeyDown = (event: KeyboardEvent<HTMLDivElement>, index: number) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const inRow = event.target === event.currentTarget;
+  const choose = (index: number, toHere: boolean) => {
+    const row = tableRows[index];
+    if (toHere) chooseTo(index);
+    else if (row !== undefined) toggle(row.id);
+  };
+  const latestChoose = useRef(choose);
+  useLayoutEffect(() => {
+    latestChoose.current = choose;
+  });
+  const onChoose = useCallback((index: number, toHere: boolean) => latestChoose.current(index, toHere), []);
+
+  const onKeyDown = (event: KeyboardEvent<HTMLDivElement>) => {
+    times.onKeyDown(event);
+    const element = rowOf(event);
+    if (element === null || event.ctrlKey || event.metaKey || event.altKey) return;
+    const inRow = event.target === element;
+    const index = indexOf(element);
     const row = tableRows[index];
     switch (event.key) {
       case 'ArrowDown':
@@ -182,8 +199,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
         break;
       case ' ':
         if (!inRow || row === undefined || selection === undefined) return;
-        if (event.shiftKey) chooseTo(index);
-        else toggle(row.id);
+        choose(index, event.shiftKey);
         break;
       default:
         return;
@@ -191,15 +207,27 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     event.preventDefault();
   };
 
-  const onClick = (event: MouseEvent, row: Row) => {
-    if (onOpen === undefined || event.defaultPrevented || event.button !== 0) return;
+  const onFocus = (event: FocusEvent) => {
+    const element = rowOf(event);
+    const row = element === null ? undefined : tableRows[indexOf(element)];
+    if (row !== undefined) setCurrentId(row.id);
+  };
+
+  const onClick = (event: MouseEvent) => {
+    const element = rowOf(event);
+    const row = element === null ? undefined : tableRows[indexOf(element)];
+    if (row === undefined || onOpen === undefined || event.defaultPrevented || event.button !== 0) return;
     // Whoever marks text to copy it wants to go nowhere.
     if ((event.target as Element).closest('a, button, input, label, select') || String(window.getSelection()) !== '') return;
-    onOpen(row);
+    onOpen(row.original);
   };
 
   const tracks = [...(selection ? ['24px'] : []), ...shownColumns.map(({ width }) => width)].join(' ');
-  const allChosen = selection !== undefined && rows.length > 0 && rows.every((row) => selection.ids.has(idOf(row)));
+  const ids = selection?.ids;
+  const allChosen = useMemo(
+    () => ids !== undefined && ids.size > 0 && rows.length > 0 && rows.every((row) => ids.has(idOf(row))),
+    [ids, rows, idOf],
+  );
   const chooseAll = () => selection?.onChange(allChosen ? new Set() : new Set(rows.map(idOf)));
 
   return (
@@ -225,76 +253,45 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
           </div>
         </div>
         <InTable value={true}>
-          <div role="rowgroup" ref={body} className="table-body" style={{ height: virtualizer.getTotalSize() }}>
+          <div
+            role="rowgroup"
+            ref={body}
+            className="table-body"
+            style={{ height: virtualizer.getTotalSize() }}
+            onKeyDown={onKeyDown}
+            onFocus={onFocus}
+            onClick={onClick}
+            onPointerOver={times.onPointerOver}
+            onPointerLeave={times.onPointerLeave}
+          >
             {items.map((item) => {
               const row = tableRows[item.index];
               if (row === undefined) return null;
-              const chosen = selection?.ids.has(row.id);
               return (
-                <div
+                <TableRow<Row>
                   key={item.key}
-                  id={`${tableId}-${item.index}`}
-                  role="row"
-                  ref={virtualizer.measureElement}
-                  data-index={item.index}
-                  data-opens={onOpen === undefined ? undefined : ''}
-                  data-gone={gone?.has(row.id) ? '' : undefined}
-                  className="table-row"
-                  aria-rowindex={item.index + 2}
-                  aria-selected={chosen}
-                  tabIndex={item.index === currentIndex ? 0 : -1}
-                  onKeyDown={(event) => onKeyDown(event, item.index)}
-                  onFocus={() => setCurrentId(row.id)}
-                  onClick={(event) => onClick(event, row.original)}
-                  style={{ gridTemplateColumns: tracks, transform: `translateY(${item.start - margin}px)` }}
-                >
-                  {selection === undefined ? null : (
-                    <div role="gridcell" className="table-cell">
-                      <input
-                        type="checkbox"
-                        tabIndex={-1}
-                        aria-label={`Choose ${nameOf(row.original)}`}
-                        checked={chosen ?? false}
-                        onChange={({ nativeEvent }) => {
-                          if ('shiftKey' in nativeEvent && nativeEvent.shiftKey === true) chooseTo(item.index);
-                          else toggle(row.id);
-                        }}
-                      />
-                    </div>
-                  )}
-                  {shownColumns.map((column) => (
-                    <div key={column.id} role="gridcell" className="table-cell" data-align={column.align}>
-                      {column.cell(row.original)}
-                      <Under columns={columns} of={column.id} room={room} row={row.original} />
-                    </div>
-                  ))}
-                </div>
+                  row={row.original}
+                  columns={columns}
+                  room={room}
+                  elementId={`${tableId}-${item.index}`}
+                  index={item.index}
+                  top={item.start - margin}
+                  tracks={tracks}
+                  chosen={selection === undefined ? null : selection.ids.has(row.id)}
+                  gone={gone?.has(row.id) ?? false}
+                  current={item.index === currentIndex}
+                  opens={onOpen !== undefined}
+                  nameOf={nameOf}
+                  measure={virtualizer.measureElement}
+                  onChoose={onChoose}
+                />
               );
             })}
           </div>
+          {times.popup}
         </InTable>
       </div>
       {foot === undefined ? null : <div className="table-foot">{foot}</div>}
-    </div>
-  );
-}
-
-interface UnderProps<Row> {
-  readonly columns: readonly Column<Row>[];
-  readonly of: string;
-  readonly room: Room;
-  readonly row: Row;
-}
-
-/** What has no column of its own where there is little room. */
-function Under<Row>({ columns, of, room, row }: UnderProps<Row>) {
-  const under = columns.filter((column) => column.under === of && !hasRoom(column, room));
-  if (under.length === 0) return null;
-  return (
-    <div className="cell-under">
-      {under.map(({ id, cell }) => (
-        <div key={id}>{cell(row)}</div>
-      ))}
     </div>
   );
 }

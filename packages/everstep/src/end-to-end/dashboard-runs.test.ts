@@ -81,6 +81,28 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
     assert.equal(await page.locator('h1:focus').count(), 1, 'the page that was come to has the focus');
   });
 
+  test('a time of a list is told in both zones when the pointer rests on it', async () => {
+    await window.goTo('runs');
+    const { page } = window;
+    await rowOf(seeded.good).locator('time').hover();
+    const exact = page.locator('.tooltip');
+    assert.match(await exact.innerText(), /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\n.+ here\n.+ago$/);
+    await page.keyboard.press('Escape');
+    await page.mouse.move(0, 0);
+    await exact.waitFor({ state: 'detached' });
+    assert.deepEqual(window.problems, []);
+  });
+
+  test('the id of a run in a list is a link of the same page', async () => {
+    await window.goTo('runs');
+    const { page } = window;
+    await page.evaluate('window.sameDocument = true');
+    await rowOf(seeded.good).getByRole('link').click();
+    await heading(`Run ${seeded.good}`).waitFor();
+    assert.equal(await page.evaluate('window.sameDocument'), true);
+    assert.ok(new URL(page.url()).searchParams.has('createdAt'));
+  });
+
   test('the page of a run shows its steps, and of each what was sent and what came back', async () => {
     await window.goTo(`runs/${seeded.failed[0]}`);
     const { page } = window;

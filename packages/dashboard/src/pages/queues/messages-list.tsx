@@ -100,6 +100,9 @@ export function MessagesList() {
       fromDate: timeOf(from),
       toDate: timeOf(to),
     },
+    // Of events, of which a message has several.
+    count: 200,
+    moreCount: 1_000,
     read,
     idOf,
   });

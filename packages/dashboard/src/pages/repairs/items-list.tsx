@@ -84,6 +84,7 @@ export function ItemsList({ repair: { repairId, counts } }: { readonly repair: R
     url: path`/v2/workflows/repairs/${repairId}/items`,
     query: { state: asked },
     count: AT_ONCE,
+    moreCount: AT_ONCE,
     read,
     idOf,
   });
