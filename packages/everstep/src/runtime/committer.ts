@@ -38,6 +38,8 @@ export class Committer {
   private readonly sideBySide: BatchesSideBySide;
   private pending: Pending[] = [];
   private scheduled = false;
+  /** More units are waited for until then; taken back by this. */
+  private stopGathering: (() => void) | null = null;
   private readonly underWay = new Set<Promise<void>>();
   /** What the batches under way name. */
   private readonly named = new Set<string>();
@@ -80,8 +82,26 @@ export class Committer {
    */
   private writeSoon(): void {
     const { most, leastUnits } = this.sideBySide;
-    const worth = this.underWay.size === 0 ? 1 : leastUnits;
-    if (this.scheduled || this.underWay.size >= most || this.pending.length < worth) return;
+    if (this.scheduled || this.underWay.size >= most || this.pending.length === 0) return;
+    if (this.pending.length < leastUnits && (this.underWay.size > 0 || this.isGathering())) return;
+    this.writeAtEndOfTurn();
+  }
+
+  /** Whether the first batch waits for more units. */
+  private isGathering(): boolean {
+    if (this.stopGathering) return true;
+    const gatherMs = this.sideBySide.gatherMs?.() ?? 0;
+    if (gatherMs <= 0) return false;
+    this.stopGathering = this.clock.setTimer(this.clock.now() + gatherMs, () => {
+      this.stopGathering = null;
+      if (!this.scheduled && this.underWay.size === 0 && this.pending.length > 0) this.writeAtEndOfTurn();
+    });
+    return true;
+  }
+
+  private writeAtEndOfTurn(): void {
+    this.stopGathering?.();
+    this.stopGathering = null;
     this.scheduled = true;
     this.clock.endOfTurn(() => {
       this.scheduled = false;

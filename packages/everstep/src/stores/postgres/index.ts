@@ -15,6 +15,7 @@ import { deadLetterHorizon, findDeadLetter, listDeadLetterIds, listDeadLetters }
 import { placeOfUrl } from './errors.js';
 import { hasWebhook, listAllWaiters, listWaiters } from './event-reader.js';
 import { ExclusiveWork } from './exclusive-work.js';
+import { gatherWhenBusy } from './busy.js';
 import { findFlowControl, listFlowControls } from './flow-control-records.js';
 import { listHolds } from './hold-records.js';
 import { findInstanceSettings } from './instance-records.js';
@@ -46,7 +47,7 @@ export { StoreOpenError, type StoreOpenErrorCode } from './errors.js';
  * A batch costs the database about as much as twenty units, however many it has: so units are gathered while one is under
  * way, until they are worth another one.
  */
-const SIDE_BY_SIDE = { most: 3, leastUnits: 32 };
+const SIDE_BY_SIDE = { most: 3, leastUnits: 32, gatherMs: gatherWhenBusy(Number(process.env.XG ?? 10)) };
 
 export interface PostgresStoreOptions {
   /** Such as `postgres://user:password@host:5432/database`. Never logged. */
