@@ -20,6 +20,8 @@ const RUNS = Number(process.env.NODES_RANDOM_RUNS ?? 80);
 const KILLS = Number(process.env.NODES_RANDOM_KILLS ?? 2);
 const AT_ONCE = 24;
 const LOST_ANSWERS = 0.05;
+/** A third of the runs share a key that lets so many of their deliveries out at a time. */
+const NARROW = 4;
 /** A second of the workflows takes so long here, and what they think long half a second. */
 const SECOND_MS = 40;
 const LONG_SECONDS = 100_000;
@@ -165,6 +167,8 @@ suite('random workflows over several nodes', {
           deduplicationId: order.runId,
           retries: 20,
           retryDelay: '50',
+          // Of these the node that has the gates makes every delivery, until it is killed.
+          ...(order.seed % 3 === 0 ? { flowControl: { key: 'narrow', parallelism: NARROW } } : {}),
         }),
       );
       if (order.workflow === 'approval') await approve(order);
