@@ -1,15 +1,19 @@
 /**
- * In which order test files run, and which beside which. Files that start services, browsers or database servers would take
- * the processor away from one another and be slow together: one of them runs at a time, beside one of the others.
+ * In which order test files run, and which beside which. Files that start several services, browsers or database servers
+ * would take the processor away from one another and be slow together: one of them runs at a time, beside one of the others.
  */
 
+/** In end-to-end/ all but those that have the service in their own process. */
 const STARTS_PROCESSES = [
-  /(^|\/)end-to-end\//,
+  /(^|\/)end-to-end\/(?!(published-(bulk|messages|queues|sdk-(failures|logs|management|steps))|forks|guides.*|time-travel|trial|budget-months)\.test\.)/,
   /\/cli\/(service|backup-commands|copy-store-commands|demo\/demo)\.test\./,
   /^scripts\/deploy\/image\.test\./,
 ];
 
-/** Those that take the longest, in this order; what is not here is short, and when it begins does not matter. */
+/** Of those the ones that need the processor most, or in which something has to come to pass in time. */
+const NEEDS_ROOM = /(^|\/)end-to-end\/(dashboard|nodes|crash|repair-crash|published-postgres)|^scripts\/deploy\/image\.test\./;
+
+/** Those that take the longest, in this order; when one that is not here begins does not matter. */
 const LONGEST = [
   'end-to-end/dashboard-account',
   'end-to-end/nodes-together',
@@ -18,6 +22,8 @@ const LONGEST = [
   'deploy/image',
   'end-to-end/dashboard-incident',
   'end-to-end/dashboard-runs',
+  'end-to-end/dashboard-deeds',
+  'end-to-end/nodes-random',
   'cli/service',
   'end-to-end/nodes-database',
   'end-to-end/nodes-ending',
@@ -32,6 +38,9 @@ const slashes = (source) => source.replaceAll('\\', '/');
 
 /** @param {string} source relative to the root */
 export const startsProcesses = (source) => STARTS_PROCESSES.some((pattern) => pattern.test(slashes(source)));
+
+/** @param {string} source relative to the root */
+export const needsRoom = (source) => NEEDS_ROOM.test(slashes(source));
 
 /** @param {string} source relative to the root */
 export const isEndToEnd = (source) => /(^|\/)end-to-end\//.test(slashes(source));
@@ -50,10 +59,11 @@ function placeOf(source) {
  */
 export async function runInLanes(tests, runOne) {
   const ordered = [...tests].sort((a, b) => placeOf(a.source) - placeOf(b.source));
-  const withProcesses = ordered.filter(({ source }) => startsProcesses(source));
+  const needRoom = ordered.filter(({ source }) => needsRoom(source));
+  const withProcesses = ordered.filter(({ source }) => startsProcesses(source) && !needsRoom(source));
   const others = ordered.filter(({ source }) => !startsProcesses(source));
   async function lane(...queues) {
     for (const queue of queues) for (let test = queue.shift(); test; test = queue.shift()) await runOne(test);
   }
-  await Promise.all([lane(withProcesses, others), lane(others)]);
+  await Promise.all([lane(needRoom, withProcesses, others), lane(others, withProcesses)]);
 }

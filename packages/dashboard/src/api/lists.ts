@@ -41,6 +41,11 @@ export interface CursorList<Row> {
   readonly showNew: () => void;
   /** Ids of rows that are still shown but have left the list; known only where the list is a single page. */
   readonly gone: ReadonlySet<string>;
+  /** Rows after the first so many are as they were at `since` (Unix ms), and something has changed; null where all are as they are. */
+  readonly behind: { readonly after: number; readonly since: number } | null;
+  /** Asks for everything that is loaded once more. */
+  readonly bringUpToDate: () => void;
+  readonly isBringingUpToDate: boolean;
   /** Nothing is known yet. */
   readonly isPending: boolean;
   /** Why there are no rows to show. */
@@ -55,6 +60,11 @@ export interface CursorList<Row> {
   readonly lookedBackTo: number | null;
 }
 
+interface LoadedPage<Row> extends CursorPage<Row> {
+  /** When it was asked for, Unix ms. */
+  readonly readAt: number;
+}
+
 const NO_ROWS: readonly never[] = [];
 const NONE_GONE: ReadonlySet<string> = new Set();
 
@@ -62,12 +72,14 @@ export function useCursorList<Answer, Row>(source: ListSource<Answer, Row>): Cur
   const { topic, name, url, query, count = 50, read, idOf, enabled = true } = source;
   const queueId = useQueueId();
   const client = useQueryClient();
-  const page = async (cursor: string | null, signal: AbortSignal) =>
-    read(valueIn(await request<Answer>(url, { queueId, query: { ...query, count, cursor }, signal })));
+  const page = async (cursor: string | null, signal: AbortSignal): Promise<LoadedPage<Row>> => {
+    const readAt = Date.now();
+    return { ...read(valueIn(await request<Answer>(url, { queueId, query: { ...query, count, cursor }, signal }))), readAt };
+  };
 
   // Not below [queueId, topic]: what the reader has seen stays as it is.
   const pagesKey = [queueId, 'pages', topic, name, query ?? null];
-  const pages = useInfiniteQuery<CursorPage<Row>, ApiFailure, { pages: CursorPage<Row>[] }, typeof pagesKey, string | null>({
+  const pages = useInfiniteQuery<LoadedPage<Row>, ApiFailure, { pages: LoadedPage<Row>[] }, typeof pagesKey, string | null>({
     queryKey: pagesKey,
     initialPageParam: null,
     queryFn: ({ pageParam, signal }) => page(pageParam, signal),
@@ -77,7 +89,7 @@ export function useCursorList<Answer, Row>(source: ListSource<Answer, Row>): Cur
     refetchOnMount: 'always',
     enabled,
   });
-  const first = useQuery<CursorPage<Row>, ApiFailure>({
+  const first = useQuery<LoadedPage<Row>, ApiFailure>({
     queryKey: [queueId, topic, name, 'first', query ?? null],
     queryFn: ({ signal }) => page(null, signal),
     enabled: enabled && pages.data !== undefined,
@@ -95,6 +107,10 @@ export function useCursorList<Answer, Row>(source: ListSource<Answer, Row>): Cur
     () => (fresh === undefined ? { rows: shown, newCount: 0, gone: NONE_GONE } : steady(shown, fresh.rows, idOf, single)),
     [shown, fresh, idOf, single],
   );
+  // Hints do not say what has changed: of the pages behind the first it is known only that something may have.
+  const oldest = Math.min(...(pages.data?.pages.slice(1).map(({ readAt }) => readAt) ?? []));
+  const behind =
+    fresh !== undefined && fresh.readAt > oldest ? { since: oldest, after: pages.data?.pages[0]?.rows.length ?? 0 } : null;
   const showNew = () => {
     if (fresh !== undefined) client.setQueryData(pagesKey, { pages: [fresh], pageParams: [null] });
   };
@@ -106,6 +122,9 @@ export function useCursorList<Answer, Row>(source: ListSource<Answer, Row>): Cur
     isPending: enabled && pages.isPending,
     failure: rows.length === 0 ? pages.error : null,
     retry: () => void pages.refetch(),
+    behind,
+    bringUpToDate: () => void pages.refetch(),
+    isBringingUpToDate: pages.isRefetching && !pages.isFetchingNextPage,
     hasMore: pages.hasNextPage,
     isLoadingMore: pages.isFetchingNextPage,
     moreFailure: pages.isFetchNextPageError ? pages.error : null,

@@ -19,9 +19,10 @@ import {
   useState,
 } from 'react';
 import type { CursorList } from '../api/lists.js';
-import { oneOf, quantity } from './formats.js';
+import { DeedButton } from './deed-button.js';
+import { countText, oneOf, quantity } from './formats.js';
 import { InTable } from './in-table.js';
-import { useRoom } from './media.js';
+import { type Room, useRoom } from './media.js';
 import { NewBar } from './new-bar.js';
 import { ErrorState, FailureNotice, Skeleton } from './states.js';
 import { TimeText } from './time-text.js';
@@ -35,6 +36,8 @@ export interface Column<Row> {
   readonly align?: 'left' | 'right';
   /** The least room in which the column is shown. */
   readonly from?: 'medium' | 'wide';
+  /** Id of the column below whose text it stands where there is no room for it: of those without `from` in a narrow window. */
+  readonly under?: string;
 }
 
 export interface Selection {
@@ -63,6 +66,8 @@ export interface DataTableProps<Row> {
 const features = tableFeatures({ rowSelectionFeature });
 const OVERSCAN = 8;
 const ROOMS = { narrow: 0, medium: 1, wide: 2 } as const;
+const hasRoom = <Row,>({ from, under }: Column<Row>, room: Room): boolean =>
+  ROOMS[room] >= ROOMS[from ?? (under === undefined ? 'narrow' : 'medium')];
 
 export function DataTable<Row>(props: DataTableProps<Row>) {
   const { label, columns, rows, idOf, nameOf = idOf, onOpen, selection, gone, estimatedHeight = 41, onEnd, foot } = props;
@@ -73,10 +78,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const [currentId, setCurrentId] = useState<string | null>(null);
   const moveFocus = useRef(false);
 
-  const shownColumns = useMemo(
-    () => columns.filter(({ from }) => from === undefined || ROOMS[room] >= ROOMS[from]),
-    [columns, room],
-  );
+  const shownColumns = useMemo(() => columns.filter((column) => hasRoom(column, room)), [columns, room]);
   const definitions = useMemo(() => shownColumns.map(({ id, header }) => ({ id, header })), [shownColumns]);
   const data = rows as (Row & object)[];
   const table = useTable({ features, columns: definitions, data, getRowId: idOf });
@@ -263,6 +265,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
                   {shownColumns.map((column) => (
                     <div key={column.id} role="gridcell" className="table-cell" data-align={column.align}>
                       {column.cell(row.original)}
+                      <Under columns={columns} of={column.id} room={room} row={row.original} />
                     </div>
                   ))}
                 </div>
@@ -272,6 +275,26 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
         </InTable>
       </div>
       {foot === undefined ? null : <div className="table-foot">{foot}</div>}
+    </div>
+  );
+}
+
+interface UnderProps<Row> {
+  readonly columns: readonly Column<Row>[];
+  readonly of: string;
+  readonly room: Room;
+  readonly row: Row;
+}
+
+/** What has no column of its own where there is little room. */
+function Under<Row>({ columns, of, room, row }: UnderProps<Row>) {
+  const under = columns.filter((column) => column.under === of && !hasRoom(column, room));
+  if (under.length === 0) return null;
+  return (
+    <div className="cell-under">
+      {under.map(({ id, cell }) => (
+        <div key={id}>{cell(row)}</div>
+      ))}
     </div>
   );
 }
@@ -342,6 +365,17 @@ export function ListTable<Row>({ list, what, empty, ...table }: ListTableProps<R
                 </>
               )}
             </span>
+            {list.behind === null ? null : (
+              <span className="line">
+                <span>
+                  Only the first {countText(list.behind.after)} are kept up to date; the others are as they were{' '}
+                  <TimeText unixMs={list.behind.since} style="relative" />.
+                </span>
+                <DeedButton small off={undefined} busy={list.isBringingUpToDate} onClick={list.bringUpToDate}>
+                  {list.isBringingUpToDate ? 'One moment …' : 'Bring up to date'}
+                </DeedButton>
+              </span>
+            )}
             {list.moreFailure === null ? null : <FailureNotice failure={list.moreFailure} />}
             {list.hasMore ? (
               <button type="button" className="button button-small" onClick={list.loadMore} disabled={list.isLoadingMore}>

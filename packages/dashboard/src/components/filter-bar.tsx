@@ -2,6 +2,7 @@ import { useEffect, useId, useRef, useState } from 'react';
 import { type FilterState, timeOf } from './filters.js';
 import { exactTime } from './formats.js';
 import { Icon } from './icons.js';
+import { useRoom } from './media.js';
 
 export type FilterField<Name extends string> =
   /** `list`: several values, between commas. */
@@ -34,7 +35,13 @@ export interface FilterBarProps<Name extends string> {
   readonly moreFields?: readonly FilterField<Name>[];
 }
 
-export function FilterBar<Name extends string>({ filters, fields, moreFields = [] }: FilterBarProps<Name>) {
+/** So many are shown on a narrow window, so that the list below them is in view. */
+const SHOWN_NARROW = 2;
+
+export function FilterBar<Name extends string>({ filters, fields: all, moreFields: more = [] }: FilterBarProps<Name>) {
+  const few = useRoom() === 'narrow' && all.length + more.length > SHOWN_NARROW + 1;
+  const fields = few ? all.slice(0, SHOWN_NARROW) : all;
+  const moreFields = few ? [...all.slice(SHOWN_NARROW), ...more] : more;
   const set = moreFields.some(({ name }) => filters.values[name] !== undefined);
   const [asked, setAsked] = useState(false);
   const open = asked || set;

@@ -1,20 +1,18 @@
 /** Wire schemas of the management API. Its fields are written in snake_case; times are Unix seconds. */
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../config/limits.js';
+import { like } from './patterns.js';
 
 const CLOSED = { additionalProperties: false } as const;
-/** Something that can be seen, and no character that could disturb a terminal. */
-const VISIBLE = '^(?=[\\s\\S]*\\S)[^\\u0000-\\u001f\\u007f-\\u009f]*$';
 
 export const AccountName = (description: string) =>
-  Type.String({ minLength: 1, maxLength: LIMITS.maxAccountNameLength, pattern: VISIBLE, description });
+  Type.String({ minLength: 1, maxLength: LIMITS.maxAccountNameLength, ...like('visible'), description });
 export const RecordId = (description: string) => Type.String({ minLength: 1, maxLength: LIMITS.maxRecordIdLength, description });
-/** Without a colon, which ends the name in HTTP Basic. */
 export const Email = (description: string) =>
   Type.String({
     minLength: 3,
     maxLength: LIMITS.maxEmailLength,
-    pattern: '^[^\\s@:\\u0000-\\u001f]+@[^\\s@:\\u0000-\\u001f]+$',
+    ...like('email'),
     description,
   });
 

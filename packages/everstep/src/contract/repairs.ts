@@ -2,6 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../config/limits.js';
 import { FailureFunctionStateSchema } from './dead-letters.js';
+import { like } from './patterns.js';
 
 const CLOSED = { additionalProperties: false } as const;
 const unixMs = (description: string) => Type.Integer({ format: 'int64', description: `${description}, Unix ms` });
@@ -90,7 +91,7 @@ export const RepairOverrides = Type.Object(
       }),
     ),
     labels: Type.Optional(
-      Type.Array(Type.String({ minLength: 1, maxLength: LIMITS.maxLabelLength, pattern: '^[^,\\u0000]*$' }), {
+      Type.Array(Type.String({ minLength: 1, maxLength: LIMITS.maxLabelLength, ...like('label') }), {
         minItems: 1,
         maxItems: LIMITS.maxLabels,
         description: 'Labels of the new runs, in place of those that the failed ones had',
@@ -99,7 +100,7 @@ export const RepairOverrides = Type.Object(
     flowControl: Type.Optional(
       Type.Object(
         {
-          key: Type.Optional(Type.String({ minLength: 1, maxLength: LIMITS.maxFlowControlKeyLength, pattern: '^[^\\u0000]*$' })),
+          key: Type.Optional(Type.String({ minLength: 1, maxLength: LIMITS.maxFlowControlKeyLength, ...like('id') })),
           parallelism: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.maxParallelism })),
           rate: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.maxRate, description: 'Starts per period' })),
           periodMs: Type.Optional(

@@ -1,6 +1,7 @@
 /** Wire schemas of what helps to put one run right: fork, compare, lineage, check. */
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../config/limits.js';
+import { like } from './patterns.js';
 import { RepairFilter } from './repairs.js';
 import { RunStateSchema, SHOWN_STEP_TYPES } from './runs.js';
 
@@ -25,7 +26,7 @@ export const ForkRequest = Type.Object(
             Type.String({
               minLength: 1,
               maxLength: 256,
-              pattern: '^[\\x20-\\x7e]+$',
+              ...like('ascii'),
               description: 'That of the run when absent.',
             }),
           ),
@@ -49,7 +50,7 @@ export const ForkRequest = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: LIMITS.maxRunIdLength,
-        pattern: '^(?!\\.{1,2}$)',
+        ...like('id'),
         description: 'ID of the new run, not "." or ".."; one is made when absent.',
       }),
     ),

@@ -72,9 +72,9 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await page.getByText('20 would replay').waitFor();
     const rate = page.getByLabel('Begun in a second, at most', { exact: true });
     await rate.fill('2');
-    await page.getByText('4 min 10 s').waitFor();
+    await page.getByRole('form').getByText('4 min 10 s').waitFor();
     await rate.fill('200');
-    await page.getByText('2.5 s').waitFor();
+    await page.getByRole('form').getByText('2.5 s').waitFor();
     await window.screenshot('plan-1440-light', true);
     assert.deepEqual(await window.findings(), []);
     assert.equal(await incident.letters(world.client), RUNS);
@@ -146,7 +146,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await page.getByRole('heading', { name: 'Resume 500 dead letters' }).waitFor();
     await page.getByText('20 would replay').waitFor();
     await keyboard.write('spinbutton', 'Begun in a second, at most', '100');
-    await page.getByText('5 s', { exact: true }).waitFor();
+    await page.getByRole('form').getByText('5 s', { exact: true }).waitFor();
     await keyboard.write('spinbutton', 'How many first', '5');
     await keyboard.write('spinbutton', 'Stop above, % failed', '50');
     await keyboard.enter('button', 'Resume the first 5');

@@ -61,16 +61,16 @@ describe('the frame of the dashboard', { skip: opened.kind === 'missing' ? opene
   test('the theme is that of the system until one is chosen, which stays', async () => {
     const window = await world.loggedIn({ theme: 'dark' });
     const { page } = window;
-    const theme = () => page.evaluate<string>('document.documentElement.dataset.theme');
-    assert.equal(await theme(), 'dark');
+    const showsIn = (theme: 'light' | 'dark') => page.locator(`html[data-theme="${theme}"]`).waitFor();
+    await showsIn('dark');
     await page.emulateMedia({ colorScheme: 'light' });
-    assert.equal(await theme(), 'light');
+    await showsIn('light');
     await page.getByRole('button', { name: email() }).click();
     await page.getByRole('menuitemradio', { name: 'Dark' }).click();
-    assert.equal(await theme(), 'dark');
+    await showsIn('dark');
     await page.reload();
     await window.settled();
-    assert.equal(await theme(), 'dark');
+    await showsIn('dark');
   });
 
   test('the first stop of the keyboard skips the navigation', async () => {

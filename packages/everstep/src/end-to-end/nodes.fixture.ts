@@ -26,6 +26,8 @@ interface Keys {
   readonly token: string;
   readonly currentSigningKey: string;
   readonly nextSigningKey: string;
+  readonly adminEmail: string;
+  readonly adminApiKey: string;
 }
 
 export interface NodeOptions {
@@ -171,6 +173,11 @@ export class Nodes {
   get signingKeys(): { readonly current: string; readonly next: string } {
     const { currentSigningKey: current, nextSigningKey: next } = this.credentials;
     return { current, next };
+  }
+
+  /** Who may log in at each of them. */
+  get admin(): { readonly email: string; readonly apiKey: string } {
+    return { email: this.credentials.adminEmail, apiKey: this.credentials.adminApiKey };
   }
 
   /** Of one node, whatever happens to it. */

@@ -4,7 +4,7 @@
  * one and forget the other.
  */
 import type { StepResult } from '@everstep/sdk/protocol';
-import { type DecisionContext, newId } from './ids.js';
+import { type DecisionContext, newId, nextVersion } from './ids.js';
 import { groupOf } from './likeness.js';
 import { countMessages, countOfDay, isMessage } from './metering.js';
 import {
@@ -305,7 +305,7 @@ export class Draft {
     this.writes.push(...countMessages(this.run.instanceId, this.messages, this.context));
     this.messages = 0;
     return {
-      run: { ...this.run, tasks: this.tasks, version: this.run.version + 1 },
+      run: { ...this.run, tasks: this.tasks, version: nextVersion(this.run.version, this.context) },
       writes: this.writes,
       outcome: this.outcome,
       deadLetter: this.deadLetter,

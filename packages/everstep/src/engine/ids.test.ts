@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { newId, newKey } from './ids.js';
+import { newId, newKey, nextVersion } from './ids.js';
 
 const at = (now: number) => ({ now, random: { bytes: (count: number) => randomBytes(count) } });
 
@@ -17,4 +17,15 @@ test('every random bit reaches the id', () => {
   const key = (byte: number) => newKey({ now: 0, random: { bytes: (count) => new Uint8Array(count).fill(byte) } });
   assert.equal(key(0), '0'.repeat(26));
   assert.equal(key(255), `${'0'.repeat(10)}${'Z'.repeat(16)}`);
+});
+
+test('a version is behind the one that it was decided on, and another one for each decision on the same', () => {
+  let version = 0;
+  for (let n = 0; n < 100; n++) {
+    const next = [1, 2, 3, 4].map(() => nextVersion(version, at(0)));
+    assert.ok(next.every((one) => one > version && Number.isSafeInteger(one)));
+    assert.equal(new Set(next).size, next.length);
+    version = Math.max(...next);
+  }
+  assert.ok(nextVersion(14, at(0)) > 14);
 });

@@ -57,6 +57,20 @@ export function newId(prefix: IdPrefix, context: IdSource): string {
   return `${prefix}_${newKey(context)}`;
 }
 
+/** Decisions that are taken on the same state are told apart by so many values. */
+const VERSION_SPREAD = 2 ** 24;
+const SPREAD_BYTES = 3;
+
+/**
+ * The version of what is decided on that one. Two processes may decide on the same state, each go on from what it made of
+ * it, and only one of the two is taken: with a mere count, what the other one decided next would seem to follow from that.
+ */
+export function nextVersion(version: number, { random }: Pick<IdSource, 'random'>): number {
+  let lot = 0;
+  for (const byte of random.bytes(SPREAD_BYTES)) lot = lot * 256 + byte;
+  return (Math.floor(version / VERSION_SPREAD) + 1) * VERSION_SPREAD + lot;
+}
+
 /** The id of a plain message: made of the key of its run, so that it leads there by itself. */
 export const messageIdOf = (runKey: string): string => `msg_${runKey}`;
 

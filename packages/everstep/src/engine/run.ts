@@ -221,8 +221,9 @@ export interface Run extends RunIdentity {
    */
   readonly quietAt: number;
   /**
-   * How many decisions were taken on it, where several processes share a store: what is decided on an older state than the
-   * latest is refused there. A store of one process has no use for it and gives back 0.
+   * Which decision made this state, where several processes share a store: what is decided on another state than the latest
+   * is refused there. It grows with every decision, and is another one for each of those that are taken on the same state
+   * (`nextVersion`). A store of one process has no use for it and gives back 0.
    */
   readonly version: number;
   readonly tasks: ReadonlyMap<number, Task>;

@@ -27,8 +27,8 @@ export type StoreGuard =
   /** No active run has this id in this instance. */
   | { readonly kind: 'run-id-free'; readonly instanceId: string; readonly workflowRunId: string }
   /** The run exists and is active. */
-  /** With `version`: and nobody has decided on it since that state. Such a unit moves it on to the next version. */
-  | { readonly kind: 'run-active'; readonly runKey: string; readonly version?: number }
+  /** With `version`: and it is in that state, nobody has decided on it since. With `next`: the unit brings it to that one. */
+  | { readonly kind: 'run-active'; readonly runKey: string; readonly version?: number; readonly next?: number }
   /** The task is open, with this message: for runs that have ended, where `run-active` says nothing. */
   | { readonly kind: 'task-open'; readonly runKey: string; readonly slot: number; readonly messageId: string }
   /** The schedule exists and its next tick is this one; null: it has none. */

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { basicOf } from '../accounts/people.fixture.js';
 import { ERROR_CODES } from '../contract/error-codes.js';
+import { patternWords } from '../contract/patterns.js';
 import { MANAGEMENT_OPERATIONS } from './management/index.js';
 import { managementOpenApiDocument } from './management/openapi.js';
 import { openApiDocument } from './openapi.js';
@@ -93,6 +94,20 @@ before(async () => {
   takers = found;
 });
 after(() => things.world.close());
+
+/** Of everything within. */
+function patternsOf(schema: unknown): string[] {
+  if (typeof schema !== 'object' || schema === null) return [];
+  return Object.entries(schema).flatMap(([name, value]) =>
+    name === 'pattern' && typeof value === 'string' ? [value] : patternsOf(value),
+  );
+}
+
+test('each pattern of a body has words that say what to send', () => {
+  const patterns = new Set(takers.flatMap(({ operation: { body } }) => (body?.kind === 'json' ? patternsOf(body.schema) : [])));
+  assert.ok(patterns.size > 1);
+  for (const pattern of patterns) assert.ok(patternWords(pattern), pattern);
+});
 
 test('every operation that takes JSON is tried', () => {
   const taking = documents.flatMap(([, operations]) => operations.filter(({ body }) => body?.kind === 'json'));

@@ -61,7 +61,8 @@ export function routedUrl(method: string, url: string, meant: (path: string) => 
 
 function expressionOf(path: string, { unknownQuery }: Operation): RegExp {
   const escaped = path.replace(/[.*+?^$()|[\]\\]/g, '\\$&');
-  return new RegExp(`^${escaped.replace(/\{\w+\}/g, unknownQuery === 'part-of-path' ? '.*' : '[^/]*')}$`);
+  const takesAll = unknownQuery === 'part-of-path' || path.startsWith(WAIT_PATH);
+  return new RegExp(`^${escaped.replace(/\{\w+\}/g, takesAll ? '.*' : '[^/]*')}$`);
 }
 
 /** Finds operations by path, whatever the method. */

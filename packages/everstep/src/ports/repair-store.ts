@@ -5,6 +5,7 @@
  */
 import type { Repair, RepairCounts, RepairItemState, RepairPhase } from '../engine/repair.js';
 import type { Overrides } from '../engine/start.js';
+import type { AuditEntry } from './account-store.js';
 import type { DeadLetterFilter, Listing, Position } from './store.js';
 
 export interface RepairRecord {
@@ -105,7 +106,7 @@ export interface RepairStore {
   }): Promise<Listing<RepairRecord>>;
   /**
    * Writes what was decided on the version of `record`, and moves it on by one. False, and nothing is written, when it is at
-   * another one. With items: also those, in the same transaction. With a canary: so many of the pending ones are to be tried
+   * another one. With items and with an entry of the audit log: also those, in the same transaction. With a canary: so many of the pending ones are to be tried
    * first, the first ones of each lane before the second ones.
    */
   put(query: {
@@ -113,6 +114,7 @@ export interface RepairStore {
     readonly driver: RepairDriver | null;
     readonly items?: readonly NewRepairItem[];
     readonly canary?: number;
+    readonly audit?: AuditEntry;
   }): Promise<boolean>;
   /**
    * Repairs whose time has come (at or before `before`, Unix ms), earliest first, that no other process drives; from then on

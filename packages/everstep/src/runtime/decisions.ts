@@ -121,9 +121,10 @@ export class Decisions {
     }
   }
 
-  /** `moved`: another process has decided on the run meanwhile, so this state is no more. */
+  /** `moved`: another process has decided on the run meanwhile, so this state is no more, and nothing was decided on it. */
   private async applyOrThrow(entry: CachedRun, event: RunEvent): Promise<Decision | 'moved' | null> {
-    if (!this.isCurrent(entry)) return null;
+    // Let go since: where others decide, too, because one of them has, and then nobody here reads again what is owed.
+    if (!this.isCurrent(entry)) return this.options.isShared ? 'moved' : null;
     const { committer, context, messageLimit, onDurable, onLost, onMoved } = this.options;
     const before = entry.run;
     const decision = decide(before, event, { ...context(), messageLimit: messageLimit(before.instanceId) });
@@ -135,7 +136,8 @@ export class Decisions {
     let result: CommitResult;
     try {
       const { key: runKey, version } = before;
-      const unit = { guards: [{ kind: 'run-active' as const, runKey, version }], writes: decision.writes };
+      const guards = [{ kind: 'run-active' as const, runKey, version, next: decision.run.version }];
+      const unit = { guards, writes: decision.writes };
       // The state in memory is ahead of the disk: forget it before anything else is decided on it.
       result = await committer.submit(unit, () => this.forget(entry));
     } catch (error) {

@@ -33,18 +33,29 @@ export interface DeliveriesOptions {
   readonly isStopping: () => boolean;
   /** Acts on a task, now or when it is due. */
   readonly schedule: (entry: CachedRun, task: Task) => void;
+  /** Has a delivery made, once the gates let it pass. */
+  readonly admit: (ticket: Ticket, passage: Passage) => void;
 }
+
+const idOf = ({ runKey, slot }: Ticket): string => `${runKey}/${slot}`;
 
 export class Deliveries {
   private readonly options: DeliveriesOptions;
+  /** Asked for while the delivery before of the same slot was out, which may have looked too early to see what is owed now. */
+  private readonly askedMeanwhile = new Map<string, Passage>();
 
   constructor(options: DeliveriesOptions) {
     this.options = options;
   }
 
+  /** A delivery of the slot was asked for, and one is here already: when that is out it may be the wrong one. */
+  asked(ticket: Ticket, passage: Passage): void {
+    if (this.options.departures.isInFlight(ticket)) this.askedMeanwhile.set(idOf(ticket), passage);
+  }
+
   /** It has its place; all that follows from it is begun when this resolves. */
   async make(host: string, ticket: Ticket, passage: Passage): Promise<void> {
-    const { gates, departures, callbacks, decisions, due, cluster, stopped, isStopping } = this.options;
+    const { gates, departures, callbacks, due, cluster, stopped } = this.options;
     if (!gates.mayStart(ticket)) {
       // Its destination was held while it waited for a place: it waits at the gates again.
       departures.done(host, ticket);
@@ -54,6 +65,7 @@ export class Deliveries {
     }
     let entry: CachedRun | null = null;
     let givenUp = 0;
+    let asked: Passage | undefined;
     let event: RunEvent | null = null;
     let result: DeliveryResult = { kind: 'not-made' };
     // Without its lease a node starts nothing; what it leaves here is read again when it has one.
@@ -73,25 +85,30 @@ export class Deliveries {
       }
     } finally {
       departures.done(host, ticket);
+      asked = this.askedMeanwhile.get(idOf(ticket));
+      this.askedMeanwhile.delete(idOf(ticket));
       gates.done(ticket, passage, result);
       gates.roomFreed();
       departures.drainSoon();
       due.resume();
     }
-    if (!entry) return;
+    const applied = entry !== null && (await this.decide(entry, givenUp, event, ticket));
+    // A decision asks for what it makes due itself, and the place is free for that.
+    if (asked && !applied) this.options.admit(ticket, asked);
+  }
+
+  /** Whether something was decided on the answer. */
+  private async decide(entry: CachedRun, givenUp: number, event: RunEvent | null, ticket: Ticket): Promise<boolean> {
+    const { decisions, due, cluster, isStopping } = this.options;
     // What was read again since then found it still under way.
     if (entry.givenUp !== givenUp && !isStopping()) due.restart();
-    if (event && decisions.isCurrent(entry)) {
-      const applied = await decisions.apply(entry, event);
-      // What it asked for was submitted while it was out, and what follows from that waited for this place.
-      if (!applied && decisions.isCurrent(entry)) this.offerAgain(entry, ticket.slot);
-    }
+    if (event && decisions.isCurrent(entry)) return (await decisions.apply(entry, event)) !== null;
+    if (decisions.isCurrent(entry) || isStopping()) return false;
     // The state was let go while the endpoint worked. The answer counts if its attempt is still the one that is awaited.
-    else if (!decisions.isCurrent(entry) && !isStopping()) {
-      const applied = event ? await decisions.decideOn(ticket.runKey, event).catch(() => null) : null;
-      // Of several nodes the one that decided meanwhile acts on what follows.
-      if (!applied && (event === null || !cluster)) await this.askAgain(ticket);
-    }
+    const applied = event ? await decisions.decideOn(ticket.runKey, event).catch(() => null) : null;
+    // Of several nodes the one that decided meanwhile acts on what follows.
+    if (!applied && (event === null || !cluster)) await this.askAgain(ticket);
+    return applied !== null;
   }
 
   /** The run, by its latest state when an older one has nothing to deliver in the slot. */
@@ -100,13 +117,6 @@ export class Deliveries {
     const entry = await cache.load(runKey);
     if (!cluster || !entry || entry.run.tasks.has(slot)) return entry;
     return (await decisions.openTask(runKey, slot))?.entry ?? null;
-  }
-
-  /** What stands in the slot now could not be offered while the delivery before it was out. */
-  private offerAgain(entry: CachedRun, slot: number): void {
-    const { schedule } = this.options;
-    const task = entry.durable.tasks.get(slot);
-    if (task && task === entry.run.tasks.get(slot)) schedule(entry, task);
   }
 
   private async askAgain({ runKey, slot }: Ticket): Promise<void> {

@@ -8,7 +8,7 @@ import type { Decisions } from './decisions.js';
 import type { Departures } from './departures.js';
 import type { DueTasks } from './due-tasks.js';
 import type { EndWatch } from './end-watch.js';
-import { GateHolders } from './gate-holders.js';
+import { GateHolders, type GateHoldersOptions } from './gate-holders.js';
 import type { DeliveryGates } from './gates/delivery-gates.js';
 import type { LiveChanges } from './live-changes.js';
 import type { RunCache } from './run-cache.js';
@@ -191,15 +191,16 @@ export interface NodeParts {
 
 export interface NodeSurroundings extends Omit<MembershipOptions, 'holders' | 'changed'> {
   readonly isLimited: (instanceId: string) => boolean;
+  /** The gates of its instance are this node's. */
+  readonly offer: GateHoldersOptions['offer'];
   readonly onChange?: (change: SharedChange) => void;
 }
 
 /** What a driver of runs needs to be one of several nodes. */
 export function joinedNode(surroundings: NodeSurroundings): NodeParts {
-  const { cluster, clock, log, gates, due, isLimited, onChange } = surroundings;
+  const { cluster, clock, log, due, isLimited, offer, onChange } = surroundings;
   const holders = new GateHolders({
-    ...{ cluster, clock, log, isLimited },
-    offer: (ticket, passage) => gates.offer(ticket, passage),
+    ...{ cluster, clock, log, isLimited, offer },
     look: () => due.look(),
     onLost: () => due.restart(),
   });

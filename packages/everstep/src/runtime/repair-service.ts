@@ -2,8 +2,9 @@
  * What the service can be asked to do with repairs: bulk jobs over dead letters. They are planned, which freezes the
  * entries, and started; then the service drives them, over restarts too. What there is of them is read from the store.
  */
-import type { RepairAction, StartSettings } from '../engine/repair.js';
+import type { Repair, RepairAction, StartSettings } from '../engine/repair.js';
 import type { Overrides } from '../engine/start.js';
+import type { AuditEntry } from '../ports/account-store.js';
 import type { RepairRecord } from '../ports/repair-store.js';
 import type { DeadLetterFilter } from '../ports/store.js';
 
@@ -28,6 +29,8 @@ export interface RepairChangeCommand {
   readonly instanceId: string;
   readonly repairId: string;
   readonly change: RepairChange;
+  /** The entry that tells of the change; written with it, or not at all. */
+  readonly audit?: (changed: Repair) => Promise<AuditEntry>;
 }
 
 export type RepairChangeOutcome =

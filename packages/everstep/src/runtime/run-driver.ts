@@ -143,12 +143,14 @@ export class RunDriver {
       stopped: this.stopped.signal,
       isStopping: () => this.stopping,
       schedule: (entry, task) => this.schedule(entry, task),
+      admit: (ticket, passage) => this.admit(ticket, passage),
     });
     const isLimited = (instanceId: string) => this.limits.maxParallelism(instanceId) !== null;
     this.node = cluster
       ? joinedNode({
           ...{ cluster, store, clock, log, cache, decisions, gates, due, ends, departures, isLimited, live },
           ...options,
+          offer: (ticket, passage) => this.atGates(ticket, passage),
         })
       : null;
   }
@@ -372,7 +374,11 @@ export class RunDriver {
   private admit(ticket: Ticket, passage: Passage): void {
     if (this.stopping) return;
     if (this.node) this.node.holders.offer(ticket, passage);
-    else this.gates.offer(ticket, passage);
+    else this.atGates(ticket, passage);
+  }
+
+  private atGates(ticket: Ticket, passage: Passage): void {
+    if (!this.gates.offer(ticket, passage)) this.deliveries.asked(ticket, passage);
   }
 
   private scheduleCallback(run: Run, task: Task): void {
@@ -410,7 +416,9 @@ export class RunDriver {
     const run = this.cache.peek(ticket.runKey)?.run;
     const begun = ticket.slot !== ADVANCE_SLOT || (run !== undefined && run.journalLength > 0);
     const urgency = counted ? 'counted' : begun ? 'begun' : 'fresh';
-    if (!this.departures.add(ticket, passage, urgency)) this.gates.done(ticket, passage, { kind: 'not-made' });
+    if (this.departures.add(ticket, passage, urgency)) return;
+    this.deliveries.asked(ticket, passage);
+    this.gates.done(ticket, passage, { kind: 'not-made' });
   }
 
   private roomMayBe(): void {

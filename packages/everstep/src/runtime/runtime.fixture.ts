@@ -4,11 +4,12 @@ import { randomBytes } from 'node:crypto';
 import type { ProgressReply, StepReply, StepRequest } from '@everstep/sdk/protocol';
 import type { RunSettings } from '../engine/run.js';
 import type { Clock } from '../ports/clock.js';
-import { NO_LIMITS } from '../ports/instance-limits.js';
+import type { Cluster } from '../ports/cluster.js';
+import { type InstanceLimits, NO_LIMITS } from '../ports/instance-limits.js';
 import type { Log } from '../ports/log.js';
 import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
 import type { StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
-import type { Store } from '../ports/store.js';
+import type { DueTask, Store } from '../ports/store.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import { createRuntime, type Runtime } from './runtime.js';
 import type { TriggerCommand } from './workflow-service.js';
@@ -131,7 +132,17 @@ export interface Bench {
 export async function withRuntime(
   caller: StepCaller,
   work: (bench: Bench) => Promise<void>,
-  { wrap = (store: Store) => store, sender = noMessages as MessageSender, limits = NO_LIMITS } = {},
+  {
+    wrap = (store: Store) => store,
+    sender = noMessages as MessageSender,
+    limits = NO_LIMITS,
+    cluster,
+  }: {
+    readonly wrap?: (store: Store) => Store;
+    readonly sender?: MessageSender;
+    readonly limits?: InstanceLimits;
+    readonly cluster?: Cluster;
+  } = {},
 ): Promise<void> {
   const store = await openSqliteStore({ file: ':memory:' });
   const clock = new StandingClock();
@@ -144,6 +155,7 @@ export async function withRuntime(
     log: quiet,
     publicUrl,
     limits,
+    ...(cluster ? { cluster } : {}),
   });
   await runtime.start();
   const trigger: Bench['trigger'] = (more = {}) =>
@@ -168,6 +180,31 @@ export async function withRuntime(
     await stopping;
     await store.close();
   }
+}
+
+/** The only node there is, which claims what a test says. */
+export function aloneInCluster(claim: () => readonly DueTask[]): Cluster {
+  return {
+    nodeId: 'n_1',
+    mayAct: true,
+    now: () => 0,
+    async join() {},
+    claimDue: async () => claim(),
+    handOver: async () => {},
+    wake() {},
+    holderOfGates: async () => 'n_1',
+    tellStanding: async () => {},
+    standingOf: async () => null,
+    nodes: async () => [],
+    tell() {},
+    confirm: async () => {},
+    async unlessBusy(_name, work) {
+      await work();
+      return true;
+    },
+    giveBack: async () => {},
+    leave: async () => {},
+  };
 }
 
 export async function endOf(bench: Bench, run: { runKey: string; workflowRunId: string; createdAt: number }) {

@@ -25,11 +25,18 @@ const detailsOf = ({ details }: AuditLogEntry): string =>
     .join(', ');
 
 const COLUMNS: readonly Column<AuditLogEntry>[] = [
-  { id: 'at', header: 'When', width: '118px', cell: (entry) => <TimeText unixMs={entry.creation_time * 1000} /> },
+  {
+    id: 'at',
+    header: 'When',
+    width: '118px',
+    under: 'action',
+    cell: (entry) => <TimeText unixMs={entry.creation_time * 1000} />,
+  },
   {
     id: 'actor',
     header: 'Who',
     width: 'minmax(0, 2fr)',
+    under: 'action',
     cell: (entry) => (
       <div className="clip" title={entry.actor}>
         {entry.actor}
@@ -41,7 +48,7 @@ const COLUMNS: readonly Column<AuditLogEntry>[] = [
     id: 'subject',
     header: 'Of',
     width: 'minmax(0, 2fr)',
-    from: 'medium',
+    under: 'action',
     cell: (entry) => (entry.subject === '' ? null : <CopyId value={entry.subject} what="id" />),
   },
   {

@@ -7,6 +7,7 @@ import { useQueueId } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
 import { CopyId } from '../../components/copy-id.js';
 import { JsonView } from '../../components/json-view.js';
+import { Labels } from '../../components/labels.js';
 import { PageTitle } from '../../components/page-title.js';
 import { EmptyState, ErrorState, FailureNotice, Skeleton } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
@@ -164,7 +165,9 @@ function Entry({ entry }: { readonly entry: DeadLetterEntry }) {
               <TimeText unixMs={entry.createdAt} />
             </Fact>
             <Fact name="Retries of each step">{entry.maxRetries}</Fact>
-            <Fact name="Labels">{entry.labels.length === 0 ? <span className="muted">none</span> : entry.labels.join(', ')}</Fact>
+            <Fact name="Labels">
+              {entry.labels.length === 0 ? <span className="muted">none</span> : <Labels labels={entry.labels} />}
+            </Fact>
             <Fact name="Flow control key">{entry.flowControlKey ?? <span className="muted">none</span>}</Fact>
             <Fact name="Caller">{entry.callerIP === '' ? <span className="muted">not known</span> : entry.callerIP}</Fact>
             <Fact name="Dead letter id">

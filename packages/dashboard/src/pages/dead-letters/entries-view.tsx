@@ -8,8 +8,9 @@ import { type Column, ListTable } from '../../components/data-table.js';
 import { DeedButton } from '../../components/deed-button.js';
 import { FilterBar, type FilterField } from '../../components/filter-bar.js';
 import { listOf, useFilters } from '../../components/filters.js';
-import { countText, quantity } from '../../components/formats.js';
+import { quantity } from '../../components/formats.js';
 import { Icon } from '../../components/icons.js';
+import { Labels } from '../../components/labels.js';
 import { ReadOnlyNote } from '../../components/read-only-note.js';
 import { EmptyState } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
@@ -51,7 +52,13 @@ const idOf = ({ dlqId }: DeadLetterEntry): string => dlqId;
 const nameOf = ({ workflowRunId }: DeadLetterEntry): string => `the dead letter of run ${workflowRunId}`;
 
 const COLUMNS: readonly Column<DeadLetterEntry>[] = [
-  { id: 'at', header: 'Failed', width: '108px', cell: ({ createdAt }) => <TimeText unixMs={createdAt} style="relative" /> },
+  {
+    id: 'at',
+    header: 'Failed',
+    width: '108px',
+    under: 'error',
+    cell: ({ createdAt }) => <TimeText unixMs={createdAt} style="relative" />,
+  },
   {
     id: 'error',
     header: 'Error',
@@ -93,16 +100,7 @@ const COLUMNS: readonly Column<DeadLetterEntry>[] = [
     header: 'Labels',
     width: 'minmax(0, 1fr)',
     from: 'wide',
-    cell: ({ labels }) => (
-      <div className="line">
-        {labels.slice(0, 3).map((label) => (
-          <span key={label} className="chip">
-            {label}
-          </span>
-        ))}
-        {labels.length > 3 ? <span className="muted">and {countText(labels.length - 3)} more</span> : null}
-      </div>
-    ),
+    cell: ({ labels }) => <Labels labels={labels} most={2} />,
   },
   {
     id: 'callback',
@@ -175,7 +173,11 @@ export function EntriesView() {
         }
       />
       {list.rows.length === 0 ? null : (
-        <section className="choice-bar" aria-label="With the chosen dead letters">
+        <section
+          className="choice-bar"
+          aria-label="With the chosen dead letters"
+          data-none={chosen.length === 0 ? '' : undefined}
+        >
           <span role="status">
             {chosen.length === 0 ? (
               `Nothing chosen: ${filters.any ? 'all that match the filters' : 'the whole queue'}`

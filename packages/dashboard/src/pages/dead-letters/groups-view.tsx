@@ -1,6 +1,6 @@
 /** Groups of dead letters: what went wrong, since when, how often, where. */
 import { Link, useNavigate } from '@tanstack/react-router';
-import { useMemo, useState } from 'react';
+import { useState } from 'react';
 import type { DeadLetterGroup, DeadLetterGroupPage } from '../../../../everstep/src/contract/dead-letter-groups.js';
 import { useMay, useQueueId } from '../../api/instances.js';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
@@ -10,7 +10,6 @@ import { FilterBar, type FilterField } from '../../components/filter-bar.js';
 import { listOf, useFilters } from '../../components/filters.js';
 import { countText, quantity } from '../../components/formats.js';
 import { Icon } from '../../components/icons.js';
-import { useRoom } from '../../components/media.js';
 import { ReadOnlyNote } from '../../components/read-only-note.js';
 import { EmptyState } from '../../components/states.js';
 import { TimeText } from '../../components/time-text.js';
@@ -39,24 +38,12 @@ const read = ({ cursor, groups }: DeadLetterGroupPage): CursorPage<DeadLetterGro
 const idOf = ({ fingerprint }: DeadLetterGroup): string => fingerprint;
 const nameOf = ({ message, count }: DeadLetterGroup): string => `${quantity(count, 'dead letter')}: ${message}`;
 
-function ErrorCell({ group, withState }: { readonly group: DeadLetterGroup; readonly withState: boolean }) {
-  return (
-    <div className="group-error">
-      <span className="group-message mono">{group.message}</span>
-      <span className="group-where">
-        {withState ? <GroupStateBadge state={group.state} /> : null}
-        <span>{whereOf(group)}</span>
-      </span>
-    </div>
-  );
-}
-
-const columnsOf = (narrow: boolean): readonly Column<DeadLetterGroup>[] => [
+const COLUMNS: readonly Column<DeadLetterGroup>[] = [
   {
     id: 'state',
     header: 'State',
     width: '108px',
-    from: 'medium',
+    under: 'error',
     cell: ({ state, acknowledgedAt }) => (
       <div className="group-error">
         <span>
@@ -70,12 +57,17 @@ const columnsOf = (narrow: boolean): readonly Column<DeadLetterGroup>[] => [
     id: 'error',
     header: 'What went wrong',
     width: 'minmax(0, 3fr)',
-    cell: (group) => <ErrorCell group={group} withState={narrow} />,
+    cell: (group) => (
+      <div className="group-error">
+        <span className="group-message mono">{group.message}</span>
+        <span className="group-where">{whereOf(group)}</span>
+      </div>
+    ),
   },
   {
     id: 'hours',
     header: 'Last 24 hours',
-    width: '148px',
+    width: 'clamp(96px, 11vw, 148px)',
     from: 'medium',
     cell: (group) => <GroupSparkline group={group} />,
   },
@@ -102,7 +94,7 @@ const columnsOf = (narrow: boolean): readonly Column<DeadLetterGroup>[] => [
     id: 'seen',
     header: 'Seen',
     width: '140px',
-    from: 'medium',
+    from: 'wide',
     cell: ({ firstSeenAt, lastSeenAt }) => (
       <div className="group-seen">
         <span className="muted">first</span>
@@ -125,8 +117,6 @@ export function GroupsView() {
   const navigate = useNavigate();
   const may = useMay();
   const mark = useMarkGroups();
-  const narrow = useRoom() === 'narrow';
-  const columns = useMemo(() => columnsOf(narrow), [narrow]);
   const filters = useFilters(GROUP_FILTERS);
   const { state, workflowUrl, fromDate, toDate } = filters.values;
   const [ids, setIds] = useState(NONE);
@@ -167,7 +157,7 @@ export function GroupsView() {
         label="Groups of dead letters"
         list={list}
         what="groups"
-        columns={columns}
+        columns={COLUMNS}
         idOf={idOf}
         nameOf={nameOf}
         onOpen={open}
@@ -192,7 +182,7 @@ export function GroupsView() {
         }
       />
       {list.rows.length === 0 ? null : (
-        <section className="choice-bar" aria-label="With the chosen groups">
+        <section className="choice-bar" aria-label="With the chosen groups" data-none={chosen.length === 0 ? '' : undefined}>
           <span role="status">
             {chosen.length === 0 ? (
               <>

@@ -38,6 +38,7 @@ export function Destinations() {
       id: 'state',
       header: 'State',
       width: '104px',
+      under: 'origin',
       cell: ({ isHeld }) =>
         isHeld ? <StatusBadge tone="warn">Held</StatusBadge> : <StatusBadge tone="bad">Failing</StatusBadge>,
     },

@@ -22,7 +22,7 @@ const FIELDS: readonly FilterField<'key'>[] = [
 ];
 
 const COLUMNS: readonly Column<FlowControlEntry>[] = [
-  { id: 'state', header: 'State', width: '104px', cell: (entry) => <KeyState entry={entry} /> },
+  { id: 'state', header: 'State', width: '104px', under: 'key', cell: (entry) => <KeyState entry={entry} /> },
   {
     id: 'key',
     header: 'Key',

@@ -19,7 +19,7 @@ function State({ node }: { readonly node: NodeEntry }) {
 }
 
 const COLUMNS: readonly Column<NodeEntry>[] = [
-  { id: 'state', header: 'State', width: '104px', cell: (node) => <State node={node} /> },
+  { id: 'state', header: 'State', width: '104px', under: 'node', cell: (node) => <State node={node} /> },
   {
     id: 'node',
     header: 'Node',
@@ -39,7 +39,7 @@ const COLUMNS: readonly Column<NodeEntry>[] = [
     cell: (node) => <div className="clip">{node.host}</div>,
   },
   { id: 'version', header: 'Version', width: '92px', from: 'medium', cell: (node) => node.version },
-  { id: 'started', header: 'Since', width: '118px', cell: (node) => <TimeText unixMs={node.startedAt} /> },
+  { id: 'started', header: 'Since', width: '118px', under: 'node', cell: (node) => <TimeText unixMs={node.startedAt} /> },
   {
     id: 'lease',
     header: 'Lease until',
@@ -74,9 +74,9 @@ export default function NodesPage() {
       />
       {isPending ? (
         <Skeleton lines={4} />
-      ) : error ? (
+      ) : error && !data ? (
         <ErrorState failure={error} onRetry={() => void refetch()} what="The nodes" />
-      ) : (
+      ) : data === undefined ? null : (
         <DataTable label="Nodes" columns={COLUMNS} rows={data.nodes} idOf={({ nodeId }) => nodeId} />
       )}
     </>

@@ -7,6 +7,7 @@ import { listOf, timeOf, useFilters } from '../../components/filters.js';
 import { EmptyState } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import { TimeText } from '../../components/time-text.js';
+import { UrlText } from '../../components/url-text.js';
 import { latestOf, STATE_WORDS } from './latest.js';
 import { MessageWindow } from './message-window.js';
 import type { EventPage, MessageEvent } from './shapes.js';
@@ -42,6 +43,7 @@ const COLUMNS: readonly Column<MessageEvent>[] = [
     id: 'state',
     header: 'State',
     width: '132px',
+    under: 'url',
     cell: ({ state }) => <StatusBadge tone={STATE_WORDS[state].tone}>{STATE_WORDS[state].text}</StatusBadge>,
   },
   {
@@ -49,8 +51,8 @@ const COLUMNS: readonly Column<MessageEvent>[] = [
     header: 'To',
     width: 'minmax(0, 4fr)',
     cell: ({ url, method }) => (
-      <div className="clip" title={`${method} ${url}`}>
-        <span className="muted">{method}</span> {url}
+      <div className="message-to" title={`${method} ${url}`}>
+        <span className="muted">{method}</span> <UrlText url={url} />
       </div>
     ),
   },
@@ -76,7 +78,7 @@ const COLUMNS: readonly Column<MessageEvent>[] = [
       </div>
     ),
   },
-  { id: 'time', header: 'Since', width: '118px', from: 'medium', cell: ({ time }) => <TimeText unixMs={time} /> },
+  { id: 'time', header: 'Since', width: '118px', under: 'url', cell: ({ time }) => <TimeText unixMs={time} /> },
 ];
 
 export function MessagesList() {

@@ -42,6 +42,7 @@ export function QueuesList() {
       id: 'state',
       header: 'State',
       width: '96px',
+      under: 'name',
       cell: ({ paused }) =>
         paused ? <StatusBadge tone="warn">Paused</StatusBadge> : <StatusBadge tone="good">Sends</StatusBadge>,
     },

@@ -1,6 +1,5 @@
 /** What became of each dead letter of a repair. */
 import { Link, useNavigate } from '@tanstack/react-router';
-import { useMemo } from 'react';
 import type { RepairEntry, RepairItem, RepairItemPage } from '../../../../everstep/src/contract/repairs.js';
 import { path } from '../../api/client.js';
 import { useQueueId } from '../../api/instances.js';
@@ -8,7 +7,6 @@ import { type CursorPage, useCursorList } from '../../api/lists.js';
 import { type Column, ListTable } from '../../components/data-table.js';
 import { useFilters } from '../../components/filters.js';
 import { countText } from '../../components/formats.js';
-import { useRoom } from '../../components/media.js';
 import { RunLink } from '../../components/run-link.js';
 import { EmptyState } from '../../components/states.js';
 import { TimeText } from '../../components/time-text.js';
@@ -25,11 +23,11 @@ const read = ({ cursor, items }: RepairItemPage): CursorPage<RepairItem> => ({
 });
 const idOf = ({ dlqId }: RepairItem): string => dlqId;
 
-function NewRun({ item: { newWorkflowRunId, newDlqId, error }, none }: { readonly item: RepairItem; readonly none: string }) {
+function NewRun({ item: { newWorkflowRunId, newDlqId, error } }: { readonly item: RepairItem }) {
   const queueId = useQueueId();
   return (
     <div>
-      {newWorkflowRunId === null ? <span className="muted">{none}</span> : <RunLink runId={newWorkflowRunId} />}
+      {newWorkflowRunId === null ? <span className="muted">no new run</span> : <RunLink runId={newWorkflowRunId} />}
       {error === null ? null : <div className="field-hint error-clip">{error}</div>}
       {newDlqId === null ? null : (
         <Link className="field-hint" to="/q/$queueId/dead-letters/$dlqId" params={{ queueId, dlqId: newDlqId }} tabIndex={-1}>
@@ -40,7 +38,7 @@ function NewRun({ item: { newWorkflowRunId, newDlqId, error }, none }: { readonl
   );
 }
 
-const columnsOf = (narrow: boolean): readonly Column<RepairItem>[] => [
+const COLUMNS: readonly Column<RepairItem>[] = [
   {
     id: 'state',
     header: 'State',
@@ -54,22 +52,18 @@ const columnsOf = (narrow: boolean): readonly Column<RepairItem>[] => [
   },
   {
     id: 'run',
-    header: narrow ? 'Failed run, and the new one' : 'Failed run',
+    header: 'Failed run',
     width: 'minmax(0, 2fr)',
     cell: (item) => (
       <div>
         <RunLink runId={item.workflowRunId} />
-        {narrow ? (
-          <NewRun item={item} none="" />
-        ) : (
-          <div className="field-hint clip" title={item.workflowUrl}>
-            {item.workflowUrl}
-          </div>
-        )}
+        <div className="field-hint clip" title={item.workflowUrl}>
+          {item.workflowUrl}
+        </div>
       </div>
     ),
   },
-  { id: 'new', header: 'New run', width: 'minmax(0, 2fr)', from: 'medium', cell: (item) => <NewRun item={item} none="none" /> },
+  { id: 'new', header: 'New run', width: 'minmax(0, 2fr)', under: 'run', cell: (item) => <NewRun item={item} /> },
   {
     id: 'at',
     header: 'Since',
@@ -82,10 +76,8 @@ const columnsOf = (narrow: boolean): readonly Column<RepairItem>[] => [
 export function ItemsList({ repair: { repairId, counts } }: { readonly repair: RepairEntry }) {
   const queueId = useQueueId();
   const navigate = useNavigate();
-  const narrow = useRoom() === 'narrow';
   const filters = useFilters(FILTERS);
   const asked = ITEM_ORDER.find((state) => state === filters.values.state);
-  const columns = useMemo(() => columnsOf(narrow), [narrow]);
   const list = useCursorList<RepairItemPage, RepairItem>({
     topic: 'repairs',
     name: 'items',
@@ -119,7 +111,7 @@ export function ItemsList({ repair: { repairId, counts } }: { readonly repair: R
         label="Dead letters of the repair"
         list={list}
         what="dead letters"
-        columns={columns}
+        columns={COLUMNS}
         idOf={idOf}
         onOpen={({ workflowRunId, newWorkflowRunId }) =>
           navigate({ to: '/q/$queueId/runs/$runId', params: { queueId, runId: newWorkflowRunId ?? workflowRunId } })

@@ -69,18 +69,15 @@ function Took({ run }: { readonly run: FoundRun }) {
 }
 
 const COLUMNS: readonly Column<FoundRun>[] = [
-  { id: 'state', header: 'State', width: 'clamp(100px, 9vw, 112px)', cell: (run) => <RunStateBadge state={run.workflowState} /> },
+  { id: 'state', header: 'State', width: '112px', cell: (run) => <RunStateBadge state={run.workflowState} /> },
   {
     id: 'run',
     header: 'Run',
     width: 'minmax(0, 5fr)',
     cell: (run) => (
-      <div className="runs-run">
+      <div className="cell-lines">
         <RunLink runId={run.workflowRunId} createdAt={run.workflowRunCreatedAt} />
-        <span className="runs-narrow">
-          <UrlText url={run.workflowUrl} />
-        </span>
-        <Labels labels={run.labels} />
+        <Labels labels={run.labels} most={2} />
       </div>
     ),
   },
@@ -88,7 +85,8 @@ const COLUMNS: readonly Column<FoundRun>[] = [
     id: 'workflow',
     header: 'Workflow',
     width: 'minmax(0, 5fr)',
-    from: 'medium',
+    from: 'wide',
+    under: 'run',
     cell: (run) => <UrlText url={run.workflowUrl} />,
   },
   {
@@ -106,7 +104,8 @@ const COLUMNS: readonly Column<FoundRun>[] = [
   {
     id: 'created',
     header: 'Created',
-    width: 'clamp(70px, 10vw, 118px)',
+    width: '118px',
+    under: 'run',
     cell: (run) => <TimeText unixMs={run.workflowRunCreatedAt} />,
   },
   { id: 'took', header: 'Took', width: '92px', align: 'right', from: 'medium', cell: (run) => <Took run={run} /> },

@@ -13,6 +13,7 @@ import { RunLink } from '../../components/run-link.js';
 import { EmptyState, ErrorState, Skeleton } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import { TimeText } from '../../components/time-text.js';
+import { UrlText } from '../../components/url-text.js';
 import { CreateSchedule } from './create-schedule.js';
 
 const FILTERS = ['word'] as const;
@@ -25,6 +26,7 @@ const COLUMNS: readonly Column<ScheduleEntry>[] = [
     id: 'state',
     header: 'State',
     width: '104px',
+    under: 'destination',
     cell: ({ isPaused }) =>
       isPaused ? <StatusBadge tone="warn">Paused</StatusBadge> : <StatusBadge tone="good">Ticks</StatusBadge>,
   },
@@ -32,9 +34,12 @@ const COLUMNS: readonly Column<ScheduleEntry>[] = [
     id: 'destination',
     header: 'Starts',
     width: 'minmax(0, 4fr)',
-    cell: ({ destination }) => (
-      <div className="clip mono" title={destination}>
-        {destination}
+    cell: ({ destination, scheduleId }) => (
+      <div className="cell-lines">
+        <UrlText url={destination} />
+        <span className="clip mono field-hint" title={scheduleId}>
+          {scheduleId}
+        </span>
       </div>
     ),
   },
@@ -53,7 +58,9 @@ const COLUMNS: readonly Column<ScheduleEntry>[] = [
     id: 'next',
     header: 'Next',
     width: '118px',
-    cell: ({ nextScheduleTime }) => (nextScheduleTime === undefined ? '–' : <TimeText unixMs={nextScheduleTime} />),
+    under: 'destination',
+    cell: ({ nextScheduleTime }) =>
+      nextScheduleTime === undefined ? <span className="muted">no next tick</span> : <TimeText unixMs={nextScheduleTime} />,
   },
   {
     id: 'last',

@@ -101,6 +101,30 @@ test('a budget is 0 or 20 to 10000, and everything else is 400 and names it', as
   }
 });
 
+test('a name, an e-mail, a region and a role that are none are refused in words that say what to send', async () => {
+  const { team_id: team } = (await call<TeamEntry>('owner', 'POST', '/v2/team', { team_name: 'words' })).body;
+  const table: readonly (readonly [url: string, body: Record<string, unknown>, words: RegExp])[] = [
+    ['/v2/team', { team_name: ' ' }, /^the body\.team_name must have a character that is not blank, and no control characters$/],
+    ['/v2/apikeys', { name: 'a\u0000b' }, /^the body\.name must have a character that is not blank/],
+    ['/v2/queue/users', { name: 'a', region: 'mars' }, /^the body\.region must be one of us-east-1, eu-central-1$/],
+    [
+      '/v2/teams/member',
+      { team_id: team, member_email: 'ada', member_role: 'dev' },
+      /member_email must be an e-mail address such as/,
+    ],
+    [
+      '/v2/teams/member',
+      { team_id: team, member_email: 'a@b', member_role: 'boss' },
+      /member_role must be one of admin, dev, finance$/,
+    ],
+  ];
+  for (const [url, body, words] of table) {
+    const refused = await call('owner', 'POST', url, body);
+    assert.equal(refused.status, 400, url);
+    assert.match(refused.body.error, words);
+  }
+});
+
 test('tokens are rotated: the old ones are refused at once, the new ones are in the answer', async () => {
   const id = await things.queue();
   const { body: before } = await call<QueueRecord>('dev', 'GET', `/v2/queue/user/${id}`);

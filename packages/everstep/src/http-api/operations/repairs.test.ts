@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RepairEntry, RepairItem } from '../../contract/repairs.js';
+import type { RepairStore } from '../../ports/repair-store.js';
 import { ApiWorld, type ErrorAnswer } from '../testing/api-world.js';
 
 const PATH = '/v2/workflows/repairs';
@@ -124,12 +125,16 @@ test('the audit log says who started, paused and aborted a repair', () =>
   withWorld(async (world) => {
     await world.fail(1);
     const noted: (readonly [string, string, string])[] = [];
-    const { accounts } = world.store;
-    Object.assign(accounts, {
-      addAudit: async ({ action, actor, subject }: { action: string; actor: string; subject: string }) => {
-        noted.push([action, actor, subject]);
-      },
-    });
+    // Told with the change itself.
+    const { repairs } = world.store;
+    const put = repairs.put.bind(repairs);
+    const watched: RepairStore['put'] = async (query) => {
+      const isWritten = await put(query);
+      const { audit } = query;
+      if (audit && isWritten) noted.push([audit.action, audit.actor, audit.subject]);
+      return isWritten;
+    };
+    Object.assign(repairs, { put: watched });
     const { repairId, createdBy } = (await post(world, '', { action: 'resume' })).body;
     await post(world, `/${repairId}/start`, { ratePerSecond: 0.001 });
     await post(world, `/${repairId}/pause`);

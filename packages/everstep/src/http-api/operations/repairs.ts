@@ -14,6 +14,7 @@ import {
   RepairState,
   StartRepair,
 } from '../../contract/repairs.js';
+import { type Repair, totalOf } from '../../engine/repair.js';
 import { parseRetryDelay } from '../../engine/retry-delay.js';
 import type { Overrides } from '../../engine/start.js';
 import type { RepairRecord } from '../../ports/repair-store.js';
@@ -113,19 +114,24 @@ interface Changing {
 
 /** With its entry in the audit log. Throws ApiError for every other outcome. */
 async function changed(context: ApiContext, { instanceId, actor, repairId, change, request }: Changing): Promise<RepairEntry> {
-  const outcome = await context.service.changeRepair({ instanceId, repairId, change });
+  const audit = (repair: Repair) =>
+    context.authority.auditEntry(instanceId, {
+      actor,
+      address: request.callerIp,
+      action: `repair.${change.kind}`,
+      subject: repairId,
+      details: {
+        instanceId,
+        action: repair.action,
+        entries: totalOf(repair.counts),
+        pending: repair.counts.pending,
+        ratePerSecond: repair.ratePerSecond,
+      },
+    });
+  const outcome = await context.service.changeRepair({ instanceId, repairId, change, audit });
   if (outcome.kind === 'not-found') throw noSuchRepair(repairId);
   if (outcome.kind === 'refused') throw new ApiError('repair-state', outcome.message);
-  const entry = presentRepair(outcome.record);
-  const { action, counts, ratePerSecond } = entry;
-  await context.authority.note(instanceId, {
-    actor,
-    address: request.callerIp,
-    action: `repair.${change.kind}`,
-    subject: repairId,
-    details: { instanceId, action, entries: counts.total, pending: counts.pending, ratePerSecond },
-  });
-  return entry;
+  return presentRepair(outcome.record);
 }
 
 const planRepair = operation({

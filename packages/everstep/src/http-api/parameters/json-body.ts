@@ -2,6 +2,7 @@
 import type { Static, TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import { ApiError } from '../../contract/error-codes.js';
+import { patternWords } from '../../contract/patterns.js';
 import { findJsonFault } from './json-fault.js';
 import { shown } from './unacceptable.js';
 
@@ -33,6 +34,17 @@ const spokenPointer = (pointer: string): string =>
 
 type Problem = ReturnType<Validator['Errors']>[number];
 
+/** What the value must be, as one says it: what a validator says of patterns and choices tells nobody what to do. */
+function wordsOf(problem: Problem, there: readonly Problem[]): string {
+  if (problem.keyword === 'pattern') return patternWords(String(problem.params.pattern)) ?? problem.message;
+  const choices = there.flatMap((each): unknown[] => {
+    if (each.keyword === 'enum') return each.params.allowedValues;
+    return each.keyword === 'const' ? [each.params.allowedValue] : [];
+  });
+  const isChoice = problem.keyword === 'enum' || problem.keyword === 'const';
+  return isChoice ? `must be ${choices.length > 1 ? 'one of ' : ''}${choices.map(String).join(', ')}` : problem.message;
+}
+
 /** Of a choice between schemas, what the value comes nearest to; of types alone, all of them. */
 function describeProblem(problems: readonly Problem[]): string {
   const [first] = problems;
@@ -42,7 +54,7 @@ function describeProblem(problems: readonly Problem[]): string {
   const there = within.filter(({ instancePath, keyword }) => instancePath === deepest.instancePath && keyword !== 'anyOf');
   const where = spokenPointer(deepest.instancePath);
   const precise = there.find(({ keyword }) => keyword !== 'type');
-  if (precise) return `${where} ${precise.message}`;
+  if (precise) return `${where} ${wordsOf(precise, there)}`;
   const types = there.flatMap((problem) => (problem.keyword === 'type' ? [problem.params.type].flat() : []));
   return `${where} must be ${[...new Set(types)].join(' or ')}`;
 }

@@ -2,6 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError, type ErrorCode } from '../../contract/error-codes.js';
+import { like } from '../../contract/patterns.js';
 import {
   DeleteBody,
   DocumentPage,
@@ -31,7 +32,7 @@ const inNamespace = Type.Object({
   indexId: inIndex.properties.indexId,
   namespace: Type.String({
     maxLength: LIMITS.maxSearchNamespaceLength,
-    pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$',
+    ...like('withoutControls'),
     description: 'Without it, the one without a name is meant.',
   }),
 });

@@ -126,7 +126,7 @@ export class Repairs {
     });
   }
 
-  private async changeNow({ instanceId, repairId, change }: RepairChangeCommand): Promise<RepairChangeOutcome> {
+  private async changeNow({ instanceId, repairId, change, audit }: RepairChangeCommand): Promise<RepairChangeOutcome> {
     const { store, clock } = this.options;
     for (let tries = 0; tries < MOST_TRIES; tries++) {
       const record = await store.repairs.find({ instanceId, repairId });
@@ -136,7 +136,8 @@ export class Repairs {
       const next = { ...record, repair: outcome.repair, wakeAt: clock.now() };
       const canary = change.kind === 'start' ? (outcome.repair.canary?.counts.pending ?? 0) : 0;
       const exact = this.driving.isExact(record) || change.kind === 'start';
-      if (!(await store.repairs.put({ record: next, driver: this.driver(), canary }))) continue;
+      const told = audit && { audit: await audit(next.repair) };
+      if (!(await store.repairs.put({ record: next, driver: this.driver(), canary, ...told }))) continue;
       const written = { ...next, version: record.version + 1 };
       if (exact) this.driving.noteExact(written);
       this.watched.delete(repairId);

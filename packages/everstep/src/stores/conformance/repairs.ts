@@ -4,6 +4,7 @@ import { NO_COUNTS, newRepair, type Repair } from '../../engine/repair.js';
 import type { Run } from '../../engine/run.js';
 import type { NewRepairItem, RepairDriver, RepairRecord } from '../../ports/repair-store.js';
 import type { Store, StoreWrite } from '../../ports/store.js';
+import { sampleAudit } from './account-samples.js';
 import { type OpenStore, withStore } from './harness.js';
 import {
   apply,
@@ -79,6 +80,19 @@ export function repairConformance(open: OpenStore): void {
         await withItems(store, [item(0)]);
         assert.equal(await store.repairs.put({ record: record(), driver: null, items: [item(1)] }), false);
         assert.equal((await store.repairs.counts(ID)).all.pending, 1);
+      }),
+    );
+
+    test(
+      'a change and the entry that tells of it are written together, or neither',
+      withStore(open, async (store) => {
+        const audit = sampleAudit(1, ['usr_owner']);
+        await store.repairs.create({ record: record(), driver: null });
+        assert.equal(await store.repairs.put({ record: record({}, { version: 7 }), driver: null, audit }), false);
+        const logged = () => store.accounts.listAudit({ accountIds: audit.accountIds, after: null, limit: 5 });
+        assert.deepEqual(await logged(), []);
+        assert.equal(await store.repairs.put({ record: record(), driver: null, audit }), true);
+        assert.deepEqual(await logged(), [audit]);
       }),
     );
 

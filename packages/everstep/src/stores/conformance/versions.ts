@@ -8,8 +8,9 @@ import { advanceTask, apply, creation, putTasks, sampleRun, sampleStep, T0, unit
 const run = sampleRun(1);
 const runKey = run.key;
 const record = (n: number): StoreWrite => ({ kind: 'record-step', runKey, step: sampleStep(n) });
-const decidedOn = (version: number, ...writes: readonly StoreWrite[]): CommitUnit =>
-  unit(writes, [{ kind: 'run-active', runKey, version }]);
+const decided = (version: number, next: number, ...writes: readonly StoreWrite[]): CommitUnit =>
+  unit(writes, [{ kind: 'run-active', runKey, version, next }]);
+const decidedOn = (version: number, ...writes: readonly StoreWrite[]): CommitUnit => decided(version, version + 1, ...writes);
 const versionOf = async (store: Store) => (await store.loadRun({ runKey }))?.version;
 const kinds = (results: readonly CommitResult[]) => results.map(({ kind }) => kind);
 const recorded = async (store: Store) => (await store.loadJournal({ runKey, from: 0 })).map(({ index }) => index);
@@ -52,6 +53,32 @@ export function versionConformance(open: OpenStore): void {
         const [ahead, second] = hasVersions ? ['run-moved', 'run-moved'] : ['applied', 'applied'];
         assert.deepEqual(kinds(results), [ahead, 'applied', second]);
         assert.equal(await versionOf(store), hasVersions ? 1 : 0);
+      }),
+    );
+
+    test(
+      'what follows from a refused unit is refused with it, in one batch with it and later',
+      withStore(open, async (store, { hasVersions }) => {
+        await apply(store, [creation(run)]);
+        assert.deepEqual(kinds(await store.commit([decided(0, 11, record(0))])), ['applied']);
+        const result = hasVersions ? 'run-moved' : 'applied';
+        assert.deepEqual(kinds(await store.commit([decided(0, 12, record(1)), decided(12, 21, record(2))])), [result, result]);
+        assert.deepEqual(kinds(await store.commit([decided(21, 31, record(3))])), [result]);
+        assert.equal(await versionOf(store), hasVersions ? 11 : 0);
+      }),
+    );
+
+    test(
+      'a unit that only asks for a version moves nothing on',
+      withStore(open, async (store, { hasVersions }) => {
+        await apply(store, [creation(run)]);
+        const asked = unit([], [{ kind: 'run-active', runKey, version: 0 }]);
+        assert.deepEqual(kinds(await store.commit([asked, decided(0, 11, record(0)), asked])), [
+          'applied',
+          'applied',
+          hasVersions ? 'run-moved' : 'applied',
+        ]);
+        assert.equal(await versionOf(store), hasVersions ? 11 : 0);
       }),
     );
 

@@ -71,7 +71,7 @@ export interface KnownRun extends RunPlace {
   active: boolean;
   /** Empty for a run that had ended before the batch: nothing depends on it then. */
   workflowRunId: string;
-  /** Of an active run: how many decisions were taken on it. */
+  /** Of an active run: which decision made its state. */
   version: number;
   /** Of an active message that is in one. */
   queue: string | null;
@@ -310,10 +310,10 @@ export class BatchState {
     return version === undefined || version === run.version ? null : { kind: 'run-moved' };
   }
 
-  /** A unit that was decided on the run is taken. Null when it has ended. */
-  runMoved(runKey: string): KnownRun | null {
+  /** A unit that was decided on the run is taken, and made that version of it. Null when it has ended. */
+  runMoved(runKey: string, version: number): KnownRun | null {
     const run = this.requireRun(runKey);
-    run.version++;
+    run.version = version;
     return run.active ? run : null;
   }
 

@@ -231,7 +231,7 @@ if (typeof schemas === 'string') {
       const two = await join();
       assert.deepEqual(keys(await claim(two.cluster)), [run.key]);
       const decided = (name: string) => ({
-        guards: [{ kind: 'run-active', runKey: run.key, version: seen?.version ?? 0 } as const],
+        guards: [{ kind: 'run-active', runKey: run.key, version: seen?.version ?? 0, next: 1 } as const],
         writes: [{ kind: 'keep-event', runKey: run.key, event: eventOf(name) } as const],
       });
       assert.deepEqual(await two.store.commit([decided('two')]), [{ kind: 'applied' }]);

@@ -78,15 +78,15 @@ class Batch {
       this.latestTime = Math.max(this.latestTime, timeOf(write));
       this.write(write, guards);
     }
-    // A unit without writes only asks.
-    if (writes.length === 0) return APPLIED;
-    for (const guard of guards) if (guard.kind === 'run-active' && guard.version !== undefined) this.moved(guard.runKey);
+    for (const guard of guards) {
+      if (guard.kind === 'run-active' && guard.next !== undefined) this.moved(guard.runKey, guard.next);
+    }
     return APPLIED;
   }
 
-  private moved(runKey: string): void {
-    const run = this.state.runMoved(runKey);
-    if (run) this.runs.move(run, run.version);
+  private moved(runKey: string, version: number): void {
+    const run = this.state.runMoved(runKey, version);
+    if (run) this.runs.move(run, version);
   }
 
   /** Sends what has come up so far. */

@@ -46,7 +46,12 @@ export class ExclusiveWork {
     return this.onConnection(async (client) => {
       const { rows } = await client.query(`SELECT pg_try_advisory_lock(${KEY}) AS free`, [about]);
       if (rows[0]?.free !== true) return false;
-      await work();
+      try {
+        await work();
+      } finally {
+        // The end of the connection gives it back as well, but only some time after this has resolved.
+        await client.query(`SELECT pg_advisory_unlock(${KEY})`, [about]).catch(() => {});
+      }
       return true;
     });
   }

@@ -1,6 +1,7 @@
 /** Repairs: which there are, how each of them stands, and which this node has to drive. */
 import { REPAIR_PHASES } from '../../engine/repair.js';
 import type { RepairDriver, RepairId, RepairRecord, RepairStore } from '../../ports/repair-store.js';
+import { addAudit } from './audit-log.js';
 import { integer, integerOrNull, json, type Row, text, word } from './columns.js';
 import { type Database, statement, type TransactionSession } from './connection.js';
 import { addItems, chooseCanary, removeItems, repairItemsOf } from './repair-items.js';
@@ -88,7 +89,7 @@ export const createRepairs = (database: Database): RepairStore => ({
     const items = rows.slice(0, limit).map(recordOf);
     return { items, next: rows.length > limit ? (items.at(-1)?.repair.repairId ?? null) : null };
   },
-  put({ record, driver, items = [], canary = 0 }) {
+  put({ record, driver, items = [], canary = 0, audit }) {
     const { repair, version, wakeAt } = record;
     const { instanceId, repairId, phase, endedAt } = repair;
     return database.transaction(async (session) => {
@@ -96,6 +97,7 @@ export const createRepairs = (database: Database): RepairStore => ({
       if ((await session.execute(PUT, values)) === 0) return false;
       addItems(session, repair, items);
       if (canary > 0) chooseCanary(session, repair, canary);
+      if (audit) addAudit(session, audit);
       return true;
     });
   },

@@ -62,7 +62,8 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
   const events = new EventRecords(parts);
   const deadLetterWriter = new DeadLetterWriter(parts);
   const retention = new Retention(parts, transaction, deadLetterWriter);
-  const repairs = new RepairRecords(parts, transaction);
+  const audit = new AuditLog(connection);
+  const repairs = new RepairRecords(parts, transaction, audit);
   const batches = new BatchWriter(parts, transaction, deadLetterWriter, {
     triggers: new TriggerRecords(parts),
     flowControls,
@@ -72,7 +73,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     instances,
     events,
     repairs,
-    audit: new AuditLog(connection),
+    audit,
   });
   const reader = new RunReader(parts, events);
   const runs = new RunListing(parts, reader);

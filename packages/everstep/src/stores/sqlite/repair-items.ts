@@ -1,5 +1,6 @@
 /** The entries that repairs froze, by the row number of their repair. */
 import type { StatementSync } from 'node:sqlite';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { NO_COUNTS, REPAIR_ITEM_STATES, type RepairCounts, type RepairItemState } from '../../engine/repair.js';
 import type {
   ComingDeletion,
@@ -12,6 +13,10 @@ import type {
 import type { StoreWrite } from '../../ports/store.js';
 import { integer, integerOrNull, type Row, text, textOrNull, word } from './columns.js';
 import type { StoreParts } from './store-parts.js';
+
+/** Looked at before others may go on: some ms each. */
+const LANES_PER_TURN = 4_000;
+const COUNTED_PER_TURN = 50_000;
 
 const ENDS: Readonly<Record<string, EndedItem['state']>> = { succeeded: 'succeeded', failed: 'failed', canceled: 'canceled' };
 
@@ -56,7 +61,8 @@ export class RepairItems {
   private readonly selectPendingCanary: StatementSync;
   private readonly selectAll: StatementSync;
   private readonly selectOfState: StatementSync;
-  private readonly countAll: StatementSync;
+  private readonly selectLast: StatementSync;
+  private readonly countRange: StatementSync;
   private readonly countCanary: StatementSync;
   private readonly selectStarted: StatementSync;
   private readonly settleItem: StatementSync;
@@ -77,13 +83,16 @@ export class RepairItems {
       `UPDATE repair_item SET canary = 1 WHERE repair_seq = ? AND n IN (
          SELECT n FROM repair_item WHERE repair_seq = ? AND rank IS NOT NULL ORDER BY rank, n LIMIT ?)`,
     );
+    // The row of the minimum, without sorting.
     this.selectDeletion = connection.prepare(
-      `SELECT r.repair_id, json_extract(r.data, '$.repair.undoUntil') AS at
+      `SELECT r.repair_id, min(json_extract(r.data, '$.repair.undoUntil')) AS at
        FROM repair_item i INDEXED BY repair_item_of_entry JOIN repair r ON r.seq = i.repair_seq
-       WHERE i.dlq_id = ? AND i.state = 'pending' AND r.tenant = ? AND r.phase = 'undo-window' ORDER BY at LIMIT 1`,
+       WHERE i.dlq_id = ? AND i.state = 'pending' AND r.tenant = ? AND r.phase = 'undo-window' HAVING count(*) > 0`,
     );
     // Counted below: grouping would sort all of them, and no index of its own is worth it for what is asked once.
-    this.selectLanes = connection.prepare('SELECT workflow_url, fingerprint FROM repair_item WHERE repair_seq = ?');
+    this.selectLanes = connection.prepare(
+      'SELECT n, workflow_url, fingerprint FROM repair_item WHERE repair_seq = ? AND n > ? ORDER BY n LIMIT ?',
+    );
     // Which index to go by is said: without statistics all rows before the first that fits would be read.
     this.selectPending = connection.prepare(
       `SELECT * FROM repair_item INDEXED BY repair_item_by_state
@@ -98,7 +107,11 @@ export class RepairItems {
       `SELECT * FROM repair_item INDEXED BY repair_item_by_state
        WHERE repair_seq = ? AND state = ? AND n > ? ORDER BY n LIMIT ?`,
     );
-    this.countAll = connection.prepare('SELECT state, count(*) AS items FROM repair_item WHERE repair_seq = ? GROUP BY state');
+    this.selectLast = connection.prepare('SELECT max(n) AS n FROM repair_item WHERE repair_seq = ?');
+    this.countRange = connection.prepare(
+      `SELECT count(*) AS items FROM repair_item INDEXED BY repair_item_by_state
+       WHERE repair_seq = ? AND state = ? AND n >= ? AND n < ?`,
+    );
     this.countCanary = connection.prepare(
       'SELECT state, 1 AS items FROM repair_item INDEXED BY repair_item_of_canary WHERE repair_seq = ? AND canary = 1',
     );
@@ -148,16 +161,22 @@ export class RepairItems {
     this.markCanary.run(repair, repair, count);
   }
 
-  lanes(repair: number): readonly RepairLane[] {
+  async lanes(repair: number): Promise<readonly RepairLane[]> {
     const lanes = new Map<string, { readonly workflowUrl: string; readonly fingerprint: string | null; count: number }>();
-    for (const row of this.selectLanes.iterate(repair)) {
-      const workflowUrl = text(row, 'workflow_url');
-      const fingerprint = textOrNull(row, 'fingerprint');
-      // No fingerprint has a space, and null is no fingerprint.
-      const key = `${fingerprint ?? ''} ${workflowUrl}`;
-      const lane = lanes.get(key) ?? { workflowUrl, fingerprint, count: 0 };
-      lane.count++;
-      lanes.set(key, lane);
+    for (let rows: readonly Row[] = [], after = -1; ; await nextTurn()) {
+      rows = this.selectLanes.all(repair, after, LANES_PER_TURN);
+      for (const row of rows) {
+        const workflowUrl = text(row, 'workflow_url');
+        const fingerprint = textOrNull(row, 'fingerprint');
+        // No fingerprint has a space, and null is no fingerprint.
+        const key = `${fingerprint ?? ''} ${workflowUrl}`;
+        const lane = lanes.get(key) ?? { workflowUrl, fingerprint, count: 0 };
+        lane.count++;
+        lanes.set(key, lane);
+      }
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < LANES_PER_TURN) break;
+      after = integer(last, 'n');
     }
     const name = (lane: RepairLane) => `${lane.workflowUrl} ${lane.fingerprint ?? ''}`;
     return [...lanes.values()].sort((a, b) => (name(a) < name(b) ? -1 : 1));
@@ -167,8 +186,19 @@ export class RepairItems {
     return (canaryOnly ? this.selectPendingCanary : this.selectPending).all(repair, limit).map(itemOf);
   }
 
-  counts(repair: number): { readonly all: RepairCounts; readonly canary: RepairCounts } {
-    return { all: countsOf(this.countAll.all(repair)), canary: countsOf(this.countCanary.all(repair)) };
+  /** In parts, between which others may go on: whoever asks writes none of these items meanwhile. */
+  async counts(repair: number): Promise<{ readonly all: RepairCounts; readonly canary: RepairCounts }> {
+    const all: Record<RepairItemState, number> = { ...NO_COUNTS };
+    const last = this.selectLast.get(repair);
+    const end = (last ? (integerOrNull(last, 'n') ?? -1) : -1) + 1;
+    for (let from = 0; from < end; from += COUNTED_PER_TURN) {
+      if (from > 0) await nextTurn();
+      for (const state of REPAIR_ITEM_STATES) {
+        const row = this.countRange.get(repair, state, from, from + COUNTED_PER_TURN);
+        all[state] += row ? integer(row, 'items') : 0;
+      }
+    }
+    return { all, canary: countsOf(this.countCanary.all(repair)) };
   }
 
   ended(repair: number, after: number, limit: number) {

@@ -3,6 +3,7 @@ import type { StatementSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { REPAIR_PHASES } from '../../engine/repair.js';
 import type { RepairId, RepairRecord, RepairStore } from '../../ports/repair-store.js';
+import type { AuditLog } from './audit-log.js';
 import { integer, integerOrNull, json, type Row, word } from './columns.js';
 import { EMPTY_LISTING, positionOf } from './listing.js';
 import { RepairItems } from './repair-items.js';
@@ -30,6 +31,7 @@ const dataOf = ({ version: _version, wakeAt: _wakeAt, ...kept }: RepairRecord): 
 export class RepairRecords implements RepairStore {
   private readonly parts: StoreParts;
   private readonly transaction: Transaction;
+  private readonly audit: AuditLog;
   private readonly itemRows: RepairItems;
   private readonly insertOne: StatementSync;
   private readonly updateOne: StatementSync;
@@ -40,10 +42,11 @@ export class RepairRecords implements RepairStore {
   private readonly selectOver: StatementSync;
   private readonly deleteOne: StatementSync;
 
-  constructor(parts: StoreParts, transaction: Transaction) {
+  constructor(parts: StoreParts, transaction: Transaction, audit: AuditLog) {
     const { connection } = parts;
     this.parts = parts;
     this.transaction = transaction;
+    this.audit = audit;
     this.itemRows = new RepairItems(parts);
     this.insertOne = connection.prepare(
       `INSERT INTO repair (tenant, repair_id, phase, version, created_at, ended_at, wake_at, data) VALUES (?, ?, ?, 0, ?, ?, ?, ?)`,
@@ -90,7 +93,7 @@ export class RepairRecords implements RepairStore {
     return { items: items.map(recordOf), next: rows.length > limit && last ? positionOf(integer(last, 'seq')) : null };
   }
 
-  async put({ record, items = [], canary = 0 }: Parameters<RepairStore['put']>[0]): Promise<boolean> {
+  async put({ record, items = [], canary = 0, audit }: Parameters<RepairStore['put']>[0]): Promise<boolean> {
     const { repair, version, wakeAt } = record;
     const seq = this.seqOf(repair);
     if (seq === null) return false;
@@ -99,6 +102,7 @@ export class RepairRecords implements RepairStore {
       if (changes === 0) return false;
       this.itemRows.add(seq, items);
       if (canary > 0) this.itemRows.chooseCanary(seq, canary);
+      if (audit) this.audit.add(audit);
       return true;
     });
     if (written) await this.parts.connection.durable();

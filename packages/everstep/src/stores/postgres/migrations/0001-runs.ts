@@ -79,7 +79,7 @@ CREATE TABLE active_run (
   created_at bigint NOT NULL,
   message boolean NOT NULL,
   queue text COLLATE "C",
-  -- How many decisions were taken on it. Whoever decides on an older state is refused.
+  -- Which decision made its state. Whoever decides on another state is refused.
   version bigint NOT NULL DEFAULT 0,
   PRIMARY KEY (instance_id, run_key)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);

@@ -1,0 +1,57 @@
+/** The dashboard of one of several nodes: all of them are shown, what happens at another one is told, and a dead one is gone. */
+import assert from 'node:assert/strict';
+import { after, before, suite, test } from 'node:test';
+import { serve } from '@everstep/sdk';
+import { toNodeHandler } from '@everstep/sdk/node';
+import { openTestSchemas } from '../stores/postgres/testing/schemas.js';
+import { openBrowser } from './chromium.fixture.js';
+import { Window } from './dashboard.fixture.js';
+import { type Endpoint, listen, Nodes } from './nodes.fixture.js';
+
+const [schemas, opened] = await Promise.all([openTestSchemas(), openBrowser()]);
+const skip = typeof schemas === 'string' ? schemas : opened.kind === 'missing' ? opened.missing : false;
+
+suite('the dashboard of one of two nodes', { skip, timeout: 240_000 }, () => {
+  let nodes: Nodes;
+  let endpoint: Endpoint;
+  before(async () => {
+    if (typeof schemas === 'string') return;
+    nodes = await Nodes.start(2, { url: (await schemas.make()).url });
+    const handler = toNodeHandler(serve(async (context) => context.run('work', () => 1), { signingKeys: nodes.signingKeys }));
+    endpoint = await listen((request, response) => void handler(request, response));
+  });
+  after(async () => {
+    endpoint?.close();
+    await nodes?.dispose();
+    if (opened.kind === 'open') await opened.browser.close();
+  });
+
+  test('shows both, tells of runs at the other one as they come, and of its end', async () => {
+    assert.ok(opened.kind === 'open');
+    const [here, there] = [nodes.node(0), nodes.node(1)];
+    const context = await opened.browser.newContext({ baseURL: here.url, viewport: { width: 1440, height: 900 } });
+    const window = new Window(await context.newPage());
+    const { page } = window;
+    await nodes.client(1).trigger(endpoint.url, { runId: 'before' });
+    await page.goto('/');
+    await window.logIn(nodes.admin.email, nodes.admin.apiKey);
+    await page.getByRole('row').filter({ hasText: 'before' }).getByText('Succeeded').waitFor();
+
+    await nodes.client(1).trigger(endpoint.url, { runId: 'at-the-other' });
+    await page.getByRole('button', { name: 'Show 1 new run' }).click();
+    await page.getByRole('row').filter({ hasText: 'at-the-other' }).getByText('Succeeded').waitFor();
+
+    await window.goTo('nodes');
+    const rows = page.getByRole('grid', { name: 'Nodes' }).getByRole('row').filter({ hasText: 'Up' });
+    await rows.nth(1).waitFor();
+    assert.equal(await rows.filter({ hasText: 'answers you' }).count(), 1);
+    await window.screenshot('two-nodes-1440-light');
+    assert.deepEqual(await window.findings(), []);
+    await there.end('SIGKILL');
+    await rows.nth(1).waitFor({ state: 'detached', timeout: 30_000 });
+    assert.equal(await rows.filter({ hasText: 'answers you' }).count(), 1);
+    await there.start();
+    await rows.nth(1).waitFor({ timeout: 30_000 });
+    assert.deepEqual(window.problems, []);
+  });
+});
