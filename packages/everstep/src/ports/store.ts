@@ -231,7 +231,7 @@ export interface BatchesSideBySide {
   readonly most: number;
   /** Units that a further batch is worth: fewer had better wait and share the next one. */
   readonly leastUnits: number;
-  /** How long the first batch had better wait for so many, in ms: where the processor is what everybody waits for. */
+  /** How long the first batch had better wait for so many at this moment, in ms; absent or 0: not at all. */
   gatherMs?(): number;
 }
 

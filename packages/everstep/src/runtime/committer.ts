@@ -38,7 +38,7 @@ export class Committer {
   private readonly sideBySide: BatchesSideBySide;
   private pending: Pending[] = [];
   private scheduled = false;
-  /** More units are waited for until then; taken back by this. */
+  /** The first batch waits for more units; this takes its timer back. */
   private stopGathering: (() => void) | null = null;
   private readonly underWay = new Set<Promise<void>>();
   /** What the batches under way name. */
@@ -71,6 +71,7 @@ export class Committer {
   /** Resolves when everything that was submitted before is written. */
   async settled(): Promise<void> {
     while (!this.idle) {
+      if (this.stopGathering) this.writeAtEndOfTurn();
       await new Promise<void>((resolve) => this.clock.endOfTurn(resolve));
       await Promise.all(this.underWay);
     }

@@ -1,23 +1,32 @@
-/** Whether it pays to let a batch wait for more units. */
+/** Whether it pays to let a batch wait for more units: where the processor is what everybody waits for. */
 import { performance } from 'node:perf_hooks';
 
 const LOOK_EVERY_MS = 100;
-/** The part of its time in which the event loop has something to do, from which on more work only waits. */
-const BUSY = Number(process.env.XB ?? 0.75);
+/** What was longer ago says nothing of now. */
+const OLD_AFTER_MS = 500;
+/** The part of its time in which the event loop has something to do, from which on more batches only make it more. */
+const BUSY = 0.75;
 
-/** So many ms while the process has been busy for the last tenth of a second, else 0. */
-export function gatherWhenBusy(gatherMs: number): () => number {
-  let before = performance.eventLoopUtilization();
-  let lookedAt = performance.now();
+/** Of the event loop of this process since that moment, or since it began. */
+export type Utilization = (
+  since?: ReturnType<typeof performance.eventLoopUtilization>,
+) => ReturnType<typeof performance.eventLoopUtilization>;
+
+/** Gives `gatherMs` while the process has been busy for the last tenth of a second, else 0. */
+export function gatherWhenBusy(
+  gatherMs: number,
+  now: () => number = () => performance.now(),
+  utilization: Utilization = (since) => performance.eventLoopUtilization(since),
+): () => number {
+  let before = utilization();
+  let lookedAt = now();
   let busy = false;
   return () => {
-    const now = performance.now();
-    if (now - lookedAt >= LOOK_EVERY_MS) {
-      const since = performance.eventLoopUtilization(before);
-      // What was long ago says nothing.
-      busy = now - lookedAt < 5 * LOOK_EVERY_MS && since.utilization >= BUSY;
-      before = performance.eventLoopUtilization();
-      lookedAt = now;
+    const at = now();
+    if (at - lookedAt >= LOOK_EVERY_MS) {
+      busy = at - lookedAt < OLD_AFTER_MS && utilization(before).utilization >= BUSY;
+      before = utilization();
+      lookedAt = at;
     }
     return busy ? gatherMs : 0;
   };
