@@ -1,6 +1,6 @@
 /**
- * In which order test files run, and which beside which. Files that start services, browsers or database servers would take
- * the processor away from one another and be slow together: one of them runs at a time, beside one of the others.
+ * In which order test files run, and which beside which. Files that start several services, browsers or database servers
+ * would take the processor away from one another and be slow together: one of them runs at a time, beside one of the others.
  */
 
 /** In end-to-end/ all but those that have the service in their own process. */
@@ -9,6 +9,9 @@ const STARTS_PROCESSES = [
   /\/cli\/(service|backup-commands|copy-store-commands|demo\/demo)\.test\./,
   /^scripts\/deploy\/image\.test\./,
 ];
+
+/** Of those the ones that need the processor most, or in which something has to come to pass in time. */
+const NEEDS_ROOM = /(^|\/)end-to-end\/(dashboard|nodes|crash|repair-crash|published-postgres)|^scripts\/deploy\/image\.test\./;
 
 /** Those that take the longest, in this order; when one that is not here begins does not matter. */
 const LONGEST = [
@@ -37,6 +40,9 @@ const slashes = (source) => source.replaceAll('\\', '/');
 export const startsProcesses = (source) => STARTS_PROCESSES.some((pattern) => pattern.test(slashes(source)));
 
 /** @param {string} source relative to the root */
+export const needsRoom = (source) => NEEDS_ROOM.test(slashes(source));
+
+/** @param {string} source relative to the root */
 export const isEndToEnd = (source) => /(^|\/)end-to-end\//.test(slashes(source));
 
 function placeOf(source) {
@@ -53,10 +59,11 @@ function placeOf(source) {
  */
 export async function runInLanes(tests, runOne) {
   const ordered = [...tests].sort((a, b) => placeOf(a.source) - placeOf(b.source));
-  const withProcesses = ordered.filter(({ source }) => startsProcesses(source));
+  const needRoom = ordered.filter(({ source }) => needsRoom(source));
+  const withProcesses = ordered.filter(({ source }) => startsProcesses(source) && !needsRoom(source));
   const others = ordered.filter(({ source }) => !startsProcesses(source));
   async function lane(...queues) {
     for (const queue of queues) for (let test = queue.shift(); test; test = queue.shift()) await runOne(test);
   }
-  await Promise.all([lane(withProcesses, others), lane(others)]);
+  await Promise.all([lane(needRoom, withProcesses, others), lane(others, withProcesses)]);
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isEndToEnd, startsProcesses } from './lanes.mjs';
+import { isEndToEnd, needsRoom, startsProcesses } from './lanes.mjs';
 import { reportOf, reportOfUnsteady } from './report.mjs';
 import { runAll } from './run-all.mjs';
 import { Tally } from './tally.mjs';
@@ -99,8 +99,19 @@ test('a file of suites that two test files run is counted for both', async () =>
   assert.deepEqual([...all.files.values()], [{ passed: 2, failed: 0, skipped: 0, durationMs: 4 }]);
 });
 
-test('files that start processes run one at a time, beside another; two run at once while there are two', async () => {
-  const sources = [REAL, OTHER, 'packages/a/src/cli/service.test.ts', UNIT, 'b.test.ts', 'c.test.ts', 'd.test.ts', 'e.test.ts'];
+test('two run at once while there are two, of those that need room one, and of those that start processes one while there are others', async () => {
+  const nodes = 'packages/a/src/end-to-end/nodes-ending.test.ts';
+  const sources = [
+    REAL,
+    nodes,
+    OTHER,
+    'packages/a/src/cli/service.test.ts',
+    UNIT,
+    'b.test.ts',
+    'c.test.ts',
+    'd.test.ts',
+    'e.test.ts',
+  ];
   const running = new Set();
   const seen = [];
   await runAll(sources.map(testOf), '/r', async ({ source, file }, root) => {
@@ -111,12 +122,15 @@ test('files that start processes run one at a time, beside another; two run at o
     return new Tally([{ source, file }], root);
   });
   assert.equal(seen.length, sources.length);
-  for (const together of seen) assert.ok(together.length <= 2 && together.filter(startsProcesses).length <= 1, together.join());
+  for (const together of seen) assert.ok(together.length <= 2 && together.filter(needsRoom).length <= 1, together.join());
+  const lastOther = seen.findLastIndex((together) => !startsProcesses(together.at(-1)));
+  for (const together of seen.slice(0, lastOther)) assert.ok(together.filter(startsProcesses).length <= 1, together.join());
   assert.ok(seen.filter(({ length }) => length === 2).length >= sources.length - 2);
 });
 
 test('paths of every system are told apart alike', () => {
   assert.ok(isEndToEnd(REAL) && isEndToEnd(REAL.replaceAll('/', '\\')) && !isEndToEnd('packages/a/src/my-end-to-end/x.test.ts'));
   assert.ok(startsProcesses(OTHER) && !startsProcesses('packages/a/src/end-to-end/guides-operating.test.ts'));
+  assert.ok(needsRoom(REAL) && !needsRoom(OTHER));
   assert.ok(startsProcesses('scripts/deploy/image.test.mjs') && !startsProcesses('scripts/deploy/manifests.test.mjs'));
 });

@@ -231,6 +231,8 @@ export interface BatchesSideBySide {
   readonly most: number;
   /** Units that a further batch is worth: fewer had better wait and share the next one. */
   readonly leastUnits: number;
+  /** How long the first batch had better wait for so many at this moment, in ms; absent or 0: not at all. */
+  gatherMs?(): number;
 }
 
 export interface Store {

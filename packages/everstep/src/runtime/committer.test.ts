@@ -5,6 +5,7 @@ import type { CommitResult, CommitUnit } from '../engine/writes.js';
 import type { Store } from '../ports/store.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import { Committer } from './committer.js';
+import { StandingClock, settle } from './runtime.fixture.js';
 
 const UNIT: CommitUnit = { guards: [], writes: [] };
 const turn = () => new Promise((resolve) => setImmediate(resolve));
@@ -45,6 +46,43 @@ test('what was submitted while a batch was being written is lost with it: it may
   assert.deepEqual(await third, { kind: 'applied' });
   await committer.settled();
   await store.close();
+});
+
+test('where it pays, the first batch waits for more units: for so many, for so long, or until all is to be written', {
+  timeout: 5_000,
+}, async () => {
+  const batches: number[] = [];
+  let gatherMs = 10;
+  const clock = new StandingClock();
+  const gathering = {
+    sideBySide: { most: 3, leastUnits: 3, gatherMs: () => gatherMs },
+    commit: async (units: readonly CommitUnit[]) => {
+      batches.push(units.length);
+      return units.map(() => ({ kind: 'applied' as const }));
+    },
+  };
+  const committer = new Committer(gathering, clock);
+  const submit = (count: number) => Promise.all(Array.from({ length: count }, () => committer.submit(UNIT)));
+  const few = submit(2);
+  await settle();
+  clock.move(9);
+  await settle();
+  assert.deepEqual(batches, [], 'there may be more');
+  clock.move(1);
+  await few;
+  assert.deepEqual(batches, [2], 'they have waited long enough');
+  await submit(3);
+  assert.deepEqual(batches, [2, 3], 'they are enough');
+  const last = submit(1);
+  await committer.settled();
+  await last;
+  assert.deepEqual(batches, [2, 3, 1], 'nobody waits any more');
+  gatherMs = 0;
+  await submit(1);
+  assert.deepEqual(batches, [2, 3, 1, 1], 'it does not pay');
+  clock.move(100);
+  await settle();
+  assert.equal(batches.length, 4);
 });
 
 test('one unit that cannot be written is lost alone, with what was decided on its run after it', { timeout: 5_000 }, async () => {

@@ -38,6 +38,8 @@ export class Committer {
   private readonly sideBySide: BatchesSideBySide;
   private pending: Pending[] = [];
   private scheduled = false;
+  /** The first batch waits for more units; this takes its timer back. */
+  private stopGathering: (() => void) | null = null;
   private readonly underWay = new Set<Promise<void>>();
   /** What the batches under way name. */
   private readonly named = new Set<string>();
@@ -69,6 +71,7 @@ export class Committer {
   /** Resolves when everything that was submitted before is written. */
   async settled(): Promise<void> {
     while (!this.idle) {
+      if (this.stopGathering) this.writeAtEndOfTurn();
       await new Promise<void>((resolve) => this.clock.endOfTurn(resolve));
       await Promise.all(this.underWay);
     }
@@ -80,8 +83,26 @@ export class Committer {
    */
   private writeSoon(): void {
     const { most, leastUnits } = this.sideBySide;
-    const worth = this.underWay.size === 0 ? 1 : leastUnits;
-    if (this.scheduled || this.underWay.size >= most || this.pending.length < worth) return;
+    if (this.scheduled || this.underWay.size >= most || this.pending.length === 0) return;
+    if (this.pending.length < leastUnits && (this.underWay.size > 0 || this.isGathering())) return;
+    this.writeAtEndOfTurn();
+  }
+
+  /** Whether the first batch waits for more units. */
+  private isGathering(): boolean {
+    if (this.stopGathering) return true;
+    const gatherMs = this.sideBySide.gatherMs?.() ?? 0;
+    if (gatherMs <= 0) return false;
+    this.stopGathering = this.clock.setTimer(this.clock.now() + gatherMs, () => {
+      this.stopGathering = null;
+      if (!this.scheduled && this.underWay.size === 0 && this.pending.length > 0) this.writeAtEndOfTurn();
+    });
+    return true;
+  }
+
+  private writeAtEndOfTurn(): void {
+    this.stopGathering?.();
+    this.stopGathering = null;
     this.scheduled = true;
     this.clock.endOfTurn(() => {
       this.scheduled = false;

@@ -5,6 +5,7 @@ import type { Log } from '../../ports/log.js';
 import type { SharedDays } from '../../ports/shared-days.js';
 import type { Store } from '../../ports/store.js';
 import { createAccounts } from './accounts.js';
+import { gatherWhenBusy } from './busy.js';
 import { readClaimed, readNextUnclaimedAt } from './claims.js';
 import { readLatestTime } from './clock-marks.js';
 import { DEFAULT_LEASE_MS, PostgresCluster, type PostgresClusterOptions } from './cluster.js';
@@ -42,11 +43,13 @@ import { findUrlGroup, listUrlGroups } from './url-group-records.js';
 
 export { StoreOpenError, type StoreOpenErrorCode } from './errors.js';
 
+/** A commit takes several times as long where everybody waits for the processor. */
+const GATHER_MS = 10;
 /**
  * A batch costs the database about as much as twenty units, however many it has: so units are gathered while one is under
- * way, until they are worth another one.
+ * way, until they are worth another one; and where the processor is what is short, also before the first.
  */
-const SIDE_BY_SIDE = { most: 3, leastUnits: 32 };
+const SIDE_BY_SIDE = { most: 3, leastUnits: 32, gatherMs: gatherWhenBusy(GATHER_MS) };
 
 export interface PostgresStoreOptions {
   /** Such as `postgres://user:password@host:5432/database`. Never logged. */
