@@ -105,7 +105,7 @@ function FilterInput<Name extends string>({
           id={id}
           value={value}
           onChange={change}
-          placeholder={field.placeholder ?? (field.kind === 'list' ? 'Several between commas' : '')}
+          placeholder={field.placeholder ?? (field.kind === 'list' ? 'One, or several: a, b' : '')}
         />
       )}
     </div>

@@ -16,6 +16,7 @@ import { RUN_STATES, RunStateBadge } from '../../components/run-state.js';
 import { EmptyState } from '../../components/states.js';
 import { TimeText } from '../../components/time-text.js';
 import { UrlText } from '../../components/url-text.js';
+import { errorWords } from './error-words.js';
 import './runs.css';
 
 const FILTERS = ['q', 'state', 'since', 'url', 'label', 'from', 'to', 'id', 'ip', 'key'] as const;
@@ -68,6 +69,16 @@ function Took({ run }: { readonly run: FoundRun }) {
   return <>{durationText(Math.max(0, (run.workflowRunCompletedAt ?? now) - run.workflowRunCreatedAt))}</>;
 }
 
+function RunError({ error }: { readonly error: string }) {
+  const { where, what } = errorWords(error);
+  return (
+    <div className="clip" title={error}>
+      {where === null ? null : <span className="muted">{where}: </span>}
+      {what}
+    </div>
+  );
+}
+
 const COLUMNS: readonly Column<FoundRun>[] = [
   { id: 'state', header: 'State', width: '112px', cell: (run) => <RunStateBadge state={run.workflowState} /> },
   {
@@ -94,12 +105,7 @@ const COLUMNS: readonly Column<FoundRun>[] = [
     header: 'Error',
     width: 'minmax(0, 5fr)',
     from: 'wide',
-    cell: (run) =>
-      run.workflowRunError === undefined ? null : (
-        <div className="clip" title={run.workflowRunError}>
-          {run.workflowRunError}
-        </div>
-      ),
+    cell: (run) => (run.workflowRunError === undefined ? null : <RunError error={run.workflowRunError} />),
   },
   {
     id: 'created',
