@@ -94,15 +94,19 @@ class Refreshing {
   }
 }
 
-/** Keeps the pages of an instance fresh while they are shown. To be used once, by the layout. */
+/**
+ * Keeps the pages of an instance fresh while they are shown. To be used once, by the layout. A page in the background has no
+ * stream: a browser has six connections to a host, and a seventh tab would get none.
+ */
 export function useLive(queueId: string): void {
   const client = useQueryClient();
   useEffect(() => {
     const refreshing = new Refreshing(client, queueId);
     let source: EventSource | null = null;
     let reopen: number | undefined;
-    let wasAway = false;
+    let wasAway = document.hidden;
     const open = () => {
+      if (document.hidden || source !== null) return;
       source = new EventSource(`/v2/live${queryText({ 'everstep-queue': queueId })}`);
       source.onopen = () => {
         become('connected');
@@ -115,22 +119,33 @@ export function useLive(queueId: string): void {
         wasAway = true;
         become('waiting');
         // The browser connects again by itself, except after an answer that is no stream.
-        if (source?.readyState === EventSource.CLOSED) reopen = window.setTimeout(open, REOPEN_MS);
+        if (source?.readyState !== EventSource.CLOSED) return;
+        source = null;
+        reopen = window.setTimeout(open, REOPEN_MS);
       };
+    };
+    const close = () => {
+      window.clearTimeout(reopen);
+      source?.close();
+      source = null;
+      wasAway = true;
+      become('connecting');
     };
     open();
     const polling = window.setInterval(() => {
       if (wasAway) refreshing.add(TOPICS);
     }, ASK_AGAIN_MS);
-    const onVisible = () => refreshing.plan();
+    const onVisible = () => {
+      if (document.hidden) return close();
+      open();
+      refreshing.plan();
+    };
     document.addEventListener('visibilitychange', onVisible);
     return () => {
-      source?.close();
-      window.clearTimeout(reopen);
+      close();
       window.clearInterval(polling);
       document.removeEventListener('visibilitychange', onVisible);
       refreshing.stop();
-      become('connecting');
     };
   }, [client, queueId]);
 }

@@ -113,6 +113,9 @@ interface TraceEvent {
   readonly args?: { readonly name?: string };
 }
 
+const isTraceEvent = (told: unknown): told is TraceEvent =>
+  typeof told === 'object' && told !== null && 'ph' in told && 'tid' in told;
+
 const summary = (durations: readonly number[]): string => {
   const long = durations.filter((ms) => ms > 50);
   return `${long.length} long tasks, the longest of all ${Math.round(durations.reduce((most, each) => Math.max(most, each), 0))} ms`;
@@ -122,7 +125,10 @@ const summary = (durations: readonly number[]): string => {
 async function watched(page: Page, act: () => Promise<string>): Promise<string> {
   const devTools = await page.context().newCDPSession(page);
   const events: TraceEvent[] = [];
-  devTools.on('Tracing.dataCollected', ({ value }) => events.push(...(value as unknown as TraceEvent[])));
+  devTools.on('Tracing.dataCollected', ({ value }) => {
+    const collected: readonly unknown[] = value;
+    events.push(...collected.filter(isTraceEvent));
+  });
   await page.evaluate('window.longTasks.splice(0)');
   await devTools.send('Tracing.start', { transferMode: 'ReportEvents', traceConfig: { includedCategories: ['toplevel'] } });
   const told = await act();

@@ -1,6 +1,7 @@
 /** The frame of the dashboard: logging in and out, the instance, the theme, the keyboard. In a real browser. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import type { Page } from 'playwright-core';
 import { openBrowser } from './chromium.fixture.js';
 import { DashboardWorld } from './dashboard.fixture.js';
 
@@ -98,6 +99,36 @@ describe('the frame of the dashboard', { skip: opened.kind === 'missing' ? opene
     const window = await world.loggedIn();
     await window.page.goto('/q/none/no-such-page');
     await window.page.getByText('Nothing is at this address').waitFor();
+  });
+
+  test('tabs in the background leave the connections of the browser to the one that is looked at', async () => {
+    // A browser has six to a host.
+    const tabs = 7;
+    const context = (await world.loggedIn()).page.context();
+    await context.addInitScript("Object.defineProperty(document, 'hidden', { get: () => !sessionStorage.getItem('shown') })");
+    const live = (page: Page) => page.getByText('Live', { exact: true });
+    let last: Page | null = null;
+    for (let n = 0; n < tabs; n++) {
+      const page = await context.newPage();
+      await page.goto('/', { timeout: 30_000 });
+      await page.getByText('There are no runs yet').waitFor();
+      assert.equal(await live(page).count(), 0);
+      last = page;
+    }
+    assert.ok(last);
+    const turn = (shown: boolean) =>
+      last?.evaluate(
+        `sessionStorage.setItem('shown', '${shown ? 'yes' : ''}'); document.dispatchEvent(new Event('visibilitychange'))`,
+      );
+    await turn(true);
+    await live(last).waitFor();
+    await turn(false);
+    await live(last).waitFor({ state: 'detached' });
+    const asked = last.waitForRequest(/workflows\/search/);
+    await turn(true);
+    // What happened meanwhile is asked for.
+    await Promise.all([asked, live(last).waitFor()]);
+    await context.close();
   });
 
   test('a list is asked for once, and not again while nothing happens', async () => {
