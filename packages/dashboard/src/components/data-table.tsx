@@ -28,7 +28,8 @@ import { useRoom } from './media.js';
 import { NewBar } from './new-bar.js';
 import { ErrorState, FailureNotice, Skeleton } from './states.js';
 import { type Column, hasRoom, TableRow } from './table-row.js';
-import { TimeText, useTableTimes } from './time-text.js';
+import { useTableTimes } from './table-times.js';
+import { TimeText } from './time-text.js';
 
 export type { Column } from './table-row.js';
 
@@ -207,13 +208,15 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     event.preventDefault();
   };
 
-  const onFocus = (event: FocusEvent) => {
+  const onFocus = (event: FocusEvent<HTMLElement>) => {
+    times.onFocus(event);
     const element = rowOf(event);
     const row = element === null ? undefined : tableRows[indexOf(element)];
     if (row !== undefined) setCurrentId(row.id);
   };
 
   const onClick = (event: MouseEvent) => {
+    if (times.takesClick(event)) return;
     const element = rowOf(event);
     const row = element === null ? undefined : tableRows[indexOf(element)];
     if (row === undefined || onOpen === undefined || event.defaultPrevented || event.button !== 0) return;
@@ -260,7 +263,9 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
             style={{ height: virtualizer.getTotalSize() }}
             onKeyDown={onKeyDown}
             onFocus={onFocus}
+            onBlur={times.onBlur}
             onClick={onClick}
+            onPointerDown={times.onPointerDown}
             onPointerOver={times.onPointerOver}
             onPointerLeave={times.onPointerLeave}
           >

@@ -18,6 +18,8 @@ export interface Column<Row> {
   readonly from?: 'medium' | 'wide';
   /** Id of the column below whose text it stands where there is no room for it: of those without `from` in a narrow window. */
   readonly under?: string;
+  /** Stands before it there: `until`. */
+  readonly underAs?: string;
 }
 
 const ROOMS = { narrow: 0, medium: 1, wide: 2 } as const;
@@ -48,8 +50,11 @@ function Under<Row>({ columns, of, room, row }: CellsProps<Row> & { readonly of:
   if (under.length === 0) return null;
   return (
     <div className="cell-under">
-      {under.map(({ id, cell }) => (
-        <div key={id}>{cell(row)}</div>
+      {under.map(({ id, cell, underAs }) => (
+        <div key={id}>
+          {underAs === undefined ? null : `${underAs} `}
+          {cell(row)}
+        </div>
       ))}
     </div>
   );

@@ -93,26 +93,30 @@ const ComparedStep = Type.Object(
 
 export const DIFFERENCE_KINDS = ['input', 'step', 'result', 'outcome', 'length'] as const;
 
+const Difference = Type.Object(
+  {
+    kind: Type.Enum([...DIFFERENCE_KINDS], {
+      type: 'string',
+      description:
+        'input: they were triggered with something else; step: one asked for another step; result: a step came to something else; length: one has no step there; outcome: they ended in another way.',
+    }),
+    index: orNull(Type.Integer({ description: 'Place in steps; null when it is not about a step.' })),
+    left: orNull(Type.String({ description: 'What it is in the left run.' })),
+    right: orNull(Type.String({ description: 'What it is in the right run.' })),
+    message: Type.String({ description: 'The difference in words.' }),
+  },
+  CLOSED,
+);
+
 export const RunComparison = Type.Object(
   {
     left: ComparedRun,
     right: ComparedRun,
-    firstDifference: orNull(
-      Type.Object(
-        {
-          kind: Type.Enum([...DIFFERENCE_KINDS], {
-            type: 'string',
-            description:
-              'input: they were triggered with something else; step: one asked for another step; result: a step came to something else; length: one has no step there; outcome: they ended in another way.',
-          }),
-          index: orNull(Type.Integer({ description: 'Place in steps; null when it is not about a step.' })),
-          left: orNull(Type.String({ description: 'What it is in the left run.' })),
-          right: orNull(Type.String({ description: 'What it is in the right run.' })),
-          message: Type.String({ description: 'The difference in words.' }),
-        },
-        CLOSED,
-      ),
-    ),
+    firstDifference: orNull(Difference),
+    differences: Type.Array(Difference, {
+      description:
+        'Where they first differ in each way, the first difference first: in the input, in a result, in the steps; in the outcome when they have the same steps.',
+    }),
     steps: Type.Array(
       Type.Object(
         {

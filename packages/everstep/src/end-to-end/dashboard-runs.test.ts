@@ -93,6 +93,37 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
     assert.deepEqual(window.problems, []);
   });
 
+  test('the times of a row are told when the keyboard rests on it, and the row is described by them', async () => {
+    await window.goTo('runs');
+    const { page } = window;
+    await page.getByRole('row').nth(1).focus();
+    await page.keyboard.press('j');
+    const exact = page.getByText(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/);
+    await exact.waitFor();
+    const described = await page.locator('[role=row]:focus').getAttribute('aria-describedby');
+    assert.match((await page.locator(`[id="${described}"]`).textContent()) ?? '', / UTC.* here/);
+    await page.keyboard.press('j');
+    await exact.waitFor({ state: 'detached' });
+    await exact.waitFor();
+    await page.keyboard.press('Escape');
+    await exact.waitFor({ state: 'detached' });
+    assert.deepEqual(window.problems, []);
+  });
+
+  test('on a telephone a time that is touched is told exactly, and a list says what went wrong', async () => {
+    const phone = await world.loggedIn({ width: 390, height: 844, touched: true });
+    const row = phone.page.getByRole('row').filter({ hasText: 'payment service answered 503' }).first();
+    await row.locator('time').tap();
+    const exact = phone.page.getByText(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/);
+    await exact.waitFor();
+    await row.getByText('payment service').tap();
+    await phone.page.getByRole('heading', { level: 1, name: /^Run wfr_/ }).waitFor();
+    await phone.settled();
+    await phone.page.locator('time').first().tap();
+    await exact.waitFor();
+    assert.deepEqual(phone.problems, []);
+  });
+
   test('the id of a run in a list is a link of the same page', async () => {
     await window.goTo('runs');
     const { page } = window;
@@ -173,6 +204,11 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
     await page.getByRole('button', { name: 'More that can be done' }).click();
     await page.getByRole('menuitem', { name: 'Compare with the last good run' }).click();
     await page.getByText('The first difference').waitFor();
+    await page.getByRole('region', { name: 'in the input' }).getByText('at .body.id').waitFor();
+    await page
+      .getByRole('region', { name: 'in the steps' })
+      .getByText(/The left run has no step any more .* it failed/)
+      .waitFor();
     await page.getByText('Only on the right').first().waitFor();
     await window.screenshot('compare');
   });

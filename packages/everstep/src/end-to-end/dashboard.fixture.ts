@@ -16,6 +16,8 @@ export interface Look {
   readonly width?: number;
   readonly height?: number;
   readonly theme?: 'light' | 'dark';
+  /** It has no pointer, but is touched. */
+  readonly touched?: boolean;
 }
 
 const AXE_SOURCE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -136,10 +138,11 @@ export class DashboardWorld {
   }
 
   /** A window of its own, not logged in. What goes wrong in it is kept in `problems`. */
-  async window({ width = 1440, height = 900, theme = 'light' }: Look = {}): Promise<Window> {
+  async window({ width = 1440, height = 900, theme = 'light', touched = false }: Look = {}): Promise<Window> {
     const context = await this.browser.newContext({
       viewport: { width, height },
       colorScheme: theme,
+      hasTouch: touched,
       reducedMotion: 'reduce',
       timezoneId: 'Europe/Berlin',
       baseURL: this.url,

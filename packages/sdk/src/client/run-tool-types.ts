@@ -38,18 +38,22 @@ export interface ComparedStep {
   readonly edited?: true;
 }
 
+export interface RunDifference {
+  readonly kind: 'input' | 'step' | 'result' | 'outcome' | 'length';
+  /** Place in `steps`; null when it is not about a step. */
+  readonly index: number | null;
+  readonly left: string | null;
+  readonly right: string | null;
+  readonly message: string;
+}
+
 export interface RunComparison {
   readonly left: ComparedRun;
   readonly right: ComparedRun;
   /** Null when they are the same, as far as what they hide lets one see. */
-  readonly firstDifference: {
-    readonly kind: 'input' | 'step' | 'result' | 'outcome' | 'length';
-    /** Place in `steps`; null when it is not about a step. */
-    readonly index: number | null;
-    readonly left: string | null;
-    readonly right: string | null;
-    readonly message: string;
-  } | null;
+  readonly firstDifference: RunDifference | null;
+  /** Where they first differ in each way, the first difference first; the outcome only when they have the same steps. */
+  readonly differences: readonly RunDifference[];
   /** Recorded steps of both, in the order in which the code asked for them. */
   readonly steps: readonly {
     readonly index: number;

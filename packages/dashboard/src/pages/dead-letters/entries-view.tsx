@@ -81,7 +81,7 @@ const COLUMNS: readonly Column<DeadLetterEntry>[] = [
     id: 'run',
     header: 'Run',
     width: 'minmax(0, 2fr)',
-    from: 'medium',
+    under: 'error',
     cell: ({ workflowRunId, workflowUrl }) => (
       <div className="group-error">
         <span className="mono clip" title={workflowRunId}>
@@ -100,6 +100,7 @@ const COLUMNS: readonly Column<DeadLetterEntry>[] = [
     header: 'Labels',
     width: 'minmax(0, 1fr)',
     from: 'wide',
+    under: 'error',
     cell: ({ labels }) => <Labels labels={labels} most={2} />,
   },
   {

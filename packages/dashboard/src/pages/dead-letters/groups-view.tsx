@@ -68,7 +68,7 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
     id: 'hours',
     header: 'Last 24 hours',
     width: 'clamp(96px, 11vw, 148px)',
-    from: 'medium',
+    under: 'error',
     cell: (group) => <GroupSparkline group={group} />,
   },
   {
@@ -88,6 +88,7 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
     header: 'Workflows',
     width: 'minmax(0, 2fr)',
     from: 'wide',
+    under: 'error',
     cell: (group) => <GroupWorkflows group={group} most={2} />,
   },
   {
@@ -95,12 +96,13 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
     header: 'Seen',
     width: '140px',
     from: 'wide',
+    under: 'error',
     cell: ({ firstSeenAt, lastSeenAt }) => (
       <div className="group-seen">
         <span className="muted">first</span>
-        <TimeText unixMs={firstSeenAt} style="relative" />
+        <TimeText unixMs={firstSeenAt} style="relative" of="First seen" />
         <span className="muted">last</span>
-        <TimeText unixMs={lastSeenAt} style="relative" />
+        <TimeText unixMs={lastSeenAt} style="relative" of="Last seen" />
       </div>
     ),
   },

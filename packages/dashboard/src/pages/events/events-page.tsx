@@ -12,6 +12,7 @@ import { useFilters } from '../../components/filters.js';
 import { PageTitle } from '../../components/page-title.js';
 import { EmptyState } from '../../components/states.js';
 import { TimeText } from '../../components/time-text.js';
+import { UrlText } from '../../components/url-text.js';
 import { NotifyDialog } from './notify-dialog.js';
 
 const FILTERS = ['url'] as const;
@@ -62,7 +63,7 @@ export default function EventsPage() {
       id: 'step',
       header: 'In step',
       width: 'minmax(0, 2fr)',
-      from: 'medium',
+      under: 'run',
       cell: ({ stepName }) => <div className="clip">{stepName}</div>,
     },
     {
@@ -70,19 +71,25 @@ export default function EventsPage() {
       header: 'Workflow',
       width: 'minmax(0, 3fr)',
       from: 'wide',
-      cell: ({ workflowUrl }) => (
-        <div className="clip" title={workflowUrl}>
-          {workflowUrl}
-        </div>
-      ),
+      under: 'run',
+      cell: ({ workflowUrl }) => <UrlText url={workflowUrl} />,
     },
-    { id: 'since', header: 'Waits since', width: '118px', from: 'medium', cell: ({ since }) => <TimeText unixMs={since} /> },
+    {
+      id: 'since',
+      header: 'Waits since',
+      width: '118px',
+      under: 'event',
+      underAs: 'since',
+      cell: ({ since }) => <TimeText unixMs={since} of="Waits since" />,
+    },
     {
       id: 'until',
       header: 'Gives up',
       width: '118px',
       from: 'wide',
-      cell: ({ deadlineAt }) => <TimeText unixMs={deadlineAt} />,
+      under: 'event',
+      underAs: 'until',
+      cell: ({ deadlineAt }) => <TimeText unixMs={deadlineAt} of="Gives up" />,
     },
     {
       id: 'notify',

@@ -56,7 +56,7 @@ export function Destinations() {
       id: 'why',
       header: 'Why',
       width: 'minmax(0, 4fr)',
-      from: 'medium',
+      under: 'origin',
       cell: ({ reason, lastError, failures, heldBy }) => {
         const why = reason ?? lastError ?? quantity(failures, 'failure');
         return (

@@ -41,10 +41,10 @@ const COLUMNS: readonly Column<FlowControlEntry>[] = [
     id: 'parallelism',
     header: 'Parallelism',
     width: 'minmax(0, 2fr)',
-    from: 'medium',
+    under: 'key',
     cell: (entry) => <ParallelismUsage entry={entry} />,
   },
-  { id: 'rate', header: 'Rate', width: 'minmax(0, 2fr)', from: 'medium', cell: (entry) => <RateUsage entry={entry} /> },
+  { id: 'rate', header: 'Rate', width: 'minmax(0, 2fr)', under: 'key', cell: (entry) => <RateUsage entry={entry} /> },
 ];
 
 export default function FlowControlPage() {

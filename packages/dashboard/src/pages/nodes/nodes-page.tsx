@@ -39,14 +39,24 @@ const COLUMNS: readonly Column<NodeEntry>[] = [
     cell: (node) => <div className="clip">{node.host}</div>,
   },
   { id: 'version', header: 'Version', width: '92px', from: 'medium', cell: (node) => node.version },
-  { id: 'started', header: 'Since', width: '118px', under: 'node', cell: (node) => <TimeText unixMs={node.startedAt} /> },
+  {
+    id: 'started',
+    header: 'Since',
+    width: '118px',
+    under: 'node',
+    cell: (node) => <TimeText unixMs={node.startedAt} of="Since" />,
+  },
   {
     id: 'lease',
     header: 'Lease until',
     width: '118px',
     from: 'wide',
     cell: (node) =>
-      node.leaseUntil === null ? <span className="muted">needs none</span> : <TimeText unixMs={node.leaseUntil} />,
+      node.leaseUntil === null ? (
+        <span className="muted">needs none</span>
+      ) : (
+        <TimeText unixMs={node.leaseUntil} of="Lease until" />
+      ),
   },
   {
     id: 'runs',

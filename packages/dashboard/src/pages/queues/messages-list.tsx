@@ -60,7 +60,7 @@ const COLUMNS: readonly Column<MessageEvent>[] = [
     id: 'through',
     header: 'Through',
     width: 'minmax(0, 2fr)',
-    from: 'medium',
+    under: 'url',
     cell: ({ queueName, topicName }) => (
       <div className="clip">
         {queueName !== undefined ? `queue ${queueName}` : topicName !== undefined ? `group ${topicName}` : ''}
@@ -72,6 +72,7 @@ const COLUMNS: readonly Column<MessageEvent>[] = [
     header: 'What went wrong',
     width: 'minmax(0, 3fr)',
     from: 'wide',
+    under: 'url',
     cell: ({ error }) => (
       <div className="clip" title={error}>
         {error}

@@ -39,7 +39,7 @@ const COLUMNS: readonly Column<RepairEntry>[] = [
     id: 'progress',
     header: 'Progress',
     width: 'minmax(0, 2fr)',
-    from: 'medium',
+    under: 'what',
     cell: (repair) => (
       <div>
         <ProgressBar counts={repair.counts} label={`Progress of ${titleOf(repair)}`} thin />
@@ -68,7 +68,7 @@ const COLUMNS: readonly Column<RepairEntry>[] = [
     id: 'at',
     header: 'Planned',
     width: '110px',
-    from: 'medium',
+    under: 'what',
     cell: ({ createdAt }) => <TimeText unixMs={createdAt} style="relative" />,
   },
 ];

@@ -60,7 +60,9 @@ function Attempt({ attempt, open }: { readonly attempt: RunAttempt; readonly ope
             It was to be tried again at <TimeText unixMs={attempt.retryAt} />.
           </p>
         )}
-        {request === null ? null : (
+        {request === null ? (
+          <p className="muted">{whyNoRequest(attempt)}</p>
+        ) : (
           <section>
             <h4>Request</h4>
             <p className="mono attempt-url">
@@ -87,6 +89,14 @@ function Attempt({ attempt, open }: { readonly attempt: RunAttempt; readonly ope
       </div>
     </details>
   );
+}
+
+/** Of an attempt that succeeded nothing is written beside its result, so that a step that succeeds costs nothing more. */
+function whyNoRequest({ kind, outcome, cause }: RunAttempt): string {
+  if (cause === 'blocked-address') return 'Nothing was sent.';
+  return kind === 'call' && outcome === 'succeeded'
+    ? 'What it sent is not kept: it succeeded at once, and nothing but its answer is recorded then.'
+    : 'What was sent is not kept.';
 }
 
 function RequestBody({ request, attempt }: { readonly request: NonNullable<RunAttempt['request']>; readonly attempt: number }) {

@@ -18,6 +18,17 @@ import './runs.css';
 
 type ComparedStep = RunComparison['steps'][number];
 
+/** Where they differ. */
+const PLACES: Readonly<Record<RunComparison['differences'][number]['kind'], string>> = {
+  input: 'in the input',
+  result: 'in a result',
+  step: 'in the steps',
+  length: 'in the steps',
+  outcome: 'in the end',
+};
+
+const beginningLarge = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
 const idOf = (step: ComparedStep): string => String(step.index);
 
 const COLUMNS: readonly Column<ComparedStep>[] = [
@@ -111,7 +122,7 @@ function OtherRun() {
 }
 
 function Comparison({ comparison }: { readonly comparison: RunComparison }) {
-  const { left, right, firstDifference, steps } = comparison;
+  const { left, right, differences, steps } = comparison;
   const [all, setAll] = useState(false);
   const [chosen, setChosen] = useState<string | null>(null);
   const shown = useMemo(() => (all ? steps : steps.filter(({ same }) => !same)), [all, steps]);
@@ -137,15 +148,22 @@ function Comparison({ comparison }: { readonly comparison: RunComparison }) {
           </Card>
         ))}
       </div>
-      {firstDifference === null ? (
+      {differences.length === 0 ? (
         <p className="notice" data-tone="info">
           They do not differ: the same input, the same steps with the same results, the same end.
         </p>
       ) : (
         <Card title="The first difference">
           <div className="stack">
-            <p>{firstDifference.message}</p>
-            <Difference left={firstDifference.left} right={firstDifference.right} what="first difference" />
+            {differences.map((difference, nth) => (
+              <section key={difference.kind} className="stack" aria-label={PLACES[difference.kind]}>
+                {differences.length === 1 ? null : (
+                  <h3>{beginningLarge(`${nth === 0 ? '' : 'then '}${PLACES[difference.kind]}`)}</h3>
+                )}
+                <p>{beginningLarge(difference.message)}</p>
+                <Difference left={difference.left} right={difference.right} what={PLACES[difference.kind]} />
+              </section>
+            ))}
           </div>
         </Card>
       )}

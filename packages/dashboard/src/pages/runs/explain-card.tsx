@@ -5,6 +5,7 @@ import { useApi } from '../../api/queries.js';
 import { Card } from '../../components/card.js';
 import { RunLink } from '../../components/run-link.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
+import { TextWithTimes } from '../../components/text-with-times.js';
 import { TimeText } from '../../components/time-text.js';
 
 type Task = ExplanationAnswer['tasks'][number];
@@ -35,7 +36,7 @@ export function ExplainCard({ runId, createdAt }: { readonly runId: string; read
       ) : (
         <div className="stack">
           <p>
-            {data.summary} {single === null ? null : <ReasonTimes reason={single} />}
+            <TextWithTimes text={data.summary} /> {single === null ? null : <ReasonTimes reason={single} />}
           </p>
           {single !== null || data.tasks.length === 0 ? null : (
             <ul className="reasons">
@@ -47,7 +48,7 @@ export function ExplainCard({ runId, createdAt }: { readonly runId: string; read
                   <ol>
                     {task.reasons.map((reason) => (
                       <li key={reason.kind}>
-                        {reason.message} <ReasonTimes reason={reason} />
+                        <TextWithTimes text={reason.message} /> <ReasonTimes reason={reason} />
                       </li>
                     ))}
                   </ol>

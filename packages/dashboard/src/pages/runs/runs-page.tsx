@@ -84,7 +84,7 @@ const COLUMNS: readonly Column<FoundRun>[] = [
   {
     id: 'run',
     header: 'Run',
-    width: 'minmax(0, 5fr)',
+    width: 'minmax(0, 6fr)',
     cell: (run) => (
       <div className="cell-lines">
         <RunLink runId={run.workflowRunId} createdAt={run.workflowRunCreatedAt} />
@@ -95,7 +95,7 @@ const COLUMNS: readonly Column<FoundRun>[] = [
   {
     id: 'workflow',
     header: 'Workflow',
-    width: 'minmax(0, 5fr)',
+    width: 'minmax(0, 4fr)',
     from: 'wide',
     under: 'run',
     cell: (run) => <UrlText url={run.workflowUrl} />,
@@ -103,8 +103,9 @@ const COLUMNS: readonly Column<FoundRun>[] = [
   {
     id: 'error',
     header: 'Error',
-    width: 'minmax(0, 5fr)',
+    width: 'minmax(0, 8fr)',
     from: 'wide',
+    under: 'run',
     cell: (run) => (run.workflowRunError === undefined ? null : <RunError error={run.workflowRunError} />),
   },
   {
@@ -114,7 +115,7 @@ const COLUMNS: readonly Column<FoundRun>[] = [
     under: 'run',
     cell: (run) => <TimeText unixMs={run.workflowRunCreatedAt} />,
   },
-  { id: 'took', header: 'Took', width: '92px', align: 'right', from: 'medium', cell: (run) => <Took run={run} /> },
+  { id: 'took', header: 'Took', width: '92px', align: 'right', under: 'run', cell: (run) => <Took run={run} /> },
 ];
 
 export default function RunsPage() {

@@ -60,14 +60,18 @@ const COLUMNS: readonly Column<ScheduleEntry>[] = [
     width: '118px',
     under: 'destination',
     cell: ({ nextScheduleTime }) =>
-      nextScheduleTime === undefined ? <span className="muted">no next tick</span> : <TimeText unixMs={nextScheduleTime} />,
+      nextScheduleTime === undefined ? (
+        <span className="muted">no next tick</span>
+      ) : (
+        <TimeText unixMs={nextScheduleTime} of="Next" />
+      ),
   },
   {
     id: 'last',
     header: 'Last',
     width: '118px',
     from: 'wide',
-    cell: ({ lastScheduleTime }) => (lastScheduleTime === undefined ? '–' : <TimeText unixMs={lastScheduleTime} />),
+    cell: ({ lastScheduleTime }) => (lastScheduleTime === undefined ? '–' : <TimeText unixMs={lastScheduleTime} of="Last" />),
   },
   {
     id: 'run',

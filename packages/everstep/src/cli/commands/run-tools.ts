@@ -1,5 +1,5 @@
 /** `everstep runs fork|compare|lineage|check` and `everstep dlq check`: what helps to put one run right. */
-import type { ComparedStep, ForkOptions, RepairFilter, RunCheck, RunRelative } from '@everstep/sdk';
+import type { ComparedStep, ForkOptions, RepairFilter, RunCheck, RunDifference, RunRelative } from '@everstep/sdk';
 import { Command } from 'commander';
 import { isJson, moment, readBody, wholeNumber } from '../arguments.js';
 import { UsageError } from '../exit-codes.js';
@@ -92,6 +92,14 @@ const resultWords = (step: ComparedStep | null, same: boolean): string => {
   return step.edited ? `${out} (edited)`.trim() : out;
 };
 
+const DIFFERENCE_PLACES = {
+  input: 'input that differs',
+  result: 'result that differs',
+  step: 'step that only one has',
+  length: 'step that one lacks',
+  outcome: 'end that differs',
+} as const satisfies Record<RunDifference['kind'], string>;
+
 export function compareCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('compare'))
@@ -105,12 +113,15 @@ export function compareCommand(shell: Shell): Command {
     const { createdAt, withCreatedAt } = options;
     const compared = await client.runs.compare(runId, { createdAt, with: other, withCreatedAt });
     if (options.json) return screen.write(json(compared));
-    const { left, right, firstDifference: first, steps } = compared;
+    const { left, right, differences, steps } = compared;
     screen.write(`${left.workflowRunId} (${left.workflowState}) and ${right.workflowRunId} (${right.workflowState})\n`);
-    if (!first) return screen.write(`${styled(screen, 'green', 'no difference')}\n`);
-    screen.write(`${styled(screen, 'yellow', 'first difference')}: ${printable(first.message)}\n`);
-    if (first.left !== null) screen.write(`  left   ${shorten(printable(first.left), MAX_SHOWN * 2)}\n`);
-    if (first.right !== null) screen.write(`  right  ${shorten(printable(first.right), MAX_SHOWN * 2)}\n`);
+    if (differences.length === 0) return screen.write(`${styled(screen, 'green', 'no difference')}\n`);
+    for (const [nth, difference] of differences.entries()) {
+      const title = nth === 0 ? 'first difference' : `first ${DIFFERENCE_PLACES[difference.kind]}`;
+      screen.write(`${styled(screen, 'yellow', title)}: ${printable(difference.message)}\n`);
+      if (difference.left !== null) screen.write(`  left   ${shorten(printable(difference.left), MAX_SHOWN * 2)}\n`);
+      if (difference.right !== null) screen.write(`  right  ${shorten(printable(difference.right), MAX_SHOWN * 2)}\n`);
+    }
     const rows = steps.map((step) => [
       step.same ? 'same' : 'differs',
       step.stepType,

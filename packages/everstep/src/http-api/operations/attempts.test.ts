@@ -96,6 +96,15 @@ test('the attempts of a call are those of its own request, whether it was answer
   assert.deepEqual([refused[0]?.stepName, refused[0]?.retryAt !== null, refused[1]?.retryAt], ['pay', true, null]);
 });
 
+test('a call that succeeded after failed attempts shows the request that all of them made', async () => {
+  await world.trigger('late-call', { 'svc-workflow-runid': 'late', ...ended });
+  const late = await attemptsOf('late');
+  assert.deepEqual(late.map(inShort), ['call 1 failed after 0: 500', 'call 1 succeeded after 1: 200']);
+  assert.deepEqual(late[1]?.request, late[0]?.request);
+  assert.equal(late[1]?.request?.body, '{"iban":"secret-of-a-call"}');
+  assert.equal(late[1]?.durationMs, null);
+});
+
 test('the attempts to tell of a failure are shown as such, and so are those of a plain message', async () => {
   const callback = { 'svc-failure-callback': 'http://cb.test/refuse', 'svc-retries': '0' };
   await world.trigger('fail', { 'svc-workflow-runid': 'told', ...callback, ...ended });
@@ -120,7 +129,7 @@ test('the attempts to tell of a failure are shown as such, and so are those of a
 test('what a run redacts is in none of its attempts', async () => {
   const redact = { 'svc-redact-fields': 'iban, header[x-key], header[x-answer], header[x-reason]', 'svc-retries': '0' };
   const forward = { 'svc-forward-x-key': 'secret-of-a-header' };
-  for (const endpoint of ['fail', 'call', 'refused-call']) {
+  for (const endpoint of ['fail', 'call', 'refused-call', 'late-call']) {
     await world.trigger(endpoint, { 'svc-workflow-runid': `r-${endpoint}`, ...redact, ...forward, ...ended });
     const text = JSON.stringify(await attemptsOf(`r-${endpoint}`));
     assert.ok(!text.includes('secret') && !text.includes('out of stock') && text.includes('[REDACTED]'), text);

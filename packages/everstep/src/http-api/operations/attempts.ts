@@ -22,7 +22,7 @@ export const getRunAttempts = operation({
   operationId: 'getRunAttempts',
   tag: 'Runs',
   summary: 'List every attempt of a run, with its request and its response',
-  description: `Oldest first. A failed attempt shows what was sent, without secrets, and the first ${LIMITS.maxKeptAttemptBodyBytes} bytes of the answer; those of versions that did not keep them show neither. An attempt that succeeded shows the result of its step. Of bodies of requests ${LIMITS.maxKeptAttemptRequestBytes} bytes are shown: of calls, callbacks and messages as they were kept, of steps made again from the input and the journal. The ID may also be that of a plain message.`,
+  description: `Oldest first. A failed attempt shows what was sent, without secrets, and the first ${LIMITS.maxKeptAttemptBodyBytes} bytes of the answer; those of versions that did not keep them show neither. An attempt that succeeded shows the result of its step. Of bodies of requests ${LIMITS.maxKeptAttemptRequestBytes} bytes are shown: of calls, callbacks and messages as they were kept, of steps made again from the input and the journal; of a call that succeeded at its first attempt nothing tells what it sent, and request is null. The ID may also be that of a plain message.`,
   method: 'GET',
   path: '/v2/workflows/runs/{workflowRunId}/attempts',
   unknownQuery: 'refuse',

@@ -83,6 +83,8 @@ class Attempts {
   private readonly recorded: ReadonlyMap<number, RecordedStep>;
   /** How many failed, by the message. */
   private readonly failed = new Map<string, number>();
+  /** What the failed attempts of a call sent, by the message: each attempt sends the same. */
+  private readonly sent = new Map<string, KeptExchange>();
   /** Null when the payload was removed. */
   private readonly rebuilt: RebuiltRequests | null;
 
@@ -90,7 +92,10 @@ class Attempts {
     this.history = history;
     this.rebuilt = payload && new RebuiltRequests(history, payload);
     this.recorded = new Map(history.steps.map((step) => [step.stepId, step]));
-    for (const { messageId } of history.attempts) this.failed.set(messageId, (this.failed.get(messageId) ?? 0) + 1);
+    for (const { messageId, exchange } of history.attempts) {
+      this.failed.set(messageId, (this.failed.get(messageId) ?? 0) + 1);
+      if (exchange) this.sent.set(messageId, exchange);
+    }
   }
 
   /** Oldest first. */
@@ -155,11 +160,18 @@ class Attempts {
         ...this.succeeded(type === 'Call' ? 'call' : 'step', messageId, at),
         stepId,
         stepName: name,
-        // Of a call nothing tells any more what it sent.
-        request: call ? null : (this.rebuilt?.whole('POST', this.rebuilt.bodyOfStep(createdAt, index)) ?? null),
+        request: call
+          ? this.callRequest(messageId)
+          : (this.rebuilt?.whole('POST', this.rebuilt.bodyOfStep(createdAt, index)) ?? null),
         response: call ? this.callResponse(call) : this.stepResponse(step),
       }),
     };
+  }
+
+  /** Null where the first attempt succeeded: nothing tells any more what that one sent. */
+  private callRequest(messageId: string): RunAttempt['request'] {
+    const sent = this.sent.get(messageId);
+    return sent ? presentExchange(sent, 'call', this.history.run.settings.redact, UNKNOWN_BODY).request : null;
   }
 
   private messageEntry(): readonly Entry[] {

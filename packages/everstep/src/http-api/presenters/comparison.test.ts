@@ -73,6 +73,24 @@ describe('the first difference between two runs', () => {
     assert.match(found?.message ?? '', /at \.body\.n$/);
   });
 
+  test('does not hide the others: a result that differs, and the step that failed', () => {
+    const { firstDifference, differences } = compareRuns(
+      side([step(1, 'a', 2)], { body: '{"n":2}', run: failed }),
+      side([step(1, 'a'), step(2, 'b'), step(3, 'c')]),
+    );
+    assert.deepEqual(
+      differences.map(({ kind, index }) => [kind, index]),
+      [
+        ['input', null],
+        ['result', 0],
+        ['length', 1],
+      ],
+    );
+    assert.deepEqual(firstDifference, differences[0]);
+    assert.match(differences[2]?.message ?? '', /it failed: no stock$/);
+    assert.deepEqual(compareRuns(side(both), side(both)).differences, []);
+  });
+
   test('is a result, by where in it the two part', () => {
     const found = first(side(both), side([step(1, 'a'), step(2, 'b', { total: 5, items: [{ price: 2 }] }), step(3, 'c')]));
     assert.deepEqual(found, {

@@ -1,5 +1,7 @@
 /**
- * Two runs side by side, and the first difference between them. What either of
+ * Two runs side by side, and where they first differ: in what they were
+ * triggered with, in a result, in a step, in how they ended. Two runs seldom
+ * have the same input, so the first difference alone would say little. What either of
  * them hides is hidden in both, and counts as the same: else whoever may start
  * runs could find out a hidden value by comparing.
  *
@@ -19,7 +21,7 @@ export interface ComparedRun {
   readonly payload: RunPayload;
 }
 
-type FirstDifference = NonNullable<RunComparison['firstDifference']>;
+type Difference = RunComparison['differences'][number];
 type Row = RunComparison['steps'][number];
 type Side = 'left' | 'right';
 
@@ -117,7 +119,7 @@ function standing({ history: { run } }: ComparedRun): string {
   return run.status === 'failed' && run.error !== null ? `it failed: ${clipped(run.error)}` : `it is ${stateOfRun(run.status)}`;
 }
 
-function missing(index: number, pair: Pair, rows: readonly Pair[], runs: Readonly<Record<Side, ComparedRun>>): FirstDifference {
+function missing(index: number, pair: Pair, rows: readonly Pair[], runs: Readonly<Record<Side, ComparedRun>>): Difference {
   const has: Side = pair.left ? 'left' : 'right';
   const lacks = other(has);
   const step = pair[has];
@@ -134,7 +136,7 @@ function missing(index: number, pair: Pair, rows: readonly Pair[], runs: Readonl
   return { kind: instead ? 'step' : 'length', index, ...sides, message };
 }
 
-function outcomes(left: ComparedRun, right: ComparedRun, shown: Shown): FirstDifference | null {
+function outcomes(left: ComparedRun, right: ComparedRun, shown: Shown): Difference | null {
   const [a, b] = [left, right].map(({ history: { run } }) => ({
     state: stateOfRun(run.status),
     error: run.error ?? undefined,
@@ -159,20 +161,26 @@ const presentRun = ({ history: { run } }: ComparedRun) => ({
 export function compareRuns(left: ComparedRun, right: ComparedRun): RunComparison {
   const shown = new Shown(left, right);
   const input = jsonDifference(shown.input(left.payload), shown.input(right.payload));
-  let first: FirstDifference | null = input && {
-    kind: 'input',
-    index: null,
-    ...values(input),
-    message: `they were triggered with something else${at(input)}`,
-  };
+  const differences: Difference[] = [];
+  if (input) {
+    const message = `they were triggered with something else${at(input)}`;
+    differences.push({ kind: 'input', index: null, ...values(input), message });
+  }
+  let sameSteps = true;
+  let sameResults = true;
   const rows = pairs(left, right);
   const steps = rows.map((pair, index): Row => {
     const [a, b] = [pair.left && shown.out(pair.left), pair.right && shown.out(pair.right)];
     const both = pair.left !== null && pair.right !== null;
     const found = both ? jsonDifference(parsed(a), parsed(b)) : null;
-    if (!first && !both) first = missing(index, pair, rows, { left, right });
-    if (!first && found && pair.left) {
-      first = { kind: 'result', index, ...values(found), message: `${spoken(pair.left)} came to something else${at(found)}` };
+    if (sameSteps && !both) {
+      sameSteps = false;
+      differences.push(missing(index, pair, rows, { left, right }));
+    }
+    if (sameResults && found && pair.left) {
+      sameResults = false;
+      const message = `${spoken(pair.left)} came to something else${at(found)}`;
+      differences.push({ kind: 'result', index, ...values(found), message });
     }
     const { name, type } = pair.left ?? pair.right ?? {};
     const same = both && found === null;
@@ -185,10 +193,8 @@ export function compareRuns(left: ComparedRun, right: ComparedRun): RunCompariso
       same,
     };
   });
-  return {
-    left: presentRun(left),
-    right: presentRun(right),
-    firstDifference: first ?? outcomes(left, right, shown),
-    steps,
-  };
+  // A run that lacks steps has ended elsewhere, and it is told there why.
+  const outcome = sameSteps ? outcomes(left, right, shown) : null;
+  if (outcome) differences.push(outcome);
+  return { left: presentRun(left), right: presentRun(right), firstDifference: differences[0] ?? null, differences, steps };
 }

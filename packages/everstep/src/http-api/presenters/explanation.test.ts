@@ -101,7 +101,10 @@ test('every reason is one plain sentence with its times, and has its fields', ()
 
 test('the summary of many is their number by kind, and that of an end says so', () => {
   const many = [step({ kind: 'queued' }), step({ kind: 'queued' }), step({ kind: 'sleeping', until: T0 })];
-  assert.equal(presentExplanation({ run: runOf('active'), tasks: many }).summary, '3 things are open: 2 queued, 1 sleeping.');
+  assert.equal(
+    presentExplanation({ run: runOf('active'), tasks: many }).summary,
+    '3 things are open: 2 wait for a place among the deliveries, 1 sleeps.',
+  );
   assert.equal(presentExplanation({ run: runOf('canceled'), tasks: [] }).summary, 'The run was canceled; nothing is owed.');
   const callback: ExplainedTask = { what: 'failure-callback', reasons: [{ kind: 'queued' }] };
   const failed = presentExplanation({ run: runOf('failed'), tasks: [callback] });

@@ -126,16 +126,32 @@ function subjectOf({ what, stepName }: ExplanationAnswer['tasks'][number]): stri
   return what === 'step' && stepName !== undefined ? `The step ${JSON.stringify(stepName)} is open` : SUBJECTS[what];
 }
 
+/** What many of a kind do: of one, of several. */
+const DOING: Readonly<Record<Reason['kind'] | 'parked', readonly [one: string, several: string]>> = {
+  'not-before': ['is to begin later', 'are to begin later'],
+  sleeping: ['sleeps', 'sleep'],
+  'waiting-for-event': ['waits for an event', 'wait for an event'],
+  'waiting-for-run': ['waits for a run', 'wait for a run'],
+  retry: ['waits for its next attempt', 'wait for their next attempt'],
+  'flow-control': ['waits for a flow control key', 'wait for a flow control key'],
+  queue: ['waits in a queue', 'wait in a queue'],
+  'destination-held': ['waits for a destination that is held back', 'wait for a destination that is held back'],
+  queued: ['waits for a place among the deliveries', 'wait for a place among the deliveries'],
+  'in-flight': ['is under way', 'are under way'],
+  parked: ['is held back', 'are held back'],
+};
+
 function summaryOf(tasks: ExplanationAnswer['tasks'], status: Explanation['run']['status']): string {
   const [first, ...others] = tasks;
   if (!first) return ENDS[status];
   if (others.length === 0) return `${subjectOf(first)}. ${first.reasons.map(({ message }) => message).join(' ')}`.trim();
-  const counts = new Map<string, number>();
+  const counts = new Map<keyof typeof DOING, number>();
   for (const { reasons } of tasks) {
     const kind = reasons[0]?.kind ?? 'parked';
     counts.set(kind, (counts.get(kind) ?? 0) + 1);
   }
-  return `${tasks.length} things are open: ${[...counts].map(([kind, count]) => `${count} ${kind}`).join(', ')}.`;
+  const doing = [...counts].map(([kind, count]) => `${count} ${DOING[kind][count === 1 ? 0 : 1]}`);
+  return `${tasks.length} things are open: ${doing.join(', ')}.`;
 }
 
 export function presentExplanation({ run, tasks }: Explanation): ExplanationAnswer {

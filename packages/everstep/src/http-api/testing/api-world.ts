@@ -84,6 +84,10 @@ function plannedNext(pathname: string, entries: readonly JournalEntry[]): Planne
       const call = { url: 'http://c.test/refuse', method: 'PUT', headers: { 'x-key': 'secret-of-a-header' } };
       return { stepId, name: 'pay', type: 'Call', call: { ...call, retries: 1, retryDelay: '0' } };
     }
+    case '/late-call 1': {
+      const call = { url: 'http://c.test/late', method: 'PUT', headers: { 'x-key': 'secret-of-a-header' } };
+      return { stepId, name: 'pay', type: 'Call', call: { ...call, retries: 1, retryDelay: '0' } };
+    }
     case '/call 1':
       return { stepId, name: 'pay', type: 'Call', call: { url: 'http://c.test/pay', method: 'PUT', headers: {} } };
     case '/hang-call 1':
@@ -143,6 +147,7 @@ export class PlayedEndpoints implements StepCaller {
       case '/hook':
       case '/call':
       case '/refused-call':
+      case '/late-call':
       case '/hang-call':
       case '/invoke': {
         const planned = plannedNext(pathname, journal.entries);
@@ -168,7 +173,7 @@ export class PlayedEndpoints implements StepCaller {
   async close(): Promise<void> {}
 }
 
-/** Answers messages: `/hang` not at all, `/refuse` with 500, all others with 200 and what is played. Keeps them. */
+/** Answers messages: `/hang` not at all, `/refuse` with 500, `/late` every other time, all others with 200 and what is played. Keeps them. */
 export class PlayedMessages implements MessageSender {
   readonly sent: Message[] = [];
 
@@ -179,7 +184,9 @@ export class PlayedMessages implements MessageSender {
     const headers = { 'content-type': ['application/json'], 'x-answer': ['secret-of-a-header'] };
     const body = Buffer.from('{"paid":true,"iban":"secret-of-a-field"}');
     const sent = sentFor(message.method, message.url, message.headers);
-    if (pathname !== '/hang') return { kind: 'answered', status: pathname === '/refuse' ? 500 : 200, headers, body, sent };
+    const late = pathname === '/late' && this.sent.filter(({ url }) => url === message.url).length % 2 === 1;
+    if (pathname !== '/hang')
+      return { kind: 'answered', status: late || pathname === '/refuse' ? 500 : 200, headers, body, sent };
     return new Promise<MessageAnswer>((resolve) =>
       signal.addEventListener('abort', () => {
         const cause = { cause: 'network', message: 'given up', status: null, responseHeaders: {} } as const;

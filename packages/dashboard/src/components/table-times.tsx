@@ -1,0 +1,126 @@
+/**
+ * The exact times of a table: of the one that the pointer rests on or a finger touches, and of all times of the row that the
+ * keyboard has come to. A tooltip for each would be most of what a row costs, and rows are made by the hundred while
+ * somebody scrolls: so there is one for the table, and it is asked of the elements what they say.
+ */
+import { Tooltip } from '@base-ui/react/tooltip';
+import { type FocusEvent, type MouseEvent, type PointerEvent, useCallback, useEffect, useId, useRef, useState } from 'react';
+import { ExactTime, OPEN_AFTER_MS } from './time-text.js';
+
+/** Whoever goes through the rows is not to see one at each of them. */
+const OPEN_AFTER_FOCUS_MS = 600;
+
+interface ShownTime {
+  readonly unixMs: number;
+  readonly relative: boolean;
+  /** What it is the time of, or how it stands in the row. */
+  readonly of: string;
+}
+
+interface Shown {
+  readonly anchor: HTMLElement;
+  readonly times: readonly ShownTime[];
+  /** It has the focus, and is described by what is shown. */
+  readonly row: HTMLElement | null;
+}
+
+const timeAt = (target: EventTarget): HTMLElement | null =>
+  target instanceof Element ? target.closest<HTMLElement>('[data-time]') : null;
+
+const shownTime = ({ dataset, textContent }: HTMLElement): ShownTime => ({
+  unixMs: Number(dataset.time),
+  relative: dataset.relative !== undefined,
+  of: dataset.of ?? textContent ?? '',
+});
+
+function timesOf(row: HTMLElement): Shown | null {
+  const elements = [...row.querySelectorAll<HTMLElement>('[data-time]')];
+  const [anchor] = elements;
+  const byTime = new Map(elements.map((element) => [`${element.dataset.time} ${element.dataset.of}`, shownTime(element)]));
+  return anchor === undefined ? null : { anchor, row, times: [...byTime.values()] };
+}
+
+const timeOf = (anchor: HTMLElement): Shown => ({ anchor, row: null, times: [shownTime(anchor)] });
+
+/** @returns what the element around the rows hears, and what stands beside it */
+export function useTableTimes() {
+  const [shown, setShown] = useState<Shown | null>(null);
+  /** One each: rows that scroll by below a pointer at rest are no reason to forget the row that has the focus. */
+  const pointerTimer = useRef<number | undefined>(undefined);
+  const focusTimer = useRef<number | undefined>(undefined);
+  const touched = useRef(false);
+  const forget = useCallback(() => {
+    window.clearTimeout(pointerTimer.current);
+    window.clearTimeout(focusTimer.current);
+  }, []);
+  const close = () => {
+    forget();
+    setShown(null);
+  };
+  const showIfThere = (found: Shown | null) => setShown(found?.anchor.isConnected ? found : null);
+  useEffect(() => forget, [forget]);
+  useEffect(() => {
+    if (shown === null) return;
+    const leave = () => setShown(null);
+    // Its row may be another one's by then.
+    window.addEventListener('scroll', leave, { passive: true });
+    return () => window.removeEventListener('scroll', leave);
+  }, [shown]);
+  return {
+    onPointerDown: ({ pointerType }: PointerEvent) => {
+      touched.current = pointerType === 'touch';
+    },
+    onPointerOver: ({ target, pointerType }: PointerEvent) => {
+      const time = pointerType === 'touch' ? null : timeAt(target);
+      if (time !== null && time === shown?.anchor && shown.row === null) return;
+      window.clearTimeout(pointerTimer.current);
+      if (shown?.row === null) setShown(null);
+      if (time !== null) pointerTimer.current = window.setTimeout(() => showIfThere(timeOf(time)), OPEN_AFTER_MS);
+    },
+    onPointerLeave: () => {
+      window.clearTimeout(pointerTimer.current);
+      if (shown?.row === null) setShown(null);
+    },
+    onFocus: ({ target }: FocusEvent<HTMLElement>) => {
+      if (!target.matches('.table-row:focus-visible')) return;
+      focusTimer.current = window.setTimeout(() => showIfThere(timesOf(target)), OPEN_AFTER_FOCUS_MS);
+    },
+    onBlur: close,
+    onKeyDown: ({ key }: { readonly key: string }) => {
+      if (key === 'Escape') close();
+    },
+    /** Whether a finger touched a time, and so wants to know it and nothing else. */
+    takesClick: ({ target }: MouseEvent): boolean => {
+      const time = touched.current ? timeAt(target) : null;
+      if (time === null) close();
+      else setShown(timeOf(time));
+      return time !== null;
+    },
+    popup: shown === null ? null : <TimesPopup shown={shown} onClose={close} />,
+  };
+}
+
+function TimesPopup({ shown, onClose }: { readonly shown: Shown; readonly onClose: () => void }) {
+  const { anchor, row, times } = shown;
+  const id = useId();
+  useEffect(() => {
+    row?.setAttribute('aria-describedby', id);
+    return () => row?.removeAttribute('aria-describedby');
+  }, [row, id]);
+  return (
+    <Tooltip.Root open onOpenChange={(open) => (open ? undefined : onClose())}>
+      <Tooltip.Portal>
+        <Tooltip.Positioner sideOffset={6} className="tooltip-place" anchor={anchor}>
+          <Tooltip.Popup className="tooltip" id={id}>
+            {times.map(({ unixMs, relative, of }) => (
+              <div key={`${unixMs} ${of}`} className="tooltip-time">
+                {times.length === 1 ? null : <span className="tooltip-of">{of}</span>}
+                <ExactTime unixMs={unixMs} relative={relative || times.length > 1} />
+              </div>
+            ))}
+          </Tooltip.Popup>
+        </Tooltip.Positioner>
+      </Tooltip.Portal>
+    </Tooltip.Root>
+  );
+}
