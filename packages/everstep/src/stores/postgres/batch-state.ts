@@ -32,6 +32,8 @@ const LOCK_RUNS = lockRuns('d.run_key = ANY($1::text[])');
 /** With the runs whose tasks wait for the end of others. */
 const LOCK_RUNS_AND_INVOKERS = lockRuns(`d.run_key IN (
   SELECT unnest($1::text[]) UNION SELECT t.run_key FROM task t WHERE t.child_run_key = ANY($2::text[]))`);
+/** By this clock what is new in a queue has its place there. */
+const NOW = statement('SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now');
 /** Whoever removes them waits. */
 const LOCK_PRESENT = statement(`
   SELECT run_key FROM run_directory WHERE run_key = ANY($1::text[]) ORDER BY run_key FOR KEY SHARE`);
@@ -95,6 +97,8 @@ class Names {
   readonly deduplicationIds = new Map<string, DeduplicationId>();
   readonly schedules = new Map<string, ScheduleReference>();
   readonly repairs = new Map<string, RepairId>();
+  /** Whether a message comes into a queue. */
+  queued = false;
 
   constructor(units: readonly CommitUnit[]) {
     for (const { guards, writes } of units) {
@@ -148,6 +152,7 @@ class Names {
     switch (write.kind) {
       case 'create-run':
         this.begun.add(write.run.key);
+        if ((write.run.settings.message?.queue ?? null) !== null) this.queued = true;
         if ('copyOf' in write.input) this.runs.add(write.input.copyOf);
         break;
       case 'put-task':
@@ -195,6 +200,8 @@ export class BatchState {
   private readonly repairs = new Map<string, number>();
   private deduplication: LockedIds = { present: new Set(), taken: new Map() };
   private controls = new ControlState();
+  /** Unix ms by the database's clock; null where nothing of the batch goes by it. */
+  databaseNow: number | null = null;
 
   /** Everything in one round trip. */
   static async read(session: TransactionSession, units: readonly CommitUnit[]): Promise<BatchState> {
@@ -219,6 +226,7 @@ export class BatchState {
     const known = ask(named.runs, READ_RUNS, () => [runKeys]);
     const activeIds = ask(named.runIds, READ_ACTIVE_IDS, () => columnArrays(RUN_ID, [...named.runIds.values()]));
     const references = ask(named.remembered, READ_REFERENCES, () => [[...named.remembered]]);
+    const time = named.queued ? session.query(NOW, []) : NOTHING;
 
     // All at once: when one fails the others do too.
     const answers = await Promise.all([
@@ -233,8 +241,11 @@ export class BatchState {
       repairs,
       kept,
       controls,
+      time,
     ]);
     const state = new BatchState();
+    const [stamp] = answers[11];
+    if (stamp) state.databaseNow = integer(stamp, 'now');
     for (const row of answers[0]) state.learnRun(row);
     for (const row of answers[1]) state.learnActive(row);
     for (const row of answers[2]) state.taskPut(text(row, 'run_key'), integer(row, 'slot'), text(row, 'message_id'));

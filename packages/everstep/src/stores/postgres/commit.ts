@@ -11,7 +11,6 @@ import type { CountOfDay } from '../../ports/account-store.js';
 import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../ports/store.js';
 import { addAudit } from './audit-log.js';
 import { BatchState, type KnownRun } from './batch-state.js';
-import { readStanding, type Standing } from './claims.js';
 import { ClockMarks, raiseLatestTime, timeOf } from './clock-marks.js';
 import type { Database, TransactionSession } from './connection.js';
 import { countDays } from './day-counts.js';
@@ -301,18 +300,10 @@ function sendAll<Write>(
   if (writes.length > 0) send(session, writes.splice(0));
 }
 
-const writerOf = ({ nodeId, now }: CommittingNode, standing: Standing): Writer => ({
-  claimant: standing.mayClaim ? nodeId : null,
-  now,
-  databaseNow: standing.now,
-});
+const NOTHING_MORE = (): void => {};
 
-/** The node that commits. */
-export interface CommittingNode {
-  readonly nodeId: string;
-  /** Unix ms as it believes. */
-  readonly now: number;
-}
+/** The node that commits: in whose name, and when it does by its own belief. */
+export type CommittingNode = Omit<Writer, 'databaseNow'>;
 
 /** Commits batches. Several may be under way at once, each on a connection of its own. */
 export class BatchWriter {
@@ -320,6 +311,7 @@ export class BatchWriter {
   private readonly clockMarks = new ClockMarks();
   private readonly statistics: TableStatistics;
   private readonly node: () => CommittingNode | null;
+  private readonly underWay = new Set<Promise<void>>();
 
   /** `node` gives null: nobody else uses the store. */
   constructor(database: Database, node: () => CommittingNode | null) {
@@ -331,17 +323,29 @@ export class BatchWriter {
   /** Rejects when a write is faulty, or the batch could not be made durable, or nobody knows whether it was. */
   async commit(units: readonly CommitUnit[]): Promise<readonly CommitResult[]> {
     if (units.length === 0) return [];
+    const writing = this.write(units);
+    const ended = writing.then(NOTHING_MORE, NOTHING_MORE);
+    this.underWay.add(ended);
+    try {
+      return await writing;
+    } finally {
+      this.underWay.delete(ended);
+    }
+  }
+
+  /** Resolves when everything that is being written now is written, or lost. */
+  async settled(): Promise<void> {
+    await Promise.all(this.underWay);
+  }
+
+  private async write(units: readonly CommitUnit[]): Promise<readonly CommitResult[]> {
     const shard = this.clockMarks.take();
     try {
       const results = await this.database.transaction(
         async (session) => {
           const node = this.node();
-          // Together: when the connection is lost both fail, and neither may fail with nobody looking.
-          const [standing, state] = await Promise.all([
-            node && readStanding(session, node.nodeId),
-            BatchState.read(session, units),
-          ]);
-          const batch = new Batch(session, state, node && standing && writerOf(node, standing));
+          const state = await BatchState.read(session, units);
+          const batch = new Batch(session, state, node && { ...node, databaseNow: state.databaseNow ?? node.now });
           const results = units.map((unit) => batch.apply(unit));
           batch.finish();
           raiseLatestTime(session, shard, batch.latestTime);

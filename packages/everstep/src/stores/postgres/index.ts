@@ -115,7 +115,8 @@ async function openDatabase(options: DatabaseOptions): Promise<Database> {
  * this node alone.
  */
 export function createPostgresStore(database: Database, cluster: PostgresCluster | null = null): Store {
-  const batches = new BatchWriter(database, () => cluster && { nodeId: cluster.nodeId, now: cluster.now() });
+  const batches = new BatchWriter(database, () => cluster && cluster.committing);
+  cluster?.writtenBy(batches);
   const records = new RunRecords(database);
   const retention = new Retention(database);
   return {
