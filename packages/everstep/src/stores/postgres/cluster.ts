@@ -2,8 +2,8 @@
 import type { Cluster, ClusterEvents, GateStanding, Kept, NodeStanding, SharedChange } from '../../ports/cluster.js';
 import type { Log } from '../../ports/log.js';
 import type { DueTask, TaskReference } from '../../ports/store.js';
+import type { BatchWriter, CommittingNode } from './batch-writer.js';
 import { claimDue, freeLost, giveBack, handOver } from './claims.js';
-import type { BatchWriter, CommittingNode } from './commit.js';
 import { Confirmations, readOtherNodes } from './confirmations.js';
 import { Database } from './connection.js';
 import { DatabaseTime } from './database-time.js';
