@@ -120,7 +120,7 @@ async function openFile(file: string, { dataDir }: Config, log: Logger, onDiskFa
   }
 }
 
-async function openDatabase(url: string, { nodeLeaseMs: leaseMs, virtualClock }: Config, log: Logger): Promise<Opened> {
+async function openDatabase(url: string, { nodeLeaseMs: leaseMs, commits, virtualClock }: Config, log: Logger): Promise<Opened> {
   if (virtualClock) throw new StartError('A virtual clock goes with the embedded store only: nodes on a database have its time.');
   // Only now: a service on a file starts sooner without it.
   const [{ openPostgresNode, StoreOpenError: PostgresOpenError }, { openPostgresSearchDocuments }] = await Promise.all([
@@ -129,7 +129,7 @@ async function openDatabase(url: string, { nodeLeaseMs: leaseMs, virtualClock }:
   ]);
   try {
     const facts = { host: hostname(), version: SERVICE_VERSION };
-    const node = await openPostgresNode({ url, log, facts, leaseMs });
+    const node = await openPostgresNode({ url, log, facts, leaseMs, commits });
     const openDocuments = async (onFailure: (error: Error) => void): Promise<OpenedDocuments> => ({
       documents: openPostgresSearchDocuments({ url, log, onFailure }),
       control: null,

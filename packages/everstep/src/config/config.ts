@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Region } from './regions.js';
 import {
   CLIENT_VARIABLES,
+  type Commits,
   type ListenAddress,
   type LogLevel,
   type Mode,
@@ -25,6 +26,8 @@ export interface Config {
   readonly store: StoreSetting;
   /** Ms that a node which is silent keeps what it has, where several share a database. */
   readonly nodeLeaseMs: number;
+  /** Whether a transaction on a database may have writes of several queue instances. */
+  readonly commits: Commits;
   /** Absolute, or null for none: then there is the built-in plan alone. */
   readonly plansFile: string | null;
   /** Absolute, or null for none. */
@@ -136,6 +139,7 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
     dataDir,
     store: read(SETTINGS.store) ?? ({ kind: 'file', file: join(dataDir, 'everstep.db') } as const),
     nodeLeaseMs: read(SETTINGS.nodeLease),
+    commits: read(SETTINGS.commits),
     plansFile: read(SETTINGS.plansFile),
     envFile: read(SETTINGS.envFile),
     demo: read(SETTINGS.demo) && mode === 'dev',

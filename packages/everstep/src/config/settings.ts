@@ -102,6 +102,14 @@ function parseNodeLease(text: string): number {
   return Math.round(seconds * 1000);
 }
 
+/** Whether a transaction on a database may have writes of several queue instances. */
+export type Commits = 'together' | 'by-instance';
+
+function parseCommits(text: string): Commits {
+  if (text === 'together' || text === 'by-instance') return text;
+  throw new Error('must be together, or by-instance where the tables are spread over servers by the queue instance');
+}
+
 function parseSwitch(text: string): boolean {
   if (['1', 'true', 'yes', 'on'].includes(text.toLowerCase())) return true;
   if (['0', 'false', 'no', 'off'].includes(text.toLowerCase())) return false;
@@ -217,6 +225,15 @@ export const SETTINGS = Object.freeze({
     defaultText: '5 seconds',
     fallback: () => 5_000,
     parse: parseNodeLease,
+  }),
+  commits: setting<Commits>({
+    env: 'EVERSTEP_COMMITS',
+    flag: '--commits <how>',
+    option: 'commits',
+    help: 'together, or by-instance: a transaction on the database has writes of one queue instance alone',
+    defaultText: 'together',
+    fallback: () => 'together',
+    parse: parseCommits,
   }),
   plansFile: setting<string | null>({
     env: 'EVERSTEP_PLANS_FILE',

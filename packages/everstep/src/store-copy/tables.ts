@@ -281,6 +281,7 @@ export const FILLED_OTHERWISE: readonly string[] = [
   'node',
   'gate_lease',
   'day_taken',
+  'instance_clock',
   'search_collection',
   'search_namespace',
 ];

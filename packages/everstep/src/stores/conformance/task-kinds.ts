@@ -265,7 +265,8 @@ export function taskKindConformance(open: OpenStore): void {
       'the task of a run that failed stays parked, and the run that was made from it is woken in its place',
       withStore(open, async (store) => {
         const task = invokeTask(4, null, child.key);
-        await apply(store, [creation(run), ...putTasks(runKey, [task]), { kind: 'park-tasks', runKey }, ...failure(run)]);
+        await apply(store, [creation(child), creation(run), ...putTasks(runKey, [task])]);
+        await apply(store, [{ kind: 'park-tasks', runKey }, ...failure(run)]);
         await apply(store, [end]);
         assert.deepEqual(await due(store), []);
         assert.equal(await store.invokerOf({ childRunKey: child.key }), null);

@@ -8,7 +8,7 @@ import { addAudit, listAudit } from './audit-log.js';
 import * as alerts from './budget-alerts.js';
 import { text } from './columns.js';
 import { type Database, statement } from './connection.js';
-import { countDays, listDayCounts } from './day-counts.js';
+import { countDays, listDayCounts, OldDays } from './day-counts.js';
 import { ExclusiveWork } from './exclusive-work.js';
 import { loginNotedAt, noteLogin } from './login-places.js';
 import * as sessions from './login-sessions.js';
@@ -22,6 +22,7 @@ const isDone = (outcome: string): boolean => outcome === 'done' || outcome === '
 
 export function createAccounts(database: Database): AccountStore {
   const change = createAccountChange(database);
+  const oldDays = new OldDays(database);
   const exclusive = new ExclusiveWork(database);
   return {
     exclusively: (work) => exclusive.run('accounts', work),
@@ -102,7 +103,11 @@ export function createAccounts(database: Database): AccountStore {
 
     usage: ({ instanceId, fromMonth }) => listUsage(database, instanceId, fromMonth),
     usageOfDays: ({ instanceId, fromDay }) => listDayUsage(database, instanceId, fromDay),
-    countOfDay: (counts) => change(async (session) => countDays(session, counts)),
+    async countOfDay(counts) {
+      if (counts.length === 0) return;
+      await change(async (session) => countDays(session, counts));
+      await oldDays.counted(counts);
+    },
     countsOfDays: ({ instanceId, fromDay }) => listDayCounts(database, instanceId, fromDay),
     noteBudgetAlert: async ({ alert, lesser, ...of }) => {
       if (await alerts.isBudgetAlertNoted(database, alert)) return false;

@@ -6,8 +6,8 @@
  * each other instead of blocking each other. What is read after a lock is what its last holder left.
  */
 
-import type { RepairId } from '../../ports/repair-store.js';
 import type { CommitResult, CommitUnit, RunReference, StoreGuard, StoreWrite } from '../../ports/store.js';
+import { type BatchNames, pairOf } from './batch-names.js';
 import { flag, integer, type Row, text, textOrNull } from './columns.js';
 import { type SqlValue, type Statement, statement, type TransactionSession } from './connection.js';
 import { ControlState } from './control-state.js';
@@ -16,33 +16,35 @@ import { type DeduplicationId, keyOf, type LockedIds, lockDeduplicationIds } fro
 import { lockRepairs } from './repair-records.js';
 import { type Columns, columnArrays, names, unnest } from './row-sets.js';
 import type { RunPlace } from './run-writes.js';
-import { lockNextTicks, type ScheduleReference } from './schedule-records.js';
-import { isWaitingForRun } from './task-rows.js';
+import { lockNextTicks } from './schedule-records.js';
 
 const RUN_ID = { instance_id: 'text', workflow_run_id: 'text' } as const satisfies Columns;
 const ENTRY = { instance_id: 'text', dlq_id: 'text' } as const satisfies Columns;
-const SLOT = { run_key: 'text', slot: 'integer' } as const satisfies Columns;
+const RUN = { instance_id: 'text', run_key: 'text' } as const satisfies Columns;
+const SLOT = { ...RUN, slot: 'integer' } as const satisfies Columns;
+const CHILD = { child_instance: 'text', child_key: 'text' } as const satisfies Columns;
 
-const lockRuns = (keys: string) =>
+const lockRuns = (wanted: string) =>
   statement(`
   SELECT a.instance_id, a.run_key, a.workflow_run_id, a.version, a.queue
-  FROM run_directory d JOIN active_run a ON a.instance_id = d.instance_id AND a.run_key = d.run_key
-  WHERE ${keys} ORDER BY a.instance_id, a.run_key FOR NO KEY UPDATE OF a`);
-const LOCK_RUNS = lockRuns('d.run_key = ANY($1::text[])');
-/** With the runs whose tasks wait for the end of others. */
-const LOCK_RUNS_AND_INVOKERS = lockRuns(`d.run_key IN (
-  SELECT unnest($1::text[]) UNION SELECT t.run_key FROM task t WHERE t.child_run_key = ANY($2::text[]))`);
+  FROM ${wanted} u JOIN active_run a ON a.instance_id = u.instance_id AND a.run_key = u.run_key
+  ORDER BY a.instance_id, a.run_key FOR NO KEY UPDATE OF a`);
+const LOCK_RUNS = lockRuns(`(SELECT * FROM ${unnest(RUN)} AS n(${names(RUN)}))`);
+/** With the runs whose tasks wait for the end of others, which are of the same instances. */
+const LOCK_RUNS_AND_INVOKERS = lockRuns(`(
+  SELECT * FROM ${unnest(RUN)} AS n(${names(RUN)})
+  UNION SELECT t.instance_id, t.run_key FROM ${unnest(CHILD, Object.keys(RUN).length + 1)} AS c(${names(CHILD)})
+  JOIN task t ON t.instance_id = c.child_instance AND t.child_run_key = c.child_key)`);
+/** By this clock what is new in a queue has its place there. */
+const NOW = statement('SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now');
+const onRuns = `FROM ${unnest(RUN)} AS u(${names(RUN)}) JOIN run r ON r.instance_id = u.instance_id AND r.run_key = u.run_key`;
 /** Whoever removes them waits. */
-const LOCK_PRESENT = statement(`
-  SELECT run_key FROM run_directory WHERE run_key = ANY($1::text[]) ORDER BY run_key FOR KEY SHARE`);
+const LOCK_PRESENT = statement(`SELECT r.run_key ${onRuns} ORDER BY r.instance_id, r.run_key FOR KEY SHARE OF r`);
 const READ_RUNS = statement(`
-  SELECT d.instance_id, d.run_key, EXISTS (
-    SELECT 1 FROM waiter w WHERE w.instance_id = d.instance_id AND w.run_key = d.run_key) AS waits
-  FROM run_directory d WHERE d.run_key = ANY($1::text[])`);
-const READ_REFERENCES = statement(`
-  SELECT r.run_key, r.workflow_run_id, r.created_at
-  FROM run_directory d JOIN run r ON r.instance_id = d.instance_id AND r.run_key = d.run_key
-  WHERE d.run_key = ANY($1::text[])`);
+  SELECT r.instance_id, r.run_key, EXISTS (
+    SELECT 1 FROM waiter w WHERE w.instance_id = r.instance_id AND w.run_key = r.run_key) AS waits
+  ${onRuns}`);
+const READ_REFERENCES = statement(`SELECT r.run_key, r.workflow_run_id, r.created_at ${onRuns}`);
 const READ_ACTIVE_IDS = statement(`
   SELECT a.instance_id, a.workflow_run_id, a.run_key, a.created_at
   FROM ${unnest(RUN_ID)} AS u(${names(RUN_ID)})
@@ -50,8 +52,7 @@ const READ_ACTIVE_IDS = statement(`
   ORDER BY a.place`);
 const LOCK_TASKS = statement(`
   SELECT t.run_key, t.slot, t.message_id FROM ${unnest(SLOT)} AS u(${names(SLOT)})
-  JOIN run_directory d ON d.run_key = u.run_key
-  JOIN task t ON t.instance_id = d.instance_id AND t.run_key = u.run_key AND t.slot = u.slot
+  JOIN task t ON t.instance_id = u.instance_id AND t.run_key = u.run_key AND t.slot = u.slot
   ORDER BY t.run_key, t.slot FOR UPDATE OF t`);
 const LOCK_ENTRIES = statement(`
   SELECT e.instance_id, e.dlq_id, e.run_key, e.workflow_url, e.fingerprint FROM ${unnest(ENTRY)} AS u(${names(ENTRY)})
@@ -63,8 +64,6 @@ const referenceOf = (row: Row): RunReference => ({
   workflowRunId: text(row, 'workflow_run_id'),
   createdAt: integer(row, 'created_at'),
 });
-
-const pairOf = (instanceId: string, id: string): string => `${instanceId}\n${id}`;
 
 /** A run as far as a batch has to know it. */
 export interface KnownRun extends RunPlace {
@@ -80,109 +79,18 @@ export interface KnownRun extends RunPlace {
   begun: boolean;
 }
 
-/** What a batch names. */
-class Names {
-  readonly runs = new Set<string>();
-  readonly children = new Set<string>();
-  /** Runs that must not be removed before this is written. */
-  readonly present = new Set<string>();
-  /** Runs that are named by deduplication ids and not begun in the batch before. */
-  readonly remembered = new Set<string>();
-  private readonly begun = new Set<string>();
-  readonly runIds = new Map<string, { readonly instance_id: string; readonly workflow_run_id: string }>();
-  readonly entries = new Map<string, { readonly instance_id: string; readonly dlq_id: string }>();
-  readonly slots = new Map<string, { readonly run_key: string; readonly slot: number }>();
-  readonly deduplicationIds = new Map<string, DeduplicationId>();
-  readonly schedules = new Map<string, ScheduleReference>();
-  readonly repairs = new Map<string, RepairId>();
-
-  constructor(units: readonly CommitUnit[]) {
-    for (const { guards, writes } of units) {
-      for (const guard of guards) this.ofGuard(guard);
-      for (const write of writes) this.ofWrite(write);
-    }
-  }
-
-  private ofGuard(guard: StoreGuard): void {
-    switch (guard.kind) {
-      case 'run-active':
-        this.runs.add(guard.runKey);
-        break;
-      case 'run-present':
-        this.runs.add(guard.runKey);
-        this.present.add(guard.runKey);
-        break;
-      case 'run-id-free':
-        this.runIds.set(pairOf(guard.instanceId, guard.workflowRunId), {
-          instance_id: guard.instanceId,
-          workflow_run_id: guard.workflowRunId,
-        });
-        break;
-      case 'dead-letters-present':
-        for (const dlqId of guard.dlqIds) this.entry(guard.instanceId, dlqId);
-        break;
-      case 'not-duplicate':
-        this.deduplicationIds.set(keyOf(guard), guard);
-        break;
-      case 'task-open':
-        this.slots.set(`${guard.runKey}\n${guard.slot}`, { run_key: guard.runKey, slot: guard.slot });
-        break;
-      case 'schedule-due':
-        this.schedules.set(pairOf(guard.instanceId, guard.scheduleId), guard);
-        break;
-      case 'repair-at':
-        this.repairs.set(pairOf(guard.instanceId, guard.repairId), guard);
-        break;
-      case 'queue-unchanged':
-      case 'url-group-unchanged':
-      case 'schedule-unchanged':
-      case 'schedules-below':
-        break;
-      default:
-        guard satisfies never;
-    }
-  }
-
-  private ofWrite(write: StoreWrite): void {
-    if ('runKey' in write) this.runs.add(write.runKey);
-    switch (write.kind) {
-      case 'create-run':
-        this.begun.add(write.run.key);
-        if ('copyOf' in write.input) this.runs.add(write.input.copyOf);
-        break;
-      case 'put-task':
-        // Whether that has ended must not change while it is decided when the task is due.
-        if (isWaitingForRun(write.task)) this.runs.add(write.task.childRunKey);
-        break;
-      case 'copy-journal':
-        this.runs.add(write.fromRunKey).add(write.toRunKey);
-        break;
-      case 'wake-invoker':
-        this.children.add(write.childRunKey);
-        break;
-      case 'add-dead-letter':
-        this.runs.add(write.entry.runKey);
-        break;
-      case 'set-failure-function-state':
-      case 'take-dead-letter':
-        this.entry(write.instanceId, write.dlqId);
-        break;
-      case 'remember-deduplication':
-        this.deduplicationIds.set(keyOf(write), write);
-        if (!this.begun.has(write.runKey)) this.remembered.add(write.runKey);
-        break;
-      default:
-    }
-  }
-
-  private entry(instanceId: string, dlqId: string): void {
-    this.entries.set(pairOf(instanceId, dlqId), { instance_id: instanceId, dlq_id: dlqId });
-  }
+/** A batch, what it names, and the instances of the runs that it names and that were there before. */
+export interface NamedBatch {
+  readonly units: readonly CommitUnit[];
+  readonly named: BatchNames;
+  readonly instances: ReadonlyMap<string, string>;
 }
 
 const NOTHING = Promise.resolve<readonly Row[]>([]);
 
 export class BatchState {
+  /** Of runs that were there before. */
+  private readonly instances: ReadonlyMap<string, string>;
   private readonly runs = new Map<string, KnownRun>();
   /** Runs that were begun in the batch, and those that deduplication ids name. */
   private readonly references = new Map<string, RunReference>();
@@ -195,30 +103,47 @@ export class BatchState {
   private readonly repairs = new Map<string, number>();
   private deduplication: LockedIds = { present: new Set(), taken: new Map() };
   private controls = new ControlState();
+  /** Unix ms by the database's clock; null where nothing of the batch goes by it. */
+  databaseNow: number | null = null;
+
+  constructor(instances: ReadonlyMap<string, string>) {
+    this.instances = instances;
+  }
 
   /** Everything in one round trip. */
-  static async read(session: TransactionSession, units: readonly CommitUnit[]): Promise<BatchState> {
-    const named = new Names(units);
+  static async read(session: TransactionSession, { units, named, instances }: NamedBatch): Promise<BatchState> {
     const ask = (wanted: { readonly size: number }, to: Statement, values: () => readonly SqlValue[]) =>
       wanted.size === 0 ? NOTHING : session.query(to, values());
-    const runKeys = [...named.runs];
+    /** Of a run that there never was nothing is asked for. */
+    const places = (runKeys: Iterable<string>) =>
+      [...runKeys].flatMap((run_key) => {
+        const instance_id = instances.get(run_key);
+        return instance_id === undefined ? [] : [{ instance_id, run_key }];
+      });
+    const runs = columnArrays(RUN, places(named.runs));
     const repairs = named.repairs.size === 0 ? null : lockRepairs(session, [...named.repairs.values()]);
     const locked =
       named.children.size > 0
-        ? session.query(LOCK_RUNS_AND_INVOKERS, [runKeys, [...named.children]])
-        : ask(named.runs, LOCK_RUNS, () => [runKeys]);
-    const tasks = ask(named.slots, LOCK_TASKS, () => columnArrays(SLOT, [...named.slots.values()]));
+        ? session.query(LOCK_RUNS_AND_INVOKERS, [...runs, ...columnArrays(RUN, places(named.children))])
+        : ask(named.runs, LOCK_RUNS, () => runs);
+    const tasks = ask(named.slots, LOCK_TASKS, () =>
+      columnArrays(
+        SLOT,
+        [...named.slots.values()].flatMap(({ run_key, slot }) => places([run_key]).map((run) => ({ ...run, slot }))),
+      ),
+    );
     const entries = ask(named.entries, LOCK_ENTRIES, () => columnArrays(ENTRY, [...named.entries.values()]));
     const deduplicationIds = [...named.deduplicationIds.values()];
     const deduplication = deduplicationIds.length > 0 ? lockDeduplicationIds(session, deduplicationIds) : null;
     const schedules = [...named.schedules];
     const controls = ControlState.read(session, units);
     const ticks = schedules.length === 0 ? null : lockNextTicks(session, [...named.schedules.values()]);
-    const kept = ask(named.present, LOCK_PRESENT, () => [[...named.present]]);
+    const kept = ask(named.present, LOCK_PRESENT, () => columnArrays(RUN, places(named.present)));
     // Behind all locks.
-    const known = ask(named.runs, READ_RUNS, () => [runKeys]);
+    const known = ask(named.runs, READ_RUNS, () => runs);
     const activeIds = ask(named.runIds, READ_ACTIVE_IDS, () => columnArrays(RUN_ID, [...named.runIds.values()]));
-    const references = ask(named.remembered, READ_REFERENCES, () => [[...named.remembered]]);
+    const references = ask(named.remembered, READ_REFERENCES, () => columnArrays(RUN, places(named.remembered)));
+    const time = named.queued ? session.query(NOW, []) : NOTHING;
 
     // All at once: when one fails the others do too.
     const answers = await Promise.all([
@@ -233,8 +158,11 @@ export class BatchState {
       repairs,
       kept,
       controls,
+      time,
     ]);
-    const state = new BatchState();
+    const state = new BatchState(instances);
+    const [stamp] = answers[11];
+    if (stamp) state.databaseNow = integer(stamp, 'now');
     for (const row of answers[0]) state.learnRun(row);
     for (const row of answers[1]) state.learnActive(row);
     for (const row of answers[2]) state.taskPut(text(row, 'run_key'), integer(row, 'slot'), text(row, 'message_id'));
@@ -322,6 +250,11 @@ export class BatchState {
     const run = this.runs.get(runKey);
     if (!run) throw new Error(`there is no run with the key ${runKey}`);
     return run;
+  }
+
+  /** Null when there never was such a run. */
+  instanceOf(runKey: string): string | null {
+    return this.runs.get(runKey)?.instanceId ?? this.instances.get(runKey) ?? null;
   }
 
   requireEntry(instanceId: string, dlqId: string): EntryPlace {

@@ -243,6 +243,30 @@ if (typeof schemas === 'string') {
       assert.ok(one.cluster.mayAct);
     });
 
+    test('what a node claims when others have taken over from it, before it knows, is anybody’s at the next beat', async () => {
+      const one = await join();
+      await kill(one.cluster.nodeId);
+      const two = await join(1_200);
+      assert.ok(one.cluster.mayAct);
+      const [run] = await start(one, [0]);
+      const found: string[] = [];
+      while (found.length === 0) {
+        const seen = two.heard.works;
+        found.push(...keys(await claim(two.cluster)));
+        if (found.length === 0) await two.heard.until(() => two.heard.works > seen);
+      }
+      assert.deepEqual(found, [run?.key]);
+    });
+
+    test('a node gives back what it has when everything is written that it was writing', async () => {
+      const [one, two] = [await join(), await join()];
+      const written = sampleRun(9);
+      const writing = apply(one.store, [creation(written), ...putTasks(written.key, [advanceTask(one.cluster.now())])]);
+      await one.cluster.giveBack({ tasks: [], gates: [] });
+      await writing;
+      assert.deepEqual(keys(await claim(two.cluster)), [written.key]);
+    });
+
     test('a node keeps its lease though all of its connections are in use', async () => {
       const leaseMs = 1_200;
       const own = new Database({ url, log, maxConnections: 2 });

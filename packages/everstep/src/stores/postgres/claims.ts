@@ -1,21 +1,17 @@
 /** Who acts on which task: claims of nodes, and what is nobody's. */
 import type { Kept } from '../../ports/cluster.js';
 import type { DueTask, TaskReference } from '../../ports/store.js';
-import { flag, integer } from './columns.js';
-import { type Session, statement, type TransactionSession } from './connection.js';
+import { integer } from './columns.js';
+import { type Database, type Session, statement, type TransactionSession } from './connection.js';
 import { DUE_COLUMNS, dueTaskOf } from './due-tasks.js';
 import { type Columns, columnArrays, names, unnest } from './row-sets.js';
 
 const TASK_REFERENCE = { run_key: 'text', slot: 'integer' } as const satisfies Columns;
 
-/** Who takes the row of a node away waits for what that node is writing, and sees what it claims in it; so does the node when it leaves. */
-const STANDING = statement(`
-  WITH me AS MATERIALIZED (SELECT 1 FROM node WHERE node_id = $1 AND NOT leaving FOR KEY SHARE)
-  SELECT EXISTS (SELECT 1 FROM me) AS may_claim, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now`);
 /** What is due in the same millisecond goes in the order in which it was written: messages of a queue may be so close. */
 const CLAIM = statement(`
-  WITH me AS MATERIALIZED (SELECT node_id FROM node WHERE node_id = $2 AND NOT leaving FOR KEY SHARE), picked AS (
-    SELECT p.instance_id, p.run_key, p.slot FROM task p CROSS JOIN me
+  WITH picked AS (
+    SELECT p.instance_id, p.run_key, p.slot FROM task p
     WHERE p.due_at IS NOT NULL AND p.claimed_by IS NULL AND p.due_at <= $1 AND (p.wanted_by IS NULL OR p.wanted_by = $2)
       AND (p.queue IS NULL OR NOT EXISTS (SELECT 1 FROM gate_lease g WHERE g.instance_id = p.instance_id AND g.node_id <> $2))
     ORDER BY p.due_at, p.run_key, p.slot LIMIT $3 FOR NO KEY UPDATE OF p SKIP LOCKED
@@ -44,9 +40,7 @@ const HAND_OVER = statement(`
     RETURNING t.wanted_by
   )
   SELECT count(*) FILTER (WHERE wanted_by IS NULL) AS left_over FROM handed`);
-/** What the node is writing is written first, and claimed; what it writes from now on is nobody's. */
-const BEGIN_LEAVING = statement(`
-  UPDATE node SET leaving = true WHERE node_id = (SELECT node_id FROM node WHERE node_id = $1 FOR UPDATE) AND NOT leaving`);
+const BEGIN_LEAVING = statement('UPDATE node SET leaving = true WHERE node_id = $1 AND NOT leaving');
 const GIVE_BACK_GATES = statement('DELETE FROM gate_lease WHERE node_id = $1 AND instance_id <> ALL($2::text[])');
 const GIVE_BACK_CLAIMS = statement(`
   UPDATE task t SET claimed_by = NULL, wanted_by = NULL WHERE t.claimed_by = $3 AND NOT EXISTS (
@@ -56,18 +50,17 @@ const RELEASE_CLAIMS = statement('UPDATE task SET claimed_by = NULL, wanted_by =
 const RELEASE_WANTED = statement('UPDATE task SET wanted_by = NULL WHERE wanted_by = ANY($1::text[])');
 const RELEASE_GATES = statement('DELETE FROM gate_lease WHERE node_id = ANY($1::text[])');
 
-export interface Standing {
-  /** Whether the node may claim what is written in this transaction: others have not taken over what it has. */
-  readonly mayClaim: boolean;
-  /** Unix ms by the database's clock. */
-  readonly now: number;
-}
-
-export async function readStanding(session: TransactionSession, nodeId: string): Promise<Standing> {
-  const [row] = await session.query(STANDING, [nodeId]);
-  if (!row) throw new Error('the database did not tell its time');
-  return { mayClaim: flag(row, 'may_claim'), now: integer(row, 'now') };
-}
+/** Steps from one holder to the next in the index: as many steps as there are nodes, however many tasks they have. */
+const holders = (column: string, where: string) => `
+  (SELECT ${column} AS id FROM task WHERE ${where} AND ${column} IS NOT NULL ORDER BY ${column} LIMIT 1)
+  UNION ALL
+  SELECT (SELECT ${column} FROM task WHERE ${where} AND ${column} > h.id ORDER BY ${column} LIMIT 1)
+  FROM ${column}_of h WHERE h.id IS NOT NULL`;
+const LOST_HOLDERS = statement(`
+  WITH RECURSIVE claimed_by_of AS (${holders('claimed_by', 'due_at IS NOT NULL')}),
+    wanted_by_of AS (${holders('wanted_by', 'true')})
+  SELECT id FROM (SELECT id FROM claimed_by_of UNION SELECT id FROM wanted_by_of) AS h
+  WHERE id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM node WHERE node_id = h.id)`);
 
 export async function claimDue(session: Session, nodeId: string, before: number, limit: number): Promise<readonly DueTask[]> {
   return (await session.query(CLAIM, [before, nodeId, limit])).map(dueTaskOf);
@@ -112,6 +105,17 @@ export async function giveBack(session: TransactionSession, nodeId: string, { ta
   session.send(GIVE_BACK_CLAIMS, [...referenceArrays(tasks), nodeId]);
   session.send(GIVE_BACK_WANTED, [nodeId, gates]);
   return given > 0;
+}
+
+/**
+ * A commit claims for its node and does not look whether others take over from that meanwhile: what it claims after that
+ * belongs to a node that nobody knows. Frees it; returns whether there was any.
+ */
+export async function freeLost(database: Database): Promise<boolean> {
+  const lost = (await database.query(LOST_HOLDERS)).map(({ id }) => String(id));
+  if (lost.length === 0) return false;
+  await database.transaction(async (session) => releaseAll(session, lost));
+  return true;
 }
 
 /** All that these nodes had is nobody's from now on. */

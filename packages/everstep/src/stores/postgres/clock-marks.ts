@@ -1,6 +1,7 @@
 /**
- * The latest time that was recorded, which a clock that starts must not be behind. It stands in many rows, of which a
- * commit under way has one for itself, so that commits do not wait for each other.
+ * The latest time that was recorded, which a clock that starts must not be behind. It stands in many rows: of an instance
+ * that a commit writes of, so that it stays on the shard of that, and of those one that the commit has for itself while
+ * it is under way, so that commits do not wait for each other.
  */
 import { randomInt } from 'node:crypto';
 import type { StoreWrite } from '../../ports/store.js';
@@ -11,9 +12,15 @@ import { type Session, statement, type TransactionSession } from './connection.j
 const SHARDS = 1024;
 
 const RAISE = statement(`
+  INSERT INTO instance_clock (instance_id, shard, latest_time) VALUES ($1, $2, $3)
+  ON CONFLICT (instance_id, shard) DO UPDATE SET latest_time = excluded.latest_time
+  WHERE instance_clock.latest_time < excluded.latest_time`);
+/** What belongs to no instance. */
+const RAISE_OWN = statement(`
   INSERT INTO clock_mark (shard, latest_time) VALUES ($1, $2)
   ON CONFLICT (shard) DO UPDATE SET latest_time = excluded.latest_time WHERE clock_mark.latest_time < excluded.latest_time`);
-const LATEST = statement('SELECT coalesce(max(latest_time), 0) AS latest FROM clock_mark');
+const LATEST = statement(`
+  SELECT greatest((SELECT max(latest_time) FROM clock_mark), (SELECT max(latest_time) FROM instance_clock), 0) AS latest`);
 
 /** Gives a row to each commit under way, the same ones again and again. */
 export class ClockMarks {
@@ -28,9 +35,17 @@ export class ClockMarks {
   }
 }
 
+/** What a commit raises: a row of any instance that it writes of, null when it writes of none. */
+export interface ClockMark {
+  readonly instanceId: string | null;
+  readonly shard: number;
+}
+
 /** Never lowers it. */
-export function raiseLatestTime(session: TransactionSession, shard: number, latestTime: number): void {
-  if (latestTime > 0) session.send(RAISE, [shard, latestTime]);
+export function raiseLatestTime(session: TransactionSession, { instanceId, shard }: ClockMark, latestTime: number): void {
+  if (latestTime <= 0) return;
+  if (instanceId === null) session.send(RAISE_OWN, [shard, latestTime]);
+  else session.send(RAISE, [instanceId, shard, latestTime]);
 }
 
 /** Unix ms; 0 when nothing was recorded. */

@@ -2,7 +2,8 @@
 import type { Cluster, ClusterEvents, GateStanding, Kept, NodeStanding, SharedChange } from '../../ports/cluster.js';
 import type { Log } from '../../ports/log.js';
 import type { DueTask, TaskReference } from '../../ports/store.js';
-import { claimDue, giveBack, handOver } from './claims.js';
+import type { BatchWriter, CommittingNode } from './batch-writer.js';
+import { claimDue, freeLost, giveBack, handOver } from './claims.js';
 import { Confirmations, readOtherNodes } from './confirmations.js';
 import { Database } from './connection.js';
 import { DatabaseTime } from './database-time.js';
@@ -49,7 +50,11 @@ export class PostgresCluster implements Cluster {
   private bury: NodeJS.Timeout | undefined;
   private beating: Promise<void> | null = null;
   private sampling: Promise<void> | null = null;
+  private freeing: Promise<void> | null = null;
+  private batches: Pick<BatchWriter, 'settled'> | null = null;
   private suspended = false;
+  /** It claims nothing any more. */
+  private leaving = false;
   private left = false;
 
   constructor(database: Database, { url, log, facts, leaseMs = DEFAULT_LEASE_MS }: PostgresClusterOptions) {
@@ -81,6 +86,20 @@ export class PostgresCluster implements Cluster {
     return this.time.now();
   }
 
+  /** What is written for this node: that is waited for before the node gives back what it has. */
+  writtenBy(batches: Pick<BatchWriter, 'settled'>): void {
+    this.batches = batches;
+  }
+
+  /** As what is written now is written. */
+  get committing(): CommittingNode {
+    return { claimant: this.claims ? this.nodeId : null, now: this.now() };
+  }
+
+  private get claims(): boolean {
+    return !this.leaving && this.lease.isGood;
+  }
+
   /** Before anybody asks for the time. */
   async readTime(): Promise<void> {
     await this.sample(SAMPLES_AT_START);
@@ -101,7 +120,8 @@ export class PostgresCluster implements Cluster {
     this.log.info({ node: this.nodeId, leaseMs: this.lease.leaseMs }, 'this node has joined');
   }
 
-  claimDue({ before, limit }: { readonly before: number; readonly limit: number }): Promise<readonly DueTask[]> {
+  async claimDue({ before, limit }: { readonly before: number; readonly limit: number }): Promise<readonly DueTask[]> {
+    if (!this.claims) return [];
     return claimDue(this.database, this.nodeId, before, limit);
   }
 
@@ -158,6 +178,8 @@ export class PostgresCluster implements Cluster {
   }
 
   async giveBack(kept: Kept): Promise<void> {
+    this.leaving = true;
+    await this.batches?.settled();
     const gates = await this.database.transaction((session) => giveBack(session, this.nodeId, kept));
     this.send({ [WORK]: '*', from: this.nodeId, ...(gates ? { change: { kind: 'everything' } } : {}) });
   }
@@ -165,8 +187,9 @@ export class PostgresCluster implements Cluster {
   async leave(): Promise<void> {
     if (this.left) return;
     this.left = true;
+    this.leaving = true;
     for (const timer of [this.beat, this.end, this.bury]) clearTimeout(timer);
-    await Promise.all([this.beating, this.sampling]);
+    await Promise.all([this.beating, this.sampling, this.freeing, this.batches?.settled()]);
     this.events = SILENT;
     try {
       await this.lease.leave();
@@ -216,6 +239,7 @@ export class PostgresCluster implements Cluster {
       if (renewal.renewed) this.renewed(renewal);
       else await this.joinAnew();
       this.sampleSoon();
+      this.freeLostSoon();
       this.beatSoon(this.lease.leaseMs / BEATS_PER_LEASE);
     } catch (error) {
       this.log.warn({ error: String(error) }, 'the lease of this node could not be renewed; trying again');
@@ -275,6 +299,21 @@ export class PostgresCluster implements Cluster {
       this.log.warn({ error: String(error) }, 'what silent nodes had could not be taken over; trying again');
       this.bury = setTimeout(() => void this.takeOver(), this.lease.leaseMs / BEATS_PER_LEASE);
     }
+  }
+
+  /** Looks for what belongs to a node that is none any more: it wrote that while others took over from it. */
+  private freeLostSoon(): void {
+    this.freeing ??= freeLost(this.database)
+      .then((found) => {
+        if (!found || this.left) return;
+        this.log.warn({ node: this.nodeId }, 'tasks belonged to a node that has gone: they are anybody’s again');
+        this.events.work();
+        this.send({ [WORK]: '*', from: this.nodeId });
+      })
+      .catch((error: unknown) => this.log.warn({ error: String(error) }, 'what lost nodes have could not be looked for'))
+      .finally(() => {
+        this.freeing = null;
+      });
   }
 
   // ---------------------------------------------------------------- notices

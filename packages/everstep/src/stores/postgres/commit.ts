@@ -1,5 +1,5 @@
 /**
- * Applies batches of units: one transaction each, in two round trips and the COMMIT. First all that the batch names is
+ * What a batch of units does in its transaction, in two round trips and the COMMIT. First all that the batch names is
  * read and locked; then its units are gone through in memory, in their order, and what those write whose guards hold is
  * sent, rows of one kind together. Where the order within the batch matters and would be lost by that, what has come up
  * so far is sent before.
@@ -10,10 +10,9 @@ import type { AuditNote } from '../../engine/writes.js';
 import type { CountOfDay } from '../../ports/account-store.js';
 import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../ports/store.js';
 import { addAudit } from './audit-log.js';
-import { BatchState, type KnownRun } from './batch-state.js';
-import { readStanding, type Standing } from './claims.js';
-import { ClockMarks, raiseLatestTime, timeOf } from './clock-marks.js';
-import type { Database, TransactionSession } from './connection.js';
+import type { BatchState, KnownRun } from './batch-state.js';
+import { timeOf } from './clock-marks.js';
+import type { TransactionSession } from './connection.js';
 import { countDays } from './day-counts.js';
 import { sendGroupChanges } from './dead-letter-group-writes.js';
 import { DeadLetterWrites } from './dead-letter-writes.js';
@@ -27,7 +26,6 @@ import { type QueueWrite, writeQueues } from './queue-records.js';
 import { type RepairItemWrite, writeRepairItems } from './repair-items.js';
 import { type RunPlace, RunWrites } from './run-writes.js';
 import { type ScheduleWrite, writeSchedules } from './schedule-records.js';
-import { TableStatistics } from './table-statistics.js';
 import { isWaitingForRun } from './task-rows.js';
 import { TaskWrites, type Writer } from './task-writes.js';
 import { type UrlGroupWrite, writeUrlGroups } from './url-group-records.js';
@@ -35,10 +33,7 @@ import { countMessages, type UsageWrite } from './usage-counts.js';
 
 const APPLIED: CommitResult = Object.freeze({ kind: 'applied' });
 
-/** Two who want the same id, or the same place, at the same time: the second looks again. */
-const RETRY_ON = ['active_run_claim', 'deduplication_pkey', 'run_by_place', 'dead_letter_by_place'];
-
-class Batch {
+export class Batch {
   private readonly session: TransactionSession;
   private readonly state: BatchState;
   private readonly runs = new RunWrites();
@@ -178,9 +173,11 @@ class Batch {
       case 'note-failure-function':
         this.runs.noteFailureFunction(state.requireRun(write.runKey));
         break;
-      case 'wake-invoker':
-        this.tasks.wakeInvoker(write.childRunKey, write.at);
+      case 'wake-invoker': {
+        const instanceId = state.instanceOf(write.childRunKey);
+        if (instanceId !== null) this.tasks.wakeInvoker({ instanceId, runKey: write.childRunKey }, write.at);
         break;
+      }
       case 'record-attempt':
         this.journals.recordAttempt(state.requireRun(write.runKey), write.attempt);
         break;
@@ -299,61 +296,4 @@ function sendAll<Write>(
   send: (session: TransactionSession, writes: readonly Write[]) => void,
 ): void {
   if (writes.length > 0) send(session, writes.splice(0));
-}
-
-const writerOf = ({ nodeId, now }: CommittingNode, standing: Standing): Writer => ({
-  claimant: standing.mayClaim ? nodeId : null,
-  now,
-  databaseNow: standing.now,
-});
-
-/** The node that commits. */
-export interface CommittingNode {
-  readonly nodeId: string;
-  /** Unix ms as it believes. */
-  readonly now: number;
-}
-
-/** Commits batches. Several may be under way at once, each on a connection of its own. */
-export class BatchWriter {
-  private readonly database: Database;
-  private readonly clockMarks = new ClockMarks();
-  private readonly statistics: TableStatistics;
-  private readonly node: () => CommittingNode | null;
-
-  /** `node` gives null: nobody else uses the store. */
-  constructor(database: Database, node: () => CommittingNode | null) {
-    this.database = database;
-    this.node = node;
-    this.statistics = new TableStatistics(database);
-  }
-
-  /** Rejects when a write is faulty, or the batch could not be made durable, or nobody knows whether it was. */
-  async commit(units: readonly CommitUnit[]): Promise<readonly CommitResult[]> {
-    if (units.length === 0) return [];
-    const shard = this.clockMarks.take();
-    try {
-      const results = await this.database.transaction(
-        async (session) => {
-          const node = this.node();
-          // Together: when the connection is lost both fail, and neither may fail with nobody looking.
-          const [standing, state] = await Promise.all([
-            node && readStanding(session, node.nodeId),
-            BatchState.read(session, units),
-          ]);
-          const batch = new Batch(session, state, node && standing && writerOf(node, standing));
-          const results = units.map((unit) => batch.apply(unit));
-          batch.finish();
-          raiseLatestTime(session, shard, batch.latestTime);
-          batch.tell();
-          return results;
-        },
-        { retryOn: RETRY_ON, fixedPlans: true },
-      );
-      this.statistics.noteWrites(units.reduce((sum, { writes }) => sum + writes.length, 0));
-      return results;
-    } finally {
-      this.clockMarks.give(shard);
-    }
-  }
 }

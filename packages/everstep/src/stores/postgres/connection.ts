@@ -78,11 +78,14 @@ export interface TransactionOptions extends PlanOptions {
   readonly retryOn?: readonly string[];
 }
 
+/** A table that is spread has an index of that name and a number on each of its parts. */
+const NUMBER_OF_PART = /_\d+$/;
+
 const isRetryable = (error: unknown, constraints: readonly string[]): boolean => {
   const state = sqlStateOf(error);
   if (state === SERIALIZATION_FAILURE || state === DEADLOCK) return true;
   const constraint = constraintOf(error);
-  return state === UNIQUE_VIOLATION && constraint !== null && constraints.includes(constraint);
+  return state === UNIQUE_VIOLATION && constraint !== null && constraints.includes(constraint.replace(NUMBER_OF_PART, ''));
 };
 
 type PgValue = string | number | boolean | Buffer | null;

@@ -1,14 +1,14 @@
 /**
  * What is counted of a day (UTC), for each instance: runs that were started, and what was refused. Each connection adds to
- * rows of its own, as for usage. Days that nobody asks for any more go as others come.
+ * rows of its own, as for usage. Days that nobody asks for any more go as others begin, in a transaction of their own.
  */
 import { type CountOfDay, DAYS_KEPT, type DayCount, type DayCountKind } from '../../ports/account-store.js';
 import { integer, type Row, text, word } from './columns.js';
-import { type Session, statement, type TransactionSession } from './connection.js';
+import { type Database, type Session, statement, type TransactionSession } from './connection.js';
 import { SHARDS } from './usage-counts.js';
 
 const DAY_MS = 86_400_000;
-/** Rows of old days that go with one batch. */
+/** Rows of old days that go in one transaction. */
 const REMOVED_AT_ONCE = 500;
 
 const KINDS: readonly DayCountKind[] = [
@@ -25,17 +25,18 @@ const KINDS: readonly DayCountKind[] = [
   'unknown-login',
 ];
 
-/** Old rows that somebody else removes just now are left to them. */
 const ADD = statement(`
-  WITH old AS (
-    DELETE FROM day_count WHERE ctid = ANY (ARRAY(
-      SELECT ctid FROM day_count WHERE day < $6 ORDER BY day LIMIT ${REMOVED_AT_ONCE} FOR UPDATE SKIP LOCKED)))
   INSERT INTO day_count (instance_id, day, what, shard, count, last_at)
   SELECT w.instance_id, w.day, w.what, pg_backend_pid() % ${SHARDS}, w.count, w.last_at
   FROM unnest($1::text[], $2::integer[], $3::text[], $4::bigint[], $5::bigint[]) AS w (instance_id, day, what, count, last_at)
   ORDER BY 1, 2, 3
   ON CONFLICT (instance_id, day, what, shard) DO UPDATE
     SET count = day_count.count + excluded.count, last_at = greatest(day_count.last_at, excluded.last_at)`);
+/** What somebody else removes just now is left to them. */
+const REMOVE = statement(`
+  DELETE FROM day_count WHERE (instance_id, day, what, shard) IN (
+    SELECT instance_id, day, what, shard FROM day_count WHERE day < $1 ORDER BY day LIMIT ${REMOVED_AT_ONCE}
+    FOR UPDATE SKIP LOCKED)`);
 const SELECT = statement(`
   SELECT instance_id, day, what, sum(count)::bigint AS count, max(last_at) AS last_at FROM day_count
   WHERE instance_id = $1 AND day >= $2 GROUP BY instance_id, day, what ORDER BY day DESC, what DESC`);
@@ -67,8 +68,29 @@ export function countDays(session: TransactionSession, counts: readonly Omit<Cou
     counted.map(({ what }) => what),
     counted.map(({ count }) => count),
     counted.map(({ lastAt }) => lastAt),
-    Math.max(...counted.map(({ day }) => day)) - DAYS_KEPT,
   ]);
+}
+
+/** Removes the days of all instances that nobody asks for any more, when another day is counted than the last time. */
+export class OldDays {
+  private readonly database: Database;
+  private day: number | null = null;
+
+  constructor(database: Database) {
+    this.database = database;
+  }
+
+  /** These were counted. Never rejects: what could not be removed goes when more is counted. */
+  async counted(counts: readonly Pick<CountOfDay, 'at'>[]): Promise<void> {
+    const day = Math.floor(Math.max(...counts.map(({ at }) => at)) / DAY_MS);
+    if (day === this.day) return;
+    this.day = day;
+    try {
+      while ((await this.database.execute(REMOVE, [day - DAYS_KEPT])) === REMOVED_AT_ONCE);
+    } catch {
+      this.day = null;
+    }
+  }
 }
 
 /** Days newest first. */

@@ -5,11 +5,11 @@ import type { Log } from '../../ports/log.js';
 import type { SharedDays } from '../../ports/shared-days.js';
 import type { Store } from '../../ports/store.js';
 import { createAccounts } from './accounts.js';
+import { BatchWriter, type Commits } from './batch-writer.js';
 import { gatherWhenBusy } from './busy.js';
 import { readClaimed, readNextUnclaimedAt } from './claims.js';
 import { readLatestTime } from './clock-marks.js';
 import { DEFAULT_LEASE_MS, PostgresCluster, type PostgresClusterOptions } from './cluster.js';
-import { BatchWriter } from './commit.js';
 import { Database, type DatabaseOptions } from './connection.js';
 import { createDeadLetterGroups } from './dead-letter-groups.js';
 import { deadLetterHorizon, findDeadLetter, listDeadLetterIds, listDeadLetters } from './dead-letter-listing.js';
@@ -57,6 +57,8 @@ export interface PostgresStoreOptions {
   readonly log: Log;
   /** At most so many connections; absent: 10. */
   readonly maxConnections?: number;
+  /** Absent: together. By instance where the tables are spread by it over several servers. */
+  readonly commits?: Commits;
 }
 
 export interface OpenedNode {
@@ -81,7 +83,7 @@ export async function openPostgresNode(
   const exclusive = new ExclusiveWork(database);
   return {
     cluster,
-    store: createPostgresStore(database, cluster),
+    store: createPostgresStore(database, cluster, options.commits),
     sharedDays: createSharedDays(database),
     place: placeOfUrl(options.url),
     exclusively: (work) => exclusive.run('start', work),
@@ -90,7 +92,7 @@ export async function openPostgresNode(
 
 /** Rejects with StoreOpenError when the database cannot be reached, was written by a newer version, or is too old. */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
-  return createPostgresStore(await openDatabase(options));
+  return createPostgresStore(await openDatabase(options), null, options.commits);
 }
 
 async function openDatabase(options: DatabaseOptions): Promise<Database> {
@@ -114,8 +116,13 @@ async function openDatabase(options: DatabaseOptions): Promise<Database> {
  * A store on an open database with the latest schema, which it closes in the end. With a cluster it gives what is due to
  * this node alone.
  */
-export function createPostgresStore(database: Database, cluster: PostgresCluster | null = null): Store {
-  const batches = new BatchWriter(database, () => cluster && { nodeId: cluster.nodeId, now: cluster.now() });
+export function createPostgresStore(
+  database: Database,
+  cluster: PostgresCluster | null = null,
+  commits: Commits = 'together',
+): Store {
+  const batches = new BatchWriter(database, () => cluster?.committing ?? null, commits);
+  cluster?.writtenBy(batches);
   const records = new RunRecords(database);
   const retention = new Retention(database);
   return {

@@ -21,7 +21,7 @@ const KEY = { instance_id: 'text', run_key: 'text' } as const satisfies Columns;
  * Of a row `x`. A parked task counts while its run may be resumed. Subqueries for one row each: the database must not
  * turn them into joins, which would look at all rows.
  */
-const NOT_ASKED_FOR = `(SELECT true FROM task t WHERE t.child_run_key = x.run_key AND (
+const NOT_ASKED_FOR = `(SELECT true FROM task t WHERE t.instance_id = x.instance_id AND t.child_run_key = x.run_key AND (
     EXISTS (SELECT 1 FROM active_run a WHERE a.instance_id = t.instance_id AND a.run_key = t.run_key) OR
     EXISTS (SELECT 1 FROM dead_letter d WHERE d.instance_id = t.instance_id AND d.run_key = t.run_key)
   ) LIMIT 1) IS NULL`;

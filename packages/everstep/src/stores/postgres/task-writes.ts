@@ -11,7 +11,7 @@ import { TASK, taskRowOf } from './task-rows.js';
 const RUN = { instance_id: 'text', run_key: 'text' } as const satisfies Columns;
 const SLOT = { ...RUN, slot: 'integer' } as const satisfies Columns;
 const WAITER = { ...SLOT, event_id: 'text', since: 'bigint' } as const satisfies Columns;
-const WAKE = { child_run_key: 'text', at: 'bigint' } as const satisfies Columns;
+const WAKE = { instance_id: 'text', child_run_key: 'text', at: 'bigint' } as const satisfies Columns;
 
 const { instance_id: _instance, run_key: _run, slot: _slot, ...REPLACED } = TASK;
 const onRuns = (table: string) => `USING ${unnest(RUN)} AS u(${names(RUN)})
@@ -34,8 +34,8 @@ const PUT = statement(`
     .join(', ')}`);
 const INSERT_WAITERS = statement(insertInto('waiter', WAITER));
 const WAKE_INVOKERS = statement(`
-  UPDATE task t SET due_at = u.at, claimed_by = $3, wanted_by = NULL FROM ${unnest(WAKE)} AS u(${names(WAKE)})
-  WHERE t.child_run_key = u.child_run_key AND EXISTS (
+  UPDATE task t SET due_at = u.at, claimed_by = $4, wanted_by = NULL FROM ${unnest(WAKE)} AS u(${names(WAKE)})
+  WHERE t.instance_id = u.instance_id AND t.child_run_key = u.child_run_key AND EXISTS (
     SELECT 1 FROM active_run a WHERE a.instance_id = t.instance_id AND a.run_key = t.run_key)`);
 
 /** What a batch does to the tasks of one run, in this order. */
@@ -78,7 +78,7 @@ export interface TaskOwner extends RunPlace {
 export class TaskWrites {
   private readonly writer: Writer | null;
   private readonly runs = new Map<string, RunTasks>();
-  private readonly wakes = new Map<string, number>();
+  private readonly wakes = new Map<string, RowOf<typeof WAKE>>();
 
   /** `writer` null: nobody else uses the store. */
   constructor(writer: Writer | null) {
@@ -136,8 +136,8 @@ export class TaskWrites {
     tasks.slots.clear();
   }
 
-  wakeInvoker(childRunKey: string, at: number): void {
-    this.wakes.set(childRunKey, at);
+  wakeInvoker(child: RunPlace, at: number): void {
+    this.wakes.set(child.runKey, { instance_id: child.instanceId, child_run_key: child.runKey, at });
   }
 
   /** Whether a task is still to be woken for the end of this run: one that is put afterwards must not be. */
@@ -183,8 +183,8 @@ export class TaskWrites {
 
   /** To be sent behind the ends of runs: of a run that has ended no task is woken. */
   sendWakes(session: TransactionSession): void {
-    const wakes = [...this.wakes].map(([child_run_key, at]) => ({ child_run_key, at }));
-    if (wakes.length > 0) session.send(WAKE_INVOKERS, [...columnArrays(WAKE, wakes), this.writer?.claimant ?? null]);
+    if (this.wakes.size > 0)
+      session.send(WAKE_INVOKERS, [...columnArrays(WAKE, [...this.wakes.values()]), this.writer?.claimant ?? null]);
     this.wakes.clear();
   }
 

@@ -11,6 +11,7 @@ import { forks } from './0010-forks.js';
 import { deadLetterGroups } from './0011-dead-letter-groups.js';
 import { fingerprintsOfRepairs } from './0012-fingerprints-of-repairs.js';
 import { entriesAboutToGo } from './0013-entries-about-to-go.js';
+import { spread } from './0014-spread.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -27,4 +28,5 @@ export const MIGRATIONS: readonly string[] = [
   deadLetterGroups,
   fingerprintsOfRepairs,
   entriesAboutToGo,
+  spread,
 ];

@@ -26,7 +26,8 @@ BEGIN
   -- The triggers of the audit log forbid it to everybody else.
   SET LOCAL session_replication_role = replica;
   FOR one IN SELECT relname FROM pg_class
-    WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace AND relname <> 'schema_version'
+    WHERE relkind IN ('r', 'p') AND NOT relispartition
+      AND relnamespace = current_schema()::regnamespace AND relname <> 'schema_version'
   LOOP
     IF one.relname ~ '_[0-9]+$' THEN
       EXECUTE format('DROP TABLE %I', one.relname);

@@ -1,0 +1,18 @@
+/**
+ * Version 14: a commit for one queue instance writes rows of that instance alone, so that it stays on one shard.
+ *
+ * What raised `clock_mark` in every commit raises a row of its instance instead; where a write belongs to no instance it is
+ * raised still. Who waits for a run is looked for within its instance.
+ */
+export const spread = `
+CREATE TABLE instance_clock (
+  instance_id text COLLATE "C" NOT NULL,
+  -- Rows of an instance are many, so that commits do not wait for each other; the latest of them counts.
+  shard integer NOT NULL,
+  latest_time bigint NOT NULL,
+  PRIMARY KEY (instance_id, shard)
+) WITH (fillfactor = 50);
+
+DROP INDEX task_by_child;
+CREATE INDEX task_by_child ON task (child_run_key, instance_id) WHERE child_run_key IS NOT NULL;
+`;

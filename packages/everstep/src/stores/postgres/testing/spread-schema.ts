@@ -1,0 +1,103 @@
+/**
+ * Spreads the tables of a schema over parts by the queue instance, with what PostgreSQL itself has for that: hash
+ * partitions, which ask of keys and unique indexes what distributed databases ask of them, too.
+ */
+import pg from 'pg';
+
+/** Tables whose rows belong to an instance. The directory of runs is spread by what it is asked for. */
+export const SPREAD_BY: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    [
+      ...['run', 'run_label', 'active_run', 'ended_run', 'failure_function', 'payload', 'step', 'task', 'attempt'],
+      ...['dead_letter', 'dead_letter_label', 'deduplication', 'waiter', 'kept_event', 'flow_control', 'schedule'],
+      ...['destination_hold', 'instance_settings', 'usage', 'day_count', 'day_taken', 'budget_alert', 'queue', 'url_group'],
+      ...['gate_lease', 'dead_letter_group', 'dead_letter_group_workflow', 'dead_letter_group_hour', 'repair'],
+      ...['repair_item', 'instance_clock'],
+    ].map((table) => [table, 'instance_id']),
+  ),
+  run_directory: 'run_key',
+};
+
+const SPREAD = `
+DO $$
+DECLARE
+  one record; index_of record; part record; column_of record; n integer; definitions text[]; definition text;
+BEGIN
+  FOR one IN SELECT key AS name, value AS spread_by FROM json_each_text(current_setting('spread.tables')::json) LOOP
+    definitions := ARRAY(
+      SELECT format('ALTER TABLE %I ADD CONSTRAINT %I %s', one.name, conname, pg_get_constraintdef(oid))
+      FROM pg_constraint WHERE conrelid = one.name::regclass AND contype IN ('p', 'u')
+      UNION ALL
+      SELECT pg_get_indexdef(indexrelid) FROM pg_index
+      WHERE indrelid = one.name::regclass AND indexrelid NOT IN (SELECT conindid FROM pg_constraint WHERE conrelid = one.name::regclass));
+    EXECUTE format('ALTER TABLE %I RENAME TO whole', one.name);
+    EXECUTE format('CREATE TABLE %I (LIKE whole INCLUDING DEFAULTS) PARTITION BY HASH (%I)', one.name, one.spread_by);
+    FOR column_of IN SELECT attname FROM pg_attribute WHERE attrelid = 'whole'::regclass AND attidentity <> '' LOOP
+      EXECUTE format('CREATE SEQUENCE %I', one.name || '_numbers');
+      EXECUTE format('ALTER TABLE %I ALTER COLUMN %I SET DEFAULT nextval(%L)', one.name, column_of.attname, one.name || '_numbers');
+    END LOOP;
+    DROP TABLE whole;
+    FOREACH definition IN ARRAY definitions LOOP EXECUTE definition; END LOOP;
+    FOR n IN 0..1 LOOP
+      EXECUTE format('CREATE TABLE %I PARTITION OF %I FOR VALUES WITH (MODULUS 2, REMAINDER %s)', one.name || '_part_' || n, one.name, n);
+      FOR part IN
+        SELECT child.relname AS child, parent.relname AS parent FROM pg_index i
+        JOIN pg_class child ON child.oid = i.indexrelid JOIN pg_inherits h ON h.inhrelid = i.indexrelid
+        JOIN pg_class parent ON parent.oid = h.inhparent
+        WHERE i.indrelid = (one.name || '_part_' || n)::regclass
+      LOOP
+        EXECUTE format('ALTER INDEX %I RENAME TO %I', part.child, part.parent || '_' || n);
+      END LOOP;
+    END LOOP;
+  END LOOP;
+END $$`;
+
+/** What has been read or written in the parts of tables by each transaction that changed a task, and by those that began a run. */
+const WATCH = `
+CREATE TABLE touched (transaction xid8, part text);
+CREATE FUNCTION note_touched() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO touched
+  SELECT pg_current_xact_id(), relname FROM pg_stat_xact_user_tables
+  WHERE schemaname = current_schema() AND relname <> 'touched'
+    AND coalesce(seq_scan, 0) + coalesce(idx_scan, 0) + n_tup_ins + n_tup_upd + n_tup_del > 0;
+  -- What is not handed on at the end of this transaction would be counted to the next one of the connection.
+  PERFORM pg_stat_force_next_flush();
+  RETURN NULL;
+END $$;
+DO $$
+DECLARE part text;
+BEGIN
+  FOR n IN 0..1 LOOP
+    EXECUTE format('CREATE CONSTRAINT TRIGGER touching AFTER INSERT OR UPDATE OR DELETE ON %I DEFERRABLE INITIALLY DEFERRED
+      FOR EACH ROW EXECUTE FUNCTION note_touched()', 'task_part_' || n);
+  END LOOP;
+END $$`;
+
+export interface SpreadSchema {
+  /** Which parts each transaction touched that changed a task, since this was asked last; tables that are not spread by their names. */
+  touched(): Promise<readonly (readonly string[])[]>;
+  /** Nothing is watched from then on; the tables stay spread. */
+  close(): Promise<void>;
+}
+
+/** To be called on an empty schema that has its tables. */
+export async function spreadSchema(url: string): Promise<SpreadSchema> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query(`SELECT set_config('spread.tables', $1, false)`, [JSON.stringify(SPREAD_BY)]);
+  await client.query(SPREAD);
+  await client.query(WATCH);
+  return {
+    async touched() {
+      const { rows } = await client.query<{ parts: string[] }>(`
+        WITH gone AS (DELETE FROM touched RETURNING *)
+        SELECT array_agg(DISTINCT part ORDER BY part) AS parts FROM gone GROUP BY transaction ORDER BY transaction`);
+      return rows.map(({ parts }) => parts);
+    },
+    async close() {
+      await client.query('DROP FUNCTION note_touched CASCADE; DROP TABLE touched');
+      await client.end();
+    },
+  };
+}
