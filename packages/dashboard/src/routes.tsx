@@ -14,6 +14,7 @@ import { Home } from './shell/home.js';
 import { keepLastInstance } from './shell/last-instance.js';
 import { Layout } from './shell/layout.js';
 import { Lost, NotFound } from './shell/not-found.js';
+import { pageFiles } from './shell/page-files.js';
 
 interface RouterContext {
   readonly client: QueryClient;
@@ -29,7 +30,7 @@ const root = createRootRouteWithContext<RouterContext>()({
 const login = createRoute({
   getParentRoute: () => root,
   path: '/login',
-  component: lazyRouteComponent(() => import('./shell/login.js')),
+  component: lazyRouteComponent(() => pageFiles(import('./shell/login.js'))),
 });
 
 /** Everything below is shown to those who are logged in. */
@@ -64,102 +65,102 @@ const toRuns = createRoute({
 const runs = createRoute({
   getParentRoute: () => instance,
   path: '/runs',
-  component: lazyRouteComponent(() => import('./pages/runs/runs-page.js')),
+  component: lazyRouteComponent(() => pageFiles(import('./pages/runs/runs-page.js'))),
 });
 const run = createRoute({
   getParentRoute: () => instance,
   path: '/runs/$runId',
-  component: lazyRouteComponent(() => import('./pages/runs/run-page.js')),
+  component: lazyRouteComponent(() => pageFiles(import('./pages/runs/run-page.js'))),
 });
 const compare = createRoute({
   getParentRoute: () => instance,
   path: '/runs/$runId/compare',
-  component: lazyRouteComponent(() => import('./pages/runs/compare-page.js')),
+  component: lazyRouteComponent(() => pageFiles(import('./pages/runs/compare-page.js'))),
 });
 const deadLetters = createRoute({
   getParentRoute: () => instance,
   path: '/dead-letters',
-  component: lazyRouteComponent(() => import('./pages/dead-letters/dead-letters-page.js')),
+  component: lazyRouteComponent(() => pageFiles(import('./pages/dead-letters/dead-letters-page.js'))),
 });
 const deadLetter = createRoute({
   getParentRoute: () => instance,
   path: '/dead-letters/$dlqId',
-  component: lazyRouteComponent(() => import('./pages/dead-letters/dead-letter-page.js')),
+  component: lazyRouteComponent(() => pageFiles(import('./pages/dead-letters/dead-letter-page.js'))),
 });
 const repairs = createRoute({
   getParentRoute: () => instance,
   path: '/repairs',
-  component: lazyRouteComponent(() => import('./pages/repairs/repairs-page.js')),
+  component: lazyRouteComponent(() => pageFiles(import('./pages/repairs/repairs-page.js'))),
 });
 const newRepair = createRoute({
   getParentRoute: () => instance,
   path: '/repairs/new',
-  component: lazyRouteComponent(() => import('./pages/repairs/new-repair-page.js')),
+  component: lazyRouteComponent(() => pageFiles(import('./pages/repairs/new-repair-page.js'))),
 });
 const repair = createRoute({
   getParentRoute: () => instance,
   path: '/repairs/$repairId',
-  component: lazyRouteComponent(() => import('./pages/repairs/repair-page.js')),
+  component: lazyRouteComponent(() => pageFiles(import('./pages/repairs/repair-page.js'))),
 });
 const events = createRoute({
   getParentRoute: () => instance,
   path: '/events',
-  component: lazyRouteComponent(() => import('./pages/events/events-page.js')),
+  component: lazyRouteComponent(() => pageFiles(import('./pages/events/events-page.js'))),
 });
 const flowControl = createRoute({
   getParentRoute: () => instance,
   path: '/flow-control',
-  component: lazyRouteComponent(() => import('./pages/flow-control/flow-control-page.js')),
+  component: lazyRouteComponent(() => pageFiles(import('./pages/flow-control/flow-control-page.js'))),
 });
 const flowControlKey = createRoute({
   getParentRoute: () => instance,
   path: '/flow-control/$key',
-  component: lazyRouteComponent(() => import('./pages/flow-control/flow-control-key-page.js')),
+  component: lazyRouteComponent(() => pageFiles(import('./pages/flow-control/flow-control-key-page.js'))),
 });
 const schedules = createRoute({
   getParentRoute: () => instance,
   path: '/schedules',
-  component: lazyRouteComponent(() => import('./pages/schedules/schedules-page.js')),
+  component: lazyRouteComponent(() => pageFiles(import('./pages/schedules/schedules-page.js'))),
 });
 const schedule = createRoute({
   getParentRoute: () => instance,
   path: '/schedules/$scheduleId',
-  component: lazyRouteComponent(() => import('./pages/schedules/schedule-page.js')),
+  component: lazyRouteComponent(() => pageFiles(import('./pages/schedules/schedule-page.js'))),
 });
 const queues = createRoute({
   getParentRoute: () => instance,
   path: '/queues',
-  component: lazyRouteComponent(() => import('./pages/queues/queues-page.js')),
+  component: lazyRouteComponent(() => pageFiles(import('./pages/queues/queues-page.js'))),
 });
 const instanceSettings = createRoute({
   getParentRoute: () => instance,
   path: '/instance',
-  component: lazyRouteComponent(() => import('./pages/instance/instance-page.js')),
+  component: lazyRouteComponent(() => pageFiles(import('./pages/instance/instance-page.js'))),
 });
 const team = createRoute({
   getParentRoute: () => instance,
   path: '/team',
-  component: lazyRouteComponent(() => import('./pages/team/team-page.js')),
+  component: lazyRouteComponent(() => pageFiles(import('./pages/team/team-page.js'))),
 });
 const search = createRoute({
   getParentRoute: () => instance,
   path: '/search',
-  component: lazyRouteComponent(() => import('./pages/search/search-page.js')),
+  component: lazyRouteComponent(() => pageFiles(import('./pages/search/search-page.js'))),
 });
 const searchIndex = createRoute({
   getParentRoute: () => instance,
   path: '/search/$indexId',
-  component: lazyRouteComponent(() => import('./pages/search/search-index-page.js')),
+  component: lazyRouteComponent(() => pageFiles(import('./pages/search/search-index-page.js'))),
 });
 const audit = createRoute({
   getParentRoute: () => instance,
   path: '/audit',
-  component: lazyRouteComponent(() => import('./pages/audit/audit-page.js')),
+  component: lazyRouteComponent(() => pageFiles(import('./pages/audit/audit-page.js'))),
 });
 const nodes = createRoute({
   getParentRoute: () => instance,
   path: '/nodes',
-  component: lazyRouteComponent(() => import('./pages/nodes/nodes-page.js')),
+  component: lazyRouteComponent(() => pageFiles(import('./pages/nodes/nodes-page.js'))),
 });
 
 const tree = root.addChildren([

@@ -3,6 +3,7 @@
  * the token against forged requests are headers. Nothing here is thrown: a failure is a value.
  */
 import type { Failure, Outcome } from './outcome.js';
+import { tellAnswered } from './reachable.js';
 
 export type Query = Readonly<Record<string, string | number | boolean | readonly (string | number)[] | null | undefined>>;
 
@@ -94,8 +95,10 @@ export async function request<Value>(url: string, options: RequestOptions = {}):
     response = await fetch(`${url}${queryText(query)}`, init);
   } catch (error) {
     if (signal?.aborted) throw error;
+    tellAnswered(false);
     return { ok: false, failure: UNREACHABLE };
   }
+  tellAnswered(true);
   if (!response.ok) {
     const failure = await failureOf(response);
     if (response.status === 401 && !url.startsWith('/v2/session')) onSessionLost();

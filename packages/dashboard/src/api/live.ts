@@ -6,6 +6,7 @@ import { type QueryClient, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useSyncExternalStore } from 'react';
 import type { LiveTopic } from '../../../everstep/src/contract/live.js';
 import { queryText } from './client.js';
+import { tellAnswered } from './reachable.js';
 
 /** What hints are about; the same as in the contract, of which the pages take types alone. */
 export const TOPICS = [
@@ -110,6 +111,7 @@ export function useLive(queueId: string): void {
       source = new EventSource(`/v2/live${queryText({ 'everstep-queue': queueId })}`);
       source.onopen = () => {
         become('connected');
+        tellAnswered(true);
         // What happened while nobody told us.
         if (wasAway) refreshing.add(TOPICS);
         wasAway = false;

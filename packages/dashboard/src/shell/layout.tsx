@@ -4,6 +4,8 @@ import { Link, Outlet, useRouterState } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { useQueueId } from '../api/instances.js';
 import { useLive, useLiveState } from '../api/live.js';
+import { useSilentSince } from '../api/reachable.js';
+import { exactTime } from '../components/formats.js';
 import { Icon } from '../components/icons.js';
 import { InstanceSwitch } from './instance-switch.js';
 import { NAVIGATION } from './navigation.js';
@@ -49,12 +51,28 @@ const LIVE_TEXTS = {
   waiting: 'Asking every 5 s',
 } as const;
 
+/** Above the page, which does not move. */
+function SilenceNotice() {
+  const since = useSilentSince();
+  return (
+    <div className="silence" role="status">
+      {since === null ? null : (
+        <p>
+          The service does not answer since {exactTime(since, 'local').slice(11)}. What is shown is from before; it is asked again
+          every few seconds.
+        </p>
+      )}
+    </div>
+  );
+}
+
 function LiveState() {
   const state = useLiveState();
+  const silent = useSilentSince() !== null;
   return (
     <p className="live-state" data-state={state}>
       <span className="live-dot" aria-hidden="true" />
-      {LIVE_TEXTS[state]}
+      {silent ? 'No connection' : LIVE_TEXTS[state]}
     </p>
   );
 }
@@ -107,6 +125,7 @@ export function Layout() {
           </Dialog.Root>
           <Brand />
         </header>
+        <SilenceNotice />
         <main id="page" className="shell-page" tabIndex={-1}>
           <Outlet />
         </main>

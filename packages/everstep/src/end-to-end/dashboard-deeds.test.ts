@@ -122,13 +122,13 @@ describe('what is seldom done', { skip: opened.kind === 'missing' ? opened.missi
     const left = await incident.letters(world.client);
     await window.goTo('repairs/new');
     await button('Make the plan').click();
-    await window.page.getByLabel('Begun in a second, at most', { exact: true }).fill('2');
+    await window.page.getByLabel('Begun per second, at most', { exact: true }).fill('2');
     await window.page.getByRole('checkbox', { name: /^Try a few first/ }).uncheck();
     await button(`Resume ${left} dead letters`).click();
     await told(/^Under way/);
     await window.page.getByText(/^Change the rate/).click();
     assert.equal(await button(/^Go on at/).isDisabled(), true);
-    await window.page.getByLabel('Begun in a second, at most', { exact: true }).fill('400');
+    await window.page.getByLabel('Begun per second, at most', { exact: true }).fill('400');
     await button('Go on at 400 a second').click();
     await told('From now on 400 a second');
     await told(`Done: ${left} succeeded of ${left}.`);

@@ -70,7 +70,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await page.getByRole('heading', { name: 'Resume 500 dead letters' }).waitFor();
     await page.getByText('750 recorded steps are kept and not done again.').waitFor();
     await page.getByText('20 would replay').waitFor();
-    const rate = page.getByLabel('Begun in a second, at most', { exact: true });
+    const rate = page.getByLabel('Begun per second, at most', { exact: true });
     await rate.fill('2');
     await page.getByRole('form').getByText('4 min 10 s').waitFor();
     await rate.fill('200');
@@ -88,7 +88,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
 
     // Mended: the first few do well, the rest follows.
     incident.mend();
-    await page.getByRole('link', { name: /^Plan again for what is left \(500 / }).click();
+    await page.getByRole('link', { name: /^Plan again for the \d+ not begun, and those that failed alike/ }).click();
     await page.getByRole('button', { name: 'Make the plan' }).click();
     await page.getByRole('heading', { name: 'Resume 500 dead letters' }).waitFor();
     await rate.fill('200');
@@ -145,7 +145,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await keyboard.enter('button', 'Make the plan');
     await page.getByRole('heading', { name: 'Resume 500 dead letters' }).waitFor();
     await page.getByText('20 would replay').waitFor();
-    await keyboard.write('spinbutton', 'Begun in a second, at most', '100');
+    await keyboard.write('spinbutton', 'Begun per second, at most', '100');
     await page.getByRole('form').getByText('5 s', { exact: true }).waitFor();
     await keyboard.write('spinbutton', 'How many first', '5');
     await keyboard.write('spinbutton', 'Stop above, % failed', '50');
@@ -154,11 +154,11 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await page.getByText(/^It stopped by itself: \d of the first 5 failed again/).waitFor();
 
     incident.mend();
-    await keyboard.enter('link', /^Plan again for what is left/);
+    await keyboard.enter('link', /^Plan again for/);
     await page.getByRole('heading', { name: 'Plan a repair' }).waitFor();
     await keyboard.enter('button', 'Make the plan');
     await page.getByRole('heading', { name: 'Resume 500 dead letters' }).waitFor();
-    await keyboard.write('spinbutton', 'Begun in a second, at most', '100');
+    await keyboard.write('spinbutton', 'Begun per second, at most', '100');
     await keyboard.to('checkbox', 'Then go on with the rest by itself');
     await keyboard.press('Space');
     await keyboard.enter('button', 'Resume the first 10');
@@ -167,7 +167,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await page.getByText('The first did well: 10 of 10 succeeded. The rest waits for you.').waitFor();
     await keyboard.to('button', /^Change the rate/);
     await keyboard.press('Enter');
-    await keyboard.write('spinbutton', 'Begun in a second, at most', '300');
+    await keyboard.write('spinbutton', 'Begun per second, at most', '300');
     await keyboard.enter('button', 'Continue at 300 a second');
     await page.getByText('Done: 500 succeeded of 500.').waitFor({ timeout: 120_000 });
     await keyboard.enter('link', 'To the dead letters');
@@ -184,7 +184,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     const { page } = window;
     await window.goTo('repairs/new');
     await page.getByRole('button', { name: 'Make the plan' }).click();
-    await page.getByLabel('Begun in a second, at most', { exact: true }).fill('4');
+    await page.getByLabel('Begun per second, at most', { exact: true }).fill('4');
     await page.getByRole('checkbox', { name: /^Try a few first/ }).uncheck();
     await page.getByRole('button', { name: 'Resume 30 dead letters' }).click();
     await page.getByText(/^Under way: [1-9]/).waitFor();
@@ -285,8 +285,17 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await page.getByRole('heading', { name: /^Resume \d+ dead letters/ }).waitFor();
     await page.getByText(/^[1-9]\d* would not replay/).waitFor();
     await page.getByRole('heading', { name: /^These would not replay/ }).waitFor();
+    await page
+      .getByText(/× Step 1 is recorded/)
+      .first()
+      .click();
+    await page.locator('.check-runs').first().getByRole('link').first().waitFor();
     await window.screenshot('differs-390-dark', true);
     assert.deepEqual(await window.findings(), []);
+    await page.getByRole('link', { name: /^Plan a restart of .* instead$/ }).click();
+    await page.getByRole('radio', { name: /^Restart/, checked: true }).waitFor();
+    await page.getByRole('button', { name: 'Make the plan' }).click();
+    await page.getByRole('heading', { name: /^Restart \d+ dead letters/ }).waitFor();
     assert.deepEqual(window.problems, []);
   });
 });

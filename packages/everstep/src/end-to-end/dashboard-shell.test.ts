@@ -141,4 +141,27 @@ describe('the frame of the dashboard', { skip: opened.kind === 'missing' ? opene
     await window.page.getByText('There are no runs yet').waitFor();
     assert.equal(asked.length, 1, asked.join('\n'));
   });
+
+  test('that the service does not answer is said, nothing moves for it, and a page is had again when it does', async () => {
+    const window = await world.loggedIn();
+    const { page } = window;
+    const { port } = new URL(world.url);
+    const top = () => page.locator('h1').evaluate('(heading) => heading.getBoundingClientRect().top');
+    const before = await top();
+    await world.service.end('SIGKILL');
+    const notice = page.getByText(/^The service does not answer since \d\d:\d\d:\d\d/);
+    await notice.waitFor();
+    await page.getByText('No connection', { exact: true }).waitFor();
+    assert.equal(await top(), before);
+    assert.deepEqual(await window.findings(), []);
+    await page.getByRole('link', { name: 'Team' }).click();
+    await page.getByText(/^The files of this page could not be had/).waitFor();
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByText(/^The service does not answer\. It may be starting again/).waitFor();
+    await world.service.start({ port });
+    await notice.waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('heading', { name: 'Team', level: 1 }).waitFor();
+    await page.getByText('Live', { exact: true }).waitFor();
+  });
 });

@@ -11,58 +11,89 @@ import { DeedButton } from '../../components/deed-button.js';
 import { countText, quantity } from '../../components/formats.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
+import { parametersOf } from './covered.js';
 
 type Check = RunChecks['checks'][number];
 
-/** Few enough to ask without being told to; the rest of a sample is asked for by hand. */
+/** Few enough to ask without being told to; the others are asked for by hand. */
 const ASKED_AT_ONCE = 20;
-const SAMPLE = 100;
+/** As many as one request of the API checks. */
+const PORTION = 100;
 const MOST_SHOWN = 20;
+const MOST_RUNS = 200;
+/** Their ids stand in the URL of the next plan. */
+const MOST_PLANNED = 100;
 
-export function CheckSample({ repair }: { readonly repair: RepairEntry }) {
-  const may = useMay();
+/** Asks for the dead letters of a plan, a portion at a time; what was told so far is shown while it goes on. */
+function useChecks({ repairId, counts: { total } }: RepairEntry) {
   const change = useChange();
+  const queueId = useQueueId();
   const [checks, setChecks] = useState<readonly Check[] | null>(null);
   const [failure, setFailure] = useState<Failure | null>(null);
   const [busy, setBusy] = useState(false);
-  const { repairId } = repair;
-  const queueId = useQueueId();
+  const stopped = useRef(false);
   const ask = useCallback(
-    async (count: number) => {
+    async (most: number) => {
       setBusy(true);
       setFailure(null);
-      // Those that the plan froze, and no others that have come since.
-      const frozen = await request<RepairItemPage>(path`/v2/workflows/repairs/${repairId}/items`, {
-        queueId,
-        query: { count },
-      });
-      const outcome: Outcome<RunChecks> = frozen.ok
-        ? await change<RunChecks>({
-            url: '/v2/workflows/dlq/check',
-            method: 'POST',
-            body: { filter: { dlqIds: frozen.value.items.map(({ dlqId }) => dlqId) }, count },
-            topics: [],
-          })
-        : frozen;
+      stopped.current = false;
+      let told: readonly Check[] = [];
+      let cursor: string | undefined;
+      do {
+        const count = Math.min(PORTION, most - told.length);
+        // Those that the plan froze, and no others that have come since.
+        const frozen: Outcome<RepairItemPage> = await request<RepairItemPage>(path`/v2/workflows/repairs/${repairId}/items`, {
+          queueId,
+          query: { count, cursor },
+        });
+        const outcome: Outcome<RunChecks> = frozen.ok
+          ? await change<RunChecks>({
+              url: '/v2/workflows/dlq/check',
+              method: 'POST',
+              body: { filter: { dlqIds: frozen.value.items.map(({ dlqId }) => dlqId) }, count },
+              topics: [],
+            })
+          : frozen;
+        if (!outcome.ok || !frozen.ok) {
+          if (!outcome.ok) setFailure(outcome.failure);
+          break;
+        }
+        told = [...told, ...outcome.value.checks];
+        setChecks(told);
+        cursor = frozen.value.cursor === '' ? undefined : frozen.value.cursor;
+      } while (cursor !== undefined && told.length < most && !stopped.current);
       setBusy(false);
-      if (outcome.ok) setChecks(outcome.value.checks);
-      else setFailure(outcome.failure);
     },
     [change, repairId, queueId],
   );
+  const stop = useCallback(() => {
+    stopped.current = true;
+  }, []);
+  // Whoever leaves the page asks nobody any more.
+  useEffect(() => stop, [stop]);
+  return { checks, failure, busy, total, ask, stop };
+}
+
+export function CheckSample({ repair }: { readonly repair: RepairEntry }) {
+  const may = useMay();
+  const { checks, failure, busy, total, ask, stop } = useChecks(repair);
   const asked = useRef(false);
   useEffect(() => {
     if (asked.current || !may.write) return;
     asked.current = true;
-    void ask(Math.min(ASKED_AT_ONCE, repair.counts.total));
-  }, [ask, may.write, repair.counts.total]);
-  const sample = Math.min(SAMPLE, repair.counts.total);
+    void ask(Math.min(ASKED_AT_ONCE, total));
+  }, [ask, may.write, total]);
   return (
     <section className="card" aria-labelledby="plan-check">
       <div className="card-head">
         <h2 id="plan-check">Check before resume</h2>
-        <DeedButton small off={may.readOnly} busy={busy} onClick={() => ask(sample)}>
-          {busy ? 'Asking the endpoints …' : `Check ${countText(sample)} now`}
+        {busy && total > PORTION ? (
+          <button type="button" className="button button-small" onClick={stop}>
+            Stop asking
+          </button>
+        ) : null}
+        <DeedButton small off={may.readOnly} busy={busy} onClick={() => ask(total)}>
+          {busy ? 'Asking the endpoints …' : `Check all ${countText(total)} now`}
         </DeedButton>
       </div>
       <div className="card-body stack">
@@ -70,20 +101,24 @@ export function CheckSample({ repair }: { readonly repair: RepairEntry }) {
           Whether the code that is deployed now still asks for the steps that are recorded. No step runs, nothing is recorded.
         </p>
         {failure === null ? null : <FailureNotice failure={failure} />}
-        {checks === null ? busy ? <Skeleton lines={2} /> : null : <Results checks={checks} />}
+        {checks === null ? busy ? <Skeleton lines={2} /> : null : <Results checks={checks} total={total} />}
       </div>
     </section>
   );
 }
 
-function Results({ checks }: { readonly checks: readonly Check[] }) {
+function Results({ checks, total }: { readonly checks: readonly Check[]; readonly total: number }) {
+  const queueId = useQueueId();
   const of = (outcome: Check['outcome']) => checks.filter((check) => check.outcome === outcome);
   const [fits, differs, open] = [of('fits'), of('differs'), of('cannot-tell')];
   if (checks.length === 0) return <p role="status">There was nothing to check.</p>;
   return (
     <div className="stack">
       <p className="line" role="status">
-        <span>Of {quantity(checks.length, 'run')}:</span>
+        <span>
+          Of {checks.length < total ? `${countText(checks.length)} of ` : ''}
+          {quantity(total, 'run')}:
+        </span>
         <StatusBadge tone="good">{`${countText(fits.length)} would replay`}</StatusBadge>
         <StatusBadge tone={differs.length === 0 ? 'quiet' : 'bad'} icon="cross">
           {`${countText(differs.length)} would not replay`}
@@ -93,10 +128,26 @@ function Results({ checks }: { readonly checks: readonly Check[] }) {
         </StatusBadge>
       </p>
       {differs.length === 0 ? null : <Findings title="These would not replay: restart them, or mend the code" checks={differs} />}
+      {differs.length === 0 ? null : (
+        <div>
+          <Link
+            className="button button-small"
+            to="/q/$queueId/repairs/new"
+            params={{ queueId }}
+            search={{ ...parametersOf({ dlqIds: dlqIdsOf(differs) }), action: 'restart' }}
+          >
+            Plan a restart of {differs.length > MOST_PLANNED ? `the first ${MOST_PLANNED} of ` : ''}
+            {differs.length === 1 ? 'it' : `these ${countText(differs.length)}`} instead
+          </Link>
+        </div>
+      )}
       {open.length === 0 ? null : <Findings title="Of these it cannot be told" checks={open} />}
     </div>
   );
 }
+
+const dlqIdsOf = (checks: readonly Check[]): string[] =>
+  checks.slice(0, MOST_PLANNED).flatMap(({ dlqId }) => (dlqId === null ? [] : [dlqId]));
 
 function Findings({ title, checks }: { readonly title: string; readonly checks: readonly Check[] }) {
   const queueId = useQueueId();
@@ -108,22 +159,28 @@ function Findings({ title, checks }: { readonly title: string; readonly checks: 
       <h3>{title}</h3>
       <ul className="sentences">
         {[...byMessage].slice(0, MOST_SHOWN).map(([message, of]) => {
-          const [first] = of;
           return (
             <li key={message}>
-              <strong className="numeric">{countText(of.length)}×</strong> {message}
-              {first === undefined ? null : (
-                <>
-                  {' '}
-                  <Link
-                    to="/q/$queueId/runs/$runId"
-                    params={{ queueId, runId: first.workflowRunId }}
-                    search={{ createdAt: String(first.workflowCreatedAt) }}
-                  >
-                    {of.length === 1 ? 'The run' : 'One of the runs'}
-                  </Link>
-                </>
-              )}
+              <details>
+                <summary>
+                  <strong className="numeric">{countText(of.length)}×</strong> {message}
+                </summary>
+                <ul className="check-runs">
+                  {of.slice(0, MOST_RUNS).map(({ workflowRunId, workflowCreatedAt }) => (
+                    <li key={`${workflowRunId} ${workflowCreatedAt}`}>
+                      <Link
+                        className="mono"
+                        to="/q/$queueId/runs/$runId"
+                        params={{ queueId, runId: workflowRunId }}
+                        search={{ createdAt: String(workflowCreatedAt) }}
+                      >
+                        {workflowRunId}
+                      </Link>
+                    </li>
+                  ))}
+                  {of.length > MOST_RUNS ? <li className="muted">and {countText(of.length - MOST_RUNS)} more</li> : null}
+                </ul>
+              </details>
             </li>
           );
         })}

@@ -114,7 +114,7 @@ function RateChange({ rate, waits, off, busy, onSet }: RateChangeProps) {
     <details>
       <summary>Change the rate (now {rateText(rate)})</summary>
       <form className="stack" onSubmit={submit}>
-        <RateField label="Begun in a second, at most" rate={next} onChange={setNext} />
+        <RateField label="Begun per second, at most" rate={next} onChange={setNext} />
         <div>
           <DeedButton submits off={off ?? (next === rate ? 'This is its rate already' : undefined)} busy={busy}>
             {waits ? `Continue at ${rateText(next)}` : `Go on at ${rateText(next)}`}

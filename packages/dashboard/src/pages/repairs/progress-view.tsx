@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import type { RepairEntry } from '../../../../everstep/src/contract/repairs.js';
 import { useQueueId } from '../../api/instances.js';
 import { useNow } from '../../components/clock.js';
-import { countText, durationText, exactTime, quantity } from '../../components/formats.js';
+import { countText, durationText, exactTime } from '../../components/formats.js';
 import { TimeText } from '../../components/time-text.js';
 import { Controls } from './controls.js';
 import { parametersOf } from './covered.js';
@@ -163,11 +163,15 @@ function After({ repair }: { readonly repair: RepairEntry }) {
   const { counts, action, filter } = repair;
   const left = counts.pending + (action === 'delete' ? 0 : counts.failed);
   const again = filter.dlqIds === undefined || counts.pending > 0;
+  // Those that failed again are other dead letters, and in the next plan where they failed alike.
+  const failedToo = action !== 'delete' && counts.failed > 0 && filter.dlqIds === undefined;
   return (
     <div className="line">
       {left === 0 || !again ? null : (
         <Link className="button" to="/q/$queueId/repairs/new" params={{ queueId }} search={{ ...parametersOf(filter), action }}>
-          Plan again for what is left ({quantity(left, 'dead letter')})
+          {counts.pending === 0
+            ? 'Plan again for those that failed alike'
+            : `Plan again for the ${countText(counts.pending)} not begun${failedToo ? ', and those that failed alike' : ''}`}
         </Link>
       )}
       <Link className="button button-quiet" to="/q/$queueId/dead-letters" params={{ queueId }}>

@@ -85,7 +85,7 @@ export function StartForm({ repair }: { readonly repair: RepairEntry }) {
           </div>
         ) : (
           <>
-            <RateField label="Begun in a second, at most" rate={rate} onChange={setRate} />
+            <RateField label="Begun per second, at most" rate={rate} onChange={setRate} />
             <p className="expected" role="status">
               {quantity(total, 'run')} at {rateText(rate)} {total === 1 ? 'takes' : 'take'} about{' '}
               <strong>{durationText(durationAtRateMs(total, rate))}</strong>

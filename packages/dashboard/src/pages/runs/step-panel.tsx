@@ -47,9 +47,10 @@ export function StepPanel({ journal, row, attempts }: StepPanelProps) {
         facts={[
           ['Kind', TYPES[row.type] ?? row.type],
           ['Position', row.stepId],
-          ['Planned', <TimeText key="planned" unixMs={row.from} />],
+          ['Kept', row.kept ? 'Of the run that this one goes on from; it was not done again' : null],
+          ['Planned', row.kept ? null : <TimeText key="planned" unixMs={row.from} />],
           ['Recorded', step === undefined ? null : <TimeText key="recorded" unixMs={step.completedAt} />],
-          ['Took', step === undefined ? null : durationText(step.completedAt - step.createdAt)],
+          ['Took', step === undefined || row.kept ? null : durationText(step.completedAt - step.createdAt)],
           ['Next', task?.dueAt === undefined ? null : <TimeText key="next" unixMs={task.dueAt} style="relative" />],
           ['Sleeps', known?.sleepFor === undefined ? null : durationText(known.sleepFor)],
           ['Until', known?.sleepUntil === undefined ? null : <TimeText key="until" unixMs={known.sleepUntil} />],

@@ -153,7 +153,13 @@ export function TimelineView({ rows, from, to, selectedKey, onSelect }: Timeline
                   ))}
                 </div>
                 <span className="numeric table-title nowrap" data-align="right">
-                  {durationText(Math.max(0, (row.to ?? end) - row.from))}
+                  {row.kept ? (
+                    <span className="muted" title={KEPT}>
+                      {row.edited ? 'given' : 'kept'}
+                    </span>
+                  ) : (
+                    durationText(Math.max(0, (row.to ?? end) - row.from))
+                  )}
                 </span>
               </div>
             );
@@ -179,6 +185,8 @@ export function TimelineView({ rows, from, to, selectedKey, onSelect }: Timeline
     </div>
   );
 }
+
+const KEPT = 'It comes of the run that this one goes on from, and was not done again.';
 
 function RowName({ row }: { readonly row: TimelineRow }) {
   return (
@@ -213,4 +221,4 @@ function SegmentBar({ segment, scale, end }: { readonly segment: Segment; readon
 
 /** What the picture says, in words. */
 const spoken = (row: TimelineRow): string =>
-  [row.type, STATES[row.state].text, ...(row.group === null ? [] : ['in parallel'])].join(', ');
+  [row.type, row.kept ? KEPT : STATES[row.state].text, ...(row.group === null ? [] : ['in parallel'])].join(', ');

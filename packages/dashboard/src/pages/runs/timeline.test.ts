@@ -43,6 +43,15 @@ const failed = (messageId: string, retried: number, time: number, more: Partial<
 const shape = (row: TimelineRow | undefined) => row?.segments.map(({ kind, from, to }) => [kind, from, to]);
 
 describe('the timeline of a run', () => {
+  test('steps that were kept of an earlier run take no time of this one', () => {
+    const [kept, given, own] = timelineOf(
+      run({ workflowCreatedAt: 25, steps: [step(1), step(2, { completedAt: 26, edited: true }), step(3)] }),
+    );
+    assert.deepEqual([kept?.kept, kept?.segments, kept?.from, kept?.to], [true, [], 25, 25]);
+    assert.deepEqual([given?.kept, given?.edited, given?.from, given?.to], [true, true, 25, 25]);
+    assert.deepEqual([own?.kept, shape(own)], [false, [['work', 30, 35]]]);
+  });
+
   test('steps stand in the order in which they began, and those of a group together', () => {
     const rows = timelineOf(
       run({

@@ -41,6 +41,8 @@ export interface TimelineRow {
   readonly group: number | null;
   readonly place: 'single' | 'first' | 'middle' | 'last';
   readonly edited: boolean;
+  /** It was recorded by the run that this one goes on from, before it began. */
+  readonly kept: boolean;
 }
 
 type JournalStep = RunJournal['steps'][number];
@@ -161,15 +163,19 @@ export function timelineOf(journal: RunJournal, attempts: readonly RunAttempt[] 
     to: rest.completedAt ?? (rest.state === 'failed' ? (failed.at(-1)?.time ?? runEnd) : runEnd),
     failedAttempts: failed.length,
     edited: rest.edited,
+    kept: false,
   });
-  const recorded = journal.steps.map((step: JournalStep) =>
-    rowOf(
+  const begin = journal.workflowCreatedAt;
+  const recorded = journal.steps.map((step: JournalStep): Placed => {
+    const row = rowOf(
       step,
       { stepId: step.stepId, name: step.stepName, type: step.stepType, group: step.concurrent > 1 ? step.group : null },
       { state: 'done', completedAt: step.completedAt, edited: 'edited' in step && step.edited === true },
       take(step.messageId),
-    ),
-  );
+    );
+    // It took no time of this run.
+    return step.createdAt < begin ? { ...row, segments: [], from: begin, to: begin, kept: true } : row;
+  });
   const open = journal.tasks.flatMap((task: OpenTask) => {
     const failed = take(task.messageId);
     // That the code is asked to go on is no news while it does so, or when something else is owed.
