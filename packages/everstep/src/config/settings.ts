@@ -83,11 +83,16 @@ export type StoreSetting =
 
 function parseStore(text: string, { cwd }: Surroundings): StoreSetting {
   if (/^postgres(ql)?:/i.test(text)) {
-    // Those of libpq may have several, of which one is the primary; the library used here does not know them.
-    if (/^[^/]*\/\/[^/?#]*,[^/?#,@]*(?:[/?#]|$)/.test(text))
-      throw new Error('must name one host, such as the address that leads to the primary: several are not tried in turn');
-    if (/^postgres(ql)?:\/\/[^/?#]+\/[^/?#]+/i.test(text)) return { kind: 'postgres', url: text };
-    throw new Error('must name a database, such as postgres://user:password@host:5432/everstep');
+    const [, hosts = '', query = ''] = /^postgres(?:ql)?:\/\/(?:[^/?#]*@)?([^/?#@]*)\/[^/?#]+(?:\?(.*))?$/i.exec(text) ?? [];
+    if (hosts === '') throw new Error('must name a database, such as postgres://user:password@host:5432/everstep');
+    if (hosts.split(',').some((host) => !/^(\[[0-9a-f:.]+\]|[^:[\]]+)(:\d{1,5})?$/i.test(host)))
+      throw new Error(
+        'must have a host, with or without a port, between the commas: postgres://user:password@one:5432,two:5432/everstep',
+      );
+    const wanted = new URLSearchParams(query).get('target_session_attrs');
+    if (wanted !== null && !['read-write', 'primary', 'any'].includes(wanted))
+      throw new Error('cannot have that target_session_attrs: of several servers the primary is used, read-write');
+    return { kind: 'postgres', url: text };
   }
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) throw new Error('must be the path of a file, or begin with postgres://');
   if (text === ':memory:') throw new Error('must be a file: runs that are kept in memory would not be durable');
@@ -212,7 +217,7 @@ export const SETTINGS = Object.freeze({
     env: 'EVERSTEP_STORE',
     flag: '--store <path-or-url>',
     option: 'store',
-    help: 'file of the embedded store, or postgres://user:password@host:port/database, which several nodes may share',
+    help: 'file of the embedded store, or postgres://user:password@host:port/database, which several nodes may share; of several hosts (host:port,host:port) the primary is used',
     defaultText: 'everstep.db in the data directory',
     fallback: () => null,
     parse: parseStore,

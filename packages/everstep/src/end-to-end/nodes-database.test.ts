@@ -2,15 +2,13 @@
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { serve } from '@everstep/sdk';
-import { toNodeHandler } from '@everstep/sdk/node';
 import pg from 'pg';
 import { findBinaries } from '../stores/postgres/testing/binaries.js';
 import { OwnServer } from '../stores/postgres/testing/own-server.js';
 import { DatabaseProxy } from './database-proxy.fixture.js';
-import { type Endpoint, each, listen, Nodes, until } from './nodes.fixture.js';
+import { Nodes, until } from './nodes.fixture.js';
+import { StepsUnderLoad } from './steps-under-load.fixture.js';
 
-const STEPS = 3;
 const RUNS = Number(process.env.NODES_TEST_DISTURBED_RUNS ?? 30);
 const missing = process.env.EVERSTEP_TEST_POSTGRES === 'none' || findBinaries() === null;
 
@@ -22,7 +20,7 @@ suite('nodes and their database', {
   let standby: OwnServer | null = null;
   let proxy: DatabaseProxy;
   let nodes: Nodes;
-  let endpoint: Endpoint;
+  let steps: StepsUnderLoad;
 
   before(async () => {
     const started = await OwnServer.start();
@@ -31,48 +29,17 @@ suite('nodes and their database', {
     proxy = new DatabaseProxy(primary.port);
     await proxy.listen();
     nodes = await Nodes.start(2, { url: primary.url(proxy.port) });
-    const workflow = serve(
-      async (ctx) => {
-        let sum = 0;
-        for (let step = 1; step <= STEPS; step++) sum += await ctx.run(`step ${step}`, () => pause(10, step));
-        return sum;
-      },
-      { signingKeys: nodes.signingKeys },
-    );
-    const handler = toNodeHandler(workflow);
-    endpoint = await listen((request, response) => void handler(request, response));
+    steps = await StepsUnderLoad.listen(nodes);
   });
   after(async () => {
-    endpoint?.close();
+    steps?.close();
     await nodes?.dispose();
     await proxy?.close();
     await standby?.end('SIGKILL');
     await primary?.dispose();
   });
 
-  /** Triggers runs through all nodes until each is acknowledged, while `disturb` goes on. All of them end, recorded once. */
-  async function underLoad(name: string, count: number, disturb: () => Promise<void>): Promise<void> {
-    const runIds = Array.from({ length: count }, (_, n) => `${name}-${n}`);
-    const load = each(count, 6, async (n) => {
-      const runId = runIds[n] ?? '';
-      await nodes.anywhere((client) => client.trigger(endpoint.url, { runId, deduplicationId: runId, retryDelay: '50' }));
-      await pause(10);
-    });
-    await Promise.all([load, pause(150).then(disturb)]);
-    await each(count, 8, async (n) => {
-      const runId = runIds[n] ?? '';
-      const ended = await nodes.anywhere((client) => client.runs.result<number>(runId, { timeout: '60s' }));
-      assert.equal('result' in ended ? ended.result : JSON.stringify(ended), 6, runId);
-      const { steps } = await nodes.anywhere((client) => client.runs.get(runId));
-      const named = steps.map(({ stepName }) => stepName).filter((step) => step?.startsWith('step '));
-      assert.deepEqual(named.sort(), ['step 1', 'step 2', 'step 3'], runId);
-    });
-    const entries: string[] = [];
-    for await (const { workflowRunId } of nodes.client(0).runs.entries({ workflowUrl: endpoint.url }))
-      entries.push(workflowRunId);
-    assert.equal(entries.filter((runId) => runId.startsWith(`${name}-`)).length, count, 'one run for each id');
-  }
-
+  const underLoad = (name: string, count: number, disturb: () => Promise<void>) => steps.run(name, count, disturb);
   const allReady = () => Promise.all(nodes.all.map((node) => node.ready()));
 
   test('connections that are cut in the middle of transactions lose nothing, and do nothing twice', async () => {

@@ -11,6 +11,7 @@ import { ExclusiveWork } from './exclusive-work.js';
 import { holderOfGates, standingOf, tellStanding } from './gate-leases.js';
 import { type NodeFacts, NodeLease, type Renewal, readTime } from './node-lease.js';
 import { Notices } from './notices.js';
+import { Primary } from './primary.js';
 
 /** How long a node that is silent keeps what it has. */
 export const DEFAULT_LEASE_MS = 5_000;
@@ -27,6 +28,8 @@ const WORK = 'work';
 export interface PostgresClusterOptions {
   readonly url: string;
   readonly log: Log;
+  /** Of the servers that the URL names; absent: there is one. */
+  readonly primary?: Primary;
   readonly facts: NodeFacts;
   /** How long a node that is silent keeps what it has; at least a second. */
   readonly leaseMs?: number;
@@ -57,15 +60,17 @@ export class PostgresCluster implements Cluster {
   private leaving = false;
   private left = false;
 
-  constructor(database: Database, { url, log, facts, leaseMs = DEFAULT_LEASE_MS }: PostgresClusterOptions) {
+  constructor(database: Database, options: PostgresClusterOptions) {
+    const { url, log, facts, leaseMs = DEFAULT_LEASE_MS } = options;
+    const primary = options.primary ?? new Primary({ url, log });
     this.database = database;
     this.log = log;
     this.exclusive = new ExclusiveWork(database);
     // An answer that comes later than the end of the lease is of no use.
-    this.heart = new Database({ url, log, maxConnections: 1, timeoutMs: leaseMs, idleTransactionMs: leaseMs });
+    this.heart = new Database({ url, log, primary, maxConnections: 1, timeoutMs: leaseMs, idleTransactionMs: leaseMs });
     this.lease = new NodeLease({ heart: this.heart, database }, leaseMs, facts);
     this.notices = new Notices(database, {
-      url,
+      primary,
       log,
       heard: (payload) => this.heard(payload),
       missed: () => {

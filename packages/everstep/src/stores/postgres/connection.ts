@@ -11,6 +11,7 @@ import type { Log } from '../../ports/log.js';
 import { StoreUnavailableError } from '../../ports/store-unavailable.js';
 import type { Row } from './columns.js';
 import { constraintOf, sqlStateOf, storeErrorOf } from './errors.js';
+import { Primary } from './primary.js';
 
 const CONNECT_TIMEOUT_MS = 10_000;
 const STATEMENT_TIMEOUT_MS = 30_000;
@@ -195,9 +196,26 @@ class ClientSession implements TransactionSession {
   }
 }
 
+/** Leads to the server that is the primary when it is made. */
+interface ServerClient extends pg.Client {
+  readonly serverUrl: string;
+}
+
+const clientsOf = (primary: Primary) =>
+  class extends pg.Client implements ServerClient {
+    readonly serverUrl: string;
+    constructor(options: pg.ClientConfig = {}) {
+      const { url } = primary;
+      super({ ...options, connectionString: url });
+      this.serverUrl = url;
+    }
+  };
+
 export interface DatabaseOptions {
   readonly url: string;
   readonly log: Log;
+  /** Of the servers that the URL names, shared with others until the first of them is closed; absent: one of its own. */
+  readonly primary?: Primary;
   /** At most so many connections; absent: 10. */
   readonly maxConnections?: number;
   /** Gives up after so long to wait for a connection, or for an answer; absent: long after the server itself should have. */
@@ -211,12 +229,16 @@ export interface DatabaseOptions {
 
 export class Database implements Session {
   private readonly pool: pg.Pool;
+  private readonly primary: Primary;
   private readonly connectTimeoutMs: number;
+  private readonly clients = new Set<ServerClient>();
 
-  constructor({ url, log, maxConnections = DEFAULT_CONNECTIONS, timeoutMs, idleTransactionMs }: DatabaseOptions) {
+  constructor({ url, log, primary, maxConnections = DEFAULT_CONNECTIONS, timeoutMs, idleTransactionMs }: DatabaseOptions) {
     this.connectTimeoutMs = timeoutMs ?? CONNECT_TIMEOUT_MS;
+    this.primary = primary ?? new Primary({ url, log });
+    const Client = clientsOf(this.primary);
     this.pool = new pg.Pool({
-      connectionString: url,
+      Client,
       pipeline: true,
       max: maxConnections,
       types: TYPES,
@@ -234,7 +256,15 @@ export class Database implements Session {
     // that nobody uses and below for one in use, the process would end.
     const lost = (error: Error) => log.warn({ error: error.message }, 'a connection to the database was lost');
     this.pool.on('error', lost);
+    this.pool.on('remove', (client) => {
+      if (client instanceof Client) this.clients.delete(client);
+    });
+    // What another server has not answered yet it will never answer rightly.
+    this.primary.onMoved(() => {
+      for (const client of this.clients) if (client.serverUrl !== this.primary.url) client.connection.stream.destroy();
+    });
     this.pool.on('connect', (client) => {
+      if (client instanceof Client) this.clients.add(client);
       client.on('error', lost);
       client
         .query(SESSION_SETTINGS)
@@ -265,7 +295,7 @@ export class Database implements Session {
       try {
         return await this.attempt(work, plans);
       } catch (error) {
-        if (attempt === MOST_TRIES || !isRetryable(error, retryOn)) throw storeErrorOf(error);
+        if (attempt === MOST_TRIES || !isRetryable(error, retryOn)) throw this.storeErrorOf(error);
         await pause(RETRY_DELAY_MS * attempt * Math.random());
       }
     }
@@ -308,13 +338,18 @@ export class Database implements Session {
   }
 
   async close(): Promise<void> {
+    this.primary.close();
     await this.pool.end();
   }
 
   private async connect(): Promise<pg.PoolClient> {
+    await this.primary.ready();
+    const { url } = this.primary;
     try {
       return await this.pool.connect();
     } catch (error) {
+      await this.primary.find();
+      if (this.primary.url !== url) return this.connect();
       if (!(error instanceof Error) || !error.message.includes('timeout')) throw storeErrorOf(error);
       const seconds = this.connectTimeoutMs / 1000;
       throw new StoreUnavailableError(
@@ -334,10 +369,17 @@ export class Database implements Session {
       return await run(client, statement, values);
     } catch (error) {
       usable = sqlStateOf(error) !== null;
-      throw storeErrorOf(error);
+      throw this.storeErrorOf(error);
     } finally {
       client.release(!usable);
     }
+  }
+
+  /** When it says that the server is away, or no primary any more, it is looked which one is. */
+  private storeErrorOf(error: unknown): unknown {
+    const told = storeErrorOf(error);
+    if (told instanceof StoreUnavailableError) void this.primary.find();
+    return told;
   }
 
   private async attempt<Result>(

@@ -60,10 +60,6 @@ export function storeErrorOf(error: unknown): unknown {
 
 /** Where the database is, without user and password: what may be shown. */
 export function placeOfUrl(url: string): string {
-  try {
-    const { host, pathname } = new URL(url);
-    return `postgres://${host}${pathname}`;
-  } catch {
-    return 'the given database URL';
-  }
+  const [, hosts, path] = /^postgres(?:ql)?:\/\/(?:[^/?#]*@)?([^/?#@]*)([^?#]*)/i.exec(url) ?? [];
+  return hosts === undefined ? 'the given database URL' : `postgres://${hosts}${path}`;
 }

@@ -11,6 +11,7 @@ import { run, type SqlValue, type Statement, statement, type TransactionSession,
 import { placeOfUrl, StoreOpenError, sqlStateOf } from './errors.js';
 import { factsOf, LOCK_CLASS, OLDEST_SERVER } from './migrate.js';
 import { MIGRATIONS } from './migrations/index.js';
+import { primaryUrl } from './primary.js';
 import { type Columns, columnArrays, names, type RowOf, unnest } from './row-sets.js';
 import { makePlace, once } from './search/collection.js';
 import { writeDocuments } from './search/index.js';
@@ -115,7 +116,7 @@ async function begin(client: pg.Client, place: string): Promise<void> {
 export async function beginFirstLoad(url: string): Promise<FirstLoad> {
   const place = placeOfUrl(url);
   const client = new pg.Client({
-    connectionString: url,
+    connectionString: await primaryUrl(url),
     types: TYPES,
     pipeline: true,
     application_name: 'everstep copy-store',

@@ -13,13 +13,14 @@ import { DEFAULT_LEASE_MS, PostgresCluster, type PostgresClusterOptions } from '
 import { Database, type DatabaseOptions } from './connection.js';
 import { createDeadLetterGroups } from './dead-letter-groups.js';
 import { deadLetterHorizon, findDeadLetter, listDeadLetterIds, listDeadLetters } from './dead-letter-listing.js';
-import { placeOfUrl } from './errors.js';
+import { placeOfUrl, StoreOpenError } from './errors.js';
 import { hasWebhook, listAllWaiters, listWaiters } from './event-reader.js';
 import { ExclusiveWork } from './exclusive-work.js';
 import { findFlowControl, listFlowControls } from './flow-control-records.js';
 import { listHolds } from './hold-records.js';
 import { findInstanceSettings } from './instance-records.js';
 import { migrate } from './migrate.js';
+import { Primary } from './primary.js';
 import { countQueued, findQueue, listQueues, retriedInQueue } from './queue-records.js';
 import { createRepairs } from './repair-records.js';
 import { Retention } from './retention.js';
@@ -77,8 +78,9 @@ export async function openPostgresNode(
   options: PostgresStoreOptions & Pick<PostgresClusterOptions, 'facts' | 'leaseMs'>,
 ): Promise<OpenedNode> {
   // Who stands still in a transaction must not keep what it has locked for longer than all else that it has.
-  const database = await openDatabase({ ...options, idleTransactionMs: options.leaseMs ?? DEFAULT_LEASE_MS });
-  const cluster = new PostgresCluster(database, options);
+  const primary = new Primary(options);
+  const database = await openDatabase({ ...options, primary, idleTransactionMs: options.leaseMs ?? DEFAULT_LEASE_MS });
+  const cluster = new PostgresCluster(database, { ...options, primary });
   await cluster.readTime();
   const exclusive = new ExclusiveWork(database);
   return {
@@ -96,12 +98,19 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
 }
 
 async function openDatabase(options: DatabaseOptions): Promise<Database> {
-  const database = new Database(options);
+  const primary = options.primary ?? new Primary(options);
+  await primary.ready();
+  const place = placeOfUrl(options.url);
+  if (!primary.isKnown) {
+    primary.close();
+    throw new StoreOpenError('unreachable', `${place} cannot be used: none of these servers can be reached and takes writes.`);
+  }
+  const database = new Database({ ...options, primary });
   try {
     const facts = await migrate(database, options.url);
     if (!facts.fsync) {
       options.log.warn(
-        { store: placeOfUrl(options.url) },
+        { store: place },
         'the database runs with fsync off: what was acknowledged may be lost when its machine fails',
       );
     }

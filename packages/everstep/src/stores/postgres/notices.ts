@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto';
 import pg from 'pg';
 import type { Log } from '../../ports/log.js';
 import { type Session, statement } from './connection.js';
+import type { Primary } from './primary.js';
 
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
@@ -19,7 +20,7 @@ const NOTIFY = statement('SELECT pg_notify($1, $2)');
 const SCHEMA = statement('SELECT current_schema() AS schema');
 
 export interface NoticesOptions {
-  readonly url: string;
+  readonly primary: Primary;
   readonly log: Log;
   readonly heard: (payload: string) => void;
   /** Notices may have been lost before this moment. */
@@ -38,6 +39,7 @@ export class Notices {
   constructor(session: Session, options: NoticesOptions) {
     this.session = session;
     this.options = options;
+    options.primary.onMoved(() => this.client?.connection.stream.destroy());
   }
 
   /** Rejects when it cannot listen at all; a connection that is lost later is made anew. */
@@ -63,7 +65,7 @@ export class Notices {
 
   private async connect(): Promise<void> {
     const client = new pg.Client({
-      connectionString: this.options.url,
+      connectionString: this.options.primary.url,
       application_name: 'everstep (listens)',
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       keepAlive: true,
