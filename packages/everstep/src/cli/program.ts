@@ -11,7 +11,9 @@ import { envCommand } from './commands/env.js';
 import { flowCommand } from './commands/flow.js';
 import { keysCommand } from './commands/keys.js';
 import { liveCommand, nodesCommand } from './commands/live.js';
+import { messagesCommand } from './commands/messages.js';
 import { notifyCommand, waitersCommand } from './commands/notify.js';
+import { queuesCommand } from './commands/queues.js';
 import { repairCommand } from './commands/repairs.js';
 import { runsCommand } from './commands/runs.js';
 import { schedulesCommand } from './commands/schedules.js';
@@ -19,6 +21,7 @@ import { searchCommand } from './commands/search.js';
 import { serviceCommand } from './commands/service.js';
 import { settingsCommand } from './commands/settings.js';
 import { triggerCommand } from './commands/trigger.js';
+import { urlGroupsCommand } from './commands/url-groups.js';
 import { describeFailure, EXIT, EXIT_CODES_HELP } from './exit-codes.js';
 import { type Shell, terminal } from './output.js';
 
@@ -49,6 +52,9 @@ export function createProgram(shell: Shell, finish: (code: number) => void): Com
     .addCommand(schedulesCommand(shell))
     .addCommand(flowCommand(shell))
     .addCommand(destinationsCommand(shell))
+    .addCommand(messagesCommand(shell))
+    .addCommand(queuesCommand(shell))
+    .addCommand(urlGroupsCommand(shell))
     .addCommand(settingsCommand(shell))
     .addCommand(keysCommand(shell))
     .addCommand(liveCommand(shell))

@@ -1,0 +1,79 @@
+/**
+ * Calls of the operations on plain messages, queues and URL groups (`/openapi-upstash.json`), which apps reach through
+ * `@upstash/qstash`: the client of this project has none for them.
+ */
+import { EverstepError } from '@everstep/sdk';
+import type { Command } from 'commander';
+import type { ClientOptions } from './commands/connection-options.js';
+import { findService } from './connection.js';
+import type { Shell } from './output.js';
+
+export interface MessageCall {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string | number | readonly string[] | undefined>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+}
+
+/** Rejects with EverstepError. Resolves with null where nothing is answered. */
+export type CallMessages = <Answer>(call: MessageCall) => Promise<Answer>;
+
+const MAX_SHOWN = 200;
+
+function queryText(query: MessageCall['query']): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query ?? {}))
+    for (const one of Array.isArray(value) ? value : [value]) if (one !== undefined) parameters.append(name, String(one));
+  const text = parameters.toString();
+  return text === '' ? '' : `?${text}`;
+}
+
+function errorIn(text: string, status: number): string {
+  try {
+    const body: unknown = JSON.parse(text);
+    if (typeof body === 'object' && body !== null && 'error' in body && typeof body.error === 'string') return body.error;
+  } catch {
+    // Shown as it is.
+  }
+  return `the answer has status ${status}: ${text.slice(0, MAX_SHOWN)}`;
+}
+
+/** The options of a command as they were typed, and calls of the service that they name. */
+export async function openMessages<Options extends ClientOptions>(
+  command: Command,
+  shell: Shell,
+): Promise<{ readonly call: CallMessages; readonly options: Options }> {
+  const options = command.opts<Options>();
+  const { url, token } = await findService(options, shell);
+  const base = url.replace(/\/+$/, '');
+  const call: CallMessages = async <Answer>({ method, path, query, headers, body }: MessageCall) => {
+    let response: Response;
+    let text: string;
+    try {
+      response = await fetch(`${base}${path}${queryText(query)}`, {
+        method,
+        headers: { authorization: `Bearer ${token}`, ...headers },
+        ...(body === undefined ? {} : { body: typeof body === 'string' ? body : new Uint8Array(body) }),
+      });
+      text = await response.text();
+    } catch (cause) {
+      throw new EverstepError(`no answer from ${base}`, { status: 0, code: 'unreachable', cause });
+    }
+    const { status } = response;
+    if (!response.ok) {
+      const code = response.headers.get('svc-error-code') ?? response.headers.get('upstash-error-code') ?? 'unknown';
+      throw new EverstepError(errorIn(text, status), { status, code });
+    }
+    return JSON.parse(text === '' ? 'null' : text) as Answer;
+  };
+  return { call, options };
+}
+
+/** A call with a JSON body. */
+export const sendingJson = (method: MessageCall['method'], path: string, body: object): MessageCall => ({
+  method,
+  path,
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify(body),
+});
