@@ -168,6 +168,24 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
     await stepOf('flaky').getByText('1 failed').waitFor();
   });
 
+  test('nothing moves on the page of a run while it comes to its end', async () => {
+    const { workflowRunId } = await world.client.trigger(world.urls['/order'], { body: { id: 902 }, delay: '2s' });
+    await window.goTo(`runs/${workflowRunId}`);
+    const { page } = window;
+    await page.getByText('It is not to begin before').waitFor();
+    const places = async () => [
+      await page.getByRole('heading', { name: /^Timeline/ }).boundingBox(),
+      await page.getByRole('heading', { name: 'Input' }).boundingBox(),
+    ];
+    const before = (await places()).map((box) => Math.round(box?.y ?? 0));
+    await page.getByText('The run has succeeded; nothing is owed.').waitFor();
+    await stepOf('ship').waitFor();
+    assert.deepEqual(
+      (await places()).map((box) => Math.round(box?.y ?? 0)),
+      before,
+    );
+  });
+
   test('a run and the one that it invoked lead to each other', async () => {
     await window.goTo(`runs/${seeded.parent}`);
     const { page } = window;

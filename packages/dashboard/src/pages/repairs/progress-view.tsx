@@ -162,16 +162,15 @@ function After({ repair }: { readonly repair: RepairEntry }) {
   const queueId = useQueueId();
   const { counts, action, filter } = repair;
   const left = counts.pending + (action === 'delete' ? 0 : counts.failed);
-  const again = filter.dlqIds === undefined || counts.pending > 0;
   // Those that failed again are other dead letters, and in the next plan where they failed alike.
-  const failedToo = action !== 'delete' && counts.failed > 0 && filter.dlqIds === undefined;
+  const again = filter.dlqIds === undefined || counts.pending > 0;
   return (
     <div className="line">
       {left === 0 || !again ? null : (
         <Link className="button" to="/q/$queueId/repairs/new" params={{ queueId }} search={{ ...parametersOf(filter), action }}>
           {counts.pending === 0
             ? 'Plan again for those that failed alike'
-            : `Plan again for the ${countText(counts.pending)} not begun${failedToo ? ', and those that failed alike' : ''}`}
+            : `Plan again for the other ${countText(counts.pending)}`}
         </Link>
       )}
       <Link className="button button-quiet" to="/q/$queueId/dead-letters" params={{ queueId }}>

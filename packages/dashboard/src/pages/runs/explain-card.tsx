@@ -34,27 +34,30 @@ export function ExplainCard({ runId, createdAt }: { readonly runId: string; read
           <Skeleton lines={2} />
         )
       ) : (
-        <div className="stack">
+        <div className="stack explained">
           <p>
             <TextWithTimes text={data.summary} /> {single === null ? null : <ReasonTimes reason={single} />}
           </p>
           {single !== null || data.tasks.length === 0 ? null : (
-            <ul className="reasons">
-              {data.tasks.map((task) => (
-                <li key={`${task.what} ${task.stepId ?? ''}`}>
-                  <p className="reasons-step">
-                    {task.stepName === undefined ? WHAT[task.what] : `${task.stepId ?? ''} ${task.stepName}`}
-                  </p>
-                  <ol>
-                    {task.reasons.map((reason) => (
-                      <li key={reason.kind}>
-                        <TextWithTimes text={reason.message} /> <ReasonTimes reason={reason} />
-                      </li>
-                    ))}
-                  </ol>
-                </li>
-              ))}
-            </ul>
+            <details>
+              <summary>Each of them</summary>
+              <ul className="reasons">
+                {data.tasks.map((task) => (
+                  <li key={`${task.what} ${task.stepId ?? ''}`}>
+                    <p className="reasons-step">
+                      {task.stepName === undefined ? WHAT[task.what] : `${task.stepId ?? ''} ${task.stepName}`}
+                    </p>
+                    <ol>
+                      {task.reasons.map((reason) => (
+                        <li key={reason.kind}>
+                          <TextWithTimes text={reason.message} /> <ReasonTimes reason={reason} />
+                        </li>
+                      ))}
+                    </ol>
+                  </li>
+                ))}
+              </ul>
+            </details>
           )}
         </div>
       )}

@@ -1,6 +1,6 @@
 /** One run: what happened and when, why it is where it is, and what can be done about it. */
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { useEffect, useMemo, useRef } from 'react';
+import { useEffect, useMemo, useRef, useState } from 'react';
 import type { RunAttempts } from '../../../../everstep/src/contract/attempts.js';
 import type { RunJournal } from '../../../../everstep/src/contract/runs.js';
 import { path } from '../../api/client.js';
@@ -74,6 +74,9 @@ function Run({
   const { selected, select } = useSelectedStep(rows);
   const wide = useRoom() === 'wide';
   const completedAt = journal.workflowRunCompletedAt ?? null;
+  // What is seen to end keeps the room that it had: nothing below it moves.
+  const [watched] = useState(state === 'RUN_STARTED');
+  const ends = <span className="muted">not yet</span>;
   const timeline = (
     <Card title={`Timeline: ${rows.length} ${rows.length === 1 ? 'step' : 'steps'}`} flush>
       {rows.length === 0 ? (
@@ -85,6 +88,7 @@ function Run({
           to={completedAt}
           selectedKey={selected?.key ?? null}
           onSelect={(row) => select(row.key)}
+          roomy={watched}
         />
       )}
     </Card>
@@ -102,14 +106,17 @@ function Run({
       <div className="run-columns">
         {failure === null ? null : <FailureNotice failure={failure} />}
         {journal.error === undefined ? null : <FailureCard journal={journal} />}
+        {journal.failureFunctionInfo?.state === 'CALLBACK_INPROGRESS' || (watched && journal.error === undefined) ? (
+          <ExplainCard runId={runId} createdAt={createdAt} />
+        ) : null}
         <Card title="The run">
           <Facts
             facts={[
               ['Id', <CopyId key="id" value={runId} what="run id" />],
               ['Workflow', <CopyId key="url" value={journal.workflowUrl} what="workflow URL" />],
               ['Created', <TimeText key="created" unixMs={createdAt} style="exact" />],
-              ['Ended', completedAt === null ? null : <TimeText key="ended" unixMs={completedAt} style="exact" />],
-              ['Took', completedAt === null ? null : durationText(completedAt - createdAt)],
+              ['Ended', completedAt === null ? ends : <TimeText key="ended" unixMs={completedAt} style="exact" />],
+              ['Took', completedAt === null ? ends : durationText(completedAt - createdAt)],
               ['Labels', journal.labels.length === 0 ? null : <Labels key="labels" labels={journal.labels} />],
               ['Flow control key', journal.flowControlKey],
               ['Retries', String(journal.maxRetries)],
@@ -117,9 +124,6 @@ function Run({
             ]}
           />
         </Card>
-        {state === 'RUN_STARTED' || journal.failureFunctionInfo?.state === 'CALLBACK_INPROGRESS' ? (
-          <ExplainCard runId={runId} createdAt={createdAt} />
-        ) : null}
         {/* The timeline keeps its place in the tree, and with it what is in view and has the focus. */}
         <div className={wide && selected !== null ? 'run-with-step' : ''}>
           {timeline}

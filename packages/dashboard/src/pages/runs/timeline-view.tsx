@@ -15,6 +15,8 @@ export interface TimelineViewProps {
   readonly to: number | null;
   readonly selectedKey: string | null;
   readonly onSelect: (row: TimelineRow) => void;
+  /** It has room for some rows that are still to come. */
+  readonly roomy: boolean;
 }
 
 const ROW_HEIGHT = 34;
@@ -49,7 +51,7 @@ function busySpans(rows: readonly TimelineRow[], now: number): Span[] {
   );
 }
 
-export function TimelineView({ rows, from, to, selectedKey, onSelect }: TimelineViewProps) {
+export function TimelineView({ rows, from, to, selectedKey, onSelect, roomy }: TimelineViewProps) {
   const ticking = useNow();
   const now = to === null ? Math.max(ticking, from) : 0;
   const [short, setShort] = useState(true);
@@ -118,7 +120,7 @@ export function TimelineView({ rows, from, to, selectedKey, onSelect }: Timeline
           Took
         </span>
       </div>
-      <div className="timeline-scroll" ref={scroll}>
+      <div className="timeline-scroll" data-roomy={roomy ? '' : undefined} ref={scroll}>
         <div
           className="timeline-body"
           role="listbox"
