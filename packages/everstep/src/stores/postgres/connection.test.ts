@@ -10,6 +10,7 @@ import { StoreOpenError } from './errors.js';
 import { openPostgresStore } from './index.js';
 import { migrate } from './migrate.js';
 import { MIGRATIONS } from './migrations/index.js';
+import { Primary } from './primary.js';
 import { openTestSchemas } from './testing/schemas.js';
 
 const schemas = await openTestSchemas();
@@ -45,6 +46,27 @@ if (typeof schemas === 'string') {
       });
       await assert.rejects(ended, StoreUnavailableError);
       assert.equal((await database.query(planned('SELECT 1 AS one')))[0]?.one, 1);
+    });
+
+    test('what waits for a server that is the primary no more is broken off, and what is asked next goes to the other one', async () => {
+      // Two names of one server.
+      const { host, port } = new URL(url);
+      let promoted = false;
+      const primary = new Primary({
+        url: url.replace(host, `${host},localhost:${port}`),
+        log: silent,
+        look: async (asked) => (asked.includes('localhost') ? (promoted ? 2 : null) : 1),
+        lookEveryMs: 3_600_000,
+      });
+      const moving = new Database({ url, log: silent, primary });
+      const backend = async () => (await moving.query(planned('SELECT pg_backend_pid() AS pid')))[0]?.pid;
+      const stuck = moving.query(planned('SELECT pg_sleep(600)'));
+      const idle = await backend();
+      assert.equal(await backend(), idle);
+      promoted = true;
+      await Promise.all([primary.find(), assert.rejects(stuck, StoreUnavailableError)]);
+      assert.notEqual(await backend(), idle);
+      await moving.close();
     });
 
     test('one that breaks under a commit makes it fail, and the next commit has another', async () => {

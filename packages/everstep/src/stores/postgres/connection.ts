@@ -260,12 +260,15 @@ export class Database implements Session {
       if (client instanceof Client) this.clients.delete(client);
     });
     // What another server has not answered yet it will never answer rightly.
-    this.primary.onMoved(() => {
+    const leaveOthers = () => {
       for (const client of this.clients) if (client.serverUrl !== this.primary.url) client.connection.stream.destroy();
-    });
+    };
+    this.primary.onMoved(leaveOthers);
     this.pool.on('connect', (client) => {
-      if (client instanceof Client) this.clients.add(client);
       client.on('error', lost);
+      if (client instanceof Client) this.clients.add(client);
+      // It may have moved while this one was made.
+      leaveOthers();
       client
         .query(SESSION_SETTINGS)
         .catch((error: Error) => log.warn({ error: error.message }, 'a connection to the database could not be prepared'));

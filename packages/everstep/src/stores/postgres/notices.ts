@@ -64,8 +64,10 @@ export class Notices {
   }
 
   private async connect(): Promise<void> {
+    const { primary } = this.options;
+    const { url } = primary;
     const client = new pg.Client({
-      connectionString: this.options.primary.url,
+      connectionString: url,
       application_name: 'everstep (listens)',
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       keepAlive: true,
@@ -77,6 +79,7 @@ export class Notices {
     try {
       await client.connect();
       await client.query(`LISTEN ${this.channel}`);
+      if (primary.url !== url) throw new Error('another server is the primary by now');
     } catch (error) {
       client.removeAllListeners('end');
       await client.end().catch(() => undefined);
