@@ -59,7 +59,7 @@ export const RunAttempt = Type.Object(
     message: orNull(Type.String(), 'What went wrong, in words; null of one that succeeded.'),
     request: orNull(
       SentRequestSchema,
-      'Null where it was not kept, or nothing was sent: of a call that succeeded at its first attempt it is not kept. Of a call that succeeded later it is that of the attempts before, which was the same.',
+      'Null where it was not kept, as in versions before, or nothing was sent. Of a call that succeeded after failed attempts it is that of those, which was the same.',
     ),
     response: orNull(ReceivedResponse, 'Null where nothing came back, or it was not kept.'),
     retryAt: orNull(unixMs, 'When it was to be tried again, Unix ms; null when this was the last.'),

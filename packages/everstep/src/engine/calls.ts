@@ -2,6 +2,7 @@
 import type { CallOutcome, EncodedBody } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
 import type { Draft } from './decision.js';
+import { keptRequest, type SentRequest } from './exchanges.js';
 import { attemptOf, nextDelayMs } from './failure.js';
 import type { DeliveryFailure, Task } from './run.js';
 
@@ -12,6 +13,8 @@ export interface CallAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, readonly string[]>>;
   readonly body: EncodedBody;
+  /** What was sent for it, where that is known. */
+  readonly sent?: SentRequest;
 }
 
 const NO_BODY: EncodedBody = { encoding: 'utf8', data: '' };
@@ -34,6 +37,8 @@ export function takeCallAnswer(draft: Draft, task: CallTask, answer: CallAnswer 
     attempts: task.retried + 1,
     ...(answer === null && failure ? { error: failure.message } : {}),
   };
-  draft.recordStep({ stepId: task.slot, name: task.name, type: 'Call', out: JSON.stringify(outcome) }, task);
+  // Attempts that failed have kept what they sent, which is the same.
+  const sent = task.retried === 0 && !failure && answer?.sent ? keptRequest(answer.sent) : undefined;
+  draft.recordStep({ stepId: task.slot, name: task.name, type: 'Call', out: JSON.stringify(outcome) }, task, sent);
   draft.owe(LIMITS.advanceCoalesceMs);
 }

@@ -4,6 +4,7 @@
  * one and forget the other.
  */
 import type { StepResult } from '@everstep/sdk/protocol';
+import type { KeptRequest } from './exchanges.js';
 import { type DecisionContext, newId, nextVersion } from './ids.js';
 import { groupOf } from './likeness.js';
 import { countMessages, countOfDay, isMessage } from './metering.js';
@@ -140,7 +141,7 @@ export class Draft {
   }
 
   /** Appends a step to the journal and closes its task. */
-  recordStep(result: StepResult, from: Task): void {
+  recordStep(result: StepResult, from: Task, sent?: KeptRequest): void {
     const own = this.tasks.get(result.stepId);
     const planned = own && 'name' in own ? own : null;
     this.deleteTask(result.stepId);
@@ -151,12 +152,13 @@ export class Draft {
       createdAt: planned?.createdAt ?? from.createdAt,
       sleepMs: planned?.kind === 'sleep' ? planned.sleepMs : null,
       wakeAt: planned?.kind === 'sleep' ? planned.wakeAt : null,
+      ...(sent ? { sent } : {}),
     });
   }
 
   private appendStep(
     result: StepResult,
-    planned: Pick<RecordedStep, 'messageId' | 'group' | 'concurrent' | 'createdAt' | 'sleepMs' | 'wakeAt'>,
+    planned: Pick<RecordedStep, 'messageId' | 'group' | 'concurrent' | 'createdAt' | 'sleepMs' | 'wakeAt' | 'sent'>,
   ): void {
     this.writes.push({
       kind: 'record-step',

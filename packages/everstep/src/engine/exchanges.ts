@@ -2,8 +2,9 @@
  * What is kept of the exchange of a failed attempt: what was sent, without
  * secrets, and how the answer begins. The body of a request is kept, in its
  * beginning, where nothing else that is kept tells what it was; what a step is
- * asked is in the payload and the journal. Attempts that succeed keep nothing
- * of the kind: their results are in the journal.
+ * asked is in the payload and the journal. Attempts that succeed keep no
+ * answers, which are in the journal; and only a call keeps what it sent, when
+ * no attempt before it has.
  */
 import type { EncodedBody } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
@@ -26,7 +27,8 @@ export interface SentRequest {
 
 type HeaderMap = Readonly<Record<string, readonly string[]>>;
 
-export interface KeptExchange {
+/** What was sent. */
+export interface KeptRequest {
   /** Unix ms. */
   readonly startedAt: number;
   readonly durationMs: number;
@@ -39,6 +41,9 @@ export interface KeptExchange {
     /** Its beginning; absent where it is made again from what is recorded. */
     readonly body?: EncodedBody;
   };
+}
+
+export interface KeptExchange extends KeptRequest {
   /** Null when nothing came back. */
   readonly response: {
     readonly status: number;
@@ -98,9 +103,7 @@ interface Answered {
   readonly responseBody: Uint8Array;
 }
 
-export function keptExchange(sent: SentRequest, answer: Answered): KeptExchange {
-  const { startedAt, durationMs, method, url, headers, bodyBytes, body, answerBytes } = sent;
-  const { status, responseHeaders, responseBody } = answer;
+export function keptRequest({ startedAt, durationMs, method, url, headers, bodyBytes, body }: SentRequest): KeptRequest {
   return {
     startedAt,
     durationMs,
@@ -111,6 +114,13 @@ export function keptExchange(sent: SentRequest, answer: Answered): KeptExchange 
       bodyBytes,
       ...(body === null ? {} : { body: beginningOf(body, LIMITS.maxKeptAttemptRequestBytes) }),
     },
+  };
+}
+
+export function keptExchange(sent: SentRequest, answer: Answered): KeptExchange {
+  const { status, responseHeaders, responseBody } = answer;
+  return {
+    ...keptRequest(sent),
     response:
       status === null
         ? null
@@ -118,7 +128,7 @@ export function keptExchange(sent: SentRequest, answer: Answered): KeptExchange 
             status,
             headers: keptHeaders(Object.entries(responseHeaders)),
             body: beginningOf(responseBody),
-            bodyBytes: Math.max(answerBytes ?? 0, responseBody.byteLength),
+            bodyBytes: Math.max(sent.answerBytes ?? 0, responseBody.byteLength),
           },
   };
 }

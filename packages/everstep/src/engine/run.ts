@@ -4,7 +4,7 @@
  * only travel), so a decision costs the same at step 10 and at step 10,000.
  */
 import type { CallSpec, EventContent, InvokeSpec, StepType } from '@everstep/sdk/protocol';
-import type { KeptExchange, SentRequest } from './exchanges.js';
+import type { KeptExchange, KeptRequest, SentRequest } from './exchanges.js';
 
 export const DIALECT_NAMES = ['native', 'upstash'] as const;
 export type DialectName = (typeof DIALECT_NAMES)[number];
@@ -253,6 +253,8 @@ export interface RecordedStep {
   readonly wakeAt: number | null;
   /** The result is not what the step came to: a fork was given it. */
   readonly edited?: true;
+  /** What a call sent whose first attempt succeeded. It is read only where it is asked for. */
+  readonly sent?: KeptRequest;
 }
 
 export const FAILURE_CAUSES = [

@@ -6,6 +6,7 @@ import { LIMITS } from '../config/limits.js';
 import { decideCallback, retryCallback } from './callback.js';
 import { decide, type RunEvent } from './decide.js';
 import type { Decision } from './decision.js';
+import type { SentRequest } from './exchanges.js';
 import { ADVANCE_SLOT, CALLBACK_SLOT, type DeliveryFailure, type Run, type RunSettings, type Task } from './run.js';
 import { recoverRun, type StartCommand, startRun } from './start.js';
 import type { StoreWrite } from './writes.js';
@@ -201,6 +202,24 @@ describe('calls', () => {
   test('a success is the result, with status, headers and body', () => {
     const decision = answered(planned(call()), { answer: { ...answer, status: 200 } });
     assert.deepEqual(recorded(decision), { 1: { ...answer, status: 200, attempts: 1 } });
+  });
+
+  test('what was sent is kept with a success at once, and not again where attempts before have kept it', () => {
+    const sent: SentRequest = {
+      ...{ startedAt: T0, durationMs: 5, method: 'POST', url: 'http://third/', bodyBytes: 2, answerBytes: 0 },
+      headers: ['Authorization', 'Bearer x', 'X-A', '1'],
+      body: Buffer.from('{}'),
+    };
+    const kept = (decision: Decision) =>
+      decision.writes.flatMap((write) => (write.kind === 'record-step' ? [write.step.sent] : []));
+    const success = { answer: { ...answer, status: 200, sent } };
+    const headers = { authorization: ['[NOT KEPT]'], 'x-a': ['1'] };
+    const request = { method: 'POST', url: 'http://third/', headers, bodyBytes: 2, body: { encoding: 'utf8', data: '{}' } };
+    assert.deepEqual(kept(answered(planned(call()), success)), [{ startedAt: T0, durationMs: 5, request }]);
+    const failed = answered(planned(call({ retries: 1 })), { answer: { ...answer, sent }, failure: refusal });
+    assert.deepEqual(kept(answered(failed.run, success)), [undefined]);
+    // Nothing of it is in the result.
+    assert.deepEqual(recorded(answered(planned(call()), success)), { 1: { ...answer, status: 200, attempts: 1 } });
   });
 
   test('an error is tried again as often as the call says, and then it is the result', () => {

@@ -267,7 +267,7 @@ export interface Store {
   runRecord(query: { readonly runKey: string }): Promise<RunRecord | null>;
   /** Of these runs, those that have ended or were removed. */
   endedAmong(query: { readonly runKeys: readonly string[] }): Promise<readonly string[]>;
-  /** Failed attempts come with their exchanges only when these are asked for: they are far longer than all the rest of them. */
+  /** Failed attempts come with their exchanges, and calls with what they sent, only when these are asked for: they are far longer than all the rest of them. */
   runHistory(query: { readonly runKey: string; readonly exchanges?: true }): Promise<RunHistory | null>;
   listRuns(query: Page<RunFilter>): Promise<Listing<RunRecord>>;
   /** The same, of each run only what people look for. Cheap enough to look through a thousand at once. */

@@ -45,6 +45,11 @@ export async function makeCall(
   const attempt = { slot: task.slot, messageId: task.messageId, retried: task.retried };
   const failure = messageFailureOf(answer, now(), settings.redact !== undefined);
   const answered =
-    answer.kind === 'answered' ? { status: answer.status, headers: answer.headers, body: encodeBody(answer.body) } : null;
+    answer.kind === 'answered'
+      ? {
+          ...{ status: answer.status, headers: answer.headers, body: encodeBody(answer.body) },
+          ...(answer.sent ? { sent: answer.sent } : {}),
+        }
+      : null;
   return { kind: 'call-answered', attempt, answer: answered, failure };
 }

@@ -135,6 +135,7 @@ const RUNS: readonly CopiedTable[] = [
     message_id: 'text',
     out: 'text',
     edited: 'boolean',
+    sent: 'text',
   }),
   {
     table: 'task',

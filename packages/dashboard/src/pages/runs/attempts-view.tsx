@@ -91,12 +91,8 @@ function Attempt({ attempt, open }: { readonly attempt: RunAttempt; readonly ope
   );
 }
 
-/** Of an attempt that succeeded nothing is written beside its result, so that a step that succeeds costs nothing more. */
-function whyNoRequest({ kind, outcome, cause }: RunAttempt): string {
-  if (cause === 'blocked-address') return 'Nothing was sent.';
-  return kind === 'call' && outcome === 'succeeded'
-    ? 'What it sent is not kept: it succeeded at once, and nothing but its answer is recorded then.'
-    : 'What was sent is not kept.';
+function whyNoRequest({ cause }: RunAttempt): string {
+  return cause === 'blocked-address' ? 'Nothing was sent.' : 'What was sent is not kept.';
 }
 
 function RequestBody({ request, attempt }: { readonly request: NonNullable<RunAttempt['request']>; readonly attempt: number }) {

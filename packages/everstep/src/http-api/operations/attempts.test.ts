@@ -92,7 +92,15 @@ test('the attempts of a call are those of its own request, whether it was answer
   assert.deepEqual(refused.map(inShort), ['call 1 failed after 0: 500', 'call 1 failed after 1: 500']);
   assert.deepEqual([refused[0]?.request?.url, refused[0]?.request?.method], ['http://c.test/refuse', 'PUT']);
   assert.deepEqual([refused[0]?.request?.body, refused[0]?.request?.rebuilt], ['{"iban":"secret-of-a-call"}', false]);
-  assert.equal(paid?.request, null);
+  const { method, url, body, bodyBytes } = paid?.request ?? {};
+  assert.deepEqual(
+    { method, url, body, bodyBytes },
+    {
+      ...{ method: 'PUT', url: 'http://c.test/pay' },
+      ...{ body: '{"iban":"secret-of-a-call"}', bodyBytes: 17 },
+    },
+  );
+  assert.deepEqual([typeof paid?.startedAt, typeof paid?.durationMs], ['number', 'number']);
   assert.deepEqual([refused[0]?.stepName, refused[0]?.retryAt !== null, refused[1]?.retryAt], ['pay', true, null]);
 });
 

@@ -39,6 +39,7 @@ function presentResponse(status: number | null, headers: HeaderMap, body: Uint8A
   return { status, headers: shownHeaders(headers, redact), ...presentBody(shownBody(body, redact), bodyBytes) };
 }
 
+const NO_BODY: ShownBody = { body: '', bodyEncoding: 'utf8', rebuilt: false };
 const UNKNOWN_BODY: ShownBody = { body: null, bodyEncoding: 'utf8', rebuilt: false };
 
 function keptBody({ data, encoding }: EncodedBody, redact: Redaction | undefined): ShownBody {
@@ -62,7 +63,7 @@ function presentExchange(
       url: kind === 'call' ? shownUrl(url, redact) : url,
       headers: shownHeaders(headers, redact),
       bodyBytes,
-      ...(body ? keptBody(body, redact) : otherBody),
+      ...(body ? keptBody(body, redact) : bodyBytes === 0 ? NO_BODY : otherBody),
     },
     response: response && {
       ...presentResponse(
@@ -160,18 +161,24 @@ class Attempts {
         ...this.succeeded(type === 'Call' ? 'call' : 'step', messageId, at),
         stepId,
         stepName: name,
-        request: call
-          ? this.callRequest(messageId)
-          : (this.rebuilt?.whole('POST', this.rebuilt.bodyOfStep(createdAt, index)) ?? null),
+        ...(call
+          ? this.callRequest(step)
+          : { request: this.rebuilt?.whole('POST', this.rebuilt.bodyOfStep(createdAt, index)) ?? null }),
         response: call ? this.callResponse(call) : this.stepResponse(step),
       }),
     };
   }
 
-  /** Null where the first attempt succeeded: nothing tells any more what that one sent. */
-  private callRequest(messageId: string): RunAttempt['request'] {
-    const sent = this.sent.get(messageId);
-    return sent ? presentExchange(sent, 'call', this.history.run.settings.redact, UNKNOWN_BODY).request : null;
+  /** What it sent itself, or what the attempts before it did, which is the same; null where versions before kept nothing. */
+  private callRequest({ messageId, sent }: RecordedStep): Pick<RunAttempt, 'startedAt' | 'durationMs' | 'request'> {
+    const { redact } = this.history.run.settings;
+    if (sent) {
+      const { startedAt, durationMs, request } = presentExchange({ ...sent, response: null }, 'call', redact, UNKNOWN_BODY);
+      return { startedAt, durationMs, request };
+    }
+    const failed = this.sent.get(messageId);
+    const request = failed ? presentExchange(failed, 'call', redact, UNKNOWN_BODY).request : null;
+    return { startedAt: null, durationMs: null, request };
   }
 
   private messageEntry(): readonly Entry[] {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { FailedAttempt, RunOutcome } from '../../engine/run.js';
+import type { FailedAttempt, RecordedStep, RunOutcome } from '../../engine/run.js';
 import { type OpenStore, withStore } from './harness.js';
 import {
   advanceTask,
@@ -76,6 +76,27 @@ export function runLogConformance(open: OpenStore): void {
         assert.deepEqual(history?.run, await store.findRun({ instanceId: INSTANCE, workflowRunId: run.workflowRunId }));
         assert.deepEqual(await store.runRecord({ runKey: run.key }), history?.run);
         assert.equal(await store.runRecord({ runKey: 'unknown' }), null);
+      }),
+    );
+
+    test(
+      'has what a call sent, for who asks for it, also in a run that was made from its own',
+      withStore(open, async (store, underTest) => {
+        const [{ key: runKey }, { key: copyKey }] = [sampleRun(1), sampleRun(2)];
+        const { response: _none, ...sent } = sampleExchange(0);
+        const steps: readonly RecordedStep[] = [{ ...sampleStep(0), type: 'Call', sent }, sampleStep(1)];
+        await apply(store, [creation(sampleRun(1)), ...steps.map((step) => ({ kind: 'record-step', runKey, step }) as const)]);
+        await apply(store, [
+          creation(sampleRun(2), { copyOf: runKey }),
+          { kind: 'copy-journal', fromRunKey: runKey, toRunKey: copyKey },
+        ]);
+        const reopened = await underTest.reopen();
+        const without = steps.map(({ sent: _left, ...step }) => step);
+        for (const key of [runKey, copyKey]) {
+          assert.deepEqual((await reopened.runHistory({ runKey: key, exchanges: true }))?.steps, steps);
+          assert.deepEqual((await reopened.runHistory({ runKey: key }))?.steps, without);
+          assert.deepEqual(await reopened.loadJournal({ runKey: key, from: 0 }), without);
+        }
       }),
     );
 

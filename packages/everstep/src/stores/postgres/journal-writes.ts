@@ -29,6 +29,7 @@ const COPY = {
   below: 'integer',
   without: 'text',
 } as const satisfies Columns;
+const SENT = { instance_id: 'text', run_key: 'text', idx: 'integer', sent: 'text' } as const satisfies Columns;
 const EDITED = { instance_id: 'text', run_key: 'text', idx: 'integer' } as const satisfies Columns;
 /** More than any journal has. */
 const ALL = 2_147_483_647;
@@ -49,12 +50,15 @@ const ATTEMPT = {
 
 const INSERT_STEPS = statement(insertInto('step', STEP));
 const COPY_STEPS = statement(`
-  INSERT INTO step (${names(STEP)}, edited)
-  SELECT c.instance_id, c.run_key, ${names(COPIED)}, edited
+  INSERT INTO step (${names(STEP)}, edited, sent)
+  SELECT c.instance_id, c.run_key, ${names(COPIED)}, edited, sent
   FROM ${unnest(COPY)} AS c(${names(COPY)})
   JOIN step s ON s.instance_id = c.from_instance AND s.run_key = c.from_key
     AND s.idx < c.below AND NOT (c.without::jsonb @> to_jsonb(s.idx))`);
-/** A statement of its own, which hardly any step needs. */
+/** Statements of their own, which hardly any step needs. */
+const KEEP_SENT = statement(`
+  UPDATE step s SET sent = e.sent FROM ${unnest(SENT)} AS e(${names(SENT)})
+  WHERE s.instance_id = e.instance_id AND s.run_key = e.run_key AND s.idx = e.idx`);
 const MARK_EDITED = statement(`
   UPDATE step s SET edited = true FROM ${unnest(EDITED)} AS e(${names(EDITED)})
   WHERE s.instance_id = e.instance_id AND s.run_key = e.run_key AND s.idx = e.idx`);
@@ -67,6 +71,7 @@ export class JournalWrites {
   private steps: RowOf<typeof STEP>[] = [];
   private copies: RowOf<typeof COPY>[] = [];
   private edited: RowOf<typeof EDITED>[] = [];
+  private sent: RowOf<typeof SENT>[] = [];
   private attempts: RowOf<typeof ATTEMPT>[] = [];
 
   recordStep({ instanceId, runKey }: RunPlace, step: RecordedStep): void {
@@ -86,7 +91,9 @@ export class JournalWrites {
       message_id: step.messageId,
       out: step.out,
     });
-    if (step.edited) this.edited.push({ instance_id: instanceId, run_key: runKey, idx: step.index });
+    const place = { instance_id: instanceId, run_key: runKey, idx: step.index };
+    if (step.edited) this.edited.push(place);
+    if (step.sent) this.sent.push({ ...place, sent: JSON.stringify(step.sent) });
   }
 
   /** Whether the journal is part of a copy that is still to be sent: it takes what is there then. */
@@ -125,9 +132,10 @@ export class JournalWrites {
 
   send(session: TransactionSession): void {
     if (this.steps.length > 0) session.send(INSERT_STEPS, columnArrays(STEP, this.steps));
+    if (this.sent.length > 0) session.send(KEEP_SENT, columnArrays(SENT, this.sent));
     if (this.copies.length > 0) session.send(COPY_STEPS, columnArrays(COPY, this.copies));
     if (this.edited.length > 0) session.send(MARK_EDITED, columnArrays(EDITED, this.edited));
     if (this.attempts.length > 0) session.send(INSERT_ATTEMPTS, columnArrays(ATTEMPT, this.attempts));
-    [this.steps, this.copies, this.edited, this.attempts] = [[], [], [], []];
+    [this.steps, this.copies, this.edited, this.sent, this.attempts] = [[], [], [], [], []];
   }
 }

@@ -36,10 +36,13 @@ const JOURNAL_SIZE = statement(`
   FROM step s WHERE ${ofRun('s')}`);
 const STEP_IDS = statement(`SELECT s.step_id FROM step s WHERE ${ofRun('s')}`);
 /** By their names: a node that runs when a newer version adds a column goes on with the statements that it has prepared. */
-const STEPS = statement(`
+const stepsWith = (more: string) =>
+  statement(`
   SELECT s.idx, s.step_id, s.name, s.type, s.out, s.message_id, s.first_of_group, s.concurrent, s.created_at, s.completed_at,
-    s.sleep_ms, s.wake_at, s.edited
+    s.sleep_ms, s.wake_at, s.edited${more}
   FROM step s WHERE ${ofRun('s')} AND s.idx >= $2 ORDER BY s.idx`);
+const STEPS = stepsWith('');
+const STEPS_WITH_SENT = stepsWith(', s.sent');
 const TASKS = statement(`SELECT t.* FROM task t WHERE ${ofRun('t')} ORDER BY t.slot`);
 const ATTEMPT_COLUMNS = 'a.slot, a.name, a.message_id, a.retried, a.at, a.cause, a.message, a.status, a.retry_at';
 const ATTEMPTS = statement(`SELECT ${ATTEMPT_COLUMNS} FROM attempt a WHERE ${ofRun('a')} ORDER BY a.place`);
@@ -138,7 +141,7 @@ export function loadHistory(database: Database, runKey: string, exchanges: boole
   return database.snapshot(async (session) => {
     const [records, steps, tasks, attempts, invoked, events] = await Promise.all([
       session.query(RECORD, [runKey]),
-      session.query(STEPS, [runKey, 0]),
+      session.query(exchanges ? STEPS_WITH_SENT : STEPS, [runKey, 0]),
       session.query(TASKS, [runKey]),
       session.query(exchanges ? EXCHANGES : ATTEMPTS, [runKey]),
       session.query(INVOKED, [runKey]),

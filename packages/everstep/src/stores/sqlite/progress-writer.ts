@@ -9,6 +9,7 @@ export class ProgressWriter {
   private readonly insertStep: StatementSync;
   private readonly copySteps: StatementSync;
   private readonly markEdited: StatementSync;
+  private readonly keepSent: StatementSync;
   private readonly insertAttempt: StatementSync;
 
   constructor(parts: StoreParts) {
@@ -20,11 +21,12 @@ export class ProgressWriter {
       `INSERT INTO step (run_seq, idx, ${stepColumns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.copySteps = connection.prepare(
-      `INSERT INTO step (run_seq, idx, ${stepColumns}, edited)
-       SELECT ?, idx, ${stepColumns}, edited FROM step
+      `INSERT INTO step (run_seq, idx, ${stepColumns}, edited, sent)
+       SELECT ?, idx, ${stepColumns}, edited, sent FROM step
        WHERE run_seq = ? AND idx < ? AND idx NOT IN (SELECT value FROM json_each(?)) ORDER BY idx`,
     );
     this.markEdited = connection.prepare('UPDATE step SET edited = 1 WHERE run_seq = ? AND idx = ?');
+    this.keepSent = connection.prepare('UPDATE step SET sent = ? WHERE run_seq = ? AND idx = ?');
     this.insertAttempt = connection.prepare(
       `INSERT INTO attempt (run_seq, slot, name, message_id, retried, at, cause, status, retry_at, message, exchange)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -47,8 +49,9 @@ export class ProgressWriter {
       step.wakeAt,
       step.out,
     );
-    // A statement of its own, which hardly any step needs.
+    // Statements of their own, which hardly any step needs.
     if (step.edited) this.markEdited.run(this.seqOf(runKey), step.index);
+    if (step.sent) this.keepSent.run(JSON.stringify(step.sent), this.seqOf(runKey), step.index);
   }
 
   copyJournal({ fromRunKey, toRunKey, length, without = [] }: Extract<StoreWrite, { readonly kind: 'copy-journal' }>): void {

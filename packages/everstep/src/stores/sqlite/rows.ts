@@ -1,6 +1,6 @@
 /** Rows as the types of the engine and the ports: the one place that knows both. */
 import { STEP_TYPES } from '@everstep/sdk/protocol';
-import type { KeptExchange } from '../../engine/exchanges.js';
+import type { KeptExchange, KeptRequest } from '../../engine/exchanges.js';
 import {
   DIALECT_NAMES,
   type DialectName,
@@ -96,6 +96,7 @@ export const recordedStepOf = (row: Row): RecordedStep => ({
   sleepMs: integerOrNull(row, 'sleep_ms'),
   wakeAt: integerOrNull(row, 'wake_at'),
   ...(row.edited === null ? {} : { edited: true }),
+  ...(typeof row.sent === 'string' ? { sent: json<KeptRequest>(row, 'sent') } : {}),
 });
 
 export const failedAttemptOf = (row: Row): FailedAttempt => ({

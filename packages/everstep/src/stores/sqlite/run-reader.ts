@@ -53,6 +53,7 @@ export class RunReader {
   private readonly selectRecord: StatementSync;
   private readonly selectJournalSize: StatementSync;
   private readonly selectSteps: StatementSync;
+  private readonly selectStepsWithSent: StatementSync;
   private readonly selectStepIds: StatementSync;
   private readonly selectTasks: StatementSync;
   private readonly selectAttempts: StatementSync;
@@ -76,7 +77,10 @@ export class RunReader {
       `SELECT count(*) AS entries, coalesce(max(step_id), 0) AS last_step_id, coalesce(sum(octet_length(out)), 0) AS result_bytes
        FROM step WHERE run_seq = ?`,
     );
-    this.selectSteps = connection.prepare('SELECT * FROM step WHERE run_seq = ? AND idx >= ? ORDER BY idx');
+    const steps =
+      'idx, step_id, name, type, message_id, first_of_group, concurrent, created_at, completed_at, sleep_ms, wake_at, out, edited';
+    this.selectSteps = connection.prepare(`SELECT ${steps} FROM step WHERE run_seq = ? AND idx >= ? ORDER BY idx`);
+    this.selectStepsWithSent = connection.prepare(`SELECT ${steps}, sent FROM step WHERE run_seq = ? AND idx >= ? ORDER BY idx`);
     this.selectStepIds = connection.prepare('SELECT step_id FROM step WHERE run_seq = ?');
     this.selectTasks = connection.prepare('SELECT * FROM task WHERE run_seq = ? ORDER BY slot');
     const attempts = 'slot, name, message_id, retried, at, cause, message, status, retry_at';
@@ -148,7 +152,7 @@ export class RunReader {
     if (seq === undefined || !run) return null;
     return {
       run,
-      steps: this.selectSteps.all(seq, 0).map(recordedStepOf),
+      steps: (exchanges ? this.selectStepsWithSent : this.selectSteps).all(seq, 0).map(recordedStepOf),
       tasks: this.tasksOf(seq),
       attempts: (exchanges ? this.selectExchanges : this.selectAttempts).all(seq).map(failedAttemptOf),
       invoked: this.invokedBy(runKey),

@@ -12,6 +12,7 @@ import { deadLetterGroups } from './0011-dead-letter-groups.js';
 import { fingerprintsOfRepairs } from './0012-fingerprints-of-repairs.js';
 import { entriesAboutToGo } from './0013-entries-about-to-go.js';
 import { spread } from './0014-spread.js';
+import { requestsOfCalls } from './0015-requests-of-calls.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -29,4 +30,5 @@ export const MIGRATIONS: readonly string[] = [
   fingerprintsOfRepairs,
   entriesAboutToGo,
   spread,
+  requestsOfCalls,
 ];

@@ -13,6 +13,7 @@ import { forks } from './0012-forks.js';
 import { deadLetterGroups } from './0013-dead-letter-groups.js';
 import { fingerprintsOfRepairs } from './0014-fingerprints-of-repairs.js';
 import { entriesAboutToGo } from './0015-entries-about-to-go.js';
+import { requestsOfCalls } from './0016-requests-of-calls.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -31,4 +32,5 @@ export const MIGRATIONS: readonly string[] = [
   deadLetterGroups,
   fingerprintsOfRepairs,
   entriesAboutToGo,
+  requestsOfCalls,
 ];
