@@ -36,16 +36,6 @@ const service = await ServiceProcess.create({ EVERSTEP_DATA_DIR: directory });
 const variable = (name: string): string => service.env.get(name) ?? '';
 const client = () => new Client({ baseUrl: variable('EVERSTEP_URL'), token: variable('EVERSTEP_TOKEN') });
 
-async function instanceId(): Promise<string> {
-  const basic = Buffer.from(`${variable('EVERSTEP_ADMIN_EMAIL')}:${variable('EVERSTEP_ADMIN_API_KEY')}`).toString('base64');
-  const answer = await fetch(`${variable('EVERSTEP_MANAGEMENT_URL')}/v2/queue/users`, {
-    headers: { authorization: `Basic ${basic}` },
-  });
-  const [first] = (await answer.json()) as { id: string }[];
-  if (first === undefined) throw new Error('there is no queue instance');
-  return first.id;
-}
-
 /** So many failed runs, each with its dead letter. */
 async function fill(instance: string): Promise<void> {
   const begin = Date.now() - rows * 10;
@@ -187,7 +177,7 @@ const receiver = createServer((request, response) => {
 
 try {
   await service.start();
-  const instance = await instanceId();
+  const instance = await service.instanceId();
   await service.end('SIGTERM');
   await fill(instance);
   await service.start();

@@ -23,16 +23,6 @@ const service = await ServiceProcess.create({ EVERSTEP_DATA_DIR: directory });
 
 const variable = (name: string): string => service.env.get(name) ?? '';
 
-async function instanceId(): Promise<string> {
-  const basic = Buffer.from(`${variable('EVERSTEP_ADMIN_EMAIL')}:${variable('EVERSTEP_ADMIN_API_KEY')}`).toString('base64');
-  const answer = await fetch(`${variable('EVERSTEP_MANAGEMENT_URL')}/v2/queue/users`, {
-    headers: { authorization: `Basic ${basic}` },
-  });
-  const [first] = (await answer.json()) as { id: string }[];
-  if (first === undefined) throw new Error('there is no queue instance');
-  return first.id;
-}
-
 /** Of a hundred runs five have failed, and the others succeeded. */
 async function fill(instance: string): Promise<void> {
   const begin = Date.now() - runs * 10;
@@ -53,7 +43,7 @@ const median = (values: readonly number[]): number => [...values].sort((a, b) =>
 
 try {
   await service.start();
-  const instance = await instanceId();
+  const instance = await service.instanceId();
   await service.end('SIGTERM');
   const fillingSince = performance.now();
   await fill(instance);

@@ -89,6 +89,19 @@ export class ServiceProcess {
     await rm(this.directory, { recursive: true, force: true });
   }
 
+  /** Of the queue instance that the first start made. */
+  async instanceId(): Promise<string> {
+    const basic = Buffer.from(`${this.env.get('EVERSTEP_ADMIN_EMAIL')}:${this.env.get('EVERSTEP_ADMIN_API_KEY')}`).toString(
+      'base64',
+    );
+    const answer = await fetch(`${this.env.get('EVERSTEP_MANAGEMENT_URL')}/v2/queue/users`, {
+      headers: { authorization: `Basic ${basic}` },
+    });
+    const [first] = (await answer.json()) as { id: string }[];
+    if (first === undefined) throw new Error('there is no queue instance');
+    return first.id;
+  }
+
   /** A request with the token of the service. Rejects when there is no answer. */
   async request(method: string, path: string, headers: Readonly<Record<string, string>> = {}, body?: string) {
     const response = await fetch(`${this.env.get('EVERSTEP_URL')}${path}`, {

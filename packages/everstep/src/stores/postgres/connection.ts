@@ -196,13 +196,9 @@ class ClientSession implements TransactionSession {
   }
 }
 
-/** Leads to the server that is the primary when it is made. */
-interface ServerClient extends pg.Client {
-  readonly serverUrl: string;
-}
-
+/** Of clients that lead to the server that is the primary when they are made. */
 const clientsOf = (primary: Primary) =>
-  class extends pg.Client implements ServerClient {
+  class extends pg.Client {
     readonly serverUrl: string;
     constructor(options: pg.ClientConfig = {}) {
       const { url } = primary;
@@ -231,7 +227,7 @@ export class Database implements Session {
   private readonly pool: pg.Pool;
   private readonly primary: Primary;
   private readonly connectTimeoutMs: number;
-  private readonly clients = new Set<ServerClient>();
+  private readonly clients = new Set<InstanceType<ReturnType<typeof clientsOf>>>();
 
   constructor({ url, log, primary, maxConnections = DEFAULT_CONNECTIONS, timeoutMs, idleTransactionMs }: DatabaseOptions) {
     this.connectTimeoutMs = timeoutMs ?? CONNECT_TIMEOUT_MS;
