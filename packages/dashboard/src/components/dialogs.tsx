@@ -10,16 +10,18 @@ export interface DialogWindowProps {
   readonly onClose: () => void;
   readonly children: ReactNode;
   readonly wide?: boolean;
+  /** As high as the window, whatever is in it: what is live does not move. */
+  readonly high?: boolean;
   /** Buttons at the end, the one that acts last. A button to close comes with `DialogClose`. */
   readonly actions?: ReactNode;
 }
 
-export function DialogWindow({ title, open, onClose, children, wide = false, actions }: DialogWindowProps) {
+export function DialogWindow({ title, open, onClose, children, wide = false, high = false, actions }: DialogWindowProps) {
   return (
     <Dialog.Root open={open} onOpenChange={(next) => (next ? undefined : onClose())}>
       <Dialog.Portal>
         <Dialog.Backdrop className="veil" />
-        <Dialog.Popup className={wide ? 'dialog dialog-wide' : 'dialog'}>
+        <Dialog.Popup className={`dialog ${wide ? 'dialog-wide' : ''} ${high ? 'dialog-high' : ''}`}>
           <Dialog.Title>{title}</Dialog.Title>
           {children}
           {actions === undefined ? null : <div className="dialog-actions">{actions}</div>}

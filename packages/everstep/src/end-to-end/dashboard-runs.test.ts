@@ -168,22 +168,65 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
     await stepOf('flaky').getByText('1 failed').waitFor();
   });
 
-  test('nothing moves on the page of a run while it comes to its end', async () => {
-    const { workflowRunId } = await world.client.trigger(world.urls['/order'], { body: { id: 902 }, delay: '2s' });
+  const widths = [
+    { width: 1440, height: 900 },
+    { width: 900, height: 1100 },
+    { width: 390, height: 844 },
+  ];
+  for (const look of widths) {
+    test(`nothing moves on the page of a run while it comes to its end, ${look.width} wide`, async () => {
+      const own = await world.loggedIn(look);
+      const { page } = own;
+      const { workflowRunId } = await world.client.trigger(world.urls['/order'], { body: { id: 902 }, delay: '3s' });
+      await own.goTo(`runs/${workflowRunId}`);
+      await page.getByText('It is not to begin before').waitFor();
+      await own.watchShifts();
+      await page.getByText('The run has succeeded; nothing is owed.').waitFor();
+      await page.getByRole('option').filter({ hasText: 'ship' }).waitFor();
+      await page.getByRole('region', { name: 'Output' }).getByText('parcel').waitFor();
+      await own.screenshot(`run-watched-good-${look.width}`, true);
+      assert.deepEqual(await own.shifts(), []);
+      assert.deepEqual(own.problems, []);
+    });
+
+    test(`nothing moves when more steps come than there is room for and the run fails, ${look.width} wide`, async () => {
+      const own = await world.loggedIn(look);
+      const { page } = own;
+      const { workflowRunId } = await world.client.trigger(world.urls['/long'], {
+        body: { steps: 12, failsAfterwards: true },
+        delay: '3s',
+        retries: 0,
+      });
+      await own.goTo(`runs/${workflowRunId}`);
+      await page.getByText('It is not to begin before').waitFor();
+      await own.watchShifts();
+      await page.getByRole('region', { name: 'Why it failed' }).getByText('the steps were for nothing').waitFor();
+      await page.getByRole('option').filter({ hasText: 'step 12' }).waitFor();
+      await own.screenshot(`run-watched-failed-${look.width}`, true);
+      assert.deepEqual(await own.shifts(), []);
+      assert.deepEqual(await own.findings(), []);
+      await page.getByRole('button', { name: 'Show more rows' }).click();
+      await page.getByRole('option').filter({ hasText: 'step 1' }).first().waitFor();
+      await page.getByRole('button', { name: 'Show fewer rows' }).waitFor();
+      assert.deepEqual(own.problems, []);
+    });
+  }
+
+  test('whoever reads an open step goes on reading while it fails, is tried again and is recorded', async () => {
+    const { workflowRunId } = await world.client.trigger(world.urls['/approval'], { body: { id: 903 } });
     await window.goTo(`runs/${workflowRunId}`);
     const { page } = window;
-    await page.getByText('It is not to begin before').waitFor();
-    const places = async () => [
-      await page.getByRole('heading', { name: /^Timeline/ }).boundingBox(),
-      await page.getByRole('heading', { name: 'Input' }).boundingBox(),
-    ];
-    const before = (await places()).map((box) => Math.round(box?.y ?? 0));
+    await stepOf('approved').click();
+    const panel = page.getByRole('complementary', { name: 'Step approved' });
+    await panel.getByText('not yet').first().waitFor();
+    await page.mouse.move(5, 5);
+    // What follows a click within half a second is taken for its work.
+    await page.waitForTimeout(600);
+    await window.watchShifts();
+    await world.client.notify({ eventId: 'approval/903' });
+    await panel.getByText('Result').waitFor();
     await page.getByText('The run has succeeded; nothing is owed.').waitFor();
-    await stepOf('ship').waitFor();
-    assert.deepEqual(
-      (await places()).map((box) => Math.round(box?.y ?? 0)),
-      before,
-    );
+    assert.deepEqual(await window.shifts(), []);
   });
 
   test('a run and the one that it invoked lead to each other', async () => {

@@ -72,9 +72,11 @@ function workflowsOf(faults: Faults) {
     const decision = await context.waitForEvent('approved', `approval/${context.payload.id}`, { timeout: '2d' });
     return decision.timeout ? 'nobody decided' : 'approved';
   });
-  const long = serve<{ readonly steps: number }, number>(async (context) => {
-    for (let step = 1; step <= context.payload.steps; step++) await context.run(`step ${step}`, () => step);
-    return context.payload.steps;
+  const long = serve<{ readonly steps: number; readonly failsAfterwards?: boolean }, number>(async (context) => {
+    const { steps, failsAfterwards = false } = context.payload;
+    for (let step = 1; step <= steps; step++) await context.run(`step ${step}`, () => step);
+    if (failsAfterwards) throw new Error('the steps were for nothing');
+    return steps;
   });
   const flaky = serve<Order, string>(async (context) => {
     let failures = 0;
@@ -257,6 +259,32 @@ export class Window {
     if (directory === undefined || directory === '') return;
     await mkdir(directory, { recursive: true });
     await this.page.screenshot({ path: join(directory, `${name}.png`), fullPage: whole });
+  }
+
+  /**
+   * From now on, what moves without having been asked to is remembered. A time axis that grows and a text that is set to the
+   * right do not count.
+   */
+  async watchShifts(): Promise<void> {
+    await this.page.evaluate(`
+      window.shifts = [];
+      new PerformanceObserver((list) => {
+        for (const { hadRecentInput, sources, value } of list.getEntries())
+          for (const { node, previousRect: from, currentRect: to } of sources) {
+            const element = node?.nodeType === Node.TEXT_NODE ? node.parentElement : node;
+            const fromTheRight = from.y === to.y && Math.abs(from.right - to.right) < 1;
+            if (!hadRecentInput && !fromTheRight && !element?.closest('.timeline-track, .timeline-axis'))
+              window.shifts.push(
+                \`\${value.toFixed(4)} \${element?.outerHTML.slice(0, 80)}: \${from.x},\${from.y} to \${to.x},\${to.y}\`,
+              );
+          }
+      }).observe({ type: 'layout-shift' });
+    `);
+  }
+
+  /** What has moved since: how much of the window, what, from where and to where. */
+  async shifts(): Promise<readonly string[]> {
+    return this.page.evaluate<readonly string[]>('window.shifts');
   }
 
   /** What the accessibility check finds wrong, by WCAG 2.2 A and AA and the rules of good practice. */

@@ -1,4 +1,5 @@
 /** Attempts with what was sent and what came back. */
+import { useState } from 'react';
 import type { RunAttempt } from '../../../../everstep/src/contract/attempts.js';
 import { bytesText, durationText } from '../../components/formats.js';
 import { JsonView } from '../../components/json-view.js';
@@ -38,10 +39,12 @@ export function AttemptsView({ attempts }: { readonly attempts: readonly RunAtte
 }
 
 function Attempt({ attempt, open }: { readonly attempt: RunAttempt; readonly open: boolean }) {
+  // One that was open when it was the last stays so when another comes.
+  const [first] = useState(open);
   const { outcome, response, request } = attempt;
   const failed = outcome === 'failed';
   return (
-    <details className="attempt" open={open}>
+    <details className="attempt" open={first}>
       <summary>
         <StatusBadge tone={failed ? 'bad' : 'good'}>{failed ? 'Failed' : 'Succeeded'}</StatusBadge>
         <span>Attempt {attempt.retried + 1}</span>

@@ -35,7 +35,7 @@ export function ExplainCard({ runId, createdAt }: { readonly runId: string; read
         )
       ) : (
         <div className="stack explained">
-          <p>
+          <p key={data.summary}>
             <TextWithTimes text={data.summary} /> {single === null ? null : <ReasonTimes reason={single} />}
           </p>
           {single !== null || data.tasks.length === 0 ? null : (

@@ -21,7 +21,13 @@ interface NewRun {
   readonly workflowCreatedAt: number;
 }
 
-export function RunActions({ journal }: { readonly journal: RunJournal }) {
+export interface RunActionsProps {
+  readonly journal: RunJournal;
+  /** It was under way when somebody began to look: what can be done about it keeps its place when it ends. */
+  readonly watched: boolean;
+}
+
+export function RunActions({ journal, watched }: RunActionsProps) {
   const { workflowRunId: runId, workflowCreatedAt: createdAt, workflowState: state, dlqId } = journal;
   const queueId = useQueueId();
   const may = useMay();
@@ -47,9 +53,13 @@ export function RunActions({ journal }: { readonly journal: RunJournal }) {
   };
   const recoverable = dlqId !== undefined;
   return (
-    <>
-      {state === 'RUN_STARTED' ? (
-        <DeedButton look="danger" off={may.readOnly} onClick={() => setOpen('cancel')}>
+    <div className="line run-deeds">
+      {state === 'RUN_STARTED' || (watched && !recoverable) ? (
+        <DeedButton
+          look="danger"
+          off={may.readOnly ?? (state === 'RUN_STARTED' ? undefined : 'The run has ended')}
+          onClick={() => setOpen('cancel')}
+        >
           <Icon name="stop" />
           Cancel
         </DeedButton>
@@ -141,6 +151,6 @@ export function RunActions({ journal }: { readonly journal: RunJournal }) {
       </ConfirmDialog>
       {open === 'fork' ? <ForkDialog journal={journal} onClose={close} onForked={goTo} /> : null}
       {open === 'check' ? <CheckDialog runId={runId} createdAt={createdAt} onClose={close} /> : null}
-    </>
+    </div>
   );
 }

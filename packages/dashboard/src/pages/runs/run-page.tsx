@@ -10,6 +10,7 @@ import { CopyId } from '../../components/copy-id.js';
 import { DialogClose, DialogWindow } from '../../components/dialogs.js';
 import { Facts } from '../../components/facts.js';
 import { durationText } from '../../components/formats.js';
+import { Held } from '../../components/held.js';
 import { Icon } from '../../components/icons.js';
 import { JsonView } from '../../components/json-view.js';
 import { Labels } from '../../components/labels.js';
@@ -74,13 +75,14 @@ function Run({
   const { selected, select } = useSelectedStep(rows);
   const wide = useRoom() === 'wide';
   const completedAt = journal.workflowRunCompletedAt ?? null;
-  // What is seen to end keeps the room that it had: nothing below it moves.
-  const [watched] = useState(state === 'RUN_STARTED');
+  const telling = journal.failureFunctionInfo?.state === 'CALLBACK_INPROGRESS';
+  // Of what is seen to go on, each part has its place and one height: nothing moves while it does.
+  const [watched] = useState(state === 'RUN_STARTED' || telling);
   const ends = <span className="muted">not yet</span>;
   const timeline = (
     <Card title={`Timeline: ${rows.length} ${rows.length === 1 ? 'step' : 'steps'}`} flush>
-      {rows.length === 0 ? (
-        <p className="card-body muted">Nothing has been recorded yet.</p>
+      {rows.length === 0 && !watched ? (
+        <p className="card-body muted">Nothing has been recorded.</p>
       ) : (
         <TimelineView
           rows={rows}
@@ -88,27 +90,29 @@ function Run({
           to={completedAt}
           selectedKey={selected?.key ?? null}
           onSelect={(row) => select(row.key)}
-          roomy={watched}
+          held={watched}
         />
       )}
     </Card>
   );
   const panel =
-    selected === null ? null : <StepPanel journal={journal} row={selected} attempts={attempts.data?.attempts ?? []} />;
+    selected === null ? null : (
+      <StepPanel key={selected.key} journal={journal} row={selected} attempts={attempts.data?.attempts ?? []} />
+    );
   return (
     <>
-      <PageTitle title={`Run ${runId}`} actions={<RunActions journal={journal} />}>
+      <PageTitle title={`Run ${runId}`} actions={<RunActions journal={journal} watched={watched} />}>
         <span className="run-title">
           <span>Run {runId}</span>
           <RunStateBadge state={state} />
         </span>
       </PageTitle>
-      <div className="run-columns">
-        {failure === null ? null : <FailureNotice failure={failure} />}
-        {journal.error === undefined ? null : <FailureCard journal={journal} />}
-        {journal.failureFunctionInfo?.state === 'CALLBACK_INPROGRESS' || (watched && journal.error === undefined) ? (
-          <ExplainCard runId={runId} createdAt={createdAt} />
-        ) : null}
+      <div className="run-columns" data-watched={watched ? '' : undefined}>
+        <Held held={watched} className="run-why" label="Where the run is">
+          {failure === null ? null : <FailureNotice failure={failure} />}
+          {journal.error === undefined ? null : <FailureCard journal={journal} />}
+          {telling || (watched && journal.error === undefined) ? <ExplainCard runId={runId} createdAt={createdAt} /> : null}
+        </Held>
         <Card title="The run">
           <Facts
             facts={[
@@ -134,7 +138,14 @@ function Run({
           ) : null}
         </div>
         {wide || selected === null ? null : (
-          <DialogWindow title={selected.name} open wide onClose={() => select(null)} actions={<DialogClose>Close</DialogClose>}>
+          <DialogWindow
+            title={selected.name}
+            open
+            wide
+            high={watched}
+            onClose={() => select(null)}
+            actions={<DialogClose>Close</DialogClose>}
+          >
             {panel}
           </DialogWindow>
         )}
@@ -142,15 +153,20 @@ function Run({
           <Card title="Input">
             <Input journal={journal} />
           </Card>
-          <Card title="Output">
-            {journal.result === undefined ? (
-              <p className="muted">{state === 'RUN_STARTED' ? 'None yet.' : 'None.'}</p>
-            ) : (
-              <JsonView text={JSON.stringify(journal.result)} label="Output of the run" />
-            )}
-          </Card>
+          <Held held={watched} className="run-output" label="What comes of the run">
+            <Card title="Output">
+              {journal.result === undefined ? (
+                <p className="muted">{state === 'RUN_STARTED' ? 'None yet.' : 'None.'}</p>
+              ) : (
+                <JsonView text={JSON.stringify(journal.result)} label="Output of the run" />
+              )}
+            </Card>
+          </Held>
         </div>
-        <LineageCard runId={runId} createdAt={createdAt} />
+        <Held held={watched} className="run-relatives" label="Runs that belong to it">
+          <LineageCard runId={runId} createdAt={createdAt} />
+        </Held>
+        {/* The last one: it may come at any time. */}
         {journal.keptEvents === undefined ? null : (
           <Card title="Events that came before they were waited for">
             <ul className="relatives">
@@ -177,7 +193,11 @@ function Input({ journal: { input } }: { readonly journal: RunJournal }) {
 function useSelectedStep(rows: readonly TimelineRow[]) {
   const search: Readonly<Record<string, string>> = useSearch({ strict: false });
   const navigate = useNavigate();
-  const selected = rows.find(({ key }) => key === search.step) ?? null;
+  const found = rows.find(({ key }) => key === search.step);
+  // What the code does between steps has a row while it does: whoever reads it goes on reading when it is over.
+  const [last, setLast] = useState<TimelineRow | null>(null);
+  if (found !== undefined && found !== last) setLast(found);
+  const selected = found ?? (last !== null && last.key === search.step ? last : null);
   const select = (key: string | null) =>
     void navigate({
       to: '.',

@@ -4,6 +4,7 @@ import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from 'react'
 import { useNow } from '../../components/clock.js';
 import { durationText, shortTime } from '../../components/formats.js';
 import { Icon, type IconName } from '../../components/icons.js';
+import { useFollowedEnd, useHeldRows } from './live-rows.js';
 import { plainScale, type Span, shortenedScale, type TimeScale } from './time-scale.js';
 import type { RowState, Segment, SegmentKind, TimelineRow } from './timeline.js';
 
@@ -15,8 +16,8 @@ export interface TimelineViewProps {
   readonly to: number | null;
   readonly selectedKey: string | null;
   readonly onSelect: (row: TimelineRow) => void;
-  /** It has room for some rows that are still to come. */
-  readonly roomy: boolean;
+  /** It keeps its height while rows come. */
+  readonly held: boolean;
 }
 
 const ROW_HEIGHT = 34;
@@ -51,7 +52,7 @@ function busySpans(rows: readonly TimelineRow[], now: number): Span[] {
   );
 }
 
-export function TimelineView({ rows, from, to, selectedKey, onSelect, roomy }: TimelineViewProps) {
+export function TimelineView({ rows, from, to, selectedKey, onSelect, held }: TimelineViewProps) {
   const ticking = useNow();
   const now = to === null ? Math.max(ticking, from) : 0;
   const [short, setShort] = useState(true);
@@ -68,6 +69,8 @@ export function TimelineView({ rows, from, to, selectedKey, onSelect, roomy }: T
     overscan: 10,
     getItemKey: (index) => rows[index]?.key ?? index,
   });
+  const room = useHeldRows(held, rows.length);
+  const onScroll = useFollowedEnd(held, rows.length, scroll);
   const [currentKey, setCurrentKey] = useState<string | null>(selectedKey);
   const current = Math.max(
     0,
@@ -120,7 +123,14 @@ export function TimelineView({ rows, from, to, selectedKey, onSelect, roomy }: T
           Took
         </span>
       </div>
-      <div className="timeline-scroll" data-roomy={roomy ? '' : undefined} ref={scroll}>
+      <div
+        className="timeline-scroll"
+        data-high={room.high ? '' : undefined}
+        style={room.rows === null ? undefined : { height: room.rows * ROW_HEIGHT }}
+        onScroll={onScroll}
+        ref={scroll}
+      >
+        {rows.length === 0 ? <p className="card-body muted">Nothing has been recorded yet.</p> : null}
         <div
           className="timeline-body"
           role="listbox"
@@ -177,12 +187,24 @@ export function TimelineView({ rows, from, to, selectedKey, onSelect, roomy }: T
             </li>
           ))}
         </ul>
-        {scale.shortened || !short ? (
-          <label className="line">
-            <input type="checkbox" checked={short} onChange={(event) => setShort(event.target.checked)} />
-            Draw long idle times short
-          </label>
-        ) : null}
+        <div className="line">
+          {scale.shortened || !short || held ? (
+            <label className="line" data-idle={scale.shortened || !short ? undefined : ''}>
+              <input type="checkbox" checked={short} onChange={(event) => setShort(event.target.checked)} />
+              Draw long idle times short
+            </label>
+          ) : null}
+          {held ? (
+            <button
+              type="button"
+              className="button button-quiet button-small"
+              data-idle={room.more ? undefined : ''}
+              onClick={room.toggle}
+            >
+              {room.high ? 'Show fewer rows' : 'Show more rows'}
+            </button>
+          ) : null}
+        </div>
       </div>
     </div>
   );
