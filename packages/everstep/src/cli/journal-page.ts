@@ -53,6 +53,7 @@ export function pageOf(journal: RunJournal, { past = pastOf(journal), depth = 0 
       messageId: step.messageId,
       concurrent: step.concurrent,
       createdAt: step.createdAt,
+      startedAt: step.startedAt ?? null,
       completedAt: step.completedAt,
     })),
     attempts: journal.attempts.map(({ stepName, messageId, retried, time, error, retryAt }) => ({

@@ -14,7 +14,10 @@ function storyOf(...pages: readonly StoryPage[]): string {
   return written;
 }
 
-const STEP = { stepId: 1, name: 'charge', outcome: null, messageId: 'msg_1', concurrent: 1, createdAt: 1000, completedAt: 1040 };
+const STEP = {
+  ...{ stepId: 1, name: 'charge', outcome: null, messageId: 'msg_1', concurrent: 1 },
+  ...{ createdAt: 1000, startedAt: null, completedAt: 1040 },
+};
 const FAILED = { name: 'charge', messageId: 'msg_1', retried: 0, at: 1010, message: 'no\nanswer', retryAt: 1030 };
 const WAIT = { stepId: 3, name: 'wait', concurrent: 1, createdAt: 1000 };
 const PAGE: StoryPage = { workflowRunId: 'run', depth: 0, past: null, steps: [], attempts: [], waits: [] };
@@ -31,6 +34,10 @@ test('a failed attempt is told with its reason, and the step that follows says w
     '   ✓   charge                done in 10 ms, attempt 2',
     '',
   ]);
+});
+
+test('what a step waited for before it was begun is not in the time that it took', () => {
+  assert.match(storyOf({ ...PAGE, steps: [{ ...STEP, startedAt: 1035 }] }), /done in 5 ms/);
 });
 
 test('the last attempt says that none is left', () => {

@@ -19,6 +19,8 @@ export interface StoryStep {
   readonly messageId: string;
   readonly concurrent: number;
   readonly createdAt: number;
+  /** When the attempt that succeeded was begun; null where nobody was asked, or that is not known. */
+  readonly startedAt: number | null;
   readonly completedAt: number;
 }
 
@@ -143,7 +145,7 @@ export class RunStory {
       return styled(this.screen, 'dim', `= ${this.subject(step.name, step.concurrent)}  ${past.words}`);
     }
     const failed = page.attempts.filter(({ messageId }) => messageId === step.messageId);
-    const startedAt = Math.max(failed.at(-1)?.retryAt ?? step.createdAt, past?.until ?? 0);
+    const startedAt = Math.max(step.startedAt ?? failed.at(-1)?.retryAt ?? step.createdAt, past?.until ?? 0);
     const attempt = failed.length === 0 ? '' : `, attempt ${failed.length + 1}`;
     const took = duration(Math.max(0, step.completedAt - startedAt));
     const words = `${outcomeWords(step.outcome, took)}${attempt}`;

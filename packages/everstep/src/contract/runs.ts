@@ -269,6 +269,9 @@ const JournalStep = Type.Object(
     group: Type.Integer({ description: 'Position of the first step that was planned together with this one.' }),
     concurrent: Type.Integer(),
     createdAt: unixMs('When the step was planned'),
+    startedAt: Type.Optional(
+      unixMs('When the attempt that succeeded was begun; absent where nobody was asked, as of a sleep, or that is not known'),
+    ),
     completedAt: unixMs('When the result was recorded'),
     ...fieldsOfTypes,
   },

@@ -39,6 +39,9 @@ export function takeCallAnswer(draft: Draft, task: CallTask, answer: CallAnswer 
   };
   // Attempts that failed have kept what they sent, which is the same.
   const sent = task.retried === 0 && !failure && answer?.sent ? keptRequest(answer.sent) : undefined;
-  draft.recordStep({ stepId: task.slot, name: task.name, type: 'Call', out: JSON.stringify(outcome) }, task, sent);
+  draft.recordStep({ stepId: task.slot, name: task.name, type: 'Call', out: JSON.stringify(outcome) }, task, {
+    startedAt: answer?.sent?.startedAt,
+    sent,
+  });
   draft.owe(LIMITS.advanceCoalesceMs);
 }

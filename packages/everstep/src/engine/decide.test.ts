@@ -49,13 +49,15 @@ const done = (stepId: number, out?: string): StepResult => ({
   ...(out === undefined ? {} : { out }),
 });
 
-function replied(run: Run, slot: number, reply: Partial<ProgressReply>, ms = 1): Decision {
+const SENT = { durationMs: 1, method: 'POST', url: 'http://app/flow', headers: [], bodyBytes: 0, body: null, answerBytes: 0 };
+
+function replied(run: Run, slot: number, reply: Partial<ProgressReply>, ms = 1, sentAt?: number): Decision {
   const task = run.tasks.get(slot);
   assert.ok(task && 'retried' in task);
   const event: RunEvent = {
     kind: 'replied',
     attempt: { slot, messageId: task.messageId, retried: task.retried },
-    envelope: ENVELOPE,
+    envelope: sentAt === undefined ? ENVELOPE : { ...ENVELOPE, sent: { ...SENT, startedAt: sentAt } },
     reply: { protocol: 1, kind: 'progress', base: run.journalLength, done: [], advanced: true, planned: [], ...reply },
   };
   return decide(run, event, at(ms));
@@ -77,6 +79,9 @@ function failed(run: Run, slot: number, failure: Partial<DeliveryFailure>, ms = 
 
 const recorded = (decision: Decision): number[] =>
   decision.writes.flatMap((write) => (write.kind === 'record-step' ? [write.step.stepId] : []));
+/** When each step that is recorded was begun. */
+const begun = (decision: Decision) =>
+  decision.writes.flatMap((write) => (write.kind === 'record-step' ? [write.step.startedAt] : []));
 const slots = (run: Run): number[] => [...run.tasks.keys()].sort((a, b) => a - b);
 
 describe('a run in a row', () => {
@@ -87,6 +92,15 @@ describe('a run in a row', () => {
     assert.equal(decision.run.journalLength, 1);
     assert.equal(decision.run.known, 3);
     assert.equal(decision.run.quietAt, 1);
+  });
+
+  test('a step was begun when the endpoint was asked for it, and not when the run waited to be started', () => {
+    const run = begin({}, T0 + 60_000);
+    assert.deepEqual(begun(replied(run, ADVANCE_SLOT, { done: [done(1)] }, 60_050, T0 + 60_010)), [T0 + 60_010]);
+    assert.deepEqual(begun(replied(run, ADVANCE_SLOT, { done: [done(1)] }, 60_050)), [undefined]);
+    // The clock of another node may be another.
+    assert.deepEqual(begun(replied(run, ADVANCE_SLOT, { done: [done(1)] }, 60_050, T0 + 90_000)), [T0 + 60_050]);
+    assert.deepEqual(begun(replied(run, ADVANCE_SLOT, { done: [done(1)] }, 60_050, T0 - 5)), [T0]);
   });
 
   test('the last step and the end come in one decision', () => {

@@ -26,7 +26,8 @@ export interface AttemptReference {
 export type RunEvent =
   | { readonly kind: 'replied'; readonly attempt: AttemptReference; readonly reply: StepReply; readonly envelope: ReplyEnvelope }
   /** The endpoint submitted steps in a request of their own. */
-  | { readonly kind: 'submitted'; readonly submission: Submission }
+  /** `outSince`: when the deliveries that are out left, Unix ms, by their slots. */
+  | { readonly kind: 'submitted'; readonly submission: Submission; readonly outSince?: ReadonlyMap<number, number> | undefined }
   /** It answered a delivery, and its answer says nothing: what there was to say it submitted. */
   | { readonly kind: 'exchange-ended'; readonly attempt: AttemptReference; readonly envelope: ReplyEnvelope }
   | { readonly kind: 'attempt-failed'; readonly attempt: AttemptReference; readonly failure: DeliveryFailure }
@@ -64,7 +65,7 @@ const isOpen = (task: Task, messageId: string): boolean => task.messageId === me
 
 export function decide(run: Run, event: RunEvent, context: DecisionContext): Decision {
   if (run.status !== 'active') return unchanged(run);
-  if (event.kind === 'submitted') return takeSubmission(run, event.submission, context);
+  if (event.kind === 'submitted') return takeSubmission(run, event, context);
   if (event.kind === 'replied' || event.kind === 'attempt-failed' || event.kind === 'exchange-ended')
     return decideAttempt(run, event, context);
   const draft = new Draft(run, context);

@@ -66,6 +66,13 @@ function knownPast(stepId: number, { known: before, ahead }: Run): Pick<Run, 'kn
   return left.length > 0 ? { known, ahead: left } : { known, ahead: undefined };
 }
 
+/** How a result came to be, as far as it is known and kept. */
+interface MakingOf {
+  /** Unix ms at which the attempt that succeeded was begun. */
+  readonly startedAt?: number | undefined;
+  readonly sent?: KeptRequest | undefined;
+}
+
 export class Draft {
   readonly context: DecisionContext;
   private run: Run;
@@ -141,15 +148,18 @@ export class Draft {
   }
 
   /** Appends a step to the journal and closes its task. */
-  recordStep(result: StepResult, from: Task, sent?: KeptRequest): void {
+  recordStep(result: StepResult, from: Task, { startedAt, sent }: MakingOf = {}): void {
     const own = this.tasks.get(result.stepId);
     const planned = own && 'name' in own ? own : null;
+    const createdAt = planned?.createdAt ?? from.createdAt;
     this.deleteTask(result.stepId);
     this.appendStep(result, {
       messageId: planned?.messageId ?? from.messageId,
       group: planned?.group ?? result.stepId,
       concurrent: planned?.concurrent ?? 1,
-      createdAt: planned?.createdAt ?? from.createdAt,
+      createdAt,
+      // Clocks of other nodes may be others.
+      ...(startedAt === undefined ? {} : { startedAt: Math.min(this.now, Math.max(createdAt, startedAt)) }),
       sleepMs: planned?.kind === 'sleep' ? planned.sleepMs : null,
       wakeAt: planned?.kind === 'sleep' ? planned.wakeAt : null,
       ...(sent ? { sent } : {}),
@@ -158,7 +168,7 @@ export class Draft {
 
   private appendStep(
     result: StepResult,
-    planned: Pick<RecordedStep, 'messageId' | 'group' | 'concurrent' | 'createdAt' | 'sleepMs' | 'wakeAt' | 'sent'>,
+    planned: Pick<RecordedStep, 'messageId' | 'group' | 'concurrent' | 'createdAt' | 'startedAt' | 'sleepMs' | 'wakeAt' | 'sent'>,
   ): void {
     this.writes.push({
       kind: 'record-step',

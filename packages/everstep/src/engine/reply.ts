@@ -20,6 +20,8 @@ export interface ReplyEnvelope {
   readonly responseHeaders: Readonly<Record<string, readonly string[]>>;
   readonly responseBody: Uint8Array;
   readonly sent?: SentRequest;
+  /** When the endpoint was asked, Unix ms, where what was sent is not at hand. */
+  readonly startedAt?: number | undefined;
 }
 
 function failureOf(
@@ -32,7 +34,13 @@ function failureOf(
 }
 
 /** Records what is reported. `trusted`: what the reply says of the code behind `done` will be believed, so all of it must be new. */
-function recordDone(draft: Draft, task: Attempted, done: readonly StepResult[], trusted: boolean): void {
+function recordDone(
+  draft: Draft,
+  task: Attempted,
+  done: readonly StepResult[],
+  trusted: boolean,
+  { sent, startedAt = sent?.startedAt }: ReplyEnvelope,
+): void {
   for (const result of done) {
     const open = draft.task(result.stepId);
     if (result.stepId > draft.known)
@@ -49,7 +57,7 @@ function recordDone(draft: Draft, task: Attempted, done: readonly StepResult[], 
         throw new Violation(`it reports step ${result.stepId} as "${result.name}", planned as "${open.name}"`);
       }
     }
-    draft.recordStep(result, task);
+    draft.recordStep(result, task, { startedAt });
     checkJournal(draft);
   }
 }
@@ -57,7 +65,7 @@ function recordDone(draft: Draft, task: Attempted, done: readonly StepResult[], 
 function onProgress(draft: Draft, task: Attempted, reply: ProgressReply, envelope: ReplyEnvelope): void {
   const current = reply.base === draft.journalLength;
   if (reply.failureFunction) draft.noteFailureFunction();
-  recordDone(draft, task, reply.done, current && reply.advanced);
+  recordDone(draft, task, reply.done, current && reply.advanced, envelope);
   // Code that has ended has no use for the step any more; of one that was planned by its name it may tell what it needs.
   const told = reply.planned.some(({ stepId }) => stepId === task.slot);
   if (task.kind === 'step' && draft.task(task.slot) !== undefined && !reply.end && !told) {
@@ -88,7 +96,7 @@ function onProgress(draft: Draft, task: Attempted, reply: ProgressReply, envelop
 function onFailed(draft: Draft, task: Attempted, reply: FailedReply, envelope: ReplyEnvelope): void {
   const current = reply.base === draft.journalLength;
   if (reply.failureFunction) draft.noteFailureFunction();
-  recordDone(draft, task, reply.done, current);
+  recordDone(draft, task, reply.done, current, envelope);
   const { step, error } = reply;
   const failure = failureOf(envelope, step ? 'step' : 'workflow', `${error.name}: ${error.message}`, reply.retry);
   if (step && task.kind === 'advance' && step.stepId === draft.known) {

@@ -249,6 +249,8 @@ export interface RecordedStep {
   readonly createdAt: number;
   /** Unix ms at which it was recorded. */
   readonly completedAt: number;
+  /** Unix ms at which the attempt that succeeded was begun; absent where nobody was asked, or that is not known. */
+  readonly startedAt?: number;
   readonly sleepMs: number | null;
   readonly wakeAt: number | null;
   /** The result is not what the step came to: a fork was given it. */

@@ -107,6 +107,16 @@ test('a submitted step is recorded, and the code is asked to go on, as a message
   assert.deepEqual(exchangeEnded(decision.run, first, 20).writes, []);
 });
 
+test('a submitted step was begun when the delivery left that is out for it, where that left here', () => {
+  const begun = (outSince?: ReadonlyMap<number, number>) =>
+    decide(started(), { kind: 'submitted', submission: { done: [done(1)], planned: [] }, outSince }, at(10)).writes.flatMap(
+      (write) => (write.kind === 'record-step' ? [write.step.startedAt] : []),
+    );
+  assert.deepEqual(begun(new Map([[ADVANCE_SLOT, T0 + 7]])), [T0 + 7]);
+  assert.deepEqual(begun(new Map([[3, T0 + 7]])), [undefined]);
+  assert.deepEqual(begun(), [undefined]);
+});
+
 test('a second submission of the same steps has no effect', () => {
   const once = submit(started(), { done: [done(1)] }, 10).run;
   assert.deepEqual(submit(once, { done: [done(1)] }, 11).writes, []);

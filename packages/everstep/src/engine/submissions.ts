@@ -40,8 +40,14 @@ function askedFor(run: Run, submission: Submission): Asked | null {
   return isNew || submission.end !== undefined || submission.introduction ? advance : null;
 }
 
+export interface Submitted {
+  readonly submission: Submission;
+  /** When the deliveries that are out left, Unix ms, by their slots. */
+  readonly outSince?: ReadonlyMap<number, number> | undefined;
+}
+
 /** Takes it; writes nothing when it was taken before. */
-export function takeSubmission(run: Run, submission: Submission, context: DecisionContext): Decision {
+export function takeSubmission(run: Run, { submission, outSince }: Submitted, context: DecisionContext): Decision {
   const task = askedFor(run, submission);
   if (task === null) return unchanged(run);
   if (submission.introduction) return introduce(run, task, context);
@@ -54,7 +60,8 @@ export function takeSubmission(run: Run, submission: Submission, context: Decisi
     planned: submission.planned,
     ...(submission.end ? { end: submission.end } : {}),
   };
-  return applyReply(() => new Draft(run, context), task, reply, NO_ENVELOPE).finish();
+  const envelope: ReplyEnvelope = { ...NO_ENVELOPE, startedAt: outSince?.get(task.slot) };
+  return applyReply(() => new Draft(run, context), task, reply, envelope).finish();
 }
 
 /** Asks again, and now for the first step: as a message of its own, with its own attempts. */

@@ -206,7 +206,7 @@ describe('calls', () => {
 
   test('what was sent is kept with a success at once, and not again where attempts before have kept it', () => {
     const sent: SentRequest = {
-      ...{ startedAt: T0, durationMs: 5, method: 'POST', url: 'http://third/', bodyBytes: 2, answerBytes: 0 },
+      ...{ startedAt: T0 + 4, durationMs: 5, method: 'POST', url: 'http://third/', bodyBytes: 2, answerBytes: 0 },
       headers: ['Authorization', 'Bearer x', 'X-A', '1'],
       body: Buffer.from('{}'),
     };
@@ -215,7 +215,10 @@ describe('calls', () => {
     const success = { answer: { ...answer, status: 200, sent } };
     const headers = { authorization: ['[NOT KEPT]'], 'x-a': ['1'] };
     const request = { method: 'POST', url: 'http://third/', headers, bodyBytes: 2, body: { encoding: 'utf8', data: '{}' } };
-    assert.deepEqual(kept(answered(planned(call()), success)), [{ startedAt: T0, durationMs: 5, request }]);
+    assert.deepEqual(kept(answered(planned(call()), success)), [{ startedAt: T0 + 4, durationMs: 5, request }]);
+    const begun = ({ writes }: Decision) =>
+      writes.flatMap((write) => (write.kind === 'record-step' ? [write.step.startedAt] : []));
+    assert.deepEqual(begun(answered(planned(call()), success)), [T0 + 4]);
     const failed = answered(planned(call({ retries: 1 })), { answer: { ...answer, sent }, failure: refusal });
     assert.deepEqual(kept(answered(failed.run, success)), [undefined]);
     // Nothing of it is in the result.

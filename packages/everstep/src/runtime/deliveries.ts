@@ -142,7 +142,10 @@ export class Deliveries {
     switch (task.kind) {
       case 'advance':
       case 'step':
-        return deliver(store, stepCaller, entry, task, onLeave);
+        return deliver(store, stepCaller, entry, task, () => {
+          entry.outSince.set(slot, clock.now());
+          onLeave();
+        }).finally(() => entry.outSince.delete(slot));
       case 'call':
         return makeCall(messageSender, entry, task, () => clock.now(), onLeave);
       case 'message':

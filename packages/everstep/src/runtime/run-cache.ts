@@ -23,6 +23,8 @@ export interface CachedRun {
   uncommitted: number;
   /** Deliveries under way. */
   deliveries: number;
+  /** When requests that are out left, Unix ms, by their slots. */
+  readonly outSince: Map<number, number>;
   /** Gives up every delivery of the run; made for the first of them. */
   control: AbortController | null;
   /** How often deliveries of the run were given up though it goes on. */
@@ -59,6 +61,7 @@ export class RunCache {
       misses: 0,
       uncommitted: 0,
       deliveries: 0,
+      outSince: new Map(),
       control: null,
       givenUp: 0,
     };

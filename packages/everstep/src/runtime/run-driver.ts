@@ -255,7 +255,8 @@ export class RunDriver {
   /** Takes what an endpoint submits. False when the run is not active (any more); else it is durable. */
   async submit(runKey: string, submission: Submission): Promise<boolean> {
     let active = false;
-    await this.decisions.decideOn(runKey, { kind: 'submitted', submission }, () => {
+    const outSince = this.cache.peek(runKey)?.outSince;
+    await this.decisions.decideOn(runKey, { kind: 'submitted', submission, outSince }, () => {
       active = true;
     });
     return active;

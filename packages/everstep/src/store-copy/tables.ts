@@ -130,6 +130,7 @@ const RUNS: readonly CopiedTable[] = [
     completed_at: 'bigint',
     sleep_ms: 'bigint',
     wake_at: 'bigint',
+    started_at: 'bigint',
     name: 'text',
     type: 'text',
     message_id: 'text',

@@ -171,6 +171,8 @@ export interface JournalStep extends StepFields {
   readonly group: number;
   readonly concurrent: number;
   readonly createdAt: number;
+  /** When the attempt that succeeded was begun, where that is known. */
+  readonly startedAt?: number;
   readonly completedAt: number;
 }
 

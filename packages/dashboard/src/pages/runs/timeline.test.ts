@@ -74,6 +74,15 @@ describe('the timeline of a run', () => {
     );
   });
 
+  test('what a step waited for until it was begun is no work', () => {
+    const attempt = { messageId: 'msg_1', retried: 0, startedAt: 3_010, durationMs: 40, at: 3_050 } as RunAttempt;
+    const [row] = timelineOf(run({ steps: [step(1, { createdAt: 0, completedAt: 3_050 })] }), [attempt]);
+    assert.deepEqual(shape(row), [
+      ['queued', 0, 3_010],
+      ['work', 3_010, 3_050],
+    ]);
+  });
+
   test('an attempt that failed is followed by the time until the next one', () => {
     const [row] = timelineOf(
       run({

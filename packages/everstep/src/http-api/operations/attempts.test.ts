@@ -72,7 +72,8 @@ test('attempts that succeeded are those of the journal, with their results', asy
       ['step', 'step 2', 'succeeded', '2', null],
     ],
   );
-  assert.ok(attempts.every(({ startedAt, durationMs, cause }) => !startedAt && !durationMs && !cause));
+  assert.ok(attempts.every(({ cause }) => cause === null));
+  for (const { startedAt, durationMs, at } of attempts) assert.equal(at - (durationMs ?? 0), startedAt);
   assert.deepEqual(
     attempts.map(({ request }) => [request?.method, request?.bodyBytes, request?.rebuilt, request?.body]),
     [
@@ -110,7 +111,7 @@ test('a call that succeeded after failed attempts shows the request that all of 
   assert.deepEqual(late.map(inShort), ['call 1 failed after 0: 500', 'call 1 succeeded after 1: 200']);
   assert.deepEqual(late[1]?.request, late[0]?.request);
   assert.equal(late[1]?.request?.body, '{"iban":"secret-of-a-call"}');
-  assert.equal(late[1]?.durationMs, null);
+  assert.equal(late[1]?.startedAt, (late[1]?.at ?? 0) - (late[1]?.durationMs ?? 0));
 });
 
 test('the attempts to tell of a failure are shown as such, and so are those of a plain message', async () => {

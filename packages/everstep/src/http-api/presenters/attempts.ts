@@ -150,7 +150,7 @@ class Attempts {
 
   /** Null for what called nobody, and for a call that was answered with no success: its attempts failed, all of them. */
   private succeededEntry(step: RecordedStep): Entry | null {
-    const { index, type, stepId, name, messageId, createdAt, completedAt: at } = step;
+    const { index, type, stepId, name, messageId, createdAt, startedAt, completedAt: at } = step;
     if (type !== 'Run' && type !== 'Call') return null;
     const call = type === 'Call' ? callOutcomeOf(step) : null;
     if (type === 'Call' && (call === null || call.status < 200 || call.status >= 300)) return null;
@@ -159,6 +159,7 @@ class Attempts {
       stepId,
       present: () => ({
         ...this.succeeded(type === 'Call' ? 'call' : 'step', messageId, at),
+        ...(startedAt === undefined ? {} : { startedAt, durationMs: at - startedAt }),
         stepId,
         stepName: name,
         ...(call
@@ -170,7 +171,7 @@ class Attempts {
   }
 
   /** What it sent itself, or what the attempts before it did, which is the same; null where versions before kept nothing. */
-  private callRequest({ messageId, sent }: RecordedStep): Pick<RunAttempt, 'startedAt' | 'durationMs' | 'request'> {
+  private callRequest({ messageId, sent }: RecordedStep): Partial<RunAttempt> {
     const { redact } = this.history.run.settings;
     if (sent) {
       const { startedAt, durationMs, request } = presentExchange({ ...sent, response: null }, 'call', redact, UNKNOWN_BODY);
@@ -178,7 +179,7 @@ class Attempts {
     }
     const failed = this.sent.get(messageId);
     const request = failed ? presentExchange(failed, 'call', redact, UNKNOWN_BODY).request : null;
-    return { startedAt: null, durationMs: null, request };
+    return { request };
   }
 
   private messageEntry(): readonly Entry[] {

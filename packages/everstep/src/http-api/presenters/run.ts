@@ -135,6 +135,7 @@ const presentRecordedStep = (step: RecordedStep, { run, invoked }: RunHistory) =
   group: step.group,
   concurrent: step.concurrent,
   createdAt: step.createdAt,
+  ...optional('startedAt', step.startedAt),
   completedAt: step.completedAt,
   ...fieldsOfRecorded(step, invoked),
 });

@@ -124,8 +124,8 @@ export class PlayedEndpoints implements StepCaller {
     this.calls.push(call);
     onLeave?.();
     const answered = await this.play(call, signal);
-    if (answered.kind !== 'failure') return answered;
-    return { kind: 'failure', failure: { ...answered.failure, sent: sentFor('POST', call.workflowUrl, call.forwardHeaders) } };
+    const sent = sentFor('POST', call.workflowUrl, call.forwardHeaders);
+    return answered.kind === 'failure' ? { kind: 'failure', failure: { ...answered.failure, sent } } : { ...answered, sent };
   }
 
   private async play(call: StepCall, signal: AbortSignal): Promise<StepAnswer> {

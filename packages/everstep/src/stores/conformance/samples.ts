@@ -75,6 +75,7 @@ export function sampleStep(index: number, overrides: Partial<RecordedStep> = {})
     concurrent: 1,
     createdAt: T0 + index,
     completedAt: T0 + index + 1,
+    ...(index % 2 === 0 ? { startedAt: T0 + index } : {}),
     sleepMs: null,
     wakeAt: null,
     ...overrides,

@@ -108,6 +108,7 @@ export const recordedStepOf = (row: Row): RecordedStep => ({
   concurrent: integer(row, 'concurrent'),
   createdAt: integer(row, 'created_at'),
   completedAt: integer(row, 'completed_at'),
+  ...(row.started_at === null ? {} : { startedAt: integer(row, 'started_at') }),
   sleepMs: integerOrNull(row, 'sleep_ms'),
   wakeAt: integerOrNull(row, 'wake_at'),
   ...(row.edited === null ? {} : { edited: true }),

@@ -39,7 +39,7 @@ const STEP_IDS = statement(`SELECT s.step_id FROM step s WHERE ${ofRun('s')}`);
 const stepsWith = (more: string) =>
   statement(`
   SELECT s.idx, s.step_id, s.name, s.type, s.out, s.message_id, s.first_of_group, s.concurrent, s.created_at, s.completed_at,
-    s.sleep_ms, s.wake_at, s.edited${more}
+    s.started_at, s.sleep_ms, s.wake_at, s.edited${more}
   FROM step s WHERE ${ofRun('s')} AND s.idx >= $2 ORDER BY s.idx`);
 const STEPS = stepsWith('');
 const STEPS_WITH_SENT = stepsWith(', s.sent');

@@ -16,9 +16,9 @@ export class ProgressWriter {
     const { connection } = parts;
     this.parts = parts;
     const stepColumns =
-      'step_id, name, type, message_id, first_of_group, concurrent, created_at, completed_at, sleep_ms, wake_at, out';
+      'step_id, name, type, message_id, first_of_group, concurrent, created_at, completed_at, started_at, sleep_ms, wake_at, out';
     this.insertStep = connection.prepare(
-      `INSERT INTO step (run_seq, idx, ${stepColumns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO step (run_seq, idx, ${stepColumns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.copySteps = connection.prepare(
       `INSERT INTO step (run_seq, idx, ${stepColumns}, edited, sent)
@@ -45,6 +45,7 @@ export class ProgressWriter {
       step.concurrent,
       step.createdAt,
       step.completedAt,
+      step.startedAt ?? null,
       step.sleepMs,
       step.wakeAt,
       step.out,

@@ -78,7 +78,7 @@ export class RunReader {
        FROM step WHERE run_seq = ?`,
     );
     const steps =
-      'idx, step_id, name, type, message_id, first_of_group, concurrent, created_at, completed_at, sleep_ms, wake_at, out, edited';
+      'idx, step_id, name, type, message_id, first_of_group, concurrent, created_at, completed_at, started_at, sleep_ms, wake_at, out, edited';
     this.selectSteps = connection.prepare(`SELECT ${steps} FROM step WHERE run_seq = ? AND idx >= ? ORDER BY idx`);
     this.selectStepsWithSent = connection.prepare(`SELECT ${steps}, sent FROM step WHERE run_seq = ? AND idx >= ? ORDER BY idx`);
     this.selectStepIds = connection.prepare('SELECT step_id FROM step WHERE run_seq = ?');

@@ -13,6 +13,7 @@ import { fingerprintsOfRepairs } from './0012-fingerprints-of-repairs.js';
 import { entriesAboutToGo } from './0013-entries-about-to-go.js';
 import { spread } from './0014-spread.js';
 import { requestsOfCalls } from './0015-requests-of-calls.js';
+import { startsOfSteps } from './0016-starts-of-steps.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -31,4 +32,5 @@ export const MIGRATIONS: readonly string[] = [
   entriesAboutToGo,
   spread,
   requestsOfCalls,
+  startsOfSteps,
 ];

@@ -14,6 +14,7 @@ import { deadLetterGroups } from './0013-dead-letter-groups.js';
 import { fingerprintsOfRepairs } from './0014-fingerprints-of-repairs.js';
 import { entriesAboutToGo } from './0015-entries-about-to-go.js';
 import { requestsOfCalls } from './0016-requests-of-calls.js';
+import { startsOfSteps } from './0017-starts-of-steps.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -33,4 +34,5 @@ export const MIGRATIONS: readonly string[] = [
   fingerprintsOfRepairs,
   entriesAboutToGo,
   requestsOfCalls,
+  startsOfSteps,
 ];

@@ -83,7 +83,9 @@ describe('a file of version 1', () => {
     assert.deepEqual(await store.loadRun({ runKey: keyed.key }), { ...keyed, known: 4, quietAt: -1, tasks });
     const loaded = await store.loadRun({ runKey: plain.key });
     assert.deepEqual([...(loaded?.tasks.values() ?? [])], [sleepTask(2, T0 + 2, T0 + 2), stepTask(4, T0 + 3)]);
-    assert.deepEqual(await store.loadJournal({ runKey: plain.key, from: 0 }), [sampleStep(0)]);
+    // When the endpoint was asked for a step was not recorded then.
+    const { startedAt: _unknown, ...step } = sampleStep(0);
+    assert.deepEqual(await store.loadJournal({ runKey: plain.key, from: 0 }), [step]);
     const history = await store.runHistory({ runKey: failed.key });
     assert.deepEqual([history?.run.error, history?.tasks], ['no stock', [stepTask(1, null)]]);
     assert.deepEqual([history?.invoked, history?.keptEvents], [[], []]);

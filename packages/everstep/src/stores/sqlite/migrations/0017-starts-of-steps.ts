@@ -1,0 +1,4 @@
+/** Version 17: when the attempt of a step that succeeded was begun, Unix ms; null where nobody was asked, and of earlier versions. */
+export const startsOfSteps = `
+ALTER TABLE step ADD COLUMN started_at INTEGER;
+`;
