@@ -6,6 +6,7 @@ import { type Query, type RequestOptions, request } from './client.js';
 import { useQueueId } from './instances.js';
 import type { Topic } from './live.js';
 import { type ApiFailure, type Outcome, valueIn } from './outcome.js';
+import { noteOwnChange } from './own-changes.js';
 
 export interface ApiSource {
   /** What its changes are told as; `account` for the management API, which tells of none. */
@@ -56,6 +57,7 @@ export function useChange(): <Answer>(change: Change) => Promise<Outcome<Answer>
   return useCallback(
     async <Answer>({ url, topics, done, tellFailure = false, account = false, ...options }: Change): Promise<Outcome<Answer>> => {
       const outcome = await request<Answer>(url, { ...options, ...(account ? {} : { queueId }) });
+      noteOwnChange(queueId, topics);
       for (const topic of topics) void client.invalidateQueries({ queryKey: [queueId, topic] });
       if (topics.includes('account')) void client.invalidateQueries({ queryKey: ['instances'] });
       if (outcome.ok && done !== undefined) toastDone(done);

@@ -22,6 +22,11 @@ describe('a list that does not move under its reader', () => {
     assert.equal(steady([row('c'), row('b')], [row('c'), row('a')], idOf).newCount, 0);
   });
 
+  test('where the list is known as a whole, what is new at its end is news too', () => {
+    assert.equal(steady([row('a'), row('b')], [row('a'), row('b'), row('c')], idOf, true).newCount, 1);
+    assert.equal(steady([row('a'), row('b')], [row('a'), row('b'), row('c')], idOf).newCount, 0);
+  });
+
   test('where the list is known as a whole, rows that left it are told', () => {
     assert.deepEqual([...steady([row('b'), row('a')], [row('a')], idOf, true).gone], ['b']);
     assert.deepEqual([...steady([row('b'), row('a')], [row('a')], idOf).gone], []);

@@ -3,7 +3,7 @@
 export interface SteadyRows<Row> {
   /** In the order in which they were first shown. */
   readonly rows: readonly Row[];
-  /** How many rows at the beginning are held back. */
+  /** How many rows are held back. */
   readonly newCount: number;
   /** Ids of rows that are shown but are not in the list any more. */
   readonly gone: ReadonlySet<string>;
@@ -12,7 +12,7 @@ export interface SteadyRows<Row> {
 /**
  * @param shown what the reader has before them
  * @param fresh the beginning of the list as it is now
- * @param whole whether `fresh` is the whole list; then what is missing in it is gone
+ * @param whole whether both are the whole list; then what is missing in `fresh` is gone
  */
 export function steady<Row>(
   shown: readonly Row[],
@@ -22,10 +22,11 @@ export function steady<Row>(
 ): SteadyRows<Row> {
   const now = new Map(fresh.map((row) => [idOf(row), row]));
   const known = new Set(shown.map(idOf));
-  // What is older than the last known row of the page came into view because others left, and is no news.
+  // What is older than the last known row of the page came into view because others left, and is no news; of a list that
+  // is known as a whole nothing was out of view.
   let lastKnown = -1;
   for (const [index, row] of fresh.entries()) if (known.has(idOf(row))) lastKnown = index;
-  const end = lastKnown === -1 ? fresh.length : lastKnown;
+  const end = whole || lastKnown === -1 ? fresh.length : lastKnown;
   const newCount = fresh.slice(0, end).filter((row) => !known.has(idOf(row))).length;
   const gone = new Set<string>();
   if (whole) for (const id of known) if (!now.has(id)) gone.add(id);

@@ -21,6 +21,7 @@ import {
   useState,
 } from 'react';
 import type { CursorList } from '../api/lists.js';
+import type { WholeList } from '../api/whole-list.js';
 import { DeedButton } from './deed-button.js';
 import { countText, oneOf, quantity } from './formats.js';
 import { InTable } from './in-table.js';
@@ -336,6 +337,44 @@ function Looking<Row>({ list, what }: { readonly list: CursorList<Row>; readonly
   );
 }
 
+function Gone({ list: { gone, showNew } }: { readonly list: Pick<WholeList<unknown>, 'gone' | 'showNew'> }) {
+  if (gone.size === 0) return null;
+  return (
+    <span className="line">
+      <span>What is crossed out is gone.</span>
+      <button type="button" className="button button-small" onClick={showNew}>
+        Leave out what is gone
+      </button>
+    </span>
+  );
+}
+
+export interface WholeTableProps<Row> extends Omit<DataTableProps<Row>, 'rows' | 'gone' | 'onEnd' | 'foot'> {
+  readonly list: WholeList<Row>;
+  /** What the rows are: `queues`. */
+  readonly what: string;
+}
+
+/** A list that came in one answer, as a table. */
+export function WholeTable<Row>({ list, what, ...table }: WholeTableProps<Row>) {
+  return (
+    <>
+      <NewBar count={list.newCount} what={what} onShow={list.showNew} />
+      <DataTable
+        {...table}
+        rows={list.rows}
+        gone={list.gone}
+        foot={
+          <>
+            <span>{quantity(list.rows.length, oneOf(what), what)} shown</span>
+            <Gone list={list} />
+          </>
+        }
+      />
+    </>
+  );
+}
+
 /** A listing of the service as a table, with everything that can be the matter with it. */
 export function ListTable<Row>({ list, what, empty, ...table }: ListTableProps<Row>) {
   if (list.isPending)
@@ -367,6 +406,7 @@ export function ListTable<Row>({ list, what, empty, ...table }: ListTableProps<R
                 </>
               )}
             </span>
+            <Gone list={list} />
             {list.behind === null ? null : (
               <span className="line">
                 <span>

@@ -107,6 +107,11 @@ function TableRowOf<Row>(props: TableRowProps<Row>): ReactNode {
           />
         </div>
       )}
+      {gone ? (
+        <div role="gridcell" className="visually-hidden">
+          It is gone.
+        </div>
+      ) : null}
       <Cells row={row} columns={columns} room={room} />
     </div>
   );

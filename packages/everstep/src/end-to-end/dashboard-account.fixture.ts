@@ -50,7 +50,7 @@ export const adminOf = (world: DashboardWorld): AdminClient =>
   });
 
 /** Rejects when a request was refused. */
-async function sent(
+export async function sent(
   world: DashboardWorld,
   method: string,
   path: string,

@@ -18,6 +18,8 @@ export interface Look {
   readonly theme?: 'light' | 'dark';
   /** It has no pointer, but is touched. */
   readonly touched?: boolean;
+  /** Whoever is logged in there is so here. */
+  readonly like?: Window;
 }
 
 const AXE_SOURCE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -140,7 +142,7 @@ export class DashboardWorld {
   }
 
   /** A window of its own, not logged in. What goes wrong in it is kept in `problems`. */
-  async window({ width = 1440, height = 900, theme = 'light', touched = false }: Look = {}): Promise<Window> {
+  async window({ width = 1440, height = 900, theme = 'light', touched = false, like }: Look = {}): Promise<Window> {
     const context = await this.browser.newContext({
       viewport: { width, height },
       colorScheme: theme,
@@ -148,6 +150,7 @@ export class DashboardWorld {
       reducedMotion: 'reduce',
       timezoneId: 'Europe/Berlin',
       baseURL: this.url,
+      ...(like ? { storageState: await like.page.context().storageState() } : {}),
     });
     this.contexts.push(context);
     // Nothing is waited for that does not come; how long it takes says how busy the machine is.
@@ -262,7 +265,7 @@ export class Window {
   }
 
   /**
-   * From now on, what moves without having been asked to is remembered. A time axis that grows and a text that is set to the
+   * From now on, what moves without having been asked to is remembered. A time axis or a bar that grows and a text that is set to the
    * right do not count.
    */
   async watchShifts(): Promise<void> {
@@ -273,7 +276,7 @@ export class Window {
           for (const { node, previousRect: from, currentRect: to } of sources) {
             const element = node?.nodeType === Node.TEXT_NODE ? node.parentElement : node;
             const fromTheRight = from.y === to.y && Math.abs(from.right - to.right) < 1;
-            if (!hadRecentInput && !fromTheRight && !element?.closest('.timeline-track, .timeline-axis'))
+            if (!hadRecentInput && !fromTheRight && !element?.closest('.timeline-track, .timeline-axis, [data-item]'))
               window.shifts.push(
                 \`\${value.toFixed(4)} \${element?.outerHTML.slice(0, 80)}: \${from.x},\${from.y} to \${to.x},\${to.y}\`,
               );

@@ -49,7 +49,8 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
         <span>
           <GroupStateBadge state={state} />
         </span>
-        {acknowledgedAt === null ? null : <span className="group-where">acknowledged</span>}
+        {/* The line is there before, and the badge stays where it is when it is acknowledged. */}
+        <span className="group-where">{acknowledgedAt === null ? null : 'acknowledged'}</span>
       </div>
     ),
   },
@@ -79,7 +80,7 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
     cell: ({ count, total }) => (
       <div>
         <strong>{countText(count)}</strong>
-        {total > count ? <div className="group-where">of {countText(total)}</div> : null}
+        <div className="group-where">of {countText(total)}</div>
       </div>
     ),
   },

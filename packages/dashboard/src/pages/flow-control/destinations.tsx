@@ -3,7 +3,8 @@ import { useId, useState } from 'react';
 import type { DestinationEntry } from '../../../../everstep/src/contract/service.js';
 import { useMay } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
-import { type Column, DataTable } from '../../components/data-table.js';
+import { useWholeList } from '../../api/whole-list.js';
+import { type Column, WholeTable } from '../../components/data-table.js';
 import { DeedButton } from '../../components/deed-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { countText, quantity } from '../../components/formats.js';
@@ -12,18 +13,20 @@ import { StatusBadge } from '../../components/status-badge.js';
 import { TimeText } from '../../components/time-text.js';
 
 const REFRESH_MS = 3_000;
+const idOf = ({ origin }: DestinationEntry): string => origin;
 
 export function Destinations() {
   const { readOnly } = useMay();
   const change = useChange();
   const heading = useId();
   const [holding, setHolding] = useState(false);
-  const { data, error, isPending, refetch } = useApi<{ readonly destinations: readonly DestinationEntry[] }>({
+  const { data, dataUpdatedAt, error, isPending, refetch } = useApi<{ readonly destinations: readonly DestinationEntry[] }>({
     topic: 'settings',
     name: 'destinations',
     url: '/v2/destinations',
     refreshMs: REFRESH_MS,
   });
+  const list = useWholeList({ topic: 'settings', rows: data?.destinations, readAt: dataUpdatedAt, idOf });
   const release = (origin: string) =>
     void change({
       method: 'POST',
@@ -107,14 +110,14 @@ export function Destinations() {
         <Skeleton lines={2} />
       ) : error && !data ? (
         <FailureNotice failure={error} onRetry={() => void refetch()} />
-      ) : data?.destinations.length === 0 ? (
+      ) : list.rows.length === 0 ? (
         <div className="table">
           <EmptyState title="No destination is held back">
             Hold one while it is being repaired: runs wait instead of failing, and go on when it is released.
           </EmptyState>
         </div>
       ) : (
-        <DataTable label="Destinations" columns={columns} rows={data?.destinations ?? []} idOf={({ origin }) => origin} />
+        <WholeTable label="Destinations" what="destinations" list={list} columns={columns} idOf={idOf} />
       )}
       {holding ? <HoldDialog onClose={() => setHolding(false)} /> : null}
     </section>

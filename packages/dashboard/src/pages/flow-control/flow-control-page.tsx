@@ -4,7 +4,8 @@ import { useState } from 'react';
 import type { FlowControlEntry } from '../../../../everstep/src/contract/service.js';
 import { useMay, useQueueId } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
-import { type Column, DataTable } from '../../components/data-table.js';
+import { useWholeList } from '../../api/whole-list.js';
+import { type Column, WholeTable } from '../../components/data-table.js';
 import { DeedButton } from '../../components/deed-button.js';
 import { FilterBar, type FilterField } from '../../components/filter-bar.js';
 import { useFilters } from '../../components/filters.js';
@@ -47,6 +48,8 @@ const COLUMNS: readonly Column<FlowControlEntry>[] = [
   { id: 'rate', header: 'Rate', width: 'minmax(0, 2fr)', under: 'key', cell: (entry) => <RateUsage entry={entry} /> },
 ];
 
+const idOf = ({ flowControlKey }: FlowControlEntry): string => flowControlKey;
+
 export default function FlowControlPage() {
   const queueId = useQueueId();
   const navigate = useNavigate();
@@ -60,7 +63,13 @@ export default function FlowControlPage() {
     refreshMs: REFRESH_MS,
   });
   const part = filters.values.key?.toLowerCase() ?? '';
-  const rows = keys.data?.flowControls.filter(({ flowControlKey }) => flowControlKey.toLowerCase().includes(part)) ?? [];
+  const list = useWholeList({
+    topic: 'flow-control',
+    rows: keys.data?.flowControls,
+    readAt: keys.dataUpdatedAt,
+    idOf,
+    matches: ({ flowControlKey }) => flowControlKey.toLowerCase().includes(part),
+  });
   return (
     <>
       <PageTitle
@@ -77,18 +86,19 @@ export default function FlowControlPage() {
         <Skeleton lines={6} />
       ) : keys.error && !keys.data ? (
         <ErrorState failure={keys.error} onRetry={() => void keys.refetch()} what="The keys" />
-      ) : rows.length === 0 ? (
+      ) : list.rows.length === 0 ? (
         <div className="table">
           <EmptyState title={part === '' ? 'No run has had a flow control key yet' : 'No key has this in its name'}>
             A key comes to be when a run is triggered with it: <code>--flow-control-key payments --parallelism 5</code>.
           </EmptyState>
         </div>
       ) : (
-        <DataTable
+        <WholeTable
           label="Flow control keys"
+          what="keys"
+          list={list}
           columns={COLUMNS}
-          rows={rows}
-          idOf={({ flowControlKey }) => flowControlKey}
+          idOf={idOf}
           estimatedHeight={52}
           onOpen={({ flowControlKey }) =>
             void navigate({ to: '/q/$queueId/flow-control/$key', params: { queueId, key: flowControlKey } })

@@ -3,7 +3,8 @@ import { useId, useState } from 'react';
 import { path } from '../../api/client.js';
 import { useMay } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
-import { type Column, DataTable } from '../../components/data-table.js';
+import { useWholeList } from '../../api/whole-list.js';
+import { type Column, WholeTable } from '../../components/data-table.js';
 import { DeedButton } from '../../components/deed-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { countText, quantity } from '../../components/formats.js';
@@ -13,6 +14,7 @@ import { TimeText } from '../../components/time-text.js';
 import type { QueueRow } from './shapes.js';
 
 const REFRESH_MS = 5_000;
+const idOf = ({ name }: QueueRow): string => name;
 
 /** `new`: one that is not there yet. */
 type Asked = { readonly kind: 'new' } | { readonly kind: 'change' | 'delete'; readonly queue: QueueRow };
@@ -23,12 +25,13 @@ export function QueuesList() {
   const change = useChange();
   const [asked, setAsked] = useState<Asked | null>(null);
   const close = () => setAsked(null);
-  const { data, error, isPending, refetch } = useApi<readonly QueueRow[]>({
+  const { data, dataUpdatedAt, error, isPending, refetch } = useApi<readonly QueueRow[]>({
     topic: 'queues',
     name: 'list',
     url: '/v2/queues',
     refreshMs: REFRESH_MS,
   });
+  const list = useWholeList({ topic: 'queues', rows: data, readAt: dataUpdatedAt, idOf });
   const pause = ({ name, paused }: QueueRow) =>
     void change({
       method: 'POST',
@@ -129,18 +132,19 @@ export function QueuesList() {
         <Skeleton lines={3} />
       ) : error && !data ? (
         <FailureNotice failure={error} onRetry={() => void refetch()} />
-      ) : data?.length === 0 ? (
+      ) : list.rows.length === 0 ? (
         <div className="table">
           <EmptyState title="There are no queues">
             A queue comes to be with the first message that is enqueued in it, or here.
           </EmptyState>
         </div>
       ) : (
-        <DataTable
+        <WholeTable
           label="Queues"
+          what="queues"
+          list={list}
           columns={columns}
-          rows={data ?? []}
-          idOf={({ name }) => name}
+          idOf={idOf}
           {...(write ? { onOpen: (queue: QueueRow) => setAsked({ kind: 'change', queue }) } : {})}
         />
       )}

@@ -3,7 +3,8 @@ import { useId, useState } from 'react';
 import { path } from '../../api/client.js';
 import { useMay } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
-import { type Column, DataTable } from '../../components/data-table.js';
+import { useWholeList } from '../../api/whole-list.js';
+import { type Column, WholeTable } from '../../components/data-table.js';
 import { DeedButton } from '../../components/deed-button.js';
 import { ConfirmDialog, DialogClose, DialogWindow } from '../../components/dialogs.js';
 import { countText, quantity } from '../../components/formats.js';
@@ -13,17 +14,20 @@ import type { GroupEndpoint, GroupRow } from './shapes.js';
 
 type Asked = { readonly kind: 'add' } | { readonly kind: 'open' | 'delete'; readonly name: string };
 
+const idOf = ({ name }: GroupRow): string => name;
+
 export function UrlGroups() {
   const heading = useId();
   const { readOnly } = useMay();
   const change = useChange();
   const [asked, setAsked] = useState<Asked | null>(null);
   const close = () => setAsked(null);
-  const { data, error, isPending, refetch } = useApi<readonly GroupRow[]>({
+  const { data, dataUpdatedAt, error, isPending, refetch } = useApi<readonly GroupRow[]>({
     topic: 'queues',
     name: 'url-groups',
     url: '/v2/topics',
   });
+  const list = useWholeList({ topic: 'queues', rows: data, readAt: dataUpdatedAt, idOf });
   const chosen = asked !== null && 'name' in asked ? data?.find(({ name }) => name === asked.name) : undefined;
   const columns: readonly Column<GroupRow>[] = [
     {
@@ -87,18 +91,19 @@ export function UrlGroups() {
         <Skeleton lines={3} />
       ) : error && !data ? (
         <FailureNotice failure={error} onRetry={() => void refetch()} />
-      ) : data?.length === 0 ? (
+      ) : list.rows.length === 0 ? (
         <div className="table">
           <EmptyState title="There are no URL groups">
             A message that is published to a group goes to each of its endpoints, as a message of its own.
           </EmptyState>
         </div>
       ) : (
-        <DataTable
+        <WholeTable
           label="URL groups"
+          what="URL groups"
+          list={list}
           columns={columns}
-          rows={data ?? []}
-          idOf={({ name }) => name}
+          idOf={idOf}
           onOpen={({ name }) => setAsked({ kind: 'open', name })}
         />
       )}

@@ -28,12 +28,18 @@ function NewRun({ item: { newWorkflowRunId, newDlqId, error } }: { readonly item
   return (
     <div>
       {newWorkflowRunId === null ? <span className="muted">no new run</span> : <RunLink runId={newWorkflowRunId} />}
-      {error === null ? null : <div className="field-hint error-clip">{error}</div>}
-      {newDlqId === null ? null : (
-        <Link className="field-hint" to="/q/$queueId/dead-letters/$dlqId" params={{ queueId, dlqId: newDlqId }} tabIndex={-1}>
-          its dead letter
-        </Link>
-      )}
+      {/* The line is there before it is known what became of the run. */}
+      <div className="field-hint clip" title={error ?? undefined}>
+        {newDlqId === null ? null : (
+          <>
+            <Link to="/q/$queueId/dead-letters/$dlqId" params={{ queueId, dlqId: newDlqId }} tabIndex={-1}>
+              its dead letter
+            </Link>
+            {error === null ? '' : ': '}
+          </>
+        )}
+        {error ?? '\u00a0'}
+      </div>
     </div>
   );
 }
@@ -94,7 +100,7 @@ export function ItemsList({ repair: { repairId, counts } }: { readonly repair: R
       <fieldset className="fieldset item-tabs">
         <legend className="visually-hidden">State</legend>
         <button type="button" className="button button-small" aria-pressed={asked === undefined} onClick={filters.clear}>
-          All <span className="numeric">{countText(counts.total)}</span>
+          All {countText(counts.total)}
         </button>
         {ITEM_ORDER.map((state) => (
           <button
@@ -104,7 +110,10 @@ export function ItemsList({ repair: { repairId, counts } }: { readonly repair: R
             aria-pressed={asked === state}
             onClick={() => filters.set('state', state)}
           >
-            {ITEM_STATES[state].text} <span className="numeric">{countText(counts[state])}</span>
+            {ITEM_STATES[state].text}{' '}
+            <span className="numeric item-count" style={{ minWidth: `${countText(counts.total).length}ch` }}>
+              {countText(counts[state])}
+            </span>
           </button>
         ))}
       </fieldset>

@@ -4,6 +4,7 @@ import type { RepairEntry } from '../../../../everstep/src/contract/repairs.js';
 import { useQueueId } from '../../api/instances.js';
 import { useNow } from '../../components/clock.js';
 import { countText, durationText, exactTime } from '../../components/formats.js';
+import { KeptHeight } from '../../components/kept-height.js';
 import { TimeText } from '../../components/time-text.js';
 import { Controls } from './controls.js';
 import { parametersOf } from './covered.js';
@@ -26,14 +27,16 @@ export function ProgressView({ repair }: { readonly repair: RepairEntry }) {
           </span>
         </div>
         <div className="card-body stack">
-          <div className="notice" data-tone={bad ? 'bad' : state === 'done' && counts.failed === 0 ? undefined : 'info'}>
+          <div
+            className="notice repair-standing"
+            data-tone={bad ? 'bad' : state === 'done' && counts.failed === 0 ? undefined : 'info'}
+          >
             <span role="status">{standing(repair)}</span>
           </div>
           {state === 'undo-window' && repair.undoUntil !== null ? <Countdown until={repair.undoUntil} /> : null}
           <ProgressBar counts={counts} label="Progress of the repair" />
           <Figures counts={counts} action={action} />
-          <Controls repair={repair} />
-          {isOver(repair) ? <After repair={repair} /> : null}
+          <KeptHeight>{isOver(repair) ? <After repair={repair} /> : <Controls repair={repair} />}</KeptHeight>
         </div>
       </section>
       <Canary repair={repair} />
@@ -84,7 +87,7 @@ function Canary({ repair }: { readonly repair: RepairEntry }) {
         )}
       </div>
       <div className="card-body stack">
-        <p>{verdict.text}.</p>
+        <p className="canary-verdict">{verdict.text}.</p>
         <ProgressBar
           label="Progress of the first ones"
           counts={{
@@ -103,20 +106,13 @@ function Canary({ repair }: { readonly repair: RepairEntry }) {
 }
 
 function Facts({ repair }: { readonly repair: RepairEntry }) {
-  const { ratePerSecond, counts, state, startedAt, endedAt, createdBy, plan } = repair;
-  const running = state === 'running' || state === 'paused' || state === 'canary' || state === 'canary-passed';
+  const { ratePerSecond, counts, startedAt, endedAt, createdBy, plan } = repair;
   return (
     <dl className="facts">
       {ratePerSecond === null ? null : (
         <div>
           <dt>Rate</dt>
           <dd>{rateText(ratePerSecond)}</dd>
-        </div>
-      )}
-      {ratePerSecond === null || !running ? null : (
-        <div>
-          <dt>The rest needs about</dt>
-          <dd>{durationText(durationAtRateMs(counts.pending, ratePerSecond))}</dd>
         </div>
       )}
       <div>
@@ -131,18 +127,20 @@ function Facts({ repair }: { readonly repair: RepairEntry }) {
           </dd>
         </div>
       )}
-      {endedAt === null ? null : (
-        <div>
-          <dt>Ended</dt>
-          <dd>
-            <TimeText unixMs={endedAt} />
-          </dd>
-        </div>
-      )}
-      {startedAt === null || endedAt === null ? null : (
+      <div>
+        <dt>Ended</dt>
+        <dd>{endedAt === null ? <span className="muted">not yet</span> : <TimeText unixMs={endedAt} />}</dd>
+      </div>
+      {/* One takes the place of the other. */}
+      {startedAt !== null && endedAt !== null ? (
         <div>
           <dt>Took</dt>
           <dd>{durationText(endedAt - startedAt)}</dd>
+        </div>
+      ) : ratePerSecond === null ? null : (
+        <div>
+          <dt>The rest needs about</dt>
+          <dd>{durationText(durationAtRateMs(counts.pending, ratePerSecond))}</dd>
         </div>
       )}
       {plan.oldestAt === null || plan.newestAt === null ? null : (

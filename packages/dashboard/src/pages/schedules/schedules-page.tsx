@@ -4,7 +4,8 @@ import { useState } from 'react';
 import type { ScheduleEntry } from '../../../../everstep/src/contract/schedules.js';
 import { useMay, useQueueId } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
-import { type Column, DataTable } from '../../components/data-table.js';
+import { useWholeList } from '../../api/whole-list.js';
+import { type Column, WholeTable } from '../../components/data-table.js';
 import { DeedButton } from '../../components/deed-button.js';
 import { FilterBar, type FilterField } from '../../components/filter-bar.js';
 import { useFilters } from '../../components/filters.js';
@@ -85,19 +86,27 @@ const COLUMNS: readonly Column<ScheduleEntry>[] = [
 const matches = ({ scheduleId, destination, labels }: ScheduleEntry, word: string): boolean =>
   [scheduleId, destination, ...labels].some((text) => text.toLowerCase().includes(word));
 
+const idOf = ({ scheduleId }: ScheduleEntry): string => scheduleId;
+
 export default function SchedulesPage() {
   const queueId = useQueueId();
   const navigate = useNavigate();
   const { readOnly } = useMay();
   const filters = useFilters(FILTERS);
   const [creating, setCreating] = useState(false);
-  const { data, error, isPending, refetch } = useApi<readonly ScheduleEntry[]>({
+  const { data, dataUpdatedAt, error, isPending, refetch } = useApi<readonly ScheduleEntry[]>({
     topic: 'schedules',
     name: 'list',
     url: '/v2/schedules',
   });
   const word = filters.values.word?.toLowerCase() ?? '';
-  const rows = data?.filter((schedule) => matches(schedule, word)) ?? [];
+  const list = useWholeList({
+    topic: 'schedules',
+    rows: data,
+    readAt: dataUpdatedAt,
+    idOf,
+    matches: (schedule) => matches(schedule, word),
+  });
   return (
     <>
       <PageTitle
@@ -114,18 +123,19 @@ export default function SchedulesPage() {
         <Skeleton lines={6} />
       ) : error && !data ? (
         <ErrorState failure={error} onRetry={() => void refetch()} what="The schedules" />
-      ) : rows.length === 0 ? (
+      ) : list.rows.length === 0 ? (
         <div className="table">
           <EmptyState title={word === '' ? 'There are no schedules' : 'No schedule matches'}>
             A schedule calls a workflow by the clock, such as <code>0 9 * * 1-5</code>: at nine on weekdays.
           </EmptyState>
         </div>
       ) : (
-        <DataTable
+        <WholeTable
           label="Schedules"
+          what="schedules"
+          list={list}
           columns={COLUMNS}
-          rows={rows}
-          idOf={({ scheduleId }) => scheduleId}
+          idOf={idOf}
           onOpen={({ scheduleId }) => void navigate({ to: '/q/$queueId/schedules/$scheduleId', params: { queueId, scheduleId } })}
         />
       )}

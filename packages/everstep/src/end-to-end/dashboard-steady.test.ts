@@ -1,0 +1,119 @@
+/** Pages that are looked at while what they show changes: it is brought up to date, and nothing moves. In a real browser. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { openBrowser } from './chromium.fixture.js';
+import { DashboardWorld, type Seeded, type Window } from './dashboard.fixture.js';
+import { Receiver, seedAccount, sent } from './dashboard-account.fixture.js';
+
+const opened = await openBrowser();
+
+/** `{...}` is replaced by what was seeded. Pages of runs that end while they are looked at are in `dashboard-runs.test.ts`. */
+const PAGES = [
+  'runs',
+  'runs?state=RUN_FAILED',
+  'runs/{waiting}',
+  'dead-letters',
+  'dead-letters?view=entries',
+  'repairs',
+  'repairs/{repairId}',
+  'events',
+  'flow-control',
+  'flow-control/imports',
+  'queues',
+  'queues?view=messages',
+] as const;
+
+/** In a page: where everything is that somebody may be about to read or press. */
+const KEEP_PLACES = `
+  window.before = document.body.innerText;
+  window.places = [...document.querySelectorAll('a, button, input, [role=row], h1, h2, h3, dt')]
+    .map((element) => ({ element, at: element.getBoundingClientRect() }));
+`;
+const MOVED = `
+  window.places.flatMap(({ element, at }) => {
+    const to = element.getBoundingClientRect();
+    const stays = !element.isConnected || (Math.abs(at.x - to.x) < 1 && Math.abs(at.y - to.y) < 1);
+    return stays ? [] : [element.outerHTML.slice(0, 120) + ': ' + [at.x, at.y] + ' to ' + [to.x, to.y]];
+  })
+`;
+
+describe('pages while things happen', { skip: opened.kind === 'missing' ? opened.missing : false }, () => {
+  let world: DashboardWorld;
+  let receiver: Receiver;
+  let seeded: Seeded;
+  let repairId = '';
+  const windows = new Map<string, Window>();
+  before(async () => {
+    if (opened.kind === 'missing') return;
+    world = await DashboardWorld.open(opened.browser);
+    seeded = await world.seed({ steps: 10, letters: 6 });
+    receiver = await Receiver.open();
+    await seedAccount(world, receiver);
+    ({ repairId } = await world.client.repairs.plan('restart', { filter: { workflowUrl: [world.urls['/order']] } }));
+    const first = await world.loggedIn();
+    await world.client.repairs.start(repairId, { ratePerSecond: 1 });
+    for (const page of PAGES) {
+      const window = await world.window({ like: first });
+      windows.set(page, window);
+      await window.page.goto(new URL(first.page.url()).pathname.replace(/\/runs$/, '/') + addressOf(page));
+      await window.settled();
+    }
+  });
+  after(async () => {
+    await world?.close();
+    await receiver?.close();
+    if (opened.kind === 'open') await opened.browser.close();
+  });
+
+  const addressOf = (page: string): string => page.replace('{waiting}', seeded.waiting).replace('{repairId}', repairId);
+
+  /** Something happens on each of the pages. */
+  async function stir(): Promise<void> {
+    const { client, urls, faults } = world;
+    await client.trigger(urls['/order'], { body: { id: 703 }, flowControl: { key: 'imports', rate: 1, period: '3600s' } });
+    await client.trigger(urls['/approval'], { body: { id: 704 } });
+    await sent(world, 'POST', '/v2/queues', { queueName: 'another', parallelism: 1 });
+    await sent(world, 'POST', `/v2/publish/${receiver.url}/down`, { order: 3 }, { 'upstash-retries': '0' });
+    for (const fault of ['payments', 'stock'] as const) {
+      faults[fault] = true;
+      await world.ended((await client.trigger(urls['/order'], { body: { id: 705 }, retries: 0 })).workflowRunId);
+      faults[fault] = false;
+    }
+    await client.notify({ eventId: 'approval/5' });
+    await world.ended(seeded.waiting);
+    while ((await client.repairs.get(repairId)).state !== 'done') await windows.get('repairs')?.page.waitForTimeout(200);
+  }
+
+  test('each shows it, and nothing moves', async () => {
+    await Promise.all(
+      [...windows.values()].map(async (window) => {
+        await window.watchShifts();
+        await window.page.evaluate(KEEP_PLACES);
+      }),
+    );
+    await stir();
+    for (const [page, window] of windows) {
+      for (let looks = 0; await window.page.evaluate<boolean>('document.body.innerText === window.before'); looks++) {
+        assert.ok(looks < 300, `${page} shows nothing of it`);
+        await window.page.waitForTimeout(100);
+      }
+      await window.page.waitForTimeout(200);
+      assert.deepEqual(await window.shifts(), [], page);
+      assert.deepEqual(await window.page.evaluate<readonly string[]>(MOVED), [], page);
+      assert.deepEqual(window.problems, [], page);
+      await window.screenshot(`steady-${page.replaceAll(/\W+/g, '-')}`);
+      assert.deepEqual(await window.findings(), [], page);
+    }
+  });
+
+  test('what is gone of a list stays until it is left out, and what is new of a list that is known as a whole is told', async () => {
+    const { page } = windows.get('events') ?? assert.fail();
+    const row = page.getByRole('row').filter({ hasText: 'approval/5' });
+    await row.getByText('It is gone.').waitFor({ state: 'attached' });
+    await page.getByText('What is crossed out is gone.').waitFor();
+    await page.getByRole('button', { name: 'Show 1 new wait' }).waitFor();
+    await page.getByRole('button', { name: 'Leave out what is gone' }).click();
+    await row.waitFor({ state: 'detached' });
+    await page.getByRole('row').filter({ hasText: 'approval/704' }).waitFor();
+  });
+});
