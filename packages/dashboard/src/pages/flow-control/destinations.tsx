@@ -4,10 +4,11 @@ import type { DestinationEntry } from '../../../../everstep/src/contract/service
 import { useMay } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { useWholeList } from '../../api/whole-list.js';
-import { type Column, WholeTable } from '../../components/data-table.js';
+import type { Column } from '../../components/data-table.js';
 import { DeedButton } from '../../components/deed-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { countText, quantity } from '../../components/formats.js';
+import { WholeTable } from '../../components/list-table.js';
 import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import { TimeText } from '../../components/time-text.js';

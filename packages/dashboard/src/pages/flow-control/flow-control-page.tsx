@@ -5,11 +5,12 @@ import type { FlowControlEntry } from '../../../../everstep/src/contract/service
 import { useMay, useQueueId } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
 import { useWholeList } from '../../api/whole-list.js';
-import { type Column, WholeTable } from '../../components/data-table.js';
+import type { Column } from '../../components/data-table.js';
 import { DeedButton } from '../../components/deed-button.js';
 import { FilterBar, type FilterField } from '../../components/filter-bar.js';
 import { useFilters } from '../../components/filters.js';
 import { countText } from '../../components/formats.js';
+import { WholeTable } from '../../components/list-table.js';
 import { PageTitle } from '../../components/page-title.js';
 import { EmptyState, ErrorState, Skeleton } from '../../components/states.js';
 import { Destinations } from './destinations.js';

@@ -1,9 +1,10 @@
 /** Messages, the newest first, each with the last thing that happened to it. */
 import { useId } from 'react';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
-import { type Column, ListTable } from '../../components/data-table.js';
+import type { Column } from '../../components/data-table.js';
 import { FilterBar, type FilterField } from '../../components/filter-bar.js';
 import { listOf, timeOf, useFilters } from '../../components/filters.js';
+import { ListTable } from '../../components/list-table.js';
 import { EmptyState } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import { TimeText } from '../../components/time-text.js';

@@ -4,9 +4,10 @@ import type { RepairEntry, RepairItem, RepairItemPage } from '../../../../everst
 import { path } from '../../api/client.js';
 import { useQueueId } from '../../api/instances.js';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
-import { type Column, ListTable } from '../../components/data-table.js';
+import type { Column } from '../../components/data-table.js';
 import { useFilters } from '../../components/filters.js';
 import { countText } from '../../components/formats.js';
+import { ListTable } from '../../components/list-table.js';
 import { RunLink } from '../../components/run-link.js';
 import { EmptyState } from '../../components/states.js';
 import { TimeText } from '../../components/time-text.js';

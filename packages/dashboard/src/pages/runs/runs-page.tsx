@@ -5,11 +5,12 @@ import type { FoundRun, RunSearchPage } from '../../../../everstep/src/contract/
 import { useQueueId } from '../../api/instances.js';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
 import { useNow } from '../../components/clock.js';
-import { type Column, ListTable } from '../../components/data-table.js';
+import type { Column } from '../../components/data-table.js';
 import { FilterBar, type FilterField } from '../../components/filter-bar.js';
 import { listOf, timeOf, useFilters } from '../../components/filters.js';
 import { durationText } from '../../components/formats.js';
 import { Labels } from '../../components/labels.js';
+import { ListTable } from '../../components/list-table.js';
 import { PageTitle } from '../../components/page-title.js';
 import { RunLink } from '../../components/run-link.js';
 import { RUN_STATES, RunStateBadge } from '../../components/run-state.js';

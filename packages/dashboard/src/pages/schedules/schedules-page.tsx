@@ -5,10 +5,11 @@ import type { ScheduleEntry } from '../../../../everstep/src/contract/schedules.
 import { useMay, useQueueId } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
 import { useWholeList } from '../../api/whole-list.js';
-import { type Column, WholeTable } from '../../components/data-table.js';
+import type { Column } from '../../components/data-table.js';
 import { DeedButton } from '../../components/deed-button.js';
 import { FilterBar, type FilterField } from '../../components/filter-bar.js';
 import { useFilters } from '../../components/filters.js';
+import { WholeTable } from '../../components/list-table.js';
 import { PageTitle } from '../../components/page-title.js';
 import { RunLink } from '../../components/run-link.js';
 import { EmptyState, ErrorState, Skeleton } from '../../components/states.js';
