@@ -1,10 +1,12 @@
-/** A PostgreSQL server of a test's own, which it may kill, start again, and copy to a standby. */
+/** A PostgreSQL server of a test's own, which it may kill, start again, copy to a standby, and restore as of a moment. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFile, chown, cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { appendFile, chown, cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import pg from 'pg';
 import { findBinaries, unpackBinaries } from './binaries.js';
 import { freePort, type Runner, runner, SERVER_OPTIONS, serverReady } from './server-process.js';
 
@@ -79,13 +81,74 @@ export class OwnServer {
     await writeFile(join(data, 'standby.signal'), '');
     await appendFile(join(data, 'postgresql.auto.conf'), `primary_conninfo = '${primary}'\n`);
     await appendFile(join(this.data, 'postgresql.auto.conf'), `synchronous_standby_names = 'standby'\n`);
-    await promisify(execFile)('chmod', ['-R', 'go-rwx', data]);
-    const { uid, gid } = this.user;
-    if (uid !== undefined && gid !== undefined) await promisify(execFile)('chown', ['-R', `${uid}:${gid}`, data]);
+    await this.give(data);
     await this.start();
     const standby = new OwnServer(this.home, this.programs, this.user, data, port);
     await standby.start();
     return standby;
+  }
+
+  /** From now on its log is kept, beside a copy that is taken while it works. It is started again once, before that. */
+  async backUp(): Promise<void> {
+    const [archive, base] = [join(this.home, 'archive'), join(this.home, 'base')];
+    await this.end('SIGINT');
+    await mkdir(archive);
+    await this.give(archive);
+    const settings = ['archive_mode = on', `archive_command = 'test ! -f ${archive}/%f && cp %p ${archive}/%f'`];
+    await appendFile(join(this.data, 'postgresql.auto.conf'), `${settings.join('\n')}\n`);
+    await this.start();
+    const client = new pg.Client({ connectionString: this.url() });
+    await client.connect();
+    try {
+      await client.query(`SELECT pg_backup_start('base', true)`);
+      const left = [join(this.data, 'postmaster.pid'), join(this.data, 'pg_wal')];
+      await cp(this.data, base, { recursive: true, filter: (source) => !left.includes(source) });
+      const { rows } = await client.query<{ label: string }>('SELECT labelfile AS label FROM pg_backup_stop()');
+      await writeFile(join(base, 'backup_label'), rows[0]?.label ?? '');
+      await mkdir(join(base, 'pg_wal'));
+    } finally {
+      await client.end();
+    }
+  }
+
+  /** What this one was at a moment since its backup, as a server of its own; this one has crashed. ISO 8601. */
+  async restored(moment: string): Promise<OwnServer> {
+    const client = new pg.Client({ connectionString: this.url() });
+    await client.connect();
+    await client.query('SELECT pg_switch_wal()');
+    const waiting = `SELECT count(*)::integer AS n FROM pg_ls_archive_statusdir() WHERE name LIKE '%.ready'`;
+    while ((await client.query<{ n: number }>(waiting)).rows[0]?.n !== 0) await setTimeout(50);
+    await client.end();
+    await this.end('SIGKILL');
+    const base = join(this.home, 'base');
+    const settings = [
+      'archive_mode = off',
+      `restore_command = 'cp ${join(this.home, 'archive')}/%f %p'`,
+      `recovery_target_time = '${moment}'`,
+      `recovery_target_action = 'promote'`,
+    ];
+    await appendFile(join(base, 'postgresql.auto.conf'), `${settings.join('\n')}\n`);
+    await writeFile(join(base, 'recovery.signal'), '');
+    await this.give(base);
+    const server = new OwnServer(this.home, this.programs, this.user, base, await freePort());
+    await server.start();
+    await server.takesWrites();
+    return server;
+  }
+
+  private async takesWrites(): Promise<void> {
+    const client = new pg.Client({ connectionString: this.url() });
+    await client.connect();
+    const recovering = 'SELECT pg_is_in_recovery() AS still';
+    while ((await client.query<{ still: boolean }>(recovering)).rows[0]?.still !== false) await setTimeout(50);
+    await client.end();
+  }
+
+  /** To the user that the server runs as, and to nobody else. */
+  private async give(path: string): Promise<void> {
+    await promisify(execFile)('chmod', ['-R', 'go-rwx', path]);
+    const { uid, gid } = this.user;
+    if (uid !== undefined && gid !== undefined) await promisify(execFile)('chown', ['-R', `${uid}:${gid}`, path]);
   }
 
   /** It follows nobody any more. */
