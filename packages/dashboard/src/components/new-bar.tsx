@@ -8,7 +8,7 @@ export function NewBar({ count, what, onShow }: { readonly count: number; readon
       {count === 0 ? null : (
         <button type="button" className="button button-primary" onClick={onShow}>
           <Icon name="up" />
-          Show {count} new
+          Show <span className="new-count numeric">{count}</span> new
           <span className="visually-hidden"> {count === 1 ? oneOf(what) : what}</span>
         </button>
       )}

@@ -28,7 +28,9 @@ function NewRun({ item: { newWorkflowRunId, newDlqId, error } }: { readonly item
   const queueId = useQueueId();
   return (
     <div>
-      {newWorkflowRunId === null ? <span className="muted">no new run</span> : <RunLink runId={newWorkflowRunId} />}
+      <div className="item-new">
+        {newWorkflowRunId === null ? <span className="muted">no new run</span> : <RunLink runId={newWorkflowRunId} />}
+      </div>
       {/* The line is there before it is known what became of the run. */}
       <div className="field-hint clip" title={error ?? undefined}>
         {newDlqId === null ? null : (
