@@ -44,6 +44,7 @@ function Looking<Row>({ list, what }: { readonly list: CursorList<Row>; readonly
   );
 }
 
+/** What left the list stays where it was until somebody has it left out. */
 function Gone({ list: { gone, showNew } }: { readonly list: Pick<WholeList<unknown>, 'gone' | 'showNew'> }) {
   if (gone.size === 0) return null;
   return (
@@ -56,14 +57,18 @@ function Gone({ list: { gone, showNew } }: { readonly list: Pick<WholeList<unkno
   );
 }
 
-export interface WholeTableProps<Row> extends Omit<DataTableProps<Row>, 'rows' | 'gone' | 'onEnd' | 'foot'> {
+export interface WholeTableProps<Row> extends Omit<DataTableProps<Row>, 'rows' | 'gone' | 'foot'> {
   readonly list: WholeList<Row>;
   /** What the rows are: `queues`. */
   readonly what: string;
+  /** Said behind how many are shown. */
+  readonly shownAside?: ReactNode;
+  /** What else stands below the rows. */
+  readonly footEnd?: ReactNode;
 }
 
 /** A list that came in one answer, as a table. */
-export function WholeTable<Row>({ list, what, ...table }: WholeTableProps<Row>) {
+export function WholeTable<Row>({ list, what, shownAside, footEnd, ...table }: WholeTableProps<Row>) {
   return (
     <>
       <NewBar count={list.newCount} what={what} onShow={list.showNew} />
@@ -73,8 +78,12 @@ export function WholeTable<Row>({ list, what, ...table }: WholeTableProps<Row>) 
         gone={list.gone}
         foot={
           <>
-            <span>{quantity(list.rows.length, oneOf(what), what)} shown</span>
+            <span>
+              {quantity(list.rows.length, oneOf(what), what)} shown
+              {shownAside}
+            </span>
             <Gone list={list} />
+            {footEnd}
           </>
         }
       />
@@ -96,46 +105,41 @@ export function ListTable<Row>({ list, what, empty, ...table }: ListTableProps<R
   if (list.rows.length === 0 && list.hasMore) return <Looking list={list} what={what} />;
   if (list.rows.length === 0) return <div className="table">{empty}</div>;
   return (
-    <>
-      <NewBar count={list.newCount} what={what} onShow={list.showNew} />
-      <DataTable
-        {...table}
-        rows={list.rows}
-        gone={list.gone}
-        {...(list.moreFailure === null ? { onEnd: list.loadMore } : {})}
-        foot={
+    <WholeTable
+      {...table}
+      list={list}
+      what={what}
+      {...(list.moreFailure === null ? { onEnd: list.loadMore } : {})}
+      shownAside={
+        list.lookedBackTo === null || !list.hasMore ? null : (
           <>
-            <span>
-              {quantity(list.rows.length, oneOf(what), what)} shown
-              {list.lookedBackTo === null || !list.hasMore ? null : (
-                <>
-                  ; looked back to <TimeText unixMs={list.lookedBackTo} />
-                </>
-              )}
-            </span>
-            <Gone list={list} />
-            {list.behind === null ? null : (
-              <span className="line">
-                <span>
-                  Only the first {countText(list.behind.after)} are kept up to date; the others are as they were{' '}
-                  <TimeText unixMs={list.behind.since} style="relative" />.
-                </span>
-                <DeedButton small off={undefined} busy={list.isBringingUpToDate} onClick={list.bringUpToDate}>
-                  {list.isBringingUpToDate ? 'One moment …' : 'Bring up to date'}
-                </DeedButton>
-              </span>
-            )}
-            {list.moreFailure === null ? null : <FailureNotice failure={list.moreFailure} />}
-            {list.hasMore ? (
-              <button type="button" className="button button-small" onClick={list.loadMore} disabled={list.isLoadingMore}>
-                {list.isLoadingMore ? 'Loading …' : 'Load more'}
-              </button>
-            ) : (
-              <span>That is all.</span>
-            )}
+            ; looked back to <TimeText unixMs={list.lookedBackTo} />
           </>
-        }
-      />
-    </>
+        )
+      }
+      footEnd={
+        <>
+          {list.behind === null ? null : (
+            <span className="line">
+              <span>
+                Only the first {countText(list.behind.after)} are kept up to date; the others are as they were{' '}
+                <TimeText unixMs={list.behind.since} style="relative" />.
+              </span>
+              <DeedButton small off={undefined} busy={list.isBringingUpToDate} onClick={list.bringUpToDate}>
+                {list.isBringingUpToDate ? 'One moment …' : 'Bring up to date'}
+              </DeedButton>
+            </span>
+          )}
+          {list.moreFailure === null ? null : <FailureNotice failure={list.moreFailure} />}
+          {list.hasMore ? (
+            <button type="button" className="button button-small" onClick={list.loadMore} disabled={list.isLoadingMore}>
+              {list.isLoadingMore ? 'Loading …' : 'Load more'}
+            </button>
+          ) : (
+            <span>That is all.</span>
+          )}
+        </>
+      }
+    />
   );
 }

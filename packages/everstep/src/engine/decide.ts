@@ -13,7 +13,7 @@ import { keepJournalLimits } from './journal-limits.js';
 import { takeMessageAnswer } from './messages.js';
 import { applyReply, type ReplyEnvelope } from './reply.js';
 import type { AttemptedTask, DeliveryFailure, KeptEvent, Run, Task } from './run.js';
-import { endExchange, type Submission, takeSubmission } from './submissions.js';
+import { endExchange, type Submitted, takeSubmission } from './submissions.js';
 import { keepsTooMuch, notifyWait, receiveEvent, timeOutWait } from './waits.js';
 
 /** Which attempt an answer belongs to. An answer to any other than the present one has no effect. */
@@ -26,8 +26,7 @@ export interface AttemptReference {
 export type RunEvent =
   | { readonly kind: 'replied'; readonly attempt: AttemptReference; readonly reply: StepReply; readonly envelope: ReplyEnvelope }
   /** The endpoint submitted steps in a request of their own. */
-  /** `outSince`: when the deliveries that are out left, Unix ms, by their slots. */
-  | { readonly kind: 'submitted'; readonly submission: Submission; readonly outSince?: ReadonlyMap<number, number> | undefined }
+  | ({ readonly kind: 'submitted' } & Submitted)
   /** It answered a delivery, and its answer says nothing: what there was to say it submitted. */
   | { readonly kind: 'exchange-ended'; readonly attempt: AttemptReference; readonly envelope: ReplyEnvelope }
   | { readonly kind: 'attempt-failed'; readonly attempt: AttemptReference; readonly failure: DeliveryFailure }

@@ -34,7 +34,7 @@ export function ExplainCard({ runId, createdAt }: { readonly runId: string; read
           <Skeleton lines={2} />
         )
       ) : (
-        <div className="stack explained">
+        <div className="stack">
           <p key={data.summary}>
             <TextWithTimes text={data.summary} /> {single === null ? null : <ReasonTimes reason={single} />}
           </p>
