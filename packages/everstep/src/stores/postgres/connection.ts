@@ -257,7 +257,12 @@ export class Database implements Session {
     });
     // What another server has not answered yet it will never answer rightly.
     const leaveOthers = () => {
-      for (const client of this.clients) if (client.serverUrl !== this.primary.url) client.connection.stream.destroy();
+      for (const client of [...this.clients]) {
+        if (client.serverUrl === this.primary.url) continue;
+        client.connection.stream.destroy();
+        // The pool lets an idle one go at this, and not only when it sees that the stream is closed: nobody gets it meanwhile.
+        client.emit('error', new Error('its server is the primary no more'));
+      }
     };
     this.primary.onMoved(leaveOthers);
     this.pool.on('connect', (client) => {
