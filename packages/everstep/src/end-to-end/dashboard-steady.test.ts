@@ -74,6 +74,8 @@ describe('pages while things happen', { skip: opened.kind === 'missing' ? opened
   async function stir(): Promise<void> {
     const { client, urls, faults } = world;
     await client.repairs.pause(repairId);
+    const repair = windows.get('repairs/{repairId}')?.page ?? assert.fail();
+    await repair.getByRole('button', { name: 'Continue', exact: true }).waitFor();
     await client.repairs.continue(repairId, { ratePerSecond: 10 });
     await client.trigger(urls['/order'], { body: { id: 703 }, flowControl: { key: 'imports', rate: 1, period: '3600s' } });
     await client.trigger(urls['/approval'], { body: { id: 704 } });

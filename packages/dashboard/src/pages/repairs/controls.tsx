@@ -9,13 +9,14 @@ import { quantity } from '../../components/formats.js';
 import { Icon } from '../../components/icons.js';
 import { ReadOnlyNote } from '../../components/read-only-note.js';
 import { FailureNotice } from '../../components/states.js';
+import { TakingTurns } from '../../components/taking-turns.js';
 import { toastDone } from '../../components/toasts.js';
 import { RateField } from './rate-field.js';
 import { DEEDS, isOver, rateText } from './repair-words.js';
 import { type RepairChange, useRepairChange } from './use-repair-change.js';
 
 export function Controls({ repair }: { readonly repair: RepairEntry }) {
-  const { state, action, counts, ratePerSecond, repairId } = repair;
+  const { state, action, canary, counts, ratePerSecond, repairId } = repair;
   const may = useMay();
   const change = useRepairChange(repairId);
   const [busy, setBusy] = useState(false);
@@ -37,6 +38,8 @@ export function Controls({ repair }: { readonly repair: RepairEntry }) {
   };
   const undo = state === 'undo-window';
   const waits = state === 'paused' || state === 'canary-passed';
+  const theRest = (count: number): string => `${DEEDS[action].verb} the rest (${count})`;
+  const labels = ['Pause', 'Continue', ...(canary === null ? [] : [theRest(counts.total)])];
   const setRate = async (rate: number) => {
     // The service takes another rate with `continue`, which is for what waits.
     const going: RepairChange = { kind: 'continue', body: { ratePerSecond: rate } };
@@ -47,24 +50,24 @@ export function Controls({ repair }: { readonly repair: RepairEntry }) {
     <div className="stack">
       {failure === null ? null : <FailureNotice failure={failure} />}
       <div className="line">
+        {waits ? (
+          <DeedButton look="primary" off={may.readOnly} busy={busy} onClick={() => does({ kind: 'continue', body: {} })}>
+            <Icon name="play" />
+            <TakingTurns now={state === 'canary-passed' ? theRest(counts.pending) : 'Continue'} among={labels} />
+          </DeedButton>
+        ) : (
+          <DeedButton off={may.readOnly} busy={busy} onClick={() => does({ kind: 'pause' })}>
+            <Icon name="pause" />
+            <TakingTurns now="Pause" among={labels} />
+          </DeedButton>
+        )}
+        {/* In one place, since both stop it: whoever reaches for one of them as the time runs out meets the other. */}
         {undo ? (
           <DeedButton look="primary" off={may.readOnly} busy={busy} onClick={() => does({ kind: 'abort' })}>
             <Icon name="left" />
             Undo: delete nothing
           </DeedButton>
-        ) : null}
-        {waits ? (
-          <DeedButton look="primary" off={may.readOnly} busy={busy} onClick={() => does({ kind: 'continue', body: {} })}>
-            <Icon name="play" />
-            {state === 'canary-passed' ? `${DEEDS[action].verb} the rest (${counts.pending})` : 'Continue'}
-          </DeedButton>
         ) : (
-          <DeedButton off={may.readOnly} busy={busy} onClick={() => does({ kind: 'pause' })}>
-            <Icon name="pause" />
-            Pause
-          </DeedButton>
-        )}
-        {undo ? null : (
           <DeedButton look="danger" off={may.readOnly} busy={busy} onClick={() => setAborting(true)}>
             <Icon name="stop" />
             Abort
