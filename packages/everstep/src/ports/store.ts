@@ -231,8 +231,11 @@ export interface BatchesSideBySide {
   readonly most: number;
   /** Units that a further batch is worth: fewer had better wait and share the next one. */
   readonly leastUnits: number;
-  /** How long the first batch had better wait for so many at this moment, in ms; absent or 0: not at all. */
-  gatherMs?(): number;
+  /**
+   * How long the first batch had better wait for so many at this moment, in ms, when batches have had `unitsLately` units
+   * on average; absent or 0: not at all.
+   */
+  gatherMs?(unitsLately: number): number;
 }
 
 export interface Store {

@@ -52,10 +52,18 @@ test('where it pays, the first batch waits for more units: for so many, for so l
   timeout: 5_000,
 }, async () => {
   const batches: number[] = [];
+  const asked: number[] = [];
   let gatherMs = 10;
   const clock = new StandingClock();
   const gathering = {
-    sideBySide: { most: 3, leastUnits: 3, gatherMs: () => gatherMs },
+    sideBySide: {
+      most: 3,
+      leastUnits: 3,
+      gatherMs: (unitsLately: number) => {
+        asked.push(unitsLately);
+        return gatherMs;
+      },
+    },
     commit: async (units: readonly CommitUnit[]) => {
       batches.push(units.length);
       return units.map(() => ({ kind: 'applied' as const }));
@@ -83,6 +91,10 @@ test('where it pays, the first batch waits for more units: for so many, for so l
   clock.move(100);
   await settle();
   assert.equal(batches.length, 4);
+  asked.length = 0;
+  for (let batch = 0; batch < 40; batch++) await submit(2);
+  await submit(1);
+  assert.ok(Math.abs((asked.at(-1) ?? 0) - 2) < 0.1, 'it is told how many units batches have had lately');
 });
 
 test('one unit that cannot be written is lost alone, with what was decided on its run after it', { timeout: 5_000 }, async () => {

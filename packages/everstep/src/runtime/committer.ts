@@ -30,6 +30,8 @@ export interface DurableWatcher {
 const NOBODY: DurableWatcher = { isWanted: false, committed: () => {} };
 const NO_NAMES: readonly string[] = [];
 const ONE_BY_ONE: BatchesSideBySide = { most: 1, leastUnits: 1 };
+/** The weight of the latest batch in how many units batches have had lately. */
+const WEIGHT_OF_LATEST = 1 / 8;
 
 export class Committer {
   private readonly store: Pick<Store, 'commit' | 'sideBySide'>;
@@ -40,6 +42,7 @@ export class Committer {
   private scheduled = false;
   /** The first batch waits for more units; this takes its timer back. */
   private stopGathering: (() => void) | null = null;
+  private unitsLately = 0;
   private readonly underWay = new Set<Promise<void>>();
   /** What the batches under way name. */
   private readonly named = new Set<string>();
@@ -91,7 +94,7 @@ export class Committer {
   /** Whether the first batch waits for more units. */
   private isGathering(): boolean {
     if (this.stopGathering) return true;
-    const gatherMs = this.sideBySide.gatherMs?.() ?? 0;
+    const gatherMs = this.sideBySide.gatherMs?.(this.unitsLately) ?? 0;
     if (gatherMs <= 0) return false;
     this.stopGathering = this.clock.setTimer(this.clock.now() + gatherMs, () => {
       this.stopGathering = null;
@@ -108,6 +111,7 @@ export class Committer {
       this.scheduled = false;
       const batch = this.take();
       if (batch.length === 0) return;
+      this.unitsLately += (batch.length - this.unitsLately) * WEIGHT_OF_LATEST;
       const writing = this.write(batch).then(() => {
         for (const { names } of batch) for (const name of names) this.named.delete(name);
         this.underWay.delete(writing);

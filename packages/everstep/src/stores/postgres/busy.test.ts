@@ -1,25 +1,66 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
 import { test } from 'node:test';
-import { gatherWhenBusy } from './busy.js';
+import { gatherWhenBusy, processorWanted } from './busy.js';
 
 test('batches wait for more only while the process has been busy for a moment, and not because it was long ago', () => {
   let time = 0;
-  let utilization = 1;
+  let wanted = 0;
+  let busy = 1;
+  let unitsLately = 10;
   const gatherMs = gatherWhenBusy(
     10,
     () => time,
-    () => ({ utilization, active: 0, idle: 0 }),
+    () => wanted,
   );
   const after = (ms: number): number => {
     time += ms;
-    return gatherMs();
+    wanted += ms * busy;
+    return gatherMs(unitsLately);
   };
   assert.equal(after(99), 0, 'nothing is known yet');
   assert.equal(after(1), 10);
-  utilization = 0.5;
+  busy = 0.6;
   assert.equal(after(50), 10, 'it is looked at ten times a second');
   assert.equal(after(50), 0);
-  utilization = 1;
+  busy = 1;
   assert.equal(after(3_000), 0, 'what it did in so long says nothing of now');
   assert.equal(after(100), 10);
+  unitsLately = 9;
+  assert.equal(after(100), 0, 'few run here, and nobody else would come');
+  unitsLately = 10;
+  busy = Number.NaN;
+  assert.equal(after(100), 0, 'it is not known');
+  [wanted, busy] = [0, 1];
+  assert.equal(after(100), 0);
+  assert.equal(after(100), 10, 'it is known again');
+});
+
+test('a process has something to do while it has a processor, and while it waits for one', (context) => {
+  const directory = mkdtempSync(join(tmpdir(), 'everstep-busy-'));
+  context.after(() => rmSync(directory, { recursive: true }));
+  const file = join(directory, 'schedstat');
+  writeFileSync(file, '5000000000 2000000000 71\n');
+  const wantedMs = processorWanted(file);
+  assert.equal(wantedMs(), 7_000);
+  writeFileSync(file, '5040000000 2030000000 75\n');
+  assert.equal(wantedMs(), 7_070);
+  rmSync(file);
+  assert.ok(Number.isNaN(wantedMs()), 'a process that can open no more files has other worries than this');
+});
+
+test('where the system does not count that, the time in which the event loop is active stands for it', (context) => {
+  const directory = mkdtempSync(join(tmpdir(), 'everstep-busy-'));
+  context.after(() => rmSync(directory, { recursive: true }));
+  const file = join(directory, 'schedstat');
+  for (const nothing of [undefined, '', '0 0 0\n']) {
+    if (nothing !== undefined) writeFileSync(file, nothing);
+    const wantedMs = processorWanted(file);
+    const before = performance.eventLoopUtilization().active;
+    const told = wantedMs();
+    assert.ok(told >= before && told <= performance.eventLoopUtilization().active);
+  }
 });
