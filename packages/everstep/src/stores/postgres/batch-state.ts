@@ -7,9 +7,10 @@
  */
 
 import type { CommitResult, CommitUnit, RunReference, StoreGuard, StoreWrite } from '../../ports/store.js';
+import type { AssumedRuns } from './assumptions.js';
 import { type BatchNames, pairOf } from './batch-names.js';
 import { flag, integer, type Row, text, textOrNull } from './columns.js';
-import { type SqlValue, type Statement, statement, type TransactionSession } from './connection.js';
+import { check, type SqlValue, type Statement, statement, type TransactionSession } from './connection.js';
 import { ControlState } from './control-state.js';
 import type { EntryPlace } from './dead-letter-writes.js';
 import { type DeduplicationId, keyOf, type LockedIds, lockDeduplicationIds } from './deduplication-writes.js';
@@ -50,6 +51,9 @@ const READ_ACTIVE_IDS = statement(`
   FROM ${unnest(RUN_ID)} AS u(${names(RUN_ID)})
   JOIN active_run a ON a.instance_id = u.instance_id AND a.workflow_run_id = u.workflow_run_id AND NOT a.message
   ORDER BY a.place`);
+const NO_ACTIVE_IDS = statement(`
+  SELECT ${check('count(*) = 0')} FROM ${unnest(RUN_ID)} AS u(${names(RUN_ID)})
+  JOIN active_run a ON a.instance_id = u.instance_id AND a.workflow_run_id = u.workflow_run_id AND NOT a.message`);
 const LOCK_TASKS = statement(`
   SELECT t.run_key, t.slot, t.message_id FROM ${unnest(SLOT)} AS u(${names(SLOT)})
   JOIN task t ON t.instance_id = u.instance_id AND t.run_key = u.run_key AND t.slot = u.slot
@@ -103,11 +107,25 @@ export class BatchState {
   private readonly repairs = new Map<string, number>();
   private deduplication: LockedIds = { present: new Set(), taken: new Map() };
   private controls = new ControlState();
+  /** What its runs are was not read: whoever moves them on has to check it. */
+  readonly isAssumed: boolean;
   /** Unix ms by the database's clock; null where nothing of the batch goes by it. */
   databaseNow: number | null = null;
 
-  constructor(instances: ReadonlyMap<string, string>) {
+  private constructor(instances: ReadonlyMap<string, string>, isAssumed: boolean) {
     this.instances = instances;
+    this.isAssumed = isAssumed;
+  }
+
+  /**
+   * Reads nothing: the runs are as they are assumed to be, and no id that the batch asks for is taken. Sends a check of the
+   * ids; that of the runs is sent with what moves them on.
+   */
+  static assume(session: TransactionSession, { named, instances }: NamedBatch, assumed: AssumedRuns): BatchState {
+    const state = new BatchState(instances, true);
+    for (const [runKey, run] of assumed) state.runs.set(runKey, run);
+    if (named.runIds.size > 0) session.send(NO_ACTIVE_IDS, columnArrays(RUN_ID, [...named.runIds.values()]));
+    return state;
   }
 
   /** Everything in one round trip. */
@@ -160,7 +178,7 @@ export class BatchState {
       controls,
       time,
     ]);
-    const state = new BatchState(instances);
+    const state = new BatchState(instances, false);
     const [stamp] = answers[11];
     if (stamp) state.databaseNow = integer(stamp, 'now');
     for (const row of answers[0]) state.learnRun(row);
@@ -185,6 +203,11 @@ export class BatchState {
     }
     for (const { instanceId, repairId, version } of answers[8] ?? []) state.repairs.set(pairOf(instanceId, repairId), version);
     return state;
+  }
+
+  /** All that the batch had to do with, as it leaves them. */
+  get knownRuns(): Iterable<KnownRun> {
+    return this.runs.values();
   }
 
   /** Deduplication ids that have a row, expired ones too. */

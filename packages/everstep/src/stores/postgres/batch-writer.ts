@@ -3,11 +3,12 @@
  * it, so that none is on more than one shard.
  */
 import type { CommitResult, CommitUnit } from '../../ports/store.js';
+import { Assumptions } from './assumptions.js';
 import { BatchNames } from './batch-names.js';
 import { BatchState, type NamedBatch } from './batch-state.js';
 import { ClockMarks, raiseLatestTime } from './clock-marks.js';
 import { Batch } from './commit.js';
-import type { Database } from './connection.js';
+import { type Database, FailedCheck } from './connection.js';
 import { OldDays } from './day-counts.js';
 import { RunInstances } from './run-instances.js';
 import { TableStatistics } from './table-statistics.js';
@@ -41,6 +42,7 @@ export class BatchWriter {
   private readonly clockMarks = new ClockMarks();
   private readonly statistics: TableStatistics;
   private readonly instances: RunInstances;
+  private readonly assumptions = new Assumptions();
   private readonly oldDays: OldDays;
   private readonly underWay = new Set<Promise<void>>();
 
@@ -127,22 +129,32 @@ export class BatchWriter {
     });
   }
 
-  private async writePart({ units, named, instances, instanceId }: Part): Promise<readonly CommitResult[]> {
+  private async writePart(part: Part): Promise<readonly CommitResult[]> {
+    const { units, named, instanceId } = part;
     const shard = this.clockMarks.take();
+    let assumed = this.assumptions.of(units);
+    const wasAssumed = assumed !== null;
     try {
-      const results = await this.database.transaction(
+      const { results, state } = await this.database.transaction(
         async (session) => {
           const node = this.node();
-          const state = await BatchState.read(session, { units, named, instances });
+          const runs = assumed;
+          // Once: when it is done again something was not so.
+          assumed = null;
+          const state = runs ? BatchState.assume(session, part, runs) : await BatchState.read(session, part);
           const batch = new Batch(session, state, node && { ...node, databaseNow: state.databaseNow ?? node.now });
           const results = units.map((unit) => batch.apply(unit));
+          // A refusal has to say what there is.
+          if (runs && results.some(({ kind }) => kind !== 'applied')) throw new FailedCheck();
           batch.finish();
           raiseLatestTime(session, { instanceId, shard }, batch.latestTime);
           batch.tell();
-          return results;
+          return { results, state };
         },
         { retryOn: RETRY_ON, fixedPlans: true },
       );
+      if (wasAssumed && !state.isAssumed) this.assumptions.mistaken();
+      this.assumptions.learn(state.knownRuns);
       for (const [runKey, instance] of named.begun) this.instances.learn(runKey, instance);
       const counts = units.flatMap(({ writes }) => writes.filter((write) => write.kind === 'count-of-day'));
       if (counts.length > 0) await this.oldDays.counted(counts);

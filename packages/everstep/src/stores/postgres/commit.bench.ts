@@ -40,7 +40,7 @@ function* units(): Generator<CommitUnit> {
           { kind: 'put-task', runKey, task: { ...advanceTask(T0 + index), messageId: `msg_${index}` } },
           { kind: 'count-messages', instanceId: INSTANCE, messages: 1, at: T0 },
         ],
-        [{ kind: 'run-active', runKey }],
+        [{ kind: 'run-active', runKey, version: index, next: index + 1 }],
       );
     }
     yield unit(
@@ -48,7 +48,7 @@ function* units(): Generator<CommitUnit> {
         { kind: 'delete-tasks', runKey },
         { kind: 'end-run', runKey, outcome: { status: 'succeeded', result: '"done"' }, completedAt: T0 },
       ],
-      [{ kind: 'run-active', runKey }],
+      [{ kind: 'run-active', runKey, version: STEPS_OF_A_RUN, next: STEPS_OF_A_RUN + 1 }],
     );
   }
 }

@@ -30,6 +30,7 @@ const INT8_OID = 20;
 const SERIALIZATION_FAILURE = '40001';
 const DEADLOCK = '40P01';
 const UNIQUE_VIOLATION = '23505';
+const DIVISION_BY_ZERO = '22012';
 
 // Every call of a database that is away rejects with StoreUnavailableError.
 
@@ -72,7 +73,8 @@ export interface PlanOptions {
   readonly fixedPlans?: boolean;
 }
 
-const FIX_PLANS = 'SET LOCAL plan_cache_mode = force_generic_plan';
+/** With what begins the transaction: one round of messages for both. */
+const fixPlans = (begin: string): string => `${begin}; SET LOCAL plan_cache_mode = force_generic_plan`;
 
 export interface TransactionOptions extends PlanOptions {
   /** Constraints whose violation means that somebody else was faster: the work is done again from its beginning. */
@@ -82,9 +84,19 @@ export interface TransactionOptions extends PlanOptions {
 /** A table that is spread has an index of that name and a number on each of its parts. */
 const NUMBER_OF_PART = /_\d+$/;
 
+/** What a transaction took for granted is not so. */
+export class FailedCheck extends Error {
+  override readonly name = 'FailedCheck';
+}
+
+/** As a column of a SELECT: fails where the condition does not hold, and with it the transaction, as a FailedCheck does. */
+export const check = (condition: string): string => `1 / (${condition})::integer`;
+
+const isFailedCheck = (error: unknown): boolean => error instanceof FailedCheck || sqlStateOf(error) === DIVISION_BY_ZERO;
+
 const isRetryable = (error: unknown, constraints: readonly string[]): boolean => {
   const state = sqlStateOf(error);
-  if (state === SERIALIZATION_FAILURE || state === DEADLOCK) return true;
+  if (isFailedCheck(error) || state === SERIALIZATION_FAILURE || state === DEADLOCK) return true;
   const constraint = constraintOf(error);
   return state === UNIQUE_VIOLATION && constraint !== null && constraints.includes(constraint.replace(NUMBER_OF_PART, ''));
 };
@@ -288,8 +300,9 @@ export class Database implements Session {
 
   /**
    * Runs `work` in one transaction (READ COMMITTED), durable when this resolves; what it throws undoes it. It may be run
-   * several times: when the server had to break a deadlock, or as `retryOn` says. When the connection is lost nobody
-   * knows whether it happened: then this rejects.
+   * several times: when the server had to break a deadlock, when a check failed, or as `retryOn` says. When the connection
+   * is lost nobody knows whether it happened: then this rejects. What `work` sends without waiting for anything goes out in
+   * one go with the COMMIT.
    */
   async transaction<Result>(
     work: (session: TransactionSession) => Promise<Result>,
@@ -300,7 +313,7 @@ export class Database implements Session {
         return await this.attempt(work, plans);
       } catch (error) {
         if (attempt === MOST_TRIES || !isRetryable(error, retryOn)) throw this.storeErrorOf(error);
-        await pause(RETRY_DELAY_MS * attempt * Math.random());
+        if (!isFailedCheck(error)) await pause(RETRY_DELAY_MS * attempt * Math.random());
       }
     }
   }
@@ -313,8 +326,8 @@ export class Database implements Session {
     const session = new ClientSession(client);
     let usable = false;
     try {
-      session.control('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
-      if (fixedPlans) session.control(FIX_PLANS);
+      const begin = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
+      session.control(fixedPlans ? fixPlans(begin) : begin);
       const result = work(session);
       const outcome = session.control('COMMIT');
       const [read] = await Promise.allSettled([result, outcome]);
@@ -394,8 +407,7 @@ export class Database implements Session {
     const session = new ClientSession(client);
     let usable = false;
     try {
-      session.control('BEGIN');
-      if (fixedPlans) session.control(FIX_PLANS);
+      session.control(fixedPlans ? fixPlans('BEGIN') : 'BEGIN');
       let result: Result;
       try {
         result = await work(session);

@@ -4,21 +4,20 @@
  */
 import { text } from './columns.js';
 import { type Session, statement } from './connection.js';
+import { RecentEntries } from './recent-entries.js';
 
 const FIND = statement('SELECT run_key, instance_id FROM run_directory WHERE run_key = ANY($1::text[])');
 
-/** Of runs that are remembered: what is asked for goes into the younger half, and the older half is forgotten when that is full. */
+/** At least so many runs are remembered. */
 const HALF = 50_000;
 
 export class RunInstances {
   private readonly session: Pick<Session, 'query'>;
-  private readonly half: number;
-  private younger = new Map<string, string>();
-  private older = new Map<string, string>();
+  private readonly known: RecentEntries<string>;
 
   constructor(session: Pick<Session, 'query'>, half = HALF) {
     this.session = session;
-    this.half = half;
+    this.known = new RecentEntries(half);
   }
 
   /** Those of the runs that there are, or were when they were asked for first. */
@@ -26,7 +25,7 @@ export class RunInstances {
     const found = new Map<string, string>();
     const unknown: string[] = [];
     for (const runKey of runKeys) {
-      const instanceId = this.recall(runKey);
+      const instanceId = this.known.get(runKey);
       if (instanceId === undefined) unknown.push(runKey);
       else found.set(runKey, instanceId);
     }
@@ -41,18 +40,6 @@ export class RunInstances {
 
   /** The run was made. */
   learn(runKey: string, instanceId: string): void {
-    if (this.younger.size >= this.half) {
-      this.older = this.younger;
-      this.younger = new Map();
-    }
-    this.younger.set(runKey, instanceId);
-  }
-
-  private recall(runKey: string): string | undefined {
-    const instanceId = this.younger.get(runKey);
-    if (instanceId !== undefined) return instanceId;
-    const known = this.older.get(runKey);
-    if (known !== undefined) this.learn(runKey, known);
-    return known;
+    this.known.set(runKey, instanceId);
   }
 }

@@ -1,0 +1,32 @@
+/** A map that forgets: what is set or asked for goes into its younger half, and the older half is forgotten when that is full. */
+export class RecentEntries<Value> {
+  private readonly half: number;
+  private younger = new Map<string, Value>();
+  private older = new Map<string, Value>();
+
+  /** Holds at least the `half` entries that were set or asked for last, and at most twice as many. */
+  constructor(half: number) {
+    this.half = half;
+  }
+
+  get(key: string): Value | undefined {
+    const value = this.younger.get(key);
+    if (value !== undefined) return value;
+    const known = this.older.get(key);
+    if (known !== undefined) this.set(key, known);
+    return known;
+  }
+
+  set(key: string, value: Value): void {
+    if (this.younger.size >= this.half && !this.younger.has(key)) {
+      this.older = this.younger;
+      this.younger = new Map();
+    }
+    this.younger.set(key, value);
+  }
+
+  delete(key: string): void {
+    this.younger.delete(key);
+    this.older.delete(key);
+  }
+}

@@ -1,0 +1,45 @@
+/**
+ * A store whose tests write as the service does: what is written of an active run is a decision on the version that the
+ * latest one made. Versions are not shown, so that tests which know nothing of them are none the wiser.
+ */
+import type { CommitUnit, Store, StoreGuard } from '../../../ports/store.js';
+
+/** Versions of the runs that are active, by their keys. */
+export type Versions = Map<string, number>;
+
+/** `versions` is kept up to date, and can be handed on to the next store on the same data. */
+export function decidedStore(store: Store, versions: Versions): Store {
+  const commit: Store['commit'] = async (units) => {
+    const ahead: Versions = new Map(versions);
+    const results = await store.commit(units.map((unit) => decided(unit, ahead)));
+    versions.clear();
+    for (const [runKey, version] of ahead) versions.set(runKey, version);
+    return results;
+  };
+  const loadRun: Store['loadRun'] = async (query) => {
+    const run = await store.loadRun(query);
+    return run && { ...run, version: 0 };
+  };
+  const dueTasks: Store['dueTasks'] = async (query) => (await store.dueTasks(query)).map((task) => ({ ...task, runVersion: 0 }));
+  return Object.assign(Object.create(store) as Store, { commit, loadRun, dueTasks });
+}
+
+/** With the guards of a decision, and `ahead` as it leaves the versions. A unit that may be refused stays as it is. */
+function decided(unit: CommitUnit, ahead: Versions): CommitUnit {
+  const { guards, writes } = unit;
+  const isSure = guards.every((guard) => guard.kind === 'run-active' && ahead.has(guard.runKey));
+  const added: StoreGuard[] = [];
+  if (isSure) {
+    const runKeys = new Set(writes.flatMap((write) => ('runKey' in write && ahead.has(write.runKey) ? [write.runKey] : [])));
+    for (const runKey of runKeys) {
+      const version = ahead.get(runKey) ?? 0;
+      added.push({ kind: 'run-active', runKey, version, next: version + 1 });
+      ahead.set(runKey, version + 1);
+    }
+  }
+  for (const write of writes) {
+    if (write.kind === 'create-run') ahead.set(write.run.key, 0);
+    if (write.kind === 'end-run') ahead.delete(write.runKey);
+  }
+  return { guards: [...guards.filter(({ kind }) => !isSure || kind !== 'run-active'), ...added], writes };
+}
