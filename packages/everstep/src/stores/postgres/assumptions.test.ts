@@ -36,15 +36,27 @@ function knowing(...runs: readonly KnownRun[]): Assumptions {
 describe('what a batch takes for granted', () => {
   test('is the run as it was committed last, of whose making nothing is left to be done', () => {
     const assumed = knowing(known({ waits: true, queue: 'q' })).of([decided(step)]);
-    assert.deepEqual([...(assumed ?? [])], [[runKey, known({ waits: true, queue: 'q', begun: false })]]);
+    const expected = { run: known({ waits: true, queue: 'q', begun: false }), version: 8 };
+    assert.deepEqual([...(assumed ?? [])], [[runKey, expected]]);
+  });
+
+  test('goes on to the version that the last unit makes, where each was decided upon the one before', () => {
+    const upon = (version: number, next: number) => unit([step], [{ ...decision, version, next }]);
+    assert.equal(
+      knowing(known())
+        .of([upon(7, 8), upon(8, 31)])
+        ?.get(runKey)?.version,
+      31,
+    );
+    assert.equal(knowing(known()).of([upon(7, 8), upon(7, 9)]), null);
   });
 
   test('is kept apart from what the batch makes of it', () => {
     const assumptions = knowing(known());
     const assumed = assumptions.of([decided(step)])?.get(runKey);
     assert.ok(assumed);
-    assumed.version = 99;
-    assert.equal(assumptions.of([decided(step)])?.get(runKey)?.version, 7);
+    assumed.run.version = 99;
+    assert.equal(assumptions.of([decided(step)])?.get(runKey)?.run.version, 7);
   });
 
   test('is nothing for runs that it begins itself', () => {

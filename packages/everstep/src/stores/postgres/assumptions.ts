@@ -1,8 +1,8 @@
 /**
  * What a batch takes for granted instead of reading it first. Nearly every unit is the next decision on a run whose last one
- * was committed by this process, too: how the row of that run has to be is known. A batch of such units and of beginnings
- * asks for nothing: it goes out in one go with its COMMIT, and begins with statements that fail where it is not so. Then it
- * is done again, and reads.
+ * was committed by this process, too: how the run is at that version is known. A batch of such units and of beginnings only
+ * brings the runs from the versions that they should be at to those at which it leaves them. Where one of them is not, all
+ * is undone and done again, reading.
  */
 import type { CommitUnit, StoreGuard, StoreWrite } from '../../ports/store.js';
 import type { KnownRun } from './batch-state.js';
@@ -14,8 +14,15 @@ const HALF = 20_000;
 /** Batches that read after one that was mistaken: whatever made it so may be there still. */
 export const READING_AFTER_MISTAKE = 8;
 
-/** Runs by their keys, as the version that their last decision made is: whether they are at it still has to be checked. */
-export type AssumedRuns = ReadonlyMap<string, KnownRun>;
+export interface AssumedRun {
+  /** As the version that its last decision made is: whether it is at that still has to be seen. */
+  readonly run: KnownRun;
+  /** The one that the last of the units makes. */
+  version: number;
+}
+
+/** By the keys of the runs. */
+export type AssumedRuns = ReadonlyMap<string, Readonly<AssumedRun>>;
 
 export class Assumptions {
   private readonly runs: RecentEntries<Readonly<KnownRun>>;
@@ -32,15 +39,21 @@ export class Assumptions {
       return null;
     }
     const begun = new Set<string>();
-    const assumed = new Map<string, KnownRun>();
+    const assumed = new Map<string, AssumedRun>();
     const isKnown = (runKey: string) => begun.has(runKey) || assumed.has(runKey);
     const isGuardKnown = (guard: StoreGuard): boolean => {
       if (guard.kind === 'run-id-free') return true;
       if (guard.kind !== 'run-active' || guard.version === undefined || guard.next === undefined) return false;
-      if (isKnown(guard.runKey)) return true;
+      if (begun.has(guard.runKey)) return true;
+      const known = assumed.get(guard.runKey);
+      if (known) {
+        if (known.version !== guard.version) return false;
+        known.version = guard.next;
+        return true;
+      }
       const run = this.runs.get(guard.runKey);
       if (run?.version !== guard.version) return false;
-      assumed.set(guard.runKey, { ...run });
+      assumed.set(guard.runKey, { run: { ...run }, version: guard.next });
       return true;
     };
     for (const { guards, writes } of units) {

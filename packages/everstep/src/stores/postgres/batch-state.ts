@@ -10,12 +10,12 @@ import type { CommitResult, CommitUnit, RunReference, StoreGuard, StoreWrite } f
 import type { AssumedRuns } from './assumptions.js';
 import { type BatchNames, pairOf } from './batch-names.js';
 import { flag, integer, type Row, text, textOrNull } from './columns.js';
-import { check, type SqlValue, type Statement, statement, type TransactionSession } from './connection.js';
+import { MistakenError, type SqlValue, type Statement, statement, type TransactionSession } from './connection.js';
 import { ControlState } from './control-state.js';
 import type { EntryPlace } from './dead-letter-writes.js';
 import { type DeduplicationId, keyOf, type LockedIds, lockDeduplicationIds } from './deduplication-writes.js';
 import { lockRepairs } from './repair-records.js';
-import { type Columns, columnArrays, names, unnest } from './row-sets.js';
+import { type Columns, columnArrays, names, type RowOf, unnest } from './row-sets.js';
 import type { RunPlace } from './run-writes.js';
 import { lockNextTicks } from './schedule-records.js';
 
@@ -23,6 +23,7 @@ const RUN_ID = { instance_id: 'text', workflow_run_id: 'text' } as const satisfi
 const ENTRY = { instance_id: 'text', dlq_id: 'text' } as const satisfies Columns;
 const RUN = { instance_id: 'text', run_key: 'text' } as const satisfies Columns;
 const SLOT = { ...RUN, slot: 'integer' } as const satisfies Columns;
+const MOVE = { ...RUN, was: 'bigint', version: 'bigint' } as const satisfies Columns;
 const CHILD = { child_instance: 'text', child_key: 'text' } as const satisfies Columns;
 
 const lockRuns = (wanted: string) =>
@@ -31,6 +32,10 @@ const lockRuns = (wanted: string) =>
   FROM ${wanted} u JOIN active_run a ON a.instance_id = u.instance_id AND a.run_key = u.run_key
   ORDER BY a.instance_id, a.run_key FOR NO KEY UPDATE OF a`);
 const LOCK_RUNS = lockRuns(`(SELECT * FROM ${unnest(RUN)} AS n(${names(RUN)}))`);
+/** Locks them, too. Leaves alone what is not active, or not at the version at which it should be. */
+const MOVE_RUNS = statement(`
+  UPDATE active_run a SET version = m.version FROM ${unnest(MOVE)} AS m(${names(MOVE)})
+  WHERE a.instance_id = m.instance_id AND a.run_key = m.run_key AND a.version = m.was`);
 /** With the runs whose tasks wait for the end of others, which are of the same instances. */
 const LOCK_RUNS_AND_INVOKERS = lockRuns(`(
   SELECT * FROM ${unnest(RUN)} AS n(${names(RUN)})
@@ -51,9 +56,6 @@ const READ_ACTIVE_IDS = statement(`
   FROM ${unnest(RUN_ID)} AS u(${names(RUN_ID)})
   JOIN active_run a ON a.instance_id = u.instance_id AND a.workflow_run_id = u.workflow_run_id AND NOT a.message
   ORDER BY a.place`);
-const NO_ACTIVE_IDS = statement(`
-  SELECT ${check('count(*) = 0')} FROM ${unnest(RUN_ID)} AS u(${names(RUN_ID)})
-  JOIN active_run a ON a.instance_id = u.instance_id AND a.workflow_run_id = u.workflow_run_id AND NOT a.message`);
 const LOCK_TASKS = statement(`
   SELECT t.run_key, t.slot, t.message_id FROM ${unnest(SLOT)} AS u(${names(SLOT)})
   JOIN task t ON t.instance_id = u.instance_id AND t.run_key = u.run_key AND t.slot = u.slot
@@ -90,6 +92,10 @@ export interface NamedBatch {
   readonly instances: ReadonlyMap<string, string>;
 }
 
+const compare = (a: SqlValue, b: SqlValue): number => (a === b ? 0 : String(a) < String(b) ? -1 : 1);
+const byRun = (a: RowOf<typeof RUN>, b: RowOf<typeof RUN>): number =>
+  compare(a.instance_id, b.instance_id) || compare(a.run_key, b.run_key);
+
 const NOTHING = Promise.resolve<readonly Row[]>([]);
 
 export class BatchState {
@@ -107,24 +113,35 @@ export class BatchState {
   private readonly repairs = new Map<string, number>();
   private deduplication: LockedIds = { present: new Set(), taken: new Map() };
   private controls = new ControlState();
-  /** What its runs are was not read: whoever moves them on has to check it. */
-  readonly isAssumed: boolean;
+  /** Runs whose rows are at the version to which the batch brings them. */
+  private readonly moved = new Set<string>();
   /** Unix ms by the database's clock; null where nothing of the batch goes by it. */
   databaseNow: number | null = null;
 
-  private constructor(instances: ReadonlyMap<string, string>, isAssumed: boolean) {
+  private constructor(instances: ReadonlyMap<string, string>) {
     this.instances = instances;
-    this.isAssumed = isAssumed;
   }
 
   /**
-   * Reads nothing: the runs are as they are assumed to be, and no id that the batch asks for is taken. Sends a check of the
-   * ids; that of the runs is sent with what moves them on.
+   * For a batch whose units are all decisions on these runs, or beginnings: brings the runs to the versions at which it
+   * leaves them, and reads nothing but which ids are taken. Throws MistakenError when one of them is not as it is assumed to be.
    */
-  static assume(session: TransactionSession, { named, instances }: NamedBatch, assumed: AssumedRuns): BatchState {
-    const state = new BatchState(instances, true);
-    for (const [runKey, run] of assumed) state.runs.set(runKey, run);
-    if (named.runIds.size > 0) session.send(NO_ACTIVE_IDS, columnArrays(RUN_ID, [...named.runIds.values()]));
+  static async assume(session: TransactionSession, { named, instances }: NamedBatch, assumed: AssumedRuns): Promise<BatchState> {
+    const state = new BatchState(instances);
+    const moves: RowOf<typeof MOVE>[] = [];
+    for (const [runKey, { run, version }] of assumed) {
+      state.runs.set(runKey, run);
+      state.moved.add(runKey);
+      moves.push({ instance_id: run.instanceId, run_key: runKey, was: run.version, version });
+    }
+    // In the order in which others lock them.
+    moves.sort(byRun);
+    const [count, taken] = await Promise.all([
+      moves.length === 0 ? 0 : session.execute(MOVE_RUNS, columnArrays(MOVE, moves)),
+      named.runIds.size === 0 ? NOTHING : session.query(READ_ACTIVE_IDS, columnArrays(RUN_ID, [...named.runIds.values()])),
+    ]);
+    if (count < moves.length) throw new MistakenError('a run is not as it was left');
+    for (const row of taken) state.idTaken(text(row, 'instance_id'), referenceOf(row));
     return state;
   }
 
@@ -178,7 +195,7 @@ export class BatchState {
       controls,
       time,
     ]);
-    const state = new BatchState(instances, false);
+    const state = new BatchState(instances);
     const [stamp] = answers[11];
     if (stamp) state.databaseNow = integer(stamp, 'now');
     for (const row of answers[0]) state.learnRun(row);
@@ -261,11 +278,11 @@ export class BatchState {
     return version === undefined || version === run.version ? null : { kind: 'run-moved' };
   }
 
-  /** A unit that was decided on the run is taken, and made that version of it. Null when it has ended. */
+  /** A unit that was decided on the run is taken, and made that version of it. Null when nobody has to write that. */
   runMoved(runKey: string, version: number): KnownRun | null {
     const run = this.requireRun(runKey);
     run.version = version;
-    return run.active ? run : null;
+    return run.active && !this.moved.has(runKey) ? run : null;
   }
 
   /** Throws when there is no such run: a write that names it is a fault. */

@@ -8,7 +8,7 @@ import { BatchNames } from './batch-names.js';
 import { BatchState, type NamedBatch } from './batch-state.js';
 import { ClockMarks, raiseLatestTime } from './clock-marks.js';
 import { Batch } from './commit.js';
-import { type Database, FailedCheck } from './connection.js';
+import { type Database, MistakenError } from './connection.js';
 import { OldDays } from './day-counts.js';
 import { RunInstances } from './run-instances.js';
 import { TableStatistics } from './table-statistics.js';
@@ -132,20 +132,20 @@ export class BatchWriter {
   private async writePart(part: Part): Promise<readonly CommitResult[]> {
     const { units, named, instanceId } = part;
     const shard = this.clockMarks.take();
-    let assumed = this.assumptions.of(units);
-    const wasAssumed = assumed !== null;
+    const assumed = this.assumptions.of(units);
+    let tries = 0;
     try {
       const { results, state } = await this.database.transaction(
         async (session) => {
           const node = this.node();
-          const runs = assumed;
-          // Once: when it is done again something was not so.
-          assumed = null;
-          const state = runs ? BatchState.assume(session, part, runs) : await BatchState.read(session, part);
+          // When it is done again something was not so.
+          const runs = tries++ === 0 ? assumed : null;
+          const state = runs ? await BatchState.assume(session, part, runs) : await BatchState.read(session, part);
           const batch = new Batch(session, state, node && { ...node, databaseNow: state.databaseNow ?? node.now });
           const results = units.map((unit) => batch.apply(unit));
-          // A refusal has to say what there is.
-          if (runs && results.some(({ kind }) => kind !== 'applied')) throw new FailedCheck();
+          // Its run was brought to a version that it does not make.
+          if (runs && units.some((unit, index) => isDecision(unit) && results[index]?.kind !== 'applied'))
+            throw new MistakenError('a decision is refused');
           batch.finish();
           raiseLatestTime(session, { instanceId, shard }, batch.latestTime);
           batch.tell();
@@ -153,7 +153,7 @@ export class BatchWriter {
         },
         { retryOn: RETRY_ON, fixedPlans: true },
       );
-      if (wasAssumed && !state.isAssumed) this.assumptions.mistaken();
+      if (assumed && tries > 1) this.assumptions.mistaken();
       this.assumptions.learn(state.knownRuns);
       for (const [runKey, instance] of named.begun) this.instances.learn(runKey, instance);
       const counts = units.flatMap(({ writes }) => writes.filter((write) => write.kind === 'count-of-day'));
@@ -165,6 +165,8 @@ export class BatchWriter {
     }
   }
 }
+
+const isDecision = ({ guards }: CommitUnit): boolean => guards.some(({ kind }) => kind === 'run-active');
 
 function at<Item>(items: readonly Item[], index: number): Item {
   const item = items[index];

@@ -1,7 +1,8 @@
 /**
- * What a batch of units does in its transaction. First all that the batch names is read and locked, or taken for granted;
- * then its units are gone through in memory, in their order, and what those write whose guards hold is sent, rows of one
- * kind together. Where the order within the batch matters and would be lost by that, what has come up so far is sent before.
+ * What a batch of units does in its transaction, in two round trips. First all that the batch names is read and locked, or
+ * found to be as it is assumed to be; then its units are gone through in memory, in their order, and what those write whose
+ * guards hold is sent, rows of one kind together. Where the order within the batch matters and would be lost by that, what
+ * has come up so far is sent before.
  */
 import { GroupChanges } from '../../engine/dead-letter-groups.js';
 import { CALLBACK_SLOT, type Run, type RunPayload, type Task } from '../../engine/run.js';
@@ -68,7 +69,6 @@ export class Batch {
       const refusal = this.state.refusalOf(guard);
       if (refusal) return refusal;
     }
-    if (this.state.isAssumed) this.moveAssumed(guards);
     for (const write of writes) {
       this.latestTime = Math.max(this.latestTime, timeOf(write));
       this.write(write, guards);
@@ -79,24 +79,14 @@ export class Batch {
     return APPLIED;
   }
 
-  /** Before what is written of them: one that ends has to be as it was assumed to be, too. */
-  private moveAssumed(guards: readonly StoreGuard[]): void {
-    for (const guard of guards) {
-      if (guard.kind !== 'run-active' || guard.next === undefined) continue;
-      const run = this.state.requireRun(guard.runKey);
-      if (!run.begun) this.runs.moveExpected(run, run.version, guard.next);
-    }
-  }
-
   private moved(runKey: string, version: number): void {
     const run = this.state.runMoved(runKey, version);
-    if (run && (run.begun || !this.state.isAssumed)) this.runs.move(run, version);
+    if (run) this.runs.move(run, version);
   }
 
   /** Sends what has come up so far. */
   flush(): void {
     const { session } = this;
-    this.runs.sendExpected(session);
     this.runs.sendBeginnings(session);
     this.journals.send(session);
     this.tasks.send(session);

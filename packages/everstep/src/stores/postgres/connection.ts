@@ -30,7 +30,6 @@ const INT8_OID = 20;
 const SERIALIZATION_FAILURE = '40001';
 const DEADLOCK = '40P01';
 const UNIQUE_VIOLATION = '23505';
-const DIVISION_BY_ZERO = '22012';
 
 // Every call of a database that is away rejects with StoreUnavailableError.
 
@@ -84,19 +83,14 @@ export interface TransactionOptions extends PlanOptions {
 /** A table that is spread has an index of that name and a number on each of its parts. */
 const NUMBER_OF_PART = /_\d+$/;
 
-/** What a transaction took for granted is not so. */
-export class FailedCheck extends Error {
-  override readonly name = 'FailedCheck';
+/** Thrown in a transaction for which something was taken for granted that is not so: it is done again at once. */
+export class MistakenError extends Error {
+  override readonly name = 'MistakenError';
 }
-
-/** As a column of a SELECT: fails where the condition does not hold, and with it the transaction, as a FailedCheck does. */
-export const check = (condition: string): string => `1 / (${condition})::integer`;
-
-const isFailedCheck = (error: unknown): boolean => error instanceof FailedCheck || sqlStateOf(error) === DIVISION_BY_ZERO;
 
 const isRetryable = (error: unknown, constraints: readonly string[]): boolean => {
   const state = sqlStateOf(error);
-  if (isFailedCheck(error) || state === SERIALIZATION_FAILURE || state === DEADLOCK) return true;
+  if (error instanceof MistakenError || state === SERIALIZATION_FAILURE || state === DEADLOCK) return true;
   const constraint = constraintOf(error);
   return state === UNIQUE_VIOLATION && constraint !== null && constraints.includes(constraint.replace(NUMBER_OF_PART, ''));
 };
@@ -300,9 +294,9 @@ export class Database implements Session {
 
   /**
    * Runs `work` in one transaction (READ COMMITTED), durable when this resolves; what it throws undoes it. It may be run
-   * several times: when the server had to break a deadlock, when a check failed, or as `retryOn` says. When the connection
-   * is lost nobody knows whether it happened: then this rejects. What `work` sends without waiting for anything goes out in
-   * one go with the COMMIT.
+   * several times: when the server had to break a deadlock, when it throws a MistakenError, or as `retryOn` says. When the
+   * connection is lost nobody knows whether it happened: then this rejects. What `work` sends last goes out in one go with
+   * the COMMIT.
    */
   async transaction<Result>(
     work: (session: TransactionSession) => Promise<Result>,
@@ -313,7 +307,7 @@ export class Database implements Session {
         return await this.attempt(work, plans);
       } catch (error) {
         if (attempt === MOST_TRIES || !isRetryable(error, retryOn)) throw this.storeErrorOf(error);
-        if (!isFailedCheck(error)) await pause(RETRY_DELAY_MS * attempt * Math.random());
+        if (!(error instanceof MistakenError)) await pause(RETRY_DELAY_MS * attempt * Math.random());
       }
     }
   }

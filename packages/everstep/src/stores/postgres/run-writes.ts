@@ -1,6 +1,6 @@
 /** Writes of runs as a whole: begun, ended, their payloads. */
 import type { Run, RunOutcome, RunPayload } from '../../engine/run.js';
-import { check, type SqlValue, statement, type TransactionSession } from './connection.js';
+import { statement, type TransactionSession } from './connection.js';
 import { type Columns, columnArrays, insertInto, names, PLACE_BASE, type RowOf, unnest } from './row-sets.js';
 
 const RUN = {
@@ -89,15 +89,6 @@ const MOVE = { instance_id: 'text', run_key: 'text', version: 'bigint' } as cons
 const MOVE_RUNS = statement(`
   UPDATE active_run a SET version = m.version FROM ${unnest(MOVE)} AS m(${names(MOVE)})
   WHERE a.instance_id = m.instance_id AND a.run_key = m.run_key`);
-const EXPECTED = { ...KEY, was: 'bigint', version: 'bigint' } as const satisfies Columns;
-/** Fails where one of the runs is not active, or not at the version that it was at. */
-const MOVE_EXPECTED = statement(`
-  WITH moved AS (
-    UPDATE active_run a SET version = m.version FROM ${unnest(EXPECTED)} AS m(${names(EXPECTED)})
-    WHERE a.instance_id = m.instance_id AND a.run_key = m.run_key AND a.version = m.was
-    RETURNING 1
-  )
-  SELECT ${check(`count(*) = $${Object.keys(EXPECTED).length + 1}::integer`)} FROM moved`);
 const FORK = { instance_id: 'text', run_key: 'text', from_key: 'text' } as const satisfies Columns;
 /** A statement of its own, which hardly any run needs. */
 const MARK_FORKS = statement(`
@@ -120,10 +111,6 @@ export function urlColumns(url: string): { readonly url_host: string; readonly u
 /** How `claim` reads of a run that alone may be active under its id. */
 export const SOLE = '';
 
-type KeyRow = RowOf<typeof KEY>;
-const compare = (a: SqlValue, b: SqlValue): number => (a === b ? 0 : String(a) < String(b) ? -1 : 1);
-const byPlace = (a: KeyRow, b: KeyRow): number => compare(a.instance_id, b.instance_id) || compare(a.run_key, b.run_key);
-
 export class RunWrites {
   private runs: RowOf<typeof RUN>[] = [];
   private labels: RowOf<typeof LABEL>[] = [];
@@ -133,7 +120,6 @@ export class RunWrites {
   private failureFunctions: RowOf<typeof KEY>[] = [];
   private forks: RowOf<typeof FORK>[] = [];
   private readonly moves = new Map<string, RowOf<typeof MOVE>>();
-  private readonly expected = new Map<string, RowOf<typeof EXPECTED>>();
 
   /** `sole`: the unit asks that no other run of the id is active. */
   create(run: Run, input: RunPayload | RunPlace, sole: boolean): void {
@@ -190,12 +176,6 @@ export class RunWrites {
     this.moves.set(runKey, { instance_id: instanceId, run_key: runKey, version });
   }
 
-  /** The run moves on, and nobody has looked yet whether it is at the version from which it does. */
-  moveExpected({ instanceId, runKey }: RunPlace, from: number, version: number): void {
-    const was = this.expected.get(runKey)?.was ?? from;
-    this.expected.set(runKey, { instance_id: instanceId, run_key: runKey, was, version });
-  }
-
   end({ instanceId, runKey }: RunPlace, outcome: RunOutcome, completedAt: number): void {
     this.ends.set(runKey, {
       instance_id: instanceId,
@@ -211,14 +191,6 @@ export class RunWrites {
   deadLetterAdded(runKey: string): void {
     const end = this.ends.get(runKey);
     if (end) this.ends.set(runKey, { ...end, state: 'deadLetter' });
-  }
-
-  /** To be sent before anything else is written of these runs: it locks their rows, in the order of all who do. */
-  sendExpected(session: TransactionSession): void {
-    if (this.expected.size === 0) return;
-    const rows = [...this.expected.values()].sort(byPlace);
-    session.send(MOVE_EXPECTED, [...columnArrays(EXPECTED, rows), rows.length]);
-    this.expected.clear();
   }
 
   sendBeginnings(session: TransactionSession): void {
