@@ -111,6 +111,17 @@ if (typeof schemas === 'string') {
       assert.deepEqual([first, second?.kind], [{ kind: 'run-id-taken', run: { runKey, workflowRunId, createdAt } }, 'applied']);
     });
 
+    test('leaves a run where it was when the decision on it is refused for something else', async () => {
+      const [going, other] = [await begin(), await begin()];
+      const { workflowRunId } = sampleRun(runs);
+      const free = { kind: 'run-id-free', instanceId: INSTANCE, workflowRunId } as const;
+      const { guards, writes } = decided(going, 0, 11, record(going, 0));
+      const results = await here.commit([unit(writes, [...guards, free]), decided(other, 0, 21, record(other, 0))]);
+      assert.deepEqual(kinds(results), ['run-id-taken', 'applied']);
+      assert.equal((await here.loadRun({ runKey: going }))?.version, 0);
+      assert.deepEqual(await journalOf(here, going), []);
+    });
+
     test('goes on with what it decided in the same batch, and with what it begins there', async () => {
       const runKey = await begin();
       const [begun, going] = [sampleRun(++runs), sampleRun(++runs)];

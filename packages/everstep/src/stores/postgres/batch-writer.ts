@@ -42,15 +42,16 @@ export class BatchWriter {
   private readonly clockMarks = new ClockMarks();
   private readonly statistics: TableStatistics;
   private readonly instances: RunInstances;
-  private readonly assumptions = new Assumptions();
+  private readonly assumptions: Assumptions;
   private readonly oldDays: OldDays;
   private readonly underWay = new Set<Promise<void>>();
 
   /** `node` gives null: nobody else uses the store. */
-  constructor(database: Database, node: () => CommittingNode | null, commits: Commits) {
+  constructor(database: Database, node: () => CommittingNode | null, commits: Commits, assumptions = new Assumptions()) {
     this.database = database;
     this.node = node;
     this.commits = commits;
+    this.assumptions = assumptions;
     this.statistics = new TableStatistics(database);
     this.instances = new RunInstances(database);
     this.oldDays = new OldDays(database);
