@@ -12,7 +12,7 @@ if (typeof schemas === 'string') {
   describe('PostgreSQL as a store', { skip: schemas }, () => {});
 } else {
   // One schema for all tests, emptied after each: making the tables anew would take longer than most of them. And one store,
-  // but for those that open another: it keeps nothing between two calls.
+  // but for those that open another: what it remembers from one call to the next it does not believe.
   const schema = await schemas.make();
   const { url } = schema;
   let opened: Store | null = null;
