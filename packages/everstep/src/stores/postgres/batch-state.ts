@@ -15,7 +15,7 @@ import { ControlState } from './control-state.js';
 import type { EntryPlace } from './dead-letter-writes.js';
 import { type DeduplicationId, keyOf, type LockedIds, lockDeduplicationIds } from './deduplication-writes.js';
 import { lockRepairs } from './repair-records.js';
-import { type Columns, columnArrays, names, type RowOf, unnest } from './row-sets.js';
+import { type Columns, columnArrays, names, unnest } from './row-sets.js';
 import type { RunPlace } from './run-writes.js';
 import { lockNextTicks } from './schedule-records.js';
 
@@ -33,7 +33,7 @@ const lockRuns = (wanted: string) =>
   ORDER BY a.instance_id, a.run_key FOR NO KEY UPDATE OF a`);
 const LOCK_RUNS = lockRuns(`(SELECT * FROM ${unnest(RUN)} AS n(${names(RUN)}))`);
 /** Locks them, too. Leaves alone what is not active, or not at the version at which it should be. */
-const MOVE_RUNS = statement(`
+const MOVE_ASSUMED = statement(`
   UPDATE active_run a SET version = m.version FROM ${unnest(MOVE)} AS m(${names(MOVE)})
   WHERE a.instance_id = m.instance_id AND a.run_key = m.run_key AND a.version = m.was`);
 /** With the runs whose tasks wait for the end of others, which are of the same instances. */
@@ -92,9 +92,8 @@ export interface NamedBatch {
   readonly instances: ReadonlyMap<string, string>;
 }
 
-const compare = (a: SqlValue, b: SqlValue): number => (a === b ? 0 : String(a) < String(b) ? -1 : 1);
-const byRun = (a: RowOf<typeof RUN>, b: RowOf<typeof RUN>): number =>
-  compare(a.instance_id, b.instance_id) || compare(a.run_key, b.run_key);
+/** In the order in which their rows are locked. */
+const byPlace = (a: RunPlace, b: RunPlace): number => (pairOf(a.instanceId, a.runKey) < pairOf(b.instanceId, b.runKey) ? -1 : 1);
 
 const NOTHING = Promise.resolve<readonly Row[]>([]);
 
@@ -113,13 +112,15 @@ export class BatchState {
   private readonly repairs = new Map<string, number>();
   private deduplication: LockedIds = { present: new Set(), taken: new Map() };
   private controls = new ControlState();
-  /** Runs whose rows are at the version to which the batch brings them. */
-  private readonly moved = new Set<string>();
+  /** Their rows are at the versions to which the batch brings them. */
+  private readonly assumed: AssumedRuns;
   /** Unix ms by the database's clock; null where nothing of the batch goes by it. */
   databaseNow: number | null = null;
 
-  private constructor(instances: ReadonlyMap<string, string>) {
+  private constructor(instances: ReadonlyMap<string, string>, assumed: AssumedRuns = new Map()) {
     this.instances = instances;
+    this.assumed = assumed;
+    for (const [runKey, { run }] of assumed) this.runs.set(runKey, run);
   }
 
   /**
@@ -127,20 +128,15 @@ export class BatchState {
    * leaves them, and reads nothing but which ids are taken. Throws MistakenError when one of them is not as it is assumed to be.
    */
   static async assume(session: TransactionSession, { named, instances }: NamedBatch, assumed: AssumedRuns): Promise<BatchState> {
-    const state = new BatchState(instances);
-    const moves: RowOf<typeof MOVE>[] = [];
-    for (const [runKey, { run, version }] of assumed) {
-      state.runs.set(runKey, run);
-      state.moved.add(runKey);
-      moves.push({ instance_id: run.instanceId, run_key: runKey, was: run.version, version });
-    }
-    // In the order in which others lock them.
-    moves.sort(byRun);
-    const [count, taken] = await Promise.all([
-      moves.length === 0 ? 0 : session.execute(MOVE_RUNS, columnArrays(MOVE, moves)),
+    const state = new BatchState(instances, assumed);
+    const moves = [...assumed.values()]
+      .sort((a, b) => byPlace(a.run, b.run))
+      .map(({ run, version }) => ({ instance_id: run.instanceId, run_key: run.runKey, was: run.version, version }));
+    const [moved, taken] = await Promise.all([
+      moves.length === 0 ? 0 : session.execute(MOVE_ASSUMED, columnArrays(MOVE, moves)),
       named.runIds.size === 0 ? NOTHING : session.query(READ_ACTIVE_IDS, columnArrays(RUN_ID, [...named.runIds.values()])),
     ]);
-    if (count < moves.length) throw new MistakenError('a run is not as it was left');
+    if (moved < moves.length) throw new MistakenError('a run is not as it was left');
     for (const row of taken) state.idTaken(text(row, 'instance_id'), referenceOf(row));
     return state;
   }
@@ -282,7 +278,7 @@ export class BatchState {
   runMoved(runKey: string, version: number): KnownRun | null {
     const run = this.requireRun(runKey);
     run.version = version;
-    return run.active && !this.moved.has(runKey) ? run : null;
+    return run.active && !this.assumed.has(runKey) ? run : null;
   }
 
   /** Throws when there is no such run: a write that names it is a fault. */
