@@ -42,9 +42,6 @@ export const startsProcesses = (source) => STARTS_PROCESSES.some((pattern) => pa
 /** @param {string} source relative to the root */
 export const needsRoom = (source) => NEEDS_ROOM.test(slashes(source));
 
-/** @param {string} source relative to the root */
-export const isEndToEnd = (source) => /(^|\/)end-to-end\//.test(slashes(source));
-
 function placeOf(source) {
   const place = LONGEST.findIndex((part) => slashes(source).includes(`${part}.test.`));
   return place === -1 ? LONGEST.length : place;

@@ -29,22 +29,3 @@ export function reportOf(tally) {
   for (const source of tally.silent()) lines.push(`\n--- ${source} contains no test`);
   return lines;
 }
-
-/**
- * The tests that failed beside others and passed alone: loud, as they count as passed.
- *
- * @param {readonly import('./run-all.mjs').Unsteady[]} unsteady
- * @returns {string[]} none when there are none
- */
-export function reportOfUnsteady(unsteady) {
-  if (unsteady.length === 0) return [];
-  const failures = unsteady.flatMap((each) => each.failures);
-  const bar = '!'.repeat(100);
-  return [
-    `\n${bar}`,
-    `!!! UNSTEADY: ${failures.length} failed at first, and passed when ${unsteady.map(({ source }) => source).join(', ')} ran once more, alone.`,
-    '!!! They count as passed. Each is a bug, of the service or of the test: look at what failed at first.',
-    ...failures.map(told),
-    bar,
-  ];
-}

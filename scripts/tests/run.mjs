@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { run } from 'node:test';
 import { findTests } from './files.mjs';
 import { openPostgres } from './postgres.mjs';
-import { reportOf, reportOfUnsteady } from './report.mjs';
+import { reportOf } from './report.mjs';
 import { runAll } from './run-all.mjs';
 import { Tally } from './tally.mjs';
 
@@ -39,9 +39,8 @@ try {
   if (tests.length === 0) throw new Error('No test files were found.');
   closePostgres = await openPostgres(resolve(root), tests, print);
   const startedMs = performance.now();
-  const { tally, unsteady } = await runAll(tests, resolve(root), runFile);
+  const tally = await runAll(tests, resolve(root), runFile);
   for (const line of reportOf(tally)) print(line);
-  for (const line of reportOfUnsteady(unsteady)) print(line);
   print(`\n${tests.length} files in ${((performance.now() - startedMs) / 1000).toFixed(1)} s, ${tally.skipped} tests skipped`);
   passed = tally.passed;
   failed += tally.failed + tally.silent().length;
