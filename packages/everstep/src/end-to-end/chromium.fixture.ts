@@ -3,7 +3,7 @@
  * carries (for Linux on x64), unpacked once into .chromium/ at the root of the repository. `EVERSTEP_CHROMIUM=none` does without.
  */
 import { spawn } from 'node:child_process';
-import { access, constants, mkdir, readFile, rename, rm } from 'node:fs/promises';
+import { access, constants, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -45,6 +45,16 @@ async function ofSystem(): Promise<Candidate | null> {
   return null;
 }
 
+const FONT_CONFIGURATION = 'fonts.conf';
+/** The one in the archive names fixed paths, and a Chromium that finds no font crashes at the first page. */
+const fontConfiguration = (directory: string): string => `<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig>
+  <dir>${join(directory, 'fonts')}</dir>
+  <cachedir>${join(directory, 'fonts-cache')}</cachedir>
+</fontconfig>
+`;
+
 /** Unpacks beside, and moves into place as a whole: tests may do so at the same time. */
 async function unpack(archives: string, directory: string): Promise<void> {
   const temporary = `${directory}.${process.pid}`;
@@ -63,6 +73,7 @@ async function unpack(archives: string, directory: string): Promise<void> {
     child.once('exit', resolve);
   });
   if (code !== 0) throw new Error(`the Chromium of ${CARRIED} could not be unpacked (exit code ${code})`);
+  await writeFile(join(temporary, FONT_CONFIGURATION), fontConfiguration(directory));
   await rename(temporary, directory).catch(() => rm(temporary, { recursive: true, force: true }));
 }
 
@@ -74,10 +85,8 @@ async function carried(): Promise<Candidate | null> {
   const directory = join(ROOT, '.chromium', version);
   const executablePath = join(directory, 'chromium');
   if (!(await isExecutable(executablePath))) await unpack(join(home, 'bin'), directory);
-  return {
-    executablePath,
-    env: { LD_LIBRARY_PATH: join(directory, 'al2023', 'lib'), FONTCONFIG_PATH: join(directory, 'fonts') },
-  };
+  const env = { LD_LIBRARY_PATH: join(directory, 'al2023', 'lib'), FONTCONFIG_FILE: join(directory, FONT_CONFIGURATION) };
+  return { executablePath, env };
 }
 
 const launch = ({ executablePath, env }: Candidate): Promise<Browser> =>
