@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { openBrowser } from './chromium.fixture.js';
-import { DashboardWorld, type Look, Window } from './dashboard.fixture.js';
+import { becomes, DashboardWorld, type Look, Window } from './dashboard.fixture.js';
 import { adminOf, Receiver, type SeededAccount, seedAccount } from './dashboard-account.fixture.js';
 import { each } from './nodes.fixture.js';
 
@@ -176,7 +176,7 @@ describe('the pages around runs', { skip }, () => {
     await page.keyboard.press('Enter');
     await gone();
     await button('Resume by-keyboard').waitFor();
-    assert.equal(await page.locator('button:focus').innerText(), 'New queue', 'the focus is where it was');
+    await becomes(() => page.locator(':focus').allInnerTexts(), ['New queue'], 'the focus is where it was');
     await page.getByRole('grid', { name: 'Queues' }).getByRole('row').nth(1).focus();
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
@@ -233,7 +233,7 @@ describe('the pages around runs', { skip }, () => {
     await events.getByText('Canceled').waitFor();
     await inDialog('Close').click();
     await gone();
-    assert.equal(new URL(window.page.url()).searchParams.has('message'), false);
+    await becomes(async () => 'message' in (await window.parameters()), false);
     await window.page.getByLabel('State').selectOption('FAILED');
     await row('Failed').waitFor();
     await row('Delivered').first().waitFor({ state: 'detached' });
@@ -266,7 +266,7 @@ describe('the pages around runs', { skip }, () => {
     await gone();
     await window.page.reload();
     await window.settled();
-    assert.equal(await window.page.getByLabel('Canceled runs: days kept').inputValue(), '30');
+    await becomes(() => window.page.getByLabel('Canceled runs: days kept').inputValue(), '30');
   });
 
   test('team: somebody is added, gets a key that is shown once, another role, and is removed', async () => {
@@ -375,12 +375,13 @@ describe('the pages around runs', { skip }, () => {
       await page.getByRole('alert').filter({ hasText: words }).first().waitFor();
       assert.deepEqual(await own.findings(), [], name);
       await page.unroute(answers);
-      for (let left = await page.getByRole('alert').count(); left > 0; left--) {
-        const again = page.getByRole('alert').getByRole('button', { name: 'Try again' }).first();
-        // What is asked for again by itself may be there before.
-        if (await again.isVisible()) await again.click({ timeout: 2_000 }).catch(() => {});
+      // Each alert has a button of its own, which stays until its answer is there: pressed once, then waited for.
+      for (const again of await page.getByRole('alert').getByRole('button', { name: 'Try again' }).elementHandles()) {
+        // A query that repeats automatically may have succeeded in the meantime.
+        await again.dispatchEvent('click');
+        await again.waitForElementState('hidden');
       }
-      await page.getByRole('alert').first().waitFor({ state: 'detached' });
+      await becomes(() => page.getByRole('alert').count(), 0, name);
       assert.deepEqual(own.problems, [], name);
       await page.close();
     }

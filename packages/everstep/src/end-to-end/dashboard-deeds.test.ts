@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Client } from '@everstep/sdk';
 import { openBrowser } from './chromium.fixture.js';
-import { DashboardWorld, type Window } from './dashboard.fixture.js';
+import { becomes, DashboardWorld, type Window } from './dashboard.fixture.js';
 import { adminOf, Receiver } from './dashboard-account.fixture.js';
 import { Incident } from './incident.fixture.js';
 
@@ -60,7 +60,7 @@ describe('what is seldom done', { skip: opened.kind === 'missing' ? opened.missi
     await row.click();
     const card = window.page.getByRole('region', { name: 'The group' });
     await card.getByText('Resolved', { exact: true }).waitFor();
-    assert.equal(await card.getByRole('button', { name: 'Resolve' }).isDisabled(), true);
+    await becomes(() => card.getByRole('button', { name: 'Resolve' }).isDisabled(), true);
     await card.getByRole('button', { name: 'Resolve' }).click({ force: true });
     await told('It is resolved already');
     assert.deepEqual(await window.findings(), []);
@@ -127,14 +127,14 @@ describe('what is seldom done', { skip: opened.kind === 'missing' ? opened.missi
     await button(`Resume ${left} dead letters`).click();
     await told(/^Under way/);
     await window.page.getByText(/^Change the rate/).click();
-    assert.equal(await button(/^Go on at/).isDisabled(), true);
+    await becomes(() => button(/^Go on at/).isDisabled(), true);
     await window.page.getByLabel('Begun per second, at most', { exact: true }).fill('400');
     await button('Go on at 400 a second').click();
     await told('From now on 400 a second');
     await told(`Done: ${left} succeeded of ${left}.`);
     await window.page.getByRole('button', { name: /^Succeeded/ }).click();
     await told(`${left} dead letters shown`);
-    assert.equal(new URL(window.page.url()).searchParams.get('state'), 'succeeded');
+    await becomes(async () => (await window.parameters()).state, 'succeeded');
     await window.page.getByRole('button', { name: /^Failed again/ }).click();
     await told('None is in this state: Failed again');
     await window.page.getByRole('button', { name: /^All/ }).click();
@@ -168,7 +168,7 @@ describe('what is seldom done', { skip: opened.kind === 'missing' ? opened.missi
     await watching.page.getByText('Undone: nothing was deleted.').waitFor();
     await window.goTo('dead-letters?view=entries');
     await rows('Dead letters').nth(4).waitFor();
-    assert.equal(await window.page.getByText(/^Deleted in/).count(), 0);
+    await becomes(() => window.page.getByText(/^Deleted in/).count(), 0);
     assert.deepEqual([...window.problems, ...watching.problems], []);
     await watching.page.close();
   });

@@ -5,7 +5,7 @@ import { serve } from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
 import { openTestSchemas } from '../stores/postgres/testing/schemas.js';
 import { openBrowser } from './chromium.fixture.js';
-import { Window } from './dashboard.fixture.js';
+import { becomes, Window } from './dashboard.fixture.js';
 import { type Endpoint, listen, Nodes } from './nodes.fixture.js';
 
 const [schemas, opened] = await Promise.all([openTestSchemas(), openBrowser()]);
@@ -44,12 +44,12 @@ suite('the dashboard of one of two nodes', { skip, timeout: 240_000 }, () => {
     await window.goTo('nodes');
     const rows = page.getByRole('grid', { name: 'Nodes' }).getByRole('row').filter({ hasText: 'Up' });
     await rows.nth(1).waitFor();
-    assert.equal(await rows.filter({ hasText: 'answers you' }).count(), 1);
+    await becomes(() => rows.filter({ hasText: 'answers you' }).count(), 1);
     await window.screenshot('two-nodes-1440-light');
     assert.deepEqual(await window.findings(), []);
     await there.end('SIGKILL');
     await rows.nth(1).waitFor({ state: 'detached', timeout: 30_000 });
-    assert.equal(await rows.filter({ hasText: 'answers you' }).count(), 1);
+    await becomes(() => rows.filter({ hasText: 'answers you' }).count(), 1);
     await there.start();
     await rows.nth(1).waitFor({ timeout: 30_000 });
     assert.deepEqual(window.problems, []);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { openBrowser } from './chromium.fixture.js';
-import { DashboardWorld, type Seeded, type Window } from './dashboard.fixture.js';
+import { becomes, DashboardWorld, type Seeded, type Window } from './dashboard.fixture.js';
 
 const opened = await openBrowser();
 
@@ -24,13 +24,21 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
   const stepOf = (name: string) => window.page.getByRole('option').filter({ hasText: name });
   const heading = (name: string | RegExp) => window.page.getByRole('heading', { level: 1, name });
   const dialog = () => window.page.getByRole('dialog');
+  const HELD = /the flow control key "held", which is paused/;
+  /** Triggers a run that does not start until `release`. */
+  const held: typeof world.triggerAt = async (path, options) => {
+    await world.client.flowControl.pin('held', { parallelism: 10 });
+    await world.client.flowControl.pause('held');
+    return world.triggerAt(path, { ...options, flowControl: { key: 'held' } });
+  };
+  const release = () => world.client.flowControl.resume('held');
 
   test('a list that is open tells of a new run without moving', async () => {
     await window.goTo('runs');
     const { page } = window;
     await rowOf(seeded.good).waitFor();
     const before = await page.getByRole('row').nth(1).innerText();
-    const { workflowRunId } = await world.client.trigger(world.urls['/approval'], { body: { id: 900 } });
+    const { workflowRunId } = await world.triggerAt('/approval', { body: { id: 900 } });
     const show = page.getByRole('button', { name: 'Show 1 new run' });
     await show.waitFor();
     assert.equal((await page.getByRole('row').nth(1).innerText()).split('\n')[1], before.split('\n')[1]);
@@ -50,16 +58,18 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
     await window.goTo('runs');
     const { page } = window;
     await page.getByLabel('State').selectOption('RUN_FAILED');
+    await becomes(() => window.parameters(), { state: 'RUN_FAILED' });
+    await rowOf(seeded.failed[8] ?? '').waitFor();
     await rowOf(seeded.good).waitFor({ state: 'detached' });
     await page.getByLabel('Search', { exact: true }).fill('payment 503');
-    await rowOf(seeded.failed[8] ?? '').waitFor({ state: 'detached' });
+    await becomes(() => window.parameters(), { state: 'RUN_FAILED', q: 'payment 503' });
     await rowOf(seeded.failed[0] ?? '').waitFor();
-    assert.deepEqual(Object.fromEntries(new URL(page.url()).searchParams), { state: 'RUN_FAILED', q: 'payment 503' });
+    await rowOf(seeded.failed[8] ?? '').waitFor({ state: 'detached' });
     await rowOf(seeded.failed[0] ?? '').click();
     await heading(/^Run wfr_/).waitFor();
     await page.goBack();
     await rowOf(seeded.failed[0] ?? '').waitFor();
-    assert.equal(await page.getByLabel('Search', { exact: true }).inputValue(), 'payment 503');
+    await becomes(() => page.getByLabel('Search', { exact: true }).inputValue(), 'payment 503');
     await page.getByLabel('Search', { exact: true }).fill('no such thing anywhere');
     await page.getByText('No run matches these filters').waitFor();
     await page.getByRole('button', { name: 'Clear filters' }).first().click();
@@ -73,12 +83,11 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
     await page.keyboard.press('j');
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('k');
-    const focused = page.locator('[role=row]:focus');
-    const id = (await focused.locator('.run-link').getAttribute('title')) ?? '';
-    assert.equal(await page.getByRole('row').nth(2).locator('.run-link').getAttribute('title'), id);
+    const id = (await page.getByRole('row').nth(2).locator('.run-link').getAttribute('title')) ?? '';
+    await becomes(() => page.locator('[role=row]:focus .run-link').getAttribute('title'), id);
     await page.keyboard.press('Enter');
     await heading(`Run ${id}`).waitFor();
-    assert.equal(await page.locator('h1:focus').count(), 1, 'the page that was come to has the focus');
+    await becomes(() => page.locator('h1:focus').count(), 1, 'the page that was come to has the focus');
   });
 
   test('a time of a list is told in both zones when the pointer rests on it', async () => {
@@ -99,11 +108,16 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
     await page.getByRole('row').nth(1).focus();
     await page.keyboard.press('j');
     const exact = page.getByText(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/);
+    const described = async (row: number): Promise<boolean> => {
+      const id = await page.getByRole('row').nth(row).getAttribute('aria-describedby');
+      if (id === null) return false;
+      return / UTC.* here/.test((await page.locator(`[id="${id}"]`).allTextContents()).join());
+    };
     await exact.waitFor();
-    const described = await page.locator('[role=row]:focus').getAttribute('aria-describedby');
-    assert.match((await page.locator(`[id="${described}"]`).textContent()) ?? '', / UTC.* here/);
+    await becomes(() => described(2), true);
     await page.keyboard.press('j');
-    await exact.waitFor({ state: 'detached' });
+    await becomes(() => described(3), true);
+    await becomes(() => described(2), false);
     await exact.waitFor();
     await page.keyboard.press('Escape');
     await exact.waitFor({ state: 'detached' });
@@ -154,7 +168,7 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
     await page.keyboard.press('Enter');
     await page.getByRole('complementary', { name: 'Step invoice' }).getByText('"inv-1"').first().waitFor();
     await page.keyboard.press('Escape');
-    assert.match((await page.locator('[role=option]:focus').textContent()) ?? '', /invoice/, 'the focus is where it was');
+    await page.locator('[role=option]:focus').filter({ hasText: 'invoice' }).waitFor();
     assert.deepEqual(window.problems, []);
   });
 
@@ -171,10 +185,11 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
   test('nothing moves on the page of a run while it comes to its end', async () => {
     const own = await world.loggedIn({ width: 900, height: 1100 });
     const { page } = own;
-    const { workflowRunId } = await world.client.trigger(world.urls['/order'], { body: { id: 902 }, delay: '3s' });
+    const { workflowRunId } = await held('/order', { body: { id: 902 } });
     await own.goTo(`runs/${workflowRunId}`);
-    await page.getByText('It is not to begin before').waitFor();
+    await page.getByText(HELD).waitFor();
     await own.watchShifts();
+    await release();
     await page.getByText('The run has succeeded; nothing is owed.').waitFor();
     await page.getByRole('option').filter({ hasText: 'ship' }).waitFor();
     await page.getByRole('region', { name: 'Output' }).getByText('parcel').waitFor();
@@ -190,14 +205,11 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
     test(`nothing moves when more steps come than there is room for and the run fails, ${look.width} wide`, async () => {
       const own = await world.loggedIn(look);
       const { page } = own;
-      const { workflowRunId } = await world.client.trigger(world.urls['/long'], {
-        body: { steps: 12, failsAfterwards: true },
-        delay: '3s',
-        retries: 0,
-      });
+      const { workflowRunId } = await held('/long', { body: { steps: 12, failsAfterwards: true }, retries: 0 });
       await own.goTo(`runs/${workflowRunId}`);
-      await page.getByText('It is not to begin before').waitFor();
+      await page.getByText(HELD).waitFor();
       await own.watchShifts();
+      await release();
       await page.getByRole('region', { name: 'Why it failed' }).getByText('the steps were for nothing').waitFor();
       await page.getByRole('option').filter({ hasText: 'step 12' }).waitFor();
       await own.screenshot(`run-watched-failed-${look.width}`, true);
@@ -210,7 +222,7 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
     });
 
   test('whoever reads an open step goes on reading while it fails, is tried again and is recorded', async () => {
-    const { workflowRunId } = await world.client.trigger(world.urls['/approval'], { body: { id: 903 } });
+    const { workflowRunId } = await world.triggerAt('/approval', { body: { id: 903 } });
     await window.goTo(`runs/${workflowRunId}`);
     const { page } = window;
     await stepOf('approved').click();
@@ -286,14 +298,14 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
   });
 
   test('a run is canceled after a question, and with the keyboard alone', async () => {
-    const { workflowRunId } = await world.client.trigger(world.urls['/approval'], { body: { id: 901 } });
+    const { workflowRunId } = await world.triggerAt('/approval', { body: { id: 901 } });
     await window.goTo(`runs/${workflowRunId}`);
     const { page } = window;
     await page.getByRole('button', { name: 'Cancel' }).press('Enter');
     await dialog().waitFor();
     await page.keyboard.press('Escape');
     await dialog().waitFor({ state: 'detached' });
-    assert.match((await page.locator(':focus').textContent()) ?? '', /Cancel/, 'the focus is where it was');
+    await page.locator('button:focus').filter({ hasText: 'Cancel' }).waitFor();
     await page.keyboard.press('Enter');
     await dialog().getByRole('button', { name: 'Cancel the run' }).press('Enter');
     await page.getByText('The run was canceled').first().waitFor();
@@ -302,11 +314,12 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
   });
 
   test('of a run with a thousand steps only those in view are made', async () => {
-    const { workflowRunId } = await world.client.trigger(world.urls['/long'], { body: { steps: 1_000 } });
+    const { workflowRunId } = await world.triggerAt('/long', { body: { steps: 1_000 } });
     await world.ended(workflowRunId);
     await window.goTo(`runs/${workflowRunId}`);
     const { page } = window;
     await page.getByText('Timeline: 1000 steps').waitFor();
+    await page.getByRole('option').nth(10).waitFor();
     const made = await page.getByRole('option').count();
     assert.ok(made > 10 && made < 80, `${made} rows`);
     await stepOf('step 1').first().focus();

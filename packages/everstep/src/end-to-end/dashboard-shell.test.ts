@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { openBrowser } from './chromium.fixture.js';
-import { DashboardWorld } from './dashboard.fixture.js';
+import { becomes, DashboardWorld } from './dashboard.fixture.js';
 
 const opened = await openBrowser();
 
@@ -29,7 +29,7 @@ describe('the frame of the dashboard', { skip: opened.kind === 'missing' ? opene
     const { pathname, searchParams } = new URL(window.page.url());
     assert.equal(pathname, `/q/${queueId}/runs`);
     assert.deepEqual(Object.fromEntries(searchParams), { state: 'RUN_FAILED', q: 'a b' });
-    assert.equal(await window.page.getByLabel('Search', { exact: true }).inputValue(), 'a b');
+    await becomes(() => window.page.getByLabel('Search', { exact: true }).inputValue(), 'a b');
   });
 
   test('a login that is refused says why, and nothing of the key stays in the page or in the URL', async () => {
@@ -80,10 +80,10 @@ describe('the frame of the dashboard', { skip: opened.kind === 'missing' ? opene
     await page.reload();
     await window.settled();
     await page.keyboard.press('Tab');
-    assert.equal(await page.locator(':focus').textContent(), 'Skip to the page');
+    await becomes(() => page.locator(':focus').allTextContents(), ['Skip to the page']);
     await page.keyboard.press('Enter');
     await page.keyboard.press('Tab');
-    assert.equal(await page.locator(':focus').getAttribute('type'), 'search');
+    await page.locator('input[type=search]:focus').waitFor();
   });
 
   test('on a narrow screen the navigation is opened, and closes when a page was chosen', async () => {
@@ -146,8 +146,9 @@ describe('the frame of the dashboard', { skip: opened.kind === 'missing' ? opene
     const window = await world.loggedIn();
     const { page } = window;
     const { port } = new URL(world.url);
-    const top = () => page.locator('h1').evaluate('(heading) => heading.getBoundingClientRect().top');
+    const top = () => page.evaluate<number>("document.querySelector('h1').getBoundingClientRect().top");
     const before = await top();
+    assert.ok(before > 0);
     await world.service.end('SIGKILL');
     const notice = page.getByText(/^The service does not answer since \d\d:\d\d:\d\d/);
     await notice.waitFor();

@@ -2,11 +2,13 @@
  * The dashboard as users have it: a service on a directory of its own, workflows that do and fail what tests need, and a
  * browser that is logged in. `EVERSTEP_SCREENSHOTS=<directory>` keeps pictures.
  */
+import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { Client, NonRetryableError, serve, type TriggerOptions, type WorkflowHandler } from '@everstep/sdk';
 import { serveWorkflows, type WorkflowServer } from '@everstep/sdk/testing';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
@@ -23,6 +25,23 @@ export interface Look {
 }
 
 const AXE_SOURCE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** How long a page may take to show what it has to. How long it really takes only says how busy the machine is. */
+const PAGE_TIMEOUT_MS = 60_000;
+
+/**
+ * Reads until the value is `expected`; fails with the last difference. For everything on a page that may change a moment
+ * after the condition before it was met.
+ */
+export async function becomes<Value>(read: () => Promise<Value>, expected: Value, what?: string): Promise<void> {
+  const endsAt = performance.now() + PAGE_TIMEOUT_MS;
+  for (;;) {
+    const value = await read();
+    if (isDeepStrictEqual(value, expected)) return;
+    if (performance.now() > endsAt) assert.deepEqual(value, expected, what);
+    await pause(50);
+  }
+}
 
 /** As far as it is read. */
 type Violations = readonly {
@@ -130,6 +149,11 @@ export class DashboardWorld {
     return value;
   }
 
+  /** Triggers a run of one of the workflows. */
+  triggerAt(path: WorkflowPath, options: TriggerOptions): ReturnType<Client['trigger']> {
+    return this.client.trigger(this.urls[path], options);
+  }
+
   /** Where the pages are. */
   get url(): string {
     return this.variable('EVERSTEP_MANAGEMENT_URL');
@@ -153,8 +177,7 @@ export class DashboardWorld {
       ...(like ? { storageState: await like.page.context().storageState() } : {}),
     });
     this.contexts.push(context);
-    // Nothing is waited for that does not come; how long it takes says how busy the machine is.
-    context.setDefaultTimeout(60_000);
+    context.setDefaultTimeout(PAGE_TIMEOUT_MS);
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
     return new Window(await context.newPage());
   }
@@ -180,7 +203,7 @@ export class DashboardWorld {
   async seed({ steps = 60, letters = 3 }: { readonly steps?: number; readonly letters?: number } = {}): Promise<Seeded> {
     const options = { retries: 0 } as const;
     const trigger = async (path: WorkflowPath, body: unknown, more: TriggerOptions = {}): Promise<string> =>
-      (await this.client.trigger(this.urls[path], { body, ...options, ...more })).workflowRunId;
+      (await this.triggerAt(path, { body, ...options, ...more })).workflowRunId;
     const good = await trigger('/order', { id: 1, items: 2 }, { labels: ['shop', 'eu'] });
     await this.ended(good);
     const failed: string[] = [];
@@ -254,6 +277,11 @@ export class Window {
     await this.page.locator('h1').first().waitFor();
     await this.page.locator('[aria-busy="true"]').first().waitFor({ state: 'detached' });
     await pause(60);
+  }
+
+  /** The parameters of the address. */
+  async parameters(): Promise<Readonly<Record<string, string>>> {
+    return Object.fromEntries(new URL(this.page.url()).searchParams);
   }
 
   /** A picture, where pictures are kept. `whole`: the page down to its end. */
