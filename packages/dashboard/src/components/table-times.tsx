@@ -5,6 +5,7 @@
  */
 import { Tooltip } from '@base-ui/react/tooltip';
 import { type FocusEvent, type MouseEvent, type PointerEvent, useCallback, useEffect, useId, useRef, useState } from 'react';
+import { ExactTimePopup } from './exact-time-popup.js';
 import { ExactTime, OPEN_AFTER_MS } from './time-text.js';
 
 /** Whoever goes through the rows is not to see one at each of them. */
@@ -109,18 +110,14 @@ function TimesPopup({ shown, onClose }: { readonly shown: Shown; readonly onClos
   }, [row, id]);
   return (
     <Tooltip.Root open onOpenChange={(open) => (open ? undefined : onClose())}>
-      <Tooltip.Portal>
-        <Tooltip.Positioner sideOffset={6} className="tooltip-place" anchor={anchor}>
-          <Tooltip.Popup className="tooltip" id={id}>
-            {times.map(({ unixMs, relative, of }) => (
-              <div key={`${unixMs} ${of}`} className="tooltip-time">
-                {times.length === 1 ? null : <span className="tooltip-of">{of}</span>}
-                <ExactTime unixMs={unixMs} relative={relative || times.length > 1} />
-              </div>
-            ))}
-          </Tooltip.Popup>
-        </Tooltip.Positioner>
-      </Tooltip.Portal>
+      <ExactTimePopup id={id} anchor={anchor}>
+        {times.map(({ unixMs, relative, of }) => (
+          <div key={`${unixMs} ${of}`} className="tooltip-time">
+            {times.length === 1 ? null : <span className="tooltip-of">{of}</span>}
+            <ExactTime unixMs={unixMs} relative={relative || times.length > 1} />
+          </div>
+        ))}
+      </ExactTimePopup>
     </Tooltip.Root>
   );
 }

@@ -2,6 +2,7 @@
 import { Tooltip } from '@base-ui/react/tooltip';
 import { type ReactNode, use, useRef, useState } from 'react';
 import { useByTheClock } from './clock.js';
+import { ExactTimePopup } from './exact-time-popup.js';
 import { exactTime, relativeText, shortTime } from './formats.js';
 import { InTable } from './in-table.js';
 
@@ -68,13 +69,9 @@ function TimeWithExact({ unixMs, relative, children }: TimeWithExactProps) {
       >
         {children}
       </Tooltip.Trigger>
-      <Tooltip.Portal>
-        <Tooltip.Positioner sideOffset={6} className="tooltip-place">
-          <Tooltip.Popup className="tooltip">
-            <ExactTime unixMs={unixMs} relative={relative} />
-          </Tooltip.Popup>
-        </Tooltip.Positioner>
-      </Tooltip.Portal>
+      <ExactTimePopup>
+        <ExactTime unixMs={unixMs} relative={relative} />
+      </ExactTimePopup>
     </Tooltip.Root>
   );
 }
