@@ -49,18 +49,22 @@ describe('pages while things happen', { skip: opened.kind === 'missing' ? opened
     seeded = await world.seed({ steps: 10, letters: 4 });
     receiver = await Receiver.open();
     await seedAccount(world, receiver);
-    // All but those of one group, and so slowly that it goes on until it is told to hurry.
+    // All except those of one group, and so slowly that it is under way until its rate is raised.
     const { messages } = await world.client.dlq.list();
     const dlqIds = messages.filter(({ error }) => !error?.includes('address')).map(({ dlqId }) => dlqId);
     ({ repairId } = await world.client.repairs.plan('restart', { filter: { dlqIds } }));
     const first = await world.loggedIn();
     await world.client.repairs.start(repairId, { ratePerSecond: 0.1 });
+    // It must not end while the pages are opened.
+    await world.client.repairs.pause(repairId);
     for (const page of PAGES) {
       const window = await world.window({ like: first });
       windows.set(page, window);
       await window.page.goto(new URL(first.page.url()).pathname.replace(/\/runs$/, '/') + addressOf(page));
       await window.settled();
     }
+    await world.client.repairs.continue(repairId, { ratePerSecond: 0.1 });
+    await repairPage().getByRole('button', { name: 'Pause', exact: true }).waitFor();
   });
   after(async () => {
     await world?.close();
@@ -68,14 +72,14 @@ describe('pages while things happen', { skip: opened.kind === 'missing' ? opened
     if (opened.kind === 'open') await opened.browser.close();
   });
 
+  const repairPage = () => windows.get('repairs/{repairId}')?.page ?? assert.fail();
   const addressOf = (page: string): string => page.replace('{waiting}', seeded.waiting).replace('{repairId}', repairId);
 
   /** Something happens on each of the pages. */
   async function stir(): Promise<void> {
     const { client, urls, faults } = world;
     await client.repairs.pause(repairId);
-    const repair = windows.get('repairs/{repairId}')?.page ?? assert.fail();
-    await repair.getByRole('button', { name: 'Continue', exact: true }).waitFor();
+    await repairPage().getByRole('button', { name: 'Continue', exact: true }).waitFor();
     await client.repairs.continue(repairId, { ratePerSecond: 10 });
     await client.trigger(urls['/order'], { body: { id: 703 }, flowControl: { key: 'imports', rate: 1, period: '3600s' } });
     await client.trigger(urls['/approval'], { body: { id: 704 } });

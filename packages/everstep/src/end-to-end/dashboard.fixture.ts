@@ -11,7 +11,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { Client, NonRetryableError, serve, type TriggerOptions, type WorkflowHandler } from '@everstep/sdk';
 import { serveWorkflows, type WorkflowServer } from '@everstep/sdk/testing';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
 import { ServiceProcess } from './service-process.fixture.js';
 
 export interface Look {
@@ -247,9 +247,17 @@ export class Window {
   readonly page: Page;
   /** Errors of scripts, and what the browser refused: a policy that was broken is among them. */
   readonly problems: string[] = [];
+  /** Requests without an answer yet, except for the live stream, which stays open. */
+  private readonly underWay = new Set<Request>();
 
   constructor(page: Page) {
     this.page = page;
+    page.on('request', (request) => {
+      if (!request.url().includes('/v2/live')) this.underWay.add(request);
+    });
+    for (const end of ['requestfinished', 'requestfailed'] as const) {
+      page.on(end as 'requestfinished', (request) => this.underWay.delete(request));
+    }
     page.on('pageerror', (error) => this.problems.push(error.message));
     page.on('console', (message) => {
       // That an answer was refused is told as an error too; pages show that themselves.
@@ -272,11 +280,14 @@ export class Window {
     await this.settled();
   }
 
-  /** Until the page has its heading and nothing of it is being loaded any more. */
+  /** Waits until the page has its heading and shows everything that it has asked for. */
   async settled(): Promise<void> {
     await this.page.locator('h1').first().waitFor();
-    await this.page.locator('[aria-busy="true"]').first().waitFor({ state: 'detached' });
-    await pause(60);
+    // An answer is shown in the frame after it, and may lead to the next request.
+    for (let quiet = 0; quiet < 3; quiet = this.underWay.size === 0 ? quiet + 1 : 0) {
+      await this.page.locator('[aria-busy="true"]').first().waitFor({ state: 'detached' });
+      await this.page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))');
+    }
   }
 
   /** The parameters of the address. */
