@@ -58,6 +58,12 @@ export function listOf(value: string | undefined): readonly string[] | undefined
   return values === undefined || values.length === 0 ? undefined : values;
 }
 
+/** Values of a filter whose values can contain commas: the whole, and what is between its commas. undefined when there are none. */
+export function listWithWholeOf(value: string | undefined): readonly string[] | undefined {
+  const parts = listOf(value);
+  return value === undefined || parts === undefined ? parts : [...new Set([value.trim(), ...parts])];
+}
+
 /** Unix ms of a filter of time; undefined when there is none that can be read. */
 export function timeOf(value: string | undefined): number | undefined {
   if (value === undefined || !/^\d{1,15}$/.test(value)) return undefined;

@@ -23,8 +23,12 @@ const MAX_SHOWN = 200;
 
 function queryText(query: MessageCall['query']): string {
   const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries(query ?? {}))
-    for (const one of Array.isArray(value) ? value : [value]) if (one !== undefined) parameters.append(name, String(one));
+  for (const [name, value] of Object.entries(query ?? {})) {
+    const values = Array.isArray(value) ? value : [value];
+    // The service splits a parameter at its commas, and takes the values of a repeated one as they are.
+    const isSplit = Array.isArray(value) && values.length === 1 && String(values[0]).includes(',');
+    for (const one of isSplit ? [...values, ...values] : values) if (one !== undefined) parameters.append(name, String(one));
+  }
   const text = parameters.toString();
   return text === '' ? '' : `?${text}`;
 }

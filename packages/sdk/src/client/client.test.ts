@@ -191,6 +191,22 @@ const calls: readonly (readonly [
       url: `${DLQ}?label=a%2Cb&label=c&workflowUrl=http%3A%2F%2Fapp%2F&failureFunctionState=CALLBACK_FAIL&callerIp=%3A%3A1`,
     },
   ],
+  [
+    'dlq.list with a value that has a comma: it is repeated, so that the service does not split it',
+    (client) => client.dlq.list({ workflowUrl: 'http://app/a,b', flowControlKey: ['x,y'], workflowRunId: 'r,s' }),
+    {
+      method: 'GET',
+      url: `${DLQ}?workflowUrl=http%3A%2F%2Fapp%2Fa%2Cb&workflowUrl=http%3A%2F%2Fapp%2Fa%2Cb&flowControlKey=x%2Cy&flowControlKey=x%2Cy&workflowRunId=r%2Cs`,
+    },
+  ],
+  [
+    'runs.list with a value that has a comma, of filters of which one alone takes several values',
+    (client) => client.runs.list({ workflowUrl: 'http://app/a,b', flowControlKey: 'x,y' }),
+    {
+      method: 'GET',
+      url: '/v2/workflows/logs?workflowUrl=http%3A%2F%2Fapp%2Fa%2Cb&flowControlKey=x%2Cy&flowControlKey=x%2Cy',
+    },
+  ],
   ['dlq.get', (client) => client.dlq.get('dlq_1'), { method: 'GET', url: `${DLQ}/dlq_1` }],
   [
     'dlq.groups',

@@ -1,7 +1,7 @@
 /** The dead letter queue, as calls. */
 import type { DeadLetterCheckOptions, DeadLetterCheckPage } from './run-tool-types.js';
 import { overrideHeaders, type RunOverrides, type SingleRecoverOptions } from './settings.js';
-import { type Call, jsonCall } from './transport.js';
+import { asLists, type Call, jsonCall } from './transport.js';
 import type {
   DeadLetterEntry,
   DeadLetterGroup,
@@ -65,6 +65,8 @@ export interface DeadLetterGroupOptions {
 }
 
 const DLQ = '/v2/workflows/dlq';
+/** Filters of which any of several values matches. */
+const LISTS = ['workflowUrl', 'label', 'failureFunctionState', 'callerIp', 'flowControlKey', 'fingerprint'] as const;
 const groupPath = (fingerprint: string, verb = '') => `${DLQ}/groups/${encodeURIComponent(fingerprint)}${verb}`;
 const entryPath = (dlqId: string, verb = '') => `${DLQ}${verb}/${encodeURIComponent(dlqId)}`;
 
@@ -77,7 +79,7 @@ export class DeadLetters {
 
   /** One page, newest first. */
   list(options: DeadLetterListOptions = {}): Promise<DeadLetterPage> {
-    return this.call({ method: 'GET', path: DLQ, query: options });
+    return this.call({ method: 'GET', path: DLQ, query: asLists(options, LISTS) });
   }
 
   /** All entries, newest first, page by page as they are asked for. */
@@ -119,7 +121,7 @@ export class DeadLetters {
 
   /** One page of what went wrong: regressed groups first, then new ones, then known ones. */
   groups(options: DeadLetterGroupOptions = {}): Promise<DeadLetterGroupPage> {
-    return this.call({ method: 'GET', path: `${DLQ}/groups`, query: options });
+    return this.call({ method: 'GET', path: `${DLQ}/groups`, query: asLists(options, ['workflowUrl', 'state']) });
   }
 
   /** All groups, page by page as they are asked for. */
@@ -158,17 +160,27 @@ export class DeadLetters {
 
   /** One request, at most 50 runs; see `cursor` for the rest. */
   async resumeMany(options: BulkOptions = {}, overrides: RunOverrides = {}): Promise<RecoveredRuns> {
-    return this.call({ method: 'POST', path: `${DLQ}/resume`, query: options, headers: overrideHeaders(overrides) });
+    return this.call({
+      method: 'POST',
+      path: `${DLQ}/resume`,
+      query: asLists(options, LISTS),
+      headers: overrideHeaders(overrides),
+    });
   }
 
   /** One request, at most 50 runs; see `cursor` for the rest. */
   async restartMany(options: BulkOptions = {}, overrides: RunOverrides = {}): Promise<RecoveredRuns> {
-    return this.call({ method: 'POST', path: `${DLQ}/restart`, query: options, headers: overrideHeaders(overrides) });
+    return this.call({
+      method: 'POST',
+      path: `${DLQ}/restart`,
+      query: asLists(options, LISTS),
+      headers: overrideHeaders(overrides),
+    });
   }
 
   /** One request, at most 50 entries; see `cursor` for the rest. The service refuses a deletion without any filter. */
   deleteMany(options: BulkOptions): Promise<DeletedDeadLetters> {
-    return this.call({ method: 'DELETE', path: DLQ, query: options });
+    return this.call({ method: 'DELETE', path: DLQ, query: asLists(options, LISTS) });
   }
 
   /** Resumes all that match, request after request, and gives the new runs as they come. */

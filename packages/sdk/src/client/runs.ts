@@ -4,7 +4,7 @@ import type { RunAttemptPage, RunSearchPage } from './attempt-types.js';
 import type { RunExplanation } from './control-types.js';
 import type { CompareOptions, ForkOptions, RunCheck, RunComparison, RunLineage } from './run-tool-types.js';
 import { durationText } from './settings.js';
-import { type Call, jsonCall } from './transport.js';
+import { asLists, type Call, jsonCall } from './transport.js';
 import type { RunJournal, RunLogEntry, RunLogPage, RunReference, RunResult, RunState, RunUnderWay } from './types.js';
 
 type OneOrMore<T> = T | readonly T[];
@@ -67,6 +67,8 @@ export interface CancelManyOptions {
 }
 
 const RUNS = '/v2/workflows/runs';
+/** Filters of which any of several values matches. */
+const LISTS = ['label', 'flowControlKey', 'callerIp'] as const;
 const asMs = (date: number | Date | undefined) => (date instanceof Date ? date.getTime() : date);
 
 export class Runs {
@@ -78,7 +80,7 @@ export class Runs {
 
   /** One page of the run log, newest first. */
   list(options: RunLogOptions = {}): Promise<RunLogPage> {
-    return this.call({ method: 'GET', path: '/v2/workflows/logs', query: options });
+    return this.call({ method: 'GET', path: '/v2/workflows/logs', query: asLists(options, LISTS) });
   }
 
   /** All runs of the log, newest first, page by page as they are asked for. */
@@ -93,7 +95,7 @@ export class Runs {
 
   /** Looks through the runs, newest first, a bounded number at a time: `complete` says whether there is more to look at. */
   search(options: RunSearchOptions = {}): Promise<RunSearchPage> {
-    return this.call({ method: 'GET', path: '/v2/workflows/search', query: options });
+    return this.call({ method: 'GET', path: '/v2/workflows/search', query: asLists(options, LISTS) });
   }
 
   /** Every attempt with its request and its response, oldest first. Also of a plain message. */

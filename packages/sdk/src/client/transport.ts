@@ -31,11 +31,23 @@ export interface TransportOptions {
 
 const MAX_SHOWN = 200;
 
-/** Several values repeat the parameter, so that a comma inside one is told from one between two. */
+/** The service splits a parameter at its commas, and takes the values of a repeated one as they are. */
+function valuesOf(value: unknown): readonly unknown[] {
+  if (!Array.isArray(value)) return [value];
+  const [only] = value;
+  return value.length === 1 && String(only).includes(',') ? [only, only] : value;
+}
+
+/** `query` with the named filters, which take several values, as lists: the service takes each value of a list as it is. */
+export function asLists<Options extends object>(query: Options, names: readonly (keyof Options)[]): object {
+  const lists = names.map((name) => [name, query[name]] as const).filter(([, value]) => typeof value === 'string');
+  return { ...query, ...Object.fromEntries(lists.map(([name, value]) => [name, [value]])) };
+}
+
 export function queryText(query: object | undefined): string {
   const parts: string[] = [];
   for (const [name, value] of Object.entries(query ?? {})) {
-    for (const one of Array.isArray(value) ? value : [value]) {
+    for (const one of valuesOf(value)) {
       if (one === undefined) continue;
       parts.push(`${encodeURIComponent(name)}=${encodeURIComponent(one instanceof Date ? one.getTime() : String(one))}`);
     }

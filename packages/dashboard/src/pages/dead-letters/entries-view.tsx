@@ -7,7 +7,7 @@ import { type CursorPage, useCursorList } from '../../api/lists.js';
 import type { Column } from '../../components/data-table.js';
 import { DeedButton } from '../../components/deed-button.js';
 import { FilterBar, type FilterField } from '../../components/filter-bar.js';
-import { listOf, useFilters } from '../../components/filters.js';
+import { listOf, listWithWholeOf, useFilters } from '../../components/filters.js';
 import { quantity } from '../../components/formats.js';
 import { Icon } from '../../components/icons.js';
 import { Labels } from '../../components/labels.js';
@@ -131,9 +131,9 @@ export function EntriesView() {
     query: {
       ...plain,
       fingerprint: fingerprints,
-      workflowUrl: listOf(workflowUrl),
+      workflowUrl: listWithWholeOf(workflowUrl),
       label: listOf(label),
-      flowControlKey: listOf(flowControlKey),
+      flowControlKey: listWithWholeOf(flowControlKey),
       callerIp: listOf(callerIp),
     },
     read,

@@ -7,7 +7,7 @@ import { type CursorPage, useCursorList } from '../../api/lists.js';
 import type { Column } from '../../components/data-table.js';
 import { DeedButton } from '../../components/deed-button.js';
 import { FilterBar, type FilterField } from '../../components/filter-bar.js';
-import { listOf, useFilters } from '../../components/filters.js';
+import { listWithWholeOf, useFilters } from '../../components/filters.js';
 import { countText, quantity } from '../../components/formats.js';
 import { Icon } from '../../components/icons.js';
 import { ListTable } from '../../components/list-table.js';
@@ -129,7 +129,7 @@ export function GroupsView() {
     topic: 'dlq',
     name: 'groups',
     url: '/v2/workflows/dlq/groups',
-    query: { state, workflowUrl: listOf(workflowUrl), fromDate, toDate },
+    query: { state, workflowUrl: listWithWholeOf(workflowUrl), fromDate, toDate },
     read,
     idOf,
   });

@@ -41,3 +41,10 @@ test('nothing named covers everything, and what cannot be read is not part of a 
 test('a run id covers all that begin with it, and that is said', () => {
   assert.deepEqual(coveredWords({ workflowRunId: 'wfr_1' }), [{ name: 'Run id begins with', values: ['wfr_1'] }]);
 });
+
+test('a URL or a key with a comma is covered as a whole and split, and a list leads back to itself', () => {
+  assert.deepEqual(filterOf({ flowControlKey: 'a,b', label: 'x,y' }), { flowControlKey: ['a,b', 'a', 'b'], label: ['x', 'y'] });
+  for (const filter of [{ flowControlKey: ['a,b'] }, { workflowUrl: ['https://shop.example/a,b', 'https://shop.example/a'] }])
+    assert.deepEqual(filterOf(parametersOf(filter)), filter);
+  assert.deepEqual(filterOf({ callerIp: '[::1]' }), { callerIp: ['[::1]'] });
+});

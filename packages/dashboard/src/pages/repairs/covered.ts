@@ -1,6 +1,6 @@
 /** What a repair covers: from the parameters of a URL, back into them, and in words. */
 import type { RepairFilter } from '../../../../everstep/src/contract/repairs.js';
-import { listOf, timeOf } from '../../components/filters.js';
+import { listOf, listWithWholeOf, timeOf } from '../../components/filters.js';
 import { exactTime } from '../../components/formats.js';
 
 type Parameters = Readonly<Record<string, string | undefined>>;
@@ -13,17 +13,31 @@ const CALLBACK_STATES = [
   'CALLBACK_CANCELED',
 ] as const satisfies readonly CallbackState[];
 
+/** A list that was written with `listText` because a value of it has a comma; null for any other text. */
+function writtenList(text: string | undefined): string[] | null {
+  if (!text?.startsWith('["')) return null;
+  try {
+    const values: unknown = JSON.parse(text);
+    return Array.isArray(values) ? values.map(String) : null;
+  } catch {
+    return null;
+  }
+}
+
+const listText = (values: readonly string[]): string =>
+  values.some((value) => value.includes(',')) ? JSON.stringify(values) : values.join(',');
+
 /** The filter of a plan. Parameters that it does not know, or that cannot be read, are not part of it. */
 export function filterOf(parameters: Parameters): RepairFilter {
   const filter: RepairFilter = {};
-  const list = (name: string): string[] | undefined => {
-    const values = listOf(parameters[name]);
+  const list = (name: string, read = listOf): string[] | undefined => {
+    const values = writtenList(parameters[name]) ?? read(parameters[name]);
     return values === undefined ? undefined : [...values];
   };
   const dlqIds = list('dlqId');
   if (dlqIds !== undefined) return { dlqIds };
-  const [fingerprint, workflowUrl, label] = [list('fingerprint'), list('workflowUrl'), list('label')];
-  const [callerIp, flowControlKey] = [list('callerIp'), list('flowControlKey')];
+  const [fingerprint, workflowUrl, label] = [list('fingerprint'), list('workflowUrl', listWithWholeOf), list('label')];
+  const [callerIp, flowControlKey] = [list('callerIp'), list('flowControlKey', listWithWholeOf)];
   const [fromDate, toDate] = [timeOf(parameters.fromDate), timeOf(parameters.toDate)];
   const states = list('failureFunctionState')?.flatMap((asked) => CALLBACK_STATES.filter((state) => state === asked));
   if (fingerprint !== undefined) filter.fingerprint = fingerprint;
@@ -42,7 +56,7 @@ export function filterOf(parameters: Parameters): RepairFilter {
 export function parametersOf(filter: RepairFilter): Record<string, string> {
   const { dlqIds, workflowCreatedAt, ...rest } = filter;
   const made: Record<string, string> = dlqIds === undefined ? {} : { dlqId: dlqIds.join(',') };
-  for (const [name, value] of Object.entries(rest)) made[name] = Array.isArray(value) ? value.join(',') : String(value);
+  for (const [name, value] of Object.entries(rest)) made[name] = Array.isArray(value) ? listText(value) : String(value);
   return made;
 }
 

@@ -7,7 +7,7 @@ import { type CursorPage, useCursorList } from '../../api/lists.js';
 import { useNow } from '../../components/clock.js';
 import type { Column } from '../../components/data-table.js';
 import { FilterBar, type FilterField } from '../../components/filter-bar.js';
-import { listOf, timeOf, useFilters } from '../../components/filters.js';
+import { listOf, listWithWholeOf, timeOf, useFilters } from '../../components/filters.js';
 import { durationText } from '../../components/formats.js';
 import { Labels } from '../../components/labels.js';
 import { ListTable } from '../../components/list-table.js';
@@ -137,7 +137,7 @@ export default function RunsPage() {
       toDate: timeOf(to),
       workflowRunId: id,
       callerIp: listOf(ip),
-      flowControlKey: listOf(key),
+      flowControlKey: listWithWholeOf(key),
     }),
     [q, state, url, label, from, sinceDate, to, id, ip, key],
   );

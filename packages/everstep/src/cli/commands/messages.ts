@@ -56,7 +56,7 @@ function listCommand(shell: Shell): Command {
         state,
         queueName: queue,
         topicName: group,
-        url: to,
+        url: to === undefined ? undefined : [to],
         label,
         messageIds: id,
         fromDate: since,

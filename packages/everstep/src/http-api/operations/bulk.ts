@@ -9,6 +9,7 @@ import { ApiError } from '../../contract/error-codes.js';
 import type { DeadLetterFilter } from '../../ports/store.js';
 import type { CursorState } from '../cursor.js';
 import type { ApiContext } from '../operation.js';
+import { AnyOf } from '../parameters/several.js';
 import { Cursor, Text } from '../parameters/values.js';
 import { deadLetterFilterOf, deadLetterFilters, isEmptyRange, RunIdFilter, RunIdPrefixFilter } from './filters.js';
 
@@ -16,9 +17,10 @@ import { deadLetterFilterOf, deadLetterFilters, isEmptyRange, RunIdFilter, RunId
 const MAX_DLQ_ID_LENGTH = 128;
 
 export const dlqIdsUpTo = (most: number) =>
-  Type.Array(Text(MAX_DLQ_ID_LENGTH, {}), {
-    description: `IDs of DLQ entries, at most ${most}; all or nothing: one that is missing is 404, and nothing happens. When given, the other filters are ignored.`,
-  });
+  AnyOf(
+    Text(MAX_DLQ_ID_LENGTH, {}),
+    `IDs of DLQ entries, at most ${most}. All or nothing: if one is missing, the answer is 404 and nothing happens. When given, the other filters are ignored`,
+  );
 export const DlqIds = dlqIdsUpTo(LIMITS.bulkMax);
 
 const bulkParameters = {

@@ -5,6 +5,7 @@ import { DeadLetterGroup, DeadLetterGroupPage, GROUP_KINDS, GroupStateSchema } f
 import { ApiError } from '../../contract/error-codes.js';
 import type { GroupMark } from '../../ports/dead-letter-groups.js';
 import { answer, type Operation, operation } from '../operation.js';
+import { AnyOf } from '../parameters/several.js';
 import { shown } from '../parameters/unacceptable.js';
 import { Cursor, UnixMs } from '../parameters/values.js';
 import { presentGroup } from '../presenters/dead-letter-group.js';
@@ -36,7 +37,7 @@ const listGroups = operation({
         description: 'Groups per page.',
       }),
     ),
-    state: Type.Optional(Type.Array(GroupStateSchema, { description: 'State of the group; any of several' })),
+    state: Type.Optional(AnyOf(GroupStateSchema, 'State of the group')),
     workflowUrl: deadLetterFilters.workflowUrl,
     fromDate: Type.Optional(UnixMs('Groups that were seen last at or after this time, Unix ms')),
     toDate: Type.Optional(UnixMs('Groups that were seen first at or before this time, Unix ms')),

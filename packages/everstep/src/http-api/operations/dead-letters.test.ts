@@ -102,7 +102,7 @@ test('filters are combined with and, their values with or', async () => {
     ['&flowControlKey=k1&label=y', []],
     ['&workflowUrl=http://w.test/fail', [b, a]],
     ['&workflowUrl=http://w.test/fail?c=1%2C2', [c]],
-    ['&workflowUrl=http://w.test/fail?c=1,2', []],
+    ['&workflowUrl=http://w.test/fail?c=1,2', [c]],
     ['&callerIp=127.0.0.1', [c, b, a]],
     ['&callerIp=10.0.0.1,127.0.0.1', [c, b, a]],
     ['&callerIp=10.0.0.1', []],

@@ -4,15 +4,11 @@ import { LIMITS } from '../../config/limits.js';
 import { FINGERPRINT_LENGTH } from '../../contract/dead-letter-groups.js';
 import { FailureFunctionStateSchema } from '../../contract/dead-letters.js';
 import type { DeadLetterFilter } from '../../ports/store.js';
+import { AnyOf } from '../parameters/several.js';
 import { Text, UnixMs } from '../parameters/values.js';
 
 /** The longest text of an IPv6 address has 45 characters; a zone may follow. */
 export const MAX_IP_LENGTH = 64;
-
-const anyOf = (what: string, maxLength: number) =>
-  Type.Array(Text(maxLength, {}), {
-    description: `${what}; any of several: repeat the parameter, or put commas between. A comma inside a value is percent-encoded.`,
-  });
 
 /** Of a group of dead letters. */
 export const Fingerprint = (description: string) =>
@@ -23,23 +19,19 @@ export const Fingerprint = (description: string) =>
 
 /** Filters by what the run was triggered with. */
 export const triggerFilters = {
-  label: Type.Optional(anyOf('Label of the run', LIMITS.maxLabelLength)),
-  callerIp: Type.Optional(anyOf('IP address of the publisher', MAX_IP_LENGTH)),
-  flowControlKey: Type.Optional(anyOf('Flow control key', LIMITS.maxFlowControlKeyLength)),
+  label: Type.Optional(AnyOf(Text(LIMITS.maxLabelLength, {}), 'Label of the run')),
+  callerIp: Type.Optional(AnyOf(Text(MAX_IP_LENGTH, {}), 'IP address of the publisher')),
+  flowControlKey: Type.Optional(AnyOf(Text(LIMITS.maxFlowControlKeyLength, {}), 'Flow control key', 'may-be-inside')),
 };
 
 export const deadLetterFilters = {
   fromDate: Type.Optional(UnixMs('Entries of runs that failed at or after this time, Unix ms')),
   toDate: Type.Optional(UnixMs('Entries of runs that failed at or before this time, Unix ms')),
-  workflowUrl: Type.Optional(anyOf('URL of the workflow', LIMITS.maxWorkflowUrlLength)),
+  workflowUrl: Type.Optional(AnyOf(Text(LIMITS.maxWorkflowUrlLength, {}), 'URL of the workflow', 'may-be-inside')),
   workflowCreatedAt: Type.Optional(UnixMs('Creation of the run, Unix ms')),
   ...triggerFilters,
-  failureFunctionState: Type.Optional(
-    Type.Array(FailureFunctionStateSchema, { description: 'State of the failure function; any of several' }),
-  ),
-  fingerprint: Type.Optional(
-    Type.Array(Fingerprint(''), { description: 'Fingerprint of the group of those that failed alike; any of several' }),
-  ),
+  failureFunctionState: Type.Optional(AnyOf(FailureFunctionStateSchema, 'State of the failure function')),
+  fingerprint: Type.Optional(AnyOf(Fingerprint(''), 'Fingerprint of the group of those that failed alike')),
 };
 
 export const RunIdFilter = Text(LIMITS.maxRunIdLength, { description: 'ID of the run' });

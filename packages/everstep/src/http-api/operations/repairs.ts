@@ -22,6 +22,7 @@ import type { DeadLetterFilter } from '../../ports/store.js';
 import type { RepairChange, RepairStartSettings } from '../../runtime/workflow-service.js';
 import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../operation.js';
 import { DEFAULT_PERIOD_MS } from '../parameters/flow-control-value.js';
+import { AnyOf } from '../parameters/several.js';
 import { shown } from '../parameters/unacceptable.js';
 import { Cursor, Text } from '../parameters/values.js';
 import { presentRepair, presentRepairItem } from '../presenters/repair.js';
@@ -166,7 +167,7 @@ const listRepairs = operation({
     count: Type.Optional(
       Type.Integer({ minimum: 1, maximum: LIMITS.repairsPageMax, default: LIMITS.repairsPageDefault, description: 'Per page.' }),
     ),
-    state: Type.Optional(Type.Array(RepairState, { description: 'Any of these states.' })),
+    state: Type.Optional(AnyOf(RepairState, 'State of the repair')),
   }),
   responses: { 200: RepairPage },
   errors: ['bad-parameter', 'bad-cursor'],
@@ -214,7 +215,7 @@ const listRepairItems = operation({
         description: 'Per page.',
       }),
     ),
-    state: Type.Optional(Type.Array(RepairItemState, { description: 'Any of these states.' })),
+    state: Type.Optional(AnyOf(RepairItemState, 'State of the entry')),
   }),
   responses: { 200: RepairItemPage },
   errors: ['bad-parameter', 'bad-cursor', 'not-found'],

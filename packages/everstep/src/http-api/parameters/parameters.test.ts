@@ -9,6 +9,7 @@ import { parseFlowControlValue } from './flow-control-value.js';
 import { readPrefixedHeaders } from './prefixed-headers.js';
 import { readQuery, splitQuery } from './query.js';
 import { parseRedactFields } from './redact-fields.js';
+import { AnyOf } from './several.js';
 import { shown } from './unacceptable.js';
 import { KeptText, Labels, RetryDelay, UnixMs } from './values.js';
 
@@ -112,8 +113,10 @@ test('what is shown of a value is short and harmless', () => {
 });
 
 const Query = Type.Object({
-  label: Type.Optional(Type.Array(Type.String({ minLength: 1 }))),
-  state: Type.Optional(Type.Array(Type.Enum(['A', 'B'], { type: 'string' }))),
+  label: Type.Optional(AnyOf(Type.String({ minLength: 1 }), '')),
+  state: Type.Optional(AnyOf(Type.Enum(['A', 'B'], { type: 'string' }), '')),
+  key: Type.Optional(AnyOf(Type.String({ minLength: 1, maxLength: 8 }), '', 'may-be-inside')),
+  prefix: Type.Optional(AnyOf(Type.String({ minLength: 1 }), '', 'before-a-url')),
   count: Type.Optional(Type.Integer({ minimum: 1, maximum: 10 })),
   fromDate: Type.Optional(UnixMs('')),
   trimBody: Type.Optional(Type.Boolean()),
@@ -123,13 +126,38 @@ const Query = Type.Object({
 const read = (query: string, unknown: 'ignore' | 'refuse' = 'ignore') =>
   readQuery(Query, splitQuery(query), { unknown, besides: ['svc_token'] });
 
-test('several values come by repetition, by commas, or both, each once; an encoded comma is part of a value', () => {
+test('several values come by repetition, by commas, percent-encoded or not, or both, each once', () => {
   assert.deepEqual(read('label=a&label=b').label, ['a', 'b']);
-  assert.deepEqual(read('label=a,b&label=c,a').label, ['a', 'b', 'c']);
-  assert.deepEqual(read('label=a%2Cb,c').label, ['a,b', 'c']);
-  assert.deepEqual(read('label=a%2Cb&label=c%252Cd').label, ['a,b', 'c%2Cd']);
+  for (const comma of [',', '%2C', '%2c']) {
+    assert.deepEqual(read(`label=a${comma}b`).label, ['a', 'b']);
+    assert.deepEqual(read(`state=A${comma}B`).state, ['A', 'B']);
+    assert.deepEqual(read(`label=a${comma}b&label=c${comma}a`).label, ['a', 'b', 'c']);
+  }
+  assert.deepEqual(read('label=a%2Cb,c%252Cd,a').label, ['a', 'b', 'c%2Cd'], 'each once, and decoded once');
   assert.deepEqual(read('label=gr%C3%BCn+1').label, ['grün 1']);
-  assert.deepEqual(read('state=A,B').state, ['A', 'B']);
+});
+
+test('a value that may contain a comma matches as a whole and split, and is not split where it is repeated', () => {
+  assert.deepEqual(read('key=a').key, ['a']);
+  for (const comma of [',', '%2C']) {
+    assert.deepEqual(read(`key=a${comma}b`).key, ['a', 'b', 'a,b']);
+    assert.deepEqual(read(`key=a${comma}${comma}b${comma}`).key, ['a', 'b', 'a,,b,']);
+    assert.deepEqual(read(`key=a${comma}b&key=a${comma}b`).key, ['a,b']);
+    assert.deepEqual(read(`key=a${comma}b&key=c`).key, ['a,b', 'c']);
+    assert.deepEqual(read(`key=${comma}`).key, [',']);
+    assert.deepEqual(read(`key=aaaaa${comma}bbbbb`).key, ['aaaaa', 'bbbbb'], 'a whole that is too long is no value');
+  }
+  assert.throws(
+    () => read('key=a,bbbbbbbbb'),
+    refused('bad-parameter', /^key must be a text of 1 to 8 characters, not "bbbbbbbbb"$/),
+  );
+  assert.throws(() => read('key='), refused('bad-parameter', /^key must not be empty/));
+  assert.throws(() => read('key=a&key='), refused('bad-parameter', /^key must not be empty/));
+});
+
+test('the beginning of a URL is split only where another URL follows', () => {
+  assert.deepEqual(read('prefix=http://a/x,y').prefix, ['http://a/x,y']);
+  assert.deepEqual(read('prefix=http://a/x%2Cy%2CHTTPS://b/').prefix, ['http://a/x,y', 'HTTPS://b/', 'http://a/x,y,HTTPS://b/']);
 });
 
 test('numbers, booleans and texts are read strictly', () => {
@@ -176,6 +204,7 @@ test('a refusal names the parameter, what was given, and what is allowed', () =>
       `label=${Array.from({ length: 101 }, (_, i) => i).join(',')}`,
       /^label must not have more than 100 values, and this has 101$/,
     ],
+    [`key=${Array.from({ length: 101 }, (_, i) => i).join('%2C')}`, /^key must not have more than 100 values, and this has 101$/],
   ];
   for (const [query, words] of table) assert.throws(() => read(query), refused('bad-parameter', words), query);
 });

@@ -1,12 +1,14 @@
 /**
- * Query parameters. The text of the query is kept undecoded until values are
- * told apart: a comma separates values only where it stands raw, and a comma
- * inside a value is percent-encoded.
+ * Query parameters. A parameter that takes several values takes them repeated,
+ * or once with commas between them. A percent-encoded comma separates as well,
+ * because most clients encode every comma. Where a value can contain a comma,
+ * a repeated parameter is not split.
  */
-import Type, { type StaticDecode, type TObject, type TSchema } from 'typebox';
+import Type, { type StaticDecode, type TArray, type TObject, type TSchema } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { readValue } from './read-value.js';
+import { commaRuleOf } from './several.js';
 import { shown, Unacceptable } from './unacceptable.js';
 
 /** Names decoded, values as they came. */
@@ -45,17 +47,48 @@ export interface QueryRules {
   readonly besides: readonly string[];
 }
 
-function readParameter(schema: TSchema, name: string, given: readonly string[]): unknown {
-  const decode = (text: string) => decodeText(text, `the query parameter ${name}`);
-  if (Type.IsArray(schema)) {
-    const values = new Set(given.flatMap((text) => text.split(',')).map((text) => readValue(schema.items, decode(text))));
-    if (values.size > LIMITS.maxFilterValues)
-      throw new Unacceptable(`must not have more than ${LIMITS.maxFilterValues} values, and this has ${values.size}`);
-    return [...values];
+interface GivenValues {
+  /** Values to read; each must be valid. */
+  readonly parts: readonly string[];
+  /** The text before it was split, when it may itself be a value; null otherwise. */
+  readonly whole: string | null;
+}
+
+function valuesIn(schema: TArray, texts: readonly string[]): GivenValues {
+  const { separator, keepsWhole } = commaRuleOf(schema);
+  const [text = '', ...more] = texts;
+  if (!keepsWhole) return { parts: texts.flatMap((each) => each.split(separator)), whole: null };
+  if (more.length > 0 || !text.includes(',')) return { parts: texts, whole: null };
+  // Two commas in a row separate nothing in a value that may contain commas.
+  return { parts: text.split(separator).filter((part) => part !== ''), whole: text };
+}
+
+function isReadable(schema: TSchema, text: string): boolean {
+  try {
+    readValue(schema, text);
+    return true;
+  } catch (error) {
+    if (error instanceof Unacceptable) return false;
+    throw error;
   }
-  const [first = '', second] = given;
+}
+
+function readSeveral(schema: TArray, texts: readonly string[]): unknown[] {
+  const { parts, whole } = valuesIn(schema, texts);
+  const values = new Set(parts.map((text) => readValue(schema.items, text)));
+  if (values.size > LIMITS.maxFilterValues)
+    throw new Unacceptable(`must not have more than ${LIMITS.maxFilterValues} values, and this has ${values.size}`);
+  // A list of values may be longer than one value can be.
+  if (whole !== null && isReadable(schema.items, whole)) values.add(readValue(schema.items, whole));
+  return [...values];
+}
+
+function readParameter(schema: TSchema, name: string, given: readonly string[]): unknown {
+  const texts = given.map((text) => decodeText(text, `the query parameter ${name}`));
+  if (Type.IsArray(schema)) return readSeveral(schema, texts);
+  const [first = '', second] = texts;
   if (second !== undefined) throw new Unacceptable(`takes one value, and ${given.length} are given`);
-  return readValue(schema, decode(first));
+  return readValue(schema, first);
 }
 
 /** Throws ApiError `bad-parameter` that names the parameter, what was given and what is allowed. */

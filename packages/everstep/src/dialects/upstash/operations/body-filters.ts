@@ -14,7 +14,8 @@ import { headerText } from './item-headers.js';
 export const FILTERS_BODY = {
   kind: 'bytes',
   maxBytes: LIMITS.maxEventBytes,
-  description: 'JSON object with the parameters of the query, in place of a query; an array has any of several values.',
+  description:
+    'JSON object with the parameters of the query, instead of a query. A string is read as a parameter that is given once, an array as one that is repeated.',
 } as const;
 
 const Value = Type.Union([Type.String(), Type.Number(), Type.Boolean()]);
@@ -43,7 +44,12 @@ export function filtersOf<Schema extends TObject>(
     throw new ApiError('bad-parameter', 'the body names nothing; leave it out where all is meant');
   if (fields.length === 0) return { asked: query, nothing: false };
   const nothing = fields.some(([, value]) => Array.isArray(value) && value.length === 0);
-  const written = fields.map(([name, value]) => [name, [value].flat().map((one) => encodeURIComponent(one))] as const);
+  const written = fields.map(([name, value]) => {
+    const values = [value].flat().map((one) => encodeURIComponent(one));
+    // Given twice, the value of an array of one is not split at its commas.
+    const isList = Array.isArray(value) && Type.IsArray(schema.properties[name]);
+    return [name, isList ? [...values, ...values] : values] as const;
+  });
   const several = written.filter(([, values]) => values.length > 0);
   return { asked: readQuery(schema, new Map(several), { unknown: 'refuse', besides: [] }), nothing };
 }

@@ -12,8 +12,9 @@ import type { ErrorCode } from '../../../contract/error-codes.js';
 import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../../../http-api/operation.js';
 import { checkedDlqIds, DlqIds } from '../../../http-api/operations/bulk.js';
 import { DlqIdPath, noSuchEntry } from '../../../http-api/operations/dead-letters.js';
-import { isEmptyRange } from '../../../http-api/operations/filters.js';
+import { deadLetterFilters, isEmptyRange } from '../../../http-api/operations/filters.js';
 import { OVERRIDE_FAMILIES, OverrideHeaders, overridesOf, recover } from '../../../http-api/operations/recover.js';
+import { AnyOf } from '../../../http-api/parameters/several.js';
 import { Cursor, Text, UnixMs } from '../../../http-api/parameters/values.js';
 import type { DeadLetterFilter, RunReference } from '../../../ports/store.js';
 import type { RunOverrides } from '../../../runtime/workflow-service.js';
@@ -27,24 +28,16 @@ const TAG = 'Dead letter queue';
 const filters = {
   ...commonFilters,
   messageId: Type.Optional(Text(LIMITS.maxRunIdLength, { description: 'ID of the message' })),
-  responseStatus: Type.Optional(
-    Type.Array(Type.Integer({ minimum: 100, maximum: 999 }), { description: 'Status of the last answer; any of several' }),
-  ),
+  responseStatus: Type.Optional(AnyOf(Type.Integer({ minimum: 100, maximum: 999 }), 'Status of the last answer')),
   source: Type.Optional(
     Type.Enum(['workflow', 'message'], { type: 'string', description: 'Entries of runs, or of messages, alone.' }),
   ),
   api: Type.Optional(Type.String({ description: 'Not looked at.' })),
   workflowRunId: Type.Optional(Text(LIMITS.maxRunIdLength, { description: 'ID of the run' })),
-  workflowUrl: Type.Optional(
-    Type.Array(Text(LIMITS.maxWorkflowUrlLength, {}), { description: 'URL of the workflow; any of several' }),
-  ),
+  workflowUrl: deadLetterFilters.workflowUrl,
   workflowCreatedAt: Type.Optional(UnixMs('Creation of the run, Unix ms')),
-  failureFunctionState: Type.Optional(
-    Type.Array(FailureFunctionStateSchema, { description: 'State of the failure callback; any of several' }),
-  ),
-  failureCallbackState: Type.Optional(
-    Type.Array(FailureFunctionStateSchema, { description: 'The same as failureFunctionState' }),
-  ),
+  failureFunctionState: Type.Optional(AnyOf(FailureFunctionStateSchema, 'State of the failure callback')),
+  failureCallbackState: Type.Optional(AnyOf(FailureFunctionStateSchema, 'The same as failureFunctionState')),
 };
 const page = {
   dlqIds: Type.Optional(DlqIds),

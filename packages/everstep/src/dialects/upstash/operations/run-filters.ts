@@ -1,11 +1,11 @@
 /** Filters of this dialect that the store has no index for: they are looked for in each run. */
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
+import { AnyOf } from '../../../http-api/parameters/several.js';
 import { Text } from '../../../http-api/parameters/values.js';
 import type { RunRecord } from '../../../ports/store.js';
 
-const anyOf = (description: string) =>
-  Type.Optional(Type.Array(Text(LIMITS.maxWorkflowUrlLength, {}), { description: `${description}; any of several` }));
+const anyOf = (description: string) => Type.Optional(AnyOf(Text(LIMITS.maxWorkflowUrlLength, {}), description, 'may-be-inside'));
 
 export const placeFilters = {
   host: anyOf('Host of the workflow URL, with its port where it has one'),

@@ -6,16 +6,22 @@ import { Cancelled } from '../../../contract/runs.js';
 import { type ApiContext, answer, operation } from '../../../http-api/operation.js';
 import { cancelMatching } from '../../../http-api/operations/cancel-runs.js';
 import { isEmptyRange, triggerFilters } from '../../../http-api/operations/filters.js';
+import { AnyOf } from '../../../http-api/parameters/several.js';
 import { Text, UnixMs } from '../../../http-api/parameters/values.js';
 import type { RunFilter } from '../../../ports/store.js';
 import { isAt, placeFilters } from './run-filters.js';
 
-const ids = Type.Array(Text(LIMITS.maxRunIdLength, {}), {
-  description: 'IDs of runs; those that are not active are left alone.',
-});
-const urls = Type.Array(Text(LIMITS.maxWorkflowUrlLength, {}), {
-  description: 'What the workflow URL begins with, or is, with workflowUrlExactMatch; any of several.',
-});
+// An ID that a client chooses can contain a comma.
+const ids = AnyOf(
+  Text(LIMITS.maxRunIdLength, {}),
+  'IDs of runs, of which those that are not active are left alone',
+  'may-be-inside',
+);
+const urls = AnyOf(
+  Text(LIMITS.maxWorkflowUrlLength, {}),
+  'What the workflow URL starts with, or is, with workflowUrlExactMatch',
+  'before-a-url',
+);
 
 const CancelQuery = Type.Object({
   workflowRunIds: Type.Optional(ids),

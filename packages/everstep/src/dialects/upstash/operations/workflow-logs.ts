@@ -4,7 +4,7 @@ import type { Caller } from '../../../accounts/authority.js';
 import { LIMITS } from '../../../config/limits.js';
 import { RunStateSchema } from '../../../contract/runs.js';
 import { type ApiContext, answer, type Operation, operation } from '../../../http-api/operation.js';
-import { isEmptyRange, RunIdFilter, triggerFilters } from '../../../http-api/operations/filters.js';
+import { deadLetterFilters, isEmptyRange, RunIdFilter, triggerFilters } from '../../../http-api/operations/filters.js';
 import { Cursor, Text, UnixMs } from '../../../http-api/parameters/values.js';
 import { statusOfState } from '../../../http-api/presenters/run.js';
 import type { RunFilter, RunHistory, RunRecord, Store } from '../../../ports/store.js';
@@ -17,9 +17,7 @@ const MAX_MESSAGE_ID_LENGTH = 256;
 
 const logQuery = {
   workflowRunId: Type.Optional(RunIdFilter),
-  workflowUrl: Type.Optional(
-    Type.Array(Text(LIMITS.maxWorkflowUrlLength, {}), { description: 'URL of the workflow; any of several' }),
-  ),
+  workflowUrl: deadLetterFilters.workflowUrl,
   workflowCreatedAt: Type.Optional(UnixMs('Creation of the run, Unix ms')),
   state: Type.Optional(RunStateSchema),
   messageId: Type.Optional(Text(MAX_MESSAGE_ID_LENGTH, { description: 'ID of a message of the run' })),
