@@ -24,8 +24,9 @@ export interface RunFailure<Payload> {
   readonly response: string;
   /** Entry of the run in the dead letter queue. */
   readonly dlqId: string;
-  /** Failed attempts to tell of this failure before this one. */
+  /** How often the delivery was retried that failed the run. */
   readonly retried: number;
+  /** Retries that the run allows for each delivery. */
   readonly maxRetries: number;
 }
 

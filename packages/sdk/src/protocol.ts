@@ -337,6 +337,7 @@ export interface FailureNotice {
   readonly body: string;
   /** What went wrong, in words. Only for a failure function. */
   readonly error?: string;
+  /** How often the delivery was retried that failed the run; 0 when it failed at the first attempt. */
   readonly retried: number;
   readonly maxRetries: number;
   readonly sourceMessageId: string;

@@ -304,6 +304,11 @@ export interface Store {
    * of them.
    */
   descendantsOf(query: { readonly runKey: string; readonly limit: number }): Promise<readonly RunRecord[]>;
+  /**
+   * How often the delivery was retried whose failure ended the run at `at`, Unix ms. 0 when no attempt ended it: when what it was
+   * answered with made no sense, for example.
+   */
+  retriesBeforeFailure(query: { readonly runKey: string; readonly at: number }): Promise<number>;
   /** The task of an active run that waits for the end of this one. */
   invokerOf(query: { readonly childRunKey: string }): Promise<Pick<TaskReference, 'runKey' | 'slot'> | null>;
   /** Whether a CreateWebhook step of the run made this event id. */

@@ -17,6 +17,14 @@ const failing = new ScriptedCaller(({ request }) => ({
   retry: { kind: 'never' },
   ...(request.run.labels.includes('function') ? { failureFunction: true as const } : {}),
 }));
+const retried = new ScriptedCaller(() => ({
+  protocol: 1,
+  kind: 'failed',
+  base: 0,
+  done: [],
+  error: { name: 'Error', message: 'boom' },
+  retry: { kind: 'backoff' },
+}));
 const failureCallback = { url: 'http://app/failed', headers: { 'x-c': '1' } };
 
 test('a failure callback is told how the run failed, signed, and its success is kept', async () => {
@@ -39,6 +47,42 @@ test('a failure callback is told how the run failed, signed, and its success is 
         ...['status', 'header', 'body', 'retried', 'maxRetries', 'sourceMessageId', 'url', 'method', 'sourceHeader'],
         ...['sourceBody', 'workflowRunId', 'workflowCreatedAt', 'dlqId', 'createdAt'],
       ]);
+    },
+    { sender },
+  );
+});
+
+test('the notice says how often the delivery that failed was retried, however often it was sent itself', async () => {
+  let status = 500;
+  const sender = new ScriptedSender(() => ({ kind: 'answered', status, headers: {}, body: new Uint8Array() }));
+  const settings = { ...SETTINGS, failureCallback, maxRetries: 2, retryDelay: '1000' };
+  await withRuntime(
+    retried,
+    async (bench) => {
+      await bench.trigger({ settings });
+      await settle();
+      for (let turn = 0; turn < 4; turn++) {
+        bench.clock.move(1000);
+        await settle();
+      }
+      status = 200;
+      const { dlqId } = await letterOf(bench);
+      assert.equal((await bench.runtime.retryCallback({ instanceId: INSTANCE, dlqId })).kind, 'done');
+      await settle();
+      const notices = sender.sent.map(({ body }): FailureNotice => JSON.parse(Buffer.from(body ?? '').toString()));
+      assert.deepEqual(
+        sender.sent.map(({ serviceHeaders }) => serviceHeaders?.Retried),
+        ['0', '1', '2', '0'],
+      );
+      assert.deepEqual(
+        notices.map((notice) => [notice.retried, notice.maxRetries]),
+        [
+          [2, 2],
+          [2, 2],
+          [2, 2],
+          [2, 2],
+        ],
+      );
     },
     { sender },
   );

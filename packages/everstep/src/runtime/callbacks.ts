@@ -3,7 +3,7 @@ import { FAILURE_FUNCTION_HEADER, type FailureNotice } from '@everstep/sdk/proto
 import { LIMITS } from '../config/limits.js';
 import { type CallbackTask, cancelCallback, decideCallback, retryCallback } from '../engine/callback.js';
 import type { DecisionContext } from '../engine/ids.js';
-import { ADVANCE_SLOT, CALLBACK_SLOT, type DeliveryFailure, type Run, type Task } from '../engine/run.js';
+import { CALLBACK_SLOT, type DeliveryFailure, type Run, type Task } from '../engine/run.js';
 import type { MessageSender } from '../ports/message-sender.js';
 import type { DeadLetterRecord, Store } from '../ports/store.js';
 import type { Decisions } from './decisions.js';
@@ -43,7 +43,7 @@ function answerWithError({ responseBody, error }: DeadLetterRecord): Uint8Array 
 }
 
 /** A failure function is told the words, too. A callback finds them in place of an answer, where none came. */
-function noticeOf(run: Run, task: CallbackTask, letter: DeadLetterRecord): FailureNotice {
+function noticeOf(run: Run, letter: DeadLetterRecord, retried: number): FailureNotice {
   const { payload, responseStatus } = letter;
   const toFunction = run.settings.failureCallback === null;
   const unanswered = responseStatus === null && !toFunction;
@@ -53,7 +53,7 @@ function noticeOf(run: Run, task: CallbackTask, letter: DeadLetterRecord): Failu
     header: letter.responseHeaders,
     body: base64(run.settings.steps ? answerWithError(letter) : words),
     ...(toFunction ? { error: letter.error } : {}),
-    retried: task.retried,
+    retried,
     maxRetries: run.settings.maxRetries,
     sourceMessageId: `msg_${run.key}`,
     url: run.workflowUrl,
@@ -72,12 +72,10 @@ function noticeOf(run: Run, task: CallbackTask, letter: DeadLetterRecord): Failu
   };
 }
 
-/** Where no answer came, the words stand in place of one. */
-function noticeOfMessage(run: Run, letter: DeadLetterRecord): Uint8Array {
-  const sent = run.tasks.get(ADVANCE_SLOT);
+/** `retried`: of the delivery that failed. Where no answer came, the words stand in place of one. */
+function noticeOfMessage(run: Run, letter: DeadLetterRecord, retried: number): Uint8Array {
   const { responseStatus: status, responseHeaders: headers } = letter;
   const body = status === null ? Buffer.from(letter.error) : letter.responseBody;
-  const retried = sent && 'retried' in sent ? sent.retried : 0;
   return messageNotice(run, letter.payload, { status: status ?? 0, headers, body, retried }, letter.dlqId);
 }
 
@@ -97,6 +95,7 @@ export class Callbacks {
     const letter = await store.findDeadLetter({ instanceId: run.instanceId, dlqId: task.dlqId });
     if (!letter) return 'given-up';
     const { failureCallback, deliveryTimeoutMs, message } = run.settings;
+    const retried = await store.retriesBeforeFailure({ runKey, at: letter.createdAt });
     const answer = await sender.send(
       {
         instanceId: run.instanceId,
@@ -110,7 +109,7 @@ export class Callbacks {
           Retried: String(task.retried),
           ...(failureCallback === null ? { [FAILURE_FUNCTION_HEADER]: 'true' } : {}),
         },
-        body: message ? noticeOfMessage(run, letter) : Buffer.from(JSON.stringify(noticeOf(run, task, letter))),
+        body: message ? noticeOfMessage(run, letter, retried) : Buffer.from(JSON.stringify(noticeOf(run, letter, retried))),
         timeoutMs: failureCallback?.timeoutMs ?? deliveryTimeoutMs,
         maxAnswerBytes: LIMITS.maxReplyBytes,
         signed: true,

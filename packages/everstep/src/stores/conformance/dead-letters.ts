@@ -3,7 +3,19 @@ import { describe, test } from 'node:test';
 import { LIMITS } from '../../config/limits.js';
 import type { FailureFunctionState } from '../../engine/run.js';
 import { type OpenStore, withStore } from './harness.js';
-import { apply, creation, failure, INSTANCE, OTHER_INSTANCE, PAYLOAD, sampleDeadLetter, sampleRun, T0, unit } from './samples.js';
+import {
+  apply,
+  creation,
+  failure,
+  INSTANCE,
+  OTHER_INSTANCE,
+  PAYLOAD,
+  sampleAttempt,
+  sampleDeadLetter,
+  sampleRun,
+  T0,
+  unit,
+} from './samples.js';
 
 const page = { instanceId: INSTANCE, filter: {}, order: 'newest-first', after: null, horizon: null, limit: 10 } as const;
 
@@ -32,6 +44,25 @@ export function deadLetterConformance(open: OpenStore): void {
         }),
       );
     }
+
+    test(
+      'of a run that failed it is known how often the delivery was retried that failed it',
+      withStore(open, async (store) => {
+        const [run, other] = [sampleRun(1), sampleRun(2)];
+        const at = T0 + 50;
+        const attempts = [
+          { ...sampleAttempt(7), slot: 1, at: T0 + 1, retryAt: null },
+          { ...sampleAttempt(4), slot: 2, at, retryAt: at + 1 },
+          { ...sampleAttempt(3), slot: 0, at, retryAt: null },
+          { ...sampleAttempt(9), slot: -1, at, retryAt: null },
+        ];
+        const writes = attempts.map((attempt) => ({ kind: 'record-attempt', runKey: run.key, attempt }) as const);
+        await apply(store, [creation(run), creation(other), ...writes, ...failure(run)]);
+        assert.equal(await store.retriesBeforeFailure({ runKey: run.key, at }), 3);
+        assert.equal(await store.retriesBeforeFailure({ runKey: run.key, at: at + 1 }), 0);
+        assert.equal(await store.retriesBeforeFailure({ runKey: other.key, at }), 0);
+      }),
+    );
 
     test(
       'a page with long bodies ends early, and the next one goes on behind it',

@@ -35,6 +35,7 @@ import {
   loadRun,
   readDueTasks,
   readNextDueAt,
+  retriesBeforeFailure,
 } from './run-reader.js';
 import { RunRecords } from './run-records.js';
 import { countSchedules, dueSchedules, findSchedule, listSchedules, nextScheduleAt } from './schedule-records.js';
@@ -157,6 +158,7 @@ export function createPostgresStore(
     listWaiters: ({ instanceId, eventId, after, limit }) => listWaiters(database, instanceId, eventId, after, limit),
     listAllWaiters: ({ instanceId, after, limit }) => listAllWaiters(database, instanceId, after, limit),
     descendantsOf: ({ runKey, limit }) => descendantsOf(database, runKey, limit),
+    retriesBeforeFailure: ({ runKey, at }) => retriesBeforeFailure(database, runKey, at),
     invokerOf: ({ childRunKey }) => findInvoker(database, childRunKey),
     hasWebhook: ({ runKey, eventId }) => hasWebhook(database, runKey, eventId),
     listFlowControls: ({ instanceId }) => listFlowControls(database, instanceId),

@@ -47,6 +47,9 @@ const TASKS = statement(`SELECT t.* FROM task t WHERE ${ofRun('t')} ORDER BY t.s
 const ATTEMPT_COLUMNS = 'a.slot, a.name, a.message_id, a.retried, a.at, a.cause, a.message, a.status, a.retry_at';
 const ATTEMPTS = statement(`SELECT ${ATTEMPT_COLUMNS} FROM attempt a WHERE ${ofRun('a')} ORDER BY a.place`);
 const EXCHANGES = statement(`SELECT ${ATTEMPT_COLUMNS}, a.exchange FROM attempt a WHERE ${ofRun('a')} ORDER BY a.place`);
+const RETRIES = statement(`
+  SELECT a.retried FROM attempt a
+  WHERE ${ofRun('a')} AND a.slot >= 0 AND a.retry_at IS NULL AND a.at = $2 ORDER BY a.place DESC LIMIT 1`);
 const PAYLOAD = statement(`SELECT p.* FROM payload p WHERE ${ofRun('p')}`);
 const EVENTS = statement(`
   SELECT k.event_key, k.event_id, k.received_at, k.content FROM kept_event k WHERE ${ofRun('k')} ORDER BY k.place`);
@@ -94,6 +97,12 @@ const keptEventOf = (row: Row): KeptEvent => ({
 
 async function firstOf(rows: Promise<readonly Row[]>): Promise<Row | null> {
   return (await rows)[0] ?? null;
+}
+
+/** How often the delivery was retried that failed the run at `at`; 0 when none did. */
+export async function retriesBeforeFailure(session: Session, runKey: string, at: number): Promise<number> {
+  const row = await firstOf(session.query(RETRIES, [runKey, at]));
+  return row ? integer(row, 'retried') : 0;
 }
 
 /** All of it as it was at one moment. */

@@ -109,6 +109,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     listWaiters: async ({ instanceId, eventId, after, limit }) => events.waiters(instanceId, eventId, after, limit),
     listAllWaiters: async ({ instanceId, after, limit }) => events.allWaiters(instanceId, after, limit),
     descendantsOf: async ({ runKey, limit }) => relatives.descendantsOf(runKey, limit),
+    retriesBeforeFailure: async ({ runKey, at }) => reader.retriesBeforeFailure(runKey, at),
     invokerOf: async ({ childRunKey }) => reader.invokerOf(childRunKey),
     hasWebhook: async ({ runKey, eventId }) => events.hasWebhook(runKey, eventId),
     listFlowControls: async ({ instanceId }) => flowControls.list(instanceId),

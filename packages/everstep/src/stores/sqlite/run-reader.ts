@@ -58,6 +58,7 @@ export class RunReader {
   private readonly selectTasks: StatementSync;
   private readonly selectAttempts: StatementSync;
   private readonly selectExchanges: StatementSync;
+  private readonly selectRetries: StatementSync;
   private readonly selectPayload: StatementSync;
   private readonly selectDueTasks: StatementSync;
   private readonly selectNextDue: StatementSync;
@@ -86,6 +87,9 @@ export class RunReader {
     const attempts = 'slot, name, message_id, retried, at, cause, message, status, retry_at';
     this.selectAttempts = connection.prepare(`SELECT ${attempts} FROM attempt WHERE run_seq = ? ORDER BY seq`);
     this.selectExchanges = connection.prepare(`SELECT ${attempts}, exchange FROM attempt WHERE run_seq = ? ORDER BY seq`);
+    this.selectRetries = connection.prepare(
+      'SELECT retried FROM attempt WHERE run_seq = ? AND slot >= 0 AND retry_at IS NULL AND at = ? ORDER BY seq DESC LIMIT 1',
+    );
     this.selectPayload = connection.prepare('SELECT * FROM payload WHERE run_seq = ?');
     this.selectDueTasks = connection.prepare(
       `SELECT t.due_at, t.run_seq, t.slot, t.kind, r.key, n.instance_id, ${DELIVERY_COLUMNS}
@@ -168,6 +172,13 @@ export class RunReader {
   nextDueAt(after: number): number | null {
     const row = this.selectNextDue.get(after);
     return row ? integer(row, 'due_at') : null;
+  }
+
+  /** How often the delivery was retried that failed the run at `at`; 0 when none did. */
+  retriesBeforeFailure(runKey: string, at: number): number {
+    const seq = this.parts.runs.find(runKey)?.seq;
+    const row = seq === undefined ? undefined : this.selectRetries.get(seq, at);
+    return row ? integer(row, 'retried') : 0;
   }
 
   /** Of several tasks that name the run, all but one belong to runs that have ended. */
