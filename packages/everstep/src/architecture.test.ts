@@ -32,7 +32,7 @@ const inEverstep = (...areas: string[]): string[] => areas.map((area) => `everst
 
 const STORE_MAY = [
   `types ${ENGINE}`,
-  ...['run', 'positions', 'repair', 'dead-letter-groups'].map((module) => `${ENGINE}/${module}`),
+  ...['run', 'positions', 'pinned-limits', 'repair', 'dead-letter-groups'].map((module) => `${ENGINE}/${module}`),
   ...[PORTS, LIMITS_FILE, PROTOCOL],
 ];
 

@@ -7,7 +7,7 @@ export { type BatchItem, Client, type ClientOptions } from './client/client.js';
 export type * from './client/control-types.js';
 export type { BulkOptions, DeadLetterFilter, DeadLetterGroupOptions, DeadLetterListOptions } from './client/dead-letters.js';
 export type { NotifyEvent } from './client/events.js';
-export type { DestinationName, PinnedLimits } from './client/flow-control.js';
+export type { DestinationName, PinnedLimits, UnpinnedLimits } from './client/flow-control.js';
 export type { LiveChange, LiveTopic, ServiceNode } from './client/live.js';
 export type * from './client/repair-types.js';
 export type { RepairItemOptions, RepairListOptions, RepairPlanOptions, RepairStartOptions } from './client/repairs.js';

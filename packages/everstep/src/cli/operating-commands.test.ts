@@ -167,12 +167,14 @@ describe('the commands that look after runs and the service', () => {
   test('flow pins limits, unpins them, and ends a rate window', async () => {
     const pinned = await world.jsonOf('flow', 'pin', 'slow', '--parallelism', '2', '--rate', '7', '--period', '1h');
     assert.deepEqual([pinned.parallelismMax, pinned.rateMax, pinned.ratePeriod], [2, 7, 3600]);
-    assert.match(await world.textOf('flow', 'get', 'slow'), / 0 of 7 in 1 h 00 m +- +pinned\n$/);
+    assert.match(await world.textOf('flow', 'get', 'slow'), / 0 of 7 in 1 h 00 m +- +parallelism pinned, rate pinned\n$/);
     await trigger({}, '--wait', '--flow-control-key', 'slow', '--flow-control', 'parallelism=9');
     const counted = await world.jsonOf('flow', 'get', 'slow');
     assert.equal(counted.parallelismMax, 2);
     assert.ok(counted.rateCount >= 1);
     assert.equal((await world.jsonOf('flow', 'reset-rate', 'slow')).rateCount, 0);
+    const one = await world.jsonOf('flow', 'unpin', 'slow', '--rate');
+    assert.deepEqual([one.isPinnedParallelism, one.isPinnedRate], [true, false]);
     const unpinned = await world.jsonOf('flow', 'unpin', 'slow');
     assert.deepEqual([unpinned.isPinnedParallelism, unpinned.isPinnedRate], [false, false]);
   });

@@ -125,6 +125,30 @@ test('a flow control key holds its messages to its limits, and is paused, pinned
   await client.flowControl.resetRate('flow');
 });
 
+test('the parallelism and the rate of a key are pinned and unpinned separately', async () => {
+  const { client, endpoints } = world;
+  const key = 'separately';
+  const pinned = async () => {
+    const { isPinnedParallelism, isPinnedRate, parallelismMax, rateMax, ratePeriod } = await client.flowControl.get(key);
+    return [isPinnedParallelism, isPinnedRate, parallelismMax, rateMax, ratePeriod];
+  };
+  const publish = (limits: { parallelism: number; rate: number; period: number }) =>
+    client.publish({ url: endpoints.url('/separately'), flowControl: { key, ...limits } });
+  await client.flowControl.pin(key, { parallelism: 2, rate: 7, period: 60 });
+  assert.deepEqual(await pinned(), [true, true, 2, 7, 60]);
+  await client.flowControl.unpin(key, { parallelism: true });
+  assert.deepEqual(await pinned(), [false, true, 2, 7, 60]);
+  await publish({ parallelism: 5, rate: 9, period: 30 });
+  assert.deepEqual(await pinned(), [false, true, 5, 7, 60], 'the pinned one stays, and the other one is that of the message');
+  await client.flowControl.unpin(key, { rate: true });
+  await client.flowControl.pin(key, { parallelism: 3 });
+  assert.deepEqual(await pinned(), [true, false, 3, 7, 60]);
+  await publish({ parallelism: 5, rate: 9, period: 30 });
+  assert.deepEqual(await pinned(), [true, false, 3, 9, 30]);
+  await client.flowControl.unpin(key, { parallelism: true, rate: true });
+  assert.deepEqual((await pinned()).slice(0, 2), [false, false]);
+});
+
 test('a rate lets so many messages through in its period', async () => {
   const { client, endpoints, service } = world;
   const url = endpoints.url('/rate');

@@ -345,8 +345,10 @@ export interface FlowControlState {
   /** Null exactly when `rate` is. */
   readonly periodMs: number | null;
   readonly paused: boolean;
-  /** Pinned limits are not replaced by those that triggers bring. */
-  readonly pinned: boolean;
+  /** A pinned limit is not replaced by those that triggers bring. */
+  readonly parallelismPinned: boolean;
+  /** Of the rate and its period. */
+  readonly ratePinned: boolean;
   /** The rate window under way: when it began (Unix ms) and how many starts it has granted. Null before the first. */
   readonly window: { readonly startedAt: number; readonly granted: number } | null;
 }

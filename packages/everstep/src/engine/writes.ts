@@ -174,7 +174,7 @@ export type StoreWrite =
       readonly runKey: string;
       readonly expiresAt: number;
     }
-  /** Registers the key, or replaces its limits (the latest configuration seen wins; a key without limits, or a pinned one, keeps what it has). */
+  /** Registers the key, or replaces its limits (the latest configuration seen wins; a key without limits keeps what it has, and a pinned limit stays). */
   | {
       readonly kind: 'put-flow-control';
       readonly instanceId: string;

@@ -106,9 +106,10 @@ export interface FlowControlStatus extends FlowControlState {
 export type FlowControlChange =
   | { readonly kind: 'pause' }
   | { readonly kind: 'resume' }
-  /** These limits count until it is unpinned; what is undefined stays. */
+  /** These limits count until they are unpinned; the others stay as they are. Without any, those that the key has are pinned. */
   | { readonly kind: 'pin'; readonly limits: Omit<FlowControl, 'key'> }
-  | { readonly kind: 'unpin' }
+  /** Which limits are unpinned. */
+  | { readonly kind: 'unpin'; readonly parallelism: boolean; readonly rate: boolean }
   /** The rate window ends now. */
   | { readonly kind: 'reset-rate' };
 

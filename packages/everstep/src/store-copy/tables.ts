@@ -234,6 +234,7 @@ const CONTROLS: readonly CopiedTable[] = [
     period_ms: 'bigint',
     paused: 'boolean',
     pinned: 'boolean',
+    pinned_only: 'text',
     window_started_at: 'bigint',
     window_granted: 'bigint',
   }),

@@ -18,6 +18,13 @@ export interface PinnedLimits {
   readonly period?: Duration;
 }
 
+/** Limits that are unpinned. */
+export interface UnpinnedLimits {
+  readonly parallelism?: boolean;
+  /** With its period. */
+  readonly rate?: boolean;
+}
+
 export class FlowControl {
   private readonly call: <T>(call: Call) => Promise<T>;
 
@@ -47,13 +54,17 @@ export class FlowControl {
     return this.change(key, 'resume');
   }
 
-  /** Sets limits that triggers do not change; makes the key when there is none. */
+  /**
+   * Sets limits that triggers do not change; what is left out stays as it is, pinned or not. Without any limit, those that the key
+   * has are pinned. Creates the key when it does not exist.
+   */
   pin(key: string, { parallelism, rate, period }: PinnedLimits): Promise<FlowControlEntry> {
     return this.change(key, 'pin', { parallelism, rate, period: period === undefined ? undefined : durationText(period) });
   }
 
-  unpin(key: string): Promise<FlowControlEntry> {
-    return this.change(key, 'unpin');
+  /** Lets triggers change the limits again: those named as true, or both when none is named. */
+  unpin(key: string, { parallelism, rate }: UnpinnedLimits = {}): Promise<FlowControlEntry> {
+    return this.change(key, 'unpin', { parallelism, rate });
   }
 
   /** Ends the rate window; the next delivery begins a new one. */

@@ -34,7 +34,8 @@ const COLUMNS: readonly Column<FlowControlEntry>[] = [
         <span className="mono" title={flowControlKey}>
           {flowControlKey}
         </span>
-        {isPinnedParallelism || isPinnedRate ? <span className="muted"> pinned</span> : null}
+        {isPinnedParallelism ? <span className="muted"> parallelism pinned</span> : null}
+        {isPinnedRate ? <span className="muted"> rate pinned</span> : null}
       </div>
     ),
   },

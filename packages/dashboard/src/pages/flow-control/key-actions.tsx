@@ -14,10 +14,11 @@ export function KeyActions({ entry }: { readonly entry: FlowControlEntry }) {
   const { readOnly } = useMay();
   const change = useChange();
   const [pinning, setPinning] = useState(false);
-  const act = (verb: Verb, done: string) =>
+  const act = (verb: Verb, done: string, query: Readonly<Record<string, boolean>> = {}) =>
     void change({
       method: 'POST',
       url: path`/v2/flowControl/${key}/${verb}`,
+      query,
       topics: ['flow-control'],
       done,
       tellFailure: true,
@@ -35,6 +36,12 @@ export function KeyActions({ entry }: { readonly entry: FlowControlEntry }) {
       {rateMax === undefined ? null : button('Reset window', () => act('resetRate', `${key} has a new window`))}
       {isPinnedParallelism || isPinnedRate
         ? button('Unpin', () => act('unpin', `${key} takes the limits that runs bring along`))
+        : null}
+      {isPinnedParallelism && isPinnedRate
+        ? button('Unpin parallelism', () => act('unpin', `The parallelism of ${key} is unpinned`, { parallelism: true }))
+        : null}
+      {isPinnedParallelism && isPinnedRate
+        ? button('Unpin rate', () => act('unpin', `The rate of ${key} is unpinned`, { rate: true }))
         : null}
       {button(isPinnedParallelism || isPinnedRate ? 'Change limits' : 'Pin limits', () => setPinning(true))}
       {pinning ? <PinDialog entry={entry} onClose={() => setPinning(false)} /> : null}

@@ -48,8 +48,11 @@ export interface PinDialogProps {
 export function PinDialog({ entry, onClose }: PinDialogProps) {
   const keyId = useId();
   const [key, setKey] = useState(entry?.flowControlKey ?? '');
-  const [parallelism, setParallelism] = useState(textOf(entry?.parallelismMax));
-  const [rate, setRate] = useState(textOf(entry?.rateMax));
+  // What is not pinned beside a limit that is stays so, unless somebody fills it in.
+  const nothingPinned = !entry?.isPinnedParallelism && !entry?.isPinnedRate;
+  const shown = (isPinned: boolean | undefined, max: number | undefined) => (isPinned || nothingPinned ? textOf(max) : '');
+  const [parallelism, setParallelism] = useState(shown(entry?.isPinnedParallelism, entry?.parallelismMax));
+  const [rate, setRate] = useState(shown(entry?.isPinnedRate, entry?.rateMax));
   const [period, setPeriod] = useState(textOf(entry?.ratePeriod) || '1');
   const change = useChange();
   const valid = key !== '' && [parallelism, rate, period].every(isCount) && (parallelism !== '' || rate !== '');
@@ -70,7 +73,7 @@ export function PinDialog({ entry, onClose }: PinDialogProps) {
         })
       }
     >
-      <p>They count at once, also for what waits. Limits that runs bring along do not count until the key is unpinned.</p>
+      <p>They count at once, also for what waits. A pinned limit is not replaced by those of new runs until it is unpinned.</p>
       {entry === null ? (
         <div className="field">
           <label className="field-label" htmlFor={keyId}>
@@ -82,10 +85,15 @@ export function PinDialog({ entry, onClose }: PinDialogProps) {
       <NumberField
         label="Parallelism"
         value={parallelism}
-        hint="How many may be in flight; empty: as it is"
+        hint="How many may be in flight; empty: not pinned here, stays as it is"
         onChange={setParallelism}
       />
-      <NumberField label="Rate" value={rate} hint="How many may start in a window; empty: as it is" onChange={setRate} />
+      <NumberField
+        label="Rate"
+        value={rate}
+        hint="How many may start in a window; empty: not pinned here, stays as it is"
+        onChange={setRate}
+      />
       <NumberField label="Window, in seconds" value={period} hint="Goes with the rate" onChange={setPeriod} />
     </ConfirmDialog>
   );

@@ -17,7 +17,11 @@ function rateOf({ rateCount, rateMax, ratePeriod }: FlowControlEntry): string | 
 }
 
 function stateOf({ isPaused, isPinnedParallelism, isPinnedRate }: FlowControlEntry): string | undefined {
-  const words = [...(isPaused ? ['paused'] : []), ...(isPinnedParallelism || isPinnedRate ? ['pinned'] : [])];
+  const words = [
+    ...(isPaused ? ['paused'] : []),
+    ...(isPinnedParallelism ? ['parallelism pinned'] : []),
+    ...(isPinnedRate ? ['rate pinned'] : []),
+  ];
   return words.length === 0 ? undefined : words.join(', ');
 }
 
@@ -96,7 +100,7 @@ interface PinOptions extends ClientOptions {
 }
 
 function pinCommand(shell: Shell): Command {
-  const description = 'Set limits that triggers cannot change until the key is unpinned. What is left out stays as it is.';
+  const description = 'Set limits that triggers cannot change until they are unpinned. What is left out stays as it is.';
   return keyCommand<PinOptions>(shell, 'pin', description, (client, key, { parallelism, rate, period }) => {
     if (period !== undefined && rate === undefined) throw new UsageError('--period goes with --rate.');
     return client.flowControl.pin(key, { parallelism, rate, period });
@@ -104,6 +108,20 @@ function pinCommand(shell: Shell): Command {
     .option('--parallelism <number>', 'how many deliveries may be in flight', wholeNumber('--parallelism', 1))
     .option('--rate <number>', 'how many deliveries may start in a period', wholeNumber('--rate', 1))
     .option('--period <duration>', 'the period of the rate: 30s, 1m, 1d (default: 1s)');
+}
+
+interface UnpinOptions extends ClientOptions {
+  readonly parallelism?: true;
+  readonly rate?: true;
+}
+
+function unpinCommand(shell: Shell): Command {
+  const description = 'Let triggers change the limits of a key again: both, or only those that are named.';
+  return keyCommand<UnpinOptions>(shell, 'unpin', description, (client, key, { parallelism, rate }) =>
+    client.flowControl.unpin(key, { parallelism, rate }),
+  )
+    .option('--parallelism', 'unpin the parallelism')
+    .option('--rate', 'unpin the rate and its period');
 }
 
 function globalCommand(shell: Shell): Command {
@@ -130,11 +148,7 @@ export function flowCommand(shell: Shell): Command {
       keyCommand(shell, 'resume', 'Deliver what waits for a paused key.', (client, key) => client.flowControl.resume(key)),
     )
     .addCommand(pinCommand(shell))
-    .addCommand(
-      keyCommand(shell, 'unpin', 'Let triggers change the limits of a key again.', (client, key) =>
-        client.flowControl.unpin(key),
-      ),
-    )
+    .addCommand(unpinCommand(shell))
     .addCommand(
       keyCommand(shell, 'reset-rate', 'End the rate window of a key; the next delivery begins a new one.', (client, key) =>
         client.flowControl.resetRate(key),

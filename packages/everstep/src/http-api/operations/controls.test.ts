@@ -68,6 +68,27 @@ test('a key is paused, resumed, pinned, unpinned, and its window ended; each ans
   assert.ok(global.body.parallelismMax >= global.body.parallelismCount && global.body.parallelismCount > 0);
 });
 
+test('the parallelism and the rate are pinned separately; unpin means both when it names none', async () => {
+  const pins = async (request: string) => {
+    const { status, body } = await flow(request);
+    assert.equal(status, 200, request);
+    return [body.isPinnedParallelism, body.isPinnedRate];
+  };
+  assert.deepEqual(await pins('p/pin?parallelism=3'), [true, false]);
+  const value = { 'svc-flow-control-key': 'p', 'svc-flow-control-value': 'parallelism=9, rate=5' };
+  await world.trigger('hang', value);
+  const { body } = await flow('p', 'GET');
+  assert.deepEqual([body.parallelismMax, body.rateMax], [3, 5], 'what is not pinned is that of the latest run');
+  assert.deepEqual(await pins('p/pin?rate=2'), [true, true]);
+  assert.deepEqual(await pins('p/unpin?parallelism=true&rate=false'), [false, true]);
+  assert.deepEqual(await pins('p/unpin?parallelism=true'), [false, true]);
+  assert.deepEqual(await pins('p/pin'), [true, true], 'a pin that names none pins what the key has');
+  assert.deepEqual(await pins('p/unpin?rate=true'), [true, false]);
+  assert.deepEqual(await pins('p/unpin'), [false, false]);
+  await world.trigger('hang', { 'svc-flow-control-key': 'only', 'svc-flow-control-value': 'rate=5' });
+  assert.deepEqual(await pins('only/pin'), [false, true]);
+});
+
 test('why a run waits is explained with its place at the key', async () => {
   await world.trigger('hang', { 'svc-flow-control-key': 'ex', 'svc-flow-control-value': 'parallelism=1' });
   await world.trigger('hang', { 'svc-workflow-runid': 'held', 'svc-flow-control-key': 'ex' });

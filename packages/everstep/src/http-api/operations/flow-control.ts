@@ -16,6 +16,12 @@ const KeyPath = Type.Object({
   flowControlKey: KeptText(LIMITS.maxFlowControlKeyLength, { description: 'The key, percent-encoded' }),
 });
 
+/** What is unpinned; absent is false where the other one is there. */
+export const UnpinQuery = Type.Object({
+  parallelism: Type.Optional(Type.Boolean({ description: 'Whether the parallelism is unpinned.' })),
+  rate: Type.Optional(Type.Boolean({ description: 'Whether the rate and its period are unpinned.' })),
+});
+
 const found = <Found>(key: string, status: Found | null): Found => {
   if (status !== null) return status;
   throw new ApiError('not-found', `there is no flow control key ${shown(key)}; a key is made by the first run that names it`);
@@ -84,7 +90,7 @@ export const listFlowControlWaiting = operation({
 });
 
 interface Verb {
-  readonly verb: 'pause' | 'resume' | 'unpin' | 'resetRate';
+  readonly verb: 'pause' | 'resume' | 'resetRate';
   readonly change: FlowControlChange;
   readonly summary: string;
   readonly description: string;
@@ -102,12 +108,6 @@ const VERBS: readonly Verb[] = [
     change: { kind: 'resume' },
     summary: 'Resume a flow control key',
     description: 'What waits is delivered again, in the order in which it came.',
-  },
-  {
-    verb: 'unpin',
-    change: { kind: 'unpin' },
-    summary: 'Unpin the limits of a flow control key',
-    description: 'The limits stay until a run brings others.',
   },
   {
     verb: 'resetRate',
@@ -141,7 +141,7 @@ const pinFlowControl = operation({
   tag: TAG,
   summary: 'Pin the limits of a flow control key',
   description:
-    'Limits that runs bring do not count until it is unpinned. What is left out stays as it is; a key that is not there yet is made.',
+    'A pinned limit is not replaced by those that runs bring until it is unpinned. The parallelism and the rate are pinned separately: what is left out stays as it is, pinned or not. Without any of them, the limits that the key has are pinned. A key that does not exist yet is created.',
   method: 'POST',
   path: '/v2/flowControl/{flowControlKey}/pin',
   unknownQuery: 'refuse',
@@ -172,7 +172,28 @@ const pinFlowControl = operation({
   },
 });
 
-export const flowControlChanges: readonly Operation[] = [...changes, pinFlowControl];
+const unpinFlowControl = operation({
+  operationId: 'unpinFlowControl',
+  tag: TAG,
+  summary: 'Unpin the limits of a flow control key',
+  description: 'The limits stay until a run brings others. Unpins both the parallelism and the rate when neither is named.',
+  method: 'POST',
+  path: '/v2/flowControl/{flowControlKey}/unpin',
+  unknownQuery: 'refuse',
+  pathParameters: KeyPath,
+  query: UnpinQuery,
+  responses: { 200: FlowControlEntry },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { flowControlKey: key }, query }, { service }, { instanceId }) {
+    const all = query.parallelism === undefined && query.rate === undefined;
+    const { parallelism = all, rate = all } = query;
+    const change = { kind: 'unpin', parallelism, rate } as const;
+    const status = found(key, await service.changeFlowControl({ instanceId, key, change }));
+    return answer(200, presentFlowControl(status, service.now()));
+  },
+});
+
+export const flowControlChanges: readonly Operation[] = [...changes, pinFlowControl, unpinFlowControl];
 
 export const getGlobalParallelism = operation({
   operationId: 'getGlobalParallelism',

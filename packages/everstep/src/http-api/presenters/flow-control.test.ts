@@ -9,14 +9,15 @@ const BARE: FlowControlStatus = {
   rate: null,
   periodMs: null,
   paused: false,
-  pinned: false,
+  parallelismPinned: false,
+  ratePinned: false,
   window: null,
   waiting: 0,
   inFlight: 0,
 };
 
 test('a key without limits shows none', () => {
-  assert.deepEqual(presentFlowControl({ ...BARE, waiting: 3, paused: true, pinned: true }, 0), {
+  assert.deepEqual(presentFlowControl({ ...BARE, waiting: 3, paused: true, parallelismPinned: true, ratePinned: true }, 0), {
     flowControlKey: 'k',
     waitListSize: 3,
     parallelismCount: 0,
@@ -33,7 +34,8 @@ test('limits are shown with how far they are used, in seconds, and a window that
     inFlight: 2,
     rate: 10,
     periodMs: 60_000,
-    pinned: true,
+    parallelismPinned: true,
+    ratePinned: true,
     window: { startedAt: 1_000_500, granted: 7 },
   };
   const expected = {

@@ -23,8 +23,8 @@ export function presentFlowControl(status: FlowControlStatus, now: number): Flow
     parallelismCount: status.inFlight,
     ...presentRate(status, now),
     isPaused: status.paused,
-    isPinnedParallelism: status.pinned && status.parallelism !== null,
-    isPinnedRate: status.pinned && status.rate !== null,
+    isPinnedParallelism: status.parallelismPinned && status.parallelism !== null,
+    isPinnedRate: status.ratePinned && status.rate !== null,
   };
 }
 

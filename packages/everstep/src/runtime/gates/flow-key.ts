@@ -5,6 +5,7 @@
  */
 import type { FlowControl, FlowControlState } from '../../engine/run.js';
 import type { FlowControlStatus, WaitReason } from '../workflow-service.js';
+import { broughtLimits, type KeyLimits, sameLimits } from './limit-changes.js';
 import type { DeliveryResult, Passage } from './passage.js';
 import {
   endOf,
@@ -26,12 +27,18 @@ const AT_ONCE = 1_000;
 const LOOK_AHEAD = 128;
 
 type KeptWindow = FlowControlState['window'];
-type Limits = Omit<FlowControlState, 'key' | 'window'>;
 
-const NO_LIMITS: Limits = { parallelism: null, rate: null, periodMs: null, paused: false, pinned: false };
+const NO_LIMITS: KeyLimits = {
+  parallelism: null,
+  rate: null,
+  periodMs: null,
+  paused: false,
+  parallelismPinned: false,
+  ratePinned: false,
+};
 
 /** It holds nothing. */
-const isOpen = ({ paused, parallelism, rate }: Limits): boolean => !paused && parallelism === null && rate === null;
+const isOpen = ({ paused, parallelism, rate }: KeyLimits): boolean => !paused && parallelism === null && rate === null;
 
 /** What a key needs from around it. */
 export interface FlowKeySurroundings {
@@ -58,7 +65,7 @@ export class FlowKey {
   private readonly surroundings: FlowKeySurroundings;
   private readonly list = new WaitList();
   /** Null until it is known. */
-  private limits: Limits | null = null;
+  private limits: KeyLimits | null = null;
   private window: RateWindow | null = null;
   /** Starts that are being written down; whatever ends the window meanwhile makes them void. */
   private grant: { readonly base: RateWindow | null; readonly window: NonNullable<KeptWindow> } | null = null;
@@ -107,24 +114,22 @@ export class FlowKey {
     this.pump();
   }
 
-  /** Limits that a trigger brought, durable by now: the latest count, unless others are pinned. */
+  /** Limits that a trigger brought, durable by now. */
   note(flowControl: FlowControl): void {
-    const { parallelism = null, rate = null, periodMs = null } = flowControl;
-    const hasLimits = parallelism !== null || rate !== null;
     const now = this.limits;
     if (!now) {
+      const hasLimits = flowControl.parallelism !== undefined || flowControl.rate !== undefined;
       if (hasLimits || !this.early) this.early = flowControl;
       return;
     }
     this.known = true;
-    if (now.pinned || !hasLimits) return;
-    if (now.parallelism === parallelism && now.rate === rate && now.periodMs === periodMs) return;
-    this.set({ ...now, parallelism, rate, periodMs });
+    const limits = broughtLimits(now, flowControl);
+    if (!sameLimits(limits, now)) this.set(limits);
   }
 
   /** What a person set. It takes effect on what waits, too. */
-  set(limits: Limits): void {
-    const { parallelism, rate, periodMs, paused, pinned } = limits;
+  set(limits: KeyLimits): void {
+    const { parallelism, rate, periodMs, paused, parallelismPinned, ratePinned } = limits;
     // A window that has ended, or may have, is not made longer by a longer period.
     const { rate: before } = this;
     if (before) {
@@ -132,7 +137,7 @@ export class FlowKey {
       this.window = runningWindow(this.window, before, now);
       if (this.window && isClosing(this.window, before, now)) this.window.closed = true;
     }
-    this.limits = { parallelism, rate, periodMs, paused, pinned };
+    this.limits = { parallelism, rate, periodMs, paused, parallelismPinned, ratePinned };
     this.known = true;
     if (rate === null) this.endWindow();
     this.clearTimer();
@@ -355,7 +360,7 @@ export class FlowKey {
   }
 
   /** Writes down as many starts as can be made now. */
-  private askForStarts(rate: Rate, limits: Limits): void {
+  private askForStarts(rate: Rate, limits: KeyLimits): void {
     if (this.grant) return;
     const { surroundings, window: base } = this;
     const carried = base ? 0 : this.toLeave;

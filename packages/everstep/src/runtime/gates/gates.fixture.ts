@@ -48,8 +48,12 @@ export class KeptInMemory implements GateStore {
       case 'put-flow-control': {
         const { key, parallelism = null, rate = null, periodMs = null } = write.flowControl;
         const kept = this.keys.get(key) ?? unlimited(key);
-        const keeps = kept.pinned || (parallelism === null && rate === null);
-        this.keys.set(key, keeps ? kept : { ...kept, parallelism, rate, periodMs });
+        const hasLimits = parallelism !== null || rate !== null;
+        this.keys.set(key, {
+          ...kept,
+          ...(hasLimits && !kept.parallelismPinned ? { parallelism } : {}),
+          ...(hasLimits && !kept.ratePinned ? { rate, periodMs } : {}),
+        });
         break;
       }
       case 'set-hold':
@@ -93,7 +97,8 @@ const unlimited = (key: string): FlowControlState => ({
   rate: null,
   periodMs: null,
   paused: false,
-  pinned: false,
+  parallelismPinned: false,
+  ratePinned: false,
   window: null,
 });
 

@@ -47,20 +47,44 @@ test('pinned limits count until they are unpinned; then the latest seen do', asy
   const world = new GateWorld();
   await world.trigger({ key: 'k', parallelism: 1, rate: 100, periodMs: 500 });
   const pinned = await change(world, { kind: 'pin', limits: { parallelism: 2 } });
-  assert.deepEqual([pinned?.parallelism, pinned?.rate, pinned?.periodMs, pinned?.pinned], [2, 100, 500, true]);
+  assert.deepEqual([pinned?.parallelism, pinned?.rate, pinned?.parallelismPinned, pinned?.ratePinned], [2, 100, true, false]);
   world.offerMany(9, 'k');
   await world.trigger({ key: 'k', parallelism: 5 });
   await world.pass(0);
   assert.equal(world.starts.length, 2);
-  await change(world, { kind: 'unpin' });
+  await change(world, { kind: 'unpin', parallelism: true, rate: true });
   assert.equal(world.starts.length, 2);
   await world.trigger({ key: 'k', parallelism: 5 });
   await world.pass(0);
   assert.equal(world.starts.length, 5);
   assert.deepEqual(
     { ...world.store.keys.get('k'), window: null },
-    { key: 'k', parallelism: 5, rate: null, periodMs: null, paused: false, pinned: false, window: null },
+    {
+      key: 'k',
+      parallelism: 5,
+      rate: null,
+      periodMs: null,
+      paused: false,
+      parallelismPinned: false,
+      ratePinned: false,
+      window: null,
+    },
   );
+});
+
+test('of two limits the one that is pinned stays, and the other one is that of the latest trigger', async () => {
+  const world = new GateWorld();
+  await change(world, { kind: 'pin', limits: { rate: 3, periodMs: 1_000 } });
+  await world.trigger({ key: 'k', parallelism: 1, rate: 100, periodMs: 500 });
+  world.offerMany(9, 'k');
+  await world.pass(0);
+  assert.equal(world.starts.length, 1, 'the parallelism of the trigger');
+  await world.trigger({ key: 'k', parallelism: 9, rate: 100, periodMs: 500 });
+  await world.pass(0);
+  assert.equal(world.starts.length, 3, 'the rate that is pinned');
+  await change(world, { kind: 'unpin', parallelism: true, rate: false });
+  await world.trigger({ key: 'k', parallelism: 9 });
+  assert.deepEqual([(await status(world))?.rate, (await status(world))?.ratePinned], [3, true]);
 });
 
 test('a paused key lets nothing through until it is resumed, over a restart too', async () => {
@@ -82,7 +106,8 @@ test('a paused key lets nothing through until it is resumed, over a restart too'
 
 test('a change is answered when it is durable, and for a key that nobody knows with nothing', async () => {
   const world = new GateWorld();
-  for (const kind of ['pause', 'resume', 'unpin', 'reset-rate'] as const) assert.equal(await change(world, { kind }), null);
+  for (const kind of ['pause', 'resume', 'reset-rate'] as const) assert.equal(await change(world, { kind }), null);
+  assert.equal(await change(world, { kind: 'unpin', parallelism: true, rate: true }), null);
   assert.equal(await status(world), null);
   assert.equal(world.store.commits, 0);
   world.store.latencyMs = () => 5;
@@ -90,7 +115,7 @@ test('a change is answered when it is durable, and for a key that nobody knows w
   await world.pass(4);
   assert.equal(world.store.keys.size, 0);
   assert.equal((await world.get(pinned, 1))?.periodMs, 1_000);
-  assert.equal(world.store.keys.get('k')?.pinned, true);
+  assert.equal(world.store.keys.get('k')?.ratePinned, true);
 });
 
 test('changes that are made at once are all made', async () => {
@@ -101,9 +126,17 @@ test('changes that are made at once are all made', async () => {
   const done = Promise.all(changes.map((change) => world.gates.changeFlowControl({ instanceId: INSTANCE, key: 'k', change })));
   await world.get(Promise.all([done, world.trigger({ key: 'k', parallelism: 2 })]));
   const { window, ...kept } = world.store.keys.get('k') ?? { window: null };
-  assert.deepEqual(kept, { key: 'k', parallelism: 7, rate: null, periodMs: null, paused: true, pinned: true });
+  assert.deepEqual(kept, {
+    key: 'k',
+    parallelism: 7,
+    rate: null,
+    periodMs: null,
+    paused: true,
+    parallelismPinned: true,
+    ratePinned: false,
+  });
   const now = await status(world);
-  assert.deepEqual([now?.parallelism, now?.paused, now?.pinned], [7, true, true]);
+  assert.deepEqual([now?.parallelism, now?.paused, now?.parallelismPinned], [7, true, true]);
 });
 
 test('a limit that a trigger brought while the key was paused is in the store, too', async () => {

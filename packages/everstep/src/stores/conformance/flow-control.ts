@@ -28,7 +28,8 @@ const untouched = (key: string, overrides: Partial<FlowControlState> = {}): Flow
   rate: null,
   periodMs: null,
   paused: false,
-  pinned: false,
+  parallelismPinned: false,
+  ratePinned: false,
   window: null,
   ...overrides,
 });
@@ -65,20 +66,28 @@ export function flowControlConformance(open: OpenStore): void {
       }),
     );
 
-    test(
-      'that are pinned keep their limits whatever a trigger brings, but not what a person sets',
-      withStore(open, async (store) => {
-        const pinned = untouched('a', { parallelism: 2, pinned: true });
-        await apply(store, [put({ key: 'a', parallelism: 1 }), set(pinned), put({ key: 'a', parallelism: 9 }, T0 + 1)]);
-        assert.deepEqual(await find(store, 'a'), pinned);
-
-        await apply(store, [set({ ...pinned, parallelism: 4, rate: 7, periodMs: 60_000 })]);
-        assert.deepEqual(await find(store, 'a'), { ...pinned, parallelism: 4, rate: 7, periodMs: 60_000 });
-
-        await apply(store, [set(untouched('a', { parallelism: 4 })), put({ key: 'a', parallelism: 9 }, T0 + 2)]);
-        assert.deepEqual(await find(store, 'a'), untouched('a', { parallelism: 9 }));
-      }),
-    );
+    for (const [parallelismPinned, ratePinned] of [
+      [true, true],
+      [true, false],
+      [false, true],
+    ] as const) {
+      test(
+        `keep what is pinned whatever a trigger brings, but not what a person sets (parallelism: ${parallelismPinned}, rate: ${ratePinned})`,
+        withStore(open, async (store) => {
+          const pinned = untouched('a', { parallelism: 2, rate: 3, periodMs: 4_000, parallelismPinned, ratePinned });
+          await apply(store, [put({ key: 'a', parallelism: 1 }), set(pinned), put({ key: 'a', parallelism: 9 }, T0 + 1)]);
+          const one = { parallelism: parallelismPinned ? 2 : 9, ...(ratePinned ? {} : { rate: null, periodMs: null }) };
+          assert.deepEqual(await find(store, 'a'), { ...pinned, ...one });
+          await apply(store, [put({ key: 'a', parallelism: 5, rate: 6, periodMs: 1_000 }, T0 + 2)]);
+          const both = { ...(parallelismPinned ? {} : { parallelism: 5 }), ...(ratePinned ? {} : { rate: 6, periodMs: 1_000 }) };
+          assert.deepEqual(await find(store, 'a'), { ...pinned, ...both });
+          await apply(store, [put({ key: 'a' }, T0 + 3)]);
+          assert.deepEqual(await find(store, 'a'), { ...pinned, ...both }, 'a trigger without limits changes nothing');
+          await apply(store, [set({ ...pinned, parallelism: 4, rate: 7, periodMs: 60_000 })]);
+          assert.deepEqual(await find(store, 'a'), { ...pinned, parallelism: 4, rate: 7, periodMs: 60_000 });
+        }),
+      );
+    }
 
     test(
       'that a person sets are registered when they are new, and stay paused when a trigger names them',

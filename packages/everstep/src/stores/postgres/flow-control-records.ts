@@ -1,7 +1,8 @@
 /** Flow control keys: their limits, whether they are paused or pinned, and the rate window under way. */
+import { pinnedOnly } from '../../engine/pinned-limits.js';
 import type { FlowControl, FlowControlState } from '../../engine/run.js';
 import type { StoreWrite } from '../../ports/store.js';
-import { flag, integer, integerOrNull, type Row, text } from './columns.js';
+import { flag, integer, integerOrNull, type Row, text, textOrNull } from './columns.js';
 import { type Session, statement, type TransactionSession } from './connection.js';
 
 export type FlowControlWrite = Extract<
@@ -9,7 +10,11 @@ export type FlowControlWrite = Extract<
   { readonly kind: 'put-flow-control' | 'set-flow-control' | 'set-flow-window' }
 >;
 
-/** Pinned keys, and those that have these limits already, are not even locked: every trigger names its key. */
+const PARALLELISM_PINNED = (row: string) => `(${row}.pinned AND ${row}.pinned_only IS DISTINCT FROM 'rate')`;
+const RATE_PINNED = (row: string) => `(${row}.pinned AND ${row}.pinned_only IS DISTINCT FROM 'parallelism')`;
+const OLD = 'flow_control';
+
+/** Keys whose limits would stay as they are, are not even locked: every trigger names its key. */
 const PUT = statement(`
   INSERT INTO flow_control (instance_id, key, parallelism, rate, period_ms)
   SELECT w.instance_id, w.key, w.parallelism, w.rate, w.period_ms
@@ -17,21 +22,24 @@ const PUT = statement(`
     AS w (instance_id, key, parallelism, rate, period_ms)
   WHERE NOT EXISTS (
     SELECT 1 FROM flow_control f WHERE f.instance_id = w.instance_id AND f.key = w.key AND (
-      f.pinned OR (w.parallelism IS NULL AND w.rate IS NULL)
-      OR (f.parallelism, f.rate, f.period_ms) IS NOT DISTINCT FROM (w.parallelism, w.rate, w.period_ms)))
+      (w.parallelism IS NULL AND w.rate IS NULL)
+      OR (${PARALLELISM_PINNED('f')} OR f.parallelism IS NOT DISTINCT FROM w.parallelism)
+        AND (${RATE_PINNED('f')} OR (f.rate, f.period_ms) IS NOT DISTINCT FROM (w.rate, w.period_ms))))
   ORDER BY w.instance_id, w.key
   ON CONFLICT (instance_id, key) DO UPDATE
-    SET parallelism = excluded.parallelism, rate = excluded.rate, period_ms = excluded.period_ms
-    WHERE NOT flow_control.pinned AND (excluded.parallelism IS NOT NULL OR excluded.rate IS NOT NULL)`);
+    SET parallelism = CASE WHEN ${PARALLELISM_PINNED(OLD)} THEN ${OLD}.parallelism ELSE excluded.parallelism END,
+      rate = CASE WHEN ${RATE_PINNED(OLD)} THEN ${OLD}.rate ELSE excluded.rate END,
+      period_ms = CASE WHEN ${RATE_PINNED(OLD)} THEN ${OLD}.period_ms ELSE excluded.period_ms END
+    WHERE excluded.parallelism IS NOT NULL OR excluded.rate IS NOT NULL`);
 
 const SET = statement(`
   INSERT INTO flow_control
-    (instance_id, key, parallelism, rate, period_ms, paused, pinned, window_started_at, window_granted)
+    (instance_id, key, parallelism, rate, period_ms, paused, pinned, pinned_only, window_started_at, window_granted)
   SELECT * FROM unnest($1::text[], $2::text[], $3::integer[], $4::integer[], $5::bigint[], $6::boolean[], $7::boolean[],
-    $8::bigint[], $9::bigint[]) AS w (instance_id, key)
+    $8::text[], $9::bigint[], $10::bigint[]) AS w (instance_id, key)
   ORDER BY w.instance_id, w.key
   ON CONFLICT (instance_id, key) DO UPDATE SET parallelism = excluded.parallelism, rate = excluded.rate,
-    period_ms = excluded.period_ms, paused = excluded.paused, pinned = excluded.pinned,
+    period_ms = excluded.period_ms, paused = excluded.paused, pinned = excluded.pinned, pinned_only = excluded.pinned_only,
     window_started_at = excluded.window_started_at, window_granted = excluded.window_granted`);
 
 /** A key that is new is registered without limits: what was granted must not be lost, whatever else is known. */
@@ -42,19 +50,22 @@ const SET_WINDOW = statement(`
   ON CONFLICT (instance_id, key) DO UPDATE
     SET window_started_at = excluded.window_started_at, window_granted = excluded.window_granted`);
 
-const COLUMNS = 'key, parallelism, rate, period_ms, paused, pinned, window_started_at, window_granted';
+const COLUMNS = 'key, parallelism, rate, period_ms, paused, pinned, pinned_only, window_started_at, window_granted';
 const SELECT_ALL = statement(`SELECT ${COLUMNS} FROM flow_control WHERE instance_id = $1 ORDER BY key`);
 const SELECT_ONE = statement(`SELECT ${COLUMNS} FROM flow_control WHERE instance_id = $1 AND key = $2`);
 
 function stateOf(row: Row): FlowControlState {
   const startedAt = integerOrNull(row, 'window_started_at');
+  const isPinned = flag(row, 'pinned');
+  const only = textOrNull(row, 'pinned_only');
   return {
     key: text(row, 'key'),
     parallelism: integerOrNull(row, 'parallelism'),
     rate: integerOrNull(row, 'rate'),
     periodMs: integerOrNull(row, 'period_ms'),
     paused: flag(row, 'paused'),
-    pinned: flag(row, 'pinned'),
+    parallelismPinned: isPinned && only !== 'rate',
+    ratePinned: isPinned && only !== 'parallelism',
     window: startedAt === null ? null : { startedAt, granted: integer(row, 'window_granted') },
   };
 }
@@ -110,7 +121,8 @@ export function writeFlowControls(session: TransactionSession, writes: readonly 
       sets.map(({ rate }) => rate),
       sets.map(({ periodMs }) => periodMs),
       sets.map(({ paused }) => paused),
-      sets.map(({ pinned }) => pinned),
+      sets.map(({ parallelismPinned, ratePinned }) => parallelismPinned || ratePinned),
+      sets.map(pinnedOnly),
       sets.map(({ window }) => window?.startedAt ?? null),
       sets.map(({ window }) => window?.granted ?? null),
     ]);

@@ -1,18 +1,22 @@
 /** Flow control keys: their limits, whether they are paused or pinned, and the rate window under way. */
 import type { StatementSync } from 'node:sqlite';
+import { pinnedOnly } from '../../engine/pinned-limits.js';
 import type { FlowControl, FlowControlState } from '../../engine/run.js';
-import { integer, integerOrNull, type Row, text } from './columns.js';
+import { integer, integerOrNull, type Row, text, textOrNull } from './columns.js';
 import type { StoreParts } from './store-parts.js';
 
 function stateOf(row: Row): FlowControlState {
   const startedAt = integerOrNull(row, 'window_started_at');
+  const isPinned = integer(row, 'pinned') === 1;
+  const only = textOrNull(row, 'pinned_only');
   return {
     key: text(row, 'key'),
     parallelism: integerOrNull(row, 'parallelism'),
     rate: integerOrNull(row, 'rate'),
     periodMs: integerOrNull(row, 'period_ms'),
     paused: integer(row, 'paused') === 1,
-    pinned: integer(row, 'pinned') === 1,
+    parallelismPinned: isPinned && only !== 'rate',
+    ratePinned: isPinned && only !== 'parallelism',
     window: startedAt === null ? null : { startedAt, granted: integer(row, 'window_granted') },
   };
 }
@@ -30,14 +34,17 @@ export class FlowControlRecords {
     this.parts = parts;
     this.replaceLimits = connection.prepare(
       `INSERT INTO flow_control (tenant, key, parallelism, rate, period_ms, updated_at) VALUES (?, ?, ?, ?, ?, ?)
-       ON CONFLICT (tenant, key) DO UPDATE SET parallelism = excluded.parallelism, rate = excluded.rate,
-         period_ms = excluded.period_ms, updated_at = excluded.updated_at
-       WHERE pinned = 0 AND (excluded.parallelism IS NOT NULL OR excluded.rate IS NOT NULL)`,
+       ON CONFLICT (tenant, key) DO UPDATE SET
+         parallelism = iif(pinned = 1 AND pinned_only IS NOT 'rate', parallelism, excluded.parallelism),
+         rate = iif(pinned = 1 AND pinned_only IS NOT 'parallelism', rate, excluded.rate),
+         period_ms = iif(pinned = 1 AND pinned_only IS NOT 'parallelism', period_ms, excluded.period_ms),
+         updated_at = excluded.updated_at
+       WHERE (pinned = 0 OR pinned_only IS NOT NULL) AND (excluded.parallelism IS NOT NULL OR excluded.rate IS NOT NULL)`,
     );
     this.replaceState = connection.prepare(
       `INSERT OR REPLACE INTO flow_control
-         (tenant, key, parallelism, rate, period_ms, updated_at, paused, pinned, window_started_at, window_granted)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         (tenant, key, parallelism, rate, period_ms, updated_at, paused, pinned, pinned_only, window_started_at, window_granted)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.replaceWindow = connection.prepare(
       `INSERT INTO flow_control (tenant, key, updated_at, window_started_at, window_granted) VALUES (?, ?, ?, ?, ?)
@@ -48,7 +55,7 @@ export class FlowControlRecords {
     this.selectOne = connection.prepare('SELECT * FROM flow_control WHERE tenant = ? AND key = ?');
   }
 
-  /** Registers the key; its limits become these, unless it is pinned or these are none. */
+  /** Registers the key; its limits become these, unless these are none, except those that are pinned. */
   put(instanceId: string, flowControl: FlowControl, at: number): void {
     const tenant = this.parts.tenants.findOrCreate(instanceId);
     const { key, parallelism, rate, periodMs } = flowControl;
@@ -57,8 +64,8 @@ export class FlowControlRecords {
 
   set(instanceId: string, state: FlowControlState, at: number): void {
     const tenant = this.parts.tenants.findOrCreate(instanceId);
-    const { key, parallelism, rate, periodMs, paused, pinned, window } = state;
-    const flags = [paused ? 1 : 0, pinned ? 1 : 0] as const;
+    const { key, parallelism, rate, periodMs, paused, parallelismPinned, ratePinned, window } = state;
+    const flags = [paused ? 1 : 0, parallelismPinned || ratePinned ? 1 : 0] as const;
     this.replaceState.run(
       tenant,
       key,
@@ -67,6 +74,7 @@ export class FlowControlRecords {
       periodMs,
       at,
       ...flags,
+      pinnedOnly(state),
       window?.startedAt ?? null,
       window?.granted ?? null,
     );

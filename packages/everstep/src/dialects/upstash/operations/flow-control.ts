@@ -4,6 +4,7 @@ import { LIMITS } from '../../../config/limits.js';
 import { Empty } from '../../../contract/empty.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { answer, type Operation, operation } from '../../../http-api/operation.js';
+import { UnpinQuery } from '../../../http-api/operations/flow-control.js';
 import { shown } from '../../../http-api/parameters/unacceptable.js';
 import { KeptText } from '../../../http-api/parameters/values.js';
 import { presentFlowControl } from '../../../http-api/presenters/flow-control.js';
@@ -70,29 +71,18 @@ const unpinKey = operation({
   operationId: 'unpinFlowControlKey',
   tag: TAG,
   summary: 'Unpin the limits of a flow control key',
-  description: 'The limits stay until a message brings others. What is pinned together is unpinned together.',
+  description: 'The limits stay until a message brings others. Only what is named as true is unpinned.',
   method: 'POST',
   path: '/v2/flowControl/{flowControlKey}/unpin',
   dialect: 'upstash',
   unknownQuery: 'refuse',
   pathParameters: KeyPath,
-  query: Type.Object({
-    parallelism: Type.Optional(Type.Boolean({ description: 'Whether the parallelism is unpinned; false when absent.' })),
-    rate: Type.Optional(Type.Boolean({ description: 'Whether the rate is unpinned; false when absent.' })),
-  }),
+  query: UnpinQuery,
   responses: { 200: Empty },
-  errors: ['bad-parameter', 'not-found', 'conflict'],
+  errors: ['bad-parameter', 'not-found'],
   async handle({ path: { flowControlKey: key }, query }, { service }, { instanceId }) {
-    const { pinned, parallelism, rate } = found(key, await service.flowControl({ instanceId, key }));
-    const pinnedOnes = [parallelism === null ? null : 'parallelism', rate === null ? null : 'rate'] as const;
-    const stays = pinnedOnes.find((name) => name !== null && query[name] !== true);
-    const goes = pinnedOnes.some((name) => name !== null && query[name] === true);
-    if (!pinned || !goes) return answer(200, undefined);
-    if (stays) {
-      const message = `the parallelism and the rate of this key are pinned together: unpin both, and pin the ${stays} again`;
-      throw new ApiError('conflict', message);
-    }
-    await service.changeFlowControl({ instanceId, key, change: { kind: 'unpin' } });
+    const { parallelism = false, rate = false } = query;
+    found(key, await service.changeFlowControl({ instanceId, key, change: { kind: 'unpin', parallelism, rate } }));
     return answer(200, undefined);
   },
 });

@@ -14,6 +14,7 @@ import { entriesAboutToGo } from './0013-entries-about-to-go.js';
 import { spread } from './0014-spread.js';
 import { requestsOfCalls } from './0015-requests-of-calls.js';
 import { startsOfSteps } from './0016-starts-of-steps.js';
+import { limitsPinnedAlone } from './0017-limits-pinned-alone.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -33,4 +34,5 @@ export const MIGRATIONS: readonly string[] = [
   spread,
   requestsOfCalls,
   startsOfSteps,
+  limitsPinnedAlone,
 ];

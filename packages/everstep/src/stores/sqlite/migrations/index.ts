@@ -15,6 +15,7 @@ import { fingerprintsOfRepairs } from './0014-fingerprints-of-repairs.js';
 import { entriesAboutToGo } from './0015-entries-about-to-go.js';
 import { requestsOfCalls } from './0016-requests-of-calls.js';
 import { startsOfSteps } from './0017-starts-of-steps.js';
+import { limitsPinnedAlone } from './0018-limits-pinned-alone.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -35,4 +36,5 @@ export const MIGRATIONS: readonly string[] = [
   entriesAboutToGo,
   requestsOfCalls,
   startsOfSteps,
+  limitsPinnedAlone,
 ];

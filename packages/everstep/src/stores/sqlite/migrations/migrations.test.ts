@@ -247,3 +247,33 @@ describe('a file of version 12', () => {
     }
   });
 });
+
+describe('a file of version 17', () => {
+  test('has keys whose limits were pinned together, of which what they have is pinned', async () => {
+    const file = join(directory, 'version-17.db');
+    const database = new DatabaseSync(file);
+    migrate(database, file, MIGRATIONS.slice(0, 17));
+    database.exec(`
+      INSERT INTO tenant (seq, instance_id) VALUES (1, '${INSTANCE}');
+      INSERT INTO flow_control (tenant, key, parallelism, rate, period_ms, updated_at, pinned) VALUES
+        (1, 'both', 1, 2, 3000, 0, 1), (1, 'parallelism', 1, NULL, NULL, 0, 1), (1, 'rate', NULL, 2, 3000, 0, 1),
+        (1, 'unpinned', 1, 2, 3000, 0, 0);
+    `);
+    database.close();
+    const opened = await openSqliteStore({ file });
+    try {
+      const keys = await opened.listFlowControls({ instanceId: INSTANCE });
+      assert.deepEqual(
+        keys.map(({ key, parallelismPinned, ratePinned }) => [key, parallelismPinned, ratePinned]),
+        [
+          ['both', true, true],
+          ['parallelism', true, false],
+          ['rate', false, true],
+          ['unpinned', false, false],
+        ],
+      );
+    } finally {
+      await opened.close();
+    }
+  });
+});

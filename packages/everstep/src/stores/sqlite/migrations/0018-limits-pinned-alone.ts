@@ -1,0 +1,6 @@
+/** Version 18: which of the limits of a flow control key is pinned alone; null when both are, or none is. */
+export const limitsPinnedAlone = `
+ALTER TABLE flow_control ADD COLUMN pinned_only TEXT;
+UPDATE flow_control SET pinned_only = 'parallelism' WHERE pinned = 1 AND rate IS NULL AND parallelism IS NOT NULL;
+UPDATE flow_control SET pinned_only = 'rate' WHERE pinned = 1 AND parallelism IS NULL AND rate IS NOT NULL;
+`;
