@@ -73,6 +73,7 @@ const DIRECTIONS: readonly DirectionRule[] = [
     area: 'everstep/src/http-api',
     may: [
       ...inEverstep('runtime/workflow-service', 'contract', 'dialects', 'accounts', 'search', 'engine', 'ports', 'config'),
+      ...inEverstep('answers/header-names'),
       ...['@everstep/sdk/protocol', 'fastify', 'typebox', 'pino', 'jose', 'ajv', NODE],
     ],
     because: 'the API speaks to the service through its interface, whatever runs or stores behind it',

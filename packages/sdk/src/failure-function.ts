@@ -16,6 +16,8 @@ export interface RunFailure<Payload> {
   readonly payload: Payload;
   /** Headers that the trigger forwarded, by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Labels of the run. */
+  readonly labels: readonly string[];
   /** HTTP status of the last answer; 0 when there was none. */
   readonly status: number;
   /** What went wrong: the message of the error that was thrown, or the words of the service when nothing was. */
@@ -38,9 +40,9 @@ type ToldNotice = FailureNotice & { readonly error: string };
 
 type Shape = Readonly<Record<string, unknown>>;
 const isShape = (value: unknown): value is Shape => typeof value === 'object' && value !== null && !Array.isArray(value);
-const isHeaderMap = (value: unknown): value is FailureNotice['header'] =>
-  isShape(value) &&
-  Object.values(value).every((values) => Array.isArray(values) && values.every((one) => typeof one === 'string'));
+const isTexts = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.every((one) => typeof one === 'string');
+const isHeaderMap = (value: unknown): value is FailureNotice['header'] => isShape(value) && Object.values(value).every(isTexts);
 
 const TEXTS = ['body', 'error', 'url', 'sourceBody', 'workflowRunId', 'dlqId'] as const;
 const NUMBERS = ['status', 'retried', 'maxRetries', 'workflowCreatedAt'] as const;
@@ -50,7 +52,8 @@ export function readFailureNotice(value: unknown): ToldNotice | null {
   const isNotice = (notice: Shape): notice is Shape & ToldNotice =>
     TEXTS.every((name) => typeof notice[name] === 'string') &&
     NUMBERS.every((name) => typeof notice[name] === 'number') &&
-    isHeaderMap(notice.sourceHeader);
+    isHeaderMap(notice.sourceHeader) &&
+    (notice.labels === undefined || isTexts(notice.labels));
   return isShape(value) && isNotice(value) ? value : null;
 }
 
@@ -101,6 +104,7 @@ export async function tellFailure<Payload>(
     workflowUrl: notice.url,
     payload: await payloadOf(input, options),
     headers: headersOf(input),
+    labels: notice.labels ?? [],
     status: notice.status,
     error: thrownMessage(response) ?? notice.error,
     response,

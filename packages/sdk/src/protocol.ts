@@ -337,6 +337,8 @@ export interface FailureNotice {
   readonly body: string;
   /** What went wrong, in words. Only for a failure function. */
   readonly error?: string;
+  /** Labels of the run. Only for a failure function; an older service sends none. */
+  readonly labels?: readonly string[];
   /** How often the delivery was retried that failed the run; 0 when it failed at the first attempt. */
   readonly retried: number;
   readonly maxRetries: number;

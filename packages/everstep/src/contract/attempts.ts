@@ -8,7 +8,7 @@ const orNull = <Schema extends Type.TSchema>(schema: Schema, description: string
 const unixMs = Type.Integer({ format: 'int64' });
 
 const Headers = Type.Record(Type.String(), Type.Array(Type.String()), {
-  description: 'Lower-case names. The value of one that may be a secret is not kept, and says so.',
+  description: 'Canonical names, such as `Content-Type`. The value of one that may be a secret is not kept, and says so.',
 });
 
 const SentRequestSchema = Type.Object(

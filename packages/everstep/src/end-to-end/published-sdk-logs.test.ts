@@ -55,8 +55,9 @@ test('logs show calls, sleeps and invocations with what they came to', async (t)
   assert.deepEqual([pay?.stepType, pay?.state, pay?.concurrent], ['Call', 'STEP_SUCCESS', 3]);
   assert.equal(pay?.callResponseStatus, 402);
   assert.equal(pay.callResponseBody, '{"text":"grüße"}');
-  assert.deepEqual((pay.callResponseHeaders as Shown)['content-type'], ['application/json']);
-  assert.deepEqual(JSON.parse(String(pay.out)).status, 402);
+  assert.deepEqual((pay.callResponseHeaders as Shown)['Content-Type'], ['application/json']);
+  const { status, header } = JSON.parse(String(pay.out));
+  assert.deepEqual([status, header['Content-Type']], [402, ['application/json']]);
   assert.deepEqual([nap?.stepType, nap?.sleepFor, nap?.out], ['SleepFor', 100, undefined]);
   assert.deepEqual([note?.stepType, note?.out], ['Run', '"noted"']);
   const [invoked] = run.stepsOf(2);
@@ -94,7 +95,7 @@ test('logs show what is open: a call that is not answered yet, and an invoked ru
   assert.equal(open.callUrl, body.callUrl);
   assert.equal(open.callMethod, 'PUT');
   assert.equal(open.callBody, '{"cents":12}');
-  assert.deepEqual((open.callHeaders as Shown)['x-key'], ['k1']);
+  assert.deepEqual((open.callHeaders as Shown)['X-Key'], ['k1']);
   assert.equal(open.state, 'STEP_PROGRESS');
   answer();
   const { body: words, ...result } = (await resultOf(service, workflowRunId)) as Shown;

@@ -88,6 +88,39 @@ test('the notice says how often the delivery that failed was retried, however of
   );
 });
 
+const refusing = new ScriptedCaller(() => assert.fail());
+refusing.call = async () => ({
+  kind: 'failure',
+  failure: {
+    cause: 'http',
+    message: 'no',
+    status: 500,
+    responseHeaders: { 'content-length': ['2'], 'set-cookie': ['a', 'b'] },
+    responseBody: Buffer.from('no'),
+    retry: { kind: 'never' },
+  },
+});
+
+test('the labels of the run are a header of its failure callback, and the notice has canonical header names', async () => {
+  const sender = new ScriptedSender(() => ok(''));
+  const payload = { body: Buffer.from('{}'), contentType: 'application/json', forwardHeaders: { 'x-request-id': '7' } };
+  await withRuntime(
+    refusing,
+    async (bench) => {
+      await bench.trigger({ settings: { ...SETTINGS, failureCallback, labels: ['vip', 'eu'] }, payload });
+      await bench.trigger({ settings: { ...SETTINGS, failureCallback } });
+      await settle();
+      const [labeled, plain] = sender.sent;
+      assert.equal(labeled?.serviceHeaders?.Label, 'vip,eu');
+      assert.equal(plain?.serviceHeaders?.Label, undefined);
+      const notice: FailureNotice = JSON.parse(Buffer.from(labeled?.body ?? '').toString());
+      assert.deepEqual(notice.header, { 'Content-Length': ['2'], 'Set-Cookie': ['a', 'b'] });
+      assert.deepEqual(notice.sourceHeader, { 'Content-Type': ['application/json'], 'X-Request-Id': ['7'] });
+    },
+    { sender },
+  );
+});
+
 const unreachable = new ScriptedCaller(() => assert.fail());
 unreachable.call = async () => ({
   kind: 'failure',

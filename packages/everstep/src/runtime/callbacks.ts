@@ -1,5 +1,6 @@
 /** Tells failure callbacks and failure functions how a run failed, until they have taken it or it is given up. */
 import { FAILURE_FUNCTION_HEADER, type FailureNotice } from '@everstep/sdk/protocol';
+import { canonicalHeaders } from '../answers/header-names.js';
 import { LIMITS } from '../config/limits.js';
 import { type CallbackTask, cancelCallback, decideCallback, retryCallback } from '../engine/callback.js';
 import type { DecisionContext } from '../engine/ids.js';
@@ -7,7 +8,7 @@ import { CALLBACK_SLOT, type DeliveryFailure, type Run, type Task } from '../eng
 import type { MessageSender } from '../ports/message-sender.js';
 import type { DeadLetterRecord, Store } from '../ports/store.js';
 import type { Decisions } from './decisions.js';
-import { messageNotice } from './message-notice.js';
+import { messageNotice, sourceHeaderOf } from './message-notice.js';
 import { messageFailureOf } from './message-outcome.js';
 import type { CallbackOutcome } from './workflow-service.js';
 
@@ -42,7 +43,10 @@ function answerWithError({ responseBody, error }: DeadLetterRecord): Uint8Array 
   return Buffer.from(JSON.stringify({ error: 'WorkflowError', message: error }));
 }
 
-/** A failure function is told the words, too. A callback finds them in place of an answer, where none came. */
+/**
+ * A failure function also receives the error in words, and the labels. A callback has the error in place of the answer
+ * when there was no answer, and the labels in a header.
+ */
 function noticeOf(run: Run, letter: DeadLetterRecord, retried: number): FailureNotice {
   const { payload, responseStatus } = letter;
   const toFunction = run.settings.failureCallback === null;
@@ -50,20 +54,15 @@ function noticeOf(run: Run, letter: DeadLetterRecord, retried: number): FailureN
   const words = unanswered ? Buffer.from(letter.error) : letter.responseBody;
   return {
     status: responseStatus ?? 0,
-    header: letter.responseHeaders,
+    header: canonicalHeaders(letter.responseHeaders),
     body: base64(run.settings.steps ? answerWithError(letter) : words),
-    ...(toFunction ? { error: letter.error } : {}),
+    ...(toFunction ? { error: letter.error, labels: run.settings.labels } : {}),
     retried,
     maxRetries: run.settings.maxRetries,
     sourceMessageId: `msg_${run.key}`,
     url: run.workflowUrl,
     method: 'POST',
-    sourceHeader: Object.fromEntries(
-      Object.entries({
-        ...(payload.contentType === null ? {} : { 'content-type': payload.contentType }),
-        ...payload.forwardHeaders,
-      }).map(([name, value]) => [name, [value]]),
-    ),
+    sourceHeader: sourceHeaderOf(payload),
     sourceBody: base64(payload.body),
     workflowRunId: run.workflowRunId,
     workflowCreatedAt: run.createdAt,
@@ -72,7 +71,14 @@ function noticeOf(run: Run, letter: DeadLetterRecord, retried: number): FailureN
   };
 }
 
-/** `retried`: of the delivery that failed. Where no answer came, the words stand in place of one. */
+/** Headers of the service that name the run. */
+const runHeadersOf = ({ workflowRunId, workflowUrl, settings: { labels } }: Run): Readonly<Record<string, string>> => ({
+  'Workflow-RunId': workflowRunId,
+  'Workflow-Url': workflowUrl,
+  ...(labels.length === 0 ? {} : { Label: labels.join(',') }),
+});
+
+/** `retried`: of the delivery that failed. Without an answer, the body is the error in words. */
 function noticeOfMessage(run: Run, letter: DeadLetterRecord, retried: number): Uint8Array {
   const { responseStatus: status, responseHeaders: headers } = letter;
   const body = status === null ? Buffer.from(letter.error) : letter.responseBody;
@@ -104,7 +110,7 @@ export class Callbacks {
         url: callbackUrlOf(run),
         headers: { ...(failureCallback?.headers ?? letter.payload.forwardHeaders), 'content-type': 'application/json' },
         serviceHeaders: {
-          ...(message ? {} : { 'Workflow-RunId': run.workflowRunId, 'Workflow-Url': run.workflowUrl }),
+          ...(message ? {} : runHeadersOf(run)),
           'Message-Id': task.messageId,
           Retried: String(task.retried),
           ...(failureCallback === null ? { [FAILURE_FUNCTION_HEADER]: 'true' } : {}),

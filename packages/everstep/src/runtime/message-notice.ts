@@ -1,4 +1,5 @@
 /** What is told of a plain message: to its callback with every answer, to its failure callback when it failed for good. */
+import { canonicalHeaders } from '../answers/header-names.js';
 import type { Run, RunPayload } from '../engine/run.js';
 
 /** What came back, as it is kept of the attempt. `status` 0: nothing came. */
@@ -10,19 +11,25 @@ export interface NoticedAnswer {
   readonly retried: number;
 }
 
+/** Returns what a run or a message was started with: its headers with their canonical names. */
+export const sourceHeaderOf = ({ contentType, forwardHeaders }: RunPayload): Readonly<Record<string, readonly string[]>> =>
+  canonicalHeaders(
+    Object.fromEntries(
+      Object.entries({ ...(contentType === null ? {} : { 'content-type': contentType }), ...forwardHeaders }).map(
+        ([name, value]) => [name, [value]],
+      ),
+    ),
+  );
+
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
 
 /** Of a run that is a message; bodies are base64, times Unix ms. `dlqId`: where it stands now that it has failed. */
 export function messageNotice(run: Run, payload: RunPayload, answer: NoticedAnswer, dlqId?: string): Uint8Array {
   const { message, maxRetries } = run.settings;
   const { urlGroup, endpointName, scheduleId, notBefore = run.createdAt } = message ?? {};
-  const sourceHeaders = {
-    ...(payload.contentType === null ? {} : { 'content-type': payload.contentType }),
-    ...payload.forwardHeaders,
-  };
   const notice = {
     status: answer.status,
-    header: answer.headers,
+    header: canonicalHeaders(answer.headers),
     body: base64(answer.body),
     retried: answer.retried,
     maxRetries,
@@ -31,7 +38,7 @@ export function messageNotice(run: Run, payload: RunPayload, answer: NoticedAnsw
     ...(endpointName === undefined ? {} : { endpointName }),
     url: run.workflowUrl,
     method: message?.method ?? 'POST',
-    sourceHeader: Object.fromEntries(Object.entries(sourceHeaders).map(([name, value]) => [name, [value]])),
+    sourceHeader: sourceHeaderOf(payload),
     sourceBody: base64(payload.body),
     notBefore,
     createdAt: run.createdAt,

@@ -4,6 +4,7 @@
  * what the service carried out is told in its form.
  */
 import type { CallOutcome, EncodedBody, EventContent, InvokeOutcome, StepType, WaitOutcome } from '@everstep/sdk/protocol';
+import { canonicalHeaders } from '../../answers/header-names.js';
 
 /** The fields of a journal entry that say what came of the step. */
 export interface WireOutcome {
@@ -25,14 +26,6 @@ const isBody = (value: unknown): value is EncodedBody => isRecord(value) && type
 const isCall = (value: unknown): value is CallOutcome => isRecord(value) && isBody(value.body);
 const isWait = (value: unknown): value is WaitOutcome => isRecord(value) && typeof value.timeout === 'boolean';
 const isInvoke = (value: unknown): value is InvokeOutcome => isRecord(value) && typeof value.state === 'string';
-
-/** As the clients of this service know header names: each word with a capital. */
-const canonical = (name: string): string =>
-  name.replace(/(^|-)([a-z])/g, (_, before: string, letter: string) => before + letter.toUpperCase());
-
-function canonicalHeaders(headers: CallOutcome['headers']): Readonly<Record<string, readonly string[]>> {
-  return Object.fromEntries(Object.entries(headers).map(([name, values]) => [canonical(name), values]));
-}
 
 /** The SDK takes each character of the text for a byte, and decodes those as UTF-8 where the content is text. */
 function callOut({ status, headers, body, error }: CallOutcome): string {

@@ -45,7 +45,7 @@ test('a failed attempt shows its times, its request without secrets, and its ans
     request: {
       method: 'POST',
       url: 'http://w.test/fail',
-      headers: { authorization: ['[NOT KEPT]'], 'x-order': ['17'] },
+      headers: { Authorization: ['[NOT KEPT]'], 'X-Order': ['17'] },
       bodyBytes: 17,
       body: '{"input":"","recorded":[]}',
       bodyEncoding: 'utf8',
@@ -53,7 +53,7 @@ test('a failed attempt shows its times, its request without secrets, and its ans
     },
     response: {
       status: 500,
-      headers: { 'x-reason': ['stock'], 'set-cookie': ['[NOT KEPT]'] },
+      headers: { 'X-Reason': ['stock'], 'Set-Cookie': ['[NOT KEPT]'] },
       body: 'out of stock',
       bodyEncoding: 'utf8',
       bodyBytes: 12,

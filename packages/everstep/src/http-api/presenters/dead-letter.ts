@@ -10,18 +10,11 @@ import { shownBody, shownHeaders } from './redaction.js';
 
 type HeaderMap = Record<string, string[]>;
 
-/** `content-type` as `Content-Type`: names are shown one way, however they were sent. */
-const headerCase = (name: string): string => name.replace(/(^|-)[a-z]/g, (letter) => letter.toUpperCase());
-
 /** What is sent to the workflow beside the body. */
 export function sentHeaders({ contentType, forwardHeaders }: RunPayload, redact: Redaction | undefined): HeaderMap {
-  const sent: [string, string[]][] = Object.entries(forwardHeaders).map(([name, value]) => [headerCase(name), [value]]);
+  const sent: [string, string[]][] = Object.entries(forwardHeaders).map(([name, value]) => [name, [value]]);
   if (contentType !== null) sent.push(['Content-Type', [contentType]]);
   return shownHeaders(Object.fromEntries(sent), redact);
-}
-
-function receivedHeaders(headers: DeadLetterRecord['responseHeaders']): HeaderMap {
-  return Object.fromEntries(Object.entries(headers).map(([name, values]) => [headerCase(name), [...values]]));
 }
 
 /** Bytes under one of two names. */
@@ -34,7 +27,7 @@ function presentResponse(entry: DeadLetterRecord, redact: Redaction | undefined)
   if (entry.responseStatus === null) return {};
   return {
     responseStatus: entry.responseStatus,
-    responseHeader: shownHeaders(receivedHeaders(entry.responseHeaders), redact),
+    responseHeader: shownHeaders(entry.responseHeaders, redact),
     ...presentBytes('responseBody', 'responseBodyBase64', shownBody(entry.responseBody, redact)),
   };
 }

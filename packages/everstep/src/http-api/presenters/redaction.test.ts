@@ -12,7 +12,7 @@ test('without a redaction everything is shown byte for byte', () => {
   assert.equal(shownBody(bytes, undefined), bytes);
   assert.equal(shownJson('{"a": 1}', undefined), '{"a": 1}');
   assert.equal(shownOut('Run', '{"a": 1}', undefined), '{"a": 1}');
-  assert.deepEqual(shownHeaders({ a: ['1', '2'] }, undefined), { a: ['1', '2'] });
+  assert.deepEqual(shownHeaders({ A: ['1', '2'] }, undefined), { A: ['1', '2'] });
   assert.equal(shownUrl('http://a.test/', undefined), 'http://a.test/');
 });
 
@@ -23,7 +23,7 @@ test('a redacted body is hidden whole, with every result that was made of it, an
   assert.equal(shownJson('{"a":1}', redact), R);
   assert.equal(shownOut('Run', '"x"', redact), R);
   assert.equal(shownUrl('http://a.test/secret', redact), REDACTED);
-  assert.deepEqual(shownHeaders({ a: ['1'] }, redact), { a: ['1'] });
+  assert.deepEqual(shownHeaders({ A: ['1'] }, redact), { A: ['1'] });
 });
 
 test('fields are hidden wherever they stand, also in JSON inside of JSON texts; all else stays', () => {
@@ -52,6 +52,13 @@ test('a body in which fields cannot be found is hidden whole', () => {
   assert.equal(Buffer.from(shownBody(Buffer.from([0xff, 0xfe]), redact)).toString(), REDACTED);
   const deep = `${'['.repeat(200_000)}${']'.repeat(200_000)}`;
   assert.equal(shownJson(deep, redact), R);
+});
+
+test('headers are shown under their canonical names', () => {
+  assert.deepEqual(shownHeaders({ 'content-length': ['2'], ETag: ['"1"'] }, undefined), {
+    'Content-Length': ['2'],
+    Etag: ['"1"'],
+  });
 });
 
 test('headers are hidden by name or all of them, whatever the case', () => {

@@ -9,6 +9,7 @@
  * found in it; so is whatever cannot be read for another reason.
  */
 import type { StepType } from '@everstep/sdk/protocol';
+import { canonicalHeaders } from '../../answers/header-names.js';
 import type { Redaction } from '../../engine/run.js';
 
 export const REDACTED = '[REDACTED]';
@@ -101,13 +102,16 @@ export function shownBeginning(body: Uint8Array, redact: Redaction | undefined):
   }
 }
 
-/** Names stay; values are hidden. */
+/** Returns the headers under their canonical names, with the values hidden that must not be shown. */
 export function shownHeaders(
   headers: Readonly<Record<string, readonly string[]>>,
   redact: Redaction | undefined,
 ): Record<string, string[]> {
   return Object.fromEntries(
-    Object.entries(headers).map(([name, values]) => [name, redact && hidesHeader(redact, name) ? [REDACTED] : [...values]]),
+    Object.entries(canonicalHeaders(headers)).map(([name, values]) => [
+      name,
+      redact && hidesHeader(redact, name) ? [REDACTED] : [...values],
+    ]),
   );
 }
 

@@ -51,11 +51,11 @@ function bodyText(body: Uint8Array, redact: Redaction | undefined): string {
 const listed = (headers: Readonly<Record<string, string>>): HeaderMap =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value]]));
 
+/** Headers in a result, with canonical names. What had to be hidden is hidden already. */
 function headerLists(value: unknown): HeaderMap {
   if (!isRecord(value)) return {};
-  return Object.fromEntries(
-    Object.entries(value).map(([name, values]) => [name, (Array.isArray(values) ? values : [values]).map(String)]),
-  );
+  const lists = Object.entries(value).map(([name, values]) => [name, (Array.isArray(values) ? values : [values]).map(String)]);
+  return shownHeaders(Object.fromEntries(lists), undefined);
 }
 
 /** The text within an encoded body; undefined for anything else. */
@@ -84,7 +84,8 @@ function resultFields(type: string | undefined, out: string): Partial<LoggedStep
   const { content } = result;
   if ((type === 'Wait' || type === 'WaitForWebhook') && typeof result.timeout === 'boolean') {
     if (!isRecord(content)) return {};
-    return { out: content.kind === 'data' ? (encodedText(content.body) ?? '') : JSON.stringify(content) };
+    if (content.kind === 'data') return { out: encodedText(content.body) ?? '' };
+    return { out: JSON.stringify({ ...content, headers: headerLists(content.headers) }) };
   }
   if (type === 'Invoke' && typeof result.state === 'string') {
     const { result: body, error } = result;

@@ -1,0 +1,16 @@
+/** Names of headers as answers and callbacks show them. */
+
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+
+/**
+ * Returns the canonical form of a header name: the first letter and every letter after a hyphen in upper case, all others
+ * in lower case, such as `X-Request-Id` and `Etag`. A text that is not a valid header name is returned unchanged.
+ */
+export const canonicalHeaderName = (name: string): string =>
+  TOKEN.test(name) ? name.toLowerCase().replace(/(?:^|-)[a-z]/g, (start) => start.toUpperCase()) : name;
+
+/** Returns the headers under their canonical names. Of two names that differ in case only, the later one counts. */
+export const canonicalHeaders = (
+  headers: Readonly<Record<string, readonly string[]>>,
+): Readonly<Record<string, readonly string[]>> =>
+  Object.fromEntries(Object.entries(headers).map(([name, values]) => [canonicalHeaderName(name), values]));
