@@ -161,6 +161,7 @@ export class BudgetAlerts {
         timeoutMs: TIMEOUT_MS,
         maxAnswerBytes: MAX_ANSWER_BYTES,
         signed: true,
+        take: 'forwarded',
       },
       this.stopped.signal,
     );

@@ -21,8 +21,10 @@ export interface Message {
   readonly maxAnswerBytes: number;
   /** True where the status alone counts: of a longer body the beginning is taken, and one that cannot be decoded as it came. */
   readonly anyBody?: true;
-  /** Sign it with the instance's key (what goes to the user's own endpoints); never for third parties. */
+  /** Sign it with the key of the instance. Only for the user's own endpoints, never for third parties. */
   readonly signed: boolean;
+  /** `exact`: a header that cannot be sent is an error. `forwarded`: it is left out, as are those that a step call does not forward. */
+  readonly take: 'exact' | 'forwarded';
 }
 
 export type MessageAnswer =

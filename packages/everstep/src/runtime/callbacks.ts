@@ -119,6 +119,7 @@ export class Callbacks {
         timeoutMs: failureCallback?.timeoutMs ?? deliveryTimeoutMs,
         maxAnswerBytes: LIMITS.maxReplyBytes,
         signed: true,
+        take: 'forwarded',
       },
       signal,
     );

@@ -62,6 +62,7 @@ export async function sendMessage(
         // What was done by an endpoint is not to be done again because it said much of it.
         anyBody: true,
         signed: true,
+        take: 'forwarded',
       },
       signal,
       onLeave,

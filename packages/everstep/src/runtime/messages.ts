@@ -5,6 +5,7 @@ import type { Task } from '../engine/run.js';
 import type { MessageAnswer, MessageSender } from '../ports/message-sender.js';
 import { decodeBody, encodeBody } from './encoded-body.js';
 import { messageFailureOf } from './message-outcome.js';
+import { originOf } from './passages.js';
 import type { CachedRun } from './run-cache.js';
 
 /** Null when it was given up. */
@@ -17,7 +18,7 @@ export async function makeCall(
 ): Promise<RunEvent | null> {
   entry.control ??= new AbortController();
   const { signal } = entry.control;
-  const { instanceId, dialect, settings } = entry.durable;
+  const { instanceId, dialect, settings, workflowUrl } = entry.durable;
   const { call } = task;
   entry.deliveries++;
   let answer: MessageAnswer;
@@ -32,8 +33,9 @@ export async function makeCall(
         body: call.body ? decodeBody(call.body) : null,
         timeoutMs: call.timeoutMs ?? LIMITS.defaultDeliveryTimeoutMs,
         maxAnswerBytes: LIMITS.maxCallAnswerBytes,
-        // It goes to whomever the workflow names: our signature is for the user's own endpoints.
-        signed: false,
+        // A third party could send what it received, with its signature, to the user's own endpoints.
+        signed: originOf(call.url) === originOf(workflowUrl),
+        take: 'exact',
       },
       signal,
       onLeave,

@@ -246,7 +246,7 @@ const ok = (body: string): MessageAnswer => ({
   body: Buffer.from(body),
 });
 
-test('a call is made by the service, unsigned, and its answer is the result', async () => {
+test('a call to another origin is made by the service, unsigned, and its answer is the result', async () => {
   const sender = new ScriptedSender(() => ok('out'));
   await withRuntime(
     new ScriptedCaller(asking(call())),

@@ -123,6 +123,7 @@ export function message(changes: Partial<Message> = {}): Message {
     timeoutMs: 5_000,
     maxAnswerBytes: 64 * 1024,
     signed: false,
+    take: 'exact',
     ...changes,
   };
 }

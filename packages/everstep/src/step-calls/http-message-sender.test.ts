@@ -207,9 +207,10 @@ test('headers of the service are spelled in the dialect, win over those of the m
   assert.equal(headers['x-a'], 'b');
 });
 
-test('a signed message takes along what a step call would, and what its sender says of its body', async () => {
+test('a message with forwarded headers takes along what a step call would, and what its sender says of its body', async () => {
   await sendTo(answering(200, {}), {
     signed: true,
+    take: 'forwarded',
     serviceHeaders: { Retried: '2' },
     headers: {
       authorization: 'Bearer x',

@@ -65,8 +65,7 @@ export class HttpMessageSender implements MessageSender {
       },
       dialect: DIALECTS[message.dialect],
       userAgent: USER_AGENT,
-      // What is signed is of the service's own making, with the headers that a trigger has left for it.
-      take: message.signed ? 'forwarded' : 'exact',
+      take: message.take,
     });
     if (!headers.ok) return refused(headers.message);
     const request = { method, path: target.path, headers: headers.pairs, body, timeoutMs, maxAnswerBytes, onLeave };

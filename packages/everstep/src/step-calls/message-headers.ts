@@ -1,6 +1,7 @@
 /** The headers of a plain message: those that its sender wants, without what belongs to the exchange. */
 import type { Dialect } from '../dialects/dialect.js';
 import { headerValue, headerValueOfUrl, mayForward, whyNoHeader } from '../dialects/header-text.js';
+import type { Message } from '../ports/message-sender.js';
 
 /** Of this hop, or of how a body is framed: the connection makes them. */
 const OF_THE_HOP: ReadonlySet<string> = new Set([
@@ -32,11 +33,7 @@ export interface MessageHeadersInput {
   readonly serviceHeaders: Readonly<Record<string, string>>;
   readonly dialect: Pick<Dialect, 'spell' | 'reserves'>;
   readonly userAgent: string;
-  /**
-   * `exact`: a header that no request can carry is refused, since a request without it would not be the one that was
-   * meant. `forwarded`: it is left out, and so are those that a step call would not forward.
-   */
-  readonly take: 'exact' | 'forwarded';
+  readonly take: Message['take'];
 }
 
 /** Every header once, whatever the case of its name: of two the later one. A value may be a secret and is never shown. */
