@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { Client } from '@upstash/workflow';
 import { createWorkflow, serveMany } from '@upstash/workflow/hono';
 import { Hono } from 'hono';
-import { thirdParty } from './example-servers.fixture.js';
+import { openLater, thirdParty } from './example-servers.fixture.js';
 import { endOf, eventually, resultOf, serveApp, startService } from './published-sdk.fixture.js';
 
 const service = await startService();
@@ -132,4 +132,44 @@ test('logs show attempts that failed while others are to come', async (t) => {
   const done = (await logOf(workflowRunId)).stepsOf(1)[0];
   assert.equal(done?.out, '"at last"');
   assert.equal((done.errors as unknown[]).length, 2);
+});
+
+test('an invoke step of a run that failed shows the progress and the end of the run that it invoked', async (t) => {
+  const began = openLater();
+  const held = openLater();
+  const slow = createWorkflow(async (context) => {
+    await context.run('wait', () => {
+      began.open();
+      return held.opened;
+    });
+    return 'of the child';
+  });
+  const both = createWorkflow(async (context) => {
+    await Promise.all([
+      context.invoke('child', { workflow: slow, body: null }),
+      context.run('fail', async () => {
+        await began.opened;
+        throw new Error('no');
+      }),
+    ]);
+  });
+  const app = new Hono();
+  app.post('/*', serveMany({ both, slow }));
+  const server = await serveApp(t, (request) => app.fetch(request));
+  const { workflowRunId } = await client.trigger({ url: `${server.origin}/both`, retries: 0 });
+  assert.equal((await endOf(service, workflowRunId)).workflowState, 'RUN_FAILED');
+  const statesOf = async () => {
+    const steps = (await logOf(workflowRunId)).stepsOf(1);
+    return steps.map(({ stepName, state, out }) => [stepName, state, out]);
+  };
+  const open = await eventually(async () => {
+    const states = await statesOf();
+    return states.length === 2 && states;
+  });
+  assert.deepEqual(open[0], ['child', 'STEP_PROGRESS', undefined]);
+  assert.equal(open[1]?.[1], 'STEP_FAILED');
+  held.open();
+  const childId = String((await logOf(workflowRunId)).stepsOf(1)[0]?.invokedWorkflowRunId);
+  await endOf(service, childId);
+  assert.deepEqual((await statesOf())[0], ['child', 'STEP_SUCCESS', '"of the child"']);
 });

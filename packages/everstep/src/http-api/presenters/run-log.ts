@@ -10,7 +10,6 @@ import {
   CALLBACK_SLOT,
   type FailedAttempt,
   type RecordedStep,
-  type Redaction,
   type RunStatus,
   type StepTask,
   type Task,
@@ -92,22 +91,29 @@ function openState(status: RunStatus, attempts: readonly FailedAttempt[]): StepS
   return status === 'failed' && last?.retryAt === null ? 'STEP_FAILED' : 'STEP_CANCELED';
 }
 
+/**
+ * The state of an invoke step of a run that failed: the run that it invoked continues, and a resume takes its end as the
+ * result of the step. Null when no run was invoked yet.
+ */
+function invokeState(task: Task, { run, invoked }: RunHistory): StepState | null {
+  const child =
+    run.status === 'failed' && task.kind === 'invoke' ? invoked.find(({ stepId }) => stepId === task.slot) : undefined;
+  return child ? (child.status === 'active' ? 'STEP_PROGRESS' : 'STEP_SUCCESS') : null;
+}
+
 type RunTask = Exclude<Task, { readonly kind: 'callback' }>;
 
-function presentOpen(
-  task: RunTask,
-  { status, redact }: { readonly status: RunStatus; readonly redact: Redaction | undefined },
-  attempts: readonly FailedAttempt[],
-): LoggedStep {
+function presentOpen(task: RunTask, history: RunHistory, attempts: readonly FailedAttempt[]): LoggedStep {
+  const { status, settings } = history.run;
   const step = isStepTask(task) ? { stepId: task.slot, stepName: task.name, stepType: stepTypeOf(task) } : {};
   return {
     ...step,
     callType: 'step',
     messageId: task.messageId,
     concurrent: isStepTask(task) ? task.concurrent : 1,
-    state: openState(status, attempts),
+    state: invokeState(task, history) ?? openState(status, attempts),
     createdAt: task.createdAt,
-    ...fieldsOfTask(task, redact),
+    ...fieldsOfTask(task, settings.redact),
     ...errorsOf(attempts),
   };
 }
@@ -138,7 +144,6 @@ export function presentRunLog(history: RunHistory, options: RunLogOptions): RunL
   const tasks = history.tasks.filter((task) => task.kind !== 'callback');
   const attempts = new Attempts(history.attempts.filter(({ slot }) => slot !== CALLBACK_SLOT));
   const { redact } = run.settings;
-  const shown = { status: run.status, redact };
   const groups = new Map<
     number,
     { readonly concurrent: number; readonly at: number; readonly members: Map<number, LoggedStep> }
@@ -157,7 +162,7 @@ export function presentRunLog(history: RunHistory, options: RunLogOptions): RunL
   const active = run.status === 'active';
   const next: LoggedStep[] = [];
   for (const task of tasks.filter((each): each is StepTask => isStepTask(each))) {
-    const logged = presentOpen(task, shown, attempts.take(task.slot, task.messageId));
+    const logged = presentOpen(task, history, attempts.take(task.slot, task.messageId));
     if (task.concurrent === 1 && active) next.push(logged);
     else groupOf(task.group, task.concurrent, task.createdAt).set(task.slot, logged);
   }
@@ -171,7 +176,7 @@ export function presentRunLog(history: RunHistory, options: RunLogOptions): RunL
   const advance = tasks.find(({ kind }) => kind === 'advance');
   if (advance) {
     const failed = attempts.take(ADVANCE_SLOT, advance.messageId);
-    const logged = presentOpen(advance, shown, failed);
+    const logged = presentOpen(advance, history, failed);
     // While steps are out, asking the code to go on is no news, unless it fails.
     const news = failed.length > 0 || tasks.length === 1;
     if (active && news) next.push(logged);

@@ -120,6 +120,11 @@ function taskFields(task: Task, redact: Redaction | undefined, trimBody: boolean
   }
 }
 
+/** What the run came to that a step invoked. */
+function endOf({ run }: InvokedRun): string | null {
+  return run.result === null ? run.error : shownJson(run.result, run.settings.redact);
+}
+
 function invokedFields({ run, payload }: InvokedRun, trimBody: boolean): Partial<LoggedStep> {
   const { redact } = run.settings;
   return {
@@ -157,6 +162,7 @@ class StepWriter {
     const { stepId, stepName, stepType, callType, messageId, out, concurrent, state, createdAt } = own;
     const task = this.tasks.get(messageId);
     const child = stepId === undefined ? undefined : invoked.get(stepId);
+    const ended = child && state === 'STEP_SUCCESS' && !trimBody ? endOf(child) : null;
     const initial = stepType === 'Initial' && payload !== null && !trimBody ? bodyText(payload.body, redact) : undefined;
     return {
       ...optional('stepId', stepId),
@@ -180,7 +186,9 @@ class StepWriter {
       ...optional('invokedWorkflowRunId', own.invokedWorkflowRunId),
       ...optional('invokedWorkflowUrl', own.invokedWorkflowUrl),
       ...optional('invokedWorkflowCreatedAt', own.invokedWorkflowCreatedAt),
-      ...(out !== undefined && this.recorded.has(messageId) ? resultFields(stepType, out) : optional('out', out ?? initial)),
+      ...(out !== undefined && this.recorded.has(messageId)
+        ? resultFields(stepType, out)
+        : optional('out', out ?? initial ?? ended)),
       ...(task ? taskFields(task, redact, trimBody) : {}),
       ...(child ? invokedFields(child, trimBody) : {}),
       ...optional('errors', own.errors && this.errors(own.errors, state)),
