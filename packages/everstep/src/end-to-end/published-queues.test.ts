@@ -215,6 +215,15 @@ test('a schedule publishes at each tick, and is shown, paused, resumed and delet
   assert.ok((await client.schedules.list()).some((each) => each.scheduleId === scheduleId && each.isPaused));
   await client.schedules.delete(scheduleId);
   await assert.rejects(client.schedules.get(scheduleId), { name: 'QstashError', status: 404 });
+
+  test('a schedule without a body has no body when it is read', async () => {
+    const { client, endpoints } = world;
+    const { scheduleId } = await client.schedules.create({ destination: endpoints.url('/empty'), cron: '0 0 1 1 *' });
+    assert.equal('body' in (await client.schedules.get(scheduleId)), false);
+    const listed = (await client.schedules.list()).find((each) => each.scheduleId === scheduleId);
+    assert.equal(listed && 'body' in listed, false);
+    await client.schedules.delete(scheduleId);
+  });
   await service.advance('2h');
   assert.equal(endpoints.at('/ticks').length, 3);
 });

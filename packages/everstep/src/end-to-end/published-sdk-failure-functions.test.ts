@@ -1,7 +1,8 @@
 /** What failure functions and failure URLs receive, with the published SDK: labels, headers, and the answer that failed. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Client } from '@upstash/workflow';
+import { Client as MessageClient } from '@upstash/qstash';
+import { Client, WorkflowNonRetryableError } from '@upstash/workflow';
 import { serve } from '@upstash/workflow/hono';
 import { Hono } from 'hono';
 import { eventually, serveApp, startService } from './published-sdk.fixture.js';
@@ -14,10 +15,11 @@ interface Received {
   readonly headers: Headers;
   readonly failHeaders: Readonly<Record<string, unknown>>;
   readonly failResponse: string;
+  readonly failStack: string;
 }
 
 /** An app with a workflow that throws, and everything that its failure function received. */
-function failingApp(message = 'no') {
+function failingApp(error = () => new Error('no')) {
   const app = new Hono();
   const received: Received[] = [];
   app.post(
@@ -25,16 +27,17 @@ function failingApp(message = 'no') {
     serve(
       async (context) => {
         await context.run('fail', () => {
-          throw new Error(message);
+          throw error();
         });
       },
       {
-        failureFunction: async ({ context, failHeaders, failResponse }) => {
+        failureFunction: async ({ context, failHeaders, failResponse, failStack }) => {
           received.push({
             labels: context.labels,
             headers: context.headers as Headers,
             failHeaders,
             failResponse,
+            failStack,
           });
         },
       },
@@ -114,4 +117,23 @@ test('a failure callback shows header names in their canonical form', async (t) 
   assert.equal(notices[0]?.header['Upstash-Workflow-Sdk-Version']?.[0], '1');
   assert.deepEqual(notices[0]?.sourceHeader['X-Request-Id'], ['7']);
   assert.deepEqual(notices[0]?.sourceHeader['Content-Type'], ['application/json']);
+});
+
+test('a run that its endpoint started, as for a published message, has its failure function called', async (t) => {
+  const { app, received } = failingApp(() => new WorkflowNonRetryableError('no'));
+  const server = await serveApp(t, (request) => app.fetch(request));
+  const messages = new MessageClient({ baseUrl: process.env.QSTASH_URL ?? '', token: process.env.QSTASH_TOKEN ?? '' });
+  await messages.publishJSON({ url: `${server.origin}/fails`, body: { n: 1 }, headers: { 'x-user': 'ada' } });
+  const [first] = await eventually(() => received.length > 0 && received);
+  assert.deepEqual([first?.failResponse, first?.headers.get('x-user')], ['no', 'ada']);
+});
+
+test('a failure function receives the beginning of the message and of the stack of a very long error', async (t) => {
+  const message = `too much: ${'ä'.repeat(300_000)}`;
+  const { app, received } = failingApp(() => new Error(message));
+  const server = await serveApp(t, (request) => app.fetch(request));
+  await client.trigger({ url: `${server.origin}/fails`, retries: 0 });
+  const [first] = await eventually(() => received.length > 0 && received);
+  assert.equal(first?.failResponse, message.slice(0, 8 * 1024));
+  assert.match(first.failStack, /^Error: too much: ä/);
 });

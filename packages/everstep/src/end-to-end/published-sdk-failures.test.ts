@@ -221,6 +221,33 @@ test('a run is canceled from outside and from within, and what it still does is 
   assert.equal(await deadLetterOf(quits.workflowRunId), undefined);
 });
 
+test('the end of a run that has ended is accepted again; a step of it is refused, as is the end of a run that never was', async (t) => {
+  const app = new Hono();
+  app.post(
+    '/short',
+    serve(async (context) => context.run('one', () => 1)),
+  );
+  const server = await serveApp(t, (request) => app.fetch(request));
+  const { workflowRunId } = await client.trigger({ url: `${server.origin}/short` });
+  assert.equal(await resultOf(service, workflowRunId), 1);
+  const { QSTASH_URL, QSTASH_TOKEN } = process.env;
+  const headers = { authorization: `Bearer ${QSTASH_TOKEN}`, 'content-type': 'application/json' };
+  const end = async (id: string) => {
+    const answer = await fetch(`${QSTASH_URL}/v2/workflows/runs/${id}?cancel=false`, { method: 'DELETE', headers, body: '2' });
+    return { status: answer.status, body: await answer.json() };
+  };
+  assert.deepEqual(await end(workflowRunId), { status: 200, body: { cancelled: 0 } });
+  assert.equal(await resultOf(service, workflowRunId), 1, 'the result is the first one');
+  assert.equal((await end('wfr_never')).status, 400);
+  const step = {
+    destination: `${server.origin}/short`,
+    headers: { 'Upstash-Workflow-Init': 'false', 'Upstash-Workflow-RunId': workflowRunId, 'Upstash-Workflow-Sdk-Version': '1' },
+    body: JSON.stringify({ stepId: 2, stepName: 'two', stepType: 'Run', concurrent: 1, out: '2' }),
+  };
+  const late = await fetch(`${QSTASH_URL}/v2/batch`, { method: 'POST', headers, body: JSON.stringify([step]) });
+  assert.equal(late.status, 400, 'the SDK takes this for the end of the run, and is silent');
+});
+
 test('an endpoint that is no workflow fails the run at once, in words that say what to do', async (t) => {
   const app = new Hono();
   let deliveries = 0;

@@ -79,6 +79,7 @@ function headers(call: StepCall, { url, userAgent, signature, region }: StepEnve
 interface ToldError {
   readonly name: string;
   readonly message: string;
+  readonly stack?: string;
 }
 
 /** What the SDK says of an error that came out of a workflow. */
@@ -87,10 +88,26 @@ function toldError(body: Buffer): ToldError | null {
     const value: unknown = JSON.parse(body.toString('utf8'));
     if (typeof value !== 'object' || value === null || !('message' in value) || typeof value.message !== 'string') return null;
     const name = 'error' in value && typeof value.error === 'string' ? value.error : 'Error';
-    return { name: name.slice(0, MAX_ERROR_NAME_LENGTH), message: value.message.slice(0, LIMITS.maxKeptErrorLength) };
+    const stack = 'stack' in value && typeof value.stack === 'string' ? value.stack : null;
+    return {
+      name: name.slice(0, MAX_ERROR_NAME_LENGTH),
+      message: value.message.slice(0, LIMITS.maxKeptErrorLength),
+      ...(stack === null ? {} : { stack: stack.slice(0, LIMITS.maxKeptErrorLength) }),
+    };
   } catch {
     return null;
   }
+}
+
+/**
+ * The body that is kept of an answer that reports an error. Of a body that is too long to be kept, a part of each field is
+ * kept, as JSON, because a failure function reads the error from it.
+ */
+function keptError(body: Buffer): Uint8Array {
+  const told = body.byteLength > LIMITS.maxKeptResponseBytes ? toldError(body) : null;
+  if (told === null) return keptOf(body);
+  const { name: error, message, stack } = told;
+  return Buffer.from(JSON.stringify({ error, message, stack }));
 }
 
 /** The SDK answered, and no success: a step or the code between steps failed. */
@@ -127,7 +144,8 @@ function read(answer: EndpointAnswer, call: StepCall, now: number): StepAnswer {
   if (other !== null) return failure('refused', other, NEVER);
   if (version !== undefined && ok) return { kind: 'silent', ...envelope };
   if (version !== undefined || status === NON_RETRYABLE_STATUS) {
-    return { kind: 'failure', failure: { ...workflowFailure(answer, call, now), ...envelope } };
+    const responseBody = keptError(answer.body);
+    return { kind: 'failure', failure: { ...workflowFailure(answer, call, now), ...envelope, responseBody } };
   }
   if (ok) {
     return failure(

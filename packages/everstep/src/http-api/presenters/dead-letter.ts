@@ -23,6 +23,10 @@ export function presentBytes<Text extends string, Base64 extends string>(text: T
   return decoded === null ? optional(other, base64(bytes)) : optional(text, decoded);
 }
 
+/** The body with which something is started. An empty body is absent. */
+export const presentStartBody = ({ body }: RunPayload, redact: Redaction | undefined) =>
+  body.byteLength === 0 ? {} : presentBytes('body', 'bodyBase64', shownBody(body, redact));
+
 function presentResponse(entry: DeadLetterRecord, redact: Redaction | undefined) {
   if (entry.responseStatus === null) return {};
   return {

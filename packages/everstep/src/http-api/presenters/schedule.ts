@@ -1,9 +1,8 @@
 /** A schedule as answers show it. */
 import type { ScheduleEntry } from '../../contract/schedules.js';
 import type { ListedSchedule } from '../../ports/store.js';
-import { presentBytes, sentHeaders } from './dead-letter.js';
+import { presentStartBody, sentHeaders } from './dead-letter.js';
 import { optional } from './optional.js';
-import { shownBody } from './redaction.js';
 
 export function presentSchedule(schedule: ListedSchedule): ScheduleEntry {
   const { settings, payload, delayMs } = schedule;
@@ -15,7 +14,7 @@ export function presentSchedule(schedule: ListedSchedule): ScheduleEntry {
     destination: schedule.workflowUrl,
     method: 'POST',
     header: sentHeaders(payload, redact),
-    ...presentBytes('body', 'bodyBase64', shownBody(payload.body, redact)),
+    ...presentStartBody(payload, redact),
     ...optional('bodyLeftOut', schedule.bodyLeftOut),
     retries: settings.maxRetries,
     ...optional('retryDelay', settings.retryDelay),

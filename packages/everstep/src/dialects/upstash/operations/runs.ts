@@ -16,7 +16,7 @@ import { Problem } from '../../frame-fields.js';
 import { wireJournal } from '../journal.js';
 import { headerText } from './item-headers.js';
 import { readWait } from './planned-reader.js';
-import { checkVersion, refused, refusing } from './step-refusals.js';
+import { checkVersion, refused, refusing, runOver } from './step-refusals.js';
 import { submit } from './submissions.js';
 import { startCommand } from './workflow-triggers.js';
 
@@ -67,7 +67,8 @@ const endRun = operation({
   operationId: 'endRun',
   tag: 'Runs',
   summary: 'End a run, or cancel it',
-  description: 'With cancel=false the endpoint says that the workflow has ended; the body is what it returned, as JSON.',
+  description:
+    'With cancel=false the endpoint says that the workflow has ended; the body is what it returned, as JSON. For a run that has ended already this changes nothing.',
   method: 'DELETE',
   path: '/v2/workflows/runs/{workflowRunId}',
   dialect: 'upstash',
@@ -95,7 +96,10 @@ const endRun = operation({
       );
     const text = body.toString('utf8');
     const result = text === '' ? {} : { result: jsonOf(text) };
-    await submit(workflowRunId, { done: [], planned: [], end: { kind: 'finished', ...result } }, context, caller);
+    const submission = { done: [], planned: [], end: { kind: 'finished', ...result } } as const;
+    const outcome = await service.submit({ instanceId: caller.instanceId, workflowRunId, submission });
+    // A run that has ended may be ended again: the answer to the first request may have been lost.
+    if (outcome === 'not-found') throw runOver();
     return answer(200, { cancelled: 0 });
   },
 });

@@ -12,9 +12,8 @@ import { FORWARD, ScheduleHeaders as NativeScheduleHeaders } from '../../../http
 import { destinationOf, stringOrNull } from '../../../http-api/operations/trigger.js';
 import { shown } from '../../../http-api/parameters/unacceptable.js';
 import { Text } from '../../../http-api/parameters/values.js';
-import { presentBytes, sentHeaders } from '../../../http-api/presenters/dead-letter.js';
+import { presentStartBody, sentHeaders } from '../../../http-api/presenters/dead-letter.js';
 import { optional } from '../../../http-api/presenters/optional.js';
-import { shownBody } from '../../../http-api/presenters/redaction.js';
 import { SCHEDULE_PATH } from '../../../http-api/target.js';
 import type { ListedSchedule } from '../../../ports/store.js';
 import { checkedName, destinationFor, messageSettings } from './message-command.js';
@@ -113,7 +112,7 @@ function present(schedule: ListedSchedule, last: RunStatus | null = null): Sched
     createdAt: schedule.createdAt,
     method: message?.method ?? 'POST',
     header: sentHeaders(payload, redact),
-    ...presentBytes('body', 'bodyBase64', shownBody(payload.body, redact)),
+    ...presentStartBody(payload, redact),
     ...optional('bodyLeftOut', schedule.bodyLeftOut),
     retries: settings.maxRetries,
     ...optional('retryDelayExpression', settings.retryDelay),
