@@ -331,6 +331,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       store,
       clock,
       upkeepClock,
+      paceClock: steadyClock,
       limits,
       random,
       stepCaller,

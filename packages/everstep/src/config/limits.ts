@@ -242,8 +242,10 @@ export const LIMITS = Object.freeze({
   advanceCoalesceMs: 20,
   /** How often runs that need not be kept any longer are looked for. */
   retentionEveryMs: 5 * MINUTE_MS,
-  /** Runs that are removed in one transaction. */
-  retentionBatch: 200,
+  /** How long one transaction that removes such runs should take; the number of its runs follows from that. */
+  retentionStepMs: 10,
+  minRetentionBatch: 10,
+  maxRetentionBatch: 200,
   signatureLifetimeS: 300,
 });
 
@@ -253,6 +255,7 @@ export const BACKOFF = Object.freeze({ exponent: 2.5, maxMs: DAY_MS });
 export function assertLimits(limits: Readonly<Record<keyof typeof LIMITS, number>> = LIMITS): void {
   const relations: readonly (readonly [boolean, string])[] = [
     [limits.defaultRetries <= limits.maxRetries, 'defaultRetries <= maxRetries'],
+    [limits.minRetentionBatch <= limits.maxRetentionBatch, 'minRetentionBatch <= maxRetentionBatch'],
     [limits.maxStepResultBytes <= limits.maxReplyBytes, 'maxStepResultBytes <= maxReplyBytes'],
     [limits.maxStepResultBytes <= limits.maxJournalBytes, 'maxStepResultBytes <= maxJournalBytes'],
     [limits.maxWorkflowUrlLength <= limits.maxUrlLength, 'maxWorkflowUrlLength <= maxUrlLength'],

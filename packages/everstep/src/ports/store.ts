@@ -339,7 +339,7 @@ export interface Store {
   /** What the instance has set; null when it has set nothing. */
   instanceSettings(query: { readonly instanceId: string }): Promise<InstanceSettings | null>;
   /**
-   * Removes runs that have ended, oldest first, with all that belongs to them, in one short transaction; returns how
+   * Removes runs that have ended, oldest first, with all that belongs to them, in short transactions; returns how
    * many: less than the limit also when they are large, 0 only when none may go. `deadLetter` removes entries of the
    * DLQ with their runs, but for those whose failure is still to be told; the other states leave alone what has an
    * entry and what an active run was made from. What a waiting invocation still asks for stays in any state.

@@ -145,13 +145,12 @@ test('it removes a batch at a time and lets others go on in between, then gives 
   };
   setImmediate(count);
   const steps: { readonly what: string; readonly turn: number }[] = [];
-  const [limits, removed] = [new Set<number>(), [] as number[]];
+  const removed: number[] = [];
   let space = 3;
   const watched: Store = {
     ...store,
     async removeEndedRuns(query: RemovalQuery) {
       steps.push({ what: 'remove', turn: turns });
-      limits.add(query.limit);
       removed.push(await store.removeEndedRuns(query));
       return removed.at(-1) ?? 0;
     },
@@ -162,7 +161,6 @@ test('it removes a batch at a time and lets others go on in between, then gives 
   };
   await retentionOf(watched).sweep();
   counting = false;
-  assert.deepEqual([...limits], [200]);
   assert.deepEqual([removed.reduce((sum, n) => sum + n, 0), removed.at(-1)], [440, 0]);
   assert.equal(steps.filter(({ what }) => what === 'release').length, 4);
   for (const [at, { what, turn }] of steps.entries()) {
@@ -201,6 +199,75 @@ test('what fails is logged, holds up no other instance, and is tried again at th
   await retention.stop();
 });
 
+/** A clock on which removing one run takes so long, and which notes its timers and fires them at once. */
+class WorkingClock extends StandingClock {
+  readonly pausesMs: number[] = [];
+  override setTimer(at: number, fire: () => void): () => void {
+    const pauseMs = at - this.now();
+    if (pauseMs >= 5 * MINUTE_MS) return () => {};
+    this.pausesMs.push(pauseMs);
+    this.move(pauseMs);
+    setImmediate(fire);
+    return () => {};
+  }
+}
+
+/** Sweeps 600 runs, each of which takes `msPerRun` beside what each step takes; returns the sizes of steps, their times and the pauses. */
+async function sweepSlowly(
+  t: TestContext,
+  { msPerRun, msPerStep, moreMsAfter }: { msPerRun: number; msPerStep: number; moreMsAfter?: { step: number; ms: number } },
+) {
+  const store = await openStore(t);
+  for (let n = 0; n < 600; n++) await addRun(store, n);
+  await keep(store, { succeeded: atMost(0) });
+  const clock = new WorkingClock();
+  const [sizes, tookMs]: [number[], number[]] = [[], []];
+  const slow: Store = {
+    ...store,
+    async removeEndedRuns(query) {
+      const count = await store.removeEndedRuns(query);
+      if (count === 0) return 0;
+      sizes.push(count);
+      tookMs.push(count * msPerRun + msPerStep);
+      clock.move(count * msPerRun + msPerStep + (sizes.length === moreMsAfter?.step ? moreMsAfter.ms : 0));
+      return count;
+    },
+  };
+  const retention = new Retention({ store: slow, clock, log: quiet });
+  retention.start();
+  await retention.settled();
+  await retention.stop();
+  assert.deepEqual(await statuses(store), []);
+  return { sizes, tookMs, pausesMs: clock.pausesMs };
+}
+
+test('a step takes about 10 ms whatever a run costs, and the pause after it is four times as long', async (t) => {
+  for (const msPerRun of [0.1, 0.25, 0.5, 1]) {
+    const { sizes, tookMs, pausesMs } = await sweepSlowly(t, { msPerRun, msPerStep: 1 });
+    assert.ok(Math.max(...tookMs) <= 12, `a step took ${Math.max(...tookMs)} ms at ${msPerRun} ms a run`);
+    assert.ok(Math.max(...sizes) * msPerRun >= 8, `a step removed ${Math.max(...sizes)} at ${msPerRun} ms a run`);
+    for (const [at, pauseMs] of pausesMs.entries()) {
+      const expectedMs = 4 * (tookMs[at] ?? 0);
+      assert.ok(Math.abs(pauseMs - expectedMs) < 0.01, `${pauseMs} ms after a step of ${tookMs[at]} ms`);
+    }
+    assert.equal(pausesMs.length, sizes.length);
+  }
+});
+
+test('where removal costs next to nothing a step has 200 runs at most; where it is slow, 10 at least, with bounded pauses', async (t) => {
+  const quick = await sweepSlowly(t, { msPerRun: 0, msPerStep: 0 });
+  assert.deepEqual([Math.max(...quick.sizes), quick.pausesMs], [200, []]);
+  const slow = await sweepSlowly(t, { msPerRun: 10, msPerStep: 50 });
+  assert.deepEqual([Math.min(...slow.sizes), Math.max(...slow.sizes)], [10, 10]);
+  assert.deepEqual([...new Set(slow.pausesMs)], [250]);
+});
+
+test('a sweep that is still running when the next one is due pauses only as long as its steps take', async (t) => {
+  const { pausesMs } = await sweepSlowly(t, { msPerRun: 0, msPerStep: 40, moreMsAfter: { step: 3, ms: 5 * MINUTE_MS } });
+  assert.deepEqual(pausesMs.slice(0, 2), [160, 160]);
+  assert.deepEqual([...new Set(pausesMs.slice(3))], [40]);
+});
+
 test('a sweep that is stopped ends after the step that is under way', async (t) => {
   const store = await openStore(t);
   for (let n = 0; n < 450; n++) await addRun(store, n);
@@ -220,7 +287,27 @@ test('a sweep that is stopped ends after the step that is under way', async (t) 
   await retention.settled();
   await stopping;
   assert.equal(steps, 1);
-  assert.equal((await statuses(store)).length, 250);
+  assert.equal((await statuses(store)).length, 440);
+});
+
+test('a stop ends the pause after a step', async (t) => {
+  const store = await openStore(t);
+  for (let n = 0; n < 30; n++) await addRun(store, n);
+  await keep(store, { succeeded: atMost(0) });
+  const clock = new StandingClock();
+  const slow: Store = {
+    ...store,
+    async removeEndedRuns(query) {
+      clock.move(1_000);
+      return store.removeEndedRuns(query);
+    },
+  };
+  const retention = retentionOf(slow, clock);
+  retention.start();
+  for (let turn = 0; turn < 4; turn++) await settle();
+  assert.equal(retention.idle, false);
+  await retention.stop();
+  assert.equal((await statuses(store)).length, 20);
 });
 
 test('one sweep goes on at a time', async (t) => {

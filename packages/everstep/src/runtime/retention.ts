@@ -1,8 +1,9 @@
 /**
  * Removes runs that ended and need not be kept any longer, as the settings of
- * their instance say, and gives the space back. It goes in small steps and
- * lets everything else go on in between; what it does not get done, for
- * instance because the disk fails, is left for the next time.
+ * their instance say, and gives the space back. It works in steps of a few
+ * milliseconds and pauses after each of them for several times as long, so
+ * that runs are hardly slower during a sweep. Whatever a sweep does not
+ * finish, for example because the disk fails, is left to the next one.
  */
 import { LIMITS } from '../config/limits.js';
 import { DEFAULT_INSTANCE_SETTINGS, type RetentionRule, type RetentionSettings, type RetentionState } from '../engine/run.js';
@@ -10,10 +11,18 @@ import type { Clock } from '../ports/clock.js';
 import type { RetentionBounds } from '../ports/instance-limits.js';
 import type { Log } from '../ports/log.js';
 import type { RemovalQuery, Store } from '../ports/store.js';
+import { StepPace } from './step-pace.js';
 
 /** Turns of the event loop that are left to others after each step: few when nothing goes on, long ones when much does. */
 const TURNS_BETWEEN_STEPS = 32;
 const REPAIR_ITEMS_PER_STEP = 1_000;
+const PACE = {
+  stepMs: LIMITS.retentionStepMs,
+  minItems: LIMITS.minRetentionBatch,
+  maxItems: LIMITS.maxRetentionBatch,
+  pauseRatio: 4,
+  maxPauseMs: 250,
+};
 /** Dead letters first: their runs need not be looked at again as failed ones. */
 const STATES: readonly RetentionState[] = ['deadLetter', 'failed', 'canceled', 'succeeded'];
 
@@ -23,6 +32,8 @@ export interface RetentionOptions {
     readonly accounts: Pick<Store['accounts'], 'listInstances'>;
   };
   readonly clock: Clock;
+  /** Measures steps and times the pauses after them; also runs while a virtual clock is moved. `clock` when absent. */
+  readonly paceClock?: Clock;
   readonly log: Log;
   /** What the plan of an instance keeps at the longest, whatever the instance has set; none when absent. */
   readonly bounds?: (instanceId: string) => RetentionBounds;
@@ -35,9 +46,16 @@ export class Retention {
   private cancelTimer: () => void = () => {};
   private sweeping: Promise<void> | null = null;
   private stopped = false;
+  private readonly paceClock: Clock;
+  /** Kept from one sweep to the next: the machine is the same. */
+  private readonly pace = new StepPace(PACE);
+  /** When the present sweep started, by the pace clock. */
+  private sweepStartedAt = 0;
+  private endPause: () => void = () => {};
 
   constructor(options: RetentionOptions) {
     this.options = options;
+    this.paceClock = options.paceClock ?? options.clock;
   }
 
   /** Sweeps now and every few minutes from then on; does not wait for it. */
@@ -49,6 +67,7 @@ export class Retention {
   async stop(): Promise<void> {
     this.stopped = true;
     this.cancelTimer();
+    this.endPause();
     await this.sweeping;
   }
 
@@ -84,6 +103,7 @@ export class Retention {
 
   private async sweepAll(): Promise<void> {
     const { store, log } = this.options;
+    this.sweepStartedAt = this.paceClock.now();
     for (const { instanceId } of await store.accounts.listInstances()) {
       if (this.stopped) return;
       try {
@@ -98,7 +118,7 @@ export class Retention {
       }
     }
     // Also what an earlier sweep freed and did not get to give back.
-    while (!this.stopped && (await store.releaseSpace())) await this.letOthersGoOn();
+    while (!this.stopped && (await this.step(() => store.releaseSpace())));
   }
 
   private async sweepInstance(instanceId: string, retention: RetentionSettings): Promise<number> {
@@ -106,12 +126,14 @@ export class Retention {
     for (const state of STATES) {
       const query = removalOf(instanceId, state, retention[state], this.options.clock.now());
       if (!query) continue;
-      for (let more = true; more && !this.stopped; ) {
-        const count = await this.options.store.removeEndedRuns(query);
+      const removeSome = async () => {
+        const since = this.paceClock.now();
+        const count = await this.options.store.removeEndedRuns({ ...query, limit: this.pace.items });
+        this.pace.stepTook(this.paceClock.now() - since);
         removed += count;
-        more = count > 0;
-        if (more) await this.letOthersGoOn();
-      }
+        return count > 0;
+      };
+      while (!this.stopped && (await this.step(removeSome)));
     }
     return removed;
   }
@@ -122,14 +144,33 @@ export class Retention {
     const plannedBefore = now - LIMITS.repairReportMs;
     const before = maxAgeMs === null ? null : Math.min(plannedBefore, now - maxAgeMs);
     const query = { instanceId, before, plannedBefore, limit: REPAIR_ITEMS_PER_STEP };
-    while (!this.stopped && (await this.options.store.repairs.removeBefore(query))) await this.letOthersGoOn();
+    while (!this.stopped && (await this.step(() => this.options.store.repairs.removeBefore(query))));
   }
 
-  private async letOthersGoOn(): Promise<void> {
-    const { clock } = this.options;
+  /** One step of a sweep. When the step did something, everything else gets its time before the next one. */
+  private async step(work: () => Promise<boolean>): Promise<boolean> {
+    const since = this.paceClock.now();
+    const more = await work();
+    if (more) await this.yieldAfter(this.paceClock.now() - since);
+    return more;
+  }
+
+  private async yieldAfter(tookMs: number): Promise<void> {
+    const clock = this.paceClock;
     for (let turn = 0; turn < TURNS_BETWEEN_STEPS && !this.stopped; turn++) {
       await new Promise<void>((resolve) => clock.endOfTurn(resolve));
     }
+    // Removal must keep up with whatever ends: a sweep that is still running when the next one is due takes shorter pauses.
+    const late = clock.now() - this.sweepStartedAt >= LIMITS.retentionEveryMs;
+    const pauseMs = this.pace.pauseMs(tookMs, late);
+    if (pauseMs < 1 || this.stopped) return;
+    await new Promise<void>((resolve) => {
+      const cancel = clock.setTimer(clock.now() + pauseMs, resolve);
+      this.endPause = () => {
+        cancel();
+        resolve();
+      };
+    });
   }
 
   private report(error: unknown, about: { readonly instanceId?: string }): void {
@@ -152,7 +193,12 @@ function bounded(retention: RetentionSettings, { runsMs, deadLettersMs }: Retent
 }
 
 /** Null when the rule keeps everything. */
-function removalOf(instanceId: string, state: RetentionState, rule: RetentionRule, now: number): RemovalQuery | null {
+function removalOf(
+  instanceId: string,
+  state: RetentionState,
+  rule: RetentionRule,
+  now: number,
+): Omit<RemovalQuery, 'limit'> | null {
   const { maxAgeMs, maxCount } = rule;
   if (maxAgeMs === null && maxCount === null) return null;
   return {
@@ -160,6 +206,5 @@ function removalOf(instanceId: string, state: RetentionState, rule: RetentionRul
     state,
     endedBefore: maxAgeMs === null ? null : now - maxAgeMs,
     keepNewest: maxCount,
-    limit: LIMITS.retentionBatch,
   };
 }

@@ -49,6 +49,8 @@ export interface RunDriverOptions {
   readonly limits?: InstanceLimits;
   /** For upkeep that nobody waits for; when absent it is `clock`. */
   readonly upkeepClock?: Clock;
+  /** Runs on while `clock` is moved; paces background work. When absent it is `clock`. */
+  readonly paceClock?: Clock;
   /** Where several nodes share the store; absent: this process is alone on it. */
   readonly cluster?: Cluster;
   /** Something that is kept in memory elsewhere was changed on another node. */

@@ -86,6 +86,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
   const retention = new Retention({
     store,
     clock: options.upkeepClock ?? clock,
+    paceClock: options.paceClock ?? clock,
     log,
     bounds: (instanceId) => limits.retentionBounds(instanceId),
     ...(cluster ? { unlessBusy: (work) => cluster.unlessBusy('retention', work) } : {}),

@@ -12,8 +12,8 @@ import { type Database, planned, type SqlValue, type Statement, statement, type 
 import { sendGroupChanges } from './dead-letter-group-writes.js';
 import { type Columns, columnArrays, names, unnest } from './row-sets.js';
 
-/** Rows after which a transaction takes no further run: some ten ms. */
-const ROWS_PER_REMOVAL = 4000;
+/** Rows after which a transaction takes no further run: a few ms. */
+const ROWS_PER_REMOVAL = 1000;
 
 const KEY = { instance_id: 'text', run_key: 'text' } as const satisfies Columns;
 

@@ -4,7 +4,8 @@
  * The search walks in the order of creation, block by block, over the blocks
  * that the facet index names for the state; what ended before some time was
  * created before it, so it goes no further than that. It lets others go on in
- * between, and what it found is looked at again in the transaction.
+ * between. What it found in a block is removed in the same turn of the event
+ * loop, so nothing can have changed it meanwhile.
  */
 import type { StatementSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -24,8 +25,8 @@ import type { Transaction } from './transaction.js';
 
 /** Blocks read before others may go on: a few ms. */
 const BLOCKS_PER_TURN = 2;
-/** Rows after which a transaction takes no further run: some ten ms. */
-const ROWS_PER_REMOVAL = 4000;
+/** Rows after which a transaction takes no further run: a few ms. */
+const ROWS_PER_REMOVAL = 1000;
 
 /** A parked task counts while its run may be resumed. */
 const ASKED_FOR = `SELECT 1 FROM task t JOIN run w ON w.seq = t.run_seq
@@ -58,6 +59,14 @@ interface Bounds {
   readonly upTo: number;
 }
 
+/** What a call may still remove: runs, and rows of any kind. */
+interface Quota {
+  runs: number;
+  rows: number;
+}
+
+const isLeft = ({ runs, rows }: Quota): boolean => runs > 0 && rows > 0;
+
 /** Counts down what may be read before others go on. */
 class Turns {
   private left = BLOCKS_PER_TURN;
@@ -77,6 +86,8 @@ export class Retention {
   private readonly runs: RunRemover;
   private readonly runStatements: RowStatements;
   private readonly entryStatements: RowStatements;
+  /** The block that the last call removed from; null when it removed nothing. */
+  private last: { readonly tenant: number; readonly state: RetentionState; readonly block: number } | null = null;
 
   constructor(parts: StoreParts, transaction: Transaction, deadLetters: DeadLetterWriter) {
     const { connection } = parts;
@@ -109,7 +120,7 @@ export class Retention {
     };
   }
 
-  /** Removes what may go, as far as one short transaction does; returns how many runs that were. */
+  /** Removes what may go, oldest first, in one short transaction for each block; returns how many runs that were. */
   async remove(query: RemovalQuery): Promise<number> {
     const { instanceId, state, endedBefore, keepNewest, limit } = query;
     if (!Number.isSafeInteger(limit) || limit < 1) throw new RangeError(`at least one run is removed at a time, not ${limit}`);
@@ -117,31 +128,48 @@ export class Retention {
     if (tenant === null || (endedBefore === null && keepNewest === null)) return 0;
     const rows = this.rowsOf(instanceId, tenant, state);
     const turns = new Turns();
-    for (;;) {
-      const upTo = keepNewest === null ? 0 : await this.behindNewest(rows, keepNewest, turns);
-      const bounds = { endedBefore: endedBefore ?? 0, upTo };
-      const found = await this.removable(rows, bounds, limit, turns);
-      if (found.length === 0) return 0;
-      const removed = this.transaction.run(() => this.removeFound(rows, bounds, found));
-      // None when another call took all of them meanwhile: then there may be others.
-      if (removed === 0) continue;
-      await this.parts.connection.durable();
-      return removed;
+    const upTo = keepNewest === null ? 0 : await this.behindNewest(rows, keepNewest, turns);
+    const bounds = { endedBefore: endedBefore ?? 0, upTo };
+    const quota = { runs: limit, rows: ROWS_PER_REMOVAL };
+    // What is known of a block is forgotten with each removal, so the next call continues in it without counting its rows again.
+    const { last } = this;
+    if (last?.tenant === tenant && last.state === state) this.removeFrom(rows, bounds, last.block, quota);
+    if (isLeft(quota)) await this.removeInOrder(rows, bounds, quota, turns);
+    const removed = limit - quota.runs;
+    if (removed > 0) await this.parts.connection.durable();
+    return removed;
+  }
+
+  private async removeInOrder(rows: Rows, bounds: Bounds, quota: Quota, turns: Turns): Promise<void> {
+    const createdTo = rows.order.range(0, bounds.endedBefore - 1).to;
+    for (const block of this.blocks(rows, 'up', Math.max(createdTo, bounds.upTo))) {
+      const facts = await this.factsOf(rows, block, turns);
+      if (facts.rows === 0 || (facts.earliest >= bounds.endedBefore && rangeOf(block)[0] > bounds.upTo)) continue;
+      this.removeFrom(rows, bounds, block, quota);
+      if (!isLeft(quota)) return;
+      await turns.read();
     }
   }
 
-  private removeFound(rows: Rows, bounds: Bounds, found: readonly number[]): number {
-    let removed = 0;
-    let deleted = 0;
-    for (const seq of found) {
-      // A little time has passed since it was found.
-      if (this.within(rows, bounds, seq, seq, 1).length === 0) continue;
-      const runSeq = rows.state === 'deadLetter' ? this.deadLetters.remove(rows.instanceId, rows.tenant, seq) : seq;
-      deleted += this.runs.remove(rows.tenant, runSeq);
-      removed++;
-      if (deleted >= ROWS_PER_REMOVAL) break;
-    }
-    return removed;
+  /** Takes what it removes off the quota. */
+  private removeFrom(rows: Rows, { endedBefore, upTo }: Bounds, block: number, quota: Quota): void {
+    const { tenant, state, instanceId } = rows;
+    const found = rows.statements.removable.all(...rangeOf(block), ...rows.named, endedBefore, upTo, quota.runs);
+    this.last = found.length > 0 ? { tenant, state, block } : null;
+    if (found.length === 0) return;
+    const taken = this.transaction.run(() => {
+      let [runs, deleted] = [0, 0];
+      for (const row of found) {
+        const seq = integer(row, 'seq');
+        const runSeq = state === 'deadLetter' ? this.deadLetters.remove(instanceId, tenant, seq) : seq;
+        deleted += this.runs.remove(tenant, runSeq);
+        runs++;
+        if (deleted >= quota.rows) break;
+      }
+      return { runs, deleted };
+    });
+    quota.runs -= taken.runs;
+    quota.rows -= taken.deleted;
   }
 
   /** The newest row that has `keepNewest` newer ones; 0 when there is none. */
@@ -157,25 +185,6 @@ export class Retention {
       return row ? integer(row, 'seq') : 0;
     }
     return 0;
-  }
-
-  private async removable(rows: Rows, bounds: Bounds, limit: number, turns: Turns): Promise<readonly number[]> {
-    const createdTo = rows.order.range(0, bounds.endedBefore - 1).to;
-    const found: number[] = [];
-    for (const block of this.blocks(rows, 'up', Math.max(createdTo, bounds.upTo))) {
-      const [from, to] = rangeOf(block);
-      const facts = await this.factsOf(rows, block, turns);
-      if (facts.rows === 0 || (facts.earliest >= bounds.endedBefore && from > bounds.upTo)) continue;
-      found.push(...this.within(rows, bounds, from, to, limit - found.length));
-      if (found.length === limit) break;
-      await turns.read();
-    }
-    return found;
-  }
-
-  private within(rows: Rows, { endedBefore, upTo }: Bounds, from: number, to: number, limit: number): readonly number[] {
-    const removable = rows.statements.removable.all(from, to, ...rows.named, endedBefore, upTo, limit);
-    return removable.map((row) => integer(row, 'seq'));
   }
 
   private async factsOf({ tenant, state, statements, named }: Rows, block: number, turns: Turns): Promise<BlockFacts> {
