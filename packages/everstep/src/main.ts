@@ -1,5 +1,7 @@
 /** Wires the service together; the only file that knows all of its parts. */
+import { once } from 'node:events';
 import { access, constants, mkdir, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -199,6 +201,24 @@ function managementListener({ host, managementAddress }: Config): Listener | nul
   return { host: managementAddress.host ?? host, port: managementAddress.port, settings };
 }
 
+/**
+ * Rejects with StartError when a port is taken. Asked before the store is opened, so that such a start leaves nothing
+ * behind; whoever takes the port after that is found when it is listened.
+ */
+async function findPortsFree(listeners: readonly (Listener | null)[]): Promise<void> {
+  for (const listener of listeners) {
+    if (!listener || listener.port === 0) continue;
+    const { host, port, settings } = listener;
+    const server = createServer();
+    try {
+      await once(server.listen({ host, port }), 'listening');
+    } catch (error) {
+      throw listenError(host, port, error, settings);
+    }
+    await new Promise((resolve) => server.close(resolve));
+  }
+}
+
 interface Served {
   readonly url: string;
   readonly managementUrl: string;
@@ -243,6 +263,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   assertLimits();
   const log = options.log ?? createServiceLog({ level: config.logLevel, format: config.mode === 'serve' ? 'json' : 'text' });
   const plans = await readPlans(config.plansFile);
+  await findPortsFree([{ host: config.host, port: config.port }, managementListener(config)]);
   await openDataDir(config.dataDir);
   const { store, node, openDocuments, place } =
     config.store.kind === 'postgres'
@@ -356,7 +377,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       log,
       publicUrl: () => publicUrl,
     });
-    let stopping = false;
+    let [starting, stopping] = [true, false];
     const dependencies: HttpApiDependencies = {
       service: runtime,
       store,
@@ -379,6 +400,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       limits,
       log,
       version: SERVICE_VERSION,
+      isStarting: () => starting,
       isStopping: () => stopping,
       hasLease: () => cluster?.mayAct ?? true,
       ...(cluster ? { nodes: () => cluster.nodes() } : {}),
@@ -411,6 +433,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
 
     const addresses = { url, managementUrl };
     if (credentials) await keptAccess.write({ ...credentials, ...addresses });
+    // Only now: a script that waits for it reads the env file next.
+    starting = false;
     log.info({ url, dataDir, store: place, region }, 'everstep listens');
     let stopped: Promise<void> | undefined;
     const stop = () => {

@@ -43,6 +43,8 @@ export interface HttpApiDependencies {
   readonly version: string;
   /** The nodes on the store; this process alone when absent. */
   readonly nodes?: () => Promise<readonly NodeStanding[]>;
+  /** While true, the service is not ready, but answers requests. */
+  readonly isStarting?: () => boolean;
   /** While true, requests are answered with 503. */
   readonly isStopping?: () => boolean;
   /** Where several nodes share the store: whether this one has its lease. It takes requests without, and is not ready. */
@@ -137,6 +139,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     cursors: createCursorSeal(store.accounts),
     liveStreams: new LiveStreams(),
     nodes: dependencies.nodes ?? aloneSince(service, version),
+    isStarting: dependencies.isStarting ?? (() => false),
     isStopping: dependencies.isStopping ?? (() => false),
     hasLease: dependencies.hasLease ?? (() => true),
     addressPolicy: dependencies.addressPolicy ?? null,

@@ -43,6 +43,7 @@ export interface ApiContext {
   readonly cursors: CursorSeal;
   readonly liveStreams: LiveStreams;
   readonly nodes: () => Promise<readonly NodeStanding[]>;
+  readonly isStarting: () => boolean;
   readonly isStopping: () => boolean;
   readonly hasLease: () => boolean;
   readonly addressPolicy: DestinationPolicy | null;

@@ -36,14 +36,15 @@ async function within(longestMs: number, work: Promise<unknown>): Promise<void> 
 export const getReadiness = openOperation({
   operationId: 'getReadiness',
   tag: 'Service',
-  summary: 'Whether requests are taken: not while the service stops, its store cannot be read, or this node has no lease on it',
+  summary: 'Whether requests are taken: not while the service starts or stops, its store cannot be read, or this node has no lease on it',
   method: 'GET',
   path: '/ready',
   unknownQuery: 'ignore',
   whileStopping: 'answer',
   responses: { 200: Readiness },
   errors: [],
-  async handle(_input, { store, log, isStopping, hasLease }) {
+  async handle(_input, { store, log, isStarting, isStopping, hasLease }) {
+    if (isStarting()) throw new ApiError('unavailable', 'the service is starting');
     if (isStopping()) throw new ApiError('unavailable', 'the service is stopping');
     try {
       await within(STORE_ANSWERS_MS, store.latestTime());

@@ -59,6 +59,8 @@ export class PostgresCluster implements Cluster {
   /** It claims nothing any more. */
   private leaving = false;
   private left = false;
+  /** Whether other nodes may know of this one. */
+  private joined = false;
 
   constructor(database: Database, options: PostgresClusterOptions) {
     const { url, log, facts, leaseMs = DEFAULT_LEASE_MS } = options;
@@ -117,6 +119,7 @@ export class PostgresCluster implements Cluster {
 
   async join(events: ClusterEvents): Promise<void> {
     await this.notices.listen();
+    this.joined = true;
     this.time.learn(await this.lease.join());
     this.events = events;
     this.watchEnd();
@@ -196,6 +199,12 @@ export class PostgresCluster implements Cluster {
     for (const timer of [this.beat, this.end, this.bury]) clearTimeout(timer);
     await Promise.all([this.beating, this.sampling, this.freeing, this.batches?.settled()]);
     this.events = SILENT;
+    if (this.joined) await this.giveUpLease();
+    await this.notices.close();
+    await this.heart.close();
+  }
+
+  private async giveUpLease(): Promise<void> {
     try {
       await this.lease.leave();
       const change: SharedChange = { kind: 'everything' };
@@ -204,8 +213,6 @@ export class PostgresCluster implements Cluster {
       // The others take over when the lease has ended.
       this.log.warn({ error: String(error) }, 'this node could not give back what it had');
     }
-    await this.notices.close();
-    await this.heart.close();
   }
 
   // ---------------------------------------------------------------- the time

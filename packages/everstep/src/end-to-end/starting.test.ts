@@ -1,0 +1,100 @@
+/** What a script or an operator sees of a service while it starts. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import fs from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
+import { createServiceLog } from '../bootstrap/service-log.js';
+import { StartError } from '../bootstrap/start-error.js';
+import { type Config, parseConfig } from '../config/config.js';
+import { startService } from '../main.js';
+import { openTestSchemas } from '../stores/postgres/testing/schemas.js';
+import { freePort } from '../stores/postgres/testing/server-process.js';
+
+const schemas = await openTestSchemas();
+
+async function directoryFor(t: TestContext): Promise<string> {
+  const directory = await fs.mkdtemp(join(tmpdir(), 'everstep-starting-'));
+  t.after(() => fs.rm(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+function configOf(cwd: string, env: Readonly<Record<string, string>>): Config {
+  const parsed = parseConfig({ mode: 'dev', flags: {}, env: { EVERSTEP_DEMO: '0', EVERSTEP_DATA_DIR: 'data', ...env }, cwd });
+  assert.ok(parsed.ok);
+  return parsed.config;
+}
+
+/** A log whose lines can be read. */
+function keptLog() {
+  const lines: string[] = [];
+  return { lines, log: createServiceLog({ level: 'warn', format: 'text', write: (line) => lines.push(line) }) };
+}
+
+test('the env file is there before the service says that it is ready', async (t) => {
+  const directory = await directoryFor(t);
+  const port = await freePort();
+  const envFile = join(directory, 'service.env');
+  const standing = async () => (await fetch(`http://127.0.0.1:${port}/ready`)).status;
+  const seen: number[] = [];
+  const { rename } = fs;
+  // The file is moved into its place when it is whole.
+  fs.rename = async (from, to) => {
+    if (to === envFile) seen.push(await standing());
+    return rename(from, to);
+  };
+  syncBuiltinESMExports();
+  t.after(() => {
+    fs.rename = rename;
+    syncBuiltinESMExports();
+  });
+  const config = configOf(directory, { EVERSTEP_PORT: String(port), EVERSTEP_ENV_FILE: envFile });
+  const service = await startService(config, { log: keptLog().log });
+  t.after(() => service.stop());
+  assert.deepEqual(seen, [503]);
+  assert.equal(await standing(), 200);
+});
+
+async function takenPort(t: TestContext): Promise<number> {
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  t.after(() => taken.close());
+  return (taken.address() as AddressInfo).port;
+}
+
+test('a start on a port that is taken leaves nothing behind', async (t) => {
+  const directory = await directoryFor(t);
+  const port = await takenPort(t);
+  const settings: readonly Readonly<Record<string, string>>[] = [
+    { EVERSTEP_PORT: String(port) },
+    { EVERSTEP_PORT: '0', EVERSTEP_MANAGEMENT_ADDRESS: String(port) },
+  ];
+  for (const env of settings) {
+    const { log, lines } = keptLog();
+    await assert.rejects(startService(configOf(directory, env), { log }), StartError);
+    assert.deepEqual([await fs.readdir(directory), lines], [[], []]);
+  }
+});
+
+describe('on PostgreSQL', { skip: typeof schemas === 'string' ? schemas : false }, () => {
+  test('a start that fails after the store was opened logs nothing of nodes that it never joined', async (t) => {
+    if (typeof schemas === 'string') return;
+    const { url } = await schemas.make();
+    const directory = await directoryFor(t);
+    const port = await takenPort(t);
+    const { log, lines } = keptLog();
+    // The runtime API finds its port free; the management API asks for the one that the runtime API has taken by then.
+    const own = await freePort();
+    const env = { EVERSTEP_STORE: url, EVERSTEP_PORT: String(own), EVERSTEP_MANAGEMENT_ADDRESS: String(own) };
+    await assert.rejects(startService(configOf(directory, env), { log }), /is in use by another program/);
+    await assert.rejects(startService(configOf(directory, { ...env, EVERSTEP_PORT: String(port) }), { log }), /is in use/);
+    // The servers of tests run without fsync, and a service says so.
+    assert.deepEqual(
+      lines.filter((line) => !line.includes('fsync')),
+      [],
+    );
+  });
+});
