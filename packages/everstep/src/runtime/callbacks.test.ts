@@ -195,6 +195,7 @@ test('the failure function of an endpoint is called at the workflow itself', asy
       assert.deepEqual([sent?.url, sent?.serviceHeaders?.['Workflow-Failure-Function']], ['http://app/flow', 'true']);
       const notice: FailureNotice = JSON.parse(Buffer.from(sent?.body ?? '').toString());
       assert.match(notice.error ?? '', /boom/);
+      assert.deepEqual([notice.labels, sent?.serviceHeaders?.Label], [['function'], 'function']);
       assert.equal((await letterOf(bench)).failureFunctionState, 'CALLBACK_SUCCESS');
     },
     { sender },
