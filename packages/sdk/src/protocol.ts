@@ -14,6 +14,8 @@
  * planned, at the same positions, on every longer one.
  */
 
+export { EMPTY_JOURNAL_DIGEST, extendJournalDigest } from './journal-digest.js';
+
 /** Version of the frames below. Sent as a number in every frame and as the header `Svc-Workflow-Protocol`. */
 export const PROTOCOL_VERSION = 1;
 
@@ -92,6 +94,11 @@ export interface StepRequest {
      * with a result of its own that was never recorded, so it must not take the request for its own.
      */
     readonly worker?: string;
+    /**
+     * Digest of the entries before `from`, as the service has recorded them (journal-digest.ts). A worker that holds others
+     * there answers `journal-needed`. Absent from services that do not know it.
+     */
+    readonly digest?: number;
     /** Entries of the journal, all told. */
     readonly length: number;
     /** The entries from index `from` to `length - 1`, in recorded order. */
@@ -234,6 +241,11 @@ export interface Hold {
    * a late duplicate of a request may have made it do so, and go on from a result that is never recorded.
    */
   readonly worker: string;
+  /**
+   * Entries that it has applied. The last of them may be the result that it reports in the same reply, which nobody has
+   * recorded yet: the service counts on it only once it has recorded it as the next entry. To a service that sends no
+   * digest, a worker does not name that one.
+   */
   readonly through: number;
 }
 

@@ -8,12 +8,15 @@
  *    in journal order. So what has been asked for is a function of the applied
  *    entries alone.
  * 3. At most one applied entry is unconfirmed (`optimistic`), and it is the last.
- * 4. Only the holder of the turn gives results to the code.
+ * 4. No exchange begins before the entries that a request relies on are known to be those that were applied: by the entries
+ *    themselves where they were sent, and by their digest where they were not.
+ * 5. Only the holder of the turn gives results to the code.
  *
  * An execution that nobody refers to any more is garbage: its promises never settle.
  */
 
 import { JournalMismatchError, NonRetryableError } from '../errors.js';
+import { type DigestedEntry, EMPTY_JOURNAL_DIGEST, extendJournalDigest } from '../journal-digest.js';
 import type { JournalEntry, PlannedStep, StepRequest } from '../protocol.js';
 import { microtasksDrained, nextTurn } from './quiet.js';
 
@@ -73,14 +76,14 @@ export class Execution {
   readonly exchanges = new Set<string>();
   /** Positions given so far. */
   asked = 0;
-  /** Entries of the journal given to the code so far. */
-  applied = 0;
-  /** The last applied entry while the service has not shown that it recorded it. */
-  optimistic: { readonly index: number; readonly stepId: number; readonly out: string | undefined } | null = null;
+  /** The last applied entry is a result of this worker, and the service has not shown that it recorded it. */
+  optimistic = false;
   settlement: Settlement | null = null;
   /** Set when the execution no longer stands for its run; what is under way on it ends without effect on others. */
   dropped = false;
   started = false;
+  /** Digests of the journal by its length, up to what was applied. */
+  private readonly digests = [EMPTY_JOURNAL_DIGEST];
   private taken = false;
   private readonly queue: (() => void)[] = [];
   private stirred: (() => void) | null = null;
@@ -88,6 +91,11 @@ export class Execution {
 
   constructor(name: string) {
     this.name = name;
+  }
+
+  /** Entries of the journal given to the code so far. */
+  get applied(): number {
+    return this.digests.length - 1;
   }
 
   /** Takes the turn; false when the execution was dropped before the turn came. */
@@ -186,19 +194,22 @@ export class Execution {
   }
 
   /**
-   * How this execution stands to what a request says of the journal.
-   * `behind`: it lacks entries that were not sent. `refuted`: it went on from a result that was not recorded.
+   * Compares what was applied with what a request says of the journal. A request without a digest comes from a service that
+   * does not know digests: it says nothing of the entries that it did not send.
+   * `behind`: entries that were not sent are missing here, or cannot be compared. `refuted`: others were recorded than applied.
    */
   compare(journal: StepRequest['journal']): 'fits' | 'behind' | 'refuted' {
-    if (this.applied < journal.from) return 'behind';
-    const { optimistic } = this;
-    if (!optimistic) return 'fits';
-    if (optimistic.index >= journal.length) return 'refuted';
-    if (optimistic.index >= journal.from) {
-      const entry = journal.entries[optimistic.index - journal.from];
-      if (entry?.stepId !== optimistic.stepId || entry.out !== optimistic.out) return 'refuted';
+    const { applied, digests, optimistic } = this;
+    const { from, digest, length, entries } = journal;
+    if (applied < from) return 'behind';
+    if (digest !== undefined && digests[from] !== digest) return 'refuted';
+    if (optimistic && applied > length) return 'refuted';
+    if (optimistic && applied === from && digest === undefined) return 'behind';
+    for (let index = from; index < Math.min(applied, length); index++) {
+      const [before, entry] = [digests[index], entries[index - from]];
+      if (before === undefined || !entry || extendJournalDigest(before, entry) !== digests[index + 1]) return 'refuted';
     }
-    this.optimistic = null;
+    this.optimistic = false;
     return 'fits';
   }
 
@@ -213,7 +224,7 @@ export class Execution {
       if (!entry) throw new JournalMismatchError(`entry ${this.applied} of the journal was not sent`);
       const step = await this.findAsked(entry);
       if (!step) return;
-      this.give(step, entry.out);
+      this.give(step, entry);
       if (this.applied % ENTRIES_PER_TURN === 0) await nextTurn();
       await this.untilQuiet();
     }
@@ -221,14 +232,15 @@ export class Execution {
 
   /** Gives a result that the service has not recorded yet, and lets the code run on. */
   async applyOptimistically(step: AskedStep, out: string | undefined): Promise<void> {
-    this.optimistic = { index: this.applied, stepId: step.plan.stepId, out };
-    this.give(step, out);
+    this.optimistic = true;
+    this.give(step, { stepId: step.plan.stepId, out });
     await this.untilQuiet();
   }
 
-  private give(step: AskedStep, out: string | undefined): void {
-    this.pending.delete(step.plan.stepId);
-    this.applied++;
+  private give(step: AskedStep, entry: DigestedEntry): void {
+    const { stepId, out } = entry;
+    this.pending.delete(stepId);
+    this.digests.push(extendJournalDigest(this.digests[this.applied] ?? EMPTY_JOURNAL_DIGEST, entry));
     step.settle(out === undefined ? undefined : JSON.parse(out));
   }
 

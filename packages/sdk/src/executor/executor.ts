@@ -252,7 +252,10 @@ export class Executor {
 
   private withHold<Reply extends ProgressReply | FailedReply>(execution: Execution, request: StepRequest, reply: Reply): Reply {
     if (!this.options.heldRuns?.has(request.run.key, execution)) return reply;
-    const hold: Hold = { worker: execution.name, through: execution.applied };
+    const { applied, optimistic, name: worker } = execution;
+    // A service that sends no digest could not say later whether it has recorded the last one.
+    const confirmed = optimistic && request.journal.digest === undefined ? applied - 1 : applied;
+    const hold: Hold = { worker, through: confirmed };
     return { ...reply, hold };
   }
 }

@@ -5,6 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import type { Endpoint, EndpointResponse } from '../endpoint.js';
+import { EMPTY_JOURNAL_DIGEST, extendJournalDigest } from '../journal-digest.js';
 import type {
   CallOutcome,
   FailedReply,
@@ -73,6 +74,8 @@ export class FakeService {
   /** Requests that found nothing held of what they relied on. */
   misses = 0;
   requests = 0;
+  /** False: as services did before there were digests. */
+  sendsDigests = true;
   outcomeOf: (plan: PlannedStep) => Outcome = successOf;
   /** Steps that are recorded as soon as they are planned, as a wait is for an event that came before. */
   isKnownAtOnce: (plan: PlannedStep) => boolean = ({ type }) => type === 'CreateWebhook';
@@ -90,6 +93,10 @@ export class FakeService {
     this.tasks.set(ADVANCE, { slot: ADVANCE, messageId: `m${++this.messages}`, retried: 0, inFlight: false });
   }
 
+  private digestAt(length: number): number {
+    return this.journal.slice(0, length).reduce(extendJournalDigest, EMPTY_JOURNAL_DIGEST);
+  }
+
   request(task: Task, from = Math.min(this.hold?.through ?? 0, this.journal.length)): StepRequest {
     return {
       protocol: 1,
@@ -102,6 +109,7 @@ export class FakeService {
       journal: {
         from,
         ...(from > 0 && this.hold ? { worker: this.hold.worker } : {}),
+        ...(this.sendsDigests ? { digest: this.digestAt(from) } : {}),
         length: this.journal.length,
         entries: this.journal.slice(from),
       },

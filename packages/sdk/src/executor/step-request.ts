@@ -43,6 +43,7 @@ function isJournal(value: unknown): value is StepRequest['journal'] {
     isCount(value.from) &&
     isCount(value.length) &&
     (value.worker === undefined || typeof value.worker === 'string') &&
+    (value.digest === undefined || isCount(value.digest)) &&
     Array.isArray(value.entries) &&
     value.from + value.entries.length === value.length &&
     value.entries.every(isEntry)
