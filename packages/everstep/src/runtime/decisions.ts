@@ -39,6 +39,15 @@ const MUST_NOT_MISS: ReadonlySet<RunEvent['kind']> = new Set<RunEvent['kind']>([
   'notify-done',
 ]);
 
+/** Told of a decision when it is durable, before anybody acts on it. */
+export type OnDurable = (entry: CachedRun, decision: Decision) => void;
+
+interface DecideOptions {
+  /** Shown the run as it is decided on. */
+  readonly look?: (run: Run) => void;
+  readonly onDurable?: OnDurable | undefined;
+}
+
 export class Decisions {
   private readonly options: DecisionsOptions;
 
@@ -93,10 +102,10 @@ export class Decisions {
   }
 
   /** Decides on this state, makes durable, acts. Null when the event had no effect, or its batch was lost: then the run is read again. */
-  async apply(entry: CachedRun, event: RunEvent): Promise<Decision | null> {
+  async apply(entry: CachedRun, event: RunEvent, onDurable?: OnDurable): Promise<Decision | null> {
     try {
-      const decision = await this.applyOrThrow(entry, event);
-      return decision === 'moved' ? await this.decideOn(entry.run.key, event) : decision;
+      const decision = await this.applyOrThrow(entry, event, onDurable);
+      return decision === 'moved' ? await this.decideOn(entry.run.key, event, { onDurable }) : decision;
     } catch (error) {
       this.options.log.error(
         { runKey: entry.run.key, error: String(error) },
@@ -108,21 +117,21 @@ export class Decisions {
 
   /**
    * The same for whoever has no state of the run yet. Null when the run is not active, or the event had no effect.
-   * Rejects when its batch was lost. `look` is shown the run as it is decided on.
+   * Rejects when its batch was lost.
    */
-  async decideOn(runKey: string, event: RunEvent, look?: (run: Run) => void): Promise<Decision | null> {
+  async decideOn(runKey: string, event: RunEvent, { look, onDurable }: DecideOptions = {}): Promise<Decision | null> {
     for (;;) {
       const entry = await this.options.cache.load(runKey);
       if (!entry) return null;
       if (!this.isCurrent(entry)) continue;
       look?.(entry.run);
-      const decision = await this.applyOrThrow(entry, event);
+      const decision = await this.applyOrThrow(entry, event, onDurable);
       if (decision !== 'moved') return decision;
     }
   }
 
   /** `moved`: another process has decided on the run meanwhile, so this state is no more, and nothing was decided on it. */
-  private async applyOrThrow(entry: CachedRun, event: RunEvent): Promise<Decision | 'moved' | null> {
+  private async applyOrThrow(entry: CachedRun, event: RunEvent, noted?: OnDurable): Promise<Decision | 'moved' | null> {
     // Let go since: where others decide, too, because one of them has, and then nobody here reads again what is owed.
     if (!this.isCurrent(entry)) return this.options.isShared ? 'moved' : null;
     const { committer, context, messageLimit, onDurable, onLost, onMoved } = this.options;
@@ -157,6 +166,7 @@ export class Decisions {
       return null;
     }
     entry.durable = decision.run;
+    noted?.(entry, decision);
     onDurable(entry, decision, before);
     return decision;
   }

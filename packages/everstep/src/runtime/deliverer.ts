@@ -4,22 +4,18 @@ import type { ReplyEnvelope } from '../engine/reply.js';
 import type { Task } from '../engine/run.js';
 import type { StepAnswer, StepCaller } from '../ports/step-caller.js';
 import type { Store } from '../ports/store.js';
+import type { OnDurable } from './decisions.js';
+import { noteHold } from './holds.js';
 import type { CachedRun } from './run-cache.js';
-import { buildStepRequest, journalStart } from './step-request.js';
+import { buildStepRequest, heldJournal } from './step-request.js';
 
 type Callable = Extract<Task, { kind: 'advance' | 'step' }>;
 
-/** Notes what the worker said it holds. Replies of parallel steps arrive in any order; the furthest counts. */
-function noteHold(entry: CachedRun, answer: StepAnswer): void {
-  if (answer.kind !== 'reply') {
-    entry.hold = null;
-    return;
-  }
-  const { reply } = answer;
-  const hold = reply.kind === 'progress' || reply.kind === 'failed' ? (reply.hold ?? null) : null;
-  if (hold && entry.hold?.worker === hold.worker) {
-    entry.hold = { worker: hold.worker, through: Math.max(hold.through, entry.hold.through) };
-  } else entry.hold = hold;
+/** What came of a delivery. */
+export interface Delivered {
+  readonly event: RunEvent;
+  /** Takes what the worker holds; called when the decision on the event is durable, before anybody acts on it. */
+  readonly onDurable?: OnDurable;
 }
 
 const envelopeOf = (answer: Exclude<StepAnswer, { readonly kind: 'failure' }>): ReplyEnvelope => ({
@@ -30,8 +26,8 @@ const envelopeOf = (answer: Exclude<StepAnswer, { readonly kind: 'failure' }>): 
 });
 
 /**
- * Delivers `task` of the run and returns what came of it as an event; null
- * when it was given up. A worker that does not hold what it said it holds
+ * Delivers `task` of the run and returns what came of it; null when it was
+ * given up. A worker that does not hold what it said it holds
  * gets the whole journal, at once and without counting as an attempt.
  */
 export async function deliver(
@@ -40,20 +36,21 @@ export async function deliver(
   entry: CachedRun,
   task: Callable,
   onLeave: () => void,
-): Promise<RunEvent | null> {
+): Promise<Delivered | null> {
   entry.control ??= new AbortController();
   const { signal } = entry.control;
   entry.deliveries++;
   try {
-    let from = journalStart(entry, entry.durable);
+    let held = heldJournal(entry);
     for (;;) {
       const run = entry.durable;
+      const { built, shown } = await buildStepRequest(store, entry, task, held);
       const answer = await caller.call(
         {
           instanceId: run.instanceId,
           dialect: run.dialect,
           workflowUrl: run.workflowUrl,
-          ...(await buildStepRequest(store, entry, task, from)),
+          ...built,
           forwardHeaders: entry.forwardHeaders,
           timeoutMs: run.settings.deliveryTimeoutMs,
           discreet: run.settings.redact !== undefined,
@@ -62,17 +59,26 @@ export async function deliver(
         onLeave,
       );
       if (signal.aborted) return null;
-      noteHold(entry, answer);
-      if (answer.kind === 'reply' && answer.reply.kind === 'journal-needed' && from > 0) {
+      const isMissed = answer.kind === 'reply' && answer.reply.kind === 'journal-needed';
+      // Whoever held it may be gone. What a reply says is held counts only once the reply does.
+      if (answer.kind !== 'reply' || isMissed) entry.hold = null;
+      if (isMissed && held) {
         entry.misses++;
-        from = 0;
+        held = null;
         continue;
       }
       entry.payload = null;
       const attempt = { slot: task.slot, messageId: task.messageId, retried: task.retried };
-      if (answer.kind === 'failure') return { kind: 'attempt-failed', attempt, failure: answer.failure };
-      if (answer.kind === 'silent') return { kind: 'exchange-ended', attempt, envelope: envelopeOf(answer) };
-      return { kind: 'replied', attempt, reply: answer.reply, envelope: envelopeOf(answer) };
+      if (answer.kind === 'failure') return { event: { kind: 'attempt-failed', attempt, failure: answer.failure } };
+      if (answer.kind === 'silent') return { event: { kind: 'exchange-ended', attempt, envelope: envelopeOf(answer) } };
+      const { reply } = answer;
+      return {
+        event: { kind: 'replied', attempt, reply, envelope: envelopeOf(answer) },
+        onDurable: (decidedOn, decision) => {
+          // Decided on another state than the one it was built from, it tells nothing of what that one may rely on.
+          if (decidedOn === entry) noteHold(entry, reply, shown, decision);
+        },
+      };
     }
   } finally {
     entry.deliveries--;

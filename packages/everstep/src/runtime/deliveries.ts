@@ -8,7 +8,7 @@ import type { StepCaller } from '../ports/step-caller.js';
 import type { Store } from '../ports/store.js';
 import type { Callbacks } from './callbacks.js';
 import type { Decisions } from './decisions.js';
-import { deliver } from './deliverer.js';
+import { type Delivered, deliver } from './deliverer.js';
 import type { Departures } from './departures.js';
 import type { DueTasks } from './due-tasks.js';
 import type { DeliveryGates, DeliveryResult, Passage, Ticket } from './gates/delivery-gates.js';
@@ -36,6 +36,8 @@ export interface DeliveriesOptions {
   /** Has a delivery made, once the gates let it pass. */
   readonly admit: (ticket: Ticket, passage: Passage) => void;
 }
+
+const deliveredBy = (event: RunEvent | null): Delivered | null => event && { event };
 
 const idOf = ({ runKey, slot }: Ticket): string => `${runKey}/${slot}`;
 
@@ -66,7 +68,7 @@ export class Deliveries {
     let entry: CachedRun | null = null;
     let givenUp = 0;
     let asked: Passage | undefined;
-    let event: RunEvent | null = null;
+    let delivered: Delivered | null = null;
     let result: DeliveryResult = { kind: 'not-made' };
     // Without its lease a node starts nothing; what it leaves here is read again when it has one.
     const mayAct = cluster?.mayAct ?? true;
@@ -80,8 +82,8 @@ export class Deliveries {
       else {
         entry = await this.stateFor(ticket);
         givenUp = entry?.givenUp ?? 0;
-        if (entry) event = await this.deliverTask(entry, ticket.slot);
-        result = resultOfEvent(event);
+        if (entry) delivered = await this.deliverTask(entry, ticket.slot);
+        result = resultOfEvent(delivered?.event ?? null);
       }
     } finally {
       departures.done(host, ticket);
@@ -92,22 +94,23 @@ export class Deliveries {
       departures.drainSoon();
       due.resume();
     }
-    const applied = entry !== null && (await this.decide(entry, givenUp, event, ticket));
+    const applied = entry !== null && (await this.decide(entry, givenUp, delivered, ticket));
     // A decision asks for what it makes due itself, and the place is free for that.
     if (asked && !applied) this.options.admit(ticket, asked);
   }
 
   /** Whether something was decided on the answer. */
-  private async decide(entry: CachedRun, givenUp: number, event: RunEvent | null, ticket: Ticket): Promise<boolean> {
+  private async decide(entry: CachedRun, givenUp: number, delivered: Delivered | null, ticket: Ticket): Promise<boolean> {
     const { decisions, due, cluster, isStopping } = this.options;
     // What was read again since then found it still under way.
     if (entry.givenUp !== givenUp && !isStopping()) due.restart();
-    if (event && decisions.isCurrent(entry)) return (await decisions.apply(entry, event)) !== null;
+    if (delivered && decisions.isCurrent(entry))
+      return (await decisions.apply(entry, delivered.event, delivered.onDurable)) !== null;
     if (decisions.isCurrent(entry) || isStopping()) return false;
     // The state was let go while the endpoint worked. The answer counts if its attempt is still the one that is awaited.
-    const applied = event ? await decisions.decideOn(ticket.runKey, event).catch(() => null) : null;
+    const applied = delivered ? await decisions.decideOn(ticket.runKey, delivered.event).catch(() => null) : null;
     // Of several nodes the one that decided meanwhile acts on what follows.
-    if (!applied && (event === null || !cluster)) await this.askAgain(ticket);
+    if (!applied && (delivered === null || !cluster)) await this.askAgain(ticket);
     return applied !== null;
   }
 
@@ -132,7 +135,7 @@ export class Deliveries {
   }
 
   /** One attempt of the task; null when there is nothing to do or it was given up. */
-  private async deliverTask(entry: CachedRun, slot: number): Promise<RunEvent | null> {
+  private async deliverTask(entry: CachedRun, slot: number): Promise<Delivered | null> {
     const { store, stepCaller, messageSender, clock, gates } = this.options;
     const task = entry.durable.tasks.get(slot);
     // A decision that is being written has something else in mind for the slot: whatever that is, it is scheduled
@@ -147,9 +150,9 @@ export class Deliveries {
           onLeave();
         }).finally(() => entry.outSince.delete(slot));
       case 'call':
-        return makeCall(messageSender, entry, task, () => clock.now(), onLeave);
+        return deliveredBy(await makeCall(messageSender, entry, task, () => clock.now(), onLeave));
       case 'message':
-        return sendMessage({ store, sender: messageSender, now: () => clock.now() }, entry, task, onLeave);
+        return deliveredBy(await sendMessage({ store, sender: messageSender, now: () => clock.now() }, entry, task, onLeave));
       default:
         return null;
     }

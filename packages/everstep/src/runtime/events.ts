@@ -156,13 +156,14 @@ export class Events {
     const now = context();
     const event = { eventKey: `evt_${newKey(now)}`, eventId, content, receivedAt: now.now };
     const waiting: WaiterRecord[] = [];
-    const decision = await decisions.decideOn(runKey, { kind: 'event-received', event }, (run) => {
+    const look = (run: Run): void => {
       // It may be asked again, of a later state.
       waiting.length = 0;
       for (const task of run.tasks.values()) {
         if (task.kind === 'wait' && task.dueAt !== null && task.eventIds.includes(eventId)) waiting.push(waiterOf(run, task));
       }
-    });
+    };
+    const decision = await decisions.decideOn(runKey, { kind: 'event-received', event }, { look });
     if (decision) {
       if (waiting.length === 0) return { kind: 'kept', messageId: event.eventKey };
       const messageId = messageOf(decision) ?? event.eventKey;

@@ -5,6 +5,7 @@
  */
 import type { Run, RunPayload } from '../engine/run.js';
 import type { Store } from '../ports/store.js';
+import { EMPTY_JOURNAL, type HeldJournal, type JournalMark } from './holds.js';
 
 export interface CachedRun {
   /** As of the last decision; the next one is taken on this. */
@@ -15,8 +16,10 @@ export interface CachedRun {
   readonly forwardHeaders: RunPayload['forwardHeaders'];
   /** What it was triggered with, until it has been sent once. */
   payload: RunPayload | null;
-  /** The worker process that said it holds the run, and how far. */
-  hold: { readonly worker: string; readonly through: number } | null;
+  /** The worker that holds the run, and the recorded entries that it is known to hold. */
+  hold: HeldJournal | null;
+  /** The longest prefix of the recorded journal whose digest was computed. */
+  digested: JournalMark;
   /** How often a worker was sent a part of the journal and did not hold the rest. */
   misses: number;
   /** Decisions that are not durable yet. */
@@ -58,6 +61,7 @@ export class RunCache {
       forwardHeaders: payload.forwardHeaders,
       payload,
       hold: null,
+      digested: EMPTY_JOURNAL,
       misses: 0,
       uncommitted: 0,
       deliveries: 0,

@@ -258,9 +258,10 @@ export class RunDriver {
   async submit(runKey: string, submission: Submission): Promise<boolean> {
     let active = false;
     const outSince = this.cache.peek(runKey)?.outSince;
-    await this.decisions.decideOn(runKey, { kind: 'submitted', submission, outSince }, () => {
+    const look = (): void => {
       active = true;
-    });
+    };
+    await this.decisions.decideOn(runKey, { kind: 'submitted', submission, outSince }, { look });
     return active;
   }
 

@@ -1,7 +1,13 @@
 /** The runtime on a real store in memory, with a clock and endpoints that a test plays. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import type { ProgressReply, StepReply, StepRequest } from '@everstep/sdk/protocol';
+import {
+  EMPTY_JOURNAL_DIGEST,
+  extendJournalDigest,
+  type ProgressReply,
+  type StepReply,
+  type StepRequest,
+} from '@everstep/sdk/protocol';
 import type { RunSettings } from '../engine/run.js';
 import type { Clock } from '../ports/clock.js';
 import type { Cluster } from '../ports/cluster.js';
@@ -121,6 +127,14 @@ export const inARow =
     if (stepId === length) return progress(request, { done, end: { kind: 'finished', result: String(length) } });
     return progress(request, { done, planned: [{ stepId: stepId + 1, name: `s${stepId + 1}`, type: 'Run' }], ...through });
   };
+
+/** Digest of what is recorded of the run, as far as `length`. */
+export async function recordedDigest(store: Store, runKey: string, length: number): Promise<number> {
+  const steps = await store.loadJournal({ runKey, from: 0 });
+  return steps
+    .slice(0, length)
+    .reduce((digest, { stepId, out }) => extendJournalDigest(digest, { stepId, out: out ?? undefined }), EMPTY_JOURNAL_DIGEST);
+}
 
 export interface Bench {
   readonly store: Store;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { StepReply } from '@everstep/sdk/protocol';
+import { EMPTY_JOURNAL_DIGEST, type StepReply } from '@everstep/sdk/protocol';
 import type { CommitUnit } from '../engine/writes.js';
 import type { Store } from '../ports/store.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
@@ -72,6 +72,7 @@ test('a worker that lost the run gets the whole journal at once, and no attempt 
     assert.equal(last?.retried, 0);
     assert.deepEqual(last?.journal, {
       from: 0,
+      digest: EMPTY_JOURNAL_DIGEST,
       length: 2,
       entries: [
         { stepId: 1, name: 's1', type: 'Run', out: '1' },

@@ -1,9 +1,10 @@
 /** What is sent for a task: the run, and of its journal only what the worker does not hold. */
 import { type JournalEntry, PROTOCOL_VERSION, type RunInput, type StepRequest } from '@everstep/sdk/protocol';
-import { ADVANCE_SLOT, type RecordedStep, type Run, type RunPayload, type StepTask, type Task } from '../engine/run.js';
+import { ADVANCE_SLOT, type RecordedStep, type RunPayload, type StepTask, type Task } from '../engine/run.js';
 import type { StepCall } from '../ports/step-caller.js';
 import type { Store } from '../ports/store.js';
 import { encodeBody } from './encoded-body.js';
+import { EMPTY_JOURNAL, type HeldJournal, type JournalMark, markBehind, noteDigest } from './holds.js';
 import type { CachedRun } from './run-cache.js';
 
 /** Below this a journal is sent whole rather than risked on a worker that may have let the run go. */
@@ -18,27 +19,39 @@ export function encodeInput(payload: RunPayload): RunInput {
   };
 }
 
-/** From which index on the journal has to be sent. */
-export function journalStart(entry: CachedRun, run: Run): number {
-  if (entry.hold === null) return 0;
-  if (entry.misses >= MISSES_TOLERATED && run.journalBytes < SMALL_JOURNAL_BYTES) return 0;
-  return Math.min(entry.hold.through, run.journalLength);
+/** What need not be sent, because the worker holds it; null when the whole journal is to be sent. */
+export function heldJournal({ hold, misses, durable }: CachedRun): HeldJournal | null {
+  if (hold === null || hold.length === 0) return null;
+  if (misses >= MISSES_TOLERATED && durable.journalBytes < SMALL_JOURNAL_BYTES) return null;
+  return hold;
 }
 
+/** Digests no entry that was digested before, unless a later request has been built meanwhile. */
+function markOf({ digested }: CachedRun, start: JournalMark, length: number, entries: readonly JournalEntry[]): JournalMark {
+  const known = digested.length >= start.length && digested.length <= length ? digested : start;
+  return markBehind(known, entries.slice(known.length - start.length));
+}
+
+type BuiltRequest = Pick<StepCall, 'request' | 'recorded' | 'open' | 'payload' | 'introduced'>;
+
+/** Also returns the mark behind the last entry of the journal that is shown. */
 export async function buildStepRequest(
   store: Store,
   entry: CachedRun,
   task: Extract<Task, { kind: 'advance' | 'step' }>,
-  from: number,
-): Promise<Pick<StepCall, 'request' | 'recorded' | 'open' | 'payload' | 'introduced'>> {
+  held: HeldJournal | null,
+): Promise<{ readonly built: BuiltRequest; readonly shown: JournalMark }> {
   const run = entry.durable;
-  const worker = entry.hold?.worker;
+  const start: JournalMark = held ?? EMPTY_JOURNAL;
+  const from = start.length;
   const length = run.journalLength;
   let recorded: readonly RecordedStep[] = [];
   if (from < length) recorded = (await store.loadJournal({ runKey: run.key, from })).slice(0, length - from);
   const entries = recorded.map(
     ({ stepId, name, type, out }): JournalEntry => (out === null ? { stepId, name, type } : { stepId, name, type, out }),
   );
+  const shown = markOf(entry, start, length, entries);
+  noteDigest(entry, shown);
   let payload: RunPayload | null = null;
   let input: RunInput | undefined;
   if (from === 0) {
@@ -61,14 +74,15 @@ export async function buildStepRequest(
     target: task.slot === ADVANCE_SLOT ? null : task.slot,
     known: run.known,
     ...(run.ahead ? { ahead: run.ahead } : {}),
-    journal: { from, ...(from > 0 && worker !== undefined ? { worker } : {}), length, entries },
+    journal: { from, ...(held ? { worker: held.worker } : {}), digest: start.digest, length, entries },
     ...(input ? { input } : {}),
   };
-  return {
+  const built: BuiltRequest = {
     request,
     recorded,
     open: [...run.tasks.values()].filter((open): open is StepTask => open.kind !== 'advance' && open.kind !== 'callback'),
     introduced: (run.settings.steps?.introduced ?? true) || length > 0 || run.quietAt >= 0,
     ...(payload ? { payload } : {}),
   };
+  return { built, shown };
 }

@@ -16,8 +16,14 @@
  */
 
 import { JournalMismatchError, NonRetryableError } from '../errors.js';
-import { type DigestedEntry, EMPTY_JOURNAL_DIGEST, extendJournalDigest } from '../journal-digest.js';
-import type { JournalEntry, PlannedStep, StepRequest } from '../protocol.js';
+import {
+  type DigestedEntry,
+  EMPTY_JOURNAL_DIGEST,
+  extendJournalDigest,
+  type JournalEntry,
+  type PlannedStep,
+  type StepRequest,
+} from '../protocol.js';
 import { microtasksDrained, nextTurn } from './quiet.js';
 
 export interface AskedStep {

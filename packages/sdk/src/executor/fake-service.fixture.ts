@@ -5,20 +5,21 @@
  */
 import assert from 'node:assert/strict';
 import type { Endpoint, EndpointResponse } from '../endpoint.js';
-import { EMPTY_JOURNAL_DIGEST, extendJournalDigest } from '../journal-digest.js';
-import type {
-  CallOutcome,
-  FailedReply,
-  Hold,
-  InvokeOutcome,
-  JournalEntry,
-  NotifyOutcome,
-  PlannedStep,
-  RunEnd,
-  StepReply,
-  StepRequest,
-  WaitOutcome,
-  WebhookOutcome,
+import {
+  type CallOutcome,
+  EMPTY_JOURNAL_DIGEST,
+  extendJournalDigest,
+  type FailedReply,
+  type Hold,
+  type InvokeOutcome,
+  type JournalEntry,
+  type NotifyOutcome,
+  type PlannedStep,
+  type RunEnd,
+  type StepReply,
+  type StepRequest,
+  type WaitOutcome,
+  type WebhookOutcome,
 } from '../protocol.js';
 
 const ADVANCE = 0;
@@ -275,4 +276,15 @@ export function replyOf(response: EndpointResponse): StepReply {
   assert.equal(response.headers['Svc-Workflow-Protocol'], '1');
   assert.equal(response.headers['Content-Type'], 'application/json');
   return JSON.parse(response.body);
+}
+
+export const task = (service: FakeService, slot: number): Task => {
+  const found = service.tasks.get(slot);
+  assert.ok(found, `there is a task in slot ${slot}`);
+  return found;
+};
+
+export function progress(reply: StepReply) {
+  assert.ok(reply.kind === 'progress', JSON.stringify(reply));
+  return reply;
 }

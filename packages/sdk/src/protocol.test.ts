@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { EMPTY_JOURNAL_DIGEST, extendJournalDigest } from './journal-digest.js';
-import type { JournalEntry } from './protocol.js';
-
-type Entry = Pick<JournalEntry, 'stepId' | 'out'>;
+import { type DigestedEntry, EMPTY_JOURNAL_DIGEST, extendJournalDigest } from './protocol.js';
 
 const KNOWN = { one: 7728234763513170, three: 2931813162209699 };
 
-const digestOf = (entries: readonly Entry[]): number => entries.reduce(extendJournalDigest, EMPTY_JOURNAL_DIGEST);
+const digestOf = (entries: readonly DigestedEntry[]): number => entries.reduce(extendJournalDigest, EMPTY_JOURNAL_DIGEST);
 
 describe('the digest of a journal', () => {
   it('stays what earlier versions computed', () => {
@@ -25,7 +22,7 @@ describe('the digest of a journal', () => {
   });
 
   it('differs when any entry differs in its position or its result', () => {
-    const journals: readonly (readonly Entry[])[] = [
+    const journals: readonly (readonly DigestedEntry[])[] = [
       [],
       [{ stepId: 1 }],
       [{ stepId: 1, out: '' }],
@@ -49,7 +46,7 @@ describe('the digest of a journal', () => {
   });
 
   it('goes on differing once an early entry differed, whatever follows', () => {
-    const later: readonly Entry[] = Array.from({ length: 200 }, (_, i) => ({ stepId: i + 2, out: '"same"' }));
+    const later: readonly DigestedEntry[] = Array.from({ length: 200 }, (_, i) => ({ stepId: i + 2, out: '"same"' }));
     assert.notEqual(digestOf([{ stepId: 1, out: '"a"' }, ...later]), digestOf([{ stepId: 1, out: '"b"' }, ...later]));
   });
 });
