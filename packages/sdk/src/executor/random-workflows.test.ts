@@ -7,7 +7,14 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { WorkflowContext } from '../context.js';
 import { createEndpoint, type Endpoint } from '../endpoint.js';
-import type { CallOutcome, EventContent, PlannedStep } from '../protocol.js';
+import type { CallOutcome, EventContent, PlannedStep, StepReply } from '../protocol.js';
+import {
+  type RecordedOut,
+  StepHistory,
+  type StepWitness,
+  type WitnessedEnd,
+  witnessedEnd,
+} from '../testing/step-history.fixture.js';
 import { FakeService, type Outcome, successOf, type Task } from './fake-service.fixture.js';
 
 const SEEDS = 800;
@@ -138,6 +145,7 @@ const turns = async (count: number) => {
 
 class World {
   readonly service = new FakeService('k');
+  readonly history = new StepHistory();
   readonly executions = new Map<string, number>();
   private readonly random: Random;
   private readonly workers: Endpoint[];
@@ -159,16 +167,23 @@ class World {
       this.executions.set(name, nth);
       await turns(below(this.random, 4));
       if (this.chance(0.05)) throw new Error(`${name} fails`);
-      // Different each time, so that a result that was not recorded is told from the one that was.
-      return { name, nth };
+      return name;
     };
-    const stepsOf = (context: WorkflowContext<unknown>): Steps => ({
-      run: (name, action) => context.run(name, action),
-      served: (kind, name) => servedBy(context, kind, name),
+    const stepsOf = (context: WorkflowContext<unknown>, witness: StepWitness): Steps => ({
+      run: (name, action) => witness.run(name, (witnessed) => context.run(name, witnessed), action),
+      served: async (kind, name) => {
+        const outcome = await servedBy(context, kind, name);
+        witness.saw(name, outcome);
+        return outcome;
+      },
     });
-    return createEndpoint((context) => follow(this.plan, stepsOf(context), act), {
-      holdRuns: this.random() < 0.9 ? { max: 2 } : false,
-    });
+    return createEndpoint(
+      async (context) => {
+        const witness = this.history.witness('k');
+        return witness.end(await follow(this.plan, stepsOf(context, witness), act));
+      },
+      { holdRuns: this.random() < 0.9 ? { max: 2 } : false },
+    );
   }
 
   /** True with the given probability, as long as there is something left to go wrong. */
@@ -185,6 +200,11 @@ class World {
     return worker;
   }
 
+  /** An answer that comes when nobody waits for it any more. Whatever it says is held, the service may believe. */
+  private late(answer: Promise<StepReply>): void {
+    this.background(answer.then((reply) => this.random() < 0.5 && this.service.noteHold(reply)));
+  }
+
   private background(work: Promise<unknown>): void {
     const settled: Promise<void> = work.then(() => void this.underWay.delete(settled));
     this.underWay.add(settled);
@@ -195,15 +215,15 @@ class World {
     if (this.chance(0.1)) this.workers[below(this.random, 2)] = this.newWorker();
     if (this.chance(0.05)) return service.loseAttempt(task);
     const request = service.request(task);
-    if (this.chance(0.1)) this.background(service.send(this.worker, request));
+    if (this.chance(0.1)) this.late(service.send(this.worker, request));
     if (this.chance(0.05)) {
       // Given up while the endpoint works on it; the reply comes late or never, and nobody listens.
-      this.background(service.send(this.worker, request));
+      this.late(service.send(this.worker, request));
       await turns(below(this.random, 3));
       return service.loseAttempt(task);
     }
     let reply = await service.send(this.worker, request);
-    if (this.chance(0.1)) this.background(turns(below(this.random, 5)).then(() => service.send(this.worker, request)));
+    if (this.chance(0.1)) this.late(turns(below(this.random, 5)).then(() => service.send(this.worker, request)));
     if (this.chance(0.05)) return service.loseAttempt(task);
     let sent = request;
     if (reply.kind === 'journal-needed') {
@@ -239,6 +259,14 @@ class World {
     await Promise.all(this.underWay);
   }
 
+  get end(): WitnessedEnd<unknown> {
+    return witnessedEnd(this.service.result) ?? assert.fail('the run did not end as its code does');
+  }
+
+  get recorded(): readonly RecordedOut[] {
+    return this.service.journal.map(({ name, out }) => ({ name, out: out === undefined ? undefined : JSON.parse(out) }));
+  }
+
   /** What a worker that has never seen the run makes of its journal. */
   async replayed() {
     const { service } = this;
@@ -265,10 +293,9 @@ for (const mayRace of [false, true]) {
       try {
         await world.play();
         assert.deepEqual(await world.replayed(), world.service.end);
-        if (!mayRace) {
-          const recorded = JSON.parse(JSON.stringify(world.service.result), (key, value) => (key === 'nth' ? undefined : value));
-          assert.deepEqual(recorded, await follow(plan, plainly, async (name) => ({ name })));
-        }
+        const { end } = world;
+        assert.deepEqual(world.history.problems('k', world.recorded, end), []);
+        if (!mayRace) assert.deepEqual(end.result, JSON.parse(JSON.stringify(await follow(plan, plainly, async (name) => name))));
       } catch (error) {
         test.diagnostic(`seed ${seed}: ${JSON.stringify(plan)}`);
         throw new Error(`seed ${seed}`, { cause: error });
