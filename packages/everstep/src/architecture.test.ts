@@ -181,6 +181,8 @@ const TESTS_MAY = [
     'search',
   ),
   ...inEverstep('main', 'bootstrap', 'dialects'),
+  // What tests on both sides share, and no package exports.
+  'sdk/dist/testing/step-history.fixture',
   ...[
     '@everstep/sdk',
     'jose',

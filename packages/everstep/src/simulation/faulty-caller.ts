@@ -35,6 +35,11 @@ export interface App {
   }>;
 }
 
+/** The app that is reached now: another one after a restart. */
+export interface RunningApp {
+  current: App;
+}
+
 export class FaultyCaller implements StepCaller, MessageSender {
   /** Endpoint executions under way in real time; simulated time stands still meanwhile. */
   busy = 0;
@@ -42,20 +47,20 @@ export class FaultyCaller implements StepCaller, MessageSender {
   private readonly random: SeededRandom;
   private readonly faults: NetworkFaults;
   private readonly startApp: () => App;
-  private app: App;
+  private readonly app: RunningApp;
 
-  constructor(clock: SimulatedClock, random: SeededRandom, faults: NetworkFaults, startApp: () => App) {
+  constructor(clock: SimulatedClock, random: SeededRandom, faults: NetworkFaults, startApp: () => App, app?: RunningApp) {
     this.clock = clock;
     this.random = random;
     this.faults = faults;
     this.startApp = startApp;
-    this.app = startApp();
+    this.app = app ?? { current: startApp() };
   }
 
   async call(call: StepCall, signal: AbortSignal, onLeave?: () => void): Promise<StepAnswer> {
     const { faults, random } = this;
     onLeave?.();
-    if (random.chance(faults.restartApp)) this.app = this.startApp();
+    if (random.chance(faults.restartApp)) this.app.current = this.startApp();
     await this.travel();
     if (random.chance(faults.loseRequest)) return failure('network', 'the connection was refused', signal);
     if (random.chance(faults.duplicate)) void this.travel().then(() => this.execute(call));
@@ -93,7 +98,7 @@ export class FaultyCaller implements StepCaller, MessageSender {
   private async execute(call: StepCall): Promise<StepAnswer> {
     this.busy++;
     try {
-      const response = await this.app.handle({
+      const response = await this.app.current.handle({
         method: 'POST',
         url: call.workflowUrl,
         headers: { 'content-type': 'application/json', [`svc-${PROTOCOL_HEADER.toLowerCase()}`]: '1', ...call.forwardHeaders },

@@ -5,15 +5,16 @@
  */
 import assert from 'node:assert/strict';
 import type { EventContent, InvokeOutcome } from '@everstep/sdk/protocol';
-import type { RunSettings } from '../engine/run.js';
+import type { RecordedStep, RunSettings } from '../engine/run.js';
 import type { Log } from '../ports/log.js';
 import type { DeadLetterRecord, RunRecord, Store } from '../ports/store.js';
 import { createRuntime, type Runtime } from '../runtime/runtime.js';
-import { type App, FaultyCaller, type NetworkFaults } from './faulty-caller.js';
+import { type App, FaultyCaller, type NetworkFaults, type RunningApp } from './faulty-caller.js';
 import { faultyStore, type StoreFaults } from './faulty-store.js';
 import { MessageLedger } from './message-ledger.js';
 import { SeededRandom } from './seeded-random.js';
 import { SimulatedClock } from './simulated-clock.js';
+import { SharedStore, type SimulatedClaims, SimulatedNode } from './simulated-nodes.js';
 import { approvalEvent, expectedResult, LETTER_EVENT } from './workflows.js';
 
 const START_MS = 1_800_000_000_000;
@@ -32,7 +33,11 @@ export interface WorldFaults {
   readonly store: StoreFaults;
   /** Probability that the service is killed, at each point where time moves on. */
   readonly crash: number;
+  /** Several nodes share the store. Absent: the service is alone. */
+  readonly nodes?: number;
 }
+
+const LONGEST_STALL_MS = 6_000;
 
 export const NO_FAULTS: WorldFaults = {
   network: { loseRequest: 0, loseResponse: 0, duplicate: 0, garbage: 0, restartApp: 0, maxDelayMs: 20 },
@@ -60,6 +65,12 @@ const numberEvent = (value: number): EventContent => ({
   contentType: 'application/json',
 });
 
+/** What the workflow came to; beside it the app returns what its code has seen. */
+const resultOf = (run: RunRecord | undefined): unknown => JSON.parse(run?.result ?? 'null')?.result;
+
+/** What is wrong with the history of a run, in sentences. */
+export type HistoryCheck = (run: RunRecord, steps: readonly RecordedStep[]) => readonly string[];
+
 const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
 export class World {
@@ -77,25 +88,38 @@ export class World {
   private readonly ledger = new MessageLedger();
   private readonly startApp: () => App;
   private readonly orders: Order[] = [];
-  private life: Life;
+  private readonly lives: Life[];
   private callers: FaultyCaller[] = [];
+  private nodes = 0;
+  private readonly shared: { readonly store: SharedStore; readonly claims: SimulatedClaims; readonly app: RunningApp } | null;
 
   constructor(seed: number, faults: WorldFaults, store: Store, startApp: (store: Store) => App) {
     this.random = new SeededRandom(seed);
     this.faults = faults;
-    this.store = this.ledger.watch(store);
     this.startApp = () => startApp(store);
-    this.life = this.begin();
+    this.shared = faults.nodes ? { store: new SharedStore(store), claims: new Map(), app: { current: this.startApp() } } : null;
+    this.store = this.ledger.watch(this.shared?.store.store ?? store);
+    this.lives = Array.from({ length: faults.nodes ?? 1 }, () => this.begin());
+  }
+
+  /** The process that a client comes to. */
+  private get life(): Life {
+    return this.lives[this.shared ? this.random.below(this.lives.length) : 0] ?? assert.fail();
   }
 
   private begin(): Life {
-    const caller = new FaultyCaller(this.clock, this.random, this.faults.network, this.startApp);
+    const { clock, random, shared } = this;
+    const caller = new FaultyCaller(clock, random, this.faults.network, this.startApp, shared?.app);
     this.callers.push(caller);
+    const node = shared
+      ? new SimulatedNode({ nodeId: `n_${++this.nodes}`, shared: shared.store, claims: shared.claims, clock, random })
+      : null;
+    const stalled = () => clock.wait(random.below(LONGEST_STALL_MS));
     const life: Life = {
       caller,
       dead: false,
       runtime: createRuntime({
-        store: faultyStore(this.store, this.random, this.faults.store, () => life.dead),
+        store: faultyStore(this.store, this.random, this.faults.store, () => life.dead, stalled),
         clock: this.clock,
         // Sweeps would only make time pass in small steps.
         upkeepClock: { now: () => this.clock.now(), setTimer: () => () => {}, endOfTurn: (fire) => this.clock.endOfTurn(fire) },
@@ -104,6 +128,7 @@ export class World {
         messageSender: caller,
         log: quiet,
         publicUrl: () => 'http://everstep',
+        ...(node ? { cluster: node } : {}),
       }),
     };
     void life.runtime.start();
@@ -111,9 +136,15 @@ export class World {
   }
 
   private crash(): void {
-    this.life.dead = true;
+    const index = this.shared ? this.random.below(this.lives.length) : 0;
+    this.replace(index);
     this.crashes++;
-    this.life = this.begin();
+  }
+
+  private replace(index: number): void {
+    const life = this.lives[index] ?? assert.fail();
+    life.dead = true;
+    this.lives[index] = this.begin();
   }
 
   /** Lets everything run that can run now, then lets time pass; until `until` holds. */
@@ -282,7 +313,8 @@ export class World {
   /** Faults stop. What is in the DLQ is resumed or restarted, until nothing is left there. */
   async heal(): Promise<void> {
     this.faults = NO_FAULTS;
-    this.crash();
+    this.crashes++;
+    for (const index of this.lives.keys()) this.replace(index);
     await this.run(() => this.atRest());
     for (;;) {
       const letters = await this.deadLetters();
@@ -330,12 +362,12 @@ export class World {
       const where = `the fork of ${run.origin.workflowRunId} from step ${run.origin.stepId} (${run.workflowUrl})`;
       assert.equal(last?.status, 'succeeded', `${where} ended well: ${last?.error}`);
       const expected = await expectedResult(new URL(run.workflowUrl).pathname.slice(1), { seed });
-      assert.deepEqual(JSON.parse(last.result ?? 'null'), expected, `${where} has the right result`);
+      assert.deepEqual(resultOf(last), expected, `${where} has the right result`);
     }
   }
 
   /** Every acknowledged order has a run that succeeded with the right result, and each journal is sound. */
-  async check(): Promise<void> {
+  async check(problemsOf: HistoryCheck): Promise<void> {
     const runs = await this.runs();
     for (const run of runs) {
       const history = await this.store.runHistory({ runKey: run.key });
@@ -346,6 +378,7 @@ export class World {
         'journal indexes have no gaps',
       );
       assert.equal(new Set(history.steps.map((step) => step.stepId)).size, history.steps.length, 'each step is recorded once');
+      assert.deepEqual(problemsOf(run, history.steps), []);
     }
     await this.checkWaits(runs);
     await this.checkInvocations(runs);
@@ -363,7 +396,7 @@ export class World {
           last = runs.find((other) => other.key === key);
         }
         assert.equal(last?.status, 'succeeded', `${order.id} (${order.workflow}) ended well: ${last?.error}`);
-        assert.deepEqual(JSON.parse(last?.result ?? 'null'), expected, `${order.id} (${order.workflow}) has the right result`);
+        assert.deepEqual(resultOf(last), expected, `${order.id} (${order.workflow}) has the right result`);
       }
     }
   }

@@ -1,0 +1,133 @@
+/**
+ * What several simulated nodes share: a store in which runs have versions, and claims that keep nobody from anything. Tasks
+ * are taken from whoever has them after a while, and now and then at once, so that two nodes work on the same step.
+ */
+import type { CommitResult, CommitUnit } from '../engine/writes.js';
+import type { Clock } from '../ports/clock.js';
+import type { Cluster } from '../ports/cluster.js';
+import type { DueTask, Store } from '../ports/store.js';
+import type { SeededRandom } from './seeded-random.js';
+
+/** A task that was taken longer ago is taken again: whoever had it may be gone. */
+const CLAIM_MS = 5_000;
+const TAKEN_AT_ONCE = 0.2;
+
+/** Gives the runs of a store of one process the versions that they have in one that several share. */
+export class SharedStore {
+  readonly store: Store;
+  private readonly versions = new Map<string, number>();
+  private last: Promise<unknown> = Promise.resolve();
+
+  constructor(store: Store) {
+    this.store = {
+      ...store,
+      commit: (units) => this.inTurn(() => this.commit(store, units)),
+      loadRun: (query) =>
+        this.inTurn(async () => {
+          const run = await store.loadRun(query);
+          return run && { ...run, version: this.versionOf(run.key) };
+        }),
+    };
+  }
+
+  versionOf(runKey: string): number {
+    return this.versions.get(runKey) ?? 0;
+  }
+
+  /** A state is read with its own version, and written on it. */
+  private inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.last.then(work);
+    this.last = done.catch(() => {});
+    return done;
+  }
+
+  private async commit(store: Store, units: readonly CommitUnit[]): Promise<readonly CommitResult[]> {
+    const ahead = new Map<string, number>();
+    const taken = units.map(({ guards }) => {
+      for (const guard of guards) {
+        if (guard.kind !== 'run-active' || guard.version === undefined) continue;
+        if (guard.version !== (ahead.get(guard.runKey) ?? this.versionOf(guard.runKey))) return false;
+      }
+      for (const guard of guards) {
+        if (guard.kind === 'run-active' && guard.next !== undefined) ahead.set(guard.runKey, guard.next);
+      }
+      return true;
+    });
+    const results = [...(await store.commit(units.filter((_, index) => taken[index])))];
+    return units.map(({ guards }, index) => {
+      const result = taken[index] ? results.shift() : undefined;
+      if (!result) return { kind: 'run-moved' };
+      for (const guard of guards) {
+        if (result.kind !== 'applied' || guard.kind !== 'run-active' || guard.next === undefined) continue;
+        this.versions.set(guard.runKey, guard.next);
+      }
+      return result;
+    });
+  }
+}
+
+/** Who took which task last, and when. */
+export type SimulatedClaims = Map<string, { readonly nodeId: string; readonly at: number }>;
+
+export interface SimulatedNodeOptions {
+  readonly nodeId: string;
+  readonly shared: SharedStore;
+  readonly claims: SimulatedClaims;
+  readonly clock: Clock;
+  readonly random: SeededRandom;
+}
+
+export class SimulatedNode implements Cluster {
+  readonly nodeId: string;
+  readonly mayAct = true;
+  private readonly options: SimulatedNodeOptions;
+
+  constructor(options: SimulatedNodeOptions) {
+    this.options = options;
+    this.nodeId = options.nodeId;
+  }
+
+  async join(): Promise<void> {}
+
+  async claimDue(query: { readonly before: number; readonly limit: number }): Promise<readonly DueTask[]> {
+    const due = await this.options.shared.store.dueTasks({ ...query, after: null });
+    return due
+      .filter((task) => this.claim(task))
+      .map((task) => ({ ...task, runVersion: this.options.shared.versionOf(task.runKey) }));
+  }
+
+  private claim({ runKey, slot, dueAt }: DueTask): boolean {
+    const { claims, clock, random, nodeId } = this.options;
+    const id = `${runKey}/${slot}/${dueAt}`;
+    const taken = claims.get(id);
+    const mine = taken?.nodeId === nodeId;
+    if (taken && clock.now() - taken.at < CLAIM_MS && (mine || !random.chance(TAKEN_AT_ONCE))) return false;
+    claims.set(id, { nodeId, at: clock.now() });
+    return true;
+  }
+
+  now(): number {
+    return this.options.clock.now();
+  }
+  async handOver(): Promise<void> {}
+  wake(): void {}
+  /** Nothing is limited here, and no message is sent. */
+  async holderOfGates(): Promise<string> {
+    return this.nodeId;
+  }
+  async tellStanding(): Promise<void> {}
+  async standingOf(): Promise<null> {
+    return null;
+  }
+  async nodes(): Promise<readonly []> {
+    return [];
+  }
+  tell(): void {}
+  async confirm(): Promise<void> {}
+  async unlessBusy(_name: string, work: () => Promise<void>): Promise<boolean> {
+    await work();
+    return true;
+  }
+  async giveBack(): Promise<void> {}
+  async leave(): Promise<void> {}
+}
