@@ -24,6 +24,7 @@ const LONGEST = [
   'end-to-end/dashboard-runs',
   'end-to-end/dashboard-deeds',
   'end-to-end/nodes-random',
+  'end-to-end/nodes-history',
   'cli/service',
   'end-to-end/nodes-database',
   'end-to-end/nodes-ending',

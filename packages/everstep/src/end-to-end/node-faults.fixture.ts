@@ -1,0 +1,105 @@
+/** What can happen to nodes and their database, one thing after the other, chosen at random. */
+import { setTimeout as pause } from 'node:timers/promises';
+import type { SeededRandom } from '../simulation/seeded-random.js';
+import type { OwnServer } from '../stores/postgres/testing/own-server.js';
+import type { DatabaseProxy } from './database-proxy.fixture.js';
+import type { Nodes } from './nodes.fixture.js';
+
+export const NODE_FAULTS = [
+  'a node is killed',
+  'a node stands still for longer than its lease',
+  'the database is killed',
+  'connections are cut',
+  'answers to commits are lost',
+  'a node cannot reach the database',
+  'a worker forgets what it holds',
+] as const;
+export type NodeFault = (typeof NODE_FAULTS)[number];
+
+export interface NodeFaultsOptions {
+  readonly nodes: Nodes;
+  readonly database: OwnServer;
+  /** One for each node. */
+  readonly proxies: readonly DatabaseProxy[];
+  readonly random: SeededRandom;
+  readonly leaseMs: number;
+  /** Between two faults. */
+  readonly everyMs: number;
+  readonly restartWorker: () => void;
+}
+
+const START_TRIES = 20;
+const ANSWERS_LOST = 3;
+
+export class NodeFaults {
+  readonly counts = new Map<NodeFault, number>();
+  private readonly options: NodeFaultsOptions;
+
+  constructor(options: NodeFaultsOptions) {
+    this.options = options;
+  }
+
+  /** Until `ended` says so. All is well again when it resolves. */
+  async go(ended: () => boolean): Promise<void> {
+    const { random, everyMs, nodes } = this.options;
+    // Each happens as often as the others, in an order that differs.
+    let left: NodeFault[] = [];
+    while (!ended()) {
+      await pause(everyMs / 2 + random.below(everyMs));
+      if (ended()) break;
+      if (left.length === 0) left = [...NODE_FAULTS];
+      const [fault] = left.splice(random.below(left.length), 1);
+      if (!fault) continue;
+      this.counts.set(fault, (this.counts.get(fault) ?? 0) + 1);
+      await this.make(fault);
+    }
+    await Promise.all(nodes.all.map((node) => node.ready()));
+  }
+
+  private async make(fault: NodeFault): Promise<void> {
+    const { nodes, database, proxies, random, leaseMs, restartWorker } = this.options;
+    const index = random.below(nodes.all.length);
+    const [node, proxy] = [nodes.node(index), proxies[index]];
+    switch (fault) {
+      case 'a node is killed':
+        await node.end('SIGKILL');
+        await node.start();
+        return;
+      case 'a node stands still for longer than its lease':
+        node.signal('SIGSTOP');
+        await pause(leaseMs * 1.5);
+        node.signal('SIGCONT');
+        return;
+      case 'the database is killed':
+        await database.end('SIGKILL');
+        // Its processes take a moment to see that it is gone; until then another one cannot have its memory.
+        for (let tries = 1; ; tries++) {
+          try {
+            await database.start();
+            return;
+          } catch (error) {
+            if (tries === START_TRIES) throw error;
+            await pause(100);
+          }
+        }
+      case 'connections are cut':
+        proxy?.cut();
+        return;
+      case 'answers to commits are lost':
+        if (proxy) proxy.answersToLose = ANSWERS_LOST;
+        return;
+      case 'a node cannot reach the database':
+        if (!proxy) return;
+        proxy.refusing = true;
+        proxy.cut();
+        await pause(leaseMs * 1.5);
+        proxy.refusing = false;
+        return;
+      case 'a worker forgets what it holds':
+        restartWorker();
+        return;
+      default:
+        fault satisfies never;
+    }
+  }
+}

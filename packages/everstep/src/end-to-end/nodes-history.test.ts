@@ -1,0 +1,90 @@
+/**
+ * All who see the result of a step see the one that is recorded, whatever happens to nodes with short leases, to their
+ * database and to workers. `npm run soak:history -- 10000 17` has 10,000 runs with the seed 17.
+ */
+import assert from 'node:assert/strict';
+import { randomInt } from 'node:crypto';
+import { after, before, suite, test } from 'node:test';
+import { SeededRandom } from '../simulation/seeded-random.js';
+import { findBinaries } from '../stores/postgres/testing/binaries.js';
+import { OwnServer } from '../stores/postgres/testing/own-server.js';
+import { DatabaseProxy } from './database-proxy.fixture.js';
+import { NodeFaults } from './node-faults.fixture.js';
+import { each, Nodes } from './nodes.fixture.js';
+import { WitnessedRuns } from './witnessed-runs.fixture.js';
+
+const setting = (name: string, otherwise: number): number => Number(process.env[`HISTORY_${name}`] ?? otherwise);
+
+const RUNS = setting('RUNS', 60);
+const AT_ONCE = setting('AT_ONCE', 40);
+const NODES = setting('NODES', 3);
+const LEASE_MS = setting('LEASE_MS', 1_000);
+const FAULT_EVERY_MS = setting('FAULT_EVERY_MS', 2_000);
+const LONGEST_STEP_MS = setting('LONGEST_STEP_MS', 400);
+const REPORT_MS = 60_000;
+const missing = process.env.EVERSTEP_TEST_POSTGRES === 'none' || findBinaries() === null;
+
+suite('the history of runs over several nodes', {
+  skip: missing && 'no PostgreSQL server is installed here',
+  timeout: setting('TIMEOUT_MS', Number(process.env.NODES_TEST_TIMEOUT_MS ?? 240_000)),
+}, () => {
+  const seed = setting('SEED', randomInt(2 ** 31));
+  const random = new SeededRandom(seed);
+  const proxies: DatabaseProxy[] = [];
+  let database: OwnServer;
+  let nodes: Nodes;
+  let runs: WitnessedRuns;
+
+  before(async () => {
+    const started = await OwnServer.start();
+    assert.ok(started);
+    database = started;
+    for (let index = 0; index < NODES; index++) {
+      const proxy = new DatabaseProxy(database.port);
+      await proxy.listen();
+      proxies.push(proxy);
+    }
+    nodes = await Nodes.start(NODES, {
+      url: database.url(),
+      settings: { EVERSTEP_NODE_LEASE: String(LEASE_MS / 1000) },
+      own: (index) => ({ EVERSTEP_STORE: database.url(proxies[index]?.port) }),
+    });
+    runs = await WitnessedRuns.listen(nodes, random, LONGEST_STEP_MS);
+  });
+  after(async () => {
+    runs?.close();
+    await nodes?.dispose();
+    for (const proxy of proxies) await proxy.close();
+    await database?.dispose();
+  });
+
+  test(`${RUNS} runs: all observers of a step, the result and every replay agree with what is recorded`, async (t) => {
+    process.stdout.write(`seed ${seed}\n`);
+    const startedAt = performance.now();
+    const faults = new NodeFaults({
+      ...{ nodes, database, proxies, random, leaseMs: LEASE_MS, everyMs: FAULT_EVERY_MS },
+      restartWorker: () => runs.restartWorker(),
+    });
+    let ended = false;
+    const told = (): string => {
+      const minutes = (performance.now() - startedAt) / 60_000;
+      const { checked, resumed, forked, repeated, problems } = runs;
+      return (
+        `${checked} runs checked (${Math.round(checked / minutes)} a minute), ${resumed} resumed, ${forked} forked, ` +
+        `${repeated} steps executed again, ${problems.length} problems; ${JSON.stringify(Object.fromEntries(faults.counts))}`
+      );
+    };
+    const reporting = setInterval(() => process.stdout.write(`${told()}\n${runs.problems.slice(0, 5).join('\n')}\n`), REPORT_MS);
+    try {
+      const load = each(RUNS, AT_ONCE, (n) => runs.play(`history-${seed}-${n}`, seed + n)).finally(() => {
+        ended = true;
+      });
+      await Promise.all([load, faults.go(() => ended)]);
+    } finally {
+      clearInterval(reporting);
+      ended = true;
+    }
+    t.diagnostic(`seed ${seed}: ${told()}`);
+    assert.deepEqual(runs.problems, [], `seed ${seed}`);
+  });
+});

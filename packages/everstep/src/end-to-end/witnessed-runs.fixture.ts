@@ -1,0 +1,207 @@
+/**
+ * Small random workflows over several nodes, whose steps witness what their code has seen: steps in a row, side by side and
+ * in branches, naps, a failure for good that is resumed out of the DLQ, and forks of runs that have ended.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
+import { EverstepError, NonRetryableError, serve, type WorkflowContext } from '@everstep/sdk';
+import { toNodeHandler } from '@everstep/sdk/node';
+import {
+  type RecordedOut,
+  StepHistory,
+  type StepWitness,
+  type WitnessedEnd,
+  witnessedEnd,
+} from '../../../sdk/dist/testing/step-history.fixture.js';
+import { SeededRandom } from '../simulation/seeded-random.js';
+import { type Endpoint, listen, type Nodes } from './nodes.fixture.js';
+
+/** Of all answers so many are lost on their way back. */
+const LOST_ANSWERS = 0.02;
+const TO_THE_OTHER_WORKER = 0.1;
+const FAILS_FOR_GOOD = 0.05;
+const FORKED = 0.05;
+const NAP_MS = 40;
+const RESULT_TIMEOUT = '20s';
+
+interface Payload {
+  readonly seed: number;
+}
+
+interface RunName {
+  readonly workflowRunId: string;
+  readonly workflowCreatedAt: number;
+}
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => unknown;
+
+const idOf = ({ workflowRunId, workflowCreatedAt }: RunName): string => `${workflowRunId}@${workflowCreatedAt}`;
+
+export class WitnessedRuns {
+  readonly history = new StepHistory();
+  readonly problems: string[] = [];
+  checked = 0;
+  resumed = 0;
+  forked = 0;
+  /** Steps that were executed more than once. */
+  repeated = 0;
+  private readonly nodes: Nodes;
+  private readonly random: SeededRandom;
+  private readonly longestStepMs: number;
+  /** Seeds of runs that have failed for good. */
+  private readonly failed = new Set<number>();
+  private endpoint: Endpoint | null = null;
+  private workers: [Handler, Handler];
+
+  private constructor(nodes: Nodes, random: SeededRandom, longestStepMs: number) {
+    this.nodes = nodes;
+    this.random = random;
+    this.longestStepMs = longestStepMs;
+    this.workers = [this.newWorker(), this.newWorker()];
+  }
+
+  static async listen(nodes: Nodes, random: SeededRandom, longestStepMs: number): Promise<WitnessedRuns> {
+    const runs = new WitnessedRuns(nodes, random, longestStepMs);
+    runs.endpoint = await listen((request, response) => {
+      // The work is done, and nobody hears of it.
+      if (random.chance(LOST_ANSWERS)) response.end = () => response.destroy();
+      void runs.workers[random.chance(TO_THE_OTHER_WORKER) ? 1 : 0](request, response);
+    });
+    return runs;
+  }
+
+  /** A worker forgets all that it holds. */
+  restartWorker(): void {
+    this.workers[this.random.below(2)] = this.newWorker();
+  }
+
+  close(): void {
+    this.endpoint?.close();
+  }
+
+  private newWorker(): Handler {
+    const workflow = serve<Payload, WitnessedEnd<number>>(
+      async (ctx) => {
+        const witness = this.history.witness(idOf({ workflowRunId: ctx.runId, workflowCreatedAt: ctx.runCreatedAt }));
+        return witness.end(await this.follow(ctx, witness));
+      },
+      { signingKeys: this.nodes.signingKeys },
+    );
+    return toNodeHandler(workflow);
+  }
+
+  /** Three to ten steps, as the payload says. */
+  private async follow(ctx: WorkflowContext<Payload>, witness: StepWitness): Promise<number> {
+    const shape = new SeededRandom(ctx.payload.seed);
+    const failsAt = shape.chance(FAILS_FOR_GOOD) ? shape.below(5) : -1;
+    let steps = 0;
+    const step = (): Promise<number> => {
+      const number = steps++;
+      const name = `step ${number}`;
+      return witness.run(
+        name,
+        (action) => ctx.run(name, action),
+        async () => {
+          await pause(this.random.below(this.longestStepMs));
+          if (number === failsAt && !this.failed.has(ctx.payload.seed)) {
+            this.failed.add(ctx.payload.seed);
+            throw new NonRetryableError('to be resumed');
+          }
+          return number;
+        },
+      );
+    };
+    const most = 3 + shape.below(6);
+    while (steps < most) {
+      const kind = shape.below(10);
+      if (kind < 6) await step();
+      else if (kind < 8) await Promise.all(Array.from({ length: 2 + shape.below(2) }, step));
+      else if (kind < 9) {
+        const branch = async () => {
+          await step();
+          await step();
+        };
+        await Promise.all([branch(), step()]);
+      } else {
+        const name = `nap ${steps}`;
+        await ctx.sleep(name, NAP_MS / 1000);
+        witness.saw(name, undefined);
+      }
+    }
+    return steps;
+  }
+
+  /** Triggers a run, waits for its end, and checks its history; so too of what it is resumed or forked as. */
+  async play(runId: string, seed: number): Promise<void> {
+    const { nodes, endpoint } = this;
+    const run = await nodes.anywhere((client) =>
+      client.trigger(endpoint?.url ?? '', { body: { seed }, runId, deduplicationId: runId, retries: 20, retryDelay: '50' }),
+    );
+    const { workflowRunId, workflowCreatedAt } = run;
+    let ended = await this.end({ workflowRunId, workflowCreatedAt });
+    if (ended.dlqId !== undefined) {
+      const successor = await this.resume(ended.run, ended.dlqId);
+      this.resumed++;
+      ended = await this.end(successor);
+      if (ended.dlqId !== undefined) this.problems.push(`${idOf(successor)}: it failed again`);
+    }
+    if (this.random.chance(FORKED) && ended.lastStep > 0) await this.fork(ended.run, ended.lastStep);
+  }
+
+  private async end(run: RunName): Promise<{ readonly run: RunName; readonly dlqId?: string; readonly lastStep: number }> {
+    const { nodes, history } = this;
+    const { workflowRunId, workflowCreatedAt } = run;
+    for (;;) {
+      const outcome = await nodes.anywhere((client) =>
+        client.runs.result(workflowRunId, { timeout: RESULT_TIMEOUT, workflowCreatedAt }),
+      );
+      if (outcome.workflowState !== 'RUN_STARTED') break;
+    }
+    const journal = await nodes.anywhere((client) => client.runs.get(workflowRunId, { workflowCreatedAt }));
+    const recorded = journal.steps.map(
+      ({ stepName, out }): RecordedOut => ({ name: stepName, out: out === undefined ? undefined : JSON.parse(out) }),
+    );
+    const end = witnessedEnd(journal.result);
+    const id = idOf(run);
+    this.repeated += Math.max(0, history.executionsOf(id) - recorded.length);
+    this.problems.push(...history.problems(id, recorded, end ?? undefined));
+    this.checked++;
+    const isFailed = journal.dlqId !== undefined;
+    if (!end && !isFailed)
+      this.problems.push(`${id}: it ended as ${journal.workflowState}, ${journal.error ?? 'without an error'}`);
+    const lastStep = journal.steps.at(-1)?.stepId ?? 0;
+    return { run, lastStep, ...(journal.dlqId === undefined ? {} : { dlqId: journal.dlqId }) };
+  }
+
+  private async resume({ workflowRunId, workflowCreatedAt }: RunName, dlqId: string): Promise<RunName> {
+    return this.nodes.anywhere(async (client) => {
+      try {
+        await client.dlq.resume(dlqId, { retries: 20 });
+      } catch (error) {
+        // It was resumed before, and the answer to that was lost.
+        if (!(error instanceof EverstepError) || error.status !== 404) throw error;
+      }
+      const { workflowRunBecame } = await client.runs.get(workflowRunId, { workflowCreatedAt });
+      if (!workflowRunBecame) throw new Error(`${workflowRunId} was not resumed`);
+      return workflowRunBecame;
+    });
+  }
+
+  /** Its code is replayed up to the last step, by a worker that may never have seen it. */
+  private async fork({ workflowRunId, workflowCreatedAt }: RunName, fromStep: number): Promise<void> {
+    const newWorkflowRunId = `${workflowRunId}-fork`;
+    const fork = await this.nodes.anywhere(async (client) => {
+      try {
+        return await client.runs.fork(workflowRunId, { createdAt: workflowCreatedAt, fromStep, newWorkflowRunId });
+      } catch (error) {
+        // It was forked before, and the answer to that was lost.
+        if (!(error instanceof EverstepError) || error.status !== 409) throw error;
+        const { workflowRunId: id, workflowCreatedAt: at } = await client.runs.get(newWorkflowRunId);
+        return { workflowRunId: id, workflowCreatedAt: at };
+      }
+    });
+    this.forked++;
+    const { dlqId } = await this.end(fork);
+    if (dlqId !== undefined) this.problems.push(`${idOf(fork)}: the fork failed`);
+  }
+}
