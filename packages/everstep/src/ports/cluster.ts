@@ -39,6 +39,18 @@ export interface ClusterEvents {
   changed(change: SharedChange): void | Promise<void>;
 }
 
+/** A page of queued messages to claim. */
+export interface QueuedQuery {
+  /** Unix ms; messages due later are left. */
+  readonly before: number;
+  /** Unix ms; messages due then or earlier are left. Null: none is. */
+  readonly after: number | null;
+  /** Whether messages that this node has claimed already are returned again. */
+  readonly anew: boolean;
+  /** Messages in the page; more when several are due in the millisecond of the last one. */
+  readonly limit: number;
+}
+
 /** What a node that is about to leave has not ended yet. */
 export interface Kept {
   /** Their deliveries are out. */
@@ -80,8 +92,13 @@ export interface Cluster {
   now(): number;
   /** Rejects when the store cannot be reached. */
   join(events: ClusterEvents): Promise<void>;
-  /** Takes tasks that are due and nobody's, or that were handed to this node; in the order of their due times. */
+  /** Takes tasks that are due and nobody's, or that were handed to this node; in the order of their due times. No queued messages. */
   claimDue(query: { readonly before: number; readonly limit: number }): Promise<readonly DueTask[]>;
+  /**
+   * Claims queued messages that are due, of instances whose gates belong to this node, or to none: then this node takes them.
+   * Returns them in the order of their queues, none left out that was written before one that is returned.
+   */
+  claimQueued(query: QueuedQuery): Promise<readonly DueTask[]>;
   /** Gives tasks of this node to another one. */
   handOver(tasks: readonly Pick<TaskReference, 'runKey' | 'slot'>[], to: string): Promise<void>;
   /** Has a node look for what is due. Never rejects, and need not arrive. */

@@ -84,6 +84,10 @@ export class Decisions {
     return false;
   }
 
+  async isActive(runKey: string): Promise<boolean> {
+    return (await this.options.cache.load(runKey)) !== null;
+  }
+
   /** What the run owes in the slot, by its latest state. Null when it is not active, or owes nothing there. */
   async openTask(runKey: string, slot: number): Promise<{ readonly entry: CachedRun; readonly task: Task } | null> {
     for (;;) {

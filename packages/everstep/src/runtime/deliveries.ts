@@ -57,7 +57,7 @@ export class Deliveries {
 
   /** It has its place; all that follows from it is begun when this resolves. */
   async make(host: string, ticket: Ticket, passage: Passage): Promise<void> {
-    const { gates, departures, callbacks, due, cluster, stopped } = this.options;
+    const { gates, departures, callbacks, decisions, due, cluster, stopped } = this.options;
     if (!gates.mayStart(ticket)) {
       // Its destination was held while it waited for a place: it waits at the gates again.
       departures.done(host, ticket);
@@ -70,19 +70,22 @@ export class Deliveries {
     let asked: Passage | undefined;
     let delivered: Delivered | null = null;
     let result: DeliveryResult = { kind: 'not-made' };
-    // Without its lease a node starts nothing; what it leaves here is read again when it has one.
-    const mayAct = cluster?.mayAct ?? true;
+    const nodeId = cluster?.nodeId;
+    const isMine = () => cluster?.nodeId === nodeId;
+    // Without its lease a node starts nothing. It may be paused, and others may take over, at any await until the request is sent.
+    const mayLeave = () => {
+      if (isMine() && (cluster?.mayAct ?? true)) return true;
+      // The lease may be good again before anybody notices that it had ended.
+      due.restart();
+      return false;
+    };
     try {
-      if (!mayAct) {
-        // The lease may be good again before anybody notices that it had ended.
-        due.restart();
-        return;
-      }
+      if (!mayLeave()) return;
       if (ticket.slot === CALLBACK_SLOT) result = resultOfFailure(await callbacks.deliver(ticket.runKey, stopped));
       else {
         entry = await this.stateFor(ticket);
         givenUp = entry?.givenUp ?? 0;
-        if (entry) delivered = await this.deliverTask(entry, ticket.slot);
+        if (entry && mayLeave()) delivered = await this.deliverTask(entry, ticket.slot, mayLeave);
         result = resultOfEvent(delivered?.event ?? null);
       }
     } finally {
@@ -95,8 +98,11 @@ export class Deliveries {
       due.resume();
     }
     const applied = entry !== null && (await this.decide(entry, givenUp, delivered, ticket));
+    if (applied || !isMine()) return;
     // A decision asks for what it makes due itself, and the place is free for that.
-    if (asked && !applied) this.options.admit(ticket, asked);
+    if (asked) this.options.admit(ticket, asked);
+    // It may have ended on another node: then its place in the queue is free.
+    if (passage.queue !== undefined && cluster) gates.verifyQueues((runKey) => decisions.isActive(runKey));
   }
 
   /** Whether something was decided on the answer. */
@@ -135,13 +141,16 @@ export class Deliveries {
   }
 
   /** One attempt of the task; null when there is nothing to do or it was given up. */
-  private async deliverTask(entry: CachedRun, slot: number): Promise<Delivered | null> {
-    const { store, stepCaller, messageSender, clock, gates } = this.options;
+  private async deliverTask(entry: CachedRun, slot: number, mayLeave: () => boolean): Promise<Delivered | null> {
+    const { store, stepCaller, messageSender, clock, gates, cache } = this.options;
     const task = entry.durable.tasks.get(slot);
     // A decision that is being written has something else in mind for the slot: whatever that is, it is scheduled
     // once it is durable. To deliver the old task now would also keep the new one out of the queue.
     if (!task || task !== entry.run.tasks.get(slot) || task.dueAt === null || task.dueAt > clock.now()) return null;
-    const onLeave = () => gates.left({ runKey: entry.run.key, slot });
+    const onLeave = () => {
+      if (mayLeave()) gates.left({ runKey: entry.run.key, slot });
+      else cache.giveUp(entry);
+    };
     switch (task.kind) {
       case 'advance':
       case 'step':

@@ -16,6 +16,8 @@ const RETRY_AFTER_FAULT_MS = 1000;
 /** Where several nodes share the store: what others left behind is found so soon, should nobody tell of it. */
 const POLL_MS = 1000;
 
+type ClaimedTasks = Pick<Cluster, 'claimDue' | 'claimQueued'>;
+
 export interface DueTaskOptions {
   readonly store: Store;
   readonly clock: Clock;
@@ -23,7 +25,7 @@ export interface DueTaskOptions {
   readonly take: (task: DueTask) => Promise<void>;
   readonly backlog: () => number;
   /** Where several nodes share the store: takes what is due and nobody's. */
-  readonly claim?: Cluster['claimDue'];
+  readonly claims?: ClaimedTasks;
 }
 
 export class DueTasks {
@@ -31,6 +33,8 @@ export class DueTasks {
   /** Everything due up to here has been taken. */
   private scanned: TaskReference | null = null;
   private fromStart = false;
+  /** Changes when all claims of this node are lost: pages that were read before are stale. */
+  private generation = 0;
   private wakeAt = Number.POSITIVE_INFINITY;
   private cancelTimer: () => void = () => {};
   private scanning: Promise<void> | null = null;
@@ -84,6 +88,12 @@ export class DueTasks {
     this.look();
   }
 
+  /** Other nodes have taken over all claims of this node: stops the scan under way, and starts a new one. */
+  claimsLost(): void {
+    this.generation++;
+    this.restartNow();
+  }
+
   /** There may be something that is due. */
   look(): void {
     if (!this.stopped) void this.scan();
@@ -120,9 +130,9 @@ export class DueTasks {
   }
 
   private async scanAll(): Promise<void> {
-    const { store, clock, take, backlog, claim } = this.options;
+    const { store, clock, take, backlog, claims } = this.options;
     const before = clock.now();
-    if (claim) return this.claimAll(claim, before);
+    if (claims) return this.claimAll(claims, before);
     // Taken over only here: a scan that is under way meanwhile must not write over it.
     if (this.fromStart) this.scanned = null;
     this.fromStart = false;
@@ -145,33 +155,63 @@ export class DueTasks {
   }
 
   /** What this node has claimed is in its hands already, unless it may have lost sight of it. */
-  private async claimAll(claim: Cluster['claimDue'], before: number): Promise<void> {
-    const { store, clock, take, backlog } = this.options;
+  private async claimAll(claims: ClaimedTasks, before: number): Promise<void> {
+    const { store, clock } = this.options;
     this.expect(clock.now() + POLL_MS);
-    if (this.fromStart) await this.takeClaimed(before);
-    for (;;) {
-      if (this.stopped) return;
-      if (backlog() >= BACKLOG_MAX) {
-        this.waitsForPlaces = true;
-        return;
-      }
-      const page = await claim({ before, limit: PAGE });
-      for (const task of page) await take(task);
-      if (page.length < PAGE) break;
+    const anew = this.fromStart;
+    this.fromStart = false;
+    if (!(await this.takeClaims(claims, before, anew))) {
+      if (anew) this.fromStart = true;
+      return;
     }
     const next = await store.nextDueAt({ after: before });
     if (next !== null) this.expect(next);
   }
 
-  private async takeClaimed(before: number): Promise<void> {
-    const { store, take } = this.options;
-    this.fromStart = false;
+  /** `anew`: also what this node has claimed before. False when it stopped before the end. */
+  private async takeClaims(claims: ClaimedTasks, before: number, anew: boolean): Promise<boolean> {
+    if (anew && !(await this.takeClaimed(before))) return false;
+    let after: number | null = null;
+    const nextQueued = async (): Promise<readonly DueTask[]> => {
+      const page = await claims.claimQueued({ before, after, anew, limit: PAGE });
+      after = page.at(-1)?.dueAt ?? after;
+      return page;
+    };
+    return (await this.takePages(nextQueued)) && this.takePages(() => claims.claimDue({ before, limit: PAGE }));
+  }
+
+  private async takeClaimed(before: number): Promise<boolean> {
     let after: TaskReference | null = null;
+    return this.takePages(
+      async () => {
+        const page = await this.options.store.dueTasks({ before, after, limit: PAGE });
+        after = page.at(-1) ?? null;
+        return page;
+        // Queued messages that are claimed and those that are not are read in one page, or one could overtake the other.
+      },
+      ({ queue }) => queue === undefined,
+    );
+  }
+
+  /** False when it stopped before the last page: the node stops, has lost its claims, or has no places for more. */
+  private async takePages(
+    nextPage: () => Promise<readonly DueTask[]>,
+    isWanted: (task: DueTask) => boolean = () => true,
+  ): Promise<boolean> {
+    const { take, backlog } = this.options;
+    const { generation } = this;
     for (;;) {
-      const page: readonly DueTask[] = await store.dueTasks({ before, after, limit: PAGE });
-      for (const task of page) await take(task);
-      after = page.at(-1) ?? null;
-      if (page.length < PAGE || this.stopped) return;
+      if (this.stopped) return false;
+      if (backlog() >= BACKLOG_MAX) {
+        this.waitsForPlaces = true;
+        return false;
+      }
+      const page = await nextPage();
+      for (const task of page) {
+        if (this.generation !== generation) return false;
+        if (isWanted(task)) await take(task);
+      }
+      if (page.length < PAGE) return true;
     }
   }
 }

@@ -19,7 +19,7 @@ export interface GateHoldersOptions {
   readonly offer: (ticket: Ticket, passage: Passage) => void;
   /** The gates are this node's, and something is due at them that nobody has claimed. */
   readonly look: () => void;
-  /** What could not be handed over is claimed by this node still: it has to be read again. */
+  /** This node has to read again what it has claimed: something could not be handed over, or its gates are another's. */
   readonly onLost: () => void;
 }
 
@@ -32,6 +32,8 @@ export class GateHolders {
   private readonly options: GateHoldersOptions;
   /** By instance. Another's claim may be old: who is handed something that is not his hands it on. */
   private holders = new Map<string, string>();
+  /** Changes when what is known is forgotten: an answer to a question from before is stale. */
+  private generation = 0;
   private readonly asking = new Map<string, Waiting[]>();
   private readonly handing = new Map<string, Ticket[]>();
   private under = 0;
@@ -61,10 +63,23 @@ export class GateHolders {
     return flowControlKey !== null || queue !== undefined || this.options.isLimited(instanceId);
   }
 
-  /** The delivery passes the gates here, or goes to the node to which they belong. */
+  /** This node has claimed a queued message of the instance: only the holder of its gates can. */
+  queuedClaimed(instanceId: string): void {
+    this.holders.set(instanceId, this.options.cluster.nodeId);
+  }
+
+  /**
+   * The delivery passes the gates here, or goes to the node to which they belong. A queued message is never handed over: the
+   * holder claims all of them in their order.
+   */
   offer(ticket: Ticket, passage: Passage): void {
-    if (!this.isLimited(passage)) {
+    const { instanceId, queue } = passage;
+    if (!this.isLimited(passage) || (queue !== undefined && this.holds(instanceId))) {
       this.options.offer(ticket, passage);
+      return;
+    }
+    if (queue !== undefined) {
+      this.options.onLost();
       return;
     }
     const holder = this.holders.get(passage.instanceId);
@@ -84,10 +99,11 @@ export class GateHolders {
       // What is written from now on calls again.
       this.calling.delete(instanceId);
       this.under++;
+      const { generation } = this;
       const known = this.holders.get(instanceId);
       (known === undefined ? cluster.holderOfGates(instanceId) : Promise.resolve(known))
         .then((holder) => {
-          this.holders.set(instanceId, holder);
+          this.learn(instanceId, holder, generation);
           if (holder === cluster.nodeId) look();
           else cluster.wake(holder);
         })
@@ -101,9 +117,15 @@ export class GateHolders {
     });
   }
 
-  /** Others may hold them by now, also those of this node when it has begun anew. */
+  /** Others may hold them by now. Gates of this node stay its own for as long as it has its id. */
   forget(): void {
-    this.holders = new Map();
+    const { nodeId } = this.options.cluster;
+    this.generation++;
+    this.holders = new Map([...this.holders].filter(([, holder]) => holder === nodeId));
+  }
+
+  private learn(instanceId: string, holder: string, generation: number): void {
+    if (generation === this.generation) this.holders.set(instanceId, holder);
   }
 
   private to(holder: string, { ticket, passage }: Waiting): void {
@@ -128,9 +150,10 @@ export class GateHolders {
       return;
     }
     this.asking.set(instanceId, [{ ticket, passage }]);
+    const { generation } = this;
     this.options.cluster.holderOfGates(instanceId).then(
       (holder) => {
-        this.holders.set(instanceId, holder);
+        this.learn(instanceId, holder, generation);
         const waiting = this.asking.get(instanceId) ?? [];
         this.asking.delete(instanceId);
         for (const each of waiting) this.to(holder, each);

@@ -102,19 +102,20 @@ export class Membership {
           gates.reset();
           this.told.clear();
           changed({ kind: 'everything' });
-        }
-        due.restartNow();
+          due.claimsLost();
+        } else due.restartNow();
       },
       changed: (change) => this.heard(change),
     };
   }
 
   private heard(change: SharedChange): void | Promise<void> {
-    const { cache, decisions, gates, holders, live, changed } = this.options;
+    const { cache, decisions, gates, holders, live, store, changed } = this.options;
     switch (change.kind) {
       case 'run-canceled': {
         const entry = cache.peek(change.runKey);
         if (entry) decisions.forget(entry);
+        gates.runEnded(change.runKey);
         break;
       }
       case 'flow-control':
@@ -130,6 +131,7 @@ export class Membership {
         holders.forget();
         live.missed();
         gates.reloadAll();
+        gates.verifyQueues(async (runKey) => (await store.endedAmong({ runKeys: [runKey] })).length === 0);
         break;
       case 'live-wanted':
         live.wantedElsewhere(change.instanceIds);

@@ -75,13 +75,15 @@ export class RunCache {
   }
 
   giveUpDeliveries(): void {
-    for (const entry of this.entries.values()) {
-      if (entry.deliveries === 0) continue;
-      entry.control?.abort();
-      // Those to come are others.
-      entry.control = null;
-      entry.givenUp++;
-    }
+    for (const entry of this.entries.values()) if (entry.deliveries > 0) this.giveUp(entry);
+  }
+
+  /** Gives up the deliveries of one run, which goes on. */
+  giveUp(entry: CachedRun): void {
+    entry.control?.abort();
+    // Those to come are others.
+    entry.control = null;
+    entry.givenUp++;
   }
 
   /** Lets everything go, and gives up what is out for it. */

@@ -98,7 +98,7 @@ export class RunDriver {
       onDurable: (entry, decision, before) => this.actOn(entry, decision, before),
       onLost: () => {
         this.due.restart();
-        this.gates.verifyQueues((runKey) => this.isActive(runKey));
+        this.gates.verifyQueues((runKey) => this.decisions.isActive(runKey));
       },
       onMoved: () => this.due.restart(),
       isShared: options.cluster !== undefined,
@@ -136,7 +136,7 @@ export class RunDriver {
       log,
       take: (task) => this.takeDue(task),
       backlog: () => this.departures.size,
-      ...(cluster ? { claim: (query) => cluster.claimDue(query) } : {}),
+      ...(cluster ? { claims: cluster } : {}),
     });
     const { cache, gates, due, ends, departures, callbacks, live } = this;
     this.deliveries = new Deliveries({
@@ -263,10 +263,6 @@ export class RunDriver {
     };
     await this.decisions.decideOn(runKey, { kind: 'submitted', submission, outSince }, { look });
     return active;
-  }
-
-  async isActive(runKey: string): Promise<boolean> {
-    return (await this.cache.load(runKey)) !== null;
   }
 
   /** Deliveries of the instance that may be in flight. */
@@ -404,6 +400,7 @@ export class RunDriver {
       case 'call':
       case 'callback':
       case 'message':
+        if (task.queue !== undefined) this.node?.holders.queuedClaimed(task.instanceId);
         this.admit({ runKey, slot }, passageOfDue(task));
         return;
       default: {

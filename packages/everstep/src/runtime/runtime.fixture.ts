@@ -204,6 +204,7 @@ export function aloneInCluster(claim: () => readonly DueTask[]): Cluster {
     now: () => 0,
     async join() {},
     claimDue: async () => claim(),
+    claimQueued: async () => [],
     handOver: async () => {},
     wake() {},
     holderOfGates: async () => 'n_1',

@@ -211,7 +211,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     const { run, instanceId } = query;
     // Watch first, then look: an end between the two is not missed.
     const watch = driver.ends.watch(run.runKey, query.timeoutMs, query.signal);
-    if (!(await driver.isActive(run.runKey))) watch.giveUp();
+    if (!(await driver.decisions.isActive(run.runKey))) watch.giveUp();
     await watch.ended;
     const record = await store.runRecord({ runKey: run.runKey });
     return record?.instanceId === instanceId && record.status !== 'active' ? record : null;

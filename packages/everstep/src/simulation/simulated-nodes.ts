@@ -109,6 +109,10 @@ export class SimulatedNode implements Cluster {
   now(): number {
     return this.options.clock.now();
   }
+  /** No message is sent here. */
+  async claimQueued(): Promise<readonly []> {
+    return [];
+  }
   async handOver(): Promise<void> {}
   wake(): void {}
   /** Nothing is limited here, and no message is sent. */

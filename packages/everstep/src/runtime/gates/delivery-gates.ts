@@ -114,7 +114,12 @@ export class DeliveryGates {
     readonly queue: string;
     readonly runKey: string;
   }): void {
-    this.instances.get(instanceId)?.leaveQueue(queue, runKey);
+    this.instances.get(instanceId)?.leaveQueue(runKey, [queue]);
+  }
+
+  /** A run has ended on another node: if it is a message, its place in its queue is free. */
+  runEnded(runKey: string): void {
+    for (const instance of this.instances.values()) instance.leaveQueue(runKey);
   }
 
   /** What was set of a queue, durable by now; null when it was deleted. */

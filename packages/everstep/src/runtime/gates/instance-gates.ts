@@ -84,11 +84,12 @@ export class InstanceGates {
     else this.lineOf(queue).offer(delivery);
   }
 
-  /** A message of the queue has ended. */
-  leaveQueue(queue: string, runKey: string): void {
-    const line = this.lines.get(queue);
-    line?.ended(runKey);
-    if (line?.idle) this.lines.delete(queue);
+  /** A message has ended. Its queue is not known when it ended on another node. */
+  leaveQueue(runKey: string, queues: Iterable<string> = [...this.lines.keys()]): void {
+    for (const queue of queues) {
+      this.lines.get(queue)?.ended(runKey);
+      if (this.lines.get(queue)?.idle) this.lines.delete(queue);
+    }
   }
 
   /** What was set of a queue, durable by now; null when it was deleted. */

@@ -8,12 +8,12 @@ import { type Columns, columnArrays, names, unnest } from './row-sets.js';
 
 const TASK_REFERENCE = { run_key: 'text', slot: 'integer' } as const satisfies Columns;
 
-/** What is due in the same millisecond goes in the order in which it was written: messages of a queue may be so close. */
+/** Queued messages are claimed in `queue-claims.ts`. */
 const CLAIM = statement(`
   WITH picked AS (
     SELECT p.instance_id, p.run_key, p.slot FROM task p
     WHERE p.due_at IS NOT NULL AND p.claimed_by IS NULL AND p.due_at <= $1 AND (p.wanted_by IS NULL OR p.wanted_by = $2)
-      AND (p.queue IS NULL OR NOT EXISTS (SELECT 1 FROM gate_lease g WHERE g.instance_id = p.instance_id AND g.node_id <> $2))
+      AND p.queue IS NULL
     ORDER BY p.due_at, p.run_key, p.slot LIMIT $3 FOR NO KEY UPDATE OF p SKIP LOCKED
   ), t AS (
     UPDATE task c SET claimed_by = $2, wanted_by = NULL FROM picked

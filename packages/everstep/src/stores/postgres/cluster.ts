@@ -1,5 +1,5 @@
 /** This process as one of the nodes on a database: its lease, what it hears of others and tells them. */
-import type { Cluster, ClusterEvents, GateStanding, Kept, NodeStanding, SharedChange } from '../../ports/cluster.js';
+import type { Cluster, ClusterEvents, GateStanding, Kept, NodeStanding, QueuedQuery, SharedChange } from '../../ports/cluster.js';
 import type { Log } from '../../ports/log.js';
 import type { DueTask, TaskReference } from '../../ports/store.js';
 import type { BatchWriter, CommittingNode } from './batch-writer.js';
@@ -12,6 +12,7 @@ import { holderOfGates, standingOf, tellStanding } from './gate-leases.js';
 import { type NodeFacts, NodeLease, type Renewal, readTime } from './node-lease.js';
 import { Notices } from './notices.js';
 import { Primary } from './primary.js';
+import { claimQueued } from './queue-claims.js';
 
 /** How long a node that is silent keeps what it has. */
 export const DEFAULT_LEASE_MS = 5_000;
@@ -131,6 +132,11 @@ export class PostgresCluster implements Cluster {
   async claimDue({ before, limit }: { readonly before: number; readonly limit: number }): Promise<readonly DueTask[]> {
     if (!this.claims) return [];
     return claimDue(this.database, this.nodeId, before, limit);
+  }
+
+  async claimQueued(query: QueuedQuery): Promise<readonly DueTask[]> {
+    if (!this.claims) return [];
+    return claimQueued(this.database, this.nodeId, query);
   }
 
   async handOver(tasks: readonly Pick<TaskReference, 'runKey' | 'slot'>[], to: string): Promise<void> {

@@ -4,8 +4,10 @@ import { json, text } from './columns.js';
 import { type Session, statement } from './connection.js';
 
 const HOLDER = statement('SELECT node_id FROM gate_lease WHERE instance_id = $1');
+/** Locks the row of the node: another node that takes over from it waits, and sees this lease. */
 const TAKE = statement(`
-  INSERT INTO gate_lease (instance_id, node_id) SELECT $1, $2 WHERE EXISTS (SELECT 1 FROM node WHERE node_id = $2 AND NOT leaving)
+  WITH taker AS MATERIALIZED (SELECT node_id FROM node WHERE node_id = $2 AND NOT leaving FOR KEY SHARE)
+  INSERT INTO gate_lease (instance_id, node_id) SELECT $1, node_id FROM taker
   ON CONFLICT (instance_id) DO NOTHING`);
 const TELL = statement('UPDATE gate_lease SET standing = $3 WHERE instance_id = $1 AND node_id = $2');
 const STANDING = statement('SELECT standing FROM gate_lease WHERE instance_id = $1');

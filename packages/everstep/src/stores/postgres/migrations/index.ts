@@ -15,6 +15,7 @@ import { spread } from './0014-spread.js';
 import { requestsOfCalls } from './0015-requests-of-calls.js';
 import { startsOfSteps } from './0016-starts-of-steps.js';
 import { limitsPinnedAlone } from './0017-limits-pinned-alone.js';
+import { queuedTasks } from './0018-queued-tasks.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -35,4 +36,5 @@ export const MIGRATIONS: readonly string[] = [
   requestsOfCalls,
   startsOfSteps,
   limitsPinnedAlone,
+  queuedTasks,
 ];

@@ -1,0 +1,195 @@
+/**
+ * The order of queues over several nodes, seen from outside: nodes are killed, paused beyond their lease, and stopped, and
+ * their connections and their database break. `NODES_TEST_KILLS=30` has more of that.
+ */
+import assert from 'node:assert/strict';
+import { randomInt } from 'node:crypto';
+import { after, before, suite, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import pg from 'pg';
+import { SeededRandom } from '../simulation/seeded-random.js';
+import { findBinaries } from '../stores/postgres/testing/binaries.js';
+import { OwnServer } from '../stores/postgres/testing/own-server.js';
+import { DatabaseProxy } from './database-proxy.fixture.js';
+import { type NodeProcess, Nodes, until } from './nodes.fixture.js';
+import { QueueReceiver } from './queue-receiver.fixture.js';
+
+const COUNT = 3;
+const LEASE_MS = 2_000;
+const QUEUES = ['red', 'green', 'blue'];
+/** Of each kind that ends a node or pauses it. */
+const ROUNDS = Math.ceil(Number(process.env.NODES_TEST_KILLS ?? 2) / 2);
+const WORK_MS = 3;
+/** Between the answer to a message and the next one of its queue. */
+const GAP_MS = 4;
+/** One in so many messages fails once. */
+const FAILS = 25;
+/** A paused node does not answer. */
+const ANSWER_MS = 1_500;
+const missing = process.env.EVERSTEP_TEST_POSTGRES === 'none' || findBinaries() === null;
+
+suite('the order of queues over nodes', {
+  skip: missing && 'no PostgreSQL server is installed here',
+  timeout: Number(process.env.NODES_TEST_TIMEOUT_MS ?? 240_000),
+}, () => {
+  let server: OwnServer;
+  let proxy: DatabaseProxy;
+  let nodes: Nodes;
+  let receiver: QueueReceiver;
+
+  before(async () => {
+    const started = await OwnServer.start();
+    assert.ok(started);
+    server = started;
+    proxy = new DatabaseProxy(server.port);
+    await proxy.listen();
+    nodes = await Nodes.start(COUNT, {
+      url: server.url(proxy.port),
+      settings: { EVERSTEP_NODE_LEASE: String(LEASE_MS / 1000), EVERSTEP_LOG_LEVEL: 'info' },
+    });
+    receiver = await QueueReceiver.listen({ workMs: WORK_MS, fails: (number) => number % FAILS === FAILS - 1 });
+  });
+  after(async () => {
+    receiver?.close();
+    await nodes?.dispose();
+    await proxy?.close();
+    await server?.dispose();
+  });
+
+  /** The node that delivers the queues, or any when that is not known. */
+  async function holder(): Promise<NodeProcess> {
+    const client = new pg.Client({ connectionString: server.url() });
+    client.on('error', () => {});
+    await client.connect();
+    const { rows } = await client.query<{ readonly node_id: string }>('SELECT node_id FROM gate_lease');
+    await client.end();
+    const id = rows[0]?.node_id ?? '';
+    return nodes.all.find(({ output }) => id !== '' && output.includes(id)) ?? nodes.node(0);
+  }
+
+  /** What is next in each queue, and who has it. */
+  async function stuck(): Promise<string> {
+    const client = new pg.Client({ connectionString: server.url() });
+    await client.connect();
+    const { rows } = await client.query(`
+      SELECT DISTINCT ON (t.queue) t.queue, count(*) OVER (PARTITION BY t.queue) AS messages, t.run_key, t.retried,
+        t.due_at - extract(epoch FROM now()) * 1000 AS due_in_ms, t.claimed_by, t.wanted_by, g.node_id AS gates,
+        array(SELECT node_id FROM node) AS nodes
+      FROM task t LEFT JOIN gate_lease g ON g.instance_id = t.instance_id WHERE t.queue IS NOT NULL ORDER BY t.queue, t.due_at`);
+    await client.end();
+    return [...rows.map((row) => JSON.stringify(row)), ...nodes.all.map(({ output }) => output.slice(-3_000))].join('\n');
+  }
+
+  /** Sends the message to one node after the other until one has taken it. The id makes one of several tries. */
+  async function send(queue: string, number: number, random: SeededRandom): Promise<void> {
+    const body = `${queue}:${number}`;
+    const headers = {
+      authorization: `Bearer ${nodes.token}`,
+      'upstash-deduplication-id': body,
+      'upstash-retries': '100',
+      'upstash-retry-delay': '50',
+    };
+    for (;;) {
+      const node = nodes.node(random.below(COUNT));
+      const signal = AbortSignal.timeout(ANSWER_MS);
+      const status = await fetch(`${node.url}/v2/enqueue/${queue}/${receiver.url}`, {
+        method: 'POST',
+        headers,
+        body,
+        signal,
+      }).then(
+        async (answer) => {
+          const text = await answer.text();
+          assert.ok(answer.ok || answer.status === 429 || answer.status >= 500, text);
+          return answer.status;
+        },
+        () => 0,
+      );
+      if (status >= 200 && status < 300) return;
+      await pause(20);
+    }
+  }
+
+  test('each message is delivered after all that were accepted before it, whatever happens to nodes and database', async (t) => {
+    const seed = Number(process.env.NODES_RANDOM_SEED ?? randomInt(2 ** 31));
+    t.diagnostic(`seed ${seed} (NODES_RANDOM_SEED repeats it)`);
+    const random = new SeededRandom(seed);
+    let disturbing = true;
+    const sent = new Map<string, number>();
+    const produce = async (queue: string) => {
+      for (let number = 0; disturbing; number++) {
+        await send(queue, number, random);
+        sent.set(queue, number + 1);
+        await pause(GAP_MS);
+      }
+    };
+    /** As whatever runs it would: a node that cannot join within its lease ends. */
+    const started = async (node: NodeProcess) => {
+      for (let starting = true; starting; ) {
+        node.spawn();
+        await until('a node is ready or has ended', async () => node.ended || (await node.standing('/ready')) === 200);
+        starting = node.ended;
+      }
+    };
+    const disturbances: Readonly<Record<string, () => Promise<void>>> = {
+      'the node with the gates is killed': async () => {
+        const node = await holder();
+        await node.end('SIGKILL');
+        await pause(random.below(1.5 * LEASE_MS));
+        await started(node);
+      },
+      'the node with the gates is paused': async () => {
+        const node = await holder();
+        node.signal('SIGSTOP');
+        await pause(0.8 * LEASE_MS + random.below(LEASE_MS));
+        node.signal('SIGCONT');
+      },
+      'the node with the gates is stopped': async () => {
+        const node = await holder();
+        await node.end('SIGTERM');
+        await started(node);
+      },
+      'connections are cut': async () => {
+        for (let cuts = 0; cuts < 4; cuts++) {
+          proxy.cut();
+          await pause(random.below(150));
+        }
+      },
+      'the database crashes': async () => {
+        await server.end('SIGKILL');
+        await pause(random.below(LEASE_MS));
+        await server.start();
+      },
+    };
+    const disturb = async () => {
+      for (let round = 0; round < ROUNDS; round++) {
+        for (const [name, happens] of Object.entries(disturbances)) {
+          await pause(random.below(500));
+          const before = receiver.overtaken.length;
+          await happens();
+          await until(`all nodes are ready after ${name}`, async () => {
+            const ready = await Promise.all(nodes.all.map((node) => node.standing('/ready')));
+            return ready.every((status) => status === 200);
+          });
+          if (receiver.overtaken.length > before) t.diagnostic(`${receiver.overtaken.length - before} overtook others: ${name}`);
+        }
+      }
+    };
+    await Promise.all([
+      ...QUEUES.map(produce),
+      disturb().finally(() => {
+        disturbing = false;
+      }),
+    ]);
+    const answered = () => QUEUES.every((queue) => receiver.answered(queue) === sent.get(queue));
+    await until('all messages are answered', answered).catch(async (error: Error) => {
+      assert.fail(`${error.message}\n${await stuck()}`);
+    });
+    const messages = [...sent.values()].reduce((sum, count) => sum + count, 0);
+    const { deliveries, repeats, overtaken, overtakenCount, overlaps } = receiver;
+    t.diagnostic(`${messages} messages, ${deliveries} deliveries, ${repeats} of what had been answered before`);
+    t.diagnostic(`${overtaken.length} overtook ${overtakenCount}, ${overlaps.length} at once with another`);
+    assert.deepEqual(overtaken, []);
+    assert.deepEqual(overlaps, []);
+  });
+});

@@ -1,0 +1,106 @@
+/** An endpoint outside of all nodes that records the deliveries of queues, and what is wrong with their order. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Endpoint, listen } from './nodes.fixture.js';
+
+interface Line {
+  readonly seen: Set<number>;
+  readonly overtaken: Set<number>;
+  /** Messages that were answered with success. */
+  readonly answered: Set<number>;
+  /** All messages below this number were answered with success. */
+  answeredBelow: number;
+  readonly inFlight: Set<{ readonly number: number; readonly stale: boolean }>;
+}
+
+export interface QueueReceiverOptions {
+  /** How long one delivery takes. */
+  readonly workMs: number;
+  /** Whether the first delivery of a message is answered with an error. */
+  readonly fails: (number: number) => boolean;
+}
+
+/** Takes messages whose body is `<queue>:<number>`; each queue is numbered from 0 without gaps. */
+export class QueueReceiver {
+  /** A message that was delivered for the first time before an older one of its queue had been answered with success. */
+  readonly overtaken: string[] = [];
+  /** How many messages were overtaken. */
+  overtakenCount = 0;
+  /** Two messages of a queue at once. Deliveries of messages that had been answered before are not among them. */
+  readonly overlaps: string[] = [];
+  deliveries = 0;
+  /** Deliveries of messages that had been answered with success before. */
+  repeats = 0;
+  private endpoint: Endpoint | null = null;
+  private readonly lines = new Map<string, Line>();
+  private readonly options: QueueReceiverOptions;
+
+  private constructor(options: QueueReceiverOptions) {
+    this.options = options;
+  }
+
+  static async listen(options: QueueReceiverOptions): Promise<QueueReceiver> {
+    const receiver = new QueueReceiver(options);
+    receiver.endpoint = await listen((request, response) => {
+      let body = '';
+      request.on('data', (chunk) => (body += chunk));
+      request.on('end', async () => {
+        response.statusCode = await receiver.take(body);
+        response.end();
+      });
+    });
+    return receiver;
+  }
+
+  get url(): string {
+    return this.endpoint?.url ?? '';
+  }
+
+  /** How many messages of the queue, from the first one on, were answered with success. */
+  answered(queue: string): number {
+    return this.line(queue).answeredBelow;
+  }
+
+  close(): void {
+    this.endpoint?.close();
+  }
+
+  private line(queue: string): Line {
+    let line = this.lines.get(queue);
+    if (!line) {
+      line = { seen: new Set(), overtaken: new Set(), answered: new Set(), answeredBelow: 0, inFlight: new Set() };
+      this.lines.set(queue, line);
+    }
+    return line;
+  }
+
+  /** Resolves with the status to answer. */
+  private async take(body: string): Promise<number> {
+    const [queue = '', text] = body.split(':');
+    const number = Number(text);
+    const line = this.line(queue);
+    const isFirst = !line.seen.has(number);
+    const delivery = { number, stale: line.answered.has(number) };
+    this.deliveries++;
+    if (delivery.stale) this.repeats++;
+    if (isFirst && line.answeredBelow < number) {
+      this.overtaken.push(`${queue}:${line.answeredBelow} by ${body}`);
+      for (let older = line.answeredBelow; older < number; older++) {
+        if (line.answered.has(older) || line.overtaken.has(older)) continue;
+        line.overtaken.add(older);
+        this.overtakenCount++;
+      }
+    }
+    line.seen.add(number);
+    for (const other of line.inFlight) {
+      // A request that is sent again, or was on its way when its node was paused, may meet the next message.
+      if (other.number !== number && !other.stale && !delivery.stale) this.overlaps.push(`${queue}:${other.number} and ${body}`);
+    }
+    line.inFlight.add(delivery);
+    await pause(this.options.workMs);
+    line.inFlight.delete(delivery);
+    if (isFirst && this.options.fails(number)) return 500;
+    line.answered.add(number);
+    while (line.answered.has(line.answeredBelow)) line.answeredBelow++;
+    return 200;
+  }
+}

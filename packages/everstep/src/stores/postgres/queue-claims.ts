@@ -1,0 +1,75 @@
+/**
+ * Claims of queued messages. Only the node that holds the gates of an instance claims them, in the order of the queue.
+ *
+ * The gate lease is the claim; `claimed_by` only marks what the node has read. So a message is returned even when another
+ * transaction has its row locked: to skip it would let the messages behind it overtake it.
+ */
+import type { QueuedQuery } from '../../ports/cluster.js';
+import type { DueTask } from '../../ports/store.js';
+import { type Session, statement } from './connection.js';
+import { DUE_COLUMNS, dueTaskOf } from './due-tasks.js';
+
+/** Gates that nobody holds, of instances with queued messages due. In one order, so that nodes wait for each other and not in a circle. */
+const TAKE_GATES = statement(`
+  WITH waiting AS MATERIALIZED (
+    SELECT DISTINCT p.instance_id FROM task p
+    WHERE p.queue IS NOT NULL AND p.due_at IS NOT NULL AND p.claimed_by IS NULL AND p.due_at <= $1
+      AND NOT EXISTS (SELECT 1 FROM gate_lease g WHERE g.instance_id = p.instance_id)
+  ), taker AS MATERIALIZED (
+    SELECT n.node_id FROM node n WHERE n.node_id = $2 AND NOT n.leaving AND EXISTS (SELECT 1 FROM waiting) FOR KEY SHARE OF n
+  )
+  INSERT INTO gate_lease (instance_id, node_id)
+  SELECT waiting.instance_id, taker.node_id FROM waiting CROSS JOIN taker ORDER BY waiting.instance_id
+  ON CONFLICT (instance_id) DO NOTHING`);
+
+const due = (where: string) => `
+  SELECT p.instance_id, p.run_key, p.slot, p.due_at FROM task p
+  WHERE p.queue IS NOT NULL AND p.due_at IS NOT NULL AND ${where} AND p.due_at <= $1 AND p.due_at > $4
+    AND EXISTS (SELECT 1 FROM gate_lease g WHERE g.instance_id = p.instance_id AND g.node_id = $2)`;
+const UNCLAIMED = due('p.claimed_by IS NULL');
+
+/**
+ * Messages with the same due time are never split over two pages: within it the order is that of `place`, which the page is
+ * sorted by.
+ *
+ * The locks make other nodes wait that take over from this one, so that they see what it has marked. The row of the node
+ * comes first there, too. A node that another one has taken over from finds no row, and claims nothing.
+ */
+const claim = (from: string) =>
+  statement(`
+  WITH seen AS MATERIALIZED (
+    SELECT * FROM (${from}) AS p ORDER BY p.due_at FETCH FIRST ($3::bigint) ROWS WITH TIES
+  ), claimant AS MATERIALIZED (
+    SELECT n.node_id FROM node n WHERE n.node_id = $2 AND NOT n.leaving AND EXISTS (SELECT 1 FROM seen) FOR KEY SHARE OF n
+  ), held AS MATERIALIZED (
+    SELECT g.instance_id FROM claimant JOIN gate_lease g ON g.node_id = claimant.node_id
+    WHERE g.instance_id IN (SELECT instance_id FROM seen) FOR KEY SHARE OF g
+  ), mine AS MATERIALIZED (
+    SELECT seen.* FROM seen WHERE seen.instance_id IN (SELECT instance_id FROM held)
+  ), free AS MATERIALIZED (
+    SELECT p.instance_id, p.run_key, p.slot FROM mine
+    JOIN task p ON p.instance_id = mine.instance_id AND p.run_key = mine.run_key AND p.slot = mine.slot
+    WHERE p.claimed_by IS NULL FOR NO KEY UPDATE OF p SKIP LOCKED
+  ), marked AS (
+    UPDATE task c SET claimed_by = $2, wanted_by = NULL FROM free
+    WHERE c.instance_id = free.instance_id AND c.run_key = free.run_key AND c.slot = free.slot
+  )
+  SELECT ${DUE_COLUMNS} FROM mine
+    JOIN task t ON t.instance_id = mine.instance_id AND t.run_key = mine.run_key AND t.slot = mine.slot
+    JOIN run r ON r.instance_id = t.instance_id AND r.run_key = t.run_key
+  ORDER BY t.due_at, r.place, t.slot`);
+
+const CLAIM = claim(UNCLAIMED);
+/** One snapshot for both: a claim whose answer was lost may become visible at any moment. */
+const CLAIM_ANEW = claim(`${UNCLAIMED} UNION ALL ${due('p.claimed_by = $2')}`);
+
+export async function claimQueued(
+  session: Session,
+  nodeId: string,
+  { before, after, anew, limit }: QueuedQuery,
+): Promise<readonly DueTask[]> {
+  // A statement of its own: the next one has to see what an earlier claim has marked that this one has waited for.
+  if (after === null) await session.execute(TAKE_GATES, [before, nodeId]);
+  const rows = await session.query(anew ? CLAIM_ANEW : CLAIM, [before, nodeId, limit, after ?? -1]);
+  return rows.map(dueTaskOf);
+}
