@@ -71,13 +71,17 @@ suite('the order of queues over nodes', {
   async function stuck(): Promise<string> {
     const client = new pg.Client({ connectionString: server.url() });
     await client.connect();
-    const { rows } = await client.query(`
-      SELECT DISTINCT ON (t.queue) t.queue, count(*) OVER (PARTITION BY t.queue) AS messages, t.run_key, t.retried,
+    const { rows } = await client.query<{ readonly id: string }>(`
+      SELECT DISTINCT ON (t.queue) t.queue, count(*) OVER (PARTITION BY t.queue) AS messages, r.workflow_run_id AS id, t.retried,
         t.due_at - extract(epoch FROM now()) * 1000 AS due_in_ms, t.claimed_by, t.wanted_by, g.node_id AS gates,
         array(SELECT node_id FROM node) AS nodes
-      FROM task t LEFT JOIN gate_lease g ON g.instance_id = t.instance_id WHERE t.queue IS NOT NULL ORDER BY t.queue, t.due_at`);
+      FROM task t LEFT JOIN gate_lease g USING (instance_id) JOIN run r USING (instance_id, run_key)
+      WHERE t.queue IS NOT NULL ORDER BY t.queue, t.due_at`);
     await client.end();
-    return [...rows.map((row) => JSON.stringify(row)), ...nodes.all.map(({ output }) => output.slice(-3_000))].join('\n');
+    const why = rows.flatMap(({ id }) => nodes.all.map((_, n) => nodes.client(n).runs.explain(id).catch(String)));
+    return [...rows, ...(await Promise.all(why)), ...nodes.all.map(({ output }) => output.slice(-3_000))]
+      .map((found) => (typeof found === 'string' ? found : JSON.stringify(found)))
+      .join('\n');
   }
 
   /** Sends the message to one node after the other until one has taken it. The id makes one of several tries. */

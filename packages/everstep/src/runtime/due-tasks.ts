@@ -19,7 +19,7 @@ const POLL_MS = 1000;
 type ClaimedTasks = Pick<Cluster, 'claimDue' | 'claimQueued'>;
 
 export interface DueTaskOptions {
-  readonly store: Store;
+  readonly store: Pick<Store, 'dueTasks' | 'nextDueAt'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly take: (task: DueTask) => Promise<void>;

@@ -110,7 +110,7 @@ export class Membership {
   }
 
   private heard(change: SharedChange): void | Promise<void> {
-    const { cache, decisions, gates, holders, live, store, changed } = this.options;
+    const { cache, decisions, gates, holders, live, changed } = this.options;
     switch (change.kind) {
       case 'run-canceled': {
         const entry = cache.peek(change.runKey);
@@ -131,7 +131,6 @@ export class Membership {
         holders.forget();
         live.missed();
         gates.reloadAll();
-        gates.verifyQueues(async (runKey) => (await store.endedAmong({ runKeys: [runKey] })).length === 0);
         break;
       case 'live-wanted':
         live.wantedElsewhere(change.instanceIds);
@@ -173,8 +172,19 @@ export class Membership {
     const { clock } = this.options;
     this.cancelStanding = clock.setTimer(clock.now() + STANDING_MS, () => {
       const told = this.options.holders.held.map((instanceId) => this.tellStanding(instanceId));
-      void Promise.allSettled(told).then(() => this.tellStandings());
+      void Promise.allSettled([...told, this.freePlaces()]).then(() => this.tellStandings());
     });
+  }
+
+  /**
+   * Messages may have ended without this node knowing it: at another node, or in a commit whose answer was lost. Their places
+   * in queues would be held forever.
+   */
+  private async freePlaces(): Promise<void> {
+    const { gates, store } = this.options;
+    const runKeys = gates.idlePlaces;
+    if (runKeys.length === 0) return;
+    for (const runKey of await store.endedAmong({ runKeys })) gates.runEnded(runKey);
   }
 
   private async tellStanding(instanceId: string): Promise<void> {

@@ -4,7 +4,7 @@
  * control key must allow it. A
  * delivery that nothing holds passes at once.
  */
-import type { FlowControl, InstanceSettings, Queue } from '../../engine/run.js';
+import { ADVANCE_SLOT, type FlowControl, type InstanceSettings, type Queue } from '../../engine/run.js';
 import type { CommitResult, CommitUnit, ControlWrite } from '../../engine/writes.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
@@ -115,6 +115,12 @@ export class DeliveryGates {
     readonly runKey: string;
   }): void {
     this.instances.get(instanceId)?.leaveQueue(runKey, [queue]);
+  }
+
+  /** Runs of messages that hold a place in their queues and are not on their way here: they wait for a retry, or have ended. */
+  get idlePlaces(): readonly string[] {
+    const held = [...this.instances.values()].flatMap(({ lines }) => [...lines.values()].flatMap(({ places }) => [...places]));
+    return held.filter((runKey) => !this.known.has(idOf({ runKey, slot: ADVANCE_SLOT })));
   }
 
   /** A run has ended on another node: if it is a message, its place in its queue is free. */

@@ -53,7 +53,8 @@ export class InstanceGates {
   private readonly surroundings: InstanceSurroundings;
   private readonly keys = new Map<string, FlowKey>();
   private readonly places = new Map<string, Destination>();
-  private readonly lines = new Map<string, QueueLine>();
+  /** Queues of messages, by name. */
+  readonly lines = new Map<string, QueueLine>();
   /** What came before settings and holds were read. */
   private readonly early = new WaitList();
   /** Null until they are read. */

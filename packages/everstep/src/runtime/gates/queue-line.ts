@@ -77,6 +77,11 @@ export class QueueLine {
     if (this.holders.delete(runKey)) this.pump();
   }
 
+  /** Runs that hold a place. */
+  get places(): Iterable<string> {
+    return this.holders;
+  }
+
   /** Lets go of places whose messages have ended without anybody knowing it: the answer to a batch was lost. */
   async verify(isActive: (runKey: string) => Promise<boolean>): Promise<void> {
     for (const runKey of [...this.holders]) if (!(await isActive(runKey))) this.ended(runKey);

@@ -22,11 +22,11 @@ const TAKE_GATES = statement(`
   SELECT waiting.instance_id, taker.node_id FROM waiting CROSS JOIN taker ORDER BY waiting.instance_id
   ON CONFLICT (instance_id) DO NOTHING`);
 
-const due = (where: string) => `
+const DUE = `
   SELECT p.instance_id, p.run_key, p.slot, p.due_at FROM task p
-  WHERE p.queue IS NOT NULL AND p.due_at IS NOT NULL AND ${where} AND p.due_at <= $1 AND p.due_at > $4
+  WHERE p.queue IS NOT NULL AND p.due_at IS NOT NULL AND p.due_at <= $1 AND p.due_at > $4`;
+const UNCLAIMED = `${DUE} AND p.claimed_by IS NULL
     AND EXISTS (SELECT 1 FROM gate_lease g WHERE g.instance_id = p.instance_id AND g.node_id = $2)`;
-const UNCLAIMED = due('p.claimed_by IS NULL');
 
 /**
  * Messages with the same due time are never split over two pages: within it the order is that of `place`, which the page is
@@ -42,8 +42,8 @@ const claim = (from: string) =>
   ), claimant AS MATERIALIZED (
     SELECT n.node_id FROM node n WHERE n.node_id = $2 AND NOT n.leaving AND EXISTS (SELECT 1 FROM seen) FOR KEY SHARE OF n
   ), held AS MATERIALIZED (
-    SELECT g.instance_id FROM claimant JOIN gate_lease g ON g.node_id = claimant.node_id
-    WHERE g.instance_id IN (SELECT instance_id FROM seen) FOR KEY SHARE OF g
+    SELECT g.instance_id FROM claimant CROSS JOIN (SELECT DISTINCT instance_id FROM seen) AS s
+    JOIN gate_lease g ON g.instance_id = s.instance_id AND g.node_id = claimant.node_id FOR KEY SHARE OF g
   ), mine AS MATERIALIZED (
     SELECT seen.* FROM seen WHERE seen.instance_id IN (SELECT instance_id FROM held)
   ), free AS MATERIALIZED (
@@ -61,7 +61,7 @@ const claim = (from: string) =>
 
 const CLAIM = claim(UNCLAIMED);
 /** One snapshot for both: a claim whose answer was lost may become visible at any moment. */
-const CLAIM_ANEW = claim(`${UNCLAIMED} UNION ALL ${due('p.claimed_by = $2')}`);
+const CLAIM_ANEW = claim(`${UNCLAIMED} UNION ALL ${DUE} AND p.claimed_by = $2`);
 
 export async function claimQueued(
   session: Session,

@@ -1,0 +1,216 @@
+/** Queues of one node among several: what it delivers of them, and what it does not any more. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Cluster, ClusterEvents, QueuedQuery } from '../ports/cluster.js';
+import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
+import type { DueTask, Store } from '../ports/store.js';
+import { DueTasks } from './due-tasks.js';
+import { answer, commandFor, textOf } from './plain-messages.fixture.js';
+import {
+  aloneInCluster,
+  type Bench,
+  quiet,
+  ScriptedCaller,
+  SETTINGS,
+  StandingClock,
+  settle,
+  withRuntime,
+} from './runtime.fixture.js';
+
+const nobody = new ScriptedCaller(() => {
+  throw new Error('nobody expects a step');
+});
+const RETRIED = { ...SETTINGS, maxRetries: 2, retryDelay: '60000' };
+const inQueue = (text: string) => commandFor(text, { queue: 'q', settings: RETRIED });
+const POLL_MS = 1_000;
+
+/** A node that claims what the test says. */
+class OneOfSeveral {
+  readonly claims: DueTask[] = [];
+  readonly looks: QueuedQuery[] = [];
+  readonly handedOver: string[] = [];
+  events: ClusterEvents | null = null;
+  nodeId = 'n_1';
+  mayAct = true;
+  /** Who has the gates as far as the others say. */
+  holder = 'n_1';
+  readonly cluster: Cluster;
+
+  constructor() {
+    const self = this;
+    this.cluster = {
+      ...aloneInCluster(() => []),
+      get nodeId() {
+        return self.nodeId;
+      },
+      get mayAct() {
+        return self.mayAct;
+      },
+      join: async (events) => {
+        self.events = events;
+      },
+      claimQueued: async (query) => {
+        self.looks.push(query);
+        return self.claims.splice(0);
+      },
+      handOver: async (tasks) => {
+        self.handedOver.push(...tasks.map(({ runKey }) => runKey));
+      },
+      holderOfGates: async () => self.holder,
+    };
+  }
+}
+
+/** Answers at once. `leaving` is called when the request is about to leave. */
+class Endpoint implements MessageSender {
+  readonly texts: string[] = [];
+  status = 200;
+  leaving = (): void => {};
+  async send(message: Message, signal: AbortSignal, onLeave?: () => void): Promise<MessageAnswer> {
+    this.leaving();
+    onLeave?.();
+    if (!signal.aborted) this.texts.push(textOf(message));
+    return answer(this.status);
+  }
+}
+
+async function withNode(work: (bench: Bench, node: OneOfSeveral, endpoint: Endpoint) => Promise<void>): Promise<void> {
+  const [node, endpoint] = [new OneOfSeveral(), new Endpoint()];
+  await withRuntime(nobody, (bench) => work(bench, node, endpoint), { sender: endpoint, cluster: node.cluster });
+}
+
+/** Publishes messages that this node does not claim yet. Resolves with their tasks. */
+async function published({ runtime, store, clock }: Bench, texts: readonly string[]): Promise<readonly DueTask[]> {
+  await runtime.publish(texts.map(inQueue));
+  await settle();
+  return store.dueTasks({ before: clock.now(), after: null, limit: 10 });
+}
+
+async function look({ clock }: Bench): Promise<void> {
+  clock.move(POLL_MS);
+  await settle();
+}
+
+test('a queued message that a node has claimed is delivered by it, whatever it knew of the gates', () =>
+  withNode(async (bench, node, endpoint) => {
+    node.holder = 'n_2';
+    node.claims.push(...(await published(bench, ['1', '2'])));
+    assert.deepEqual(endpoint.texts, []);
+    await look(bench);
+    assert.deepEqual(endpoint.texts, ['1', '2']);
+    assert.deepEqual(node.handedOver, []);
+  }));
+
+test('a request does not leave when the lease of its node has ended since the delivery began', () =>
+  withNode(async (bench, node, endpoint) => {
+    const tasks = await published(bench, ['1', '2']);
+    node.claims.push(...tasks);
+    endpoint.leaving = () => {
+      node.mayAct = false;
+    };
+    await look(bench);
+    assert.deepEqual(endpoint.texts, []);
+    endpoint.leaving = () => {};
+    node.mayAct = true;
+    node.claims.push(...tasks);
+    await look(bench);
+    assert.equal(node.looks.at(-1)?.anew, true);
+    assert.deepEqual(endpoint.texts, ['1', '2']);
+  }));
+
+test('a request does not leave when its node has begun anew since the delivery began', () =>
+  withNode(async (bench, node, endpoint) => {
+    const tasks = await published(bench, ['1', '2']);
+    node.claims.push(...tasks);
+    endpoint.leaving = () => {
+      node.nodeId = 'n_3';
+      node.events?.suspended();
+      node.events?.resumed({ anew: true });
+    };
+    await look(bench);
+    await look(bench);
+    assert.deepEqual(endpoint.texts, []);
+  }));
+
+test('a message that was canceled at another node while it waited for its retry makes room for the next', () =>
+  withNode(async (bench, node, endpoint) => {
+    const tasks = await published(bench, ['1', '2']);
+    node.claims.push(...tasks);
+    endpoint.status = 500;
+    await look(bench);
+    assert.deepEqual(endpoint.texts, ['1']);
+    endpoint.status = 200;
+    await node.events?.changed({ kind: 'run-canceled', runKey: tasks[0]?.runKey ?? '' });
+    await settle();
+    assert.deepEqual(endpoint.texts, ['1', '2']);
+  }));
+
+test('a message that has ended without its node knowing it makes room for the next', async () => {
+  const [node, endpoint] = [new OneOfSeveral(), new Endpoint()];
+  const ended = new Set<string>();
+  const wrap = (store: Store): Store =>
+    new Proxy(store, {
+      get(target, property, receiver) {
+        if (property !== 'endedAmong') return Reflect.get(target, property, receiver);
+        return async ({ runKeys }: { readonly runKeys: readonly string[] }) => runKeys.filter((runKey) => ended.has(runKey));
+      },
+    });
+  await withRuntime(
+    nobody,
+    async (bench) => {
+      const tasks = await published(bench, ['1', '2']);
+      node.claims.push(...tasks);
+      endpoint.status = 500;
+      await look(bench);
+      await look(bench);
+      assert.deepEqual(endpoint.texts, ['1']);
+      endpoint.status = 200;
+      ended.add(tasks[0]?.runKey ?? '');
+      await look(bench);
+      assert.deepEqual(endpoint.texts, ['1', '2']);
+    },
+    { sender: endpoint, cluster: node.cluster, wrap },
+  );
+});
+
+test('a message that has ended at another node makes room for the next', () =>
+  withNode(async (bench, node, endpoint) => {
+    const [first, second] = await published(bench, ['1', '2']);
+    assert.ok(first && second);
+    node.claims.push({ ...first, runKey: 'ended' }, second);
+    await look(bench);
+    assert.deepEqual(endpoint.texts, ['2']);
+  }));
+
+test('of a page nothing more is taken when others have taken over, and what is claimed is read again', async () => {
+  const clock = new StandingClock();
+  const page = ['1', '2', '3'].map((runKey): DueTask => {
+    const run = { runKey, instanceId: 'qi_1', workflowUrl: 'http://app', flowControlKey: null, runVersion: 0 };
+    return { ...run, slot: 0, kind: 'message', dueAt: 1, queue: 'q' };
+  });
+  const pages = [page, page.slice(0, 1)];
+  const anew: boolean[] = [];
+  const taken: string[] = [];
+  const due: DueTasks = new DueTasks({
+    store: { dueTasks: async () => [], nextDueAt: async () => null },
+    clock,
+    log: quiet,
+    backlog: () => 0,
+    take: async ({ runKey }) => {
+      taken.push(runKey);
+      if (taken.length === 2) due.claimsLost();
+    },
+    claims: {
+      claimDue: async () => [],
+      claimQueued: async (query) => {
+        anew.push(query.anew);
+        return pages.shift() ?? [];
+      },
+    },
+  });
+  await due.start();
+  await settle();
+  await due.stop();
+  assert.deepEqual(taken, ['1', '2', '1']);
+  assert.deepEqual(anew, [false, true]);
+});
