@@ -14,6 +14,7 @@ export class DatabaseProxy {
   target: number;
   /** New connections are refused. */
   refusing = false;
+  private holding = false;
   /** So many answers to a COMMIT are lost, with the connection, after the database has made it. */
   answersToLose = 0;
   answersLost = 0;
@@ -41,6 +42,20 @@ export class DatabaseProxy {
   /** Cuts every connection, in the middle of whatever goes on there. */
   cut(): void {
     for (const pair of [...this.pairs]) this.end(pair);
+  }
+
+  /** While it is true nothing passes in either direction, as in a network that drops packets. New connections wait, too. */
+  get held(): boolean {
+    return this.holding;
+  }
+  set held(held: boolean) {
+    this.holding = held;
+    for (const { node, database } of this.pairs) {
+      for (const socket of [node, database]) {
+        if (held) socket.pause();
+        else socket.resume();
+      }
+    }
   }
 
   async close(): Promise<void> {
@@ -78,6 +93,7 @@ export class DatabaseProxy {
       socket.on('error', () => this.end(pair));
       socket.on('close', () => this.end(pair));
     }
+    if (this.holding) node.pause();
   }
 
   private end(pair: Pair): void {

@@ -70,7 +70,8 @@ export class PostgresCluster implements Cluster {
     this.log = log;
     this.exclusive = new ExclusiveWork(database);
     // An answer that comes later than the end of the lease is of no use.
-    this.heart = new Database({ url, log, primary, maxConnections: 1, timeoutMs: leaseMs, idleTransactionMs: leaseMs });
+    const limits = { maxConnections: 1, timeoutMs: leaseMs, idleTransactionMs: leaseMs };
+    this.heart = new Database({ url, log, primary, ...limits, unconfirmed: true });
     this.lease = new NodeLease({ heart: this.heart, database }, leaseMs, facts);
     this.notices = new Notices(database, {
       primary,

@@ -11,6 +11,7 @@ import { openPostgresStore } from './index.js';
 import { migrate } from './migrate.js';
 import { MIGRATIONS } from './migrations/index.js';
 import { Primary } from './primary.js';
+import { fakeProbe } from './testing/fake-probe.js';
 import { openTestSchemas } from './testing/schemas.js';
 
 const schemas = await openTestSchemas();
@@ -55,7 +56,7 @@ if (typeof schemas === 'string') {
       const primary = new Primary({
         url: url.replace(host, `${host},localhost:${port}`),
         log: silent,
-        look: async (asked) => (asked.includes('localhost') ? (promoted ? 2 : null) : 1),
+        probe: (asked) => fakeProbe(() => (asked.includes('localhost') ? (promoted ? 2 : 'standby') : 1)),
         lookEveryMs: 3_600_000,
       });
       const moving = new Database({ url, log: silent, primary });

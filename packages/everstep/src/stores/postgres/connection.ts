@@ -12,6 +12,10 @@ import { StoreUnavailableError } from '../../ports/store-unavailable.js';
 import type { Row } from './columns.js';
 import { constraintOf, sqlStateOf, storeErrorOf } from './errors.js';
 import { Primary } from './primary.js';
+import { pgValueOf, type SqlValue } from './sql-values.js';
+import { SYNCHRONOUS_COMMIT } from './synchronous-commit.js';
+
+export type { SqlValue } from './sql-values.js';
 
 const CONNECT_TIMEOUT_MS = 10_000;
 const STATEMENT_TIMEOUT_MS = 30_000;
@@ -46,9 +50,6 @@ export function statement(text: string): Statement {
 
 /** One that is planned each time, for the values that it is sent with. */
 export const planned = (text: string): Statement => ({ name: '', text });
-
-/** Texts, numbers, flags, bytes, null, and arrays of them (`unnest($1::text[])`). */
-export type SqlValue = string | number | boolean | Uint8Array | null | readonly SqlValue[];
 
 /** Where statements go: the pool, or one transaction. */
 export interface Session {
@@ -95,30 +96,6 @@ const isRetryable = (error: unknown, constraints: readonly string[]): boolean =>
   return state === UNIQUE_VIOLATION && constraint !== null && constraints.includes(constraint.replace(NUMBER_OF_PART, ''));
 };
 
-type PgValue = string | number | boolean | Buffer | null;
-
-const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-
-/** In an array's text: quoted, so that no text is taken for NULL, for a bracket or for the end. */
-function elementOf(value: SqlValue): string {
-  if (value === null) return 'NULL';
-  if (typeof value === 'string') return /["\\]/.test(value) ? `"${value.replace(/["\\]/g, '\\$&')}"` : `"${value}"`;
-  if (typeof value !== 'object') return String(value);
-  return value instanceof Uint8Array ? `"\\\\x${bufferOf(value).toString('hex')}"` : arrayOf(value);
-}
-
-/** Arrays are most of what is sent: written here in one go, they cost half of what the library takes for them. */
-const arrayOf = (values: readonly SqlValue[]): string => `{${values.map(elementOf).join(',')}}`;
-
-/** PostgreSQL takes no character 0 in a text, and a batch with one would fail for ever: another stands for it. */
-const textOf = (text: string): string => (text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text);
-
-function pgValueOf(value: SqlValue): PgValue {
-  if (typeof value === 'string') return textOf(value);
-  if (value instanceof Uint8Array) return bufferOf(value);
-  return value !== null && typeof value === 'object' ? textOf(arrayOf(value)) : value;
-}
-
 function int8(digits: string): number {
   const value = Number(digits);
   if (!Number.isSafeInteger(value)) throw new RangeError(`${digits} is too large to be read as a number`);
@@ -129,9 +106,7 @@ function int8(digits: string): number {
  * First of all on each connection. What was acknowledged must be on the disk, whatever the server's default is. Every
  * statement has an index to go by: a table that grew since the server last counted its rows must not be read through.
  */
-const SESSION_SETTINGS = `
-  SELECT set_config('synchronous_commit', 'on', false)
-  WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply');
+const SESSION_SETTINGS = `${SYNCHRONOUS_COMMIT};
   SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off`;
 
 /** Reads bigint as a number, in these connections alone. */
@@ -227,18 +202,28 @@ export interface DatabaseOptions {
    * absent: 60,000.
    */
   readonly idleTransactionMs?: number;
+  /**
+   * Answers are taken without a confirmation that the server is still the primary: for the lease and the time, which say
+   * nothing about runs and have to be answered at once. Absent: false.
+   */
+  readonly unconfirmed?: boolean;
 }
 
 export class Database implements Session {
   private readonly pool: pg.Pool;
   private readonly primary: Primary;
   private readonly connectTimeoutMs: number;
+  private readonly confirms: boolean;
+  private readonly Client: ReturnType<typeof clientsOf>;
   private readonly clients = new Set<InstanceType<ReturnType<typeof clientsOf>>>();
 
-  constructor({ url, log, primary, maxConnections = DEFAULT_CONNECTIONS, timeoutMs, idleTransactionMs }: DatabaseOptions) {
+  constructor(options: DatabaseOptions) {
+    const { url, log, maxConnections = DEFAULT_CONNECTIONS, timeoutMs, idleTransactionMs } = options;
     this.connectTimeoutMs = timeoutMs ?? CONNECT_TIMEOUT_MS;
-    this.primary = primary ?? new Primary({ url, log });
+    this.primary = options.primary ?? new Primary({ url, log });
+    this.confirms = this.primary.isOneOfSeveral && options.unconfirmed !== true;
     const Client = clientsOf(this.primary);
+    this.Client = Client;
     this.pool = new pg.Pool({
       Client,
       pipeline: true,
@@ -315,25 +300,26 @@ export class Database implements Session {
   /**
    * Reads that see one state of the database, in one round trip: `work` sends all of them before it waits for the first.
    */
-  async snapshot<Result>(work: (session: Session) => Promise<Result>, { fixedPlans = false }: PlanOptions = {}): Promise<Result> {
-    const client = await this.connect();
-    const session = new ClientSession(client);
-    let usable = false;
-    try {
-      const begin = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
-      session.control(fixedPlans ? fixPlans(begin) : begin);
-      const result = work(session);
-      const outcome = session.control('COMMIT');
-      const [read] = await Promise.allSettled([result, outcome]);
-      await outcome;
-      usable = true;
-      if (read.status === 'rejected') throw read.reason;
-      return read.value;
-    } catch (error) {
-      throw storeErrorOf(error);
-    } finally {
-      client.release(!usable);
-    }
+  snapshot<Result>(work: (session: Session) => Promise<Result>, { fixedPlans = false }: PlanOptions = {}): Promise<Result> {
+    return this.confirmed(async (client) => {
+      const session = new ClientSession(client);
+      let usable = false;
+      try {
+        const begin = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
+        session.control(fixedPlans ? fixPlans(begin) : begin);
+        const result = work(session);
+        const outcome = session.control('COMMIT');
+        const [read] = await Promise.allSettled([result, outcome]);
+        await outcome;
+        usable = true;
+        if (read.status === 'rejected') throw read.reason;
+        return read.value;
+      } catch (error) {
+        throw storeErrorOf(error);
+      } finally {
+        client.release(!usable);
+      }
+    });
   }
 
   /** One connection for as long as `work` takes, outside of any transaction; it is closed afterwards. */
@@ -373,17 +359,33 @@ export class Database implements Session {
   }
 
   /** A statement that is a transaction by itself. A connection that failed to carry it is not used again. */
-  private async alone(statement: Statement, values: readonly SqlValue[]) {
+  private alone(statement: Statement, values: readonly SqlValue[]) {
+    return this.confirmed(async (client) => {
+      let usable = true;
+      try {
+        return await run(client, statement, values);
+      } catch (error) {
+        usable = sqlStateOf(error) !== null;
+        throw this.storeErrorOf(error);
+      } finally {
+        client.release(!usable);
+      }
+    });
+  }
+
+  /**
+   * Runs `work`, which releases the connection, and resolves with its result once it is confirmed that the connection led
+   * to the primary. Rejects with StoreUnavailableError when it is not: then no client may see what the server answered.
+   */
+  private async confirmed<Result>(work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
     const client = await this.connect();
-    let usable = true;
-    try {
-      return await run(client, statement, values);
-    } catch (error) {
-      usable = sqlStateOf(error) !== null;
-      throw this.storeErrorOf(error);
-    } finally {
-      client.release(!usable);
-    }
+    if (!this.confirms) return work(client);
+    const confirming = this.primary.confirm();
+    const result = await work(client);
+    const url = await confirming;
+    if (url !== null && client instanceof this.Client && client.serverUrl === url) return result;
+    const why = url === null ? 'nothing confirms that this server is still the primary' : 'another server is the primary now';
+    throw new StoreUnavailableError(`the answer of the database was discarded: ${why}`);
   }
 
   /** When it says that the server is away, or no primary any more, it is looked which one is. */
@@ -393,34 +395,35 @@ export class Database implements Session {
     return told;
   }
 
-  private async attempt<Result>(
+  private attempt<Result>(
     work: (session: TransactionSession) => Promise<Result>,
     { fixedPlans = false }: PlanOptions,
   ): Promise<Result> {
-    const client = await this.connect();
-    const session = new ClientSession(client);
-    let usable = false;
-    try {
-      session.control(fixedPlans ? fixPlans('BEGIN') : 'BEGIN');
-      let result: Result;
+    return this.confirmed(async (client) => {
+      const session = new ClientSession(client);
+      let usable = false;
       try {
-        result = await work(session);
-      } catch (error) {
-        usable = await session.control('ROLLBACK').then(
-          () => true,
-          () => false,
-        );
-        // When it failed because of an answer, that of the statement that failed first says why.
+        session.control(fixedPlans ? fixPlans('BEGIN') : 'BEGIN');
+        let result: Result;
+        try {
+          result = await work(session);
+        } catch (error) {
+          usable = await session.control('ROLLBACK').then(
+            () => true,
+            () => false,
+          );
+          // When it failed because of an answer, that of the statement that failed first says why.
+          await session.answered();
+          throw error;
+        }
+        const outcome = await session.control('COMMIT');
+        usable = true;
         await session.answered();
-        throw error;
+        if (outcome !== 'COMMIT') throw new Error(`the database answered ${outcome} to a COMMIT`);
+        return result;
+      } finally {
+        client.release(!usable);
       }
-      const outcome = await session.control('COMMIT');
-      usable = true;
-      await session.answered();
-      if (outcome !== 'COMMIT') throw new Error(`the database answered ${outcome} to a COMMIT`);
-      return result;
-    } finally {
-      client.release(!usable);
-    }
+    });
   }
 }

@@ -15,6 +15,7 @@ import { primaryUrl } from './primary.js';
 import { type Columns, columnArrays, names, type RowOf, unnest } from './row-sets.js';
 import { makePlace, once } from './search/collection.js';
 import { writeDocuments } from './search/index.js';
+import { SYNCHRONOUS_COMMIT } from './synchronous-commit.js';
 
 export type { Columns, RowOf } from './row-sets.js';
 
@@ -131,8 +132,7 @@ export async function beginFirstLoad(url: string): Promise<FirstLoad> {
   const close = () => client.end().catch(() => undefined);
   try {
     await client.connect();
-    await client.query(`SELECT set_config('synchronous_commit', 'on', false)
-      WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')`);
+    await client.query(SYNCHRONOUS_COMMIT);
     await begin(client, place);
   } catch (error) {
     await close();

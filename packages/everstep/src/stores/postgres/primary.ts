@@ -2,21 +2,27 @@
  * Which of the servers that a URL names is the primary. A URL that names one leads to it, whatever it is. Of several, one
  * that takes writes is the primary; of two that say so, the one whose history is newer: the other was replaced and does not
  * know it yet. A server with an older history than one that was seen is never gone back to.
+ *
+ * A server that was replaced still answers. `confirm` says whether an answer may be believed.
  */
-import pg from 'pg';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../../ports/log.js';
 import { placeOfUrl } from './errors.js';
+import { probeServer, type ServerProbe, type Standing } from './server-probe.js';
+import { SharedWork } from './shared-work.js';
 
-/** How often it is looked who the primary is, where there are several servers. */
-const LOOK_EVERY_MS = 2_000;
-/** A server that does not answer within this is none. */
-const ANSWER_WITHIN_MS = 1_500;
+/** How often all servers are asked while nobody reads. */
+const LOOK_EVERY_MS = 250;
+/** How often a connection to a server that cannot be reached is tried. */
+const RECONNECT_EVERY_MS = 1_000;
+/** A read does not wait longer than this for a server that does not answer. */
+const PATIENCE_MS = 100;
+/** A read is refused when nothing has confirmed the primary within this time. */
+const CONFIRM_WITHIN_MS = 2_000;
 
 const URL_PARTS = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#@]+)([^?#]*)(?:\?([^#]*))?/i;
 /** Says of which servers one is to be taken: here always the one that takes writes. */
 const WANTED_SERVER = 'target_session_attrs';
-const STANDING = `
-  SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline`;
 
 const SILENT: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
@@ -29,63 +35,55 @@ export function serverUrls(url: string): readonly string[] {
   return hosts.split(',').map((host) => `${head}${host}${rest}`);
 }
 
-/** How often the server, or one that it descends from, was promoted; null when it takes no writes, or does not answer. */
-export type Look = (url: string) => Promise<number | null>;
-
-async function look(url: string): Promise<number | null> {
-  const client = new pg.Client({
-    connectionString: url,
-    application_name: 'everstep (looks for the primary)',
-    connectionTimeoutMillis: ANSWER_WITHIN_MS,
-    query_timeout: ANSWER_WITHIN_MS,
-  });
-  client.on('error', () => undefined);
-  try {
-    await client.connect();
-    const { rows } = await client.query<{ timeline: string | null }>(STANDING);
-    const timeline = rows[0]?.timeline ?? null;
-    return timeline === null ? null : Number.parseInt(timeline, 16);
-  } catch {
-    return null;
-  } finally {
-    // One that has stopped answering would not answer to a farewell either.
-    client.connection.stream.destroy();
-  }
-}
-
 export interface PrimaryOptions {
   readonly url: string;
   readonly log: Log;
-  readonly look?: Look;
+  /** Absent: connections to the servers. */
+  readonly probe?: (url: string) => ServerProbe;
   readonly lookEveryMs?: number;
+  readonly confirmWithinMs?: number;
 }
 
 /** For one connection: the URL of the primary, or of the first server when there is none. */
-export async function primaryUrl(url: string, ask?: Look): Promise<string> {
-  const primary = new Primary({ url, log: SILENT, ...(ask ? { look: ask } : {}) });
+export async function primaryUrl(url: string, probe?: PrimaryOptions['probe']): Promise<string> {
+  const primary = new Primary({ url, log: SILENT, ...(probe ? { probe } : {}) });
   await primary.ready();
   primary.close();
   return primary.url;
 }
 
+interface Server {
+  readonly url: string;
+  readonly probe: ServerProbe;
+  readonly commits: SharedWork<boolean>;
+}
+
 export class Primary {
   private readonly urls: readonly string[];
+  private readonly servers: readonly Server[];
   private readonly log: Log;
-  private readonly look: Look;
   private readonly lookEveryMs: number;
+  private readonly confirmWithinMs: number;
   private readonly listeners = new Set<() => void>();
+  private readonly asking = new SharedWork(() => this.askConnected());
   private current: string;
   private timeline = -1;
   private looking: Promise<void> | null = null;
   private timer: NodeJS.Timeout | undefined;
+  private reconnectAt = 0;
   private closed = false;
 
-  constructor({ url, log, look: ask = look, lookEveryMs = LOOK_EVERY_MS }: PrimaryOptions) {
+  constructor(options: PrimaryOptions) {
+    const { url, log, probe = probeServer, lookEveryMs = LOOK_EVERY_MS, confirmWithinMs = CONFIRM_WITHIN_MS } = options;
     this.urls = serverUrls(url);
     this.current = this.urls[0] ?? url;
     this.log = log;
-    this.look = ask;
     this.lookEveryMs = lookEveryMs;
+    this.confirmWithinMs = confirmWithinMs;
+    this.servers = (this.isOneOfSeveral ? this.urls : []).map((each) => {
+      const own = probe(each);
+      return { url: each, probe: own, commits: new SharedWork(() => own.commits()) };
+    });
   }
 
   /** For a connection that is made now. */
@@ -113,7 +111,7 @@ export class Primary {
     this.listeners.add(listener);
   }
 
-  /** Looks for it now. Never rejects. */
+  /** Looks for it now, and waits for servers that have to be connected to first. Never rejects. */
   async find(): Promise<void> {
     if (!this.isOneOfSeveral || this.closed) return;
     this.looking ??= this.lookAtAll().finally(() => {
@@ -122,34 +120,83 @@ export class Primary {
     await this.looking;
   }
 
+  /**
+   * Resolves with the URL of the server that was the primary at a moment after this call, or with null when nothing
+   * confirms it. What that server had answered before the call ends may be given to a client: no other server had been
+   * used as the primary when the client asked. Never rejects.
+   *
+   * All other servers must say that they are not the primary. When one of them does not answer, the primary must
+   * acknowledge a commit instead. It cannot do that after its synchronous standby was promoted.
+   */
+  async confirm(): Promise<string | null> {
+    const standings = await this.asking.run();
+    const url = this.current;
+    if (this.closed) return null;
+    if (this.servers.every((server, index) => agrees(standings[index], server.url === url ? this.timeline : null))) return url;
+    const acknowledged = this.servers.find((server) => server.url === url)?.commits.run() ?? false;
+    const confirmed = await Promise.race([acknowledged, pause(this.confirmWithinMs, false, { ref: false })]);
+    return confirmed && url === this.current && !this.closed ? url : null;
+  }
+
   close(): void {
     this.closed = true;
     clearTimeout(this.timer);
+    for (const { probe } of this.servers) probe.close();
   }
 
   private lookLater(): void {
     clearTimeout(this.timer);
     if (this.closed) return;
-    this.timer = setTimeout(() => void this.find().then(() => this.lookLater()), this.lookEveryMs);
+    this.timer = setTimeout(() => void this.asking.run().then(() => this.lookLater()), this.lookEveryMs);
     this.timer.unref();
   }
 
+  /** Asks the servers that are connected. It is never delayed by one that is not. */
+  private askConnected(): Promise<readonly Standing[]> {
+    const reconnects = !this.closed && performance.now() >= this.reconnectAt;
+    if (reconnects) this.reconnectAt = performance.now() + RECONNECT_EVERY_MS;
+    return Promise.all(
+      this.servers.map(async (server): Promise<Standing> => {
+        const { isConnected } = server.probe;
+        if (!isConnected && !reconnects) return 'unknown';
+        const answer = this.ask(server);
+        return isConnected ? Promise.race([answer, pause(PATIENCE_MS, 'unknown' as const, { ref: false })]) : 'unknown';
+      }),
+    );
+  }
+
+  /** A server with a newer history is the primary as soon as it says so, whatever else does not answer. */
+  private async ask({ url, probe }: Server): Promise<Standing> {
+    const standing = await probe.standing();
+    if (this.isKnown && typeof standing === 'number' && standing > this.timeline) this.learn(url, standing);
+    return standing;
+  }
+
   private async lookAtAll(): Promise<void> {
-    const timelines = await Promise.all(this.urls.map((url) => this.look(url)));
+    const standings = await Promise.all(this.servers.map((server) => this.ask(server)));
     let found: string | null = null;
     let newest = this.timeline;
-    for (const [index, url] of this.urls.entries()) {
-      const timeline = timelines[index] ?? null;
-      if (timeline === null || timeline < newest || (timeline === newest && found !== null)) continue;
-      newest = timeline;
+    for (const [index, { url }] of this.servers.entries()) {
+      const standing = standings[index];
+      if (typeof standing !== 'number' || standing < newest || (standing === newest && found !== null)) continue;
+      newest = standing;
       found = url;
     }
-    if (found === null || this.closed) return;
+    if (found !== null) this.learn(found, newest);
+  }
+
+  private learn(found: string, timeline: number): void {
+    if (this.closed) return;
     const [moved, first] = [found !== this.current, this.timeline < 0];
-    this.timeline = newest;
+    this.timeline = timeline;
     if (!moved) return;
     this.current = found;
     if (!first) this.log.warn({ server: placeOfUrl(found) }, 'another server is the primary of the database now');
     for (const listener of this.listeners) listener();
   }
+}
+
+/** Whether a server's standing fits the primary's timeline, for the primary itself, or its being none, for null. */
+function agrees(standing: Standing | undefined, timeline: number | null): boolean {
+  return timeline === null ? standing !== undefined && standing !== 'unknown' : standing === timeline;
 }

@@ -74,7 +74,7 @@ export class OwnServer {
   /** A server that follows this one; what is committed here is there too before anybody is told. This one is started again. */
   async follow(): Promise<OwnServer> {
     await this.end('SIGINT');
-    const data = join(this.home, 'standby');
+    const data = await mkdtemp(join(this.home, 'standby-'));
     await cp(this.data, data, { recursive: true });
     const port = await freePort();
     const primary = `host=127.0.0.1 port=${this.port} user=everstep application_name=standby`;

@@ -1,0 +1,110 @@
+/** What clients read at all nodes while a standby is promoted and the old primary continues. */
+import assert from 'node:assert/strict';
+import { after, before, suite, test } from 'node:test';
+import { serve } from '@everstep/sdk';
+import { toNodeHandler } from '@everstep/sdk/node';
+import { findBinaries } from '../stores/postgres/testing/binaries.js';
+import { type Endpoint, each, listen, Nodes, until } from './nodes.fixture.js';
+import { type Reads, RunObserver } from './run-observer.fixture.js';
+import { TwoServers } from './two-servers.fixture.js';
+
+const NODES = 3;
+/** Node 0 reaches both servers at all times. */
+const CUT_OFF = 1;
+const CONNECTIONS_LOST = 2;
+const RUNS = Math.ceil(Number(process.env.NODES_TEST_DISTURBED_RUNS ?? 30) / 3);
+const FAILOVERS = Number(process.env.NODES_TEST_FAILOVERS ?? 2);
+const missing = process.env.EVERSTEP_TEST_POSTGRES === 'none' || findBinaries() === null;
+
+suite('nodes and a primary that was replaced', {
+  skip: missing && 'no PostgreSQL server is installed here',
+  timeout: Number(process.env.NODES_TEST_TIMEOUT_MS ?? 240_000),
+}, () => {
+  let servers: TwoServers;
+  let nodes: Nodes;
+  let endpoint: Endpoint;
+  let finish = (): void => {};
+  let finished = Promise.resolve();
+  const acknowledged: string[] = [];
+
+  before(async () => {
+    servers = await TwoServers.start(NODES);
+    nodes = await Nodes.start(NODES, { url: servers.url(0), own: (index) => ({ EVERSTEP_STORE: servers.url(index) }) });
+    const workflow = serve(
+      async (ctx) => {
+        await ctx.run('first', () => 1);
+        await ctx.run('second', () => finished);
+        await ctx.run('third', () => 3);
+      },
+      { signingKeys: nodes.signingKeys },
+    );
+    const handler = toNodeHandler(workflow);
+    endpoint = await listen((request, response) => void handler(request, response));
+  });
+  after(async () => {
+    endpoint?.close();
+    await nodes?.dispose();
+    await servers?.dispose();
+  });
+
+  const allReady = () => Promise.all(nodes.all.map((node) => node.ready()));
+
+  /** Runs that have a step and wait in the next one. */
+  async function startRuns(name: string): Promise<RunObserver> {
+    finished = new Promise((resolve) => {
+      finish = resolve;
+    });
+    const runIds = Array.from({ length: RUNS }, (_, n) => `${name}-${n}`);
+    await each(RUNS, 4, async (n) => {
+      const runId = runIds[n] ?? '';
+      await nodes.anywhere((client) => client.trigger(endpoint.url, { runId, deduplicationId: runId, retryDelay: '50' }));
+      acknowledged.push(runId);
+    });
+    const observer = new RunObserver(nodes, runIds);
+    observer.start();
+    await until('each has its first step', () => observer.allHave(1));
+    return observer;
+  }
+
+  for (let failover = 1; failover <= FAILOVERS; failover++) {
+    test(`no run goes back at any node while one of them cannot reach the promoted server (failover ${failover})`, async () => {
+      const observer = await startRuns(`run-${failover}`);
+      const toPromoted = servers.toStandby(CUT_OFF);
+      const lost = servers.toPrimary(CONNECTIONS_LOST);
+      try {
+        toPromoted.held = true;
+        await servers.promote();
+        lost.refusing = true;
+        lost.cut();
+        finish();
+        await until('each has succeeded', () => observer.allSucceeded);
+        observer.countAnew();
+        const asked = ({ answered, refused }: Reads) => answered + refused > 2 * RUNS;
+        await until('the node that is cut off was asked', () => asked(observer.readsOf(CUT_OFF)));
+        assert.deepEqual(observer.backwards, []);
+        assert.equal(observer.readsOf(CUT_OFF).answered, 0, 'it may not answer what it cannot confirm');
+        for (const node of [0, CONNECTIONS_LOST]) assert.ok(observer.readsOf(node).answered > RUNS);
+        toPromoted.held = false;
+        await allReady();
+        observer.countAnew();
+        await until('every node answers again', () => nodes.all.every((_, node) => observer.readsOf(node).answered > RUNS));
+      } finally {
+        toPromoted.held = false;
+        await observer.stop();
+      }
+      assert.deepEqual(observer.backwards, []);
+    });
+
+    test(`every acknowledged run is known at every node, and a new standby is taken up (failover ${failover})`, async () => {
+      servers.toStandby(CONNECTIONS_LOST).refusing = false;
+      await servers.follow();
+      await allReady();
+      await each(acknowledged.length, 4, async (n) => {
+        for (const [index] of nodes.all.entries()) {
+          const { workflowState } = await nodes.client(index).runs.get(acknowledged[n] ?? '');
+          assert.equal(workflowState, 'RUN_SUCCESS');
+        }
+      });
+    });
+  }
+});

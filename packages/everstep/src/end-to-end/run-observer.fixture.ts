@@ -1,0 +1,93 @@
+/** Reads the same runs from all nodes in turn and checks that no run ever goes back. */
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Nodes } from './nodes.fixture.js';
+
+/** Longer than a node takes to refuse a read that it cannot confirm. */
+const ANSWER_WITHIN_MS = 10_000;
+const PAUSE_MS = 5;
+
+interface Seen {
+  readonly node: number;
+  readonly state: string;
+  readonly steps: number;
+}
+
+export interface Reads {
+  answered: number;
+  /** Answered with a 503. */
+  refused: number;
+}
+
+export class RunObserver {
+  /** What went back, in words. Empty when nothing did. */
+  readonly backwards: string[] = [];
+  private readonly nodes: Nodes;
+  private readonly runIds: readonly string[];
+  private readonly latest = new Map<string, Seen>();
+  private reads: readonly Reads[];
+  private watching: Promise<void> | null = null;
+  private stopped = false;
+
+  constructor(nodes: Nodes, runIds: readonly string[]) {
+    this.nodes = nodes;
+    this.runIds = runIds;
+    this.reads = nodes.all.map(() => ({ answered: 0, refused: 0 }));
+  }
+
+  /** Reads all runs over and over until `stop`. Each run is read from one node after the other, different runs at once. */
+  start(): void {
+    this.watching = Promise.all(this.runIds.map((runId) => this.watch(runId))).then(() => undefined);
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true;
+    await this.watching;
+  }
+
+  /** Starts to count the reads of each node anew. A read that is under way counts with those that end later. */
+  countAnew(): void {
+    this.reads = this.reads.map(() => ({ answered: 0, refused: 0 }));
+  }
+
+  /** The reads of a node since they were last counted anew. */
+  readsOf(node: number): Reads {
+    return this.reads[node] ?? { answered: 0, refused: 0 };
+  }
+
+  /** Whether some node has answered that each of the runs has so many steps. */
+  allHave(steps: number): boolean {
+    return this.runIds.every((runId) => (this.latest.get(runId)?.steps ?? 0) >= steps);
+  }
+
+  /** Whether some node has answered that each of the runs succeeded. */
+  get allSucceeded(): boolean {
+    return this.runIds.every((runId) => this.latest.get(runId)?.state === 'RUN_SUCCESS');
+  }
+
+  private async watch(runId: string): Promise<void> {
+    while (!this.stopped) {
+      for (let node = 0; node < this.nodes.all.length && !this.stopped; node++) await this.read(runId, node);
+      await pause(PAUSE_MS);
+    }
+  }
+
+  private async read(runId: string, node: number): Promise<void> {
+    const url = `${this.nodes.node(node).url}/v2/workflows/runs/${runId}`;
+    const headers = { authorization: `Bearer ${this.nodes.token}` };
+    const answer = await fetch(url, { headers, signal: AbortSignal.timeout(ANSWER_WITHIN_MS) }).catch(() => null);
+    const reads = this.reads[node];
+    if (answer === null || !reads) return;
+    if (answer.status === 503) reads.refused++;
+    else reads.answered++;
+    const body = (await answer.json().catch(() => ({}))) as { workflowState?: string; steps?: readonly unknown[] };
+    if (answer.status === 503) return;
+    const now = { node, state: body.workflowState ?? `status ${answer.status}`, steps: body.steps?.length ?? 0 };
+    const before = this.latest.get(runId);
+    if (before && (now.steps < before.steps || (before.state !== 'RUN_STARTED' && now.state !== before.state))) {
+      const shown = ({ node: at, state, steps }: Seen) => `${state} with ${steps} steps at node ${at}`;
+      this.backwards.push(`${runId}: ${shown(now)} after ${shown(before)}`);
+      return;
+    }
+    this.latest.set(runId, now);
+  }
+}

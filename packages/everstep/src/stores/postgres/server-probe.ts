@@ -1,0 +1,131 @@
+/** Asks one database server, over connections that stay open, whether it is a primary. */
+import pg from 'pg';
+import { SYNCHRONOUS_COMMIT } from './synchronous-commit.js';
+
+/** A server that does not answer within this time counts as unreachable. */
+const ANSWER_WITHIN_MS = 1_500;
+/** A commit that waits for longer than this is given up with its connection. */
+const COMMIT_WITHIN_MS = 60_000;
+const KEEP_ALIVE_AFTER_MS = 5_000;
+
+/** The timeline of a primary: it increases with each promotion. A standby has the word, and so has a server that does not answer. */
+export type Standing = number | 'standby' | 'unknown';
+
+export interface ServerProbe {
+  /** Whether `standing` can ask without connecting first. */
+  readonly isConnected: boolean;
+  /** Resolves with what the server says now, or with `unknown` when it does not answer. Never rejects. */
+  standing(): Promise<Standing>;
+  /**
+   * Makes a commit and resolves with true once it is acknowledged, with false when it fails. A commit that waits for the
+   * confirmation of a standby may take forever. Never rejects.
+   */
+  commits(): Promise<boolean>;
+  close(): void;
+}
+
+const STANDING = `
+  SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline`;
+/** Writes to the log and nowhere else. A transaction that wrote nothing would not wait for the standby. */
+const COMMIT = `SELECT pg_logical_emit_message(true, 'everstep', ''::text)`;
+
+/** A connection that is made when it is needed, and again after it was lost. */
+class Line {
+  private readonly options: pg.ClientConfig;
+  private readonly prepare: string | null;
+  private client: pg.Client | null = null;
+  private connecting: Promise<pg.Client | null> | null = null;
+  private closed = false;
+
+  constructor(options: pg.ClientConfig, prepare: string | null = null) {
+    this.options = options;
+    this.prepare = prepare;
+  }
+
+  get isConnected(): boolean {
+    return this.client !== null;
+  }
+
+  /** Resolves with the rows, or with null when the server did not answer. */
+  async query<Row extends pg.QueryResultRow>(text: string): Promise<readonly Row[] | null> {
+    const client = this.client ?? (await this.connect());
+    if (!client) return null;
+    try {
+      return (await client.query<Row>(text)).rows;
+    } catch {
+      this.drop(client);
+      return null;
+    }
+  }
+
+  close(): void {
+    this.closed = true;
+    if (this.client) this.drop(this.client);
+  }
+
+  private connect(): Promise<pg.Client | null> {
+    this.connecting ??= this.open().finally(() => {
+      this.connecting = null;
+    });
+    return this.connecting;
+  }
+
+  private async open(): Promise<pg.Client | null> {
+    if (this.closed) return null;
+    const client = new pg.Client({
+      connectionTimeoutMillis: ANSWER_WITHIN_MS,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
+      ...this.options,
+    });
+    client.on('error', () => this.drop(client));
+    client.on('end', () => this.drop(client));
+    try {
+      await client.connect();
+      if (this.prepare !== null) await client.query(this.prepare);
+    } catch {
+      this.drop(client);
+      return null;
+    }
+    if (this.closed) {
+      this.drop(client);
+      return null;
+    }
+    this.client = client;
+    return client;
+  }
+
+  private drop(client: pg.Client): void {
+    if (this.client === client) this.client = null;
+    // A server that has stopped answering would not answer a farewell either.
+    client.connection.stream.destroy();
+  }
+}
+
+export function probeServer(url: string): ServerProbe {
+  const asks = new Line({
+    connectionString: url,
+    application_name: 'everstep (looks for the primary)',
+    query_timeout: ANSWER_WITHIN_MS,
+  });
+  const commits = new Line(
+    { connectionString: url, application_name: 'everstep (confirms the primary)', query_timeout: COMMIT_WITHIN_MS },
+    SYNCHRONOUS_COMMIT,
+  );
+  return {
+    get isConnected() {
+      return asks.isConnected;
+    },
+    async standing() {
+      const rows = await asks.query<{ timeline: string | null }>(STANDING);
+      if (!rows?.[0]) return 'unknown';
+      const { timeline } = rows[0];
+      return timeline === null ? 'standby' : Number.parseInt(timeline, 16);
+    },
+    commits: async () => (await commits.query(COMMIT)) !== null,
+    close() {
+      asks.close();
+      commits.close();
+    },
+  };
+}

@@ -1,0 +1,25 @@
+/** Work whose result must be newer than the call that asks for it, done for many callers at once. */
+export class SharedWork<Result> {
+  private readonly work: () => Promise<Result>;
+  private running: Promise<unknown> = Promise.resolve();
+  private next: Promise<Result> | null = null;
+
+  /** `work` must not reject. It is done once at a time. */
+  constructor(work: () => Promise<Result>) {
+    this.work = work;
+  }
+
+  /** Resolves with the result of work that starts after this call. Callers that come before it starts share it. */
+  run(): Promise<Result> {
+    this.next ??= this.start();
+    return this.next;
+  }
+
+  private async start(): Promise<Result> {
+    await this.running;
+    this.next = null;
+    const result = this.work();
+    this.running = result;
+    return result;
+  }
+}

@@ -1,0 +1,30 @@
+/** Servers that a test makes say what they are. */
+import type { ServerProbe, Standing } from '../server-probe.js';
+
+export interface FakeProbe extends ServerProbe {
+  /** How often the server was asked what it is, and for a commit. */
+  readonly asked: { standings: number; commits: number };
+}
+
+/** A server whose standing is `unknown` is not connected. `commits` resolves with whether a commit is acknowledged. */
+export function fakeProbe(
+  standing: () => Standing | Promise<Standing>,
+  commits: () => Promise<boolean> = async () => true,
+): FakeProbe {
+  const asked = { standings: 0, commits: 0 };
+  return {
+    asked,
+    get isConnected() {
+      return standing() !== 'unknown';
+    },
+    async standing() {
+      asked.standings++;
+      return standing();
+    },
+    commits() {
+      asked.commits++;
+      return commits();
+    },
+    close() {},
+  };
+}
