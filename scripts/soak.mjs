@@ -14,6 +14,7 @@ const more = {
   NODES_TEST_WAITS: '300',
   NODES_TEST_DISTURBED_RUNS: '300',
   HISTORY_RUNS: '2000',
+  NODES_TEST_FAILOVERS: '10',
   NODES_TEST_TIMEOUT_MS: '1800000',
 };
 const rounds = Number(process.argv[2] ?? 1);

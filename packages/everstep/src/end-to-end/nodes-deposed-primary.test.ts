@@ -13,7 +13,7 @@ const NODES = 3;
 const CUT_OFF = 1;
 const CONNECTIONS_LOST = 2;
 const RUNS = Math.ceil(Number(process.env.NODES_TEST_DISTURBED_RUNS ?? 30) / 3);
-const FAILOVERS = Number(process.env.NODES_TEST_FAILOVERS ?? 2);
+const FAILOVERS = Number(process.env.NODES_TEST_FAILOVERS ?? 1);
 const missing = process.env.EVERSTEP_TEST_POSTGRES === 'none' || findBinaries() === null;
 
 suite('nodes and a primary that was replaced', {
@@ -66,6 +66,18 @@ suite('nodes and a primary that was replaced', {
     return observer;
   }
 
+  /** Triggers runs at each node, whether or not it can acknowledge them. Resolves when each has been answered. */
+  async function triggerEverywhere(name: string): Promise<void> {
+    await each(RUNS, RUNS, async (n) => {
+      const runId = `${name}-${n}`;
+      const trigger = nodes.client(n % NODES).trigger(endpoint.url, { runId, retryDelay: '50' });
+      await trigger.then(
+        () => acknowledged.push(runId),
+        () => undefined,
+      );
+    });
+  }
+
   for (let failover = 1; failover <= FAILOVERS; failover++) {
     test(`no run goes back at any node while one of them cannot reach the promoted server (failover ${failover})`, async () => {
       const observer = await startRuns(`run-${failover}`);
@@ -77,15 +89,17 @@ suite('nodes and a primary that was replaced', {
         lost.refusing = true;
         lost.cut();
         finish();
+        const triggered = triggerEverywhere(`during-${failover}`);
         await until('each has succeeded', () => observer.allSucceeded);
         observer.countAnew();
-        const asked = ({ answered, refused }: Reads) => answered + refused > 2 * RUNS;
+        const asked = ({ answered, refused }: Reads) => answered + refused > RUNS;
         await until('the node that is cut off was asked', () => asked(observer.readsOf(CUT_OFF)));
         assert.deepEqual(observer.backwards, []);
         assert.equal(observer.readsOf(CUT_OFF).answered, 0, 'it may not answer what it cannot confirm');
-        for (const node of [0, CONNECTIONS_LOST]) assert.ok(observer.readsOf(node).answered > RUNS);
+        for (const node of [0, CONNECTIONS_LOST]) assert.ok(observer.readsOf(node).answered > 0);
         toPromoted.held = false;
         await allReady();
+        await triggered;
         observer.countAnew();
         await until('every node answers again', () => nodes.all.every((_, node) => observer.readsOf(node).answered > RUNS));
       } finally {
@@ -100,9 +114,10 @@ suite('nodes and a primary that was replaced', {
       await servers.follow();
       await allReady();
       await each(acknowledged.length, 4, async (n) => {
+        const runId = acknowledged[n] ?? '';
         for (const [index] of nodes.all.entries()) {
-          const { workflowState } = await nodes.client(index).runs.get(acknowledged[n] ?? '');
-          assert.equal(workflowState, 'RUN_SUCCESS');
+          const { workflowState } = await nodes.client(index).runs.result(runId, { timeout: '30s' });
+          assert.equal(workflowState, 'RUN_SUCCESS', `${runId} at node ${index}`);
         }
       });
     });

@@ -11,6 +11,7 @@ import { openPostgresStore } from './index.js';
 import { migrate } from './migrate.js';
 import { MIGRATIONS } from './migrations/index.js';
 import { Primary } from './primary.js';
+import type { Standing } from './server-probe.js';
 import { fakeProbe } from './testing/fake-probe.js';
 import { openTestSchemas } from './testing/schemas.js';
 
@@ -68,6 +69,47 @@ if (typeof schemas === 'string') {
       await Promise.all([primary.find(), assert.rejects(stuck, StoreUnavailableError)]);
       assert.notEqual(await backend(), idle);
       await moving.close();
+    });
+
+    test('an answer is discarded when its server was replaced or cannot be confirmed as the primary', async () => {
+      // Two names of one server.
+      const { host, port } = new URL(url);
+      let other: Standing = 'standby';
+      let commits = async () => true;
+      const primary = new Primary({
+        url: url.replace(host, `${host},localhost:${port}`),
+        log: silent,
+        probe: (asked) =>
+          fakeProbe(
+            () => (asked.includes('localhost') ? other : 1),
+            () => commits(),
+          ),
+        lookEveryMs: 3_600_000,
+        confirmWithinMs: 20,
+      });
+      const reading = new Database({ url, log: silent, primary });
+      const lease = new Database({ url, log: silent, primary, unconfirmed: true });
+      const one = planned('SELECT 1 AS one');
+      const reads = [
+        () => reading.query(one),
+        () => reading.execute(one),
+        () => reading.snapshot((session) => session.query(one)),
+        () => reading.transaction((session) => session.query(one)),
+      ];
+      for (const read of reads) await read();
+      // It does not answer, but the primary commits.
+      other = 'unknown';
+      for (const read of reads) await read();
+      commits = () => new Promise(() => {});
+      for (const read of reads) await assert.rejects(read, StoreUnavailableError);
+      await lease.query(one);
+      // Nobody has looked since it was promoted.
+      other = 2;
+      await assert.rejects(reading.query(one), StoreUnavailableError);
+      for (const read of reads) await read();
+      assert.match(primary.url, /localhost/);
+      await lease.close();
+      await reading.close();
     });
 
     test('one that breaks under a commit makes it fail, and the next commit has another', async () => {

@@ -384,7 +384,10 @@ export class Database implements Session {
     const result = await work(client);
     const url = await confirming;
     if (url !== null && client instanceof this.Client && client.serverUrl === url) return result;
-    const why = url === null ? 'nothing confirms that this server is still the primary' : 'another server is the primary now';
+    const why =
+      url === null
+        ? 'its server cannot be confirmed as the primary: another server of the URL does not answer, and a commit waits'
+        : 'another server is the primary now';
     throw new StoreUnavailableError(`the answer of the database was discarded: ${why}`);
   }
 

@@ -56,6 +56,8 @@ interface Server {
   readonly url: string;
   readonly probe: ServerProbe;
   readonly commits: SharedWork<boolean>;
+  /** Whether it answered when it was asked last. */
+  answers: boolean;
 }
 
 export class Primary {
@@ -82,7 +84,7 @@ export class Primary {
     this.confirmWithinMs = confirmWithinMs;
     this.servers = (this.isOneOfSeveral ? this.urls : []).map((each) => {
       const own = probe(each);
-      return { url: each, probe: own, commits: new SharedWork(() => own.commits()) };
+      return { url: each, probe: own, commits: new SharedWork(() => own.commits()), answers: true };
     });
   }
 
@@ -166,9 +168,17 @@ export class Primary {
   }
 
   /** A server with a newer history is the primary as soon as it says so, whatever else does not answer. */
-  private async ask({ url, probe }: Server): Promise<Standing> {
-    const standing = await probe.standing();
-    if (this.isKnown && typeof standing === 'number' && standing > this.timeline) this.learn(url, standing);
+  private async ask(server: Server): Promise<Standing> {
+    const standing = await server.probe.standing();
+    if (this.closed) return 'unknown';
+    if (this.isKnown && typeof standing === 'number' && standing > this.timeline) this.learn(server.url, standing);
+    const answers = standing !== 'unknown';
+    if (answers !== server.answers) {
+      server.answers = answers;
+      const fields = { server: placeOfUrl(server.url) };
+      if (answers) this.log.info(fields, 'database server answered again');
+      else this.log.warn(fields, 'database server did not answer; reads wait for a commit of the primary');
+    }
     return standing;
   }
 
