@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { placeOfUrl } from './errors.js';
 import { Primary, primaryUrl, serverUrls } from './primary.js';
 import type { ServerProbe, Standing } from './server-probe.js';
@@ -214,6 +215,20 @@ describe('the confirmation of the primary', () => {
     primary.close();
   });
 
+  test('takes the answer of a slow server as well', async () => {
+    const { servers, primary } = await started({});
+    let answer = (_: Standing): void => {};
+    servers.standing[TWO] = new Promise((resolve) => {
+      answer = resolve;
+    });
+    servers.commits[ONE] = new Promise(() => {});
+    const confirmed = primary.confirm();
+    while (servers.askedForCommit.length === 0) await pause(5);
+    answer('standby');
+    assert.equal(await confirmed, ONE);
+    primary.close();
+  });
+
   test('fails when the commit waits for the standby, fails, or the primary has become a standby', async () => {
     const waiting = new Promise<boolean>(() => {});
     for (const commit of [waiting, Promise.resolve(false)]) {
@@ -222,7 +237,7 @@ describe('the confirmation of the primary', () => {
       assert.equal(await primary.confirm(), null);
       primary.close();
     }
-    const { primary } = await started({ [ONE]: 'standby' }, 20);
+    const { primary } = await started({ [ONE]: 'standby' });
     assert.equal(await primary.confirm(), null);
     primary.close();
   });

@@ -18,7 +18,7 @@ const RECONNECT_EVERY_MS = 1_000;
 /** A read does not wait longer than this for a server that does not answer. */
 const PATIENCE_MS = 100;
 /** A read is refused when nothing has confirmed the primary within this time. */
-const CONFIRM_WITHIN_MS = 2_000;
+const CONFIRM_WITHIN_MS = 5_000;
 
 const URL_PARTS = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#@]+)([^?#]*)(?:\?([^#]*))?/i;
 /** Says of which servers one is to be taken: here always the one that takes writes. */
@@ -58,6 +58,13 @@ interface Server {
   readonly commits: SharedWork<boolean>;
   /** Whether it answered when it was asked last. */
   answers: boolean;
+}
+
+/** What each server says, in the order of the URL. */
+interface Answers {
+  /** `unknown` for a server that did not answer at once. */
+  readonly soon: readonly Standing[];
+  readonly late: Promise<readonly Standing[]>;
 }
 
 export class Primary {
@@ -127,16 +134,20 @@ export class Primary {
    * confirms it. What that server had answered before the call ends may be given to a client: no other server had been
    * used as the primary when the client asked. Never rejects.
    *
-   * All other servers must say that they are not the primary. When one of them does not answer, the primary must
-   * acknowledge a commit instead. It cannot do that after its synchronous standby was promoted.
+   * All other servers must say that they are not the primary. When one of them does not answer at once, it is enough that
+   * the primary acknowledges a commit. It cannot do that after its synchronous standby was promoted.
    */
   async confirm(): Promise<string | null> {
-    const standings = await this.asking.run();
+    const { soon, late } = await this.asking.run();
     const url = this.current;
-    if (this.closed) return null;
-    if (this.servers.every((server, index) => agrees(standings[index], server.url === url ? this.timeline : null))) return url;
+    if (this.allAgree(soon)) return url;
     const acknowledged = this.servers.find((server) => server.url === url)?.commits.run() ?? false;
-    const confirmed = await Promise.race([acknowledged, pause(this.confirmWithinMs, false, { ref: false })]);
+    const checks = [acknowledged, late.then((standings) => this.allAgree(standings))];
+    const confirmed = await Promise.race([
+      ...checks.map(onlyTrue),
+      Promise.all(checks).then((outcomes) => outcomes.includes(true)),
+      pause(this.confirmWithinMs, false, { ref: false }),
+    ]);
     return confirmed && url === this.current && !this.closed ? url : null;
   }
 
@@ -154,17 +165,24 @@ export class Primary {
   }
 
   /** Asks the servers that are connected. It is never delayed by one that is not. */
-  private askConnected(): Promise<readonly Standing[]> {
+  private async askConnected(): Promise<Answers> {
     const reconnects = !this.closed && performance.now() >= this.reconnectAt;
     if (reconnects) this.reconnectAt = performance.now() + RECONNECT_EVERY_MS;
-    return Promise.all(
-      this.servers.map(async (server): Promise<Standing> => {
-        const { isConnected } = server.probe;
-        if (!isConnected && !reconnects) return 'unknown';
-        const answer = this.ask(server);
-        return isConnected ? Promise.race([answer, pause(PATIENCE_MS, 'unknown' as const, { ref: false })]) : 'unknown';
-      }),
-    );
+    const answers = this.servers.map((server): Promise<Standing> => {
+      if (server.probe.isConnected) return this.ask(server);
+      if (reconnects) void this.ask(server);
+      return Promise.resolve('unknown');
+    });
+    const soon = answers.map((answer) => Promise.race([answer, pause(PATIENCE_MS, 'unknown' as const, { ref: false })]));
+    return { soon: await Promise.all(soon), late: Promise.all(answers) };
+  }
+
+  /** Whether the current server says that it is the primary, and each of the others that it is not. */
+  private allAgree(standings: readonly Standing[]): boolean {
+    return this.servers.every(({ url }, index) => {
+      const standing = standings[index] ?? 'unknown';
+      return url === this.current ? standing === this.timeline : standing !== 'unknown';
+    });
   }
 
   /** A server with a newer history is the primary as soon as it says so, whatever else does not answer. */
@@ -206,7 +224,5 @@ export class Primary {
   }
 }
 
-/** Whether a server's standing fits the primary's timeline, for the primary itself, or its being none, for null. */
-function agrees(standing: Standing | undefined, timeline: number | null): boolean {
-  return timeline === null ? standing !== undefined && standing !== 'unknown' : standing === timeline;
-}
+/** Never resolves with false. */
+const onlyTrue = async (outcome: boolean | Promise<boolean>): Promise<boolean> => (await outcome) || new Promise(() => {});
