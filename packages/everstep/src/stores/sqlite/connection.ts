@@ -1,9 +1,14 @@
 /** The one connection to the database file: opened exclusively, migrated, with every statement prepared once. */
+import { rmSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { CommitCount, countedIn, identify } from './commit-count.js';
+import { DurableMark, readMark, resetMark } from './durable-mark.js';
+import { readLog } from './log-reader.js';
 import { LogSync } from './log-sync.js';
 import { MIGRATIONS } from './migrations/index.js';
 import { type CopyRequest, copyOnline } from './online-copy.js';
 import { createPrivately } from './private-file.js';
+import { findLoss, keepDamaged, logFile, lossIn } from './store-loss.js';
 
 /** Marks the file as ours ("EVST"), so that another program's database is not taken for one. */
 export const APPLICATION_ID = 0x45565354;
@@ -24,7 +29,7 @@ const SQLITE_CORRUPT = 11;
 const SQLITE_FULL = 13;
 const SQLITE_NOTADB = 26;
 
-export type StoreOpenErrorCode = 'in-use' | 'newer-schema' | 'older-schema' | 'not-a-store' | 'unreadable';
+export type StoreOpenErrorCode = 'in-use' | 'damaged' | 'newer-schema' | 'older-schema' | 'not-a-store' | 'unreadable';
 
 /** Why a store file cannot be used; the message is fit for the operator. */
 export class StoreOpenError extends Error {
@@ -36,10 +41,28 @@ export class StoreOpenError extends Error {
   }
 }
 
+/** An event that the operator should know of; `fields` say more. */
+export interface StoreNotice {
+  readonly event: string;
+  readonly fields: Readonly<Record<string, string | number>>;
+}
+
+export interface ConnectionOptions {
+  /** Called once when a sync of the log failed. */
+  readonly onDiskFailure?: (error: Error) => void;
+  readonly onNotice?: (notice: StoreNotice) => void;
+  /** Opens a store that has lost commits, after a copy of its files was made. */
+  readonly acceptLoss?: boolean;
+  /** Files or directories that exist only beside a store that was in use: then a missing or empty database is a loss. */
+  readonly belongings?: readonly string[];
+}
+
 export interface Connection {
   /** Each statement is prepared once and kept by its caller. */
   prepare(sql: string): StatementSync;
   exec(sql: string): void;
+  /** Counts the open transaction, right before it commits, so that its loss is found. */
+  countCommit(): void;
   /** Resolves when everything that was committed before is on the disk. `alone`: nothing else goes on. */
   durable(alone?: boolean): Promise<void>;
   /** Gives back some of the pages that hold nothing any more; false when none are left. The file is cut at a checkpoint. */
@@ -58,11 +81,15 @@ function countOf(statement: StatementSync): number {
 
 const pragma = (database: DatabaseSync, name: string): number => countOf(database.prepare(`PRAGMA ${name}`));
 
-/** Runs `work` in one transaction; what it throws undoes it. */
-export function transact<Result>(connection: Pick<Connection, 'exec'>, work: () => Result): Result {
+/** Runs `work` in one transaction, which is counted if the connection counts; what it throws undoes it. */
+export function transact<Result>(
+  connection: Pick<Connection, 'exec'> & Partial<Pick<Connection, 'countCommit'>>,
+  work: () => Result,
+): Result {
   connection.exec('BEGIN IMMEDIATE');
   try {
     const result = work();
+    connection.countCommit?.();
     connection.exec('COMMIT');
     return result;
   } catch (error) {
@@ -158,10 +185,41 @@ function trackFreePages(database: DatabaseSync): void {
   }
 }
 
-/** Throws StoreOpenError when the file is in use, of a newer version, or no store. */
-export function openConnection(file: string, onDiskFailure?: (error: Error) => void): Connection {
-  if (file !== IN_MEMORY) createPrivately(file);
+/** Says what `acceptLoss` lets go, and copies the files of the store before anything is written to them. */
+function accept(file: string, loss: string, { onNotice }: ConnectionOptions): void {
+  const keptIn = keepDamaged(file);
+  onNotice?.({ event: 'store opened with losses, as --accept-loss allows', fields: { file, loss, keptIn } });
+}
+
+/** Reports what is odd about the files but proves no loss. */
+function reportDoubts(file: string, storeId: string | null, { onNotice }: ConnectionOptions): void {
+  const mark = readMark(file);
+  if (mark.kind === 'damaged') onNotice?.({ event: 'durable mark is damaged, lost commits cannot be found', fields: { file } });
+  if (mark.kind === 'found' && storeId !== null && mark.storeId !== storeId)
+    onNotice?.({ event: 'durable mark is of another store, lost commits cannot be found', fields: { file } });
+  const log = readLog(logFile(file));
+  if (log && log.commitsBehind > 0) {
+    const { frames, framesBehind, commitsBehind } = log;
+    onNotice?.({ event: 'log has commits behind a damaged frame', fields: { file, frames, framesBehind, commitsBehind } });
+  }
+}
+
+/**
+ * Throws StoreOpenError when the file is in use, of a newer version, or no store, and when it has lost commits that were on
+ * the disk.
+ */
+export function openConnection(file: string, options: ConnectionOptions = {}): Connection {
+  const { acceptLoss = false, belongings = [], onDiskFailure, onNotice } = options;
+  const inMemory = file === IN_MEMORY;
+  const refuse = (loss: string | null): void => {
+    if (loss !== null) throw new StoreOpenError('damaged', loss);
+  };
+  const loss = inMemory ? null : findLoss(file, belongings);
+  if (loss !== null && acceptLoss) accept(file, loss, options);
+  else refuse(loss);
+  if (!inMemory) createPrivately(file);
   const database = new DatabaseSync(file);
+  let storeId: string;
   try {
     // NORMAL and not FULL, because the sync at the end of a commit is ours to make: LogSync.
     // Exclusive before the first access: the lock is taken then, kept until the end, and given back by the
@@ -176,16 +234,27 @@ export function openConnection(file: string, onDiskFailure?: (error: Error) => v
       PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES};
       PRAGMA journal_size_limit = ${KEPT_LOG_BYTES};
     `);
+    // Where files cannot be read before they are locked, the loss shows only now.
+    if (!inMemory && !acceptLoss) refuse(lossIn(database, file, belongings));
+    if (!inMemory) reportDoubts(file, countedIn(database).storeId, options);
     migrate(database, file);
     trackFreePages(database);
+    storeId = identify(database);
+    if (loss !== null) resetMark(file, storeId);
     database.exec('PRAGMA temp_store = MEMORY');
   } catch (error) {
     database.close();
     throw explained(error, file);
   }
+  // What a reader before the lock has left; whoever has the lock needs none.
+  if (!inMemory) rmSync(`${file}-shm`, { force: true });
+  const commits = new CommitCount(database);
   const statements: string[] = [];
   const freePages = database.prepare('PRAGMA freelist_count');
-  const log = file === IN_MEMORY ? null : new LogSync(file, onDiskFailure);
+  const mark = new DurableMark(file, storeId, ({ message: error }) =>
+    onNotice?.({ event: 'durable mark could not be written, lost commits may not be found', fields: { file, error } }),
+  );
+  const log = inMemory ? null : new LogSync({ databaseFile: file, commits: () => commits.now, mark, onFailure: onDiskFailure });
   let open = true;
   return {
     statements,
@@ -194,6 +263,7 @@ export function openConnection(file: string, onDiskFailure?: (error: Error) => v
       return database.prepare(sql);
     },
     exec: (sql) => database.exec(sql),
+    countCommit: () => commits.add(),
     releaseSpace() {
       const before = countOf(freePages);
       if (before === 0) return false;

@@ -3,7 +3,7 @@ import type { Store } from '../../ports/store.js';
 import { createAccounts } from './accounts.js';
 import { AuditLog } from './audit-log.js';
 import { BatchWriter } from './batch-writer.js';
-import { type Connection, openConnection } from './connection.js';
+import { type Connection, type ConnectionOptions, openConnection } from './connection.js';
 import { DeadLetterGroups } from './dead-letter-groups.js';
 import { DeadLetterListing } from './dead-letter-listing.js';
 import { DeadLetterWriter } from './dead-letter-writer.js';
@@ -25,14 +25,14 @@ import { Transaction } from './transaction.js';
 import { TriggerRecords } from './trigger-records.js';
 import { UrlGroupRecords } from './url-group-records.js';
 
-export { StoreOpenError, type StoreOpenErrorCode } from './connection.js';
+export { type StoreNotice, StoreOpenError, type StoreOpenErrorCode } from './connection.js';
 export type { CopyRequest } from './online-copy.js';
 
-export interface SqliteStoreOptions {
+export interface SqliteStoreOptions extends ConnectionOptions {
   /** Created if it does not exist (its directory must); `:memory:` keeps nothing. */
   readonly file: string;
   /**
-   * Told once when the disk failed to take what was committed. Nothing is acknowledged from then on, but reads may show
+   * Called once when the disk failed to take what was committed. Nothing is acknowledged from then on, but reads may show
    * what the disk does not hold: the process should end at once and start again from what the disk has.
    */
   readonly onDiskFailure?: (error: Error) => void;
@@ -44,9 +44,9 @@ export interface EmbeddedStore extends Store {
   copyTo(request: CopyRequest): Promise<void>;
 }
 
-/** Rejects with StoreOpenError when the file is in use, was written by a newer version, or is no store. */
-export async function openSqliteStore({ file, onDiskFailure }: SqliteStoreOptions): Promise<EmbeddedStore> {
-  return createSqliteStore(openConnection(file, onDiskFailure));
+/** Rejects with StoreOpenError when the file is in use, was written by a newer version, is no store, or has lost commits. */
+export async function openSqliteStore({ file, ...options }: SqliteStoreOptions): Promise<EmbeddedStore> {
+  return createSqliteStore(openConnection(file, options));
 }
 
 /** A store on an open connection, which it closes in the end. */

@@ -10,10 +10,23 @@
  */
 import { closeSync, fdatasync, fdatasyncSync, fsyncSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
+import type { DurableMark } from './durable-mark.js';
+import { logFile } from './store-loss.js';
 
 /** A disk this quick holds nobody up: then a sync that only one run waits for is not worth two changes of thread. */
 const QUICK_MS = 0.5;
 const WEIGHT_OF_LATEST = 0.2;
+
+export interface LogSyncOptions {
+  /** The log lies beside it. */
+  readonly databaseFile: string;
+  /** Commits so far. */
+  readonly commits: () => number;
+  /** Says how many of them are on the disk. */
+  readonly mark: DurableMark;
+  /** Called once, when a sync failed. */
+  readonly onFailure: ((error: Error) => void) | undefined;
+}
 
 interface Waiter {
   readonly resolve: () => void;
@@ -21,8 +34,7 @@ interface Waiter {
 }
 
 export class LogSync {
-  private readonly file: string;
-  private readonly onFailure: (error: Error) => void;
+  private readonly options: LogSyncOptions;
   private descriptor: number | null = null;
   private waiting: Waiter[] = [];
   private syncing = false;
@@ -32,10 +44,8 @@ export class LogSync {
   private usualMs = Number.POSITIVE_INFINITY;
   private whenIdle: (() => void) | null = null;
 
-  /** `databaseFile` names the database; its log lies beside it. `onFailure` is told once, when a sync failed. */
-  constructor(databaseFile: string, onFailure: (error: Error) => void = () => {}) {
-    this.file = databaseFile;
-    this.onFailure = onFailure;
+  constructor(options: LogSyncOptions) {
+    this.options = options;
   }
 
   /**
@@ -58,6 +68,7 @@ export class LogSync {
     }
     if (this.descriptor !== null) closeSync(this.descriptor);
     this.descriptor = null;
+    this.options.mark.close();
   }
 
   private sync(here: boolean): void {
@@ -65,14 +76,17 @@ export class LogSync {
     this.waiting = [];
     this.syncing = true;
     const startedAt = performance.now();
+    let commits = 0;
     const done = (error: Error | null): void => {
       const tookMs = performance.now() - startedAt;
       const known = Number.isFinite(this.usualMs) ? this.usualMs : tookMs;
       this.usualMs = known + WEIGHT_OF_LATEST * (tookMs - known);
       if (error && !this.broken) {
         this.broken = new Error(`the store's log could not be synced to the disk: ${error.message}`, { cause: error });
-        this.onFailure(this.broken);
+        this.options.onFailure?.(this.broken);
       }
+      // Before the answers: so a process that is killed has no answered commit beyond the mark.
+      if (!this.broken) this.options.mark.write(commits);
       for (const waiter of waiters) {
         if (this.broken) waiter.reject(this.broken);
         else waiter.resolve();
@@ -86,6 +100,7 @@ export class LogSync {
       return;
     }
     try {
+      commits = this.options.commits();
       if (here) {
         fdatasyncSync(this.open());
         done(null);
@@ -97,10 +112,12 @@ export class LogSync {
 
   private open(): number {
     if (this.descriptor !== null) return this.descriptor;
-    this.descriptor = openSync(`${this.file}-wal`, 'r+');
-    // The log's name has to be on the disk as well as what is in it.
+    const { databaseFile, mark } = this.options;
+    mark.open();
+    this.descriptor = openSync(logFile(databaseFile), 'r+');
+    // The names of the log and of the mark have to be on the disk as well as what is in them.
     if (process.platform !== 'win32') {
-      const directory = openSync(dirname(this.file), 'r');
+      const directory = openSync(dirname(databaseFile), 'r');
       fsyncSync(directory);
       closeSync(directory);
     }

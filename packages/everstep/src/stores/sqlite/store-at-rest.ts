@@ -1,11 +1,11 @@
 /** Store files that no service runs on: what a back-up holds, and a stopped service's store, to be copied. */
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { pathToFileURL } from 'node:url';
 import { text } from './columns.js';
 import { APPLICATION_ID, explained, StoreOpenError } from './connection.js';
 import { MIGRATIONS } from './migrations/index.js';
 import { type CopyRequest, copyOnline, UNHINDERED } from './online-copy.js';
+import { findLoss, openUnwritten } from './store-loss.js';
 
 const BUSY_TIMEOUT_MS = 1000;
 const MAX_PROBLEMS = 5;
@@ -35,13 +35,6 @@ export interface StoreInspection extends Inspection {
 
 const numberOf = (database: DatabaseSync, sql: string): number =>
   Number(Object.values(database.prepare(sql).get() ?? {})[0] ?? 0);
-
-/** Opens a file that nobody writes, and leaves nothing beside it, so that it may lie on a medium that cannot be written. */
-export function openUnwritten(file: string): DatabaseSync {
-  const url = pathToFileURL(file);
-  url.searchParams.set('immutable', '1');
-  return new DatabaseSync(url.href, { readOnly: true });
-}
 
 function reading<Result>(file: string, read: (database: DatabaseSync) => Result): Result {
   let database: DatabaseSync | null = null;
@@ -103,8 +96,10 @@ export interface FileAtRest {
   close(): void;
 }
 
-/** Opens a file for this process alone. Throws StoreOpenError when a service has it. */
+/** Opens a file for this process alone. Throws StoreOpenError when a service has it, or it has lost commits. */
 export function openAlone(file: string): DatabaseSync {
+  const loss = findLoss(file);
+  if (loss !== null) throw new StoreOpenError('damaged', loss);
   const database = new DatabaseSync(file);
   try {
     database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}; PRAGMA locking_mode = EXCLUSIVE`);

@@ -4,7 +4,8 @@ import type { DatabaseSync } from 'node:sqlite';
 import { integer, type Row, text } from './columns.js';
 import { explained, StoreOpenError } from './connection.js';
 import { MIGRATIONS } from './migrations/index.js';
-import { assertStore, openAlone, openUnwritten } from './store-at-rest.js';
+import { assertStore, openAlone } from './store-at-rest.js';
+import { openUnwritten } from './store-loss.js';
 
 export interface WholeFile {
   /** Rows of a statement, read as they are asked for: memory holds one at a time. */

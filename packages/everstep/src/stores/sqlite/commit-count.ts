@@ -1,0 +1,61 @@
+/**
+ * The commits that a database counts, each in the transaction that it ends, and the random id that it shares with its
+ * durable mark.
+ */
+import { randomInt } from 'node:crypto';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+
+const ID_DIGITS = 12;
+const COMMITS = 'commits';
+const STORE_ID = 'store_id';
+const SELECT = 'SELECT value FROM counter WHERE name = ?';
+
+const counterOf = (select: StatementSync, name: string): number => Number(select.get(name)?.value ?? 0);
+
+export interface CountedStore {
+  /** Null in a store that no version with a durable mark has opened. */
+  readonly storeId: string | null;
+  readonly commits: number;
+}
+
+/** What a database says of itself; no id and no commits when it has no tables yet. */
+export function countedIn(database: DatabaseSync): CountedStore {
+  const hasCounters = database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'counter'").get();
+  if (!hasCounters) return { storeId: null, commits: 0 };
+  const select = database.prepare(SELECT);
+  const id = counterOf(select, STORE_ID);
+  const storeId = id === 0 ? null : id.toString(16).padStart(ID_DIGITS, '0');
+  return { storeId, commits: counterOf(select, COMMITS) };
+}
+
+/** Returns the id of the store, which gets one if it has none. */
+export function identify(database: DatabaseSync): string {
+  database
+    .prepare('INSERT INTO counter (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING')
+    .run(STORE_ID, randomInt(1, 16 ** ID_DIGITS));
+  const { storeId } = countedIn(database);
+  if (storeId === null) throw new Error('the store has no id');
+  return storeId;
+}
+
+export class CommitCount {
+  private readonly increment: StatementSync;
+  private readonly select: StatementSync;
+
+  constructor(database: DatabaseSync) {
+    this.increment = database.prepare(
+      'INSERT INTO counter (name, value) VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET value = value + 1',
+    );
+    this.select = database.prepare(SELECT);
+  }
+
+  /** Counts the transaction that is about to commit, inside of it. */
+  add(): void {
+    this.increment.run(COMMITS);
+  }
+
+  /** Commits so far; asked between transactions. */
+  get now(): number {
+    return counterOf(this.select, COMMITS);
+  }
+}

@@ -1,0 +1,143 @@
+/**
+ * The durable mark: a small file beside the database that says how many commits are on the disk.
+ *
+ * SQLite takes a log that ends early for one whose end was never written, so a damaged or missing log looks like an older
+ * store. The database counts its commits; this file has the count that was durable last. A database that has fewer has
+ * lost some of them.
+ *
+ * The mark is written after the sync of the log, so it never says more than the disk has, whatever order the disk writes
+ * in. It is written in place and without waiting for the disk: a killed process leaves it exact, a power cut leaves it at
+ * most about a second old. See docs/decisions/0002-embedded-store.md.
+ */
+import { closeSync, fsync, fsyncSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { crc32 } from 'node:zlib';
+
+const SYNC_AFTER_MS = 1000;
+const OWNER_ONLY = 0o600;
+const COUNT_DIGITS = 16;
+const BYTES = 55;
+const PATTERN = /^(everstep-mark-1 ([0-9a-f]{12}) (\d{16})) ([0-9a-f]{8})\n$/;
+
+export interface MarkedStore {
+  /** Random, in the database as well: tells a store from another one that was put in its place. */
+  readonly storeId: string;
+  /** Commits that are on the disk; there may be more. */
+  readonly commits: number;
+}
+
+export type FoundMark = { readonly kind: 'none' | 'damaged' } | ({ readonly kind: 'found' } & MarkedStore);
+
+/** Where the mark of a database is. */
+export const markFile = (databaseFile: string): string => `${databaseFile}-mark`;
+
+const sumOf = (text: string): string => crc32(text).toString(16).padStart(8, '0');
+
+function textOf({ storeId, commits }: MarkedStore): string {
+  const text = `everstep-mark-1 ${storeId} ${String(commits).padStart(COUNT_DIGITS, '0')}`;
+  return `${text} ${sumOf(text)}\n`;
+}
+
+export function readMark(databaseFile: string): FoundMark {
+  let text: string;
+  try {
+    text = readFileSync(markFile(databaseFile), 'latin1');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return { kind: 'none' };
+    throw error;
+  }
+  const [, marked = '', storeId = '', commits = '', sum] = PATTERN.exec(text) ?? [];
+  if (sum === undefined || sum !== sumOf(marked)) return { kind: 'damaged' };
+  return { kind: 'found', storeId, commits: Number(commits) };
+}
+
+export class DurableMark {
+  private readonly file: string;
+  private readonly storeId: string;
+  private readonly onFailure: (error: Error) => void;
+  private descriptor: number | null = null;
+  private timer: NodeJS.Timeout | null = null;
+  private syncing = false;
+  private closed = false;
+  private hasFailed = false;
+
+  /** `onFailure` is called once, when the mark could not be written: then a later loss may not be found. */
+  constructor(databaseFile: string, storeId: string, onFailure: (error: Error) => void) {
+    this.file = markFile(databaseFile);
+    this.storeId = storeId;
+    this.onFailure = onFailure;
+  }
+
+  /** Makes sure that the file exists; its name is on the disk once its directory is synced. Never throws. */
+  open(): void {
+    try {
+      this.descriptor ??= openToOverwrite(this.file);
+      // A damaged mark may be longer.
+      ftruncateSync(this.descriptor, BYTES);
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
+  /** Says that so many commits are on the disk, which must be true. Never throws. */
+  write(commits: number): void {
+    if (this.descriptor === null) return;
+    try {
+      writeSync(this.descriptor, textOf({ storeId: this.storeId, commits }), 0, 'latin1');
+      this.syncSoon();
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
+  close(): void {
+    this.closed = true;
+    if (this.timer) clearTimeout(this.timer);
+    if (!this.syncing) this.release();
+  }
+
+  private syncSoon(): void {
+    if (this.timer || this.syncing) return;
+    this.timer = setTimeout(() => {
+      this.timer = null;
+      if (this.descriptor === null) return;
+      this.syncing = true;
+      fsync(this.descriptor, (error) => {
+        this.syncing = false;
+        if (error) this.failed(error);
+        if (this.closed) this.release();
+      });
+    }, SYNC_AFTER_MS);
+    this.timer.unref();
+  }
+
+  private release(): void {
+    if (this.descriptor !== null) closeSync(this.descriptor);
+    this.descriptor = null;
+  }
+
+  private failed(error: unknown): void {
+    if (this.hasFailed) return;
+    this.hasFailed = true;
+    this.onFailure(error instanceof Error ? error : new Error(String(error)));
+  }
+}
+
+function openToOverwrite(file: string): number {
+  try {
+    return openSync(file, 'r+');
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+    return openSync(file, 'wx+', OWNER_ONLY);
+  }
+}
+
+/** Forgets what the mark said, for a store that continues with what is left. Throws when it cannot be written. */
+export function resetMark(databaseFile: string, storeId: string): void {
+  const mark = openToOverwrite(markFile(databaseFile));
+  try {
+    writeSync(mark, textOf({ storeId, commits: 0 }), 0, 'latin1');
+    fsyncSync(mark);
+  } finally {
+    closeSync(mark);
+  }
+}

@@ -1,0 +1,111 @@
+/**
+ * Finds out whether a store has lost commits that were on the disk, before anything is written.
+ *
+ * The database is taken as SQLite recovers it, and its number of commits is compared with the durable mark. The log itself
+ * is read only to say what is wrong with it: frames behind a broken one prove no loss, because a power cut can leave frames
+ * that were never durable without those before them.
+ */
+import { closeSync, constants, copyFileSync, existsSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
+import { countedIn } from './commit-count.js';
+import { markFile, readMark } from './durable-mark.js';
+import { readLog } from './log-reader.js';
+
+const OWNER_ONLY = 0o700;
+
+/** Opens a file that nobody writes, and leaves nothing beside it, so that it may lie on a medium that cannot be written. */
+export function openUnwritten(file: string): DatabaseSync {
+  const url = pathToFileURL(file);
+  url.searchParams.set('immutable', '1');
+  return new DatabaseSync(url.href, { readOnly: true });
+}
+
+const ADVICE =
+  'Nothing was changed. Restore a backup, or start with --accept-loss to continue with what is left; ' +
+  'see "Damaged files" in docs/operations/running.md.';
+
+export const logFile = (file: string): string => `${file}-wal`;
+
+const hasContent = (path: string): boolean => (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
+
+/** One sentence about the log of a store that has lost commits. */
+function damageOfLog(file: string): string {
+  const name = basename(logFile(file));
+  const log = readLog(logFile(file));
+  if (!log) return `There is no log ${name} beside it: the log was removed, or the database is an older copy.`;
+  if (!log.headerValid) return `The header of its log ${name} is damaged.`;
+  if (log.framesBehind === 0) return `Its log ${name} ends after frame ${log.frames}, or the database is an older copy.`;
+  return `Its log ${name} is damaged in frame ${log.frames + 1}; ${log.framesBehind} valid frames follow.`;
+}
+
+function lossOfDatabase(file: string, state: 'missing' | 'empty', belongings: readonly string[]): string | null {
+  const sign = [markFile(file), logFile(file), ...belongings].find(hasContent);
+  if (sign === undefined) return null;
+  return (
+    `${file} is ${state}, but ${sign} shows that there was a store. ` +
+    `If that file belongs to another store, choose another data directory. ${ADVICE}`
+  );
+}
+
+/**
+ * What an open database has lost, in sentences for the operator; null when nothing is known to be lost. `belongings` are
+ * files or directories that exist only beside a store that was in use.
+ */
+export function lossIn(database: DatabaseSync, file: string, belongings: readonly string[] = []): string | null {
+  const found = countedIn(database);
+  const mark = readMark(file);
+  if (mark.kind === 'found' && (found.storeId ?? mark.storeId) === mark.storeId && found.commits < mark.commits)
+    return (
+      `${file} has lost acknowledged changes: ${mark.commits} commits were on the disk, ${found.commits} are left. ` +
+      `${damageOfLog(file)} ${ADVICE}`
+    );
+  const isEmpty = database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined;
+  return isEmpty ? lossOfDatabase(file, 'empty', belongings) : null;
+}
+
+/** A connection that leaves the files as they are; SQLite only adds its `-shm` file beside a log. */
+function openToRead(file: string): DatabaseSync {
+  // One that may write would delete the log when it is closed.
+  if (hasContent(logFile(file))) return new DatabaseSync(file, { readOnly: true });
+  if (hasContent(`${file}-journal`)) throw new Error('a transaction has to be undone first, which writes');
+  return openUnwritten(file);
+}
+
+/**
+ * What the files have lost that nobody has open, as above. Changes nothing. Null as well when the database cannot be read
+ * this way, which whoever opens it finds out.
+ */
+export function findLoss(file: string, belongings: readonly string[] = []): string | null {
+  // SQLite takes an empty database for a new one, and deletes its log.
+  if (!hasContent(file)) return lossOfDatabase(file, existsSync(file) ? 'empty' : 'missing', belongings);
+  let database: DatabaseSync | null = null;
+  try {
+    database = openToRead(file);
+    return lossIn(database, file, belongings);
+  } catch {
+    return null;
+  } finally {
+    database?.close();
+  }
+}
+
+function copyDurably(from: string, to: string): void {
+  copyFileSync(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
+  const copy = openSync(to, 'r+');
+  try {
+    fsyncSync(copy);
+  } finally {
+    closeSync(copy);
+  }
+}
+
+/** Copies the files of a store into a directory beside them, named with the time, which it returns. */
+export function keepDamaged(file: string): string {
+  const directory = `${file}.damaged-${new Date().toISOString().replace(/[:.]/g, '-')}`;
+  mkdirSync(directory, { mode: OWNER_ONLY });
+  for (const path of [file, logFile(file), markFile(file)])
+    if (existsSync(path)) copyDurably(path, join(directory, basename(path)));
+  return directory;
+}
