@@ -14,7 +14,7 @@ import { Refusals } from './accounts/refusals.js';
 import { createAccountService } from './accounts/service.js';
 import { type BackupRequest, type ControlChannel, listenForCommands } from './backup/control-channel.js';
 import { type BackupSource, copyEverything } from './backup/copying.js';
-import { type Credentials, readCredentials } from './bootstrap/credentials.js';
+import { type Credentials, credentialsFile, readCredentials } from './bootstrap/credentials.js';
 import { type Joined, type Started, startAccounts, startSharedAccounts } from './bootstrap/first-start.js';
 import { keepIdleMemoryLow } from './bootstrap/idle-memory.js';
 import { KeptAccess } from './bootstrap/kept-access.js';
@@ -101,7 +101,12 @@ interface Opened {
   readonly place: string;
 }
 
-async function openFile(file: string, { dataDir }: Config, log: Logger, onDiskFailure: (error: Error) => void): Promise<Opened> {
+async function openFile(
+  file: string,
+  { dataDir, acceptLoss }: Config,
+  log: Logger,
+  onDiskFailure: (error: Error) => void,
+): Promise<Opened> {
   try {
     await mkdir(dirname(file), { recursive: true });
     await access(dirname(file), constants.W_OK);
@@ -109,7 +114,14 @@ async function openFile(file: string, { dataDir }: Config, log: Logger, onDiskFa
     throw fileError(`The store ${file} cannot be used`, error);
   }
   try {
-    const store = await openSqliteStore({ file, onDiskFailure });
+    const store = await openSqliteStore({
+      file,
+      acceptLoss,
+      // The credentials of a store that is elsewhere say nothing of this file.
+      belongings: dirname(file) === dataDir ? [credentialsFile(dataDir)] : [],
+      onDiskFailure,
+      onNotice: ({ event, fields }) => log.warn(fields, event),
+    });
     const directory = join(dirname(file), SEARCH_DIRECTORY);
     async function openDocuments(onFailure: (error: Error) => void): Promise<OpenedDocuments> {
       const documents = openSearchDocuments({ directory, onFailure });

@@ -13,7 +13,7 @@ export interface FoundInFiles {
 const locate = (directory: string, path: string): string => join(directory, ...path.split('/'));
 const isDatabase = (path: string): boolean => path.endsWith('.db');
 
-function assertSound(path: string, problems: readonly string[]): void {
+export function assertSound(path: string, problems: readonly string[]): void {
   if (problems.length > 0) throw new BackupError(`${path} is damaged: ${problems.join('; ')}`);
 }
 

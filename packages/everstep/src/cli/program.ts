@@ -2,7 +2,7 @@
 import { Command, CommanderError } from 'commander';
 import { SERVICE_VERSION } from '../step-calls/version.js';
 import { adminCommand } from './commands/admin/admin.js';
-import { backupCommand, restoreCommand, verifyBackupCommand } from './commands/backup.js';
+import { backupCommand, restoreCommand, verifyBackupCommand, verifyCommand } from './commands/backup.js';
 import { clockCommand } from './commands/clock.js';
 import { copyStoreCommand } from './commands/copy-store.js';
 import { deadLetterCommand } from './commands/dead-letters.js';
@@ -62,6 +62,7 @@ export function createProgram(shell: Shell, finish: (code: number) => void): Com
     .addCommand(searchCommand(shell))
     .addCommand(envCommand(shell))
     .addCommand(adminCommand(shell))
+    .addCommand(verifyCommand(shell))
     .addCommand(backupCommand(shell))
     .addCommand(verifyBackupCommand(shell))
     .addCommand(restoreCommand(shell))

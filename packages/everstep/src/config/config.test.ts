@@ -26,6 +26,7 @@ test('without anything set, dev listens on 127.0.0.1:8080 and keeps its data in 
     publicUrl: null,
     dataDir: '/srv/app/.everstep',
     store: { kind: 'file', file: '/srv/app/.everstep/everstep.db' },
+    acceptLoss: false,
     nodeLeaseMs: 5_000,
     commits: 'together',
     plansFile: null,
@@ -105,6 +106,8 @@ const GOOD: readonly [string, Partial<ConfigSources>, Partial<Config>][] = [
   ['--no-demo', { flags: { demo: false }, env: { EVERSTEP_DEMO: '1' } }, { demo: false }],
   ['EVERSTEP_VIRTUAL_CLOCK=1', { env: { EVERSTEP_VIRTUAL_CLOCK: '1' } }, { virtualClock: true }],
   ['--virtual-clock', { flags: { virtualClock: true }, env: { EVERSTEP_VIRTUAL_CLOCK: '0' } }, { virtualClock: true }],
+  ['accepted loss', { flags: { acceptLoss: true } }, { acceptLoss: true }],
+  ['accepted loss by a variable', { env: { EVERSTEP_ACCEPT_LOSS: '1' } }, { acceptLoss: true }],
   ['serve without a virtual clock', { mode: 'serve', env: { EVERSTEP_VIRTUAL_CLOCK: '0' } }, { virtualClock: false }],
   ['a log level', { env: { EVERSTEP_LOG_LEVEL: 'debug' } }, { logLevel: 'debug' }],
   [

@@ -24,6 +24,8 @@ export interface Config {
   /** Absolute. */
   readonly dataDir: string;
   readonly store: StoreSetting;
+  /** Whether an embedded store that has lost acknowledged changes is used as it is. */
+  readonly acceptLoss: boolean;
   /** Ms that a node which is silent keeps what it has, where several share a database. */
   readonly nodeLeaseMs: number;
   /** Whether a transaction on a database may have writes of several queue instances. */
@@ -138,6 +140,7 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
     publicUrl: read(SETTINGS.publicUrl),
     dataDir,
     store: read(SETTINGS.store) ?? ({ kind: 'file', file: join(dataDir, 'everstep.db') } as const),
+    acceptLoss: read(SETTINGS.acceptLoss),
     nodeLeaseMs: read(SETTINGS.nodeLease),
     commits: read(SETTINGS.commits),
     plansFile: read(SETTINGS.plansFile),

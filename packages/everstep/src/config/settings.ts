@@ -222,6 +222,15 @@ export const SETTINGS = Object.freeze({
     fallback: () => null,
     parse: parseStore,
   }),
+  acceptLoss: setting({
+    env: 'EVERSTEP_ACCEPT_LOSS',
+    flag: '--accept-loss',
+    option: 'acceptLoss',
+    help: 'start though the embedded store has lost acknowledged changes; its damaged files are copied first',
+    defaultText: 'refuse to start',
+    fallback: () => false,
+    parse: parseSwitch,
+  }),
   nodeLease: setting<number>({
     env: 'EVERSTEP_NODE_LEASE',
     flag: '--node-lease <seconds>',

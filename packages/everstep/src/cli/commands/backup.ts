@@ -1,4 +1,4 @@
-/** `everstep backup`, `everstep verify-backup`, `everstep restore`: of the embedded store, on the machine where it lies. */
+/** `everstep verify`, `everstep backup`, `everstep verify-backup`, `everstep restore`: of the embedded store, on the machine where it lies. */
 import { join, resolve } from 'node:path';
 import { Command } from 'commander';
 import type { Manifest } from '../../backup/contents.js';
@@ -33,14 +33,18 @@ function storeFileOf({ store }: PlaceOptions, dataDir: string, shell: Shell): st
   return place?.file ?? join(dataDir, 'everstep.db');
 }
 
-function tell({ screen }: Shell, { beganAt, version, counts, files }: Manifest): void {
-  const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+function showCounts({ screen }: Shell, counts: Manifest['counts']): void {
   const rows = Object.entries(counts).map(([what, count]) => [
     what.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`),
     count,
   ]);
   screen.write(table(screen, ['what', 'count'], rows));
-  screen.write(`${files.length} files, ${bytes} bytes, begun ${beganAt}, by version ${printable(version)}\n`);
+}
+
+function tell(shell: Shell, { beganAt, version, counts, files }: Manifest): void {
+  const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+  showCounts(shell, counts);
+  shell.screen.write(`${files.length} files, ${bytes} bytes, begun ${beganAt}, by version ${printable(version)}\n`);
 }
 
 const DATA_DIR = '--data-dir <path>';
@@ -70,6 +74,30 @@ export function backupCommand(shell: Shell): Command {
       screen.write(
         `Backed up ${online ? 'the running service' : 'the store of a stopped service'} to ${to}. Keep it as secret as the store.\n`,
       );
+    });
+}
+
+export function verifyCommand(shell: Shell): Command {
+  const { screen } = shell;
+  return new Command('verify')
+    .summary('Check the embedded store for damage and lost changes, while its service runs or not')
+    .description(
+      'Check that the embedded store and its search indexes are readable as a whole, and that no acknowledged change is lost.\n' +
+        'Changes nothing. While the service runs, it makes a copy in the data directory, which is checked and then removed:\n' +
+        'that needs as much free space as the store has. Run it on the machine of the service, as the same user.',
+    )
+    .option(DATA_DIR, 'data directory of the service (or EVERSTEP_DATA_DIR)')
+    .option('--store <path>', 'file of the store, if it is not in there (or EVERSTEP_STORE)')
+    .option('--json', 'print the result as JSON')
+    .action(async (options: PlaceOptions & { json?: boolean }) => {
+      const dataDir = settingOf(SETTINGS.dataDir, options.dataDir, shell);
+      const storeFile = storeFileOf(options, dataDir, shell);
+      const { verifyStore } = await import('../../backup/verifying.js');
+      const verified = await verifyStore({ dataDir, storeFile });
+      if (options.json) return screen.write(json(verified));
+      showCounts(shell, verified.counts);
+      for (const doubt of verified.doubts) shell.complain(`Warning: ${doubt}\n`);
+      screen.write(`The store ${storeFile} is sound.\n`);
     });
 }
 

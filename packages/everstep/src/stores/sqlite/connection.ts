@@ -1,14 +1,13 @@
 /** The one connection to the database file: opened exclusively, migrated, with every statement prepared once. */
 import { rmSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import { CommitCount, countedIn, identify } from './commit-count.js';
-import { DurableMark, readMark, resetMark } from './durable-mark.js';
-import { readLog } from './log-reader.js';
+import { CommitCount, identify } from './commit-count.js';
+import { DurableMark, resetMark } from './durable-mark.js';
 import { LogSync } from './log-sync.js';
 import { MIGRATIONS } from './migrations/index.js';
 import { type CopyRequest, copyOnline } from './online-copy.js';
 import { createPrivately } from './private-file.js';
-import { findLoss, keepDamaged, logFile, lossIn } from './store-loss.js';
+import { doubtsOf, findLoss, keepDamaged, lossIn, type StoreNotice } from './store-loss.js';
 
 /** Marks the file as ours ("EVST"), so that another program's database is not taken for one. */
 export const APPLICATION_ID = 0x45565354;
@@ -39,12 +38,6 @@ export class StoreOpenError extends Error {
     super(message, { cause });
     this.code = code;
   }
-}
-
-/** An event that the operator should know of; `fields` say more. */
-export interface StoreNotice {
-  readonly event: string;
-  readonly fields: Readonly<Record<string, string | number>>;
 }
 
 export interface ConnectionOptions {
@@ -191,19 +184,6 @@ function accept(file: string, loss: string, { onNotice }: ConnectionOptions): vo
   onNotice?.({ event: 'store opened with losses, as --accept-loss allows', fields: { file, loss, keptIn } });
 }
 
-/** Reports what is odd about the files but proves no loss. */
-function reportDoubts(file: string, storeId: string | null, { onNotice }: ConnectionOptions): void {
-  const mark = readMark(file);
-  if (mark.kind === 'damaged') onNotice?.({ event: 'durable mark is damaged, lost commits cannot be found', fields: { file } });
-  if (mark.kind === 'found' && storeId !== null && mark.storeId !== storeId)
-    onNotice?.({ event: 'durable mark is of another store, lost commits cannot be found', fields: { file } });
-  const log = readLog(logFile(file));
-  if (log && log.commitsBehind > 0) {
-    const { frames, framesBehind, commitsBehind } = log;
-    onNotice?.({ event: 'log has commits behind a damaged frame', fields: { file, frames, framesBehind, commitsBehind } });
-  }
-}
-
 /**
  * Throws StoreOpenError when the file is in use, of a newer version, or no store, and when it has lost commits that were on
  * the disk.
@@ -217,6 +197,7 @@ export function openConnection(file: string, options: ConnectionOptions = {}): C
   const loss = inMemory ? null : findLoss(file, belongings);
   if (loss !== null && acceptLoss) accept(file, loss, options);
   else refuse(loss);
+  if (loss === null && acceptLoss) onNotice?.({ event: 'store has no known loss, remove --accept-loss', fields: { file } });
   if (!inMemory) createPrivately(file);
   const database = new DatabaseSync(file);
   let storeId: string;
@@ -236,7 +217,7 @@ export function openConnection(file: string, options: ConnectionOptions = {}): C
     `);
     // Where files cannot be read before they are locked, the loss shows only now.
     if (!inMemory && !acceptLoss) refuse(lossIn(database, file, belongings));
-    if (!inMemory) reportDoubts(file, countedIn(database).storeId, options);
+    if (!inMemory) for (const doubt of doubtsOf(database, file)) onNotice?.(doubt);
     migrate(database, file);
     trackFreePages(database);
     storeId = identify(database);

@@ -6,10 +6,11 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { creation, sampleRun, unit } from '../conformance/samples.js';
-import { type StoreNotice, StoreOpenError } from './connection.js';
+import { StoreOpenError } from './connection.js';
 import { openSqliteStore, type SqliteStoreOptions } from './index.js';
 import { readLog } from './log-reader.js';
 import { openStoreAtRest } from './store-at-rest.js';
+import type { StoreNotice } from './store-loss.js';
 import { openWholeStore } from './whole-store.js';
 
 const RUNS = 60;

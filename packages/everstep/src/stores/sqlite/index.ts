@@ -25,7 +25,7 @@ import { Transaction } from './transaction.js';
 import { TriggerRecords } from './trigger-records.js';
 import { UrlGroupRecords } from './url-group-records.js';
 
-export { type StoreNotice, StoreOpenError, type StoreOpenErrorCode } from './connection.js';
+export { StoreOpenError, type StoreOpenErrorCode } from './connection.js';
 export type { CopyRequest } from './online-copy.js';
 
 export interface SqliteStoreOptions extends ConnectionOptions {

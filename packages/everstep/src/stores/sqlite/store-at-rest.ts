@@ -5,7 +5,7 @@ import { text } from './columns.js';
 import { APPLICATION_ID, explained, StoreOpenError } from './connection.js';
 import { MIGRATIONS } from './migrations/index.js';
 import { type CopyRequest, copyOnline, UNHINDERED } from './online-copy.js';
-import { findLoss, openUnwritten } from './store-loss.js';
+import { doubtsOf, findLoss, openToRead, type StoreNotice } from './store-loss.js';
 
 const BUSY_TIMEOUT_MS = 1000;
 const MAX_PROBLEMS = 5;
@@ -39,7 +39,7 @@ const numberOf = (database: DatabaseSync, sql: string): number =>
 function reading<Result>(file: string, read: (database: DatabaseSync) => Result): Result {
   let database: DatabaseSync | null = null;
   try {
-    database = openUnwritten(file);
+    database = openToRead(file);
     return read(database);
   } catch (error) {
     throw explained(error, file);
@@ -79,6 +79,20 @@ export function inspectStore(file: string): StoreInspection {
     const counts = Object.fromEntries(Object.entries(COUNTED).map(([name, table]) => [name, count(table)])) as StoreCounts;
     return { schema, problems, counts };
   });
+}
+
+/**
+ * As `inspectStore`, for the files of a store in use that nobody has open, with its log; null when there are none.
+ * `belongings` are as in `findLoss`. Throws StoreOpenError as well when the store has lost commits, or is in use.
+ */
+export function inspectLiveStore(
+  file: string,
+  belongings: readonly string[],
+): (StoreInspection & { readonly doubts: readonly StoreNotice[] }) | null {
+  const loss = findLoss(file, belongings);
+  if (loss !== null) throw new StoreOpenError('damaged', loss);
+  if (!existsSync(file)) return null;
+  return { ...inspectStore(file), doubts: reading(file, (database) => doubtsOf(database, file)) };
 }
 
 /** Of the file of a search index. Throws StoreOpenError when it is none, or too damaged to be read. */

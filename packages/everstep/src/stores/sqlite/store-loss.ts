@@ -26,6 +26,12 @@ const ADVICE =
   'Nothing was changed. Restore a backup, or start with --accept-loss to continue with what is left; ' +
   'see "Damaged files" in docs/operations/running.md.';
 
+/** An event that the operator should know of; `fields` say more. */
+export interface StoreNotice {
+  readonly event: string;
+  readonly fields: Readonly<Record<string, string | number>>;
+}
+
 export const logFile = (file: string): string => `${file}-wal`;
 
 const hasContent = (path: string): boolean => (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
@@ -65,8 +71,24 @@ export function lossIn(database: DatabaseSync, file: string, belongings: readonl
   return isEmpty ? lossOfDatabase(file, 'empty', belongings) : null;
 }
 
+/** What is odd about the files of an open database but proves no loss. */
+export function doubtsOf(database: DatabaseSync, file: string): readonly StoreNotice[] {
+  const doubts: StoreNotice[] = [];
+  const { storeId } = countedIn(database);
+  const mark = readMark(file);
+  if (mark.kind === 'damaged') doubts.push({ event: 'durable mark is damaged, lost commits cannot be found', fields: { file } });
+  if (mark.kind === 'found' && storeId !== null && mark.storeId !== storeId)
+    doubts.push({ event: 'durable mark is of another store, lost commits cannot be found', fields: { file } });
+  const log = readLog(logFile(file));
+  if (log && log.commitsBehind > 0) {
+    const { frames, framesBehind, commitsBehind } = log;
+    doubts.push({ event: 'log has commits behind a damaged frame', fields: { file, frames, framesBehind, commitsBehind } });
+  }
+  return doubts;
+}
+
 /** A connection that leaves the files as they are; SQLite only adds its `-shm` file beside a log. */
-function openToRead(file: string): DatabaseSync {
+export function openToRead(file: string): DatabaseSync {
   // One that may write would delete the log when it is closed.
   if (hasContent(logFile(file))) return new DatabaseSync(file, { readOnly: true });
   if (hasContent(`${file}-journal`)) throw new Error('a transaction has to be undone first, which writes');

@@ -1,0 +1,63 @@
+/** Whether the store of a service is sound, while the service runs or not. */
+import { randomUUID } from 'node:crypto';
+import { readdir, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { credentialsFile } from '../bootstrap/credentials.js';
+import { codeOf } from '../bootstrap/start-error.js';
+import { inspectDocuments, inspectLiveStore } from '../stores/sqlite/store-at-rest.js';
+import { assertSound, type FoundInFiles, inspectFiles } from './checking.js';
+import { BackupError, SEARCH_DIRECTORY, STORE_FILE } from './contents.js';
+import { askForBackup } from './control-channel.js';
+
+export interface VerifyingOptions {
+  /** Absolute, as the next one. */
+  readonly dataDir: string;
+  readonly storeFile: string;
+}
+
+export interface Verified extends FoundInFiles {
+  /** Whether a running service made a copy, which was checked; otherwise the files themselves were. */
+  readonly online: boolean;
+  /** What is odd, but proves no damage. */
+  readonly doubts: readonly string[];
+}
+
+/** The service has its files locked, so a copy of one moment is checked, which is removed again. */
+async function verifyRunning(dataDir: string): Promise<Verified | null> {
+  const to = join(dataDir, `verify.${randomUUID()}.tmp`);
+  try {
+    const written = await askForBackup(dataDir, { to, credentials: false });
+    return written && { ...(await inspectFiles(to, written)), online: true, doubts: [] };
+  } finally {
+    await rm(to, { recursive: true, force: true });
+  }
+}
+
+async function namesIn(directory: string): Promise<readonly string[]> {
+  return readdir(directory).catch((error) => {
+    if (codeOf(error) === 'ENOENT') return [];
+    throw error;
+  });
+}
+
+async function verifyAtRest({ dataDir, storeFile }: VerifyingOptions): Promise<Verified> {
+  const belongings = dirname(storeFile) === dataDir ? [credentialsFile(dataDir)] : [];
+  const store = inspectLiveStore(storeFile, belongings);
+  if (!store) throw new BackupError(`There is no store at ${storeFile}: name the data directory with --data-dir.`);
+  const { schema, counts, problems, doubts } = store;
+  assertSound(STORE_FILE, problems);
+  const directory = join(dirname(storeFile), SEARCH_DIRECTORY);
+  let documents = 0;
+  for (const name of await namesIn(directory)) {
+    if (!name.endsWith('.db')) continue;
+    const found = inspectDocuments(join(directory, name));
+    assertSound(`${SEARCH_DIRECTORY}/${name}`, found.problems);
+    documents += found.documents;
+  }
+  return { schema, counts: { ...counts, documents }, online: false, doubts: doubts.map(({ event }) => event) };
+}
+
+/** Reads every database whole. Rejects with BackupError or StoreOpenError, which say what is damaged or lost. */
+export async function verifyStore(options: VerifyingOptions): Promise<Verified> {
+  return (await verifyRunning(options.dataDir)) ?? verifyAtRest(options);
+}
