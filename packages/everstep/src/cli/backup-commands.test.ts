@@ -195,13 +195,29 @@ describe('back-ups from the command line', () => {
     assert.ok(!existsSync(at('x')), 'what failed leaves nothing behind');
   });
 
+  test('verify finds no store where there is none, and a search index that is damaged', async () => {
+    const none = await everstep('verify', '--data-dir', at('nowhere'));
+    assert.deepEqual([none.code, /There is no store at .*nowhere/.test(none.stderr)], [1, true], none.stderr);
+    await cp(at('stopped'), at('damaged-index'), { recursive: true });
+    const whole = await everstep('verify', '--data-dir', at('damaged-index'), '--json');
+    const { online, counts, doubts } = JSON.parse(whole.stdout);
+    assert.deepEqual([whole.code, online, counts.queueInstances, doubts], [0, false, 1, []]);
+    await mkdir(at('damaged-index/search'), { recursive: true });
+    await writeFile(at('damaged-index/search/idx_1.db'), 'this is not a database. '.repeat(1000));
+    const damaged = await everstep('verify', '--data-dir', at('damaged-index'));
+    assert.equal(damaged.code, 1);
+    assert.match(damaged.stderr, /idx_1\.db is not a database, or it is damaged/);
+  });
+
   test('a store in use by a service that cannot be asked is told so', async () => {
     const service = await started(at('stopped'));
     await rm(at('stopped/control.json'));
     const { code, stderr } = await everstep('backup', '--to', at('y'), '--data-dir', at('stopped'));
+    const verified = await everstep('verify', '--data-dir', at('stopped'));
     await service.end();
-    assert.equal(code, 1);
+    assert.deepEqual([code, verified.code], [1, 1]);
     assert.match(stderr, /is in use by another process/);
+    assert.match(verified.stderr, /is in use by another process/);
     assert.ok(!existsSync(at('y')));
   });
 });

@@ -25,6 +25,11 @@ export class ServiceProcess {
     this.envFile = join(directory, 'service.env');
   }
 
+  /** What the process that was started last has written to its standard output and error. */
+  get printed(): string {
+    return this.output;
+  }
+
   /** A service that was never started, on an empty data directory of its own. `settings` are variables that it is told. */
   static async create(settings: Readonly<Record<string, string>> = {}): Promise<ServiceProcess> {
     return new ServiceProcess(await mkdtemp(join(tmpdir(), 'everstep-e2e-')), settings);
