@@ -178,29 +178,19 @@ function trackFreePages(database: DatabaseSync): void {
   }
 }
 
-/** Says what `acceptLoss` lets go, and copies the files of the store before anything is written to them. */
-function accept(file: string, loss: string, { onNotice }: ConnectionOptions): void {
+/**
+ * Throws StoreOpenError unless the loss is accepted; then copies the files of the store, which nobody may have open, before
+ * anything is written to them.
+ */
+function judge(file: string, loss: string, { acceptLoss, onNotice }: ConnectionOptions): void {
+  if (!acceptLoss) throw new StoreOpenError('damaged', loss);
   const keptIn = keepDamaged(file);
   onNotice?.({ event: 'store opened with losses, as --accept-loss allows', fields: { file, loss, keptIn } });
 }
 
-/**
- * Throws StoreOpenError when the file is in use, of a newer version, or no store, and when it has lost commits that were on
- * the disk.
- */
-export function openConnection(file: string, options: ConnectionOptions = {}): Connection {
-  const { acceptLoss = false, belongings = [], onDiskFailure, onNotice } = options;
-  const inMemory = file === IN_MEMORY;
-  const refuse = (loss: string | null): void => {
-    if (loss !== null) throw new StoreOpenError('damaged', loss);
-  };
-  const loss = inMemory ? null : findLoss(file, belongings);
-  if (loss !== null && acceptLoss) accept(file, loss, options);
-  else refuse(loss);
-  if (loss === null && acceptLoss) onNotice?.({ event: 'store has no known loss, remove --accept-loss', fields: { file } });
-  if (!inMemory) createPrivately(file);
+/** Opens the file and takes its lock. Throws StoreOpenError when another process has it, or it is no database. */
+function openLocked(file: string): DatabaseSync {
   const database = new DatabaseSync(file);
-  let storeId: string;
   try {
     // NORMAL and not FULL, because the sync at the end of a commit is ours to make: LogSync.
     // Exclusive before the first access: the lock is taken then, kept until the end, and given back by the
@@ -215,13 +205,59 @@ export function openConnection(file: string, options: ConnectionOptions = {}): C
       PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES};
       PRAGMA journal_size_limit = ${KEPT_LOG_BYTES};
     `);
+    return database;
+  } catch (error) {
+    database.close();
+    throw explained(error, file);
+  }
+}
+
+interface Checked {
+  readonly database: DatabaseSync;
+  /** Whether what is lost was accepted. */
+  readonly lossAccepted: boolean;
+}
+
+/** Opens a file of which nothing acknowledged is lost, or what is lost is accepted. */
+function openChecked(file: string, options: ConnectionOptions): Checked {
+  const { belongings = [], acceptLoss = false, onNotice } = options;
+  const found = findLoss(file, belongings);
+  if (found !== null) judge(file, found, options);
+  createPrivately(file);
+  const database = openLocked(file);
+  if (found !== null) return { database, lossAccepted: true };
+  let foundNow: string | null;
+  try {
     // Where files cannot be read before they are locked, the loss shows only now.
-    if (!inMemory && !acceptLoss) refuse(lossIn(database, file, belongings));
-    if (!inMemory) for (const doubt of doubtsOf(database, file)) onNotice?.(doubt);
+    foundNow = lossIn(database, file, belongings);
+    if (foundNow === null) for (const doubt of doubtsOf(database, file)) onNotice?.(doubt);
+  } catch (error) {
+    database.close();
+    throw explained(error, file);
+  }
+  if (foundNow === null) {
+    if (acceptLoss) onNotice?.({ event: 'store has no known loss, remove --accept-loss', fields: { file } });
+    return { database, lossAccepted: false };
+  }
+  database.close();
+  judge(file, foundNow, options);
+  return { database: openLocked(file), lossAccepted: true };
+}
+
+/**
+ * Throws StoreOpenError when the file is in use, of a newer version, or no store, and when it has lost commits that were on
+ * the disk.
+ */
+export function openConnection(file: string, options: ConnectionOptions = {}): Connection {
+  const { onDiskFailure, onNotice } = options;
+  const inMemory = file === IN_MEMORY;
+  const { database, lossAccepted } = inMemory ? { database: openLocked(file), lossAccepted: false } : openChecked(file, options);
+  let storeId: string;
+  try {
     migrate(database, file);
     trackFreePages(database);
     storeId = identify(database);
-    if (loss !== null) resetMark(file, storeId);
+    if (lossAccepted) resetMark(file, storeId);
     database.exec('PRAGMA temp_store = MEMORY');
   } catch (error) {
     database.close();

@@ -201,6 +201,29 @@ describe('a store that was in use', () => {
     await assert.rejects(openSqliteStore({ file }), isDamaged(/or the database is an older copy/));
   });
 
+  test('is refused by its lock holder too, where its files cannot be read before they are locked', async () => {
+    const file = await copyOf();
+    await rm(`${file}-wal`);
+    // A journal that may have to be undone, which only who writes can find out.
+    const journal = () => writeFile(`${file}-journal`, 'x'.repeat(4096));
+    await journal();
+    await assert.rejects(openSqliteStore({ file }), isDamaged(/lost acknowledged changes/));
+    await journal();
+    const { runs, notices } = await opened(file, { acceptLoss: true });
+    assert.ok(runs < RUNS);
+    assert.match(String(notices[0]?.fields.keptIn), /damaged/);
+    assert.deepEqual((await opened(file)).notices, []);
+  });
+
+  test('reports an accepted loss only when there is one', async () => {
+    const { runs, notices } = await opened(await copyOf(), { acceptLoss: true });
+    assert.equal(runs, RUNS);
+    assert.deepEqual(
+      notices.map(({ event }) => event),
+      ['store has no known loss, remove --accept-loss'],
+    );
+  });
+
   test('opens after another tool has moved its log into the database', async () => {
     const file = await copyOf();
     const tool = new DatabaseSync(file);

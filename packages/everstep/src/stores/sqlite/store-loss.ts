@@ -23,7 +23,7 @@ export function openUnwritten(file: string): DatabaseSync {
 }
 
 const ADVICE =
-  'Nothing was changed. Restore a backup, or start with --accept-loss to continue with what is left; ' +
+  'Restore a backup, or start with --accept-loss to continue with what is left; ' +
   'see "Damaged files" in docs/operations/running.md.';
 
 /** An event that the operator should know of; `fields` say more. */
@@ -51,7 +51,7 @@ function lossOfDatabase(file: string, state: 'missing' | 'empty', belongings: re
   if (sign === undefined) return null;
   return (
     `${file} is ${state}, but ${sign} shows that there was a store. ` +
-    `If that file belongs to another store, choose another data directory. ${ADVICE}`
+    `For a new store, choose an empty data directory. ${ADVICE}`
   );
 }
 
