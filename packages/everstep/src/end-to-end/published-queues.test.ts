@@ -125,6 +125,23 @@ test('a flow control key holds its messages to its limits, and is paused, pinned
   await client.flowControl.resetRate('flow');
 });
 
+test('a flow control key with slashes is read, paused, resumed, pinned, unpinned, and its window reset', async () => {
+  const { client, endpoints } = world;
+  for (const key of ['lanes/eu', 'lanes/eu/pause', 'lanes/eu/1']) {
+    await client.publish({ url: endpoints.url('/lanes'), flowControl: { key, parallelism: 2, rate: 1000 } });
+    const get = () => client.flowControl.get(key === 'lanes/eu/pause' ? encodeURIComponent(key) : key);
+    assert.equal((await get()).flowControlKey, key);
+    await client.flowControl.pause(key);
+    assert.equal((await get()).isPaused, true);
+    await client.flowControl.resume(key);
+    await client.flowControl.pin(key, { parallelism: 3 });
+    assert.deepEqual([(await get()).isPaused, (await get()).isPinnedParallelism], [false, true]);
+    await client.flowControl.unpin(key, { parallelism: true });
+    await client.flowControl.resetRate(key);
+    assert.equal((await get()).isPinnedParallelism, false);
+  }
+});
+
 test('the parallelism and the rate of a key are pinned and unpinned separately', async () => {
   const { client, endpoints } = world;
   const key = 'separately';

@@ -358,3 +358,35 @@ test('a flow control key lets one delivery through at a time', async (t) => {
   const { body } = await service.request('GET', '/v2/flowControl/narrow');
   assert.equal((body as { parallelismMax?: number }).parallelismMax, 1);
 });
+
+test('an event ID with slashes is waited for, listed and notified: of all, of one run, and by a step', async (t) => {
+  const app = new Hono();
+  app.post(
+    '/slashes',
+    serve<{ id: string }>(async (context) => {
+      const { eventData, timeout } = await context.waitForEvent('paid', `order/${context.requestPayload.id}`, { timeout: '1h' });
+      return { eventData, timeout };
+    }),
+  );
+  app.post(
+    '/tells',
+    serve(async (context) => {
+      const { notifyResponse } = await context.notify('tell', 'order/44/paid', 'from a step');
+      return notifyResponse.length;
+    }),
+  );
+  const server = await serveApp(t, (request) => app.fetch(request));
+  const start = async (id: string) => (await client.trigger({ url: `${server.origin}/slashes`, body: { id } })).workflowRunId;
+  const [all, one, deep] = [await start('42'), await start('43'), await start('44/paid')];
+  const waits = (eventId: string) => eventually(async () => (await client.getWaiters({ eventId })).length === 1);
+  for (const id of ['order/42', 'order/43', 'order/44/paid']) await waits(id);
+  assert.equal((await client.notify({ eventId: 'order/42', eventData: 'of all' })).length, 1);
+  assert.equal((await client.notify({ eventId: 'order/43', eventData: 'of one', workflowRunId: one })).length, 1);
+  const { workflowRunId: tells } = await client.trigger({ url: `${server.origin}/tells` });
+  assert.equal(await resultOf(service, tells), 1);
+  assert.deepEqual(await resultOf(service, all), { eventData: 'of all', timeout: false });
+  assert.deepEqual(await resultOf(service, one), { eventData: 'of one', timeout: false });
+  assert.deepEqual(await resultOf(service, deep), { eventData: 'from a step', timeout: false });
+  await assert.rejects(client.notify({ eventId: 'order/42', workflowRunId: 'wfr_none' }), { status: 404 });
+  assert.deepEqual(await client.notify({ eventId: 'nobody/waits' }), []);
+});

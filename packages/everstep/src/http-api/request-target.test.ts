@@ -7,7 +7,7 @@ import { credentialOf } from './authentication.js';
 import { OPERATIONS } from './operations/index.js';
 import { regionOf } from './region.js';
 import { PathTable, routedUrl } from './routing.js';
-import { splitTarget, takeToken } from './target.js';
+import { splitTarget, takeToken, withWholeIds } from './target.js';
 
 test('the first label of the host picks the region', () => {
   const table: Readonly<Record<string, string>> = {
@@ -103,6 +103,28 @@ test('a credential comes from the header, else from the query', () => {
   assert.equal(code('Bearer a b', ''), 'bad-token');
 });
 
+test('event IDs and flow control keys may contain slashes that are not encoded', () => {
+  const table: Readonly<Record<string, string>> = {
+    '/v2/wait/a': '/v2/wait/a',
+    '/v2/wait/a/b/c': '/v2/wait/a%2Fb%2Fc',
+    '/v2/wait/a/b/': '/v2/wait/a%2Fb%2F',
+    '/v2/waiters/a/b/': '/v2/waiters/a%2Fb/',
+    '/v2/waiters': '/v2/waiters',
+    '/v2/waiters/a/b%2Fc': '/v2/waiters/a%2Fb%2Fc',
+    '/v2/notify/a': '/v2/notify/a',
+    '/v2/notify/a/b': '/v2/notify/a/b',
+    '/v2/notify/a/b/c': '/v2/notify/a/b%2Fc',
+    '/v2/flowControl/': '/v2/flowControl/',
+    '/v2/flowControl/a/b': '/v2/flowControl/a%2Fb',
+    '/v2/flowControl/a/b/pin': '/v2/flowControl/a%2Fb/pin',
+    '/v2/flowControl/pin': '/v2/flowControl/pin',
+    '/v2/flowControl/a/pin/pin': '/v2/flowControl/a%2Fpin/pin',
+    '/v2/flowControl/a/waiting': '/v2/flowControl/a/waiting',
+    '/v2/trigger/http://w.test/a': '/v2/trigger/http://w.test/a',
+  };
+  for (const [path, whole] of Object.entries(table)) assert.equal(withWholeIds(path), whole, path);
+});
+
 test('the methods of a path are those of every operation that it fits', () => {
   const table = new PathTable(OPERATIONS);
   assert.deepEqual(table.methodsAt('/v2/workflows/dlq'), ['DELETE', 'GET', 'HEAD']);
@@ -111,6 +133,9 @@ test('the methods of a path are those of every operation that it fits', () => {
   assert.deepEqual(table.methodsAt('/v2/flowControl'), ['GET', 'HEAD']);
   assert.deepEqual(table.methodsAt('/v2/flowControl/'), ['GET', 'HEAD']);
   assert.deepEqual(table.methodsAt('/v2/webhooks/whk_1'), ['DELETE', 'GET', 'PATCH', 'POST', 'PUT'], 'a HEAD is no call');
+  assert.deepEqual(table.methodsAt('/v2/flowControl/a/b'), ['GET', 'HEAD']);
+  assert.deepEqual(table.methodsAt('/v2/flowControl/a/b/pin'), ['POST']);
+  assert.deepEqual(table.methodsAt('/v2/waiters/a/b'), ['GET', 'HEAD']);
   assert.deepEqual(table.methodsAt('/v2/nothing'), []);
   assert.deepEqual(table.methodsAt('/v2/workflows/runs/a/b/c'), []);
 });

@@ -1,6 +1,6 @@
 /** Paths as OpenAPI writes them, as the router takes them, and as expressions to match. */
 import type { Operation } from './operation.js';
-import { ENQUEUE_PATH, PAGES_PATH, PUBLISH_PATH, SCHEDULE_PATH, splitTarget, TRIGGER_PATH, WAIT_PATH } from './target.js';
+import { ENQUEUE_PATH, PAGES_PATH, PUBLISH_PATH, SCHEDULE_PATH, splitTarget, TRIGGER_PATH, withWholeIds } from './target.js';
 
 /** Stands for every workflow URL, and for every path of a page, in the router, which could not read most of them as a path. */
 const ANY_WORKFLOW = '-';
@@ -52,17 +52,15 @@ export function routedUrl(method: string, url: string, meant: (path: string) => 
     const end = path.indexOf('/', ENQUEUE_PATH.length);
     if (end !== -1 && end < path.length - 1) return path.slice(0, end + 1) + ANY_WORKFLOW;
   }
-  if (isUrl(WAIT_PATH) && path.includes('/', WAIT_PATH.length)) return WAIT_PATH + ANY_WORKFLOW;
   if ((method === 'GET' || method === 'HEAD') && isUrl(PAGES_PATH)) return PAGES_PATH + ANY_WORKFLOW;
   if (method === 'POST' && isUrl(SCHEDULE_PATH) && !OF_ONE_SCHEDULE.test(path)) return SCHEDULE_PATH + ANY_WORKFLOW;
-  const taken = meant(path);
+  const taken = withWholeIds(meant(path));
   return url.startsWith('/') && taken === path ? url : `${taken}${query === '' ? '' : `?${query}`}`;
 }
 
 function expressionOf(path: string, { unknownQuery }: Operation): RegExp {
   const escaped = path.replace(/[.*+?^$()|[\]\\]/g, '\\$&');
-  const takesAll = unknownQuery === 'part-of-path' || path.startsWith(WAIT_PATH);
-  return new RegExp(`^${escaped.replace(/\{\w+\}/g, takesAll ? '.*' : '[^/]*')}$`);
+  return new RegExp(`^${escaped.replace(/\{\w+\}/g, unknownQuery === 'part-of-path' ? '.*' : '[^/]*')}$`);
 }
 
 /** Finds operations by path, whatever the method. */
@@ -77,7 +75,8 @@ export class PathTable {
 
   /** Those that fit, those without parameters first, and last those that take whatever follows. */
   at(path: string): readonly { readonly path: string; readonly operation: Operation }[] {
-    const found = this.entries.filter(({ expression }) => expression.test(path));
+    const whole = withWholeIds(path);
+    const found = this.entries.filter(({ expression }) => expression.test(whole));
     const rank = ({ path: of, operation }: (typeof found)[number]): number =>
       operation.unknownQuery === 'part-of-path' ? 2 : Number(of.includes('{'));
     return found.sort((a, b) => rank(a) - rank(b));

@@ -13,8 +13,32 @@ export const SCHEDULE_PATH = '/v2/schedules/';
 /** Behind this a name, a slash and then a URL. */
 export const ENQUEUE_PATH = '/v2/enqueue/';
 
-/** Behind this stands the ID of an event, as it is: the published SDK encodes none. */
+/** An event ID follows these. The published SDKs do not encode it. */
 export const WAIT_PATH = '/v2/wait/';
+const WAITERS_PATH = '/v2/waiters/';
+/** An event ID follows this, or a run ID, a slash and an event ID. */
+const NOTIFY_PATH = '/v2/notify/';
+/** A flow control key follows this, which the published SDKs do not encode, and the name of what is done with it. */
+const FLOW_CONTROL_PATH = '/v2/flowControl/';
+const OF_ONE_KEY = /\/(?:pause|resume|pin|unpin|resetRate|waiting)$/;
+
+const SLASHES_INSIDE = /\/(?!$)/g;
+const encodeSlashes = (text: string): string => text.replace(SLASHES_INSIDE, '%2F');
+
+/** The path with the slashes of event IDs and flow control keys encoded, so that each is one part of it. One at the end is no part. */
+export function withWholeIds(path: string): string {
+  // A wait for an ID that ends with a slash is refused, and not taken for another one.
+  if (path.startsWith(WAIT_PATH)) return WAIT_PATH + path.slice(WAIT_PATH.length).replaceAll('/', '%2F');
+  if (path.startsWith(WAITERS_PATH)) return WAITERS_PATH + encodeSlashes(path.slice(WAITERS_PATH.length));
+  if (path.startsWith(NOTIFY_PATH)) {
+    const second = path.indexOf('/', NOTIFY_PATH.length) + 1;
+    return second === 0 ? path : path.slice(0, second) + encodeSlashes(path.slice(second));
+  }
+  if (!path.startsWith(FLOW_CONTROL_PATH)) return path;
+  const rest = path.slice(FLOW_CONTROL_PATH.length);
+  const [verb = ''] = OF_ONE_KEY.exec(rest) ?? [];
+  return FLOW_CONTROL_PATH + encodeSlashes(rest.slice(0, rest.length - verb.length)) + verb;
+}
 
 /** Pages of the dashboard stand behind this in a GET, however many parts their path has. */
 export const PAGES_PATH = '/q/';

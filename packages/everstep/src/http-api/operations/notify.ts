@@ -7,7 +7,8 @@ import { NotifiedWaiters, Waiters } from '../../contract/events.js';
 import { allowSize } from '../allowance.js';
 import { encodedBody } from '../encoded-bytes.js';
 import { answer, operation, type RequestContext } from '../operation.js';
-import { shown } from '../parameters/unacceptable.js';
+import { readValue } from '../parameters/read-value.js';
+import { shown, Unacceptable } from '../parameters/unacceptable.js';
 import { KeptText, Text } from '../parameters/values.js';
 import { presentKept, presentNotified, presentWaiter } from '../presenters/waiter.js';
 import { requireRun } from './runs.js';
@@ -17,6 +18,17 @@ import { stringOrNull } from './trigger.js';
 export const KEPT_MOST = `${LIMITS.maxKeptEvents}, or ${LIMITS.maxKeptEventBytes} bytes in all`;
 
 const EventId = KeptText(LIMITS.maxEventIdLength, { description: 'ID of the event, percent-encoded' });
+
+/** Throws ApiError. */
+export function readEventId(text: string): string {
+  try {
+    return String(readValue(EventId, text));
+  } catch (error) {
+    if (error instanceof Unacceptable) throw new ApiError(error.code ?? 'bad-parameter', `eventId ${error.message}`);
+    throw error;
+  }
+}
+
 const body = {
   kind: 'bytes',
   maxBytes: LIMITS.maxEventBytes,

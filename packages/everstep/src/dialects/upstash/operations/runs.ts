@@ -114,16 +114,17 @@ function jsonOf(text: string): string {
   }
 }
 
-/** The SDK sends the id as it is, and who notifies the event would name another one, or a run. */
+/** The SDK sends the ID as it is, so a notification of such an event would name another one. */
 const unnameableEvent = (id: string): Problem =>
   new Problem(
-    `the ID of the event has a / or a ?, which @upstash/workflow sends as they are, so that nobody could notify it: ${shown(id)}; choose another, or give encodeURIComponent of it to waitForEvent and to notify`,
+    `the event ID ${shown(id)} contains a ?, or starts or ends with a /. @upstash/workflow does not encode it, so no notification could reach it: choose another ID, or pass encodeURIComponent of it to waitForEvent and to notify`,
   );
 
 const waitForEvent = operation({
   operationId: 'waitForEvent',
   tag: 'Events',
   summary: 'Wait for an event in a step',
+  description: 'The event ID may contain slashes, encoded or not.',
   method: 'POST',
   path: `${WAIT_PATH}{eventId}`,
   dialect: 'upstash',
@@ -139,8 +140,8 @@ const waitForEvent = operation({
     const { workflowRunId, step } = refusing(() => {
       checkVersion(request.headers);
       const { path, query } = request.target;
-      if (query !== '' || path.includes('/', WAIT_PATH.length))
-        throw unnameableEvent(`${path.slice(WAIT_PATH.length)}${query && `?${query}`}`);
+      const id = path.slice(WAIT_PATH.length);
+      if (query !== '' || id.startsWith('/') || id.endsWith('/')) throw unnameableEvent(`${id}${query && `?${query}`}`);
       return readWait(eventId, body, headerText(request.headers, RUN_ID));
     });
     await submit(workflowRunId, { done: [], planned: [step] }, context, caller);
