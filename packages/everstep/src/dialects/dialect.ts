@@ -41,6 +41,8 @@ export interface Dialect {
   readonly receivedPrefix: string;
   /** Query parameter that carries the token. */
   readonly tokenParameter: string;
+  /** Query parameters, beside that of the token, that only clients of this dialect send. */
+  readonly ownParameters: readonly string[];
   /** Who signs, as receivers of this dialect expect it. */
   readonly issuer: string;
   /** Header that names the region of what is sent, without the prefix; null when receivers expect none. */
@@ -65,6 +67,7 @@ export interface DialectSpelling {
   readonly name: DialectName;
   readonly prefix: string;
   readonly tokenParameter: string;
+  readonly ownParameters?: readonly string[];
   readonly issuer: string;
   readonly regionHeader?: string;
   readonly unwantedHeader?: string;
@@ -76,12 +79,13 @@ export interface DialectSpelling {
 
 export function createDialect(spelling: DialectSpelling): Dialect {
   const { name, prefix, tokenParameter, issuer, regionHeader = null, steps, reserves } = spelling;
-  const { ignores = () => false, readToken = () => null, unwantedHeader = null } = spelling;
+  const { ignores = () => false, readToken = () => null, unwantedHeader = null, ownParameters = [] } = spelling;
   return Object.freeze({
     name,
     prefix,
     receivedPrefix: prefix.toLowerCase(),
     tokenParameter,
+    ownParameters,
     issuer,
     regionHeader,
     unwantedHeader,

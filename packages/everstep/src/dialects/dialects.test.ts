@@ -14,6 +14,9 @@ test('a request shows the dialect of the published SDKs by a header, by the form
   assert.equal(dialectOf({ headers: { authorization: `Bearer ${token}` } }), DIALECTS.upstash);
   assert.equal(dialectOf({ headers: {}, query: 'x=1&qstash_token=a.b.c' }), DIALECTS.upstash);
   assert.equal(dialectOf({ headers: { authorization: 'Bearer a.b.c' }, query: 'svc_token=x' }), DIALECTS.native);
+  assert.equal(dialectOf({ headers: { authorization: 'Bearer a.b.c' }, query: 'cancel=false' }), DIALECTS.upstash);
+  assert.equal(dialectOf({ headers: {}, query: 'q=1&cancel=true' }), DIALECTS.upstash);
+  assert.equal(dialectOf({ headers: {}, query: 'q=cancel&nocancel=true' }), DIALECTS.native);
 });
 
 test('a token is taken out of the form in which the published SDKs carry it, and any other text is left as it is', () => {

@@ -24,7 +24,7 @@ export interface Spoken {
   readonly query?: string;
 }
 
-/** The dialect that a request shows: by the prefix of a header, the form of its token, or the parameter that carries one. Null when it shows none. */
+/** The dialect that a request shows: by the prefix of a header, the form of its token, or a parameter of its own. Null when it shows none. */
 export function dialectShown({ headers, query = '' }: Spoken): Dialect | null {
   const { authorization } = headers;
   const token = typeof authorization === 'string' ? BEARER.exec(authorization)?.[1] : undefined;
@@ -32,6 +32,7 @@ export function dialectShown({ headers, query = '' }: Spoken): Dialect | null {
     for (const name in headers) if (name.startsWith(dialect.receivedPrefix)) return dialect;
     if (token !== undefined && dialect.readToken(token) !== null) return dialect;
     if (query.includes(`${dialect.tokenParameter}=`)) return dialect;
+    if (dialect.ownParameters.some((name) => query.startsWith(`${name}=`) || query.includes(`&${name}=`))) return dialect;
   }
   return null;
 }

@@ -11,6 +11,8 @@ export const upstash = createDialect({
   name: 'upstash',
   prefix: PREFIX,
   tokenParameter: 'qstash_token',
+  // Of DELETE /v2/workflows/runs, and of one run, with which the SDK sends no header of its own.
+  ownParameters: ['cancel', 'workflowRunIds'],
   issuer: 'Upstash',
   regionHeader: HEADERS.region,
   unwantedHeader: HEADERS.failureFunctionMissing,

@@ -12,6 +12,7 @@ import { PUBLISH_PATH } from '../../../http-api/target.js';
 import { type BatchItem, type ItemAnswer, kindOf } from './batch-items.js';
 import { headerText } from './item-headers.js';
 import { publishItems, publishOne } from './publish-items.js';
+import { requireSdkToken } from './sdk-token.js';
 import { Published, PublishedToGroup } from './shapes.js';
 import { checkVersion } from './step-refusals.js';
 import { readSubmissions, submit } from './submissions.js';
@@ -103,6 +104,7 @@ async function publishAll(items: readonly BatchItem[], publisher: Publisher): Pr
   const { context, request, caller } = publisher;
   const answers: ItemAnswer[] = new Array(items.length);
   const placed = items.map((item, place) => ({ item, place, kind: kindOf(item) }));
+  for (const { item, kind } of placed) if (kind !== 'message') requireSdkToken(item.headers, request);
   const ofRuns = placed.filter(({ kind }) => kind === 'submission' || kind === 'call' || kind === 'invoke');
   const begun = placed.filter(({ kind }) => kind === 'trigger');
   const messages = placed.filter(({ kind }) => kind === 'message');

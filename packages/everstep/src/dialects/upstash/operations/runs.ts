@@ -16,6 +16,7 @@ import { Problem } from '../../frame-fields.js';
 import { wireJournal } from '../journal.js';
 import { headerText } from './item-headers.js';
 import { readWait } from './planned-reader.js';
+import { requireSdkToken } from './sdk-token.js';
 import { checkVersion, refused, refusing, runOver } from './step-refusals.js';
 import { submit } from './submissions.js';
 import { startCommand } from './workflow-triggers.js';
@@ -137,6 +138,7 @@ const waitForEvent = operation({
   responses: { 200: Type.Object({ messageId: Type.String() }) },
   errors: ['bad-parameter', 'body-too-large', 'run-over', 'steps-refused'],
   async handle({ path: { eventId }, body, request }, context, caller) {
+    requireSdkToken(request.headers, request);
     const { workflowRunId, step } = refusing(() => {
       checkVersion(request.headers);
       const { path, query } = request.target;

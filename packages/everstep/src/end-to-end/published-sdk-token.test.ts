@@ -1,0 +1,57 @@
+/** What `@upstash/workflow` is told when it has EVERSTEP_TOKEN where it needs QSTASH_TOKEN. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Client } from '@upstash/workflow';
+import { serve } from '@upstash/workflow/hono';
+import { Hono } from 'hono';
+import { endOf, serveApp, startService } from './published-sdk.fixture.js';
+
+const service = await startService();
+const baseUrl = process.env.QSTASH_URL ?? '';
+const bareToken = service.env.get('EVERSTEP_TOKEN') ?? '';
+const client = new Client({ baseUrl, token: process.env.QSTASH_TOKEN ?? '' });
+
+test('a client is refused when it starts a run, by name of the right variable', async () => {
+  const wrong = new Client({ baseUrl, token: bareToken });
+  await assert.rejects(wrong.trigger({ url: 'http://127.0.0.1:9/' }), { status: 401, message: /needs QSTASH_TOKEN/ });
+  const { runs } = await client.logs();
+  assert.deepEqual(runs, [], 'nothing was started');
+});
+
+test('an endpoint is refused at its first step, and the run fails with the name of the right variable', async (t) => {
+  const app = new Hono();
+  const env = { QSTASH_URL: baseUrl, QSTASH_TOKEN: bareToken };
+  app.post(
+    '/steps',
+    serve(async (context) => context.run('first', () => 1), { env }),
+  );
+  app.post(
+    '/waits',
+    serve(async (context) => context.waitForEvent('first', 'event', { timeout: '1h' }), { env }),
+  );
+  const server = await serveApp(t, (request) => app.fetch(request));
+  for (const path of ['steps', 'waits']) {
+    const { workflowRunId } = await client.trigger({ url: `${server.origin}/${path}`, retries: 0 });
+    const { workflowState, error } = await endOf(service, workflowRunId);
+    assert.equal(workflowState, 'RUN_FAILED', path);
+    assert.match(String(error), /needs QSTASH_TOKEN/, path);
+  }
+});
+
+test('requests in which nothing but a parameter shows the SDK are taken as its own: the end of a run, and canceling', async (t) => {
+  const app = new Hono();
+  app.post(
+    '/sleeps',
+    serve(async (context) => context.sleep('long', '1h')),
+  );
+  const server = await serveApp(t, (request) => app.fetch(request));
+  const start = async () => (await client.trigger({ url: `${server.origin}/sleeps` })).workflowRunId;
+  const [ended, canceled, other] = [await start(), await start(), await start()];
+  const answered = await fetch(`${baseUrl}/v2/workflows/runs/${ended}?cancel=false`, {
+    method: 'DELETE',
+    headers: { authorization: `Bearer ${bareToken}` },
+    body: '"done"',
+  });
+  assert.deepEqual([answered.status, await answered.json()], [200, { cancelled: 0 }]);
+  assert.deepEqual(await new Client({ baseUrl, token: bareToken }).cancel({ ids: [canceled, other] }), { cancelled: 2 });
+});
