@@ -9,7 +9,7 @@ import type { DueTask, Store } from '../ports/store.js';
 import type { SeededRandom } from './seeded-random.js';
 
 /** A task that was taken longer ago is taken again: whoever had it may be gone. */
-const CLAIM_MS = 5_000;
+const CLAIM_MS = 2_000;
 const TAKEN_AT_ONCE = 0.2;
 
 /** Gives the runs of a store of one process the versions that they have in one that several share. */

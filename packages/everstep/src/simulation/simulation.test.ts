@@ -43,7 +43,7 @@ const FAULTS: readonly (readonly [string, WorldFaults])[] = [
     'nodes that work on the same steps, stand still and are killed',
     {
       network: { loseRequest: 0.03, loseResponse: 0.03, duplicate: 0.1, garbage: 0, restartApp: 0.01, maxDelayMs: 3000 },
-      store: { refuse: 0.005, loseAnswer: 0.01, stall: 0.01 },
+      store: { refuse: 0.005, loseAnswer: 0.01, stall: 0.04 },
       crash: 0.002,
       nodes: 2,
     },
@@ -54,8 +54,8 @@ const ORDERS = 12;
 /** Nodes look at the clock all the time, which makes it slow: there are fewer worlds of them, with fewer runs. */
 const ORDERS_OF_NODES = 5;
 
-/** Where nodes look at the clock all the time, a day is too long. */
-const WITHOUT_LONG_NAPS = Object.keys(WORKFLOWS).filter((name) => name !== 'naps');
+/** Where nodes look at the clock all the time, a day is too long; and more runs are decided on while their steps are out. */
+const FOR_NODES = [...Object.keys(WORKFLOWS).filter((name) => name !== 'naps'), 'pestered', 'pestered', 'pestered', 'pestered'];
 
 /**
  * The app with every workflow; each checks that nothing begins before what came before it is recorded, and witnesses what its
@@ -130,7 +130,7 @@ async function simulate(seed: number, faults: WorldFaults): Promise<World> {
   const history = new StepHistory();
   const world = new World(seed, faults, store, (opened) => startApp(opened, history));
   const plan = new SeededRandom(seed ^ 0x5eed);
-  const names = faults.nodes ? WITHOUT_LONG_NAPS : Object.keys(WORKFLOWS);
+  const names = faults.nodes ? FOR_NODES : Object.keys(WORKFLOWS);
   const orders = faults.nodes ? ORDERS_OF_NODES : ORDERS;
   for (let i = 0; i < orders; i++) world.order(names[plan.below(names.length)] ?? 'sequence', plan.below(orders * 2_500));
   await world.run(() => world.atRest());

@@ -82,6 +82,13 @@ const parent: SimulatedWorkflow = async (ctx) => {
   return { value };
 };
 
+/** Events that it does not wait for come all the time, so that other nodes decide on the run while its steps are out. */
+const pestered: SimulatedWorkflow = async (ctx) => {
+  let value = mix(ctx.payload.seed, 11);
+  for (let i = 0; i < 5; i++) value = await ctx.run(`think ${i}`, () => value + i);
+  return { value };
+};
+
 export const LETTER_EVENT = 'letter for you';
 export const approvalEvent = (seed: number): string => `approval ${seed}`;
 /** What the simulated API makes of a number. */
@@ -99,6 +106,7 @@ export const WORKFLOWS: Readonly<Record<string, SimulatedWorkflow>> = {
   letter,
   caller,
   parent,
+  pestered,
   nothing,
 };
 
