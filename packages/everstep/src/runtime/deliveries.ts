@@ -55,6 +55,11 @@ export class Deliveries {
     if (this.options.departures.isInFlight(ticket)) this.askedMeanwhile.set(idOf(ticket), passage);
   }
 
+  /** Others have taken over: what was asked for before is theirs. */
+  forgetAsked(): void {
+    this.askedMeanwhile.clear();
+  }
+
   /** It has its place; all that follows from it is begun when this resolves. */
   async make(host: string, ticket: Ticket, passage: Passage): Promise<void> {
     const { gates, departures, callbacks, decisions, due, cluster, stopped } = this.options;
@@ -71,10 +76,9 @@ export class Deliveries {
     let delivered: Delivered | null = null;
     let result: DeliveryResult = { kind: 'not-made' };
     const nodeId = cluster?.nodeId;
-    const isMine = () => cluster?.nodeId === nodeId;
     // Without its lease a node starts nothing. It may be paused, and others may take over, at any await until the request is sent.
     const mayLeave = () => {
-      if (isMine() && (cluster?.mayAct ?? true)) return true;
+      if (cluster?.nodeId === nodeId && (cluster?.mayAct ?? true)) return true;
       // The lease may be good again before anybody notices that it had ended.
       due.restart();
       return false;
@@ -98,7 +102,7 @@ export class Deliveries {
       due.resume();
     }
     const applied = entry !== null && (await this.decide(entry, givenUp, delivered, ticket));
-    if (applied || !isMine()) return;
+    if (applied) return;
     // A decision asks for what it makes due itself, and the place is free for that.
     if (asked) this.options.admit(ticket, asked);
     // It may have ended on another node: then its place in the queue is free.

@@ -5,6 +5,7 @@ import type { Cluster, ClusterEvents, SharedChange } from '../ports/cluster.js';
 import type { Log } from '../ports/log.js';
 import type { Store } from '../ports/store.js';
 import type { Decisions } from './decisions.js';
+import type { Deliveries } from './deliveries.js';
 import type { Departures } from './departures.js';
 import type { DueTasks } from './due-tasks.js';
 import type { EndWatch } from './end-watch.js';
@@ -29,6 +30,7 @@ export interface MembershipOptions {
   readonly gates: DeliveryGates;
   readonly holders: GateHolders;
   readonly departures: Departures;
+  readonly deliveries: Deliveries;
   readonly due: DueTasks;
   readonly ends: EndWatch;
   readonly live: LiveChanges;
@@ -88,7 +90,7 @@ export class Membership {
   }
 
   private events(): ClusterEvents {
-    const { cache, departures, due, gates, holders, changed } = this.options;
+    const { cache, deliveries, departures, due, gates, holders, changed } = this.options;
     return {
       work: () => due.look(),
       suspended: () => cache.giveUpDeliveries(),
@@ -99,6 +101,7 @@ export class Membership {
           cache.clear();
           // Nothing leaves any more that waits for a place.
           departures.drop();
+          deliveries.forgetAsked();
           gates.reset();
           this.told.clear();
           changed({ kind: 'everything' });

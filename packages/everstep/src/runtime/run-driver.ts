@@ -147,10 +147,11 @@ export class RunDriver {
       schedule: (entry, task) => this.schedule(entry, task),
       admit: (ticket, passage) => this.admit(ticket, passage),
     });
+    const { deliveries } = this;
     const isLimited = (instanceId: string) => this.limits.maxParallelism(instanceId) !== null;
     this.node = cluster
       ? joinedNode({
-          ...{ cluster, store, clock, log, cache, decisions, gates, due, ends, departures, isLimited, live },
+          ...{ cluster, store, clock, log, cache, decisions, gates, due, ends, departures, deliveries, isLimited, live },
           ...options,
           offer: (ticket, passage) => this.atGates(ticket, passage),
         })

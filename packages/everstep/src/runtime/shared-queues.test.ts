@@ -66,10 +66,13 @@ class Endpoint implements MessageSender {
   readonly texts: string[] = [];
   status = 200;
   leaving = (): void => {};
+  /** Answers only then, whether or not the request was given up. */
+  answering: Promise<void> = Promise.resolve();
   async send(message: Message, signal: AbortSignal, onLeave?: () => void): Promise<MessageAnswer> {
     this.leaving();
     onLeave?.();
     if (!signal.aborted) this.texts.push(textOf(message));
+    await this.answering;
     return answer(this.status);
   }
 }
@@ -130,6 +133,26 @@ test('a request does not leave when its node has begun anew since the delivery b
     await look(bench);
     await look(bench);
     assert.deepEqual(endpoint.texts, []);
+  }));
+
+test('a message that a node claims after it has begun anew is delivered, though its delivery from before has not ended', () =>
+  withNode(async (bench, node, endpoint) => {
+    const tasks = await published(bench, ['1']);
+    node.claims.push(...tasks);
+    let answerNow = (): void => {};
+    endpoint.answering = new Promise((resolve) => {
+      answerNow = resolve;
+    });
+    await look(bench);
+    assert.deepEqual(endpoint.texts, ['1']);
+    node.nodeId = 'n_3';
+    node.events?.suspended();
+    node.events?.resumed({ anew: true });
+    node.claims.push(...tasks);
+    await look(bench);
+    answerNow();
+    await settle();
+    assert.deepEqual(endpoint.texts, ['1', '1']);
   }));
 
 test('a message that was canceled at another node while it waited for its retry makes room for the next', () =>
