@@ -40,6 +40,8 @@ export interface DeliveriesOptions {
 const deliveredBy = (event: RunEvent | null): Delivered | null => event && { event };
 
 const idOf = ({ runKey, slot }: Ticket): string => `${runKey}/${slot}`;
+/** Another one once others have taken over from this node. */
+const nodeIdOf = (cluster: Cluster | undefined): string | undefined => cluster?.nodeId;
 
 export class Deliveries {
   private readonly options: DeliveriesOptions;
@@ -73,12 +75,13 @@ export class Deliveries {
     let entry: CachedRun | null = null;
     let givenUp = 0;
     let asked: Passage | undefined;
+    let askedOf = nodeIdOf(cluster);
     let delivered: Delivered | null = null;
     let result: DeliveryResult = { kind: 'not-made' };
-    const nodeId = cluster?.nodeId;
+    const nodeId = nodeIdOf(cluster);
     // Without its lease a node starts nothing. It may be paused, and others may take over, at any await until the request is sent.
     const mayLeave = () => {
-      if (cluster?.nodeId === nodeId && (cluster?.mayAct ?? true)) return true;
+      if (nodeIdOf(cluster) === nodeId && (cluster?.mayAct ?? true)) return true;
       // The lease may be good again before anybody notices that it had ended.
       due.restart();
       return false;
@@ -96,6 +99,7 @@ export class Deliveries {
       departures.done(host, ticket);
       asked = this.askedMeanwhile.get(idOf(ticket));
       this.askedMeanwhile.delete(idOf(ticket));
+      askedOf = nodeIdOf(cluster);
       gates.done(ticket, passage, result);
       gates.roomFreed();
       departures.drainSoon();
@@ -104,7 +108,7 @@ export class Deliveries {
     const applied = entry !== null && (await this.decide(entry, givenUp, delivered, ticket));
     if (applied) return;
     // A decision asks for what it makes due itself, and the place is free for that.
-    if (asked) this.options.admit(ticket, asked);
+    if (asked && nodeIdOf(cluster) === askedOf) this.options.admit(ticket, asked);
     // It may have ended on another node: then its place in the queue is free.
     if (passage.queue !== undefined && cluster) gates.verifyQueues((runKey) => decisions.isActive(runKey));
   }
