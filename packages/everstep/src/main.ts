@@ -1,7 +1,5 @@
 /** Wires the service together; the only file that knows all of its parts. */
-import { once } from 'node:events';
 import { access, constants, mkdir, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -18,13 +16,15 @@ import { type Credentials, credentialsFile, readCredentials } from './bootstrap/
 import { type Joined, type Started, startAccounts, startSharedAccounts } from './bootstrap/first-start.js';
 import { keepIdleMemoryLow } from './bootstrap/idle-memory.js';
 import { KeptAccess } from './bootstrap/kept-access.js';
+import { findPortsFree, type Listener, managementListener } from './bootstrap/listeners.js';
 import { readPlans } from './bootstrap/plans-file.js';
 import { createServiceLog } from './bootstrap/service-log.js';
-import { fileError, type ListenSettings, listenError, StartError } from './bootstrap/start-error.js';
+import { fileError, listenError, StartError } from './bootstrap/start-error.js';
 import { createSystemClock } from './clock/system-clock.js';
 import { createSystemRandom } from './clock/system-random.js';
 import { createVirtualClock } from './clock/virtual-clock.js';
 import type { Config } from './config/config.js';
+import { connectionLimits } from './config/connection-limits.js';
 import { assertLimits, LIMITS } from './config/limits.js';
 import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from './dialects/upstash/operations/index.js';
 import { createHttpApi, type HttpApi, type HttpApiDependencies, readDashboard } from './http-api/index.js';
@@ -197,40 +197,6 @@ function localUrl(host: string, port: number): string {
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
 }
 
-/** Where a part of the API listens, and the settings that say so. */
-interface Listener {
-  readonly host: string;
-  readonly port: number;
-  readonly settings?: ListenSettings;
-}
-
-const MANAGEMENT_SETTING = 'EVERSTEP_MANAGEMENT_ADDRESS or --management-address';
-
-/** Of the management API, when it has an address of its own. */
-function managementListener({ host, managementAddress }: Config): Listener | null {
-  if (!managementAddress) return null;
-  const settings = { host: MANAGEMENT_SETTING, port: MANAGEMENT_SETTING };
-  return { host: managementAddress.host ?? host, port: managementAddress.port, settings };
-}
-
-/**
- * Rejects with StartError when a port is taken. Asked before the store is opened, so that such a start leaves nothing
- * behind; whoever takes the port after that is found when it is listened.
- */
-async function findPortsFree(listeners: readonly (Listener | null)[]): Promise<void> {
-  for (const listener of listeners) {
-    if (!listener || listener.port === 0) continue;
-    const { host, port, settings } = listener;
-    const server = createServer();
-    try {
-      await once(server.listen({ host, port }), 'listening');
-    } catch (error) {
-      throw listenError(host, port, error, settings);
-    }
-    await new Promise((resolve) => server.close(resolve));
-  }
-}
-
 interface Served {
   readonly url: string;
   readonly managementUrl: string;
@@ -389,6 +355,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       log,
       publicUrl: () => publicUrl,
     });
+    const descriptors = connectionLimits();
     let [starting, stopping] = [true, false];
     const dependencies: HttpApiDependencies = {
       service: runtime,
@@ -412,6 +379,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       limits,
       log,
       version: SERVICE_VERSION,
+      ...(descriptors ? { connectionLimits: descriptors } : {}),
       isStarting: () => starting,
       isStopping: () => stopping,
       hasLease: () => cluster?.mayAct ?? true,

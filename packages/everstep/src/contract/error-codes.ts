@@ -57,7 +57,7 @@ export const ERROR_CODES = Object.freeze({
     status: 503,
     about: 'The database cannot be reached just now. What a request was to change may have been changed, or not.',
   },
-  unavailable: { status: 503, about: 'The service is starting or stopping.' },
+  unavailable: { status: 503, about: 'The service is starting or stopping, or too many connections are open.' },
 } as const);
 
 export type ErrorCode = keyof typeof ERROR_CODES;

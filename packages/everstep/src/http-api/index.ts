@@ -1,9 +1,11 @@
 /** The runtime API and the management API over HTTP. */
+
 import { hostname } from 'node:os';
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
 import type { AccountService } from '../accounts/account-service.js';
 import type { Authority } from '../accounts/authority.js';
 import type { Limits } from '../accounts/limits.js';
+import type { ConnectionLimits } from '../config/connection-limits.js';
 import { DEFAULT_REGION, type Region } from '../config/regions.js';
 import type { NodeStanding } from '../ports/cluster.js';
 import type { Log } from '../ports/log.js';
@@ -43,6 +45,8 @@ export interface HttpApiDependencies {
   readonly version: string;
   /** The nodes on the store; this process alone when absent. */
   readonly nodes?: () => Promise<readonly NodeStanding[]>;
+  /** How many connections each server accepts; no limit when absent. */
+  readonly connectionLimits?: ConnectionLimits;
   /** While true, the service is not ready, but answers requests. */
   readonly isStarting?: () => boolean;
   /** While true, requests are answered with 503. */
@@ -153,6 +157,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     onRoute: (route) => routes.push(route),
     defaultRegion: dependencies.defaultRegion ?? DEFAULT_REGION,
     trustedProxies: dependencies.trustedProxies ?? [],
+    ...(dependencies.connectionLimits ? { connectionLimits: dependencies.connectionLimits } : {}),
     ...servedBy(dependencies),
   });
   return {

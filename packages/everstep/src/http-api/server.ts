@@ -2,10 +2,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { ConnectionLimits } from '../config/connection-limits.js';
 import { LIMITS } from '../config/limits.js';
 import type { Region } from '../config/regions.js';
 import { ApiError } from '../contract/error-codes.js';
 import { DEFAULT_DIALECT, DIALECTS, dialectOf, dialectShown } from '../dialects/index.js';
+import { PeriodicLog } from '../ports/periodic-log.js';
 import { type Admission, type Chosen, createAdmission } from './admission.js';
 import { callerIpOf } from './caller-ip.js';
 import { apiErrorOf, clientError, errorReply, JSON_TYPE, replyOnSocket, unknownRoute } from './error-replies.js';
@@ -17,6 +19,9 @@ import { type OperationRoute, PathTable, routedUrl, routerPath, routesOf } from 
 import { withoutSecret } from './sessions/cookie.js';
 import { splitTarget } from './target.js';
 import { WaitingRequests } from './waiting-requests.js';
+
+const LIVENESS_PATH = '/health';
+const TOO_MANY_CONNECTIONS = 'too many open connections; retry later, or raise the limit of open files of the service';
 
 /** Of those who are not let in, or not any more. */
 const REFUSALS: readonly number[] = [400, 401, 403, 404];
@@ -37,6 +42,8 @@ export interface ServerOptions {
   readonly operations: readonly Operation[];
   /** Of them, those that are not there for requests without a session. */
   readonly forSessions: readonly Operation[];
+  /** No limit when absent. */
+  readonly connectionLimits?: ConnectionLimits;
   /** Told of each route that comes into being, whoever makes it. */
   readonly onRoute?: (route: Route) => void;
 }
@@ -83,6 +90,7 @@ export function createServer({
   trustedProxies,
   operations,
   forSessions,
+  connectionLimits,
   onRoute,
 }: ServerOptions): FastifyInstance {
   const { log } = context;
@@ -114,8 +122,22 @@ export function createServer({
   const connections = new Set<Socket>();
   app.server.on('connection', (socket: Socket) => {
     connections.add(socket);
+    if (connectionLimits && connections.size > connectionLimits.served) surplus.add(socket);
     socket.once('close', () => connections.delete(socket));
   });
+  const tooMany = new PeriodicLog(log, 'too many connections, refusing new ones');
+  const surplus = new WeakSet<Socket>();
+  if (connectionLimits) {
+    app.server.maxConnections = connectionLimits.accepted;
+    app.server.on('drop', () => tooMany.warn({ ...connectionLimits }));
+    app.addHook('onRequest', (request, reply, done) => {
+      // A busy process is alive: who restarts it makes it worse.
+      if (!surplus.has(request.raw.socket) || request.routeOptions.url === LIVENESS_PATH) return done();
+      tooMany.warn({ ...connectionLimits });
+      reply.header('connection', 'close');
+      done(new ApiError('unavailable', TOO_MANY_CONNECTIONS, { 'retry-after': '1' }));
+    });
+  }
   app.addHook('onRoute', ({ method, url }) => {
     for (const each of [method].flat()) onRoute?.({ method: each, path: url });
   });

@@ -163,3 +163,22 @@ test('closing does not wait for a connection on which nothing was asked', { time
   await closing.close();
   await ended;
 });
+
+test('beyond the connections that are served requests get 503, beyond those that are accepted none; it is logged once', async () => {
+  const lines: string[] = [];
+  const log = { debug() {}, info() {}, error() {}, warn: (_: object, message: string) => lines.push(message) };
+  const small = await ApiWorld.open({ connectionLimits: { served: 2, accepted: 3 }, log });
+  ({ port } = await small.api.listen({ host: '127.0.0.1', port: 0 }));
+  const idle = [await open(), await open()];
+  const request = (path: string) => exchangeText(`GET ${path} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n`);
+  const refused = parse(await request('/ready'));
+  assert.deepEqual([refused.status, refused.headers.get('retry-after'), refused.headers.get('connection')], [503, '1', 'close']);
+  assert.match(refused.body, /too many open connections/);
+  assert.equal(parse(await request('/nothing-here')).status, 503);
+  assert.equal(parse(await request('/health')).status, 200);
+  idle.push(await open());
+  assert.equal(await request('/health'), '');
+  assert.deepEqual(lines, ['too many connections, refusing new ones']);
+  for (const socket of idle) socket.destroy();
+  await small.close();
+});

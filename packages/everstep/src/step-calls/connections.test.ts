@@ -1,10 +1,18 @@
 import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
+import { buildConnector } from 'undici';
+import type { Log } from '../ports/log.js';
 import { createAddressPolicy } from './address-policy.js';
 import { Connections } from './connections.js';
+import { exchange } from './exchange.js';
+
+const POLICY = createAddressPolicy({ allowLoopback: true, allow: [] });
+const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
 test('the number of origins is bounded: what was idle for longest is closed, what is in use never', async (t) => {
-  const connections = new Connections(createAddressPolicy({ allowLoopback: true, allow: [] }));
+  const connections = new Connections(POLICY, quiet);
   t.after(() => connections.close());
   const busy = connections.acquire('http://127.0.0.1:1');
   const first = connections.acquire('http://127.0.0.1:2');
@@ -15,4 +23,33 @@ test('the number of origins is bounded: what was idle for longest is closed, wha
   assert.notEqual(connections.acquire('http://127.0.0.1:2').pool, first.pool);
   assert.equal(first.pool.closed || first.pool.destroyed, true);
   assert.equal(busy.pool.closed, false);
+});
+
+test('a connection that fails for want of a file descriptor is tried again, and logged once', async (t) => {
+  const server = createServer((_request, response) => response.end('here'));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => server.close());
+  const really = buildConnector({});
+  let left = 3;
+  const short: buildConnector.connector = (options, callback) => {
+    const code = left % 2 === 0 ? 'EMFILE' : 'ENFILE';
+    if (left-- > 0) callback(Object.assign(new Error(`connect ${code}`), { code }), null);
+    else really(options, callback);
+  };
+  const lines: string[] = [];
+  const log: Log = { ...quiet, warn: ({ error }, message) => lines.push(`${message} ${error}`) };
+  const connections = new Connections(POLICY, log, short);
+  t.after(() => connections.close());
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { pool } = connections.acquire(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const request = { method: 'GET', path: '/', headers: [], body: null, timeoutMs: 60_000, maxAnswerBytes: 100 } as const;
+  const outcome = exchange(pool, { ...request, headers: [] }, new AbortController().signal);
+  while (left >= 0) {
+    await new Promise((resolve) => setImmediate(resolve));
+    t.mock.timers.tick(250);
+  }
+  t.mock.timers.reset();
+  const ended = await outcome;
+  assert.equal(ended.kind === 'answered' && ended.answer.body.toString(), 'here');
+  assert.deepEqual(lines, ['no free file descriptor for a connection to an endpoint, retrying ENFILE']);
 });

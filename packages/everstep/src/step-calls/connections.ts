@@ -2,7 +2,10 @@
 import { isIP } from 'node:net';
 import { buildConnector, Pool } from 'undici';
 import { LIMITS } from '../config/limits.js';
+import type { Log } from '../ports/log.js';
+import { PeriodicLog } from '../ports/periodic-log.js';
 import { type AddressPolicy, BlockedAddressError } from './address-policy.js';
+import { networkErrorCode } from './network-errors.js';
 
 /** Origins with a pool of their own; beyond it the one that was idle for longest is closed. */
 const MAX_ORIGINS = 256;
@@ -11,6 +14,10 @@ export const CONNECT_TIMEOUT_MS = 10_000;
 const IDLE_CONNECTION_MS = 4_000;
 const LONGEST_IDLE_CONNECTION_MS = 60_000;
 const MAX_RESPONSE_HEADER_BYTES = 32 * 1024;
+
+/** The limit of file descriptors of the process, and that of the machine. */
+const SHORTAGE_CODES: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE']);
+const SHORTAGE_RETRY_MS = 250;
 
 interface Entry {
   readonly pool: Pool;
@@ -22,8 +29,13 @@ export class Connections {
   private readonly entries = new Map<string, Entry>();
   private readonly connect: buildConnector.connector;
 
-  constructor(policy: AddressPolicy) {
-    const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup: policy.lookup });
+  private readonly retries = new Set<NodeJS.Timeout>();
+  private readonly shortage: PeriodicLog;
+
+  /** `connectOnce` makes a connection; replaced in tests. */
+  constructor(policy: AddressPolicy, log: Log, connectOnce?: buildConnector.connector) {
+    this.shortage = new PeriodicLog(log, 'no free file descriptor for a connection to an endpoint, retrying');
+    const connect = this.withRetries(connectOnce ?? buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup: policy.lookup }));
     this.connect = (options, callback) => {
       // A literal address never goes through `lookup`.
       const host = options.hostname.replace(/^\[|\]$/g, '');
@@ -57,7 +69,27 @@ export class Connections {
   async close(): Promise<void> {
     const pools = [...this.entries.values()].map(({ pool }) => pool);
     this.entries.clear();
+    for (const retry of this.retries) clearTimeout(retry);
     await Promise.all(pools.map((pool) => pool.destroy()));
+  }
+
+  /**
+   * A process without a free descriptor says nothing of the endpoint, so it is no failed attempt: the connection is tried again
+   * until the timeout of the delivery.
+   */
+  private withRetries(connect: buildConnector.connector): buildConnector.connector {
+    const attempt: buildConnector.connector = (options, callback) =>
+      connect(options, (...outcome) => {
+        const [error] = outcome;
+        if (!error || !SHORTAGE_CODES.has(networkErrorCode(error) ?? '')) return callback(...outcome);
+        this.shortage.warn({ error: networkErrorCode(error) });
+        const retry = setTimeout(() => {
+          this.retries.delete(retry);
+          attempt(options, callback);
+        }, SHORTAGE_RETRY_MS);
+        this.retries.add(retry);
+      });
+    return attempt;
   }
 
   private open(origin: string): Pool {

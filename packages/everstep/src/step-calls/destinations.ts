@@ -34,7 +34,7 @@ export class Destinations {
 
   constructor(options: DestinationsOptions) {
     this.options = options;
-    this.connections = new Connections(options.addressPolicy);
+    this.connections = new Connections(options.addressPolicy, options.log);
   }
 
   /** The parts of a URL that may be called by what it shows. */

@@ -36,7 +36,8 @@ async function within(longestMs: number, work: Promise<unknown>): Promise<void> 
 export const getReadiness = openOperation({
   operationId: 'getReadiness',
   tag: 'Service',
-  summary: 'Whether requests are taken: not while the service starts or stops, its store cannot be read, or this node has no lease on it',
+  summary:
+    'Whether requests are taken: not while the service starts or stops, its store cannot be read, or this node has no lease on it',
   method: 'GET',
   path: '/ready',
   unknownQuery: 'ignore',

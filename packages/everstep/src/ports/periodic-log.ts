@@ -1,0 +1,27 @@
+/** A log line about something that can happen thousands of times a second: written once in each period. */
+import type { Log } from './log.js';
+
+const PERIOD_MS = 60_000;
+
+export class PeriodicLog {
+  private readonly log: Log;
+  private readonly elapsedMs: () => number;
+  private readonly message: string;
+  private silentUntilMs = Number.NEGATIVE_INFINITY;
+  private occurrences = 0;
+
+  constructor(log: Log, message: string, elapsedMs: () => number = () => performance.now()) {
+    this.log = log;
+    this.message = message;
+    this.elapsedMs = elapsedMs;
+  }
+
+  /** `occurrences` in the line counts this one and those since the last line. */
+  warn(details: Readonly<Record<string, unknown>>): void {
+    this.occurrences++;
+    if (this.elapsedMs() < this.silentUntilMs) return;
+    this.silentUntilMs = this.elapsedMs() + PERIOD_MS;
+    this.log.warn({ ...details, occurrences: this.occurrences }, this.message);
+    this.occurrences = 0;
+  }
+}
