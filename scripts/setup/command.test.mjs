@@ -20,8 +20,8 @@ describe('the everstep command', () => {
     const everstep = join(root, 'packages', 'everstep');
     for (const directory of ['bin', 'dist/cli']) mkdirSync(join(everstep, directory), { recursive: true });
     command = join(everstep, 'bin', 'everstep.js');
-    copyFileSync(join(ROOT, 'packages', 'everstep', 'bin', 'everstep.js'), command);
-    writeFileSync(join(everstep, 'package.json'), '{"type":"module"}');
+    for (const file of ['package.json', 'bin/everstep.js', 'bin/node-version.js'])
+      copyFileSync(join(ROOT, 'packages', 'everstep', file), join(everstep, file));
     writeFileSync(join(everstep, 'dist', 'cli', 'bin.js'), tell('program'));
   });
   after(() => {
@@ -39,14 +39,14 @@ describe('the everstep command', () => {
     return spawnSync(process.execPath, ['--import', pathToFileURL(asIf).href, command, 'runs', 'list'], { encoding: 'utf8' });
   }
 
-  for (const version of ['22.13.0', '24.0.0']) {
+  for (const version of ['22.16.0', '22.20.1', '23.0.0', '24.0.0']) {
     test(`runs the program on Node ${version}, in a clone too`, () => {
       inClone();
       assert.equal(run(version).stdout, 'program runs list');
     });
   }
 
-  for (const version of ['20.20.2', '22.12.9']) {
+  for (const version of ['20.20.2', '22.13.0', '22.15.9']) {
     test(`lets the clone find a Node on Node ${version}`, () => {
       inClone();
       assert.equal(run(version).stdout, 'script of the clone runs list');
@@ -55,7 +55,7 @@ describe('the everstep command', () => {
     test(`says what it needs on Node ${version} where it is not a clone`, () => {
       const { status, stdout, stderr } = run(version);
       assert.deepEqual([status, stdout], [1, '']);
-      assert.match(stderr, /^Everstep needs Node 22\.13 or newer; this is /);
+      assert.match(stderr, /^Everstep needs Node 22\.16\.0 or newer; this is /);
     });
   }
 });

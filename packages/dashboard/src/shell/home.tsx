@@ -16,7 +16,7 @@ export function Home() {
   if (instance === undefined)
     return (
       <EmptyState title="There is no queue instance that you may see">
-        Make one with `everstep admin queue create`, or ask to be taken into a team that has one.
+        Create one with <code>npx everstep admin queues create orders</code>, or ask to join a team that has one.
       </EmptyState>
     );
   return <Navigate to="/q/$queueId/runs" params={{ queueId: instance.id }} replace />;

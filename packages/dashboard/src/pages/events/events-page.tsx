@@ -125,7 +125,7 @@ export default function EventsPage() {
         nameOf={({ eventId }) => eventId}
         empty={
           <EmptyState title={filters.any ? 'No run of this workflow waits' : 'No run waits for an event'}>
-            A run waits with <code>ctx.waitForEvent('name', 'event-id')</code>, and appears here until it is notified or its time
+            A run waits with <code>context.waitForEvent('name', 'event-id')</code>, and appears here until it is notified or its time
             is over.
           </EmptyState>
         }

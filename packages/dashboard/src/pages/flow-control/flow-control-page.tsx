@@ -91,7 +91,8 @@ export default function FlowControlPage() {
       ) : list.rows.length === 0 ? (
         <div className="table">
           <EmptyState title={part === '' ? 'No run has had a flow control key yet' : 'No key has this in its name'}>
-            A key comes to be when a run is triggered with it: <code>--flow-control-key payments --parallelism 5</code>.
+            A key is created when a run is triggered with it:{' '}
+            <code>npx everstep trigger http://127.0.0.1:3000/order --flow-control-key payments --flow-control parallelism=5</code>.
           </EmptyState>
         </div>
       ) : (

@@ -182,7 +182,7 @@ class Show {
   private tellEnd(journal: RunJournal): void {
     const { screen } = this.stage;
     if (journal.workflowState === 'RUN_STARTED') {
-      this.say(`   ${standing(journal)}; npx everstep runs explain says more`);
+      this.say(`   ${standing(journal)}; more: npx everstep runs explain ${journal.workflowRunId}`);
       return;
     }
     const took = duration((journal.workflowRunCompletedAt ?? journal.workflowCreatedAt) - journal.workflowCreatedAt);
