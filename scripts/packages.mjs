@@ -55,7 +55,12 @@ async function runOn(node) {
         text = readFileSync(envFile, 'utf8');
       } catch {}
     }
-    const told = Object.fromEntries(text.trim().split('\n').map((line) => line.split(/=(.*)/s, 2)));
+    const told = Object.fromEntries(
+      text
+        .trim()
+        .split('\n')
+        .map((line) => line.split(/=(.*)/s, 2)),
+    );
     const page = await fetch(`${told.EVERSTEP_URL}/`);
     if (!(await page.text()).includes('<script')) throw new Error('the dashboard is not in the package');
     const answer = run(node, ['app.js'], { env: { ...env, ...told } });
@@ -68,14 +73,26 @@ async function runOn(node) {
 }
 
 try {
-  for (const name of PUBLISHED) run('npm', ['pack', '--silent', '--pack-destination', directory], { cwd: join(ROOT, 'packages', name) });
+  for (const name of PUBLISHED)
+    run('npm', ['pack', '--silent', '--pack-destination', directory], { cwd: join(ROOT, 'packages', name) });
   const version = JSON.parse(readFileSync(join(ROOT, 'packages/everstep/package.json'), 'utf8')).version;
   const archives = [`./everstep-sdk-${version}.tgz`, `./everstep-${version}.tgz`];
   writeFileSync(join(directory, 'package.json'), '{"name":"app","private":true,"type":"module"}');
   const own = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).devDependencies;
-  run('npm', ['install', '--no-audit', '--no-fund', ...archives, `typescript@${own.typescript}`, `@types/node@${own['@types/node']}`]);
+  run('npm', [
+    'install',
+    '--no-audit',
+    '--no-fund',
+    ...archives,
+    `typescript@${own.typescript}`,
+    `@types/node@${own['@types/node']}`,
+  ]);
   writeFileSync(join(directory, 'app.ts'), APP);
-  for (const [module, resolution] of [['node16', 'node16'], ['nodenext', 'nodenext'], ['esnext', 'bundler']]) {
+  for (const [module, resolution] of [
+    ['node16', 'node16'],
+    ['nodenext', 'nodenext'],
+    ['esnext', 'bundler'],
+  ]) {
     const options = ['--strict', '--skipLibCheck', 'false', '--target', 'es2022', '--types', 'node'];
     run('npx', ['tsc', ...options, '--module', module, '--moduleResolution', resolution, 'app.ts']);
     console.log(`types: ${resolution} passed`);

@@ -49,7 +49,7 @@ test('every command in the documentation exists, with its options and arguments'
 
 test('every command in the dashboard, in help texts and in hints exists, with its options', () => {
   const shown = SOURCES.map((path) => [path, commandsInSource(read(path))] as const);
-  assert.ok(shown.reduce((sum, [, commands]) => sum + commands.length, 0) > 20);
+  assert.ok(shown.reduce((sum, [, commands]) => sum + commands.length, 0) >= 5);
   assert.deepEqual(
     shown.flatMap(([path, commands]) => problems(path, commands)),
     [],
@@ -104,7 +104,7 @@ test('commands are found where people read them', () => {
     'Say `everstep runs get <id>` here.',
     '```sh',
     'A=1 npx everstep trigger http://x \\',
-    "  --body '{\"a b\":1}' | jq # and so on",
+    '  --body \'{"a b":1}\' | jq # and so on',
     '```',
     '```ts',
     'everstep nothing',

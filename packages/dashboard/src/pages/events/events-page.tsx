@@ -125,8 +125,8 @@ export default function EventsPage() {
         nameOf={({ eventId }) => eventId}
         empty={
           <EmptyState title={filters.any ? 'No run of this workflow waits' : 'No run waits for an event'}>
-            A run waits with <code>context.waitForEvent('name', 'event-id')</code>, and appears here until it is notified or its time
-            is over.
+            A run waits with <code>context.waitForEvent('name', 'event-id')</code>, and appears here until it is notified or its
+            time is over.
           </EmptyState>
         }
       />

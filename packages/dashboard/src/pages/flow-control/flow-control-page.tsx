@@ -92,7 +92,8 @@ export default function FlowControlPage() {
         <div className="table">
           <EmptyState title={part === '' ? 'No run has had a flow control key yet' : 'No key has this in its name'}>
             A key is created when a run is triggered with it:{' '}
-            <code>npx everstep trigger http://127.0.0.1:3000/order --flow-control-key payments --flow-control parallelism=5</code>.
+            <code>npx everstep trigger http://127.0.0.1:3000/order --flow-control-key payments --flow-control parallelism=5</code>
+            .
           </EmptyState>
         </div>
       ) : (

@@ -172,8 +172,8 @@ export default function RunsPage() {
             />
           ) : (
             <EmptyState title="There are no runs yet">
-              Trigger one: <code>npx everstep trigger http://127.0.0.1:3000/order --body '{'{"id":1}'}'</code>. It appears here as it
-              starts.
+              Trigger one: <code>npx everstep trigger http://127.0.0.1:3000/order --body '{'{"id":1}'}'</code>. It appears here as
+              it starts.
             </EmptyState>
           )
         }
