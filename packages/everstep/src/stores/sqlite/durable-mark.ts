@@ -57,6 +57,8 @@ export class DurableMark {
   private descriptor: number | null = null;
   private timer: NodeJS.Timeout | null = null;
   private syncing = false;
+  /** Whether it was written while a sync was under way, which may not have it. */
+  private writtenMeanwhile = false;
   private closed = false;
   private hasFailed = false;
 
@@ -96,6 +98,7 @@ export class DurableMark {
   }
 
   private syncSoon(): void {
+    this.writtenMeanwhile = this.syncing;
     if (this.timer || this.syncing) return;
     this.timer = setTimeout(() => {
       this.timer = null;
@@ -105,6 +108,7 @@ export class DurableMark {
         this.syncing = false;
         if (error) this.failed(error);
         if (this.closed) this.release();
+        else if (this.writtenMeanwhile) this.syncSoon();
       });
     }, SYNC_AFTER_MS);
     this.timer.unref();

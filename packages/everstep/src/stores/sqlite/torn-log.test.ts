@@ -53,7 +53,7 @@ const lossWith = (bytes: Buffer): string | null => {
 };
 
 test('a log that is cut anywhere behind the mark is no loss, and any byte before it is one', () => {
-  for (let bytes = markedBytes; bytes < log.length; bytes += 41) assert.equal(lossWith(log.subarray(0, bytes)), null, `${bytes}`);
+  for (let bytes = markedBytes; bytes < log.length; bytes += 97) assert.equal(lossWith(log.subarray(0, bytes)), null, `${bytes}`);
   for (const bytes of [markedBytes - 1, markedBytes - 4096, 4096, 32, 31, 0])
     assert.match(lossWith(log.subarray(0, bytes)) ?? '', /lost acknowledged changes/, `${bytes}`);
 });
