@@ -55,7 +55,7 @@ export const ERROR_CODES = Object.freeze({
   'internal-error': { status: 500, about: 'Something went wrong inside the service.' },
   'store-unavailable': {
     status: 503,
-    about: 'The database cannot be reached just now. What a request was to change may have been changed, or not.',
+    about: 'The store cannot be reached, or refuses writes. What a request was to change may have been changed, or not.',
   },
   unavailable: { status: 503, about: 'The service is starting or stopping, or too many connections are open.' },
 } as const);

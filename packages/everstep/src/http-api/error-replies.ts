@@ -5,7 +5,7 @@ import { LIMITS } from '../config/limits.js';
 import { ApiError } from '../contract/error-codes.js';
 import type { Dialect } from '../dialects/index.js';
 import type { Log } from '../ports/log.js';
-import { StoreUnavailableError } from '../ports/store-unavailable.js';
+import { StoreRefusesWritesError, StoreUnavailableError } from '../ports/store-unavailable.js';
 import { shown } from './parameters/unacceptable.js';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
@@ -58,12 +58,21 @@ export interface FailedRequest {
   readonly whole: boolean;
 }
 
-/** The commit of a change may have happened, and only its answer been lost: nobody can tell before the database is back. */
-function storeAway(method: string): ApiError {
+const RETRY_AFTER = { 'retry-after': '2' };
+
+/**
+ * The commit of a change may have happened, and only its answer been lost: nobody can tell before the database is back. A
+ * store that refuses a write has not done it, but an operation may have written something before.
+ */
+function storeAway(error: StoreUnavailableError, method: string): ApiError {
+  if (error instanceof StoreRefusesWritesError) {
+    const message = `${error.message}; retry after the number of seconds in Retry-After, with the same run id or deduplication id`;
+    return new ApiError('store-unavailable', message, RETRY_AFTER);
+  }
   const reads = method === 'GET' || method === 'HEAD';
   const known = 'whether it was taken is not known: look, or send it again with the same run id or deduplication id';
   const message = `the database cannot be reached just now; try again in a moment${reads ? '' : `. Of this request ${known}`}`;
-  return new ApiError('store-unavailable', message, { 'retry-after': '2' });
+  return new ApiError('store-unavailable', message, RETRY_AFTER);
 }
 
 /** What the client is told of an error. What it is not told goes to the log. */
@@ -71,7 +80,7 @@ export function apiErrorOf(error: unknown, log: Log, { method, route, maxBodyByt
   if (error instanceof ApiError) return error;
   if (error instanceof StoreUnavailableError) {
     log.warn({ method, route, error: error.message }, 'a request failed because the store cannot be reached');
-    return storeAway(method);
+    return storeAway(error, method);
   }
   const code = codeOf(error);
   const known = fromFramework(code, maxBodyBytes);

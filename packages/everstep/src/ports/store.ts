@@ -238,9 +238,17 @@ export interface BatchesSideBySide {
   gatherMs?(unitsLately: number): number;
 }
 
+/** Bytes of a probe write. */
+export const PROBE_BYTES = 64 * 1024;
+
 export interface Store {
   /** Results are in the order of the units. Rejects when the batch could not be made durable: nothing of it happened. */
   commit(units: readonly CommitUnit[]): Promise<readonly CommitResult[]>;
+  /**
+   * Writes PROBE_BYTES durably and removes them again: more than what fits into space that was allocated before. Rejects
+   * with StoreUnavailableError while commits would fail.
+   */
+  probeWrites(): Promise<void>;
   /** Absent: it gains nothing by more than one batch at a time. */
   readonly sideBySide?: BatchesSideBySide;
 

@@ -21,6 +21,7 @@ import { listHolds } from './hold-records.js';
 import { findInstanceSettings } from './instance-records.js';
 import { migrate } from './migrate.js';
 import { Primary } from './primary.js';
+import { probeWrites } from './probe-write.js';
 import { countQueued, findQueue, listQueues, retriedInQueue } from './queue-records.js';
 import { createRepairs } from './repair-records.js';
 import { Retention } from './retention.js';
@@ -138,6 +139,7 @@ export function createPostgresStore(
   return {
     commit: (units) => batches.commit(units),
     sideBySide: SIDE_BY_SIDE,
+    probeWrites: () => probeWrites(database),
     loadRun: ({ runKey }) => loadRun(database, runKey),
     loadPayload: ({ runKey }) => loadPayload(database, runKey),
     loadJournal: ({ runKey, from }) => loadJournal(database, runKey, from),

@@ -2,6 +2,7 @@
 import type { AuditEntry } from '../../ports/account-store.js';
 import { AuditLog } from './audit-log.js';
 import { type Connection, transact } from './connection.js';
+import { storeErrorOf } from './errors.js';
 
 /** Does `work` in a transaction. The entry is written when `work` did what was asked, as `happened` judges its result. */
 export type AccountChange = <Result>(
@@ -10,9 +11,18 @@ export type AccountChange = <Result>(
   happened?: (result: Result) => boolean,
 ) => Promise<Result>;
 
+/** Runs `work` in one transaction of the store. Throws StoreRefusesWritesError when the store does not take writes. */
+export function write<Result>(connection: Connection, work: () => Result): Result {
+  try {
+    return transact(connection, work);
+  } catch (error) {
+    throw storeErrorOf(error, connection);
+  }
+}
+
 export function createAccountChange(connection: Connection, log = new AuditLog(connection)): AccountChange {
   return async (work, audit, happened = () => true) => {
-    const result = transact(connection, () => {
+    const result = write(connection, () => {
       const outcome = work();
       if (audit && happened(outcome)) log.add(audit);
       return outcome;

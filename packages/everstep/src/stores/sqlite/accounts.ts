@@ -1,13 +1,12 @@
 /** Accounts: few rows, rarely changed; each method is one durable transaction, with the entry of the audit log in it. */
 import type { AccountStore, QueueInstance } from '../../ports/account-store.js';
-import { createAccountChange } from './account-change.js';
+import { createAccountChange, write } from './account-change.js';
 import { AccountInstances } from './account-instances.js';
 import { AccountTeams } from './account-teams.js';
 import { AccountUsers } from './account-users.js';
 import { AuditLog } from './audit-log.js';
 import { BudgetAlertRows } from './budget-alerts.js';
 import { text } from './columns.js';
-import { transact } from './connection.js';
 import { LoginPlaces } from './login-places.js';
 import { LoginSessions } from './login-sessions.js';
 import type { StoreParts } from './store-parts.js';
@@ -32,6 +31,9 @@ export function createAccounts({ connection, usage, days }: Pick<StoreParts, 'co
 
   return {
     async secret({ name, value }) {
+      const known = selectSecret.get(name);
+      // A store that takes no writes can be read all the same.
+      if (known) return text(known, 'value');
       await change(() => insertSecret.run(name, value));
       const row = selectSecret.get(name);
       return row ? text(row, 'value') : value;
@@ -72,7 +74,7 @@ export function createAccounts({ connection, usage, days }: Pick<StoreParts, 'co
       const user = session && users.find(session.userId);
       return session && user ? { session, user } : null;
     },
-    moveSessionEnd: async ({ sessionHash, expiresAt }) => transact(connection, () => sessions.moveEnd(sessionHash, expiresAt)),
+    moveSessionEnd: async ({ sessionHash, expiresAt }) => write(connection, () => sessions.moveEnd(sessionHash, expiresAt)),
     deleteSession: ({ sessionHash, audit }) =>
       change(
         () => sessions.delete(sessionHash),
@@ -157,7 +159,7 @@ export function createAccounts({ connection, usage, days }: Pick<StoreParts, 'co
 
     loginNotedAt: async ({ userId, place }) => places.notedAt(userId, place),
     // Not on the disk until the next commit is: what a crash takes back is noted again at the next login.
-    noteLogin: async ({ userId, place, at }) => transact(connection, () => places.note(userId, place, at)),
+    noteLogin: async ({ userId, place, at }) => write(connection, () => places.note(userId, place, at)),
 
     addAudit: (entry) => change(() => log.add(entry)),
     listAudit: async ({ accountIds, after, limit }) => log.list(accountIds, after, limit),

@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { CommitCount, identify } from './commit-count.js';
 import { DurableMark, resetMark } from './durable-mark.js';
+import { resultCode } from './errors.js';
 import { LogSync } from './log-sync.js';
 import { MIGRATIONS } from './migrations/index.js';
 import { type CopyRequest, copyOnline } from './online-copy.js';
@@ -58,6 +59,8 @@ export interface Connection {
   countCommit(): void;
   /** Resolves when everything that was committed before is on the disk. `alone`: nothing else goes on. */
   durable(alone?: boolean): Promise<void>;
+  /** A sync that SQLite itself made has failed: nothing is acknowledged any more. */
+  onSyncFailure(error: Error): void;
   /** Gives back some of the pages that hold nothing any more; false when none are left. The file is cut at a checkpoint. */
   releaseSpace(): boolean;
   /** Copies the database into another file while it goes on being written. */
@@ -86,8 +89,19 @@ export function transact<Result>(
     connection.exec('COMMIT');
     return result;
   } catch (error) {
-    connection.exec('ROLLBACK');
+    rollBack(connection, error);
     throw error;
+  }
+}
+
+/** Rolls back the transaction that failed because of `cause`. */
+export function rollBack(connection: Pick<Connection, 'exec'>, cause: unknown): void {
+  try {
+    connection.exec('ROLLBACK');
+  } catch (error) {
+    // SQLite undoes a transaction itself after some faults (disk full, I/O): then there is none to undo.
+    if (!(error instanceof Error) || !error.message.includes('no transaction is active'))
+      throw new AggregateError([cause, error], 'a batch failed and could not be rolled back');
   }
 }
 
@@ -139,12 +153,6 @@ function schemaOf(database: DatabaseSync): string | null {
     statements.push(String(sql));
   }
   return statements.join(';\n');
-}
-
-function resultCode(error: unknown): number | null {
-  if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return null;
-  // The low byte is the kind of error; the rest says more of it.
-  return error.errcode & 0xff;
 }
 
 /** What the operator is told of an error at the opening of `file`. */
@@ -291,6 +299,7 @@ export function openConnection(file: string, options: ConnectionOptions = {}): C
     },
     copyTo: (request) => copyOnline(database, request),
     durable: (alone) => log?.reached(alone) ?? Promise.resolve(),
+    onSyncFailure: (error) => log?.failed(error),
     async close() {
       if (!open) return;
       open = false;

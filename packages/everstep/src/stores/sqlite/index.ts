@@ -12,6 +12,7 @@ import type { PrefixLimits } from './facets/members.js';
 import { FlowControlRecords } from './flow-control-records.js';
 import { InstanceRecords } from './instance-records.js';
 import type { CopyRequest } from './online-copy.js';
+import { ProbeWrite } from './probe-write.js';
 import { QueueRecords } from './queue-records.js';
 import { Relatives } from './relatives.js';
 import { RepairRecords } from './repair-records.js';
@@ -75,6 +76,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     repairs,
     audit,
   });
+  const probe = new ProbeWrite(connection);
   const reader = new RunReader(parts, events);
   const runs = new RunListing(parts, reader);
   const relatives = new Relatives(parts);
@@ -85,6 +87,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
       await connection.durable(units.length === 1);
       return results;
     },
+    probeWrites: () => probe.write(),
     loadRun: async ({ runKey }) => reader.loadRun(runKey),
     loadPayload: async ({ runKey }) => reader.loadPayload(runKey),
     loadJournal: async ({ runKey, from }) => reader.loadJournal(runKey, from),

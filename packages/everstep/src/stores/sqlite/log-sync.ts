@@ -59,6 +59,13 @@ export class LogSync {
     });
   }
 
+  /** Nobody knows what is on the disk. */
+  failed(error: Error): void {
+    if (this.broken) return;
+    this.broken = new Error(`the store's log could not be synced to the disk: ${error.message}`, { cause: error });
+    this.onFailure(this.broken);
+  }
+
   /** Resolves when no sync is under way; then lets the log go. */
   async close(): Promise<void> {
     if (this.syncing) {
@@ -81,10 +88,7 @@ export class LogSync {
       const tookMs = performance.now() - startedAt;
       const known = Number.isFinite(this.usualMs) ? this.usualMs : tookMs;
       this.usualMs = known + WEIGHT_OF_LATEST * (tookMs - known);
-      if (error && !this.broken) {
-        this.broken = new Error(`the store's log could not be synced to the disk: ${error.message}`, { cause: error });
-        this.options.onFailure?.(this.broken);
-      }
+      if (error) this.failed(error);
       // Before the answers: so a process that is killed has no answered commit beyond the mark.
       if (!this.broken) this.options.mark.write(commits);
       for (const waiter of waiters) {

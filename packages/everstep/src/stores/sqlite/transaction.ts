@@ -1,5 +1,7 @@
 /** One write to the file: synchronous from the first statement to the last, so that nothing else happens in between. */
 import type { StatementSync } from 'node:sqlite';
+import { rollBack } from './connection.js';
+import { storeErrorOf } from './errors.js';
 import { forgetUnwritten, type StoreParts } from './store-parts.js';
 
 export class Transaction {
@@ -15,7 +17,11 @@ export class Transaction {
 
   /** Writes what `work` does, with the index, the counters and the usage that it changed; what it throws undoes all of it. */
   run<Result>(work: () => Result): Result {
-    this.begin.run();
+    try {
+      this.begin.run();
+    } catch (error) {
+      throw storeErrorOf(error, this.parts.connection);
+    }
     try {
       const result = work();
       this.parts.facets.flush();
@@ -28,19 +34,8 @@ export class Transaction {
       return result;
     } catch (error) {
       forgetUnwritten(this.parts);
-      this.rollBack(error);
-      throw error;
-    }
-  }
-
-  private rollBack(cause: unknown): void {
-    try {
-      this.parts.connection.exec('ROLLBACK');
-    } catch (error) {
-      // SQLite undoes a transaction itself after some faults (disk full, I/O): then there is none to undo.
-      if (!(error instanceof Error) || !error.message.includes('no transaction is active')) {
-        throw new AggregateError([cause, error], 'a batch failed and could not be rolled back');
-      }
+      rollBack(this.parts.connection, error);
+      throw storeErrorOf(error, this.parts.connection);
     }
   }
 }
