@@ -32,6 +32,7 @@ import type { SharedChange } from './ports/cluster.js';
 import type { SearchDocuments } from './ports/search-store.js';
 import type { Store } from './ports/store.js';
 import { createRuntime } from './runtime/runtime.js';
+import { StoreWrites, sendingWhileOpen } from './runtime/store-writes.js';
 import { createSearchService } from './search/search-service.js';
 import { createSearchTokens } from './search/search-tokens.js';
 import { createAddressPolicy, createOutbound } from './step-calls/index.js';
@@ -294,6 +295,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     /** Known for sure once the service listens, as the port may be any; nothing is decided before. */
     let publicUrl = config.publicUrl ?? localUrl(config.host, config.port);
     const upkeepClock = virtualClock?.upkeep ?? clock;
+    const writes = new StoreWrites({ store, clock: upkeepClock, random, log });
     const now = () => clock.now();
     await exclusively(() => recordPrices({ accounts, plans, now, random }));
     const refusals = new Refusals({ accounts, now, clock: upkeepClock, log });
@@ -310,7 +312,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
     const budgetAlerts = new BudgetAlerts({
       accounts,
       standing: (instanceId) => limits.budgets.standingNow(instanceId),
-      sender: messageSender,
+      sender: sendingWhileOpen(messageSender, writes),
+      writes,
       clock: upkeepClock,
       log,
       shared: node !== null,
@@ -335,6 +338,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       random,
       stepCaller,
       messageSender,
+      writes,
       log,
       ...(cluster ? { cluster } : {}),
       onChange: (change) => void changedElsewhere(change),
@@ -383,6 +387,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       isStarting: () => starting,
       isStopping: () => stopping,
       hasLease: () => cluster?.mayAct ?? true,
+      storeRefusal: () => writes.refusal,
       ...(cluster ? { nodes: () => cluster.nodes() } : {}),
       addressPolicy,
       dialectOperations: { runtime: UPSTASH_OPERATIONS, management: UPSTASH_MANAGEMENT_OPERATIONS },

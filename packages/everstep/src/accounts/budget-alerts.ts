@@ -12,6 +12,7 @@ import type { AccountStore, OwedBudgetAlert } from '../ports/account-store.js';
 import type { Clock } from '../ports/clock.js';
 import type { Log } from '../ports/log.js';
 import type { MessageSender } from '../ports/message-sender.js';
+import { ALWAYS_OPEN, type StoreWritesState } from '../ports/store-writes.js';
 import type { BudgetStanding } from './budget.js';
 
 /** The highest first: a budget that is passed at once is told once. */
@@ -35,6 +36,8 @@ export interface BudgetAlertsOptions {
   /** As it is now, not as it was lately. */
   readonly standing: (instanceId: string) => Promise<BudgetStanding | null>;
   readonly sender: MessageSender;
+  /** While it is closed nothing is sent; absent: it never is. */
+  readonly writes?: StoreWritesState;
   readonly clock: Clock;
   readonly log: Log;
   /** Several processes look for the alerts that are owed. */
@@ -114,8 +117,9 @@ export class BudgetAlerts {
   }
 
   private async deliverDue(): Promise<void> {
-    const { accounts, clock } = this.options;
+    const { accounts, clock, writes = ALWAYS_OPEN } = this.options;
     const now = clock.now();
+    if (!writes.isOpen) return this.wake(now + RETRY_AFTER_FAULT_MS);
     for (const alert of await accounts.dueBudgetAlerts({ before: now, limit: AT_ONCE })) {
       const key = keyOf(alert);
       if (this.sending.has(key) || this.stopped.signal.aborted) continue;
@@ -177,7 +181,9 @@ export class BudgetAlerts {
   private track(work: Promise<void>, about: { readonly instanceId?: string }, again: () => void): void {
     const settled: Promise<void> = work
       .catch((error: unknown) => {
-        this.options.log.error({ ...about, error: String(error) }, 'a budget could not be looked at, or told of; trying again');
+        const { writes = ALWAYS_OPEN, log } = this.options;
+        if (!writes.failed(error))
+          log.error({ ...about, error: String(error) }, 'a budget could not be looked at, or told of; trying again');
         again();
       })
       .finally(() => this.underWay.delete(settled));

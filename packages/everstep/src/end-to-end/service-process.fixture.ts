@@ -35,6 +35,11 @@ export class ServiceProcess {
     return new ServiceProcess(await mkdtemp(join(tmpdir(), 'everstep-e2e-')), settings);
   }
 
+  /** What the process has written since it was started. */
+  get log(): string {
+    return this.output;
+  }
+
   /** Starts the process without waiting for it to listen; at a free port unless one is given. */
   async spawn({ port = '0' }: { readonly port?: string } = {}): Promise<void> {
     // The file of the last start tells of a port that nobody listens on.

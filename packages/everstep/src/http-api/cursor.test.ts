@@ -60,3 +60,21 @@ test('a secret that could not be read is asked for again', async () => {
   await assert.rejects(flaky.seal(scope, state), /disk/);
   assert.deepEqual(await seal.open(scope, await flaky.seal(scope, state)), state);
 });
+
+test('what was prepared needs no store any more, and a secret that could not be read is read again', async () => {
+  let away = true;
+  let reads = 0;
+  const prepared = createCursorSeal({
+    secret: async () => {
+      reads++;
+      if (away) throw new Error('the store takes no writes');
+      return 'a secret of the installation';
+    },
+  });
+  await assert.rejects(prepared.prepare(), /takes no writes/);
+  away = false;
+  await prepared.prepare();
+  away = true;
+  assert.deepEqual(await prepared.open(scope, await prepared.seal(scope, state)), state);
+  assert.equal(reads, 2);
+});

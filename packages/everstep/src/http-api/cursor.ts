@@ -28,6 +28,8 @@ export interface CursorState {
 }
 
 export interface CursorSeal {
+  /** Reads the secret; makes it when there is none. From then on cursors need no store. */
+  prepare(): Promise<void>;
   seal(scope: CursorScope, state: CursorState): Promise<string>;
   /** Throws ApiError `bad-cursor`. */
   open(scope: CursorScope, cursor: string): Promise<CursorState>;
@@ -46,21 +48,28 @@ function stateOf(text: string): CursorState | null {
   return typeof left === 'number' || left === null ? { after, horizon, left } : null;
 }
 
-/** The secret is read once, when the first cursor is needed. */
+/** The secret is read once: by `prepare`, or when the first cursor is needed. */
 export function createCursorSeal(accounts: Pick<AccountStore, 'secret'>): CursorSeal {
   let secret: Promise<string> | null = null;
 
-  async function mac(scope: CursorScope, payload: string): Promise<Buffer> {
+  async function readSecret(): Promise<string> {
     secret ??= accounts.secret({ name: SECRET_NAME, value: randomBytes(SECRET_BYTES).toString('base64url') });
-    const key = await secret.catch((error) => {
+    return secret.catch((error) => {
       secret = null;
       throw error;
     });
+  }
+
+  async function mac(scope: CursorScope, payload: string): Promise<Buffer> {
+    const key = await readSecret();
     const bound = JSON.stringify([scope.operation, scope.instanceId, canonical(scope.filters), payload]);
     return createHmac('sha256', key).update(bound).digest().subarray(0, SEAL_BYTES);
   }
 
   return {
+    async prepare() {
+      await readSecret();
+    },
     async seal(scope, state) {
       const payload = Buffer.from(JSON.stringify([state.after, state.horizon, state.left])).toString('base64url');
       return `${payload}.${(await mac(scope, payload)).toString('base64url')}`;

@@ -53,6 +53,8 @@ export interface HttpApiDependencies {
   readonly isStopping?: () => boolean;
   /** Where several nodes share the store: whether this one has its lease. It takes requests without, and is not ready. */
   readonly hasLease?: () => boolean;
+  /** Why the store takes no writes, for the operator; null while it takes them. Absent: it always takes them. */
+  readonly storeRefusal?: () => string | null;
   /** Asked about workflow and callback URLs before a run is accepted. */
   readonly addressPolicy?: DestinationPolicy;
   /** When the clock is virtual: moves it. */
@@ -146,6 +148,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     isStarting: dependencies.isStarting ?? (() => false),
     isStopping: dependencies.isStopping ?? (() => false),
     hasLease: dependencies.hasLease ?? (() => true),
+    storeRefusal: dependencies.storeRefusal ?? (() => null),
     addressPolicy: dependencies.addressPolicy ?? null,
     virtualTime: dependencies.virtualTime ?? null,
     openApi,
@@ -164,6 +167,8 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     openApi,
     routes,
     async listen({ host, port }) {
+      // Later the store may take no writes; it can be read then all the same.
+      await context.cursors.prepare();
       await app.listen({ host, port });
       const address = app.server.address();
       if (address === null || typeof address === 'string') throw new Error('the server listens on no port');

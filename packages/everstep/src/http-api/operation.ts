@@ -46,6 +46,8 @@ export interface ApiContext {
   readonly isStarting: () => boolean;
   readonly isStopping: () => boolean;
   readonly hasLease: () => boolean;
+  /** Why the store takes no writes, for the operator; null while it takes them. */
+  readonly storeRefusal: () => string | null;
   readonly addressPolicy: DestinationPolicy | null;
   /** Null when the clock is the real one. */
   readonly virtualTime: VirtualTime | null;

@@ -10,11 +10,13 @@ import type { DeadLetterRecord, Store } from '../ports/store.js';
 import type { Decisions } from './decisions.js';
 import { messageNotice, sourceHeaderOf } from './message-notice.js';
 import { messageFailureOf } from './message-outcome.js';
+import type { StoreWrites } from './store-writes.js';
 import type { CallbackOutcome } from './workflow-service.js';
 
 export interface CallbacksOptions {
   readonly store: Store;
   readonly sender: MessageSender;
+  readonly writes: Pick<StoreWrites, 'persist'>;
   readonly decisions: Decisions;
   readonly context: () => DecisionContext;
   /** The message of this run is due at this time. */
@@ -94,7 +96,7 @@ export class Callbacks {
 
   /** One attempt; what went wrong with the delivery, or null. `given-up`: nothing came of it, and it stays due. */
   async deliver(runKey: string, signal: AbortSignal): Promise<DeliveryFailure | null | 'given-up'> {
-    const { store, sender, decisions, context, expect } = this.options;
+    const { store, sender, writes, decisions, context, expect } = this.options;
     const run = await store.loadRun({ runKey });
     const task = run && openCallback(run.tasks);
     if (!run || !task || task.dueAt === null || task.dueAt > context().now) return 'given-up';
@@ -127,8 +129,8 @@ export class Callbacks {
     const failure = messageFailureOf(answer, context().now, run.settings.redact !== undefined);
     const unwanted = failure === null && answer.kind === 'answered' && answer.unwanted === true;
     const { unit, next } = decideCallback(run, task, unwanted ? 'unwanted' : failure, context());
-    const result = await decisions.commit(unit);
-    if (result.kind === 'applied' && next) expect(run, next);
+    const result = await writes.persist(unit, () => decisions.commit(unit));
+    if (result?.kind === 'applied' && next) expect(run, next);
     return failure;
   }
 

@@ -33,10 +33,14 @@ const ONE_BY_ONE: BatchesSideBySide = { most: 1, leastUnits: 1 };
 /** The weight of the latest batch in how many units batches have had lately. */
 const WEIGHT_OF_LATEST = 1 / 8;
 
+/** Receives the error of each batch that could not be written. */
+export type FailureListener = (error: unknown) => void;
+
 export class Committer {
   private readonly store: Pick<Store, 'commit' | 'sideBySide'>;
   private readonly clock: Clock;
   private readonly watcher: DurableWatcher;
+  private readonly onFailure: FailureListener;
   private readonly sideBySide: BatchesSideBySide;
   private pending: Pending[] = [];
   private scheduled = false;
@@ -47,10 +51,16 @@ export class Committer {
   /** What the batches under way name. */
   private readonly named = new Set<string>();
 
-  constructor(store: Pick<Store, 'commit' | 'sideBySide'>, clock: Clock, watcher: DurableWatcher = NOBODY) {
+  constructor(
+    store: Pick<Store, 'commit' | 'sideBySide'>,
+    clock: Clock,
+    watcher = NOBODY,
+    onFailure: FailureListener = () => {},
+  ) {
     this.store = store;
     this.clock = clock;
     this.watcher = watcher;
+    this.onFailure = onFailure;
     this.sideBySide = store.sideBySide ?? ONE_BY_ONE;
   }
 
@@ -153,6 +163,7 @@ export class Committer {
         else item.reject(new Error('the store gave no result for a unit'));
       }
     } catch (error) {
+      this.onFailure(error);
       await this.writeSingly(batch, error);
     }
   }

@@ -9,6 +9,7 @@ import type { DecisionContext, MessageLimit } from '../engine/ids.js';
 import type { Run, Task } from '../engine/run.js';
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
 import type { Log } from '../ports/log.js';
+import type { StoreWritesState } from '../ports/store-writes.js';
 import type { Committer } from './committer.js';
 import type { CachedRun, RunCache } from './run-cache.js';
 
@@ -16,6 +17,7 @@ export interface DecisionsOptions {
   readonly cache: RunCache;
   readonly committer: Committer;
   readonly log: Log;
+  readonly writes: StoreWritesState;
   readonly context: () => DecisionContext;
   /** Of the instance that a run belongs to. */
   readonly messageLimit: (instanceId: string) => MessageLimit | null;
@@ -108,15 +110,23 @@ export class Decisions {
   /** Decides on this state, makes durable, acts. Null when the event had no effect, or its batch was lost: then the run is read again. */
   async apply(entry: CachedRun, event: RunEvent, onDurable?: OnDurable): Promise<Decision | null> {
     try {
-      const decision = await this.applyOrThrow(entry, event, onDurable);
-      return decision === 'moved' ? await this.decideOn(entry.run.key, event, { onDurable }) : decision;
+      return await this.applyOrReject(entry, event, onDurable);
     } catch (error) {
-      this.options.log.error(
-        { runKey: entry.run.key, error: String(error) },
-        'a batch could not be written; its runs are read again',
-      );
+      this.lost(entry.run.key, error);
       return null;
     }
+  }
+
+  /** The same, but rejects when its batch was lost. */
+  async applyOrReject(entry: CachedRun, event: RunEvent, onDurable?: OnDurable): Promise<Decision | null> {
+    const decision = await this.applyOrThrow(entry, event, onDurable);
+    return decision === 'moved' ? this.decideOn(entry.run.key, event, { onDurable }) : decision;
+  }
+
+  /** Logs a lost batch, except when the store is unavailable: that is logged once, when it begins. */
+  lost(runKey: string, error: unknown): void {
+    if (this.options.writes.failed(error)) return;
+    this.options.log.error({ runKey, error: String(error) }, 'a batch could not be written; its runs are read again');
   }
 
   /**
@@ -151,8 +161,9 @@ export class Decisions {
       const { key: runKey, version } = before;
       const guards = [{ kind: 'run-active' as const, runKey, version, next: decision.run.version }];
       const unit = { guards, writes: decision.writes };
-      // The state in memory is ahead of the disk: forget it before anything else is decided on it.
-      result = await committer.submit(unit, () => this.forget(entry));
+      // The state in memory is ahead of the disk: forget it before anything else is decided on it. Deliveries that are in
+      // flight finish: their answers are decided on the state that is read again, so nothing is executed twice.
+      result = await committer.submit(unit, () => this.forget(entry, 'let-finish'));
     } catch (error) {
       onLost();
       throw error;

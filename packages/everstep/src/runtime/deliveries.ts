@@ -1,5 +1,6 @@
 /** One delivery, from the place that it was given to what the engine makes of its answer. */
 import type { RunEvent } from '../engine/decide.js';
+import type { Decision } from '../engine/decision.js';
 import { CALLBACK_SLOT, type Task } from '../engine/run.js';
 import type { Clock } from '../ports/clock.js';
 import type { Cluster } from '../ports/cluster.js';
@@ -16,6 +17,7 @@ import { sendMessage } from './message-delivery.js';
 import { makeCall } from './messages.js';
 import { resultOfEvent, resultOfFailure } from './passages.js';
 import type { CachedRun, RunCache } from './run-cache.js';
+import type { StoreWrites } from './store-writes.js';
 
 export interface DeliveriesOptions {
   readonly store: Store;
@@ -29,6 +31,7 @@ export interface DeliveriesOptions {
   readonly departures: Departures;
   readonly callbacks: Callbacks;
   readonly due: DueTasks;
+  readonly writes: Pick<StoreWrites, 'failed' | 'persist'>;
   readonly stopped: AbortSignal;
   readonly isStopping: () => boolean;
   /** Acts on a task, now or when it is due. */
@@ -64,7 +67,7 @@ export class Deliveries {
 
   /** It has its place; all that follows from it is begun when this resolves. */
   async make(host: string, ticket: Ticket, passage: Passage): Promise<void> {
-    const { gates, departures, callbacks, decisions, due, cluster, stopped } = this.options;
+    const { gates, departures, callbacks, decisions, due, cluster, stopped, writes } = this.options;
     if (!gates.mayStart(ticket)) {
       // Its destination was held while it waited for a place: it waits at the gates again.
       departures.done(host, ticket);
@@ -95,6 +98,10 @@ export class Deliveries {
         if (entry && mayLeave()) delivered = await this.deliverTask(entry, ticket.slot, mayLeave);
         result = resultOfEvent(delivered?.event ?? null);
       }
+    } catch (error) {
+      // Not sent, because it cannot be read what is to be sent, or the result could not be recorded. What is due is read
+      // again when the store takes writes.
+      if (!writes.failed(error)) throw error;
     } finally {
       departures.done(host, ticket);
       asked = this.askedMeanwhile.get(idOf(ticket));
@@ -118,14 +125,33 @@ export class Deliveries {
     const { decisions, due, cluster, isStopping } = this.options;
     // What was read again since then found it still under way.
     if (entry.givenUp !== givenUp && !isStopping()) due.restart();
-    if (delivered && decisions.isCurrent(entry))
-      return (await decisions.apply(entry, delivered.event, delivered.onDurable)) !== null;
-    if (decisions.isCurrent(entry) || isStopping()) return false;
-    // The state was let go while the endpoint worked. The answer counts if its attempt is still the one that is awaited.
-    const applied = delivered ? await decisions.decideOn(ticket.runKey, delivered.event).catch(() => null) : null;
+    const isCurrent = decisions.isCurrent(entry);
+    if (isCurrent) return delivered !== null && (await this.record(entry, delivered)) !== null;
+    if (isStopping()) return false;
+    // The state was let go while the endpoint worked.
+    const applied = delivered && (await this.record(entry, delivered));
     // Of several nodes the one that decided meanwhile acts on what follows.
     if (!applied && (delivered === null || !cluster)) await this.askAgain(ticket);
     return applied !== null;
+  }
+
+  /**
+   * Decides on the answer, as soon as the store takes writes. By then the state may have been let go: the answer counts if
+   * its attempt is still the one that is awaited, so it may be decided on again when nobody knows whether it was written.
+   */
+  private async record(entry: CachedRun, { event, onDurable }: Delivered): Promise<Decision | null> {
+    const { decisions, writes } = this.options;
+    const { key: runKey } = entry.run;
+    try {
+      return await writes.persist(event, () =>
+        decisions.isCurrent(entry)
+          ? decisions.applyOrReject(entry, event, onDurable)
+          : decisions.decideOn(runKey, event, { onDurable }),
+      );
+    } catch (error) {
+      decisions.lost(runKey, error);
+      return null;
+    }
   }
 
   /** The run, by its latest state when an older one has nothing to deliver in the slot. */

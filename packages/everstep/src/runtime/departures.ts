@@ -14,6 +14,8 @@ import { type Ready, ReadyQueue, type Urgency } from './ready-queue.js';
 export interface DeparturesOptions {
   readonly clock: Clock;
   readonly limits: Pick<InstanceLimits, 'maxParallelism'>;
+  /** False while nothing may be sent; `drainSoon` has to follow when that ends. */
+  readonly mayLeave: () => boolean;
   /** It has its place; `done` has to follow. */
   readonly leave: (host: string, ticket: Ticket, passage: Passage) => void;
 }
@@ -106,8 +108,8 @@ export class Departures {
   }
 
   private drain(): void {
-    if (this.stopped) return;
-    const { clock, leave } = this.options;
+    const { clock, leave, mayLeave } = this.options;
+    if (this.stopped || !mayLeave()) return;
     const fresh = this.ready.fresh;
     const allowed = this.burst.allowance(clock.now(), fresh);
     this.ready.drain(allowed, (host, task) => leave(host, task, task.passage));

@@ -8,6 +8,7 @@ import type { Clock } from '../ports/clock.js';
 import type { Cluster } from '../ports/cluster.js';
 import type { Log } from '../ports/log.js';
 import type { DueTask, Store, TaskReference } from '../ports/store.js';
+import type { StoreWritesState } from '../ports/store-writes.js';
 
 const PAGE = 500;
 /** While so many tasks wait for a place, further due ones stay in the store. */
@@ -24,6 +25,8 @@ export interface DueTaskOptions {
   readonly log: Log;
   readonly take: (task: DueTask) => Promise<void>;
   readonly backlog: () => number;
+  /** While it is closed nothing is read; `restartNow` has to follow when it opens. */
+  readonly writes: StoreWritesState;
   /** Where several nodes share the store: takes what is due and nobody's. */
   readonly claims?: ClaimedTasks;
 }
@@ -109,14 +112,21 @@ export class DueTasks {
     });
   }
 
+  /** Nothing is taken: what is due could not be recorded as done. */
+  private get pauses(): boolean {
+    return this.stopped || !this.options.writes.isOpen;
+  }
+
   private scan(): Promise<void> {
+    if (this.pauses) return Promise.resolve();
     if (this.scanning) {
       this.again = true;
       return this.scanning;
     }
     this.scanning = this.scanAll()
       .catch((error: unknown) => {
-        this.options.log.error({ error: String(error) }, 'reading due tasks failed; trying again');
+        if (!this.options.writes.failed(error))
+          this.options.log.error({ error: String(error) }, 'reading due tasks failed; trying again');
         this.restart();
       })
       .finally(() => {
@@ -137,7 +147,7 @@ export class DueTasks {
     if (this.fromStart) this.scanned = null;
     this.fromStart = false;
     for (;;) {
-      if (this.stopped) return;
+      if (this.pauses) return;
       if (backlog() >= BACKLOG_MAX) {
         this.waitsForPlaces = true;
         return;
@@ -201,7 +211,7 @@ export class DueTasks {
     const { take, backlog } = this.options;
     const { generation } = this;
     for (;;) {
-      if (this.stopped) return false;
+      if (this.pauses) return false;
       if (backlog() >= BACKLOG_MAX) {
         this.waitsForPlaces = true;
         return false;

@@ -18,6 +18,8 @@ import type { RunCache } from './run-cache.js';
 const END_POLL_MS = 100;
 /** What goes on at gates is told to others at most so often. */
 const STANDING_MS = 1_000;
+/** A node that is about to stop gives back what has ended at it so often. */
+const GIVE_BACK_MS = 50;
 const MOST_BROUGHT = 10_000;
 
 export interface MembershipOptions {
@@ -64,8 +66,32 @@ export class Membership {
     this.cancelStanding();
   }
 
-  /** It is about to stop: others take what is not out already. Never rejects; to be called again while something is out. */
-  async giveBack(): Promise<void> {
+  /**
+   * It is about to stop: other nodes continue with what is not out here, and with what follows from that as it ends, until
+   * the function that this resolves with is called. Never rejects.
+   */
+  async giveBackMeanwhile(): Promise<() => Promise<void>> {
+    const { clock } = this.options;
+    let cancel = (): void => {};
+    let ended = false;
+    let giving = this.giveBack();
+    const again = (): void => {
+      if (ended) return;
+      cancel = clock.setTimer(clock.now() + GIVE_BACK_MS, () => {
+        giving = this.giveBack().then(again);
+      });
+    };
+    await giving;
+    again();
+    return async () => {
+      ended = true;
+      cancel();
+      await giving;
+    };
+  }
+
+  /** Never rejects; to be called again while something is out. */
+  private async giveBack(): Promise<void> {
     const { cluster, departures, holders, log } = this.options;
     const tasks = departures.flights;
     const limited = tasks.filter(({ passage }) => holders.isLimited(passage));

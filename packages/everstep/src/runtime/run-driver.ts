@@ -32,11 +32,12 @@ import { LiveChanges, type RunOfHint } from './live-changes.js';
 import { joinedNode, type NodeParts } from './membership.js';
 import { type Delivery, passageOf, passageOfCallback, passageOfDue } from './passages.js';
 import { type CachedRun, RunCache } from './run-cache.js';
+import { StoreWrites, sendingWhileOpen, whileOpen } from './store-writes.js';
 
 const CACHE_CAPACITY = 5_000;
 const KEPT_PAYLOAD_BYTES = 64 * 1024;
-/** A node that is about to stop gives back what has ended at it so often. */
-const GIVE_BACK_MS = 50;
+/** An endpoint that submits steps while the store takes no writes waits so long; then it is told to try again. */
+const SUBMISSION_WAIT_MS = 10_000;
 
 export interface RunDriverOptions {
   readonly store: Store;
@@ -53,6 +54,8 @@ export interface RunDriverOptions {
   readonly paceClock?: Clock;
   /** Where several nodes share the store; absent: this process is alone on it. */
   readonly cluster?: Cluster;
+  /** Shared with whoever else must not act while the store takes no writes; absent: one on `clock`. */
+  readonly writes?: StoreWrites;
   /** Something that is kept in memory elsewhere was changed on another node. */
   readonly onChange?: (change: SharedChange) => void;
   /** Where the service is reached from outside, without a slash at the end; known once it listens. */
@@ -66,6 +69,7 @@ export class RunDriver {
   readonly events: Events;
   readonly callbacks: Callbacks;
   readonly live: LiveChanges;
+  readonly writes: StoreWrites;
   private readonly options: RunDriverOptions;
   private readonly limits: InstanceLimits;
   private readonly committer: Committer;
@@ -86,13 +90,16 @@ export class RunDriver {
     this.limits = options.limits ?? NO_LIMITS;
     this.cache = new RunCache(store, CACHE_CAPACITY);
     this.live = new LiveChanges({ clock, cluster: options.cluster ?? null, runOf: (runKey) => this.hintOf(runKey) });
-    this.committer = new Committer(store, clock, this.live);
+    this.writes = options.writes ?? new StoreWrites(options);
+    const { writes } = this;
+    this.committer = new Committer(store, clock, this.live, (error) => writes.failed(error));
     this.ends = new EndWatch(clock);
     const context = () => this.context;
     this.decisions = new Decisions({
       cache: this.cache,
       committer: this.committer,
       log,
+      writes,
       context,
       messageLimit: (instanceId) => this.limits.messageLimit(instanceId),
       onDurable: (entry, decision, before) => this.actOn(entry, decision, before),
@@ -107,6 +114,7 @@ export class RunDriver {
     this.departures = new Departures({
       clock,
       limits: this.limits,
+      mayLeave: () => writes.isOpen,
       leave: (host, ticket, passage) => this.track(this.deliveries.make(host, ticket, passage)),
     });
     this.gates = new DeliveryGates({
@@ -122,7 +130,8 @@ export class RunDriver {
     this.invocations = new Invocations({ store, decisions, context, begin: (run, payload) => this.begin(run, payload) });
     this.callbacks = new Callbacks({
       store,
-      sender: options.messageSender,
+      sender: sendingWhileOpen(options.messageSender, writes),
+      writes,
       decisions,
       context,
       expect: (run, task) => this.scheduleCallback(run, task),
@@ -136,18 +145,25 @@ export class RunDriver {
       log,
       take: (task) => this.takeDue(task),
       backlog: () => this.departures.size,
+      writes,
       ...(cluster ? { claims: cluster } : {}),
     });
     const { cache, gates, due, ends, departures, callbacks, live } = this;
     this.deliveries = new Deliveries({
       ...options,
-      ...{ cache, gates, due, departures, callbacks, decisions },
+      ...{ cache, gates, due, departures, callbacks, decisions, writes },
+      stepCaller: whileOpen(options.stepCaller, writes),
+      messageSender: sendingWhileOpen(options.messageSender, writes),
       stopped: this.stopped.signal,
       isStopping: () => this.stopping,
       schedule: (entry, task) => this.schedule(entry, task),
       admit: (ticket, passage) => this.admit(ticket, passage),
     });
     const { deliveries } = this;
+    writes.onOpen(() => {
+      due.restartNow();
+      departures.drainSoon();
+    });
     const isLimited = (instanceId: string) => this.limits.maxParallelism(instanceId) !== null;
     this.node = cluster
       ? joinedNode({
@@ -177,7 +193,7 @@ export class RunDriver {
     await this.due.stop();
     await this.gates.stop();
     const { clock } = this.options;
-    const stopGiving = await this.giveBackMeanwhile();
+    const stopGiving = await this.node?.membership.giveBackMeanwhile();
     await new Promise<void>((resolve) => {
       const cancel = clock.setTimer(clock.now() + graceMs, resolve);
       void Promise.allSettled([...this.underWay]).then(() => {
@@ -185,35 +201,13 @@ export class RunDriver {
         resolve();
       });
     });
-    await stopGiving();
+    await stopGiving?.();
+    this.writes.stop();
     this.cache.giveUpDeliveries();
     this.stopped.abort();
     await Promise.allSettled([...this.underWay]);
     this.ends.releaseAll();
     await this.committer.settled();
-  }
-
-  /** Other nodes go on with what is not out here, and with what follows from that as it ends. */
-  private async giveBackMeanwhile(): Promise<() => Promise<void>> {
-    const { node } = this;
-    if (!node) return async () => {};
-    const { clock } = this.options;
-    let cancel = (): void => {};
-    let ended = false;
-    let giving = node.membership.giveBack();
-    const again = (): void => {
-      if (ended) return;
-      cancel = clock.setTimer(clock.now() + GIVE_BACK_MS, () => {
-        giving = node.membership.giveBack().then(again);
-      });
-    };
-    await giving;
-    again();
-    return async () => {
-      ended = true;
-      cancel();
-      await giving;
-    };
   }
 
   /** Resolves when nothing is under way that would go on without time passing. What waits at a gate is not under way. */
@@ -257,13 +251,15 @@ export class RunDriver {
 
   /** Takes what an endpoint submits. False when the run is not active (any more); else it is durable. */
   async submit(runKey: string, submission: Submission): Promise<boolean> {
-    let active = false;
     const outSince = this.cache.peek(runKey)?.outSince;
-    const look = (): void => {
-      active = true;
-    };
-    await this.decisions.decideOn(runKey, { kind: 'submitted', submission, outSince }, { look });
-    return active;
+    return this.writes.persistWithin(SUBMISSION_WAIT_MS, submission, async () => {
+      let active = false;
+      const look = (): void => {
+        active = true;
+      };
+      await this.decisions.decideOn(runKey, { kind: 'submitted', submission, outSince }, { look });
+      return active;
+    });
   }
 
   /** Deliveries of the instance that may be in flight. */
@@ -433,10 +429,10 @@ export class RunDriver {
     const settled: Promise<void> = work.then(
       () => {},
       (error: unknown) => {
-        this.options.log.error(
-          { error: error instanceof Error ? (error.stack ?? error.message) : String(error) },
-          'acting on a task failed',
-        );
+        if (!this.writes.failed(error)) {
+          const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
+          this.options.log.error({ error: told }, 'acting on a task failed');
+        }
         this.due.restart();
       },
     );

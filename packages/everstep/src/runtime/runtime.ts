@@ -55,7 +55,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
       options.onChange?.(change);
     },
   });
-  const { gates, events, callbacks, decisions } = driver;
+  const { gates, events, callbacks, decisions, writes } = driver;
   const schedules = new Schedules({
     store,
     clock,
@@ -64,6 +64,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     commit: (unit) => decisions.commit(unit),
     begin: (started, payload) => driver.begin(started.run, payload),
     limits,
+    writes,
   });
   const published = new PublishedMessages({
     store,
@@ -126,6 +127,11 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     commit: (unit) => decisions.commit(unit),
     begin: (started, payload) => driver.begin(started.run, payload),
     limits,
+    writes,
+  });
+  writes.onOpen(() => {
+    schedules.look();
+    repairs.look();
   });
   driver.ends.onEnd = () => repairs.runEnded();
 

@@ -21,6 +21,7 @@ import type { Clock } from '../ports/clock.js';
 import type { InstanceLimits } from '../ports/instance-limits.js';
 import type { Log } from '../ports/log.js';
 import type { Store } from '../ports/store.js';
+import type { StoreWritesState } from '../ports/store-writes.js';
 import type { ScheduleCommand, ScheduleRun } from './workflow-service.js';
 
 /** Schedules that tick in one batch. Each comes with its payload, so they are few. */
@@ -44,6 +45,8 @@ export interface SchedulesOptions {
   /** Acts on a run that is durable. */
   readonly begin: (started: Started, payload: RunPayload) => void;
   readonly limits: Pick<InstanceLimits, 'letTickIn' | 'notStarted' | 'recount'>;
+  /** While it is closed nothing ticks; `look` has to follow when it opens. */
+  readonly writes: StoreWritesState;
 }
 
 export class Schedules {
@@ -188,10 +191,12 @@ export class Schedules {
   }
 
   private async round(): Promise<void> {
+    const { writes, log } = this.options;
+    if (!writes.isOpen) return;
     try {
       await this.fireAllDue();
     } catch (error) {
-      this.options.log.error({ error: String(error) }, 'reading due schedules failed; trying again');
+      if (!writes.failed(error)) log.error({ error: String(error) }, 'reading due schedules failed; trying again');
       this.tryAgain();
     }
   }
@@ -222,7 +227,7 @@ export class Schedules {
 
   /** False when it is still due. */
   private async fire(schedule: Schedule): Promise<boolean> {
-    const { commit, begin, context, log, limits } = this.options;
+    const { commit, begin, context, log, limits, writes } = this.options;
     const { instanceId, scheduleId } = schedule;
     try {
       const decided = await limits.letTickIn(instanceId, schedule.payload.body.length);
@@ -254,7 +259,8 @@ export class Schedules {
       return true;
     } catch (error) {
       limits.recount(instanceId);
-      log.error({ instanceId, scheduleId, error: String(error) }, 'a tick could not be recorded; trying again');
+      if (!writes.failed(error))
+        log.error({ instanceId, scheduleId, error: String(error) }, 'a tick could not be recorded; trying again');
       return false;
     }
   }

@@ -4,6 +4,7 @@ import { type TestContext, test } from 'node:test';
 import type { CommitUnit } from '../engine/writes.js';
 import { NO_LIMITS } from '../ports/instance-limits.js';
 import type { Store } from '../ports/store.js';
+import { ALWAYS_OPEN } from '../ports/store-writes.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import { MessageTargets } from './message-targets.js';
 import { quiet, random, StandingClock } from './runtime.fixture.js';
@@ -28,7 +29,16 @@ const targetsOf = (store: Store) =>
 function schedulesOf(store: Store): Schedules {
   const clock = new StandingClock();
   const context = () => ({ now: clock.now(), random, publicUrl: 'http://everstep' });
-  return new Schedules({ store, clock, log: quiet, context, commit: committing(store), begin: () => {}, limits: NO_LIMITS });
+  return new Schedules({
+    store,
+    clock,
+    log: quiet,
+    context,
+    commit: committing(store),
+    begin: () => {},
+    limits: NO_LIMITS,
+    writes: ALWAYS_OPEN,
+  });
 }
 
 test('endpoints that are added to a group, and taken out of it, by two processes at once are none lost', async (t) => {

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import type { Cluster, ClusterEvents, QueuedQuery } from '../ports/cluster.js';
 import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
 import type { DueTask, Store } from '../ports/store.js';
+import { ALWAYS_OPEN } from '../ports/store-writes.js';
 import { DueTasks } from './due-tasks.js';
 import { answer, commandFor, textOf } from './plain-messages.fixture.js';
 import {
@@ -218,6 +219,7 @@ test('of a page nothing more is taken when others have taken over, and what is c
     store: { dueTasks: async () => [], nextDueAt: async () => null },
     clock,
     log: quiet,
+    writes: ALWAYS_OPEN,
     backlog: () => 0,
     take: async ({ runKey }) => {
       taken.push(runKey);

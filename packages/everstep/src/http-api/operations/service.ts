@@ -37,16 +37,18 @@ export const getReadiness = openOperation({
   operationId: 'getReadiness',
   tag: 'Service',
   summary:
-    'Whether requests are taken: not while the service starts or stops, its store cannot be read, or this node has no lease on it',
+    'Whether requests are taken: not while the service starts or stops, its store cannot be read or refuses writes, or this node has no lease on it',
   method: 'GET',
   path: '/ready',
   unknownQuery: 'ignore',
   whileStopping: 'answer',
   responses: { 200: Readiness },
   errors: [],
-  async handle(_input, { store, log, isStarting, isStopping, hasLease }) {
+  async handle(_input, { store, log, isStarting, isStopping, hasLease, storeRefusal }) {
     if (isStarting()) throw new ApiError('unavailable', 'the service is starting');
     if (isStopping()) throw new ApiError('unavailable', 'the service is stopping');
+    const refusal = storeRefusal();
+    if (refusal !== null) throw new ApiError('store-unavailable', refusal, { 'retry-after': '2' });
     try {
       await within(STORE_ANSWERS_MS, store.latestTime());
     } catch (error) {

@@ -11,6 +11,7 @@ import type { Cluster } from '../../ports/cluster.js';
 import type { Log } from '../../ports/log.js';
 import type { RepairDriver, RepairRecord } from '../../ports/repair-store.js';
 import type { Store } from '../../ports/store.js';
+import type { StoreWritesState } from '../../ports/store-writes.js';
 import type { PlanRepairCommand, RepairChange, RepairChangeCommand, RepairChangeOutcome } from '../repair-service.js';
 import { Beginning, type BeginningOptions } from './beginning.js';
 import { Driving } from './driving.js';
@@ -37,6 +38,8 @@ export interface RepairsOptions extends Omit<BeginningOptions, 'now'> {
   readonly log: Log;
   readonly context: () => DecisionContext;
   readonly cluster: Pick<Cluster, 'nodeId' | 'mayAct'> | null;
+  /** While it is closed no repair continues; `look` has to follow when it opens. */
+  readonly writes: StoreWritesState;
 }
 
 export class Repairs {
@@ -83,6 +86,11 @@ export class Repairs {
 
   settled(): Promise<void> {
     return this.last;
+  }
+
+  /** The store takes writes again. */
+  look(): void {
+    this.expect(this.options.clock.now());
   }
 
   /** A run has ended: perhaps one of a repair. */
@@ -189,8 +197,8 @@ export class Repairs {
   }
 
   private async rounds(): Promise<void> {
-    const { store, clock, cluster, log } = this.options;
-    if (this.stopped) return;
+    const { store, clock, cluster, log, writes } = this.options;
+    if (this.stopped || !writes.isOpen) return;
     try {
       if (cluster && !cluster.mayAct) {
         this.expect(clock.now() + RETRY_AFTER_FAULT_MS);
@@ -203,7 +211,7 @@ export class Repairs {
       if (nextAt !== null) this.expect(failed ? Math.max(nextAt, clock.now() + RETRY_AFTER_FAULT_MS) : nextAt);
       if (cluster) this.expect(clock.now() + WATCH_OTHERS_MS);
     } catch (error) {
-      log.error({ error: String(error) }, 'repairs could not be read; trying again');
+      if (!writes.failed(error)) log.error({ error: String(error) }, 'repairs could not be read; trying again');
       this.expect(clock.now() + RETRY_AFTER_FAULT_MS);
     }
   }
@@ -228,7 +236,8 @@ export class Repairs {
       } catch (error) {
         failed = true;
         this.watched.delete(repairId);
-        this.options.log.error({ instanceId, repairId, error: String(error) }, 'a repair could not go on; trying again');
+        if (!this.options.writes.failed(error))
+          this.options.log.error({ instanceId, repairId, error: String(error) }, 'a repair could not go on; trying again');
       }
     }
     this.isDriving = false;

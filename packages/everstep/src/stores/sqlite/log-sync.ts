@@ -63,7 +63,7 @@ export class LogSync {
   failed(error: Error): void {
     if (this.broken) return;
     this.broken = new Error(`the store's log could not be synced to the disk: ${error.message}`, { cause: error });
-    this.onFailure(this.broken);
+    this.options.onFailure?.(this.broken);
   }
 
   /** Resolves when no sync is under way; then lets the log go. */

@@ -1,0 +1,23 @@
+/** Loaded before the service: commits of the embedded store fail as on a full disk while the file FULL_DISK_FLAG exists. */
+import { existsSync } from 'node:fs';
+import { DatabaseSync, StatementSync } from 'node:sqlite';
+
+const flag = process.env.FULL_DISK_FLAG ?? '';
+const SQLITE_FULL = 13;
+
+function refuse(sql: string): void {
+  if (sql !== 'COMMIT' || !existsSync(flag)) return;
+  const errstr = 'database or disk is full';
+  throw Object.assign(new Error(errstr), { code: 'ERR_SQLITE_ERROR', errcode: SQLITE_FULL, errstr });
+}
+
+const { exec } = DatabaseSync.prototype;
+DatabaseSync.prototype.exec = function (sql) {
+  refuse(sql);
+  return exec.call(this, sql);
+};
+const { run } = StatementSync.prototype;
+StatementSync.prototype.run = function (this: StatementSync, ...parameters: Parameters<typeof run>) {
+  refuse(this.sourceSQL);
+  return run.apply(this, parameters);
+} as typeof run;
