@@ -16,9 +16,12 @@ import {
 import type { Store } from '../ports/store.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import type { App } from './faulty-caller.js';
+import type { StoreFaults } from './faulty-store.js';
 import { SeededRandom } from './seeded-random.js';
 import { WORKFLOWS } from './workflows.js';
 import { NO_FAULTS, World, type WorldFaults } from './world.js';
+
+const OUTAGES: StoreFaults = { refuse: 0, loseAnswer: 0, outage: { chance: 0.02, longestMs: 60_000 } };
 
 const FAULTS: readonly (readonly [string, WorldFaults])[] = [
   ['no faults', NO_FAULTS],
@@ -31,6 +34,15 @@ const FAULTS: readonly (readonly [string, WorldFaults])[] = [
   ],
   ['a service that is killed again and again', { ...NO_FAULTS, crash: 0.02 }],
   ['a store that refuses commits and loses answers', { ...NO_FAULTS, store: { refuse: 0.05, loseAnswer: 0.05 } }],
+  ['a store that refuses all writes for a while', { ...NO_FAULTS, store: OUTAGES }],
+  [
+    'a store that refuses all writes for a while, a bad network, and a service that is killed',
+    {
+      network: { loseRequest: 0.05, loseResponse: 0.1, duplicate: 0.1, garbage: 0.01, restartApp: 0.1, maxDelayMs: 2000 },
+      store: { ...OUTAGES, refuse: 0.02 },
+      crash: 0.01,
+    },
+  ],
   [
     'everything at once',
     {
@@ -155,16 +167,21 @@ for (const [name, faults] of FAULTS) {
     let crashes = 0;
     let recovered = 0;
     let forked = 0;
+    let outages = 0;
     for (const seed of seeds) {
       try {
         const world = await simulate(seed, faults);
         crashes += world.crashes;
         recovered += world.recovered;
         forked += world.forked;
+        outages += world.outages;
+        if (faults.store === OUTAGES) assert.equal(world.deliveries.repeated, 0, 'no attempt is delivered twice');
       } catch (error) {
         throw new Error(`seed ${seed}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
       }
     }
-    context.diagnostic(`${seeds.length} seeds, ${crashes} crashes, ${recovered} dead letters recovered, ${forked} forks`);
+    context.diagnostic(
+      `${seeds.length} seeds, ${crashes} crashes, ${recovered} dead letters recovered, ${forked} forks, ${outages} outages`,
+    );
   });
 }

@@ -9,8 +9,9 @@ import type { RecordedStep, RunSettings } from '../engine/run.js';
 import type { Log } from '../ports/log.js';
 import type { DeadLetterRecord, RunRecord, Store } from '../ports/store.js';
 import { createRuntime, type Runtime } from '../runtime/runtime.js';
+import { DeliveryLedger } from './delivery-ledger.js';
 import { type App, FaultyCaller, type NetworkFaults, type RunningApp } from './faulty-caller.js';
-import { faultyStore, type StoreFaults } from './faulty-store.js';
+import { faultyStore, type StoreFaults, StoreOutages } from './faulty-store.js';
 import { MessageLedger } from './message-ledger.js';
 import { SeededRandom } from './seeded-random.js';
 import { SimulatedClock } from './simulated-clock.js';
@@ -78,6 +79,9 @@ export class World {
   readonly clock = new SimulatedClock(START_MS);
   readonly random: SeededRandom;
   crashes = 0;
+  /** How often the store began to refuse all writes. */
+  outages = 0;
+  readonly deliveries = new DeliveryLedger();
   /** How often the notification of a waiting run was reported, by run key. */
   private readonly told = new Map<string, number>();
   /** Notifications whose outcome nobody was told. */
@@ -116,17 +120,19 @@ export class World {
       ? new SimulatedNode({ nodeId: `n_${++this.nodes}`, shared: shared.store, claims: shared.claims, clock, random })
       : null;
     const stalled = () => clock.wait(random.below(LONGEST_STALL_MS));
+    const outages = new StoreOutages(clock, random, this.faults.store, () => this.outages++);
+    const watched = this.deliveries.watch(caller, () => !life.dead && outages.isNoticed);
     const life: Life = {
       caller,
       dead: false,
       runtime: createRuntime({
-        store: faultyStore(this.store, this.random, this.faults.store, () => life.dead, stalled),
+        store: faultyStore(this.store, this.random, this.faults.store, () => life.dead, { stalled, outages }),
         clock: this.clock,
         // Sweeps would only make time pass in small steps.
         upkeepClock: { now: () => this.clock.now(), setTimer: () => () => {}, endOfTurn: (fire) => this.clock.endOfTurn(fire) },
         random: this.random,
-        stepCaller: caller,
-        messageSender: caller,
+        stepCaller: watched,
+        messageSender: watched,
         log: quiet,
         publicUrl: () => 'http://everstep',
         ...(node ? { cluster: node } : {}),
@@ -390,6 +396,7 @@ export class World {
       assert.equal(new Set(history.steps.map((step) => step.stepId)).size, history.steps.length, 'each step is recorded once');
       assert.deepEqual(problemsOf(run, history.steps), []);
     }
+    this.deliveries.check();
     await this.checkWaits(runs);
     await this.checkInvocations(runs);
     await this.checkForks(runs);

@@ -1,0 +1,40 @@
+/** Everything that leaves the service in a world, for the checkers. */
+import assert from 'node:assert/strict';
+import type { MessageSender } from '../ports/message-sender.js';
+import type { StepCaller } from '../ports/step-caller.js';
+
+export class DeliveryLedger {
+  private readonly deliveries = new Map<string, number>();
+  private tooEarly = 0;
+
+  /** The same caller; `isForbidden` says whether nothing may be delivered just now. */
+  watch(caller: StepCaller & MessageSender, isForbidden: () => boolean): StepCaller & MessageSender {
+    const check = (): void => {
+      if (isForbidden()) this.tooEarly++;
+    };
+    return {
+      call: (call, ...more) => {
+        const { run, messageId, retried } = call.request;
+        const delivery = `${run.key} ${messageId} ${retried}`;
+        check();
+        this.deliveries.set(delivery, (this.deliveries.get(delivery) ?? 0) + 1);
+        return caller.call(call, ...more);
+      },
+      send: (message, ...more) => {
+        // Messages without an id, such as calls, may be sent twice by right.
+        check();
+        return caller.send(message, ...more);
+      },
+      close: () => caller.close(),
+    };
+  }
+
+  /** How many attempts were delivered more than once. */
+  get repeated(): number {
+    return [...this.deliveries.values()].filter((count) => count > 1).length;
+  }
+
+  check(): void {
+    assert.equal(this.tooEarly, 0, 'nothing is delivered while the store refuses writes');
+  }
+}
