@@ -10,6 +10,12 @@ import { after, before, suite, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { EverstepError, serve } from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
+import {
+  type RecordedOut,
+  StepHistory,
+  type WitnessedEnd,
+  witnessedEnd,
+} from '../../../sdk/dist/testing/step-history.fixture.js';
 import { SeededRandom } from '../simulation/seeded-random.js';
 import { apiAnswer, approvalEvent, expectedResult, LETTER_EVENT, WORKFLOWS } from '../simulation/workflows.js';
 import { openTestSchemas } from '../stores/postgres/testing/schemas.js';
@@ -48,6 +54,7 @@ suite('random workflows over several nodes', {
   let nodes: Nodes;
   const endpoints: Endpoint[] = [];
   const told = new Map<string, number>();
+  const history = new StepHistory();
 
   before(async () => {
     if (typeof schemas === 'string') return;
@@ -71,10 +78,11 @@ suite('random workflows over several nodes', {
     endpoints.push(app);
     for (const [name, workflow] of Object.entries(WORKFLOWS)) {
       const served = serve<{ readonly seed: number }, unknown>(
-        (ctx) =>
-          workflow({
+        async (ctx) => {
+          const witness = history.witness(`${ctx.runId}@${ctx.runCreatedAt}`);
+          const result = await workflow({
             payload: ctx.payload,
-            run: (step, work) => ctx.run(step, work),
+            run: (step, work) => witness.run(step, (action) => ctx.run(step, action), work),
             sleep: (step, seconds) => ctx.sleep(step, msOf(seconds) / 1000),
             waitForEvent: async (step, eventId, seconds) => {
               const outcome = await ctx.waitForEvent<number>(step, eventId, { timeout: msOf(seconds) / 1000 });
@@ -85,15 +93,17 @@ suite('random workflows over several nodes', {
               return answer.body;
             },
             invoke: async (step, invoked) => {
-              const child = await ctx.invoke<unknown>(step, {
+              const child = await ctx.invoke<WitnessedEnd<unknown>>(step, {
                 workflowUrl: `${app.url}/${invoked}`,
                 payload: ctx.payload,
                 retries: 20,
                 retryDelay: '50',
               });
-              return child.state === 'succeeded' ? child.body : null;
+              return child.state === 'succeeded' ? child.body.result : null;
             },
-          }),
+          });
+          return witness.end(result);
+        },
         { signingKeys: nodes.signingKeys },
       );
       handlers.set(name, toNodeHandler(served));
@@ -133,8 +143,13 @@ suite('random workflows over several nodes', {
       const why = await Promise.all(nodes.all.map((_, index) => nodes.client(index).runs.explain(runId).catch(String)));
       assert.fail(`${where}: ${JSON.stringify(outcome)}\n${why.map((each) => JSON.stringify(each)).join('\n')}`);
     }
-    assert.deepEqual('result' in outcome ? outcome.result : undefined, await expectedResult(workflow, { seed }), where);
-    const { steps } = await nodes.anywhere((client) => client.runs.get(runId));
+    const end = witnessedEnd('result' in outcome ? outcome.result : undefined) ?? assert.fail(where);
+    assert.deepEqual(end.result, await expectedResult(workflow, { seed }), where);
+    const { steps, workflowCreatedAt } = await nodes.anywhere((client) => client.runs.get(runId));
+    const recorded = steps.map(
+      ({ stepName, out }): RecordedOut => ({ name: stepName, out: out === undefined ? undefined : JSON.parse(out) }),
+    );
+    assert.deepEqual(history.problems(`${runId}@${workflowCreatedAt}`, recorded, end), [], where);
     const ids = steps.flatMap((step) => ('stepId' in step ? [step.stepId] : []));
     assert.equal(new Set(ids).size, ids.length, `${where}: each step is recorded once`);
     if (workflow !== 'approval') return;
