@@ -29,6 +29,18 @@ export interface NodeFaultsOptions {
 }
 
 const START_TRIES = 20;
+
+async function startAgain(start: () => Promise<void>): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await start();
+    } catch (error) {
+      if (tries === START_TRIES) throw error;
+      await pause(100);
+    }
+  }
+}
+
 const ANSWERS_LOST = 3;
 
 export class NodeFaults {
@@ -63,7 +75,8 @@ export class NodeFaults {
     switch (fault) {
       case 'a node is killed':
         await node.end('SIGKILL');
-        await node.start();
+        // It ends when its first reading of the store times out; whatever keeps it running starts it again.
+        await startAgain(() => node.start());
         return;
       case 'a node stands still for longer than its lease':
         node.signal('SIGSTOP');
@@ -73,15 +86,8 @@ export class NodeFaults {
       case 'the database is killed':
         await database.end('SIGKILL');
         // Its processes take a moment to see that it is gone; until then another one cannot have its memory.
-        for (let tries = 1; ; tries++) {
-          try {
-            await database.start();
-            return;
-          } catch (error) {
-            if (tries === START_TRIES) throw error;
-            await pause(100);
-          }
-        }
+        await startAgain(() => database.start());
+        return;
       case 'connections are cut':
         proxy?.cut();
         return;
