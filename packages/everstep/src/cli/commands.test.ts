@@ -124,7 +124,7 @@ describe('the commands that talk to a service', () => {
     const { stdout } = await everstep('runs', 'attempts', 'attempted');
     assert.match(stdout, /attempt 1: failed after \d+/);
     assert.match(stdout, /\n {2}request +POST http:\S+ \(\d+ bytes\)\n/);
-    assert.match(stdout, /signature: \[NOT KEPT\]/);
+    assert.match(stdout, /Signature: \[NOT KEPT\]/);
     assert.match(stdout, /\n {2}response +\d{3} \(\d+ bytes\)\n/);
     const { attempts } = await jsonOf('runs', 'attempts', 'attempted');
     assert.equal(attempts.at(-1).outcome, 'failed');

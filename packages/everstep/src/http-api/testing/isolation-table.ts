@@ -346,7 +346,7 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   listWorkflowLogs: readsOwn(inUpstash(nothing)),
   listWorkflowEvents: readsOwn(inUpstash(() => ({ query: 'groupBy=workflowRunId' }))),
   notifyWorkflows: changesOwn(inUpstash(() => ({ params: { eventId: 'e' } }))),
-  notifyWorkflowRun: changes(inUpstash(async (things) => ({ params: { workflowRunId: await things.run(), eventId: 'e' } }))),
+  notifyWorkflowRun: changes(inUpstash(async (things) => ({ params: { workflowRunId: await things.sdkRun(), eventId: 'e' } }))),
   getWorkflowWaiters: readsOwn(inUpstash(() => ({ params: { eventId: 'e' } }))),
   listWorkflowDlq: readsOwn(inUpstash(nothing)),
   getWorkflowDlqMessage: reads(inUpstash(deadLetter)),

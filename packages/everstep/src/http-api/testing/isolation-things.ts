@@ -36,9 +36,9 @@ export class Things {
     return workflowRunId;
   }
 
-  /** Of a client with the published SDK. */
+  /** Of a client with the published SDK, whose run ids all start like this. */
   async sdkRun(): Promise<string> {
-    const workflowRunId = this.name();
+    const workflowRunId = `wfr_${this.name()}`;
     const headers = { ...SDK, 'upstash-workflow-runid': workflowRunId, 'upstash-label': MARK };
     const { status } = await this.world.call('POST', '/v2/trigger/http://w.test/hang', { headers });
     assert.equal(status, 200);
