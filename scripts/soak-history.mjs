@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 
-const test = join(import.meta.dirname, '../packages/everstep/dist/end-to-end/nodes-history.test.js');
+const test = join(import.meta.dirname, '../packages/everstep/dist/end-to-end/nodes/history.test.js');
 const [runs = '1000', seed = ''] = process.argv.slice(2);
 const settings = {
   HISTORY_AT_ONCE: '200',

@@ -5,8 +5,12 @@ import { join } from 'node:path';
 
 const root = join(import.meta.dirname, '..');
 const dist = join(root, 'packages/everstep/dist');
-const nodes = readdirSync(join(dist, 'end-to-end')).filter((name) => /^nodes-.*\.test\.js$/.test(name));
-const files = [join(dist, 'runtime/gates/properties.test.js'), ...nodes.map((name) => join(dist, 'end-to-end', name))];
+const nodes = readdirSync(join(dist, 'end-to-end/nodes')).filter((name) => name.endsWith('.test.js'));
+const files = [
+  join(dist, 'runtime/gates/properties.test.js'),
+  join(dist, 'end-to-end/nodes-together.test.js'),
+  ...nodes.map((name) => join(dist, 'end-to-end/nodes', name)),
+];
 const more = {
   NODES_TEST_RUNS: '2000',
   NODES_TEST_KILLS: '30',

@@ -10,12 +10,15 @@ function sourcesUnder(root, directory) {
     .map((name) => join(directory, name));
 }
 
+/** Tests that start several services or replace database servers have a command of their own: `npm run test:nodes`. */
+const OWN_COMMAND = /[\\/]end-to-end[\\/]nodes[\\/]/;
+
 const childrenOf = (root, directory) =>
   existsSync(join(root, directory)) ? readdirSync(join(root, directory)).map((name) => join(directory, name)) : [];
 
 /**
  * @param {string} root of the repository, absolute
- * @param {readonly string[]} filters parts of paths; a file must contain one of them; none takes all
+ * @param {readonly string[]} filters parts of paths; a file must contain one of them. None takes all except those with a command of their own
  * @returns {{ file: string, source: string }[]} `file` is what runs, absolute; `source` is relative to the root. Files
  *   left over from deleted sources are not among them. Throws when a source was not compiled.
  */
@@ -23,7 +26,7 @@ export function findTests(root, filters = []) {
   const packages = [...childrenOf(root, 'packages'), ...childrenOf(root, 'examples'), 'bench'];
   const sources = [...packages.map((name) => join(name, 'src')), 'scripts'].flatMap((name) => sourcesUnder(root, name));
   return sources
-    .filter((source) => filters.length === 0 || filters.some((filter) => source.includes(filter)))
+    .filter((source) => (filters.length === 0 ? !OWN_COMMAND.test(source) : filters.some((filter) => source.includes(filter))))
     .sort()
     .map((source) => {
       const compiled = source.replace(`${sep}src${sep}`, `${sep}dist${sep}`).replace(/\.ts$/, '.js');

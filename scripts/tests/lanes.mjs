@@ -15,6 +15,7 @@ const NEEDS_ROOM = /(^|\/)end-to-end\/(dashboard|nodes|crash|repair-crash|publis
 
 /** Those that take the longest, in this order; when one that is not here begins does not matter. */
 const LONGEST = [
+  'simulation/simulation',
   'end-to-end/dashboard-account',
   'end-to-end/nodes-together',
   'end-to-end/crash',
@@ -23,13 +24,8 @@ const LONGEST = [
   'end-to-end/dashboard-incident',
   'end-to-end/dashboard-runs',
   'end-to-end/dashboard-deeds',
-  'end-to-end/nodes-random',
-  'end-to-end/nodes-history',
   'cli/service',
-  'end-to-end/nodes-database',
-  'end-to-end/nodes-ending',
   'cli/backup-commands',
-  'simulation/simulation',
   'sqlite/connection',
   'sqlite/search/search',
   'http-api/isolation',

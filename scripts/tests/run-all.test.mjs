@@ -56,7 +56,7 @@ test('a file of suites that two test files run is counted for both', async () =>
 });
 
 test('two run at once while there are two, of those that need room one, and of those that start processes one while there are others', async () => {
-  const nodes = 'packages/a/src/end-to-end/nodes-ending.test.ts';
+  const nodes = 'packages/a/src/end-to-end/nodes/ending.test.ts';
   const sources = [
     REAL,
     nodes,

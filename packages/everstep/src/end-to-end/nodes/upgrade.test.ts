@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { openTestSchemas } from '../stores/postgres/testing/schemas.js';
-import { Nodes } from './nodes.fixture.js';
+import { openTestSchemas } from '../../stores/postgres/testing/schemas.js';
+import { Nodes } from '../nodes.fixture.js';
 
-const BIN = fileURLToPath(new URL('../cli/bin.js', import.meta.url));
+const BIN = fileURLToPath(new URL('../../cli/bin.js', import.meta.url));
 const schemas = await openTestSchemas();
 
 test('a node that is older than the schema says so and ends; one that runs already goes on', {

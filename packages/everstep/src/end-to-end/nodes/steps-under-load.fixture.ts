@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import { serve } from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
-import { type Endpoint, each, listen, type Nodes } from './nodes.fixture.js';
+import { type Endpoint, each, listen, type Nodes } from '../nodes.fixture.js';
 
 const STEPS = 3;
 const TRIGGERED_AT_ONCE = 6;

@@ -1,6 +1,6 @@
 /** Reads the same runs from all nodes in turn and checks that no run ever goes back. */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Nodes } from './nodes.fixture.js';
+import type { Nodes } from '../nodes.fixture.js';
 
 /** Longer than a node takes to refuse a read that it cannot confirm. */
 const ANSWER_WITHIN_MS = 10_000;

@@ -12,9 +12,9 @@ import {
   type StepWitness,
   type WitnessedEnd,
   witnessedEnd,
-} from '../../../sdk/dist/testing/step-history.fixture.js';
-import { SeededRandom } from '../simulation/seeded-random.js';
-import { type Endpoint, listen, type Nodes } from './nodes.fixture.js';
+} from '../../../../sdk/dist/testing/step-history.fixture.js';
+import { SeededRandom } from '../../simulation/seeded-random.js';
+import { type Endpoint, listen, type Nodes } from '../nodes.fixture.js';
 
 /** Of all answers so many are lost on their way back. */
 const LOST_ANSWERS = 0.02;

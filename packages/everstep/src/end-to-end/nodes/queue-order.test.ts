@@ -7,11 +7,11 @@ import { randomInt } from 'node:crypto';
 import { after, before, suite, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
-import { SeededRandom } from '../simulation/seeded-random.js';
-import { findBinaries } from '../stores/postgres/testing/binaries.js';
-import { OwnServer } from '../stores/postgres/testing/own-server.js';
+import { SeededRandom } from '../../simulation/seeded-random.js';
+import { findBinaries } from '../../stores/postgres/testing/binaries.js';
+import { OwnServer } from '../../stores/postgres/testing/own-server.js';
+import { type NodeProcess, Nodes, until } from '../nodes.fixture.js';
 import { DatabaseProxy } from './database-proxy.fixture.js';
-import { type NodeProcess, Nodes, until } from './nodes.fixture.js';
 import { QueueReceiver } from './queue-receiver.fixture.js';
 
 const COUNT = 3;

@@ -15,11 +15,11 @@ import {
   StepHistory,
   type WitnessedEnd,
   witnessedEnd,
-} from '../../../sdk/dist/testing/step-history.fixture.js';
-import { SeededRandom } from '../simulation/seeded-random.js';
-import { apiAnswer, approvalEvent, expectedResult, LETTER_EVENT, WORKFLOWS } from '../simulation/workflows.js';
-import { openTestSchemas } from '../stores/postgres/testing/schemas.js';
-import { type Endpoint, each, listen, Nodes } from './nodes.fixture.js';
+} from '../../../../sdk/dist/testing/step-history.fixture.js';
+import { SeededRandom } from '../../simulation/seeded-random.js';
+import { apiAnswer, approvalEvent, expectedResult, LETTER_EVENT, WORKFLOWS } from '../../simulation/workflows.js';
+import { openTestSchemas } from '../../stores/postgres/testing/schemas.js';
+import { type Endpoint, each, listen, Nodes } from '../nodes.fixture.js';
 
 const COUNT = 3;
 const RUNS = Number(process.env.NODES_RANDOM_RUNS ?? 80);

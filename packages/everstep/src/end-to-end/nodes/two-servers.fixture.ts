@@ -1,6 +1,6 @@
 /** A primary and its synchronous standby, which each node reaches through proxies of its own. The standby may be promoted again and again. */
 import assert from 'node:assert/strict';
-import { OwnServer } from '../stores/postgres/testing/own-server.js';
+import { OwnServer } from '../../stores/postgres/testing/own-server.js';
 import { DatabaseProxy } from './database-proxy.fixture.js';
 
 /** Of one node, to each of the two places that its URL names. */

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 import pg from 'pg';
-import { findBinaries } from '../stores/postgres/testing/binaries.js';
-import { OwnServer } from '../stores/postgres/testing/own-server.js';
-import { Nodes, until } from './nodes.fixture.js';
+import { findBinaries } from '../../stores/postgres/testing/binaries.js';
+import { OwnServer } from '../../stores/postgres/testing/own-server.js';
+import { Nodes, until } from '../nodes.fixture.js';
 import { StepsUnderLoad } from './steps-under-load.fixture.js';
 
 const RUNS = Number(process.env.NODES_TEST_DISTURBED_RUNS ?? 30);

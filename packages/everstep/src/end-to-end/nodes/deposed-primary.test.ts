@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 import { serve } from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
-import { findBinaries } from '../stores/postgres/testing/binaries.js';
-import { type Endpoint, each, listen, Nodes, until } from './nodes.fixture.js';
+import { findBinaries } from '../../stores/postgres/testing/binaries.js';
+import { type Endpoint, each, listen, Nodes, until } from '../nodes.fixture.js';
 import { type Reads, RunObserver } from './run-observer.fixture.js';
 import { TwoServers } from './two-servers.fixture.js';
 

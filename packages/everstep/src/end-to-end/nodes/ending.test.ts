@@ -5,9 +5,9 @@ import { after, before, suite, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { serve } from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
-import { SeededRandom } from '../simulation/seeded-random.js';
-import { openTestSchemas } from '../stores/postgres/testing/schemas.js';
-import { type Endpoint, each, listen, Nodes, until } from './nodes.fixture.js';
+import { SeededRandom } from '../../simulation/seeded-random.js';
+import { openTestSchemas } from '../../stores/postgres/testing/schemas.js';
+import { type Endpoint, each, listen, Nodes, until } from '../nodes.fixture.js';
 
 const LEASE_MS = 1_000;
 const RUNS = Number(process.env.NODES_TEST_RUNS ?? 80);

@@ -1,6 +1,6 @@
 /** An endpoint outside of all nodes that records the deliveries of queues, and what is wrong with their order. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Endpoint, listen } from './nodes.fixture.js';
+import { type Endpoint, listen } from '../nodes.fixture.js';
 
 interface Line {
   readonly seen: Set<number>;

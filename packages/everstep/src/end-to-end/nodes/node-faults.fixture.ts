@@ -1,9 +1,9 @@
 /** What can happen to nodes and their database, one thing after the other, chosen at random. */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { SeededRandom } from '../simulation/seeded-random.js';
-import type { OwnServer } from '../stores/postgres/testing/own-server.js';
+import type { SeededRandom } from '../../simulation/seeded-random.js';
+import type { OwnServer } from '../../stores/postgres/testing/own-server.js';
+import type { Nodes } from '../nodes.fixture.js';
 import type { DatabaseProxy } from './database-proxy.fixture.js';
-import type { Nodes } from './nodes.fixture.js';
 
 export const NODE_FAULTS = [
   'a node is killed',

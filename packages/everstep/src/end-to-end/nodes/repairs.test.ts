@@ -4,8 +4,8 @@ import { after, before, suite, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Client, NonRetryableError, type Repair, serve } from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
-import { openTestSchemas } from '../stores/postgres/testing/schemas.js';
-import { type Endpoint, listen, Nodes } from './nodes.fixture.js';
+import { openTestSchemas } from '../../stores/postgres/testing/schemas.js';
+import { type Endpoint, listen, Nodes } from '../nodes.fixture.js';
 
 const RUNS = 60;
 const RATE_PER_SECOND = 10;

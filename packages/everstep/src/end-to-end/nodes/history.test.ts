@@ -5,12 +5,12 @@
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { after, before, suite, test } from 'node:test';
-import { SeededRandom } from '../simulation/seeded-random.js';
-import { findBinaries } from '../stores/postgres/testing/binaries.js';
-import { OwnServer } from '../stores/postgres/testing/own-server.js';
+import { SeededRandom } from '../../simulation/seeded-random.js';
+import { findBinaries } from '../../stores/postgres/testing/binaries.js';
+import { OwnServer } from '../../stores/postgres/testing/own-server.js';
+import { each, Nodes } from '../nodes.fixture.js';
 import { DatabaseProxy } from './database-proxy.fixture.js';
 import { NodeFaults } from './node-faults.fixture.js';
-import { each, Nodes } from './nodes.fixture.js';
 import { WitnessedRuns } from './witnessed-runs.fixture.js';
 
 const setting = (name: string, otherwise: number): number => Number(process.env[`HISTORY_${name}`] ?? otherwise);
