@@ -13,12 +13,15 @@ export class DeliveryLedger {
       if (isForbidden()) this.tooEarly++;
     };
     return {
-      call: (call, ...more) => {
+      call: async (call, ...more) => {
         const { run, messageId, retried } = call.request;
         const delivery = `${run.key} ${messageId} ${retried}`;
         check();
-        this.deliveries.set(delivery, (this.deliveries.get(delivery) ?? 0) + 1);
-        return caller.call(call, ...more);
+        const answer = await caller.call(call, ...more);
+        // A worker that asks for the journal has executed nothing, and gets the same attempt again.
+        const isTaken = answer.kind !== 'reply' || answer.reply.kind !== 'journal-needed';
+        if (isTaken) this.deliveries.set(delivery, (this.deliveries.get(delivery) ?? 0) + 1);
+        return answer;
       },
       send: (message, ...more) => {
         // Messages without an id, such as calls, may be sent twice by right.
