@@ -46,8 +46,8 @@ export function serverReady(server: ChildProcess): Promise<void> {
     let said = '';
     const timer = setTimeout(() => reject(new Error(`the server did not start: ${said}`)), START_TIMEOUT_MS);
     server.stderr?.on('data', (chunk: Buffer) => {
-      // Afterwards it tells of every statement that failed, as tests want some to.
-      if (said.length < 10_000) said += chunk.toString();
+      // It also logs every connection that it refuses while it starts, and later every statement that failed.
+      said = (said + chunk.toString()).slice(-10_000);
       if (!/database system is ready to accept (read-only )?connections/.test(said)) return;
       clearTimeout(timer);
       resolve();
