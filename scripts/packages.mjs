@@ -49,7 +49,7 @@ async function runOn(node) {
     const deadline = Date.now() + START_TIMEOUT_MS;
     let text = '';
     while (text === '') {
-      if (service.exitCode !== null || Date.now() > deadline) throw new Error(`everstep dev did not start:\n${output}`);
+      if (service.exitCode !== null || Date.now() > deadline) throw new Error(`the service did not start:\n${output}`);
       await new Promise((resolve) => setTimeout(resolve, 50));
       try {
         text = readFileSync(envFile, 'utf8');
@@ -101,7 +101,7 @@ try {
   run('npm', ['install', '--no-audit', '--no-fund', '--prefix', brought, `node@${oldest}`]);
   for (const node of [join(brought, 'node_modules/node/bin/node'), process.execPath]) {
     await runOn(node);
-    console.log(`everstep dev and a workflow on Node ${run(node, ['--version'])}: passed`);
+    console.log(`the service and a workflow on Node ${run(node, ['--version'])}: passed`);
   }
 } finally {
   rmSync(directory, { recursive: true, force: true });

@@ -153,6 +153,11 @@ const DIRECTIONS: readonly DirectionRule[] = [
     may: ['@everstep/sdk', '@everstep/example-guides', 'undici', 'playwright-core', 'axe-core', NODE],
     because: 'from end to end means from outside; the examples of the guides are apps like those of users',
   },
+  {
+    area: 'everstep/src/documentation',
+    may: [...inEverstep('cli'), 'commander', NODE],
+    because: 'the documentation is compared with the program; there are only tests here',
+  },
   { area: 'everstep/src/main', may: ['everstep/src', 'pino', PROTOCOL, NODE], because: 'main is the only file that wires' },
   { area: 'sdk/src', may: [NODE], because: 'the SDK costs the user no dependency' },
   { area: 'sdk/src/protocol', may: [], because: 'the protocol stands by itself' },

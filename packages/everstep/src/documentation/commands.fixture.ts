@@ -1,5 +1,6 @@
 /** Commands of the `everstep` program in text that people read, and whether the program takes them. */
 import type { Command, Option } from 'commander';
+import { type Page, shellLinesOf, sourceLines } from './pages.fixture.js';
 
 /** Words of a command line as a shell reads them, up to a pipe, a redirection, a comment or a second command. */
 export function wordsOf(line: string): readonly string[] {
@@ -10,10 +11,16 @@ export function wordsOf(line: string): readonly string[] {
     const char = line[at] ?? '';
     if (quote !== null) {
       if (char === quote) quote = null;
+      else if (char === '\\' && quote === '"') word += line[++at] ?? '';
       else word += char;
     } else if (char === "'" || char === '"') {
       quote = char;
       word ??= '';
+    } else if (line.startsWith('$(', at)) {
+      const end = line.indexOf(')', at);
+      word = (word ?? '') + line.slice(at, end === -1 ? undefined : end + 1);
+      if (end === -1) break;
+      at = end;
     } else if (/\s/.test(char)) {
       if (word !== null) words.push(word);
       word = null;
@@ -82,55 +89,56 @@ export interface ShownCommand {
 }
 
 const PROGRAM = /(?:^|[\s$(`])(?:npx )?everstep(?= )/;
-const FENCE = /^ *```(\w*)/;
-const SHELLS: readonly string[] = ['', 'sh', 'bash', 'shell', 'console'];
+/** Who runs a command and when, in a line of a crontab of the system. */
+const CRON = /^(?:[\d*,/-]+ ){5}\w+ /;
+/** Anything else is a line of output. */
+const TYPED = /^(\$ |[A-Z_]+=\S* +|npx |everstep |\S+="?\$\()/;
 
 function commandIn(text: string): readonly string[] | null {
   const found = PROGRAM.exec(text);
   return found && wordsOf(text.slice(found.index + found[0].length));
 }
 
-/** Of a Markdown page: in blocks of shell lines, and in `code` within sentences. */
-export function commandsInMarkdown(text: string): readonly ShownCommand[] {
-  const commands: ShownCommand[] = [];
-  const lines = text.split('\n');
-  let fence: string | null = null;
-  for (let at = 0; at < lines.length; at++) {
-    const line = at + 1;
-    const mark = FENCE.exec(lines[at] ?? '');
-    if (mark) {
-      fence = fence === null ? (mark[1] ?? '') : null;
-      continue;
-    }
-    if (fence === null) {
-      for (const [, code = ''] of (lines[at] ?? '').matchAll(/`([^`]+)`/g)) {
-        const words = /^(npx )?everstep /.test(code) ? commandIn(code) : null;
-        if (words) commands.push({ words, complete: false, line });
-      }
-      continue;
-    }
-    if (!SHELLS.includes(fence)) continue;
-    let whole = lines[at] ?? '';
-    while (whole.endsWith('\\')) whole = `${whole.slice(0, -1)} ${lines[++at] ?? ''}`;
-    // A line of output, or a comment, is no command.
-    if (!/^ *(\$ |[A-Z_]+=\S* +|npx |everstep |\S+="?\$\()/.test(whole)) continue;
-    const words = commandIn(whole);
-    if (words) commands.push({ words, complete: true, line });
-  }
-  return commands;
+/** Returns the commands of a Markdown page: in blocks of shell lines, and in `code` within sentences. */
+export function commandsInMarkdown(page: Page): readonly ShownCommand[] {
+  const typed = shellLinesOf(page).map(({ text, line }) => ({ text: text.replace(CRON, ''), line, complete: true }));
+  const mentioned = page.inline.map(({ code, line }) => ({ text: code, line, complete: false }));
+  const lines = [
+    ...typed.filter(({ text }) => TYPED.test(text)),
+    ...mentioned.filter(({ text }) => /^(npx )?everstep /.test(text)),
+  ];
+  return lines.flatMap(({ text, line, complete }) => {
+    const words = commandIn(text);
+    return words ? [{ words, complete, line }] : [];
+  });
 }
 
-/** Of sources with texts for people: commands in `<code>`, in backticks, or behind `npx`. Not in comments. */
+/** A text as JSX shows it: a text with braces or quotes is written as {'...'}. */
+const shown = (text: string): string => text.replace(/\{'([^']*)'\}/g, '$1').replace(/\\`/g, '`');
+
+/**
+ * Returns the commands in texts of a source: in `<code>`, in backticks, or behind `npx`; elsewhere the first word behind
+ * `everstep`, which may belong to the sentence.
+ */
 export function commandsInSource(text: string): readonly ShownCommand[] {
-  const commands: ShownCommand[] = [];
-  for (const [at, content] of text.split('\n').entries()) {
-    if (/^\s*(\/\*|\*|\/\/)/.test(content)) continue;
-    // JSX writes a text with braces or quotes as {'...'}.
-    const plain = content.replace(/\{'([^']*)'\}/g, '$1').replace(/\\`/g, '`');
-    for (const [, code = ''] of plain.matchAll(/(?:<code>|`|(?=npx ))((?:npx )?everstep [^`<\n]*(?:<[^/`][^>`]*>[^`<\n]*)*)/g)) {
+  return sourceLines(text).flatMap(({ text: content, line }) => {
+    const plain = shown(content);
+    const marked = [...plain.matchAll(/(?:<code>|`|(?=npx ))((?:npx )?everstep [^`<\n]*(?:<[^/`][^>`]*>[^`<\n]*)*)/g)];
+    const commands = marked.flatMap(([, code = '']) => {
       const words = commandIn(code.replace(/\$\{[^}]*\}/g, 'value').split(/[;,] [a-z]|' *[,)]|…/)[0] ?? '');
-      if (words) commands.push({ words, complete: false, line: at + 1 });
-    }
-  }
-  return commands;
+      return words ? [{ words, complete: false, line }] : [];
+    });
+    const bare = marked.length > 0 ? [] : [...plain.matchAll(/(?<=[a-z] )(?<!package )everstep ([a-z][a-z-]*)/g)];
+    return [...commands, ...bare.map(([, word = '']) => ({ words: [word], complete: false, line }))];
+  });
 }
+
+/** Returns the bare options in a text, such as `--port`; not the custom properties of a style sheet, in `var(--space)`. */
+export const optionsIn = (text: string): readonly string[] =>
+  [...shown(text).matchAll(/(?<![\w(-])--[a-z][a-z-]*[a-z](?![\w-])/g)].map(([name]) => name);
+
+/** Returns the names of all options of a command and of those below it. */
+export const optionNames = (command: Command): readonly string[] => [
+  ...command.options.flatMap(({ long }) => (long ? [long] : [])),
+  ...command.commands.flatMap(optionNames),
+];

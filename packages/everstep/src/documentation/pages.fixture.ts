@@ -1,0 +1,119 @@
+/** The pages of the documentation, and the parts of them that tests compare with the program. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** Root of the repository. */
+export const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
+
+const NOT_OURS: ReadonlySet<string> = new Set(['node_modules', 'dist', 'static']);
+
+/** Returns the paths, relative to the root and with slashes, of all files below a directory whose names match. */
+export function filesBelow(directory: string, ending: RegExp): readonly string[] {
+  return readdirSync(join(ROOT, directory), { withFileTypes: true }).flatMap((entry) => {
+    const path = directory === '' ? entry.name : `${directory}/${entry.name}`;
+    if (entry.isDirectory()) return NOT_OURS.has(entry.name) || entry.name.startsWith('.') ? [] : filesBelow(path, ending);
+    return ending.test(entry.name) ? [path] : [];
+  });
+}
+
+export const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
+
+/** Every Markdown page except the changelog, which describes what was. */
+export const ALL_PAGES: readonly string[] = filesBelow('', /\.md$/).filter((path) => path !== 'CHANGELOG.md');
+/** The pages about the present. A decision describes the day on which it was made. */
+export const PAGES: readonly string[] = ALL_PAGES.filter((path) => !path.startsWith('docs/decisions/'));
+
+/** A fenced block. */
+export interface Block {
+  /** What is written behind the first fence; empty when it names no language. */
+  readonly language: string;
+  /** The content without the indentation of the fence; each line ends with a newline. */
+  readonly text: string;
+  /** Line of the page on which the content starts. */
+  readonly line: number;
+}
+
+/** A span of inline code. A span may continue on the next line. */
+export interface InlineCode {
+  readonly code: string;
+  readonly line: number;
+}
+
+export interface Page {
+  readonly blocks: readonly Block[];
+  readonly inline: readonly InlineCode[];
+  readonly headings: readonly string[];
+  /** The page with its blocks emptied, so that lines keep their numbers. */
+  readonly prose: string;
+}
+
+const FENCE = /^( *)```(\w*) *$/;
+const SPAN = /(?<!`)(`+)(?!`)((?:[^\n]|\n(?!\s*\n))+?)(?<!`)\1(?!`)/g;
+
+/** Returns the number of the line on which a position of a text is, from 1. */
+export const lineAt = (text: string, position: number): number => text.slice(0, position).split('\n').length;
+
+/** Returns the parts of a Markdown page. */
+export function pageOf(markdown: string): Page {
+  const blocks: Block[] = [];
+  const prose: string[] = [];
+  let open: { language: string; indent: string; lines: string[]; line: number } | null = null;
+  for (const [at, content] of markdown.split('\n').entries()) {
+    const fence = FENCE.exec(content);
+    prose.push(fence || open ? '' : content);
+    if (open && fence) {
+      blocks.push({ language: open.language, text: open.lines.map((line) => `${line}\n`).join(''), line: open.line });
+      open = null;
+    } else if (open) open.lines.push(content.startsWith(open.indent) ? content.slice(open.indent.length) : content.trimStart());
+    else if (fence) open = { language: fence[2] ?? '', indent: fence[1] ?? '', lines: [], line: at + 2 };
+  }
+  const text = prose.join('\n');
+  const inline = [...text.matchAll(SPAN)].map(({ 2: code = '', index }) => ({
+    code: code.replace(/\s*\n\s*/g, ' ').trim(),
+    line: lineAt(text, index),
+  }));
+  const headings = [...text.matchAll(/^#+ +(.*?) *#*$/gm)].map(([, heading = '']) => heading);
+  return { blocks, inline, headings, prose: text };
+}
+
+const SHELLS: readonly string[] = ['', 'sh', 'bash', 'shell', 'console'];
+
+/** A line to type, as one line where backslashes continue it. */
+export interface ShellLine {
+  readonly text: string;
+  readonly line: number;
+}
+
+/** Returns the lines of the blocks that are for a shell, without comments and empty lines. */
+export function shellLinesOf({ blocks }: Page): readonly ShellLine[] {
+  return blocks.flatMap((block) => {
+    if (!SHELLS.includes(block.language)) return [];
+    const lines = block.text.split('\n');
+    const typed: ShellLine[] = [];
+    for (let at = 0; at < lines.length; at++) {
+      const line = block.line + at;
+      let text = lines[at] ?? '';
+      while (text.endsWith('\\')) text = `${text.slice(0, -1).trimEnd()} ${(lines[++at] ?? '').trimStart()}`;
+      if (text.trim() !== '' && !text.startsWith('#')) typed.push({ text: text.trim(), line });
+    }
+    return typed;
+  });
+}
+
+/** A line of a source that may have a text for people: no comment. */
+export function sourceLines(text: string): readonly ShellLine[] {
+  const lines = text.split('\n').map((content, at) => ({ text: content, line: at + 1 }));
+  return lines.filter((each) => !/^\s*(\/\*|\*|\/\/)/.test(each.text));
+}
+
+const SHIPPED = /(?<!\.(test|fixture|bench))\.(tsx?|mjs)$/;
+/** Sources whose texts people may see: the packages and the scripts, without their tests. */
+export const SOURCES: readonly string[] = [
+  'packages/dashboard/src',
+  'packages/everstep/src',
+  'packages/sdk/src',
+  'scripts',
+].flatMap((directory) =>
+  filesBelow(directory, SHIPPED).filter((path) => !path.startsWith('packages/everstep/') || !path.includes('/testing/')),
+);

@@ -1,0 +1,72 @@
+/** Every curl command in the documentation asks for a route that exists, with its method. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { routedUrl } from '../http-api/routing.js';
+import type { Route } from '../http-api/server.js';
+import { ApiWorld } from '../http-api/testing/api-world.js';
+import { PAGES, read } from './pages.fixture.js';
+import { bodiesIn, requestsIn, type ShownRequest } from './requests.fixture.js';
+
+let world: ApiWorld;
+before(async () => {
+  world = await ApiWorld.open();
+});
+after(() => world.close());
+
+/** A segment of the route that begins with a colon takes any text; a star takes the rest. */
+function takes(route: Route, { method, path }: ShownRequest): boolean {
+  if (route.method !== method) return false;
+  const pattern = route.path
+    .replace(/[.+?()[\]{}^$|\\]/g, '\\$&')
+    .replace(/:[^/]+/g, '[^/]+')
+    .replace(/\*/g, '.*');
+  return new RegExp(`^${pattern}/?$`).test(routedUrl(method, path));
+}
+
+test('every curl command asks for a route that there is', () => {
+  const shown = PAGES.flatMap((path) => requestsIn(read(path)).map((each) => ({ ...each, at: path })));
+  assert.ok(shown.length > 15, `${shown.length} requests`);
+  const unknown = shown.filter((request) => !world.api.routes.some((route) => takes(route, request)));
+  assert.deepEqual(unknown, []);
+});
+
+test('a request that no route takes is found', () => {
+  const [wrongPath, wrongMethod, right] = requestsIn(
+    'curl "$EVERSTEP_URL/v2/nothing"\ncurl -X PATCH "$EVERSTEP_URL/v2/settings"\ncurl \\\n  -X PUT -d 1 "$EVERSTEP_URL/v2/settings"',
+  );
+  const found = (request: ShownRequest | undefined) => request && world.api.routes.some((route) => takes(route, request));
+  assert.deepEqual([found(wrongPath), found(wrongMethod), found(right)], [false, false, true]);
+});
+
+const isJson = (text: string): boolean => {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+test('every body of a curl command that is said to be JSON can be parsed', () => {
+  const bodies = PAGES.flatMap((path) => bodiesIn(read(path)).map((each) => ({ ...each, at: path })));
+  const said = bodies.filter(({ saysJson }) => saysJson);
+  assert.ok(said.length > 5, `${said.length} bodies`);
+  assert.deepEqual(
+    said.filter(({ body }) => !isJson(body)),
+    [],
+  );
+});
+
+test('a body that is no JSON is found', () => {
+  const bodies = bodiesIn(
+    `curl -H "Content-Type: application/json" -d '{a:1}' x\ncurl -d "{\\"a\\":\\"$B\\"}" x\ncurl -d hello x`,
+  );
+  assert.deepEqual(
+    bodies.map(({ body, saysJson }) => [body, saysJson, isJson(body)]),
+    [
+      ['{a:1}', true, false],
+      ['{"a":"$B"}', true, true],
+      ['hello', false, false],
+    ],
+  );
+});

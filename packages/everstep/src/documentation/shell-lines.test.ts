@@ -1,0 +1,139 @@
+/** Each line that people are shown to type is checked: as a command of ours, or by whatever this file names. */
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { test } from 'node:test';
+import { commandsInMarkdown, wordsOf } from './commands.fixture.js';
+import { ALL_PAGES, filesBelow, PAGES, pageOf, ROOT, read, SOURCES, shellLinesOf, sourceLines } from './pages.fixture.js';
+import { requestsIn } from './requests.fixture.js';
+
+/** Programs of others, by the first word of the line, and what shows that the line is right. */
+const OTHER_PROGRAMS: Readonly<Record<string, string>> = {
+  createdb: 'end-to-end/postgres-backup.test.ts restores a dump into a new database',
+  docker: 'scripts/deploy/ checks the image and the compose file',
+  kubectl: 'scripts/deploy/manifests.test.mjs checks the manifests',
+  pg_basebackup: 'end-to-end/postgres-moment.test.ts recovers from a base backup',
+  pg_dump: 'end-to-end/postgres-backup.test.ts dumps a database',
+  pg_restore: 'end-to-end/postgres-backup.test.ts restores a dump',
+  rm: 'removes a file that the line before made',
+};
+/** Files of the reader, and what shows that the line is right. */
+const FILES_OF_READERS: Readonly<Record<string, string>> = {
+  'order.mjs': 'end-to-end/first-workflow.test.ts runs it',
+  'app.js': 'stands for the app of the reader',
+};
+const BUILT_IN: ReadonlySet<string> = new Set(['cd', 'export', 'set', 'source', '.']);
+
+interface Manifest {
+  readonly name: string;
+  readonly scripts?: Readonly<Record<string, string>>;
+}
+const MANIFESTS: ReadonlyMap<string, Manifest> = new Map(
+  filesBelow('', /^package\.json$/).map((path) => [path.replace(/\/?package\.json$/, ''), JSON.parse(read(path))]),
+);
+const manifestOf = (named: string): Manifest | undefined =>
+  MANIFESTS.get(named) ?? [...MANIFESTS.values()].find(({ name }) => name === named);
+
+/** Why npm would refuse its words; null when it would not. */
+function npmProblem(words: readonly string[]): string | null {
+  const [command = '', ...rest] = words;
+  if (command === 'install') {
+    const named = rest.find((word) => !word.startsWith('-'))?.replace('<this directory>/', '');
+    return named === undefined || manifestOf(named) ? null : `there is no package ${named}`;
+  }
+  const at = words.findIndex((word) => word === '-w' || word === '--workspace');
+  const manifest = at === -1 ? MANIFESTS.get('') : manifestOf(words[at + 1] ?? '');
+  if (!manifest) return `there is no workspace ${words[at + 1]}`;
+  const script = command === 'run' ? (rest[0] ?? '') : command;
+  return manifest.scripts?.[script] === undefined ? `${manifest.name} has no script ${script}` : null;
+}
+
+/** Why node would not find its file; null when it would. Compiled files are found by their sources. */
+function nodeProblem(words: readonly string[]): string | null {
+  const file = words.find((word) => !word.startsWith('-')) ?? '';
+  if (file in FILES_OF_READERS) return null;
+  const source = file.replace('/dist/', '/src/').replace(/(?<=\/src\/.*)\.js$/, '.ts');
+  const [directory = '', pattern = ''] = source.split(/\/(?=[^/]*$)/);
+  if (!existsSync(`${ROOT}/${directory}`)) return `there is no ${directory}`;
+  const name = new RegExp(`^${pattern.replaceAll('.', '\\.').replaceAll('*', '.*')}$`);
+  return filesBelow(directory, name).length > 0 ? null : `there is no ${file}`;
+}
+
+/** Why a line to type, or a command in a sentence, is wrong; null when it is right, undefined when nothing here knows its program. */
+function problemOf(text: string): string | null | undefined {
+  const words = wordsOf(text.replace(/^(?:[A-Z_]+=(?:\$\([^)]*\)|\S*) +)+/, ''));
+  const [first = '', second = ''] = words;
+  if (first === 'npm') return npmProblem(words.slice(1));
+  if (first === 'node') return nodeProblem(words.slice(1));
+  if (first === 'npx') return second === 'everstep' || existsSync(`${ROOT}/node_modules/.bin/${second}`) ? null : `no ${second}`;
+  if (first === 'curl') return requestsIn(text).length > 0 ? null : 'asks for nothing of the service';
+  return BUILT_IN.has(first) || first in OTHER_PROGRAMS ? null : undefined;
+}
+
+test('every line of a shell block is a command that is checked', () => {
+  const lines = PAGES.flatMap((path) => {
+    const page = pageOf(read(path));
+    const ours = new Set(commandsInMarkdown(page).flatMap(({ line, complete }) => (complete ? [line] : [])));
+    return shellLinesOf(page).flatMap(({ text, line }) => (ours.has(line) ? [] : [{ path, line, text }]));
+  });
+  assert.ok(lines.length > 50, `${lines.length} lines`);
+  assert.deepEqual(
+    lines.flatMap(({ path, line, text }) => {
+      const problem = problemOf(text);
+      return problem === null ? [] : [`${path}:${line}: ${text}: ${problem ?? 'no test knows this program'}`];
+    }),
+    [],
+  );
+  const typed = PAGES.flatMap((path) => shellLinesOf(pageOf(read(path)))).map(({ text }) => text);
+  const mentioned = PAGES.flatMap((path) => pageOf(read(path)).inline).map(({ code }) => code);
+  const unused = [
+    ...Object.keys(OTHER_PROGRAMS).filter(
+      (name) => !typed.some((text) => wordsOf(text.replace(/^\w+=\S+ (.*\) )?/, ''))[0] === name),
+    ),
+    ...Object.keys(FILES_OF_READERS).filter((name) => ![...typed, ...mentioned].some((text) => text.endsWith(` ${name}`))),
+  ];
+  assert.deepEqual(unused, [], 'no page shows these any more');
+});
+
+const OURS = /^(npm|npx|node) /;
+
+test('every npm, npx and node command in a sentence or a text of the program exists', () => {
+  const mentioned = ALL_PAGES.flatMap((path) =>
+    pageOf(read(path)).inline.flatMap(({ code, line }) => (OURS.test(code) ? [{ path, line, text: code }] : [])),
+  );
+  const told = SOURCES.flatMap((path) =>
+    sourceLines(read(path)).flatMap(({ text, line }) =>
+      [...text.matchAll(/\bnpm (?:(?:run|install|start|test)(?: -{0,2}[\w@/][\w@/:-]*)*)/g)].map(([command]) => ({
+        path,
+        line,
+        text: command,
+      })),
+    ),
+  );
+  assert.ok(mentioned.length > 15, `${mentioned.length} commands`);
+  assert.deepEqual(
+    [...mentioned, ...told].flatMap(({ path, line, text }) => {
+      const problem = problemOf(text);
+      return problem ? [`${path}:${line}: ${text}: ${problem}`] : [];
+    }),
+    [],
+  );
+});
+
+const WRONG: readonly (readonly [string, RegExp | undefined])[] = [
+  ['npm run no-script', /everstep-workspace has no script no-script/],
+  ['npm run lint -w packages/no', /no workspace packages\/no/],
+  ['npm run lint --workspace @everstep/dashboard', /@everstep\/dashboard has no script lint/],
+  ['npm install @everstep/no', /no package @everstep\/no/],
+  ['node scripts/no.mjs', /no scripts\/no.mjs/],
+  ['node --test packages/everstep/dist/engine/*.tost.js', /no packages/],
+  ['A=1 npx no-program', /no no-program/],
+  ['curl http://example.com', /asks for nothing/],
+  ['A=$(b c) no-program', undefined],
+];
+for (const [text, expected] of WRONG) {
+  test(`a wrong line is found: ${text}`, () => {
+    const problem = problemOf(text);
+    if (expected) assert.match(problem ?? '', expected);
+    else assert.equal(problem, undefined);
+  });
+}
