@@ -7,6 +7,7 @@
 const STARTS_PROCESSES = [
   /(^|\/)end-to-end\/(?!(published-(bulk|messages|queues|sdk-(failures|logs|management|steps))|forks|guides.*|time-travel|trial|budget-months)\.test\.)/,
   /\/cli\/(service|backup-commands|copy-store-commands|demo\/demo)\.test\./,
+  /\/documentation\/first-workflow\.test\./,
   /^scripts\/deploy\/image\.test\./,
 ];
 

@@ -18,7 +18,7 @@ const OTHER_PROGRAMS: Readonly<Record<string, string>> = {
 };
 /** Files of the reader, and what shows that the line is right. */
 const FILES_OF_READERS: Readonly<Record<string, string>> = {
-  'order.mjs': 'end-to-end/first-workflow.test.ts runs it',
+  'order.mjs': 'first-workflow.test.ts runs it',
   'app.js': 'stands for the app of the reader',
 };
 const BUILT_IN: ReadonlySet<string> = new Set(['cd', 'export', 'set', 'source', '.']);

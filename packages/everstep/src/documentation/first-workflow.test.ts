@@ -1,0 +1,139 @@
+/** The first workflow of README.md, step by step, with the commands and the code that are shown there. */
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Client } from '@everstep/sdk';
+import { cleanEnvironment, endAll, readEnvFile, runCommand, SpawnedCli } from '../cli/testing/spawned-cli.js';
+import { freePort } from '../stores/postgres/testing/server-process.js';
+import { wordsOf } from './commands.fixture.js';
+import { type Page, pageOf, ROOT, read, shellLinesOf } from './pages.fixture.js';
+
+const README = read('README.md');
+const STORY = README.slice(README.indexOf('## Your first workflow'), README.indexOf('## Configuration'));
+/** The port of the app in the text, which may be taken on the machine of the test. */
+const SHOWN_PORT = /\b3000\b/g;
+const hasCurl = spawnSync('curl', ['--version']).status === 0;
+
+let directory: string;
+let story: Page;
+let appUrl: string;
+let app: ChildProcess | undefined;
+let written: Readonly<Record<string, string>> = {};
+let client: Client;
+let service: SpawnedCli;
+
+/** The one line to type that contains the text. */
+function lineWith(text: string): string {
+  const lines = shellLinesOf(story).filter((each) => each.text.includes(text));
+  assert.equal(lines.length, 1, `README.md shows ${lines.length} lines with ${text}`);
+  return lines[0]?.text ?? '';
+}
+
+before(async () => {
+  // Below the root, as a file beside README.md: the SDK is found from there.
+  const cache = join(ROOT, 'node_modules', '.cache');
+  mkdirSync(cache, { recursive: true });
+  directory = mkdtempSync(join(cache, 'first-workflow-'));
+  const port = String(await freePort());
+  appUrl = `http://127.0.0.1:${port}/`;
+  story = pageOf(STORY.replace(SHOWN_PORT, port));
+
+  // npm start prepares the clone and runs everstep dev.
+  const start = lineWith('npm start').split(' ');
+  assert.deepEqual(start.slice(-2), ['npm', 'start']);
+  const settings = Object.fromEntries(start.slice(0, -2).map((each) => each.split('=') as [string, string]));
+  service = new SpawnedCli(['dev'], { cwd: directory, env: { ...settings, EVERSTEP_PORT: '0' } });
+  await service.printed(/listens at/);
+  written = await readEnvFile(join(directory, settings.EVERSTEP_ENV_FILE ?? ''));
+  client = new Client({ baseUrl: written.EVERSTEP_URL ?? '', token: written.EVERSTEP_TOKEN ?? '' });
+
+  const [code, ...others] = story.blocks.filter(({ language }) => language === 'js');
+  assert.ok(code && others.length === 0);
+  const [program, ...args] = wordsOf(lineWith('order.mjs'));
+  assert.deepEqual([program, args.at(-1)], ['node', 'order.mjs']);
+  writeFileSync(join(directory, 'order.mjs'), code.text);
+  app = spawn(process.execPath, args, { cwd: directory, env: cleanEnvironment(), stdio: ['ignore', 'ignore', 'inherit'] });
+  while (app.exitCode === null && !(await fetch(appUrl).catch(() => null))) await pause(20);
+  assert.equal(app.exitCode, null, 'the app has ended');
+});
+
+after(async () => {
+  app?.kill('SIGKILL');
+  await endAll();
+  rmSync(directory, { recursive: true, force: true, maxRetries: 3 });
+});
+
+/** What a curl command prints, pasted into a shell behind the line that sets the variables. */
+async function pasted(command: string): Promise<string> {
+  const shell = spawn('sh', ['-c', `${lineWith('set -a')}\n${command}`], {
+    cwd: directory,
+    env: cleanEnvironment(),
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  let printed = '';
+  for await (const chunk of shell.stdout) printed += chunk;
+  return printed;
+}
+
+/** The same request without curl, for machines that have none. */
+async function requested(): Promise<string> {
+  const words = wordsOf(lineWith('curl')).map((word) => word.replace(/\$(\w+)/g, (_, name: string) => written[name] ?? ''));
+  const valuesOf = (option: string) => words.flatMap((word, at) => (words[at - 1] === option ? [word] : []));
+  const [method = ''] = valuesOf('-X');
+  const [body = ''] = valuesOf('-d');
+  const headers = Object.fromEntries(valuesOf('-H').map((header) => header.split(/: (.*)/s).slice(0, 2) as [string, string]));
+  const answer = await fetch(words.find((word) => word.startsWith('http')) ?? '', { method, headers, body });
+  return answer.text();
+}
+
+/** Runs an `npx everstep` command of the story, in the terminal in which the variables are set. */
+async function everstep(shown: string, id = ''): Promise<string> {
+  const mentioned = story.inline.filter(({ code }) => code === `npx everstep ${shown}`);
+  assert.equal(mentioned.length, 1, `README.md does not show: npx everstep ${shown}`);
+  const { code, stdout, stderr } = await runCommand(shown.replace(/<\w+>/, id).split(' '), { cwd: directory, env: written });
+  assert.deepEqual([code, stderr], [0, '']);
+  return stdout;
+}
+
+async function sleepingRun(): Promise<string> {
+  for (;;) {
+    const { runs } = await client.runs.list();
+    const sleeping = runs.find(({ steps }) => JSON.stringify(steps).includes('grace period'));
+    if (sleeping) return sleeping.workflowRunId;
+    await pause(20);
+  }
+}
+
+test('the first workflow of the README runs to the result that its code makes', async () => {
+  const results = Promise.all([requested(), ...(hasCurl ? [pasted(lineWith('curl'))] : [])]);
+  const id = await sleepingRun();
+  assert.match(await everstep('runs list'), new RegExp(id));
+  assert.match(await everstep('runs explain <id>', id), /grace period/);
+  for (const result of await results) {
+    const { workflowState, ...rest } = JSON.parse(result);
+    assert.equal(workflowState, 'RUN_SUCCESS', result);
+    assert.match(JSON.stringify(rest), /o-1: 42 by pay-o-1/);
+  }
+  const shown = await everstep('runs get <id>', id);
+  for (const step of ['reserve', 'charge', 'notify', 'grace period', 'receipt']) assert.match(shown, new RegExp(step));
+  assert.match(shown, /RUN_SUCCESS/);
+});
+
+test('a run that failed for good is in the dead letter queue, from which the README resumes it', async () => {
+  const { workflowRunId } = await client.trigger(appUrl, { body: null, retries: 0 });
+  assert.equal((await client.runs.result(workflowRunId, { timeout: '30s' })).workflowState, 'RUN_FAILED');
+  const [entry] = (await client.dlq.list()).messages;
+  assert.ok(entry);
+  assert.match(await everstep('dlq list'), new RegExp(entry.dlqId));
+  assert.match(await everstep('dlq resume <dlqId>', entry.dlqId), /wfr_\w+/);
+});
+
+test('the commands that a start without the example prints work when they are pasted', { skip: !hasCurl }, async () => {
+  const [logs = '', api = '', ...others] = service.stdout.split('\n').filter((line) => line.startsWith('  curl '));
+  assert.deepEqual(others, []);
+  assert.ok(JSON.parse(await pasted(logs)).runs.length > 0);
+  assert.equal(JSON.parse(await pasted(api)).openapi, '3.1.0');
+});
