@@ -65,6 +65,7 @@ interface Named {
 
 /** Options of other programs, by the file that names them, with the program. */
 const OF_OTHERS: Readonly<Record<string, readonly (readonly [program: string, ...options: string[]])[]>> = {
+  'bench/src/engine.ts': [['node', '--disable-warning']],
   'docs/operations/backup.md': [
     ['pg_dump', '--schema'],
     ['pg_restore', '--clean', '--if-exists'],

@@ -107,13 +107,11 @@ export function sourceLines(text: string): readonly ShellLine[] {
   return lines.filter((each) => !/^\s*(\/\*|\*|\/\/)/.test(each.text));
 }
 
-const SHIPPED = /(?<!\.(test|fixture|bench))\.(tsx?|mjs)$/;
-/** Sources whose texts people may see: the packages and the scripts, without their tests. */
+const SHIPPED = /(?<!\.(test|fixture|bench))\.(tsx?|m?js)$/;
+/** Sources whose texts people may see: packages, scripts, examples and the benchmark, without their tests. */
 export const SOURCES: readonly string[] = [
-  'packages/dashboard/src',
-  'packages/everstep/src',
-  'packages/sdk/src',
-  'scripts',
-].flatMap((directory) =>
-  filesBelow(directory, SHIPPED).filter((path) => !path.startsWith('packages/everstep/') || !path.includes('/testing/')),
-);
+  ...['packages/dashboard/src', 'packages/everstep/bin', 'packages/everstep/src', 'packages/sdk/src'],
+  ...['scripts', 'examples', 'bench/src'],
+]
+  .flatMap((directory) => filesBelow(directory, SHIPPED))
+  .filter((path) => !/^packages\/everstep\/.*\/testing\//.test(path));

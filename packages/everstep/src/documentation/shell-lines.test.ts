@@ -62,6 +62,9 @@ function nodeProblem(words: readonly string[]): string | null {
 function problemOf(text: string): string | null | undefined {
   const words = wordsOf(text.replace(/^(?:[A-Z_]+=(?:\$\([^)]*\)|\S*) +)+/, ''));
   const [first = '', second = ''] = words;
+  // Dockerfiles, compose files and manifests.
+  const missing = words.find((word, at) => /^-[fk]$/.test(words[at - 1] ?? '') && !existsSync(`${ROOT}/${word}`));
+  if (missing !== undefined) return `there is no ${missing}`;
   if (first === 'npm') return npmProblem(words.slice(1));
   if (first === 'node') return nodeProblem(words.slice(1));
   if (first === 'npx') return second === 'everstep' || existsSync(`${ROOT}/node_modules/.bin/${second}`) ? null : `no ${second}`;
@@ -128,6 +131,7 @@ const WRONG: readonly (readonly [string, RegExp | undefined])[] = [
   ['node --test packages/everstep/dist/engine/*.tost.js', /no packages/],
   ['A=1 npx no-program', /no no-program/],
   ['curl http://example.com', /asks for nothing/],
+  ['A=1 docker build -f deploy/no.Dockerfile .', /no deploy\/no.Dockerfile/],
   ['A=$(b c) no-program', undefined],
 ];
 for (const [text, expected] of WRONG) {
