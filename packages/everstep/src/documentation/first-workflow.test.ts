@@ -98,18 +98,21 @@ async function everstep(shown: string, id = ''): Promise<string> {
   return stdout;
 }
 
-async function sleepingRun(): Promise<string> {
-  for (;;) {
+/** The run that sleeps; rejects when every run has ended before it was seen asleep. */
+async function sleepingRun(ended: AbortSignal): Promise<string> {
+  for (; !ended.aborted; await pause(20)) {
     const { runs } = await client.runs.list();
     const sleeping = runs.find(({ steps }) => JSON.stringify(steps).includes('grace period'));
     if (sleeping) return sleeping.workflowRunId;
-    await pause(20);
   }
+  throw new Error('no run has slept');
 }
 
 test('the first workflow of the README runs to the result that its code makes', async () => {
-  const results = Promise.all([requested(), ...(hasCurl ? [pasted(lineWith('curl'))] : [])]);
-  const id = await sleepingRun();
+  const ended = new AbortController();
+  const requests = [requested(), ...(hasCurl ? [pasted(lineWith('curl'))] : [])];
+  const results = Promise.all(requests).finally(() => ended.abort());
+  const id = await sleepingRun(ended.signal);
   assert.match(await everstep('runs list'), new RegExp(id));
   assert.match(await everstep('runs explain <id>', id), /grace period/);
   for (const result of await results) {
