@@ -77,7 +77,8 @@ export function pageOf(markdown: string): Page {
   return { blocks, inline, headings, prose: text };
 }
 
-const SHELLS: readonly string[] = ['', 'sh', 'bash', 'shell', 'console'];
+/** Languages of blocks whose lines are for a shell. A block without a language is one. */
+export const SHELLS: readonly string[] = ['', 'sh', 'bash', 'shell', 'console'];
 
 /** A line to type, as one line where backslashes continue it. */
 export interface ShellLine {

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { ALL_PAGES, type Block, pageOf, ROOT, read } from './pages.fixture.js';
+import { ALL_PAGES, type Block, pageOf, ROOT, read, SHELLS } from './pages.fixture.js';
 
 interface Snippet extends Block {
   readonly path: string;
@@ -49,7 +49,8 @@ const SURROUNDINGS: Readonly<Record<string, Surroundings>> = {
 
 const keyOf = ({ path, text }: Snippet): string => `${path}: ${text.split('\n')[0]}`;
 const blocks: readonly Snippet[] = ALL_PAGES.flatMap((path) => pageOf(read(path)).blocks.map((block) => ({ ...block, path })));
-const code = blocks.filter(({ language }) => /^(ts|tsx|js|mjs|jsx|typescript|javascript)$/.test(language));
+const CODE: readonly string[] = ['ts', 'tsx', 'js', 'mjs'];
+const code = blocks.filter(({ language }) => CODE.includes(language));
 
 const OPTIONS = {
   extends: join(ROOT, 'tsconfig.base.json'),
@@ -90,7 +91,7 @@ function typeErrors(snippets: readonly Snippet[]): readonly string[] {
     return found.flatMap(([, at, line, error = '']) => {
       const snippet = snippets[Number(at)];
       // JavaScript cannot name the type of a payload.
-      if (!snippet || (snippet.language === 'js' && error.endsWith("on type 'unknown'."))) return [];
+      if (!snippet || (/js$/.test(snippet.language) && error.endsWith("on type 'unknown'."))) return [];
       return [`${snippet.path}:${snippet.line + Number(line) - 2}: ${error}`];
     });
   } finally {
@@ -129,4 +130,13 @@ test('every snippet of JSON in the documentation can be parsed', () => {
   const json = blocks.filter(({ language }) => language === 'json');
   assert.ok(json.length > 1);
   for (const { path, line, text } of json) assert.doesNotThrow(() => JSON.parse(text), `${path}:${line}`);
+});
+
+test('every block has a language whose check is known, or is marked as text', () => {
+  const known = new Set([...CODE, ...SHELLS, 'json', 'text']);
+  const unknown = blocks.filter(({ language }) => !known.has(language));
+  assert.deepEqual(
+    unknown.map(({ path, line, language }) => `${path}:${line}: ${language}`),
+    [],
+  );
 });
