@@ -61,3 +61,15 @@ export class SimulatedClock implements Clock {
     return true;
   }
 }
+
+/** The same clock for a process: after its death none of its timers fires, and nothing of it runs. */
+export function clockUntil(dead: () => boolean, clock: Clock): Clock {
+  const unlessDead = (fire: () => void) => (): void => {
+    if (!dead()) fire();
+  };
+  return {
+    now: () => clock.now(),
+    setTimer: (atMs, fire) => clock.setTimer(atMs, unlessDead(fire)),
+    endOfTurn: (fire) => clock.endOfTurn(unlessDead(fire)),
+  };
+}

@@ -75,6 +75,8 @@ export interface SimulatedNodeOptions {
   readonly claims: SimulatedClaims;
   readonly clock: Clock;
   readonly random: SeededRandom;
+  /** Once this returns true, the node claims nothing any more. */
+  readonly dead: () => boolean;
 }
 
 export class SimulatedNode implements Cluster {
@@ -91,6 +93,7 @@ export class SimulatedNode implements Cluster {
 
   async claimDue(query: { readonly before: number; readonly limit: number }): Promise<readonly DueTask[]> {
     const due = await this.options.shared.store.dueTasks({ ...query, after: null });
+    if (this.options.dead()) return [];
     return due
       .filter((task) => this.claim(task))
       .map((task) => ({ ...task, runVersion: this.options.shared.versionOf(task.runKey) }));

@@ -14,7 +14,7 @@ import { type App, FaultyCaller, type NetworkFaults, type RunningApp } from './f
 import { faultyStore, type StoreFaults, StoreOutages } from './faulty-store.js';
 import { MessageLedger } from './message-ledger.js';
 import { SeededRandom } from './seeded-random.js';
-import { SimulatedClock } from './simulated-clock.js';
+import { clockUntil, SimulatedClock } from './simulated-clock.js';
 import { SharedStore, type SimulatedClaims, SimulatedNode } from './simulated-nodes.js';
 import { approvalEvent, expectedResult, LETTER_EVENT } from './workflows.js';
 
@@ -114,22 +114,25 @@ export class World {
 
   private begin(): Life {
     const { clock, random, shared } = this;
+    const dead = (): boolean => life.dead;
+    // Requests that have left reach the app all the same.
     const caller = new FaultyCaller(clock, random, this.faults.network, this.startApp, shared?.app);
     this.callers.push(caller);
     const node = shared
-      ? new SimulatedNode({ nodeId: `n_${++this.nodes}`, shared: shared.store, claims: shared.claims, clock, random })
+      ? new SimulatedNode({ nodeId: `n_${++this.nodes}`, shared: shared.store, claims: shared.claims, clock, random, dead })
       : null;
     const stalled = () => clock.wait(random.below(LONGEST_STALL_MS));
     const outages = new StoreOutages(clock, random, this.faults.store, () => this.outages++);
     const watched = this.deliveries.watch(caller, () => !life.dead && outages.isNoticed);
+    const ownClock = clockUntil(dead, clock);
     const life: Life = {
       caller,
       dead: false,
       runtime: createRuntime({
-        store: faultyStore(this.store, this.random, this.faults.store, () => life.dead, { stalled, outages }),
-        clock: this.clock,
+        store: faultyStore(this.store, this.random, this.faults.store, dead, { stalled, outages }),
+        clock: ownClock,
         // Sweeps would only make time pass in small steps.
-        upkeepClock: { now: () => this.clock.now(), setTimer: () => () => {}, endOfTurn: (fire) => this.clock.endOfTurn(fire) },
+        upkeepClock: { ...ownClock, setTimer: () => () => {} },
         random: this.random,
         stepCaller: watched,
         messageSender: watched,
