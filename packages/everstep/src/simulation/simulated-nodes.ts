@@ -2,15 +2,20 @@
  * What several simulated nodes share: a store in which runs have versions, and claims that keep nobody from anything. Tasks
  * are taken from whoever has them after a while, and now and then at once, so that two nodes work on the same step.
  */
+import type { Task } from '../engine/run.js';
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
 import type { Clock } from '../ports/clock.js';
 import type { Cluster } from '../ports/cluster.js';
 import type { DueTask, Store } from '../ports/store.js';
 import type { SeededRandom } from './seeded-random.js';
 
-/** A task that was taken longer ago is taken again: whoever had it may be gone. */
-const CLAIM_MS = 2_000;
-const TAKEN_AT_ONCE = 0.2;
+export interface NodeFaults {
+  readonly count: number;
+  /** A task that was claimed longer ago is claimed again: its node may be gone. */
+  readonly claimMs: number;
+  /** Probability that a node takes a claim of another one at once, each time it looks. */
+  readonly steal: number;
+}
 
 /** Gives the runs of a store of one process the versions that they have in one that several share. */
 export class SharedStore {
@@ -73,11 +78,14 @@ export interface SimulatedNodeOptions {
   readonly nodeId: string;
   readonly shared: SharedStore;
   readonly claims: SimulatedClaims;
+  readonly faults: NodeFaults;
   readonly clock: Clock;
   readonly random: SeededRandom;
   /** Once this returns true, the node claims nothing any more. */
   readonly dead: () => boolean;
 }
+
+const idOf = (runKey: string, { slot, dueAt }: Pick<Task, 'slot' | 'dueAt'>): string => `${runKey}/${slot}/${dueAt}`;
 
 export class SimulatedNode implements Cluster {
   readonly nodeId: string;
@@ -91,6 +99,28 @@ export class SimulatedNode implements Cluster {
 
   async join(): Promise<void> {}
 
+  /** The store as this node sees it: the tasks that it writes are claimed by it, and it reads again only what it has claimed. */
+  viewOf(store: Store): Store {
+    const { claims, clock } = this.options;
+    return {
+      ...store,
+      commit: async (units) => {
+        const results = await store.commit(units);
+        for (const [index, { writes }] of units.entries()) {
+          if (results[index]?.kind !== 'applied') continue;
+          for (const write of writes) {
+            if (write.kind === 'put-task') claims.set(idOf(write.runKey, write.task), { nodeId: this.nodeId, at: clock.now() });
+          }
+        }
+        return results;
+      },
+      dueTasks: async (query) => {
+        const due = await store.dueTasks(query);
+        return due.filter((task) => claims.get(idOf(task.runKey, task))?.nodeId === this.nodeId);
+      },
+    };
+  }
+
   async claimDue(query: { readonly before: number; readonly limit: number }): Promise<readonly DueTask[]> {
     const due = await this.options.shared.store.dueTasks({ ...query, after: null });
     if (this.options.dead()) return [];
@@ -99,12 +129,12 @@ export class SimulatedNode implements Cluster {
       .map((task) => ({ ...task, runVersion: this.options.shared.versionOf(task.runKey) }));
   }
 
-  private claim({ runKey, slot, dueAt }: DueTask): boolean {
-    const { claims, clock, random, nodeId } = this.options;
-    const id = `${runKey}/${slot}/${dueAt}`;
+  private claim(task: DueTask): boolean {
+    const { claims, clock, random, nodeId, faults } = this.options;
+    const id = idOf(task.runKey, task);
     const taken = claims.get(id);
     const mine = taken?.nodeId === nodeId;
-    if (taken && clock.now() - taken.at < CLAIM_MS && (mine || !random.chance(TAKEN_AT_ONCE))) return false;
+    if (taken && clock.now() - taken.at < faults.claimMs && (mine || !random.chance(faults.steal))) return false;
     claims.set(id, { nodeId, at: clock.now() });
     return true;
   }

@@ -15,7 +15,7 @@ import { faultyStore, type StoreFaults, StoreOutages } from './faulty-store.js';
 import { MessageLedger } from './message-ledger.js';
 import { SeededRandom } from './seeded-random.js';
 import { clockUntil, SimulatedClock } from './simulated-clock.js';
-import { SharedStore, type SimulatedClaims, SimulatedNode } from './simulated-nodes.js';
+import { type NodeFaults, SharedStore, SimulatedNode, type SimulatedNodeOptions } from './simulated-nodes.js';
 import { approvalEvent, expectedResult, LETTER_EVENT } from './workflows.js';
 
 const START_MS = 1_800_000_000_000;
@@ -35,7 +35,7 @@ export interface WorldFaults {
   /** Probability that the service is killed, at each point where time moves on. */
   readonly crash: number;
   /** Several nodes share the store. Absent: the service is alone. */
-  readonly nodes?: number;
+  readonly nodes?: NodeFaults;
 }
 
 const EVENTS_TO_PESTER = 60;
@@ -46,6 +46,8 @@ export const NO_FAULTS: WorldFaults = {
   store: { refuse: 0, loseAnswer: 0 },
   crash: 0,
 };
+
+type SharedByNodes = Pick<SimulatedNodeOptions, 'shared' | 'claims' | 'faults'> & { readonly app: RunningApp };
 
 interface Life {
   readonly runtime: Runtime;
@@ -96,15 +98,17 @@ export class World {
   private readonly lives: Life[];
   private callers: FaultyCaller[] = [];
   private nodes = 0;
-  private readonly shared: { readonly store: SharedStore; readonly claims: SimulatedClaims; readonly app: RunningApp } | null;
+  private readonly shared: SharedByNodes | null;
 
   constructor(seed: number, faults: WorldFaults, store: Store, startApp: (store: Store) => App) {
     this.random = new SeededRandom(seed);
     this.faults = faults;
     this.startApp = () => startApp(store);
-    this.shared = faults.nodes ? { store: new SharedStore(store), claims: new Map(), app: { current: this.startApp() } } : null;
-    this.store = this.ledger.watch(this.shared?.store.store ?? store);
-    this.lives = Array.from({ length: faults.nodes ?? 1 }, () => this.begin());
+    this.shared = faults.nodes
+      ? { shared: new SharedStore(store), claims: new Map(), faults: faults.nodes, app: { current: this.startApp() } }
+      : null;
+    this.store = this.ledger.watch(this.shared?.shared.store ?? store);
+    this.lives = Array.from({ length: faults.nodes?.count ?? 1 }, () => this.begin());
   }
 
   /** The process that a client comes to. */
@@ -118,9 +122,7 @@ export class World {
     // Requests that have left reach the app all the same.
     const caller = new FaultyCaller(clock, random, this.faults.network, this.startApp, shared?.app);
     this.callers.push(caller);
-    const node = shared
-      ? new SimulatedNode({ nodeId: `n_${++this.nodes}`, shared: shared.store, claims: shared.claims, clock, random, dead })
-      : null;
+    const node = shared && new SimulatedNode({ ...shared, nodeId: `n_${++this.nodes}`, clock, random, dead });
     const stalled = () => clock.wait(random.below(LONGEST_STALL_MS));
     const outages = new StoreOutages(clock, random, this.faults.store, () => this.outages++);
     const watched = this.deliveries.watch(caller, () => !life.dead && outages.isNoticed);
@@ -129,7 +131,7 @@ export class World {
       caller,
       dead: false,
       runtime: createRuntime({
-        store: faultyStore(this.store, this.random, this.faults.store, dead, { stalled, outages }),
+        store: faultyStore(node?.viewOf(this.store) ?? this.store, this.random, this.faults.store, dead, { stalled, outages }),
         clock: ownClock,
         // Sweeps would only make time pass in small steps.
         upkeepClock: { ...ownClock, setTimer: () => () => {} },
