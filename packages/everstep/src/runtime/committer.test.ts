@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { createSystemClock } from '../clock/system-clock.js';
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
 import type { Store } from '../ports/store.js';
+import { StoreUnavailableError } from '../ports/store-unavailable.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import { Committer } from './committer.js';
 import { StandingClock, settle } from './runtime.fixture.js';
@@ -148,6 +149,33 @@ test('a unit that was written although the answer was lost is never taken for on
     assert.rejects(committer.submit(UNIT), /answer was lost/),
     assert.rejects(committer.submit(UNIT), /answer was lost/),
   ]);
+  await store.close();
+});
+
+test('a batch of which nobody knows whether it was written is not written again', { timeout: 5_000 }, async () => {
+  const store = await openSqliteStore({ file: ':memory:' });
+  let commits = 0;
+  const forgetful: Store = {
+    ...store,
+    commit: async (units) => {
+      const results = await store.commit(units);
+      if (++commits === 1) throw new StoreUnavailableError('the connection was lost at COMMIT');
+      return results;
+    },
+  };
+  const committer = new Committer(forgetful, createSystemClock());
+  const lost: string[] = [];
+  const counted = (name: string): Promise<CommitResult> =>
+    committer.submit(
+      { guards: [], writes: [{ kind: 'count-messages', instanceId: 'qi_counted', messages: 1, at: Date.now() }] },
+      () => lost.push(name),
+    );
+  await Promise.all([assert.rejects(counted('a'), /lost at COMMIT/), assert.rejects(counted('b'), /lost at COMMIT/)]);
+  const usage = await store.accounts.usage({ instanceId: 'qi_counted', fromMonth: '0000-01' });
+  assert.deepEqual(
+    { commits, lost, messages: usage.map(({ messages }) => messages) },
+    { commits: 1, lost: ['a', 'b'], messages: [2] },
+  );
   await store.close();
 });
 

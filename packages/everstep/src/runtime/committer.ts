@@ -9,7 +9,7 @@
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
 import type { Clock } from '../ports/clock.js';
 import type { BatchesSideBySide, Store } from '../ports/store.js';
-import { StoreUnavailableError } from '../ports/store-unavailable.js';
+import { StoreRefusesWritesError, StoreUnavailableError } from '../ports/store-unavailable.js';
 import { namesOf } from './unit-names.js';
 
 interface Pending {
@@ -164,14 +164,25 @@ export class Committer {
       }
     } catch (error) {
       this.onFailure(error);
-      await this.writeSingly(batch, error);
+      if (isOutcomeUnknown(error)) this.lose(batch, error);
+      else await this.writeSingly(batch, error);
+    }
+  }
+
+  /** Rejects everything in `batch`, and everything that waits: it may build on that. */
+  private lose(batch: readonly Pending[], cause: unknown): void {
+    const waiting = this.pending;
+    this.pending = [];
+    for (const item of [...batch, ...waiting]) {
+      item.onLost?.();
+      item.reject(cause);
     }
   }
 
   /**
-   * A batch was lost, perhaps because of one unit in it: each is tried by itself, so that the others are not lost with
-   * it. If it had happened all the same and only the answer was lost, then it refuses to be recorded again and counts as
-   * lost: what is owed is read again.
+   * Writes each unit of a failed batch by itself, because one unit may be the cause: then the others are not lost with it.
+   * A store may write the units of a batch in several transactions, of which one has failed. So a unit may have been written
+   * already. Its guards then refuse it, and it counts as lost: what is owed is read again.
    */
   private async writeSingly(batch: readonly Pending[], cause: unknown): Promise<void> {
     const lostRuns = new Set<string>();
@@ -196,15 +207,16 @@ export class Committer {
         item.reject(error);
       }
     }
-    if (!lost) return;
-    const waiting = this.pending;
-    this.pending = [];
-    for (const item of waiting) {
-      item.onLost?.();
-      item.reject(cause);
-    }
+    if (lost) this.lose([], cause);
   }
 }
+
+/**
+ * The connection was lost, perhaps at COMMIT: the batch may have been written. Units whose guards would not refuse them would
+ * be written twice. Other errors come from a store that has rolled back.
+ */
+const isOutcomeUnknown = (error: unknown): boolean =>
+  error instanceof StoreUnavailableError && !(error instanceof StoreRefusesWritesError);
 
 /** The active run that the unit was decided on. */
 function runOf({ guards }: CommitUnit): string | null {

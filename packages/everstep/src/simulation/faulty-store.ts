@@ -2,13 +2,13 @@
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
 import type { Clock } from '../ports/clock.js';
 import type { Store } from '../ports/store.js';
-import { StoreRefusesWritesError } from '../ports/store-unavailable.js';
+import { StoreRefusesWritesError, StoreUnavailableError } from '../ports/store-unavailable.js';
 import type { SeededRandom } from './seeded-random.js';
 
 export interface StoreFaults {
   /** A commit that is refused: nothing of it happened. */
   readonly refuse: number;
-  /** A commit that happened, but is reported as failed. */
+  /** A commit that happened, and whose outcome nobody knows because the connection was lost. */
   readonly loseAnswer: number;
   /** A commit that waits for long, as where a process stands still, before or after it is made. */
   readonly stall?: number;
@@ -68,7 +68,7 @@ export function faultyStore(
     const results = await store.commit(units);
     if (stall > 0 && random.chance(stall)) await stalled();
     if (dead()) return never;
-    if (random.chance(faults.loseAnswer)) throw new Error('simulated: the answer to a commit was lost');
+    if (random.chance(faults.loseAnswer)) throw new StoreUnavailableError('simulated: the connection was lost at COMMIT');
     return results;
   };
   const probeWrites = async (): Promise<void> => {

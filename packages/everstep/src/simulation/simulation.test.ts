@@ -58,7 +58,7 @@ const FAULTS: readonly (readonly [string, WorldFaults, Plan?])[] = [
     'a store that refuses all writes for a while, a bad network, and a service that is killed',
     {
       network: { loseRequest: 0.05, loseResponse: 0.1, duplicate: 0.1, garbage: 0.01, restartApp: 0.1, maxDelayMs: 2000 },
-      store: { ...OUTAGES, refuse: 0.02 },
+      store: { ...OUTAGES, refuse: 0.02, loseAnswer: 0.03 },
       crash: 0.01,
     },
   ],
