@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { createSystemClock } from '../clock/system-clock.js';
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
 import type { Store } from '../ports/store.js';
-import { StoreUnavailableError } from '../ports/store-unavailable.js';
+import { StoreRefusesWritesError, StoreUnavailableError } from '../ports/store-unavailable.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import { Committer } from './committer.js';
 import { StandingClock, settle } from './runtime.fixture.js';
@@ -177,6 +177,24 @@ test('a batch of which nobody knows whether it was written is not written again'
     { commits: 1, lost: ['a', 'b'], messages: [2] },
   );
   await store.close();
+});
+
+test('each error is reported before anybody acts on it, also of a unit that is written by itself', {
+  timeout: 5_000,
+}, async () => {
+  const errors = [new Error('a step was recorded twice'), new StoreRefusesWritesError('disk full')];
+  let commits = 0;
+  const store: Pick<Store, 'commit'> = {
+    commit: async () => {
+      throw errors[commits++];
+    },
+  };
+  const reported: unknown[] = [];
+  const committer = new Committer(store, createSystemClock(), undefined, (error) => reported.push(error));
+  const seen: unknown[][] = [];
+  const submit = () => committer.submit(UNIT, () => seen.push([...reported])).catch(() => {});
+  await Promise.all([submit(), submit()]);
+  assert.deepEqual(seen, [errors, errors]);
 });
 
 /** A store that takes so many batches at once and ends each when it is told to. */

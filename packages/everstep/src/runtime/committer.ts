@@ -33,7 +33,7 @@ const ONE_BY_ONE: BatchesSideBySide = { most: 1, leastUnits: 1 };
 /** The weight of the latest batch in how many units batches have had lately. */
 const WEIGHT_OF_LATEST = 1 / 8;
 
-/** Receives the error of each batch that could not be written. */
+/** Receives the error of each batch, or of a unit by itself, that could not be written. */
 export type FailureListener = (error: unknown) => void;
 
 export class Committer {
@@ -200,6 +200,8 @@ export class Committer {
         item.resolve(result);
       } catch (error) {
         lost = true;
+        // Before the owners of the unit act on it: no delivery may start once the store refuses writes.
+        if (error !== cause) this.onFailure(error);
         // The others would only wait for it to come back, one after the other.
         away ||= batch.length > 1 && error instanceof StoreUnavailableError && error !== cause;
         if (runKey !== null) lostRuns.add(runKey);
