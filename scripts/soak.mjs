@@ -1,4 +1,4 @@
-// The tests of several nodes and of limits for longer, and with more of everything: npm run soak [rounds]. Build first.
+// The simulation and the tests of several nodes and of limits for longer, and with more of everything: npm run soak [rounds]. Build first.
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,11 +7,13 @@ const root = join(import.meta.dirname, '..');
 const dist = join(root, 'packages/everstep/dist');
 const nodes = readdirSync(join(dist, 'end-to-end/nodes')).filter((name) => name.endsWith('.test.js'));
 const files = [
-  join(dist, 'runtime/gates/properties.test.js'),
-  join(dist, 'end-to-end/nodes-together.test.js'),
+  ...['simulation/simulation', 'runtime/gates/properties', 'end-to-end/nodes-together'].map((name) =>
+    join(dist, `${name}.test.js`),
+  ),
   ...nodes.map((name) => join(dist, 'end-to-end/nodes', name)),
 ];
 const more = {
+  SIMULATION_SEEDS: '1000',
   NODES_TEST_RUNS: '2000',
   NODES_TEST_KILLS: '30',
   NODES_TEST_NAPS: '200',
