@@ -116,8 +116,11 @@ export class Deliveries {
     if (applied) return;
     // A decision asks for what it makes due itself, and the place is free for that.
     if (asked && nodeIdOf(cluster) === askedOf) this.options.admit(ticket, asked);
+    if (passage.queue === undefined || !cluster) return;
+    // It was claimed before the answer to the commit that made it due: it is this node's, so no scan claims it again.
+    if (!delivered) due.restart();
     // It may have ended on another node: then its place in the queue is free.
-    if (passage.queue !== undefined && cluster) gates.verifyQueues((runKey) => decisions.isActive(runKey));
+    gates.verifyQueues((runKey) => decisions.isActive(runKey));
   }
 
   /** Whether something was decided on the answer. */

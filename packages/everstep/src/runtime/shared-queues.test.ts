@@ -156,6 +156,26 @@ test('a message that a node claims after it has begun anew is delivered, though 
     assert.deepEqual(endpoint.texts, ['1', '1']);
   }));
 
+test('a message that its node claims before it knows that the message is due is read again', () =>
+  withNode(async (bench, node, endpoint) => {
+    endpoint.status = 500;
+    node.claims.push(...(await published(bench, ['1'])));
+    await look(bench);
+    endpoint.status = 200;
+    const retries = await bench.store.dueTasks({ before: bench.clock.now() + 60_000, after: null, limit: 10 });
+    assert.equal(retries.length, 1);
+    node.claims.push(...retries);
+    await look(bench);
+    assert.deepEqual(endpoint.texts, ['1'], 'it is not due yet');
+    assert.equal(node.looks.at(-1)?.anew, false);
+    await look(bench);
+    assert.equal(node.looks.at(-1)?.anew, true);
+    bench.clock.move(60_000);
+    node.claims.push(...retries);
+    await look(bench);
+    assert.deepEqual(endpoint.texts, ['1', '1']);
+  }));
+
 test('a message that was canceled at another node while it waited for its retry makes room for the next', () =>
   withNode(async (bench, node, endpoint) => {
     const tasks = await published(bench, ['1', '2']);
