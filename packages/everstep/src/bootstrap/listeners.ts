@@ -22,7 +22,7 @@ export function managementListener({ host, managementAddress }: Config): Listene
 
 /**
  * Rejects with StartError when a port is taken. Asked before the store is opened, so that such a start leaves nothing
- * behind; whoever takes the port after that is found when it is listened.
+ * behind; a port that is taken after that is found when the service listens.
  */
 export async function findPortsFree(listeners: readonly (Listener | null)[]): Promise<void> {
   for (const listener of listeners) {

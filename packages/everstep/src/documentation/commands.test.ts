@@ -1,4 +1,4 @@
-/** Whatever people are told to type is something that the program takes, and whatever they are told to set exists. */
+/** Every command, option and variable that is shown exists in the program. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createProgram } from '../cli/program.js';

@@ -13,7 +13,7 @@ import { ServiceProcess } from './service-process.fixture.js';
 const BIN = fileURLToPath(new URL('../cli/bin.js', import.meta.url));
 const RUNS = 60;
 const KILLS = 6;
-/** Nobody listens there: the runs stay active. */
+/** No server listens there, so the runs stay active. */
 const ENDPOINT = 'http://127.0.0.1:9/orders';
 
 interface Ended {

@@ -1,4 +1,4 @@
-/** Whether the store takes writes, for whoever must not act while what follows cannot be recorded. */
+/** Whether the store takes writes, for work that must not start while its result cannot be recorded. */
 export interface StoreWritesState {
   /** False from the first commit that failed because the store is unavailable until a write succeeds again. */
   readonly isOpen: boolean;

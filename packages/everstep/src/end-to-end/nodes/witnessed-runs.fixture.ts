@@ -63,7 +63,7 @@ export class WitnessedRuns {
   static async listen(nodes: Nodes, random: SeededRandom, longestStepMs: number): Promise<WitnessedRuns> {
     const runs = new WitnessedRuns(nodes, random, longestStepMs);
     runs.endpoint = await listen((request, response) => {
-      // The work is done, and nobody hears of it.
+      // The step was executed, and its answer is lost.
       if (random.chance(LOST_ANSWERS)) response.end = () => response.destroy();
       void runs.workers[random.chance(TO_THE_OTHER_WORKER) ? 1 : 0](request, response);
     });

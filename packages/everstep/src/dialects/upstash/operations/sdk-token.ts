@@ -3,7 +3,7 @@ import { ApiError } from '../../../contract/error-codes.js';
 import type { RequestContext } from '../../../http-api/operation.js';
 import { readCarriedToken } from '../token.js';
 
-/** The SDK sends it with whatever belongs to a run, and nobody else does. */
+/** Only the SDK sends it, with everything that belongs to a run. */
 const OF_THE_SDK = 'upstash-feature-set';
 const BEARER = /^bearer +(\S+) *$/i;
 
