@@ -98,7 +98,7 @@ const DIRECTIONS: readonly DirectionRule[] = [
   },
   {
     area: 'everstep/src/accounts',
-    may: [PORTS, ENGINE, LIMITS_FILE, ...inEverstep('contract', 'dialects', 'config'), 'jose', NODE],
+    may: [PORTS, ENGINE, LIMITS_FILE, PROTOCOL, ...inEverstep('contract', 'dialects', 'config'), 'jose', NODE],
     because: 'tokens and keys are the same for whoever asks',
   },
   {
@@ -110,12 +110,12 @@ const DIRECTIONS: readonly DirectionRule[] = [
   { area: 'everstep/src/clock', may: [PORTS, NODE], because: 'the real clock and randomness implement ports' },
   {
     area: 'everstep/src/bootstrap',
-    may: [PORTS, ENGINE, ...inEverstep('accounts', 'config', 'clock', 'dialects'), 'pino', NODE],
+    may: [PORTS, ENGINE, PROTOCOL, ...inEverstep('accounts', 'config', 'clock', 'dialects'), 'pino', NODE],
     because: 'the first start prepares what the service needs, and serves nobody',
   },
   {
     area: 'everstep/src/backup',
-    may: [...inEverstep('bootstrap', 'stores/sqlite'), NODE],
+    may: [PROTOCOL, ...inEverstep('bootstrap', 'stores/sqlite'), NODE],
     because: 'a back-up is of the embedded store, whoever asks for it',
   },
   {
@@ -160,7 +160,8 @@ const DIRECTIONS: readonly DirectionRule[] = [
   },
   { area: 'everstep/src/main', may: ['everstep/src', 'pino', PROTOCOL, NODE], because: 'main is the only file that wires' },
   { area: 'sdk/src', may: [NODE], because: 'the SDK costs the user no dependency' },
-  { area: 'sdk/src/protocol', may: [], because: 'the protocol stands by itself' },
+  { area: 'sdk/src/protocol', may: ['sdk/src/bounded-json'], because: 'the protocol stands by itself' },
+  { area: 'sdk/src/bounded-json', may: [], because: 'both sides of the protocol parse with it' },
   {
     area: 'dashboard/src',
     may: ['types everstep/src/contract', 'react', 'react-dom', '@base-ui/react', '@tanstack', 'croner'],

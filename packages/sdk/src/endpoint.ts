@@ -15,6 +15,7 @@ import {
   NON_RETRYABLE_STATUS,
   PROTOCOL_HEADER,
   PROTOCOL_VERSION,
+  parseJson,
   type StepReply,
   type StepRequest,
 } from './protocol.js';
@@ -273,7 +274,7 @@ type ReadBody = { readonly ok: true; readonly value: unknown } | { readonly ok: 
 function readJson(body: EndpointRequest['body']): ReadBody {
   if (typeof body === 'object' && 'parsed' in body) return { ok: true, value: body.parsed };
   try {
-    return { ok: true, value: JSON.parse(typeof body === 'string' ? body : decode(body)) };
+    return { ok: true, value: parseJson(typeof body === 'string' ? body : decode(body)) };
   } catch (error) {
     return { ok: false, message: `the body is not JSON: ${describeError(error).message}` };
   }

@@ -1,7 +1,7 @@
 /** Beside a workflow: a function that the service calls when a run has failed for good. */
 import { bytesOf, encodedBody, textOf } from './encoded-body.js';
 import { headersOf, type PayloadOptions, withPayload } from './payload.js';
-import type { FailureNotice, RunInput } from './protocol.js';
+import { type FailureNotice, parseJson, type RunInput } from './protocol.js';
 
 /** How a run failed. */
 export interface RunFailure<Payload> {
@@ -72,7 +72,7 @@ function inputOf({ sourceHeader, sourceBody }: FailureNotice): RunInput {
 /** The message of the error in an answer of the step protocol; null when the answer is something else. */
 function thrownMessage(response: string): string | null {
   try {
-    const reply: unknown = JSON.parse(response);
+    const reply: unknown = parseJson(response);
     if (!isShape(reply) || reply.kind !== 'failed' || !isShape(reply.error)) return null;
     return typeof reply.error.message === 'string' ? reply.error.message : null;
   } catch {

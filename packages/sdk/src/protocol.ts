@@ -14,6 +14,8 @@
  * planned, at the same positions, on every longer one.
  */
 
+export * from './bounded-json.js';
+
 /** Version of the frames below. Sent as a number in every frame and as the header `Svc-Workflow-Protocol`. */
 export const PROTOCOL_VERSION = 1;
 

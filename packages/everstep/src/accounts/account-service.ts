@@ -132,6 +132,9 @@ export interface AccountService {
   /** Constant-time over whatever is kept; failures are counted per account and address. */
   logIn(credential: { readonly email: string; readonly apiKey: string; readonly address: string }): Promise<Login>;
 
+  /** How long logins from the address have to wait, whatever their credentials; 0: they are looked at. */
+  loginWaitMs(from: { readonly address: string }): number;
+
   /** Logs in, and remembers it. It counts as a login in every way. */
   beginSession(credential: { readonly email: string; readonly apiKey: string; readonly address: string }): Promise<SessionLogin>;
   /** Null when there is none of this secret, or not any more. Its end moves on when it is found. */

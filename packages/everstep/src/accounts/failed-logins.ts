@@ -42,6 +42,11 @@ export class FailedLogins {
     );
   }
 
+  /** How long until any attempt from the address is looked at; 0: at once. */
+  waitMsOfAddress(address: string, now: number): number {
+    return this.waitOf(keysOf({ email: '', address }).network, this.limits.inAll, now);
+  }
+
   record(attempt: LoginAttempt, now: number): void {
     const { ofBoth, inAll } = this.limits;
     const { account, network, both } = keysOf(attempt);

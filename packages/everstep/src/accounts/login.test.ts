@@ -46,7 +46,7 @@ beforeEach(async () => {
   });
   const log = { warn: (details: unknown) => warned.push(details) };
   restart = () => {
-    logIn = createLogin({ rules: new AccountRules({ accounts, now: () => at, random }), log });
+    ({ logIn } = createLogin({ rules: new AccountRules({ accounts, now: () => at, random }), log }));
   };
   restart();
   const key = { apiKeyId: 'key_1', userId: 'usr_ann', name: 'first', keyHash: hashOfApiKey(KEY), createdAt: at };

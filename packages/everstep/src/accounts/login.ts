@@ -34,7 +34,7 @@ export interface LoginOptions {
   readonly log?: Pick<Log, 'warn'>;
 }
 
-export function createLogin({ rules, log }: LoginOptions): AccountService['logIn'] {
+export function createLogin({ rules, log }: LoginOptions): Pick<AccountService, 'logIn' | 'loginWaitMs'> {
   const { accounts, now } = rules;
   const places = new LoginPlaces({ accounts, newSecret: () => rules.newSecret('places') });
   const failed = new FailedLogins({
@@ -56,7 +56,7 @@ export function createLogin({ rules, log }: LoginOptions): AccountService['logIn
     await accounts.countOfDay([{ instanceId: INSTALLATION, what: 'unknown-login', count: 1, at }]);
   }
 
-  return async ({ email: asGiven, apiKey, address }): Promise<Login> => {
+  async function logIn({ email: asGiven, apiKey, address }: Parameters<AccountService['logIn']>[0]): Promise<Login> {
     // One character more than the limit is nobody's e-mail.
     const email = asGiven.toLowerCase().slice(0, LIMITS.maxEmailLength + 1);
     const user = await accounts.findUserByEmail({ email });
@@ -86,5 +86,7 @@ export function createLogin({ rules, log }: LoginOptions): AccountService['logIn
       await accounts.addAudit(rules.audit({ user, address }, told));
     } else await countUnknown();
     return { kind: 'refused' };
-  };
+  }
+
+  return { logIn, loginWaitMs: ({ address }) => failed.waitMsOfAddress(address, now()) };
 }

@@ -3,6 +3,7 @@
  * there is one, `default`, which limits nothing but what protects the machine:
  * the limits of the service, which hold for every plan.
  */
+import { parseJson } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
 import type { QueueInstance } from '../ports/account-store.js';
 import type { Plan } from './account-service.js';
@@ -116,7 +117,7 @@ function readPlan(entry: unknown, problem: (text: string) => void): Plan | null 
 export function loadPlans(text: string): LoadedPlans {
   let file: unknown;
   try {
-    file = JSON.parse(text);
+    file = parseJson(text);
   } catch (error) {
     return { ok: false, problems: [`it is no JSON: ${error instanceof Error ? error.message : String(error)}`] };
   }

@@ -31,7 +31,7 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
   const { accounts, authority, now, random, plans } = options;
   const rules = new AccountRules({ accounts, now, random });
   const own = createOwnRules(rules);
-  const logIn = createLogin({ rules, ...(options.log ? { log: options.log } : {}) });
+  const login = createLogin({ rules, ...(options.log ? { log: options.log } : {}) });
 
   /** The operator of an installation is its first user, whom the first start made. */
   async function isOperator(userId: string): Promise<boolean> {
@@ -40,8 +40,8 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
   }
 
   return {
-    logIn,
-    ...createSessions(rules, logIn),
+    ...login,
+    ...createSessions(rules, login.logIn),
     isOperator: ({ user }) => isOperator(user.userId),
     ...own,
     ...createTeamRules(rules),

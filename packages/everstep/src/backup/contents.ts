@@ -1,8 +1,10 @@
 /** What lies in the directory of a back-up, and what its manifest says of it. */
+
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { parseJson } from '@everstep/sdk/protocol';
 import { codeOf } from '../bootstrap/start-error.js';
 import type { StoreCounts } from '../stores/sqlite/store-at-rest.js';
 
@@ -71,7 +73,7 @@ export async function readManifest(directory: string): Promise<Manifest> {
   });
   const value: unknown = (() => {
     try {
-      return JSON.parse(written);
+      return parseJson(written);
     } catch {
       return null;
     }

@@ -3,8 +3,10 @@
  * a later start can tell it again. Only the owner of the directory can read
  * it; the store itself keeps no token and no API key in the clear.
  */
+
 import { readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
+import { parseJson } from '@everstep/sdk/protocol';
 import { writePrivately } from './private-file.js';
 
 export interface Credentials {
@@ -43,7 +45,7 @@ export const credentialsFile = (dataDir: string): string => join(dataDir, 'crede
 function parse(text: string): KeptCredentials | null {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseJson(text);
   } catch {
     return null;
   }

@@ -12,6 +12,17 @@ const DAY_MS = 24 * HOUR_MS;
 export const LIMITS = Object.freeze({
   // requests
   maxBodyBytes: 10 * MiB,
+  /** Of a JSON body, except where an operation takes results, payloads or documents in it. */
+  maxJsonBodyBytes: MiB,
+  /** Of a JSON body of the management API. */
+  maxAccountBodyBytes: 64 * KiB,
+  maxLoginBodyBytes: 4 * KiB,
+  /** Of the body of a request that needs none. */
+  maxIgnoredBodyBytes: 64 * KiB,
+  /** Of all request bodies that are in memory, from the arrival of a byte until its request is answered. */
+  maxHeldBodyBytes: 256 * MiB,
+  /** Of them, those of one queue instance, user, search index, or, without a credential, address. */
+  maxHeldBodyBytesOfOwner: 128 * MiB,
   maxHeaderBytes: 64 * KiB,
   maxHeaderCount: 200,
   maxUrlLength: 8 * KiB,
@@ -255,6 +266,8 @@ export const BACKOFF = Object.freeze({ exponent: 2.5, maxMs: DAY_MS });
 export function assertLimits(limits: Readonly<Record<keyof typeof LIMITS, number>> = LIMITS): void {
   const relations: readonly (readonly [boolean, string])[] = [
     [limits.defaultRetries <= limits.maxRetries, 'defaultRetries <= maxRetries'],
+    [limits.maxBatchBytes <= limits.maxHeldBodyBytesOfOwner, 'maxBatchBytes <= maxHeldBodyBytesOfOwner'],
+    [limits.maxHeldBodyBytesOfOwner < limits.maxHeldBodyBytes, 'maxHeldBodyBytesOfOwner < maxHeldBodyBytes'],
     [limits.minRetentionBatch <= limits.maxRetentionBatch, 'minRetentionBatch <= maxRetentionBatch'],
     [limits.maxStepResultBytes <= limits.maxReplyBytes, 'maxStepResultBytes <= maxReplyBytes'],
     [limits.maxStepResultBytes <= limits.maxJournalBytes, 'maxStepResultBytes <= maxJournalBytes'],

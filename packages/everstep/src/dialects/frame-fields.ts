@@ -1,4 +1,5 @@
 /** Reads the fields of a frame: each as the type it must have, or a Problem whose words name the field. */
+import { JsonBoundsError, parseJson } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
 import { fitsInPaths, NOT_IN_PATHS } from './ids-in-paths.js';
 
@@ -63,8 +64,9 @@ export function jsonText(value: unknown, where: string): string | undefined {
     throw new Problem(`${where} has ${Buffer.byteLength(json)} bytes, over the limit of ${limit} (maxStepResultBytes)`);
   }
   try {
-    JSON.parse(json);
-  } catch {
+    parseJson(json);
+  } catch (error) {
+    if (error instanceof JsonBoundsError) throw new Problem(`${where} is JSON text that exceeds a limit: ${error.message}`);
     throw new Problem(`${where} must be JSON text`, shown(json));
   }
   return json;

@@ -3,7 +3,7 @@
  * reads them as it reads recorded ones, so they have to have the form that
  * those of the type have.
  */
-import type { StepType } from '@everstep/sdk/protocol';
+import { parseJson, type StepType } from '@everstep/sdk/protocol';
 
 type Shape = Readonly<Record<string, unknown>>;
 
@@ -43,7 +43,7 @@ function isInvoke(value: unknown): boolean {
 function isJsonText(value: unknown): boolean {
   if (!isText(value)) return false;
   try {
-    JSON.parse(value);
+    parseJson(value);
     return true;
   } catch {
     return false;
@@ -82,7 +82,7 @@ export function givenResultProblem(type: StepType, out: string | null): string |
       return 'is a CreateWebhook, whose result is an address of this service that cannot be made up; fork from it to have a new one made';
     default: {
       const [is, form] = FORMS[type];
-      if (out !== null && is(JSON.parse(out))) return null;
+      if (out !== null && is(parseJson(out))) return null;
       return `is a ${type}, whose result has the form ${form}, as its journal shows it`;
     }
   }

@@ -142,6 +142,15 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
     return caller instanceof Promise ? caller.then(admit) : admit(caller);
   }
 
+  function admitAnybody(request: FastifyRequest, chosen: Chosen): Admission | Promise<Admission> {
+    const { operation } = chosen;
+    const admission: Admission = { ...chosen, admitted: OPEN, target: splitTarget(request.originalUrl) };
+    const { headers, host } = request;
+    const open = { path: readPath(operation, request.params), callerIp: callerIpOf(request), headers, host };
+    const pending = operation.admit?.(open, context);
+    return pending instanceof Promise ? pending.then(() => admission) : admission;
+  }
+
   async function admitUser(request: FastifyRequest, chosen: Chosen): Promise<Admission> {
     const { authorization } = request.headers;
     const target = splitTarget(request.originalUrl);
@@ -182,7 +191,7 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
     if (access !== 'open' || whileStopping === 'refuse') refuseWhileStopping();
     switch (access) {
       case 'open':
-        return { ...chosen, admitted: OPEN, target: splitTarget(request.originalUrl) };
+        return admitAnybody(request, chosen);
       case 'token':
         return admitToken(request, chosen);
       case 'account':

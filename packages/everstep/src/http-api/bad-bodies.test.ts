@@ -7,7 +7,7 @@ import { patternWords } from '../contract/patterns.js';
 import { MANAGEMENT_OPERATIONS } from './management/index.js';
 import { managementOpenApiDocument } from './management/openapi.js';
 import { openApiDocument } from './openapi.js';
-import type { Operation } from './operation.js';
+import { maxBodyBytesOf, type Operation } from './operation.js';
 import { OPERATIONS } from './operations/index.js';
 import { SEARCH_OPERATIONS, searchOpenApiDocument } from './search/index.js';
 import type { Answered, ErrorAnswer } from './testing/api-world.js';
@@ -185,6 +185,32 @@ test('a body that is missing, no JSON or of another type is refused', async () =
     ])
       await expect('unsupported-media-type', text, contentType);
   }
+});
+
+test('JSON that is nested too deep is rejected before it is parsed, by every operation', async () => {
+  for (const { operation, schema, send } of takers) {
+    const maxBytes = maxBodyBytesOf(operation);
+    for (const bracket of ['{', '[', '{"a":', '[{"":']) {
+      const { status, headers, body } = await send(
+        bracket.repeat(Math.floor((maxBytes - 1) / bracket.length)),
+        'application/json',
+      );
+      assert.deepEqual([status, headers['svc-error-code']], [400, 'bad-body'], operation.operationId);
+      assert.equal(body.error, 'the JSON body exceeds a limit: it is nested deeper than 256 levels', JSON.stringify(schema));
+    }
+  }
+});
+
+test('a JSON body over the limit of its operation is rejected', async () => {
+  for (const { operation, send } of takers) {
+    const maxBytes = maxBodyBytesOf(operation);
+    const { status, headers, body } = await send(`"${'x'.repeat(maxBytes - 1)}"`, 'application/json');
+    assert.deepEqual([status, headers['svc-error-code']], [413, 'body-too-large'], operation.operationId);
+    assert.equal(body.error, `the body is over the limit of ${maxBytes} bytes`);
+  }
+  const smallest = takers.filter(({ operation }) => operation.access === 'account');
+  assert.ok(smallest.length > 5);
+  for (const { operation } of smallest) assert.equal(maxBodyBytesOf(operation), 64 * 1024, operation.operationId);
 });
 
 test('a query parameter beside a body is refused where there is none of that name', async () => {

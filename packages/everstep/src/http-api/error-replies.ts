@@ -29,14 +29,10 @@ export const unknownRoute = (path: string): ApiError =>
   new ApiError('unknown-route', `there is no operation at ${shown(path)}; see /openapi.json`);
 
 /** Errors of the server framework, by its codes. */
-function fromFramework(code: string, maxBodyBytes: number): ApiError | null {
+function fromFramework(code: string): ApiError | null {
   switch (code) {
-    case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new ApiError('body-too-large', `the body is over the limit of ${maxBodyBytes} bytes`);
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new ApiError('unsupported-media-type', 'the Content-Type header is no media type, such as application/json');
-    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return new ApiError('bad-request', 'the body is shorter or longer than its Content-Length says');
     case 'FST_ERR_BAD_URL':
       return new ApiError('bad-request', 'the path is not correctly percent-encoded');
     case 'FST_ERR_MAX_PARAM_LENGTH':
@@ -49,11 +45,10 @@ function fromFramework(code: string, maxBodyBytes: number): ApiError | null {
 const codeOf = (error: unknown): string =>
   typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string' ? error.code : '';
 
-/** Of a request: what may be logged of it, and how large its body could be. */
+/** What may be logged of a request. */
 export interface FailedRequest {
   readonly method: string;
   readonly route: string | undefined;
-  readonly maxBodyBytes: number;
   /** All of it has come. */
   readonly whole: boolean;
 }
@@ -76,14 +71,14 @@ function storeAway(error: StoreUnavailableError, method: string): ApiError {
 }
 
 /** What the client is told of an error. What it is not told goes to the log. */
-export function apiErrorOf(error: unknown, log: Log, { method, route, maxBodyBytes, whole }: FailedRequest): ApiError {
+export function apiErrorOf(error: unknown, log: Log, { method, route, whole }: FailedRequest): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof StoreUnavailableError) {
     log.warn({ method, route, error: error.message }, 'a request failed because the store cannot be reached');
     return storeAway(error, method);
   }
   const code = codeOf(error);
-  const known = fromFramework(code, maxBodyBytes);
+  const known = fromFramework(code);
   if (known) return known;
   // Of a request that has come it is said by another connection, such as that to the database.
   if (!whole && (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE'))

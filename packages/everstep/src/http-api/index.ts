@@ -22,6 +22,7 @@ import { openApiDocument } from './openapi.js';
 import type { ApiContext, DestinationPolicy, Operation } from './operation.js';
 import { OPERATIONS } from './operations/index.js';
 import { getHealth, getReadiness } from './operations/service.js';
+import type { RequestBodies } from './request-bodies.js';
 import { SEARCH_OPERATIONS } from './search/index.js';
 import { createServer, type Route } from './server.js';
 
@@ -47,6 +48,8 @@ export interface HttpApiDependencies {
   readonly nodes?: () => Promise<readonly NodeStanding[]>;
   /** How many connections each server accepts; no limit when absent. */
   readonly connectionLimits?: ConnectionLimits;
+  /** Bodies of requests, with the limits of the service when absent. */
+  readonly bodies?: RequestBodies;
   /** While true, the service is not ready, but answers requests. */
   readonly isStarting?: () => boolean;
   /** While true, requests are answered with 503. */
@@ -161,6 +164,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     defaultRegion: dependencies.defaultRegion ?? DEFAULT_REGION,
     trustedProxies: dependencies.trustedProxies ?? [],
     ...(dependencies.connectionLimits ? { connectionLimits: dependencies.connectionLimits } : {}),
+    ...(dependencies.bodies ? { bodies: dependencies.bodies } : {}),
     ...servedBy(dependencies),
   });
   return {

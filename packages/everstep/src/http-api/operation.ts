@@ -7,6 +7,7 @@ import type { Static, StaticDecode, TObject, TSchema, TUnsafe } from 'typebox';
 import type { AccountService, Principal, Session } from '../accounts/account-service.js';
 import type { Authority, Caller } from '../accounts/authority.js';
 import type { Limits } from '../accounts/limits.js';
+import { LIMITS } from '../config/limits.js';
 import type { ErrorCode } from '../contract/error-codes.js';
 import type { Dialect } from '../dialects/index.js';
 import type { DialectName } from '../engine/run.js';
@@ -89,10 +90,10 @@ export interface Input<Path, Query, Headers, Body> {
   readonly request: RequestContext;
 }
 
+/** `maxBytes` where another limit holds than for all of the kind; see `maxBodyBytesOf`. */
 export type BodySpec =
-  /** `maxBytes` where less than the limit for all is taken. */
   | { readonly kind: 'bytes'; readonly description: string; readonly maxBytes?: number }
-  | { readonly kind: 'json'; readonly schema: TSchema; readonly required: boolean };
+  | { readonly kind: 'json'; readonly schema: TSchema; readonly required: boolean; readonly maxBytes?: number };
 
 export type AnswerHeaders = Readonly<Record<string, string>>;
 
@@ -192,9 +193,19 @@ export interface IndexOperation<Path, Body, Responses> extends OperationDescript
   handle(input: Input<Path, undefined, undefined, Body>, context: ApiContext): Promise<Answer<Responses>> | Answer<Responses>;
 }
 
+/** What is known of a request of anybody before its body is read. */
+export interface OpenRequest {
+  readonly path: Readonly<Record<string, unknown>>;
+  readonly callerIp: string;
+  readonly headers: ReceivedHeaders;
+  readonly host: string;
+}
+
 /** For everybody. */
 export interface OpenOperation<Path, Body, Responses> extends OperationDescription {
   readonly access: 'open';
+  /** Rejects with ApiError what can be rejected before the body is read. */
+  readonly admit?: (request: OpenRequest, context: ApiContext) => Promise<void> | void;
   /** `refuse`: it is work, which is not begun any more. */
   readonly whileStopping: 'answer' | 'refuse';
   readonly pathParameters?: Path;
@@ -219,6 +230,7 @@ export interface Operation extends OperationDescription {
   /** Of a token of a search index. */
   readonly needs?: Need;
   readonly whileStopping: 'answer' | 'refuse';
+  readonly admit?: (request: OpenRequest, context: ApiContext) => Promise<void> | void;
   readonly pathParameters?: TObject;
   readonly query?: TObject;
   readonly headers?: TObject;
@@ -242,6 +254,14 @@ export interface OperationAnswer {
   /** Sent as JSON unless it is a `RawBody`. */
   readonly body: unknown;
   readonly headers?: AnswerHeaders;
+}
+
+/** Returns the most bytes that the operation takes as a body. One without a body ignores a short one. */
+export function maxBodyBytesOf({ access, body }: Pick<Operation, 'access' | 'body'>): number {
+  if (!body) return LIMITS.maxIgnoredBodyBytes;
+  if (body.maxBytes !== undefined) return body.maxBytes;
+  if (body.kind === 'bytes') return LIMITS.maxBodyBytes;
+  return access === 'token' || access === 'index' ? LIMITS.maxJsonBodyBytes : LIMITS.maxAccountBodyBytes;
 }
 
 type Responses = Readonly<Record<number, TSchema>>;

@@ -10,7 +10,7 @@ import { readValue } from './parameters/read-value.js';
 import { Unacceptable } from './parameters/unacceptable.js';
 
 export const NO_QUERY: Readonly<Record<string, never>> = Object.freeze({});
-const NO_BODY = Buffer.alloc(0);
+export const NO_BODY = Buffer.alloc(0);
 const NO_PARAMETERS = Type.Object({});
 
 /** `given` is what the router found. Throws ApiError. */
@@ -32,9 +32,11 @@ export function readPath({ pathParameters, unknownQuery }: Operation, given: unk
   return read;
 }
 
-function readBody({ body: spec }: Operation, body: unknown, contentType: string | undefined): unknown {
-  const bytes = Buffer.isBuffer(body) ? body : NO_BODY;
+function readBody({ body: spec, access }: Operation, bytes: Buffer, contentType: string | undefined): unknown {
   if (spec?.kind !== 'json') return bytes;
+  // A page of any origin may send a body without a type, and no other one that is taken here.
+  if (access === 'open' && bytes.byteLength > 0 && contentType === undefined)
+    throw new ApiError('unsupported-media-type', 'the Content-Type header is missing; send application/json');
   const value = readJson(bytes, contentType);
   if (value !== undefined) return validate(spec.schema, value, 'the body');
   if (spec.required) throw new ApiError('bad-body', 'a JSON body is missing');
@@ -49,7 +51,7 @@ function readQueryOf({ query, unknownQuery }: Operation, context: RequestContext
 }
 
 /** Throws ApiError. */
-export function readInput(operation: Operation, request: FastifyRequest, context: RequestContext): OperationInput {
+export function readInput(operation: Operation, request: FastifyRequest, body: Buffer, context: RequestContext): OperationInput {
   const { headers, headerFamilies } = operation;
   const families = headerFamilies ? Object.keys(headerFamilies) : [];
   const read = headers ? readPrefixedHeaders(headers, families, context.headers, context.dialect) : null;
@@ -58,7 +60,7 @@ export function readInput(operation: Operation, request: FastifyRequest, context
     query: readQueryOf(operation, context),
     headers: read?.values ?? {},
     carried: read?.families ?? {},
-    body: readBody(operation, request.body, request.headers['content-type']),
+    body: readBody(operation, body, request.headers['content-type']),
     request: context,
   };
 }

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { networkOf } from '../accounts/network-of.js';
 import type { ConnectionLimits } from '../config/connection-limits.js';
 import { LIMITS } from '../config/limits.js';
 import type { Region } from '../config/regions.js';
@@ -10,18 +11,19 @@ import { DEFAULT_DIALECT, DIALECTS, dialectOf, dialectShown } from '../dialects/
 import { PeriodicLog } from '../ports/periodic-log.js';
 import { type Admission, type Chosen, createAdmission } from './admission.js';
 import { callerIpOf } from './caller-ip.js';
+import { Connections } from './connections.js';
 import { apiErrorOf, clientError, errorReply, JSON_TYPE, replyOnSocket, unknownRoute } from './error-replies.js';
-import type { ApiContext, Operation } from './operation.js';
+import { type ApiContext, maxBodyBytesOf, type Operation } from './operation.js';
 import { shown } from './parameters/unacceptable.js';
 import { RawBody } from './raw-body.js';
-import { NO_QUERY, readInput } from './request-input.js';
+import { RequestBodies } from './request-bodies.js';
+import { NO_BODY, NO_QUERY, readInput } from './request-input.js';
 import { type OperationRoute, PathTable, routedUrl, routerPath, routesOf } from './routing.js';
 import { withoutSecret } from './sessions/cookie.js';
 import { splitTarget } from './target.js';
 import { WaitingRequests } from './waiting-requests.js';
 
 const LIVENESS_PATH = '/health';
-const TOO_MANY_CONNECTIONS = 'too many open connections; retry later, or raise the limit of open files of the service';
 
 /** Of those who are not let in, or not any more. */
 const REFUSALS: readonly number[] = [400, 401, 403, 404];
@@ -44,6 +46,7 @@ export interface ServerOptions {
   readonly forSessions: readonly Operation[];
   /** No limit when absent. */
   readonly connectionLimits?: ConnectionLimits;
+  readonly bodies?: RequestBodies;
   /** Told of each route that comes into being, whoever makes it. */
   readonly onRoute?: (route: Route) => void;
 }
@@ -77,12 +80,27 @@ function choose({ operations }: OperationRoute, request: FastifyRequest): Chosen
   return { operation, dialect: operation.dialect ? DIALECTS[operation.dialect] : spoken };
 }
 
-/** The most that any operation of the route takes; null: as much as all others. */
-function bodyLimitOf({ operations }: OperationRoute): number | null {
-  const most = operations.map(({ body }) => (body?.kind === 'bytes' ? body.maxBytes : undefined) ?? LIMITS.maxBodyBytes);
-  const limit = Math.max(...most);
-  return limit === LIMITS.maxBodyBytes ? null : limit;
+/** Returns who is charged for the body of a request. */
+function ownerOf({ admitted }: Admission, request: FastifyRequest): string {
+  switch (admitted.access) {
+    case 'open':
+      return `address ${networkOf(callerIpOf(request))}`;
+    case 'token':
+      return `instance ${admitted.caller.instanceId}`;
+    case 'account':
+      return `user ${admitted.principal.user.userId}`;
+    case 'session':
+      return `user ${admitted.session.principal.user.userId}`;
+    case 'index':
+      return `index ${admitted.caller.indexId}`;
+  }
 }
+
+/** As the framework decides whether it parses a body. */
+const hasBody = ({ method, headers }: FastifyRequest): boolean =>
+  method !== 'GET' &&
+  method !== 'HEAD' &&
+  (headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0');
 
 export function createServer({
   context,
@@ -91,6 +109,7 @@ export function createServer({
   operations,
   forSessions,
   connectionLimits,
+  bodies = new RequestBodies(),
   onRoute,
 }: ServerOptions): FastifyInstance {
   const { log } = context;
@@ -99,7 +118,6 @@ export function createServer({
   const app = Fastify({
     logger: false,
     ...(trustedProxies.length > 0 ? { trustProxy: [...trustedProxies] } : {}),
-    bodyLimit: LIMITS.maxBodyBytes,
     requestTimeout: LIMITS.requestTimeoutMs,
     return503OnClosing: false,
     rewriteUrl: (request) => routedUrl(request.method ?? 'GET', request.url ?? '/', (path) => paths.meant(path)),
@@ -118,24 +136,19 @@ export function createServer({
   // Node leaves out headers beyond a count without a word; all are counted here instead, and their bytes are bounded.
   app.server.maxHeadersCount = 0;
   app.server.on('request', (request, response) => latest.set(request.socket, { request, response }));
-  /** All that are open. Those on which nothing was asked yet are none that Node calls idle; it would wait for them to the end. */
-  const connections = new Set<Socket>();
-  app.server.on('connection', (socket: Socket) => {
-    connections.add(socket);
-    if (connectionLimits && connections.size > connectionLimits.served) surplus.add(socket);
-    socket.once('close', () => connections.delete(socket));
-  });
+  const connections = new Connections({ limits: connectionLimits ?? null, trustedProxies });
+  app.server.on('connection', (socket: Socket) => connections.add(socket));
   const tooMany = new PeriodicLog(log, 'too many connections, refusing new ones');
-  const surplus = new WeakSet<Socket>();
   if (connectionLimits) {
     app.server.maxConnections = connectionLimits.accepted;
     app.server.on('drop', () => tooMany.warn({ ...connectionLimits }));
     app.addHook('onRequest', (request, reply, done) => {
+      const refusal = connections.refusalOf(request.raw.socket);
       // A busy process is alive: who restarts it makes it worse.
-      if (!surplus.has(request.raw.socket) || request.routeOptions.url === LIVENESS_PATH) return done();
+      if (refusal === null || request.routeOptions.url === LIVENESS_PATH) return done();
       tooMany.warn({ ...connectionLimits });
       reply.header('connection', 'close');
-      done(new ApiError('unavailable', TOO_MANY_CONNECTIONS, { 'retry-after': '1' }));
+      done(new ApiError('unavailable', refusal, { 'retry-after': '1' }));
     });
   }
   app.addHook('onRoute', ({ method, url }) => {
@@ -148,7 +161,7 @@ export function createServer({
   app.addHook('preClose', (done) => {
     closing = true;
     waiting.close();
-    for (const socket of connections) if (socket.bytesRead === 0) socket.destroy();
+    connections.closeUnused();
     done();
   });
 
@@ -159,8 +172,7 @@ export function createServer({
 
   function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
     const { method, routeOptions } = request;
-    const maxBodyBytes = routeOptions.bodyLimit ?? LIMITS.maxBodyBytes;
-    const api = apiErrorOf(error, log, { method, route: routeOptions.url, maxBodyBytes, whole: request.raw.complete });
+    const api = apiErrorOf(error, log, { method, route: routeOptions.url, whole: request.raw.complete });
     const { status, headers, body } = errorReply(
       api,
       admissions.get(request)?.dialect ?? chosen.get(request)?.dialect ?? dialectOf({ headers: request.headers }),
@@ -183,8 +195,8 @@ export function createServer({
   });
 
   app.removeAllContentTypeParsers();
-  // Bodies are read as bytes; an operation that takes JSON reads it from them.
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  // Bodies are collected when their request is admitted; an operation that takes JSON reads it from the bytes.
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null));
 
   const admit = createAdmission({ context, defaultRegion, isClosing: () => closing, forSessions: new Set(forSessions) });
 
@@ -198,11 +210,26 @@ export function createServer({
     }
   }
 
+  async function bodyOf(request: FastifyRequest, reply: FastifyReply, admission: Admission): Promise<Buffer> {
+    if (!hasBody(request)) return NO_BODY;
+    try {
+      return await bodies.collect(request, reply, {
+        owner: ownerOf(admission, request),
+        maxBytes: maxBodyBytesOf(admission.operation),
+      });
+    } catch (error) {
+      // The client may send the rest of it.
+      reply.header('connection', 'close');
+      throw error;
+    }
+  }
+
   async function handle(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const admission = admissions.get(request);
     if (!admission) throw new Error('a request was not admitted');
     const { operation } = admission;
-    const input = readInput(operation, request, {
+    const body = await bodyOf(request, reply, admission);
+    const input = readInput(operation, request, body, {
       dialect: admission.dialect,
       callerIp: callerIpOf(request),
       headers: withoutSecret(request.headers),
@@ -212,19 +239,19 @@ export function createServer({
       signal: () => waiting.signalOf(reply),
       isStillLetIn: () => isStillLetIn(request, admission),
     });
-    const { status, body, headers = {} } = await operation.run(input, context, admission.admitted);
+    const { status, body: answered, headers = {} } = await operation.run(input, context, admission.admitted);
     endConnection(reply);
     reply.headers(headers);
-    if (body === undefined) return reply.code(status).send();
-    if (body instanceof RawBody) return reply.code(status).header('content-type', body.contentType).send(body.content);
-    return reply.code(status).header('content-type', JSON_TYPE).send(JSON.stringify(body));
+    if (answered === undefined) return reply.code(status).send();
+    if (answered instanceof RawBody)
+      return reply.code(status).header('content-type', answered.contentType).send(answered.content);
+    return reply.code(status).header('content-type', JSON_TYPE).send(JSON.stringify(answered));
   }
 
   for (const route of routesOf(operations)) {
     app.route({
       method: route.method,
       url: routerPath(route.path),
-      ...(bodyLimitOf(route) === null ? {} : { bodyLimit: bodyLimitOf(route) ?? LIMITS.maxBodyBytes }),
       ...(route.operations.some(({ head }) => head === false) ? { exposeHeadRoute: false } : {}),
       onRequest: (request, _reply, done) => {
         try {

@@ -1,5 +1,5 @@
 /** Tells failure callbacks and failure functions how a run failed, until they have taken it or it is given up. */
-import { FAILURE_FUNCTION_HEADER, type FailureNotice } from '@everstep/sdk/protocol';
+import { FAILURE_FUNCTION_HEADER, type FailureNotice, parseJson } from '@everstep/sdk/protocol';
 import { canonicalHeaders } from '../answers/header-names.js';
 import { LIMITS } from '../config/limits.js';
 import { type CallbackTask, cancelCallback, decideCallback, retryCallback } from '../engine/callback.js';
@@ -37,7 +37,7 @@ const base64 = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.by
 /** An endpoint that submits its steps reads an error out of the last answer, so what it did not say itself is put in that form. */
 function answerWithError({ responseBody, error }: DeadLetterRecord): Uint8Array {
   try {
-    const told: unknown = JSON.parse(Buffer.from(responseBody).toString('utf8'));
+    const told: unknown = parseJson(Buffer.from(responseBody).toString('utf8'));
     if (typeof told === 'object' && told !== null && 'message' in told && typeof told.message === 'string') return responseBody;
   } catch {
     // No JSON: a page of a gateway, or nothing at all.

@@ -66,17 +66,22 @@ export class Events {
     return this.receive(run.key, command.eventId, command.content);
   }
 
-  async instanceOfWebhook(eventId: string): Promise<string | null> {
+  async instanceOfWebhook({ eventId, of }: Pick<WebhookCall, 'eventId' | 'of'>): Promise<string | null> {
     const { store } = this.options;
-    const runKey = runKeyOf(eventId);
+    const runKey = await this.runKeyOfWebhook({ eventId, of });
     if (!(await store.hasWebhook({ runKey, eventId }))) return null;
     return (await store.runRecord({ runKey }))?.instanceId ?? null;
+  }
+
+  /** Returns the run that made the webhook, or what is no run. */
+  private async runKeyOfWebhook({ eventId, of }: Pick<WebhookCall, 'eventId' | 'of'>): Promise<string> {
+    return of ? ((await this.options.store.findRun(of))?.key ?? '') : runKeyOf(eventId);
   }
 
   /** A request that came to a webhook is an event for the run that made it, or for what a resume made of that. */
   async callWebhook({ eventId, content, of }: WebhookCall): Promise<'taken' | 'not-found' | 'too-many-kept'> {
     const { store } = this.options;
-    let runKey = of ? ((await store.findRun(of))?.key ?? '') : runKeyOf(eventId);
+    let runKey = await this.runKeyOfWebhook({ eventId, of });
     if (!(await store.hasWebhook({ runKey, eventId }))) return 'not-found';
     for (;;) {
       const became = (await store.runRecord({ runKey }))?.became;

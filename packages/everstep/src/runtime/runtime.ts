@@ -277,7 +277,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     urlGroups: (query) => targets.urlGroups(query),
     deleteUrlGroup: (command) => targets.deleteUrlGroup(command),
     notify: (command) => events.notify(command),
-    instanceOfWebhook: ({ eventId }) => events.instanceOfWebhook(eventId),
+    instanceOfWebhook: (query) => events.instanceOfWebhook(query),
     callWebhook: (command) => events.callWebhook(command),
     flowControls: async (query) => standings(query.instanceId, await gates.flowControls(query)),
     flowControl,

@@ -237,7 +237,11 @@ export interface WorkflowService extends MessageService, RepairService {
     readonly of?: { readonly instanceId: string; readonly workflowRunId: string };
   }): Promise<'taken' | 'not-found' | 'too-many-kept'>;
   /** The instance whose run made this webhook; null when there is none. */
-  instanceOfWebhook(query: { readonly eventId: string }): Promise<string | null>;
+  instanceOfWebhook(query: {
+    readonly eventId: string;
+    /** As for `callWebhook`. */
+    readonly of?: { readonly instanceId: string; readonly workflowRunId: string };
+  }): Promise<string | null>;
 
   flowControls(query: { readonly instanceId: string }): Promise<readonly FlowControlStatus[]>;
   flowControl(query: { readonly instanceId: string; readonly key: string }): Promise<FlowControlStatus | null>;

@@ -1,5 +1,5 @@
 /** The question whether an endpoint would replay a run, over HTTP. */
-import { NATIVE_PREFIX, PROTOCOL_HEADER, PROTOCOL_VERSION } from '@everstep/sdk/protocol';
+import { NATIVE_PREFIX, PROTOCOL_HEADER, PROTOCOL_VERSION, parseJson } from '@everstep/sdk/protocol';
 import { type EndpointAnswer, endpointFailure } from '../../answers/endpoint-failure.js';
 import { headerOf } from '../../answers/http-advice.js';
 import { LIMITS } from '../../config/limits.js';
@@ -37,7 +37,7 @@ function headers({ request, forwardHeaders }: ReplayCheck, { url, userAgent, sig
 
 function frameOf({ body }: EndpointAnswer): Readonly<Record<string, unknown>> {
   try {
-    const value: unknown = JSON.parse(body.toString('utf8'));
+    const value: unknown = parseJson(body.toString('utf8'));
     return typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value)) : {};
   } catch {
     return {};

@@ -7,8 +7,10 @@
 import {
   type FailedReply,
   type Hold,
+  JsonBoundsError,
   PROTOCOL_VERSION,
   type ProgressReply,
+  parseJson,
   type RefusedReply,
   type RunEnd,
   STEP_TYPES,
@@ -210,8 +212,12 @@ function replyOf(frame: Fields, request: StepRequest, now: number): StepReply {
 export function parseReply(body: string, request: StepRequest, now: number): ParsedReply {
   let frame: unknown;
   try {
-    frame = JSON.parse(body);
-  } catch {
+    frame = parseJson(body);
+  } catch (error) {
+    if (error instanceof JsonBoundsError) {
+      const problem = `the body is JSON that exceeds a limit: ${error.message}`;
+      return { ok: false, problem, words: problem };
+    }
     return { ok: false, problem: NO_JSON, words: NO_JSON };
   }
   try {

@@ -3,7 +3,7 @@
  * journal; its answer says only whether that went well, since the endpoint
  * submits what came of it in requests of its own while it answers.
  */
-import { NON_RETRYABLE_STATUS } from '@everstep/sdk/protocol';
+import { NON_RETRYABLE_STATUS, parseJson } from '@everstep/sdk/protocol';
 import { describeBody, type EndpointAnswer, endpointFailure, valuesOf } from '../../answers/endpoint-failure.js';
 import { headerOf, keptOf, retryAdviceOf } from '../../answers/http-advice.js';
 import { LIMITS } from '../../config/limits.js';
@@ -85,7 +85,7 @@ interface ToldError {
 /** What the SDK says of an error that came out of a workflow. */
 function toldError(body: Buffer): ToldError | null {
   try {
-    const value: unknown = JSON.parse(body.toString('utf8'));
+    const value: unknown = parseJson(body.toString('utf8'));
     if (typeof value !== 'object' || value === null || !('message' in value) || typeof value.message !== 'string') return null;
     const name = 'error' in value && typeof value.error === 'string' ? value.error : 'Error';
     const stack = 'stack' in value && typeof value.stack === 'string' ? value.stack : null;

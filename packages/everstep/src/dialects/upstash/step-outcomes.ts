@@ -3,7 +3,15 @@
  * executed itself (Run, Notify, CreateWebhook) is kept as it submitted it;
  * what the service carried out is told in its form.
  */
-import type { CallOutcome, EncodedBody, EventContent, InvokeOutcome, StepType, WaitOutcome } from '@everstep/sdk/protocol';
+import {
+  type CallOutcome,
+  type EncodedBody,
+  type EventContent,
+  type InvokeOutcome,
+  parseJson,
+  type StepType,
+  type WaitOutcome,
+} from '@everstep/sdk/protocol';
 import { canonicalHeaders } from '../../answers/header-names.js';
 
 /** The fields of a journal entry that say what came of the step. */
@@ -72,7 +80,7 @@ export function wireOutcome(type: StepType, out: string | null, place: HookPlace
     case 'Wait':
     case 'WaitForWebhook':
     case 'Invoke': {
-      const recorded: unknown = JSON.parse(out);
+      const recorded: unknown = parseJson(out);
       if (type === 'Call' && isCall(recorded)) return { out: callOut(recorded) };
       if (type === 'Invoke' && isInvoke(recorded)) return { out: invokeOut(recorded) };
       if ((type === 'Wait' || type === 'WaitForWebhook') && isWait(recorded)) return waitOutcome(recorded, place);

@@ -4,6 +4,8 @@
  * the address of a webhook). Ours names the queue instance there, and the
  * password is the token itself.
  */
+import { parseJson } from '@everstep/sdk/protocol';
+
 const BASE64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
 
 interface CarriedToken {
@@ -21,7 +23,7 @@ function isCarried(value: unknown): value is CarriedToken {
 export function readCarriedToken(text: string): string | null {
   if (!BASE64.test(text)) return null;
   try {
-    const value: unknown = JSON.parse(Buffer.from(text, 'base64').toString('utf8'));
+    const value: unknown = parseJson(Buffer.from(text, 'base64').toString('utf8'));
     return isCarried(value) ? value.Password : null;
   } catch {
     return null;

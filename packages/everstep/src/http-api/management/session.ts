@@ -1,6 +1,7 @@
 /** Sessions of users in a browser: logging in, who one is, logging out. */
 
 import type { Session } from '../../accounts/account-service.js';
+import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { Ok } from '../../contract/management.js';
 import { LoginBody, SessionEntry } from '../../contract/session.js';
@@ -31,11 +32,15 @@ const beginSession = openOperation({
   path: '/v2/session',
   unknownQuery: 'refuse',
   whileStopping: 'refuse',
-  body: { kind: 'json', required: true, schema: LoginBody },
+  body: { kind: 'json', required: true, schema: LoginBody, maxBytes: LIMITS.maxLoginBodyBytes },
   responses: { 200: SessionEntry },
-  errors: ['bad-parameter', ...BODY_ERRORS, 'bad-credential', 'csrf-refused', 'rate-limited'],
-  async handle({ body, request }, { accounts }) {
+  errors: ['bad-parameter', ...BODY_ERRORS, 'body-too-large', 'bad-credential', 'csrf-refused', 'rate-limited'],
+  admit(request, { accounts }) {
     checkOrigin(request);
+    const retryAfterMs = accounts.loginWaitMs({ address: request.callerIp });
+    if (retryAfterMs > 0) throw tooManyLogins(retryAfterMs);
+  },
+  async handle({ body, request }, { accounts }) {
     const { email, api_key: apiKey } = given(body);
     const login = await accounts.beginSession({ email, apiKey, address: request.callerIp });
     switch (login.kind) {

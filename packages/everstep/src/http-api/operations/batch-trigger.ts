@@ -93,6 +93,7 @@ export const triggerRuns = operation({
   body: {
     kind: 'json',
     required: true,
+    maxBytes: LIMITS.maxBodyBytes,
     schema: Type.Array(Type.Unknown(), { maxItems: LIMITS.maxBatchItems, description: 'Items: { destination, body, headers }.' }),
   },
   responses: { 200: Answers },

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { LIMITS } from '../../config/limits.js';
 import type { NotifiedWaiter, Waiter } from '../../contract/events.js';
 import type { RunResult } from '../../contract/runs.js';
 import { ApiWorld, EVENT_ID } from '../testing/api-world.js';
@@ -150,10 +151,15 @@ test('a webhook is called by anybody with any method, and what came is what the 
   assert.ok(!JSON.stringify(world.logged).includes('of-the-caller'));
 });
 
-test('a webhook whose run has as many calls kept as it may answers 409, and a HEAD is no call', async () => {
-  const full = await ApiWorld.open({ service: { ...world.runtime, callWebhook: async () => 'too-many-kept' as const } });
+test('a webhook whose run has as many calls kept as it may answers 409, and a HEAD is no call', async (t) => {
+  const instanceOfWebhook = async () => 'queue';
+  const callWebhook = async () => 'too-many-kept' as const;
+  const full = await ApiWorld.open({ service: { ...world.runtime, instanceOfWebhook, callWebhook } });
+  t.after(() => full.close());
   const answer = await full.send({ method: 'POST', url: '/v2/webhooks/whk_1.k' });
   assert.deepEqual([answer.status, answer.headers['svc-error-code']], [409, 'too-many-events']);
   assert.equal((await full.api.inject({ method: 'HEAD', url: '/v2/webhooks/whk_1.k' })).statusCode, 405);
-  await full.close();
+  const long = await full.send({ method: 'PUT', url: '/v2/webhooks/whk_1.k', payload: Buffer.alloc(LIMITS.maxEventBytes + 1) });
+  assert.deepEqual([long.status, long.headers['svc-error-code']], [413, 'body-too-large']);
+  assert.match(long.body.error, /limit of 1048576 bytes/);
 });

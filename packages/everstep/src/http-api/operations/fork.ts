@@ -41,7 +41,7 @@ export const forkRun = operation({
   path: '/v2/workflows/runs/{workflowRunId}/fork',
   unknownQuery: 'refuse',
   pathParameters: RunIdPath,
-  body: { kind: 'json', required: true, schema: ForkRequest },
+  body: { kind: 'json', required: true, schema: ForkRequest, maxBytes: LIMITS.maxBodyBytes },
   responses: { 201: ForkedRun },
   errors: [
     'bad-parameter',

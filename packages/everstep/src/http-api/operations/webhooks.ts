@@ -47,13 +47,15 @@ export function contentOf(method: Method, body: Uint8Array, { headers, target }:
   };
 }
 
+export const noSuchWebhook = (): ApiError => new ApiError('not-found', 'there is no such webhook, or its run has ended');
+
 /** Throws ApiError when nobody took it. */
 export function answerWebhook(outcome: Awaited<ReturnType<ApiContext['service']['callWebhook']>>) {
   switch (outcome) {
     case 'taken':
       return answer(200, { status: 'taken' as const });
     case 'not-found':
-      throw new ApiError('not-found', 'there is no such webhook, or its run has ended');
+      throw noSuchWebhook();
     case 'too-many-kept':
       throw new ApiError(
         'too-many-events',
@@ -79,6 +81,10 @@ function webhook(method: Method, operationId: string): Operation {
     body: { kind: 'bytes', maxBytes: LIMITS.maxEventBytes, description: 'Any bytes, of any content type.' },
     responses: { 200: WebhookTaken },
     errors: ['bad-parameter', 'body-too-large', 'not-found', 'too-many-events'],
+    async admit({ path }, { service }) {
+      const instanceId = await service.instanceOfWebhook({ eventId: String(path.eventId) });
+      if (instanceId === null) throw noSuchWebhook();
+    },
     async handle({ path: { eventId }, body, request }, context) {
       const { service } = context;
       const instanceId = body.length > 0 ? await service.instanceOfWebhook({ eventId }) : null;

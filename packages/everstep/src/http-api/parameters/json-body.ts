@@ -1,4 +1,5 @@
 /** JSON bodies, read and validated by their schema. */
+import { JsonBoundsError, parseJson } from '@everstep/sdk/protocol';
 import type { Static, TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import { ApiError } from '../../contract/error-codes.js';
@@ -95,8 +96,9 @@ export function readJson(body: Uint8Array, contentType: string | undefined): unk
   let value: unknown;
   let isJson = true;
   try {
-    value = JSON.parse(text);
-  } catch {
+    value = parseJson(text);
+  } catch (error) {
+    if (error instanceof JsonBoundsError) throw new ApiError('bad-body', `the JSON body exceeds a limit: ${error.message}`);
     isJson = false;
   }
   const refused = refusal(text, isJson);

@@ -3,6 +3,10 @@
  * object, of which it takes the last without a word, and where a text has
  * something that is no JSON value, such as NaN.
  */
+import { endOfJsonString } from '@everstep/sdk/protocol';
+
+/** A longer text that is not JSON is rejected without a search for the fault. */
+const MAX_SEARCHED_LENGTH = 64 * 1024;
 
 export interface JsonFault {
   /** Names and positions that lead there, from the outside in. */
@@ -12,9 +16,10 @@ export interface JsonFault {
   readonly word: string;
 }
 
-/** An object has the names that it had so far, an array has none. */
 interface Level {
-  readonly names: Set<string> | null;
+  readonly isObject: boolean;
+  /** Of the fields so far. Made with the first: an array has none, and many objects are empty. */
+  names?: Set<string>;
   at: string | number;
   expectsName: boolean;
 }
@@ -24,20 +29,9 @@ const WORD = /[^\s,:[\]{}"]+/y;
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const COLON = 0x3a;
-const BACKSLASH = 0x5c;
 const BRACKET = { open: 0x5b, close: 0x5d };
 const BRACE = { open: 0x7b, close: 0x7d };
 const LAST_SPACE = 0x20;
-
-/** The place of the quote that ends a text, or -1. */
-function endOfText(json: string, start: number): number {
-  for (let end = json.indexOf('"', start); end !== -1; end = json.indexOf('"', end + 1)) {
-    let escapes = 0;
-    while (json.charCodeAt(end - 1 - escapes) === BACKSLASH) escapes += 1;
-    if (escapes % 2 === 0) return end;
-  }
-  return -1;
-}
 
 function nameOf(raw: string): string {
   if (!raw.includes('\\')) return raw;
@@ -49,21 +43,22 @@ function nameOf(raw: string): string {
 }
 
 /**
- * The first fault; null when there is none of these, which does not mean that the text is JSON. Of a text that is JSON for
- * sure, say so: it is read a few times faster.
+ * Returns the first fault; null when there is none of these, which does not mean that the text is JSON. With `isJson`, for a
+ * text that was parsed, it is read a few times faster. The text must be within the bounds of `checkJsonBounds`.
  */
 export function findJsonFault(json: string, { isJson = false } = {}): JsonFault | null {
+  if (!isJson && json.length > MAX_SEARCHED_LENGTH) return null;
   const levels: Level[] = [];
   let level: Level | undefined;
   const fault = (kind: JsonFault['kind'], word: string): JsonFault => ({ kind, word, path: levels.map(({ at }) => at) });
   for (let i = 0; i < json.length; i++) {
     switch (json.charCodeAt(i)) {
       case BRACE.open:
-        level = { names: new Set(), at: '', expectsName: true };
+        level = { isObject: true, at: '', expectsName: true };
         levels.push(level);
         break;
       case BRACKET.open:
-        level = { names: null, at: 0, expectsName: false };
+        level = { isObject: false, at: 0, expectsName: false };
         levels.push(level);
         break;
       case BRACE.close:
@@ -72,18 +67,19 @@ export function findJsonFault(json: string, { isJson = false } = {}): JsonFault 
         level = levels.at(-1);
         break;
       case COMMA:
-        if (level?.names) level.expectsName = true;
+        if (level?.isObject) level.expectsName = true;
         else if (level) level.at = Number(level.at) + 1;
         break;
       case COLON:
         break;
       case QUOTE: {
-        const end = endOfText(json, i + 1);
+        const end = endOfJsonString(json, i + 1);
         if (end === -1) return null;
-        if (level?.names && level.expectsName) {
+        if (level?.expectsName) {
           const name = nameOf(json.slice(i + 1, end));
           level.at = name;
           level.expectsName = false;
+          level.names ??= new Set();
           if (level.names.has(name)) return fault('twice', name);
           level.names.add(name);
         }

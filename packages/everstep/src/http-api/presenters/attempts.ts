@@ -2,7 +2,7 @@
  * The attempts of a run: those that failed as they were kept, and those that
  * succeeded as the journal tells of them.
  */
-import type { CallOutcome, EncodedBody } from '@everstep/sdk/protocol';
+import { type CallOutcome, type EncodedBody, parseJson } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import type { RunAttempt } from '../../contract/attempts.js';
 import { beginningOf, type KeptExchange } from '../../engine/exchanges.js';
@@ -214,7 +214,7 @@ class Attempts {
 /** As the service recorded it; an endpoint may have said anything. */
 function callOutcomeOf({ out }: RecordedStep): CallOutcome | null {
   try {
-    const outcome: Partial<CallOutcome> | null = JSON.parse(out ?? 'null');
+    const outcome = parseJson(out ?? 'null') as Partial<CallOutcome> | null;
     const { status, headers, body } = outcome ?? {};
     const isWhole = typeof status === 'number' && typeof headers === 'object' && typeof body?.data === 'string';
     return isWhole && (body.encoding === 'utf8' || body.encoding === 'base64') ? (outcome as CallOutcome) : null;

@@ -9,12 +9,13 @@
  * the same by which of them it is: parallel steps may be recorded, and so
  * those behind them be asked for, in another order in each run.
  */
+import { parseJson } from '@everstep/sdk/protocol';
 import type { RunComparison } from '../../contract/run-tools.js';
 import type { RecordedStep, Redaction, RunPayload } from '../../engine/run.js';
 import type { RunHistory } from '../../ports/store.js';
 import { type JsonDifference, jsonDifference } from './json-difference.js';
 import { shownBody, shownHeaders, shownJson, shownOut } from './redaction.js';
-import { presentReference, stateOfRun } from './run.js';
+import { jsonValue, presentReference, stateOfRun } from './run.js';
 
 export interface ComparedRun {
   readonly history: Pick<RunHistory, 'run' | 'steps'>;
@@ -37,7 +38,7 @@ function bodyValue(body: Uint8Array): unknown {
   try {
     const text = utf8.decode(body);
     try {
-      return JSON.parse(text);
+      return parseJson(text);
     } catch {
       return text;
     }
@@ -46,7 +47,7 @@ function bodyValue(body: Uint8Array): unknown {
   }
 }
 
-const parsed = (text: string | null): unknown => (text === null ? undefined : JSON.parse(text));
+const parsed = (text: string | null): unknown => (text === null ? undefined : jsonValue(text));
 
 /** What is hidden by one or the other. */
 class Shown {

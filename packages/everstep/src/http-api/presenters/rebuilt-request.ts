@@ -2,6 +2,7 @@
  * The request of an attempt whose body is not kept, made again from what is: the input of the run and what was recorded
  * before. It says what the endpoint was told, not how that was framed, which depends on what the endpoint still held.
  */
+import { parseJson } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import type { RunAttempt } from '../../contract/attempts.js';
 import { beginningOf } from '../../engine/exchanges.js';
@@ -19,7 +20,7 @@ function shownInput(bytes: Uint8Array, mostBytes: number): unknown {
   const text = utf8OrNull(bytes);
   if (text === null || bytes.byteLength > mostBytes) return beginningOf(bytes, mostBytes).data;
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     return text;
   }
@@ -72,7 +73,7 @@ export class RebuiltRequests {
 function resultOf(out: string | null): { readonly result?: unknown } {
   if (out === null) return {};
   try {
-    return { result: JSON.parse(out) };
+    return { result: parseJson(out) };
   } catch {
     return { result: out };
   }

@@ -26,6 +26,14 @@ test('a redacted body is hidden whole, with every result that was made of it, an
   assert.deepEqual(shownHeaders({ A: ['1'] }, redact), { A: ['1'] });
 });
 
+test('what is nested too deep to be searched for fields is hidden', () => {
+  const redact = redaction({ fields: ['pin'] });
+  const deep = `${'['.repeat(300)}{"pin":1}${']'.repeat(300)}`;
+  assert.equal(body(deep, redact), REDACTED);
+  assert.equal(shownJson(deep, redact), R);
+  assert.equal(shownJson(JSON.stringify({ text: deep }), redact), JSON.stringify({ text: REDACTED }));
+});
+
 test('fields are hidden wherever they stand, also in JSON inside of JSON texts; all else stays', () => {
   const redact = redaction({ fields: ['iban', 'pin'] });
   const value = { iban: 'DE1', to: [{ pin: { deep: 1 }, name: 'x' }], inner: '{"iban":"DE2","n":1}', Iban: 'shown' };

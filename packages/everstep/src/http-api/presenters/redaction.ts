@@ -8,7 +8,7 @@
  * because answers to calls travel on as results. A body that is no JSON is hidden whole, because fields cannot be
  * found in it; so is whatever cannot be read for another reason.
  */
-import type { StepType } from '@everstep/sdk/protocol';
+import { JsonBoundsError, parseJson, type StepType } from '@everstep/sdk/protocol';
 import { canonicalHeaders } from '../../answers/header-names.js';
 import type { Redaction } from '../../engine/run.js';
 
@@ -44,9 +44,10 @@ function withoutHidden(value: unknown, redact: Redaction): unknown {
 function textWithoutHidden(text: string, redact: Redaction): string {
   let parsed: unknown;
   try {
-    parsed = JSON.parse(text);
-  } catch {
-    return text;
+    parsed = parseJson(text);
+  } catch (error) {
+    // Its fields cannot be looked at.
+    return error instanceof JsonBoundsError ? REDACTED : text;
   }
   return JSON.stringify(withoutHidden(parsed, redact));
 }
@@ -54,7 +55,7 @@ function textWithoutHidden(text: string, redact: Redaction): string {
 /** Applies to a JSON text; as it was where there is nothing to hide. What cannot be worked on is hidden. */
 function reworked(text: string, change: (value: unknown) => unknown): string {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseJson(text);
     const before = JSON.stringify(value);
     const after = JSON.stringify(change(value));
     return after === before ? text : after;
@@ -78,7 +79,7 @@ export function shownBody(body: Uint8Array, redact: Redaction | undefined): Uint
   let text: string;
   try {
     text = utf8.decode(body);
-    JSON.parse(text);
+    parseJson(text);
   } catch {
     return redact.fields.length === 0 ? body : REDACTED_BYTES;
   }
@@ -95,7 +96,7 @@ export function shownBeginning(body: Uint8Array, redact: Redaction | undefined):
   const shown = shownBody(body, redact);
   if (shown !== body || !hidesHeaders(redact)) return shown;
   try {
-    JSON.parse(utf8.decode(body));
+    parseJson(utf8.decode(body));
     return shown;
   } catch {
     return REDACTED_BYTES;

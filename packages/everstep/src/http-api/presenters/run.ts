@@ -1,4 +1,5 @@
 /** Runs as answers show them. */
+import { parseJson } from '@everstep/sdk/protocol';
 import type { FoundRun, RunJournal, RunOriginLink, RunResult, RunState } from '../../contract/runs.js';
 import {
   CALLBACK_SLOT,
@@ -37,7 +38,7 @@ export const statusOfState = (state: RunState): RunStatus => STATUSES[state];
 /** The value of a JSON text; a text that is none (an endpoint's fault) as it is. */
 export function jsonValue(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     return text;
   }

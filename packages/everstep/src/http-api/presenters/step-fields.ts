@@ -1,4 +1,5 @@
 /** What is shown of a step beside its result: of an open one from its task, of a recorded one from its result. */
+import { parseJson } from '@everstep/sdk/protocol';
 import type { LoggedStep } from '../../contract/runs.js';
 import type { RecordedStep, Redaction, StepTask, Task } from '../../engine/run.js';
 import type { RunHistory } from '../../ports/store.js';
@@ -52,7 +53,7 @@ export function fieldsOfTask(task: Task, redact: Redaction | undefined): Fields 
 
 function parsedOut({ out }: RecordedStep): Readonly<Record<string, unknown>> {
   try {
-    const value: unknown = JSON.parse(out ?? 'null');
+    const value: unknown = parseJson(out ?? 'null');
     return typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value)) : {};
   } catch {
     return {};

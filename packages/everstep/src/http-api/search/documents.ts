@@ -96,7 +96,7 @@ const upsertDocuments = indexOperation({
   summary: 'Make or replace documents: all of them or none',
   needs: 'read-write',
   pathParameters: inNamespace,
-  body: json(UpsertBody),
+  body: { ...json(UpsertBody), maxBytes: LIMITS.maxBodyBytes },
   responses: { 200: resultOf(Success) },
   errors: [...ERRORS, 'conflict', 'not-found'],
   async handle({ path, body }, { search }) {

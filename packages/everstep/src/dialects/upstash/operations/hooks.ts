@@ -3,7 +3,7 @@ import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { WebhookTaken } from '../../../contract/events.js';
 import { type Method, type Operation, openOperation } from '../../../http-api/operation.js';
-import { answerWebhook, contentOf } from '../../../http-api/operations/webhooks.js';
+import { answerWebhook, contentOf, noSuchWebhook } from '../../../http-api/operations/webhooks.js';
 import { Text } from '../../../http-api/parameters/values.js';
 
 function hook(method: Method, operationId: string): Operation {
@@ -26,6 +26,10 @@ function hook(method: Method, operationId: string): Operation {
     body: { kind: 'bytes', maxBytes: LIMITS.maxEventBytes, description: 'Any bytes, of any content type.' },
     responses: { 200: WebhookTaken },
     errors: ['bad-parameter', 'body-too-large', 'not-found', 'too-many-events'],
+    async admit({ path }, { service }) {
+      const of = { instanceId: String(path.userId), workflowRunId: String(path.workflowRunId) };
+      if ((await service.instanceOfWebhook({ eventId: String(path.eventId), of })) === null) throw noSuchWebhook();
+    },
     async handle({ path: { userId: instanceId, workflowRunId, eventId }, body, request }, { service }) {
       const content = contentOf(method, body, request);
       return answerWebhook(await service.callWebhook({ eventId, content, of: { instanceId, workflowRunId } }));

@@ -1,5 +1,5 @@
 /** Reads what call, wait and invoke steps need, as the SDK submits it. Throws Problem or ApiError. */
-import type { PlannedStep } from '@everstep/sdk/protocol';
+import { JsonBoundsError, type PlannedStep, parseJson } from '@everstep/sdk/protocol';
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
@@ -67,8 +67,9 @@ function urlOf(destination: string): string {
 
 function jsonFields(body: Uint8Array): Readonly<Record<string, unknown>> {
   try {
-    return fields(JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8')), 'the body');
+    return fields(parseJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8')), 'the body');
   } catch (error) {
+    if (error instanceof JsonBoundsError) throw new Problem(`the body is JSON that exceeds a limit: ${error.message}`);
     if (error instanceof SyntaxError) throw new Problem('the body must be JSON');
     throw error;
   }

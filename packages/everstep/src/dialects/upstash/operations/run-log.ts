@@ -3,6 +3,7 @@
  * which groups and states, is the log of our own; here their fields get the
  * names and the values that clients of the dialect know.
  */
+import { parseJson } from '@everstep/sdk/protocol';
 import type { StepGroup as OwnGroup, LoggedStep as OwnStep } from '../../../contract/runs.js';
 import type { RecordedStep, Redaction, RunPayload, Task } from '../../../engine/run.js';
 import { encodedBody } from '../../../http-api/encoded-bytes.js';
@@ -66,7 +67,7 @@ const encodedText = (value: unknown): string | undefined =>
 function resultFields(type: string | undefined, out: string): Partial<LoggedStep> {
   let result: unknown;
   try {
-    result = JSON.parse(out);
+    result = parseJson(out);
   } catch {
     return { out };
   }

@@ -1,4 +1,5 @@
 /** What workflow endpoints ask of their own run: its journal, its end, a wait; and starts by hand. */
+import { parseJson } from '@everstep/sdk/protocol';
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
@@ -108,7 +109,7 @@ const endRun = operation({
 /** Clients other than the SDK may send any text. */
 function jsonOf(text: string): string {
   try {
-    JSON.parse(text);
+    parseJson(text);
     return text;
   } catch {
     return JSON.stringify(text);

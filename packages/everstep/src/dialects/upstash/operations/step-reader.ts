@@ -1,6 +1,5 @@
 /** Reads the bodies of submitted steps: results, plans of what goes on in parallel, and sleeps. Throws Problem. */
-import type { PlannedStep, StepResult, StepType } from '@everstep/sdk/protocol';
-import { STEP_TYPES } from '@everstep/sdk/protocol';
+import { JsonBoundsError, type PlannedStep, parseJson, STEP_TYPES, type StepResult, type StepType } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../../config/limits.js';
 import { type Fields, fields, integer, jsonText, Problem, shown, word } from '../../frame-fields.js';
 
@@ -66,8 +65,9 @@ export type ReadStep =
 export function readStep(body: Uint8Array, now: number): ReadStep {
   let given: unknown;
   try {
-    given = JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8'));
-  } catch {
+    given = parseJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8'));
+  } catch (error) {
+    if (error instanceof JsonBoundsError) throw new Problem(`the body is JSON that exceeds a limit: ${error.message}`);
     throw new Problem('the body must be a step as JSON');
   }
   const step = fields(given, 'the body');

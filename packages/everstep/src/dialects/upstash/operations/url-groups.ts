@@ -48,6 +48,7 @@ const addEndpoints = operation({
   body: {
     kind: 'json',
     required: true,
+    maxBytes: LIMITS.maxBodyBytes,
     schema: Type.Object(
       {
         endpoints: Type.Array(
@@ -87,6 +88,7 @@ const removeEndpoints = operation({
   body: {
     kind: 'json',
     required: true,
+    maxBytes: LIMITS.maxBodyBytes,
     schema: Type.Object(
       {
         endpoints: Type.Array(

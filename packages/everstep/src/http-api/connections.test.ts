@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { EventEmitter } from 'node:events';
+import type { Socket } from 'node:net';
+import { test } from 'node:test';
+import { Connections } from './connections.js';
+
+class PlayedSocket extends EventEmitter {
+  readonly remoteAddress: string;
+  constructor(remoteAddress: string) {
+    super();
+    this.remoteAddress = remoteAddress;
+  }
+}
+
+function world(served: number, trustedProxies: readonly string[] = []) {
+  const connections = new Connections({ limits: { served, accepted: served + 2 }, trustedProxies });
+  const connect = (address: string): Socket => {
+    const socket = new PlayedSocket(address) as EventEmitter as Socket;
+    connections.add(socket);
+    return socket;
+  };
+  return { connections, connect, refusalAt: (address: string) => connections.refusalOf(connect(address)) };
+}
+
+test('one address is served on at most half of the connections, and others on the rest', () => {
+  const { connections, connect, refusalAt } = world(8);
+  const held = Array.from({ length: 4 }, () => connect('192.0.2.1'));
+  assert.deepEqual(
+    held.map((socket) => connections.refusalOf(socket)),
+    [null, null, null, null],
+  );
+  assert.match(refusalAt('192.0.2.1') ?? '', /from this address/);
+  assert.equal(refusalAt('192.0.2.2'), null);
+  held[0]?.emit('close');
+  held[1]?.emit('close');
+  assert.equal(refusalAt('192.0.2.1'), null);
+});
+
+test('the addresses of one IPv6 network count as one, and an IPv4 address in either form as one', () => {
+  const { connect, refusalAt } = world(2);
+  connect('2001:db8:0:7::1');
+  assert.match(refusalAt('2001:db8:0:7::2') ?? '', /from this address/);
+  const mapped = world(2);
+  mapped.connect('192.0.2.1');
+  assert.match(mapped.refusalAt('::ffff:192.0.2.1') ?? '', /from this address/);
+});
+
+test('trusted proxies and the machine itself may use every connection', () => {
+  const { connect, refusalAt } = world(6, ['10.0.0.0/8', '2001:db8::5']);
+  for (const address of ['10.1.2.3', '10.1.2.3', '::ffff:10.1.2.3', '127.0.0.1', '2001:db8::5']) connect(address);
+  assert.equal(refusalAt('2001:db8::5'), null);
+  assert.match(refusalAt('127.0.0.1') ?? '', /too many open connections; /);
+});

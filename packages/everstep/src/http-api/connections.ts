@@ -1,0 +1,83 @@
+/** The open connections of clients: how many are served, in all and from one address. */
+import { BlockList, isIP, isIPv6, type Socket } from 'node:net';
+import { networkOf } from '../accounts/network-of.js';
+import type { ConnectionLimits } from '../config/connection-limits.js';
+
+/** Share of the served connections that one address may have. */
+const SHARE_OF_ADDRESS = 1 / 2;
+
+const TOO_MANY = 'too many open connections; retry later, or raise the limit of open files of the service';
+const TOO_MANY_OF_ADDRESS =
+  'too many open connections from this address; close some, or name the proxy in EVERSTEP_TRUSTED_PROXIES if it is one';
+
+function listOf(addresses: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const entry of addresses) {
+    const [address = '', prefix] = entry.split('/');
+    const family = isIPv6(address) ? 'ipv6' : 'ipv4';
+    if (prefix === undefined) list.addAddress(address, family);
+    else list.addSubnet(address, Number(prefix), family);
+  }
+  return list;
+}
+
+export interface ConnectionsOptions {
+  /** No limit when null. */
+  readonly limits: ConnectionLimits | null;
+  /** Addresses and CIDRs that many clients share. */
+  readonly trustedProxies: readonly string[];
+}
+
+export class Connections {
+  private readonly open = new Set<Socket>();
+  private readonly perAddress = new Map<string, number>();
+  private readonly refusals = new WeakMap<Socket, string>();
+  private readonly limits: ConnectionLimits | null;
+  /** Addresses that any number of clients may share. */
+  private readonly shared: BlockList;
+
+  constructor({ limits, trustedProxies }: ConnectionsOptions) {
+    this.limits = limits;
+    this.shared = listOf(['127.0.0.0/8', '::1', ...trustedProxies]);
+  }
+
+  add(socket: Socket): void {
+    const address = this.limitedAddressOf(socket);
+    this.open.add(socket);
+    const ofAddress = (this.perAddress.get(address ?? '') ?? 0) + 1;
+    if (address !== null) this.perAddress.set(address, ofAddress);
+    if (this.limits) {
+      const { served } = this.limits;
+      if (this.open.size > served) this.refusals.set(socket, TOO_MANY);
+      else if (address !== null && ofAddress > Math.ceil(served * SHARE_OF_ADDRESS))
+        this.refusals.set(socket, TOO_MANY_OF_ADDRESS);
+    }
+    socket.once('close', () => this.remove(socket, address));
+  }
+
+  /** Returns why requests on the connection are refused; null when they are served. */
+  refusalOf(socket: Socket): string | null {
+    return this.refusals.get(socket) ?? null;
+  }
+
+  /** Closes connections without a request. Node does not count them as idle, so its server would wait for them. */
+  closeUnused(): void {
+    for (const socket of this.open) if (socket.bytesRead === 0) socket.destroy();
+  }
+
+  private remove(socket: Socket, address: string | null): void {
+    this.open.delete(socket);
+    if (address === null) return;
+    const left = (this.perAddress.get(address) ?? 0) - 1;
+    if (left > 0) this.perAddress.set(address, left);
+    else this.perAddress.delete(address);
+  }
+
+  /** Null for an address without a limit of its own. */
+  private limitedAddressOf({ remoteAddress }: Socket): string | null {
+    const address = (remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/i, '');
+    const family = isIP(address);
+    if (family === 0 || this.shared.check(address, family === 6 ? 'ipv6' : 'ipv4')) return null;
+    return networkOf(address);
+  }
+}
