@@ -60,13 +60,16 @@ export const NOT_KEPT = '[NOT KEPT]';
 const MAY_BE_SECRET =
   /auth|cookie|token|secret|signature|password|passwd|credential|session|api-?key|access-?key|private-?key|csrf/i;
 
+/** Whether the value of a header or parameter of this name may be a secret. */
+export const mayBeSecret = (name: string): boolean => MAY_BE_SECRET.test(name);
+
 /** A value each; what is too much is left out. */
 function keptHeaders(pairs: Iterable<readonly [name: string, values: readonly string[]]>): HeaderMap {
   const kept = new Map<string, readonly string[]>();
   let length = 0;
   for (const [given, values] of pairs) {
     const name = given.toLowerCase();
-    const shown = MAY_BE_SECRET.test(name) ? [NOT_KEPT] : values;
+    const shown = mayBeSecret(name) ? [NOT_KEPT] : values;
     length += name.length + shown.reduce((sum, value) => sum + value.length, 0);
     if (length > LIMITS.maxKeptAttemptHeadersLength) break;
     if (name !== '__proto__') kept.set(name, [...(kept.get(name) ?? []), ...shown]);

@@ -15,6 +15,7 @@ import { Connections } from './connections.js';
 import { apiErrorOf, clientError, errorReply, JSON_TYPE, replyOnSocket, unknownRoute } from './error-replies.js';
 import { type ApiContext, maxBodyBytesOf, type Operation } from './operation.js';
 import { shown } from './parameters/unacceptable.js';
+import { readOnlyJson } from './presenters/read-only.js';
 import { RawBody } from './raw-body.js';
 import { RequestBodies } from './request-bodies.js';
 import { NO_BODY, NO_QUERY, readInput } from './request-input.js';
@@ -95,6 +96,8 @@ function ownerOf({ admitted }: Admission, request: FastifyRequest): string {
       return `index ${admitted.caller.indexId}`;
   }
 }
+
+const mayOnlyRead = ({ admitted }: Admission): boolean => admitted.access === 'token' && admitted.caller.access === 'read-only';
 
 /** As the framework decides whether it parses a body. */
 const hasBody = ({ method, headers }: FastifyRequest): boolean =>
@@ -245,7 +248,8 @@ export function createServer({
     if (answered === undefined) return reply.code(status).send();
     if (answered instanceof RawBody)
       return reply.code(status).header('content-type', answered.contentType).send(answered.content);
-    return reply.code(status).header('content-type', JSON_TYPE).send(JSON.stringify(answered));
+    const text = mayOnlyRead(admission) ? readOnlyJson(answered) : JSON.stringify(answered);
+    return reply.code(status).header('content-type', JSON_TYPE).send(text);
   }
 
   for (const route of routesOf(operations)) {

@@ -121,6 +121,30 @@ test('the labels of the run are a header of its failure callback, and the notice
   );
 });
 
+test('a failure callback at another origin does not get forwarded values that may be secret', async () => {
+  const sender = new ScriptedSender(() => ok(''));
+  const payload = { body: Buffer.from('{}'), contentType: null, forwardHeaders: { authorization: 'Bearer hush', 'x-a': '1' } };
+  await withRuntime(
+    failing,
+    async (bench) => {
+      for (const url of ['http://app/failed', 'http://app:81/failed', 'https://app/failed', 'http://other/failed'])
+        await bench.trigger({ settings: { ...SETTINGS, failureCallback: { url, headers: {} } }, payload });
+      await settle();
+      const shown = sender.sent.map(({ url, body }) => {
+        const { sourceHeader }: FailureNotice = JSON.parse(Buffer.from(body ?? '').toString());
+        return [url, sourceHeader.Authorization?.[0], sourceHeader['X-A']?.[0]];
+      });
+      assert.deepEqual(shown.sort(), [
+        ['http://app/failed', 'Bearer hush', '1'],
+        ['http://app:81/failed', '[NOT KEPT]', '1'],
+        ['http://other/failed', '[NOT KEPT]', '1'],
+        ['https://app/failed', '[NOT KEPT]', '1'],
+      ]);
+    },
+    { sender },
+  );
+});
+
 const unreachable = new ScriptedCaller(() => assert.fail());
 unreachable.call = async () => ({
   kind: 'failure',

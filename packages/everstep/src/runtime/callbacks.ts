@@ -64,7 +64,7 @@ function noticeOf(run: Run, letter: DeadLetterRecord, retried: number): FailureN
     sourceMessageId: `msg_${run.key}`,
     url: run.workflowUrl,
     method: 'POST',
-    sourceHeader: sourceHeaderOf(payload),
+    sourceHeader: sourceHeaderOf(payload, { from: run.workflowUrl, to: callbackUrlOf(run) }),
     sourceBody: base64(payload.body),
     workflowRunId: run.workflowRunId,
     workflowCreatedAt: run.createdAt,
@@ -84,7 +84,7 @@ const runHeadersOf = ({ workflowRunId, workflowUrl, settings: { labels } }: Run)
 function noticeOfMessage(run: Run, letter: DeadLetterRecord, retried: number): Uint8Array {
   const { responseStatus: status, responseHeaders: headers } = letter;
   const body = status === null ? Buffer.from(letter.error) : letter.responseBody;
-  return messageNotice(run, letter.payload, { status: status ?? 0, headers, body, retried }, letter.dlqId);
+  return messageNotice(run, letter.payload, { status: status ?? 0, headers, body, retried }, callbackUrlOf(run), letter.dlqId);
 }
 
 export class Callbacks {

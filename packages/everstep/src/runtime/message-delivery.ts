@@ -76,7 +76,7 @@ export async function sendMessage(
   const failure = messageFailureOf(answer, now(), settings.redact !== undefined);
   const notice =
     answer.kind === 'answered' && settings.message?.callback
-      ? messageNotice(run, payload, { ...answer, retried: task.retried })
+      ? messageNotice(run, payload, { ...answer, retried: task.retried }, settings.message.callback.url)
       : null;
   return { kind: 'message-answered', attempt, failure, notice };
 }

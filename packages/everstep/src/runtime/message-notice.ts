@@ -1,5 +1,6 @@
 /** What is told of a plain message: to its callback with every answer, to its failure callback when it failed for good. */
 import { canonicalHeaders } from '../answers/header-names.js';
+import { mayBeSecret, NOT_KEPT } from '../engine/exchanges.js';
 import type { Run, RunPayload } from '../engine/run.js';
 
 /** What came back, as it is kept of the attempt. `status` 0: nothing came. */
@@ -11,20 +12,26 @@ export interface NoticedAnswer {
   readonly retried: number;
 }
 
-/** Returns what a run or a message was started with: its headers with their canonical names. */
-export const sourceHeaderOf = ({ contentType, forwardHeaders }: RunPayload): Readonly<Record<string, readonly string[]>> =>
-  canonicalHeaders(
-    Object.fromEntries(
-      Object.entries({ ...(contentType === null ? {} : { 'content-type': contentType }), ...forwardHeaders }).map(
-        ([name, value]) => [name, [value]],
-      ),
-    ),
-  );
+const originOf = (url: string): string | null => (URL.canParse(url) ? new URL(url).origin : null);
+
+/**
+ * Returns the headers with which a run or a message was started, for the callback at `to`. They were meant for the endpoint at
+ * `from`: another origin does not get values that may be secret.
+ */
+export function sourceHeaderOf(
+  { contentType, forwardHeaders }: RunPayload,
+  { from, to }: { readonly from: string; readonly to: string },
+): Readonly<Record<string, readonly string[]>> {
+  const isSameOrigin = originOf(from) === originOf(to);
+  const headers = { ...(contentType === null ? {} : { 'content-type': contentType }), ...forwardHeaders };
+  const lists = Object.entries(headers).map(([name, value]) => [name, [isSameOrigin || !mayBeSecret(name) ? value : NOT_KEPT]]);
+  return canonicalHeaders(Object.fromEntries(lists));
+}
 
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
 
-/** Of a run that is a message; bodies are base64, times Unix ms. `dlqId`: where it stands now that it has failed. */
-export function messageNotice(run: Run, payload: RunPayload, answer: NoticedAnswer, dlqId?: string): Uint8Array {
+/** Of a run that is a message; bodies are base64, times Unix ms. `dlqId`: its id in the DLQ, when it has failed. `to`: URL of the callback. */
+export function messageNotice(run: Run, payload: RunPayload, answer: NoticedAnswer, to: string, dlqId?: string): Uint8Array {
   const { message, maxRetries } = run.settings;
   const { urlGroup, endpointName, scheduleId, notBefore = run.createdAt } = message ?? {};
   const notice = {
@@ -38,7 +45,7 @@ export function messageNotice(run: Run, payload: RunPayload, answer: NoticedAnsw
     ...(endpointName === undefined ? {} : { endpointName }),
     url: run.workflowUrl,
     method: message?.method ?? 'POST',
-    sourceHeader: sourceHeaderOf(payload),
+    sourceHeader: sourceHeaderOf(payload, { from: run.workflowUrl, to }),
     sourceBody: base64(payload.body),
     notBefore,
     createdAt: run.createdAt,

@@ -1,0 +1,59 @@
+/**
+ * Answers to callers that may only read: a read-only token, or a session of a role without write access. Whoever knows the
+ * URL of a webhook can write to the run, and a forwarded credential opens the user's endpoint. So neither is in any of these
+ * answers, whichever operation gives it and in whichever dialect: they are masked in the finished answer.
+ */
+import { parseJson } from '@everstep/sdk/protocol';
+import { mayBeSecret } from '../../engine/exchanges.js';
+
+export const MASKED = '[HIDDEN]';
+
+/** Ids of webhooks, as the service and the published SDK make them, and addresses that end in one. */
+const WEBHOOK =
+  /\bwhk_[0-9A-Za-z]+\.[0-9A-Za-z_]+|\bevt_[0-9A-Za-z_-]{15}(?![0-9A-Za-z_-])|(?<=\/v2\/workflows\/hooks\/)[^\s"\\?]+/g;
+const HOOKS_PATH = '/v2/workflows/hooks/';
+const HEADERS_FIELD = /headers?$/i;
+const BASE64 = /^[A-Za-z0-9+/]{40,}={0,2}$/;
+/** JSON inside of JSON that may have headers. */
+const INNER_JSON = /^\s*[[{].*headers?\\*":/is;
+const QUERY_VALUE = /([?&])([^=&#\s]+)=([^&#\s]*)/g;
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function maskedHeaders(headers: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const entries = Object.entries(headers).map(([name, value]) => {
+    if (!mayBeSecret(name)) return [name, value];
+    return [name, Array.isArray(value) ? value.map(() => MASKED) : MASKED];
+  });
+  return Object.fromEntries(entries);
+}
+
+const maskedQuery = (url: string): string =>
+  url.replace(QUERY_VALUE, (whole, mark: string, name: string) => (mayBeSecret(name) ? `${mark}${name}=${MASKED}` : whole));
+
+function maskedText(text: string): string {
+  if (INNER_JSON.test(text)) {
+    try {
+      return readOnlyJson(parseJson(text));
+    } catch {
+      // Not JSON: its words are masked like those of any other text.
+    }
+  }
+  const masked = text.replace(WEBHOOK, MASKED);
+  return /^https?:/i.test(masked) ? maskedQuery(masked) : masked;
+}
+
+/** The published SDK reads the request that came to a webhook from JSON in base64. */
+function maskedBase64(text: string): string {
+  const inner = Buffer.from(text, 'base64').toString('utf8');
+  return inner.includes(HOOKS_PATH) ? Buffer.from(maskedText(inner)).toString('base64') : text;
+}
+
+function masked(field: string, value: unknown): unknown {
+  if (typeof value === 'string') return BASE64.test(value) ? maskedBase64(value) : maskedText(value);
+  return HEADERS_FIELD.test(field) && isRecord(value) ? maskedHeaders(value) : value;
+}
+
+/** Returns an answer as JSON text. */
+export const readOnlyJson = (body: unknown): string => JSON.stringify(body, masked);
