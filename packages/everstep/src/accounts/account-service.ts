@@ -4,6 +4,7 @@
  * rights are checked here, once for every way in. An id that does not exist
  * and one that the caller may not see are the same outcome: `not-found`.
  */
+
 import type {
   ApiKeyRecord,
   AuditEntry,
@@ -14,6 +15,7 @@ import type {
   TokenRecord,
   UserRecord,
 } from '../ports/account-store.js';
+import type { NamedToken, TokenScope } from '../ports/named-tokens.js';
 
 import type { RefusalKind } from './refusals.js';
 
@@ -61,6 +63,20 @@ export type SessionLogin = ({ readonly kind: 'in' } & BegunSession) | Exclude<Lo
 export interface InstanceAccess {
   readonly instance: QueueInstance;
   readonly access: TokenRecord['access'];
+}
+
+/** A token of an instance, without the token itself. Times are Unix ms. */
+export interface TokenView extends Omit<NamedToken, 'tokenHash' | 'createdBy'> {
+  /** One of the tokens that the instance was created with: a JWT. */
+  readonly isPermanent: boolean;
+  /** Null for permanent tokens. */
+  readonly createdBy: string | null;
+}
+
+/** `token` is known to nobody else, and cannot be read again. */
+export interface NewToken {
+  readonly token: string;
+  readonly view: TokenView;
 }
 
 /** A named set of limits. Null: none but those of the service. */
@@ -169,6 +185,25 @@ export interface AccountService {
   ): Promise<Outcome<InstanceView>>;
   /** From the moment it resolves the old tokens are refused. */
   rotateTokens(principal: Principal, instanceId: string): Promise<Outcome<InstanceView>>;
+  /** Revoked and expired ones too, for a while. */
+  listTokens(principal: Principal, instanceId: string): Promise<Outcome<readonly TokenView[]>>;
+  createToken(
+    principal: Principal,
+    wish: {
+      readonly instanceId: string;
+      readonly name: string;
+      readonly scopes: readonly TokenScope[];
+      /** Null: it does not expire. */
+      readonly lifetimeMs: number | null;
+    },
+  ): Promise<Outcome<NewToken>>;
+  /** The old token stays valid for `overlapMs`, at most until its own end. */
+  rotateToken(
+    principal: Principal,
+    which: { readonly instanceId: string; readonly tokenId: string; readonly overlapMs: number },
+  ): Promise<Outcome<NewToken>>;
+  /** From the moment it resolves the token is rejected. */
+  revokeToken(principal: Principal, which: { readonly instanceId: string; readonly tokenId: string }): Promise<Outcome<null>>;
   /** Needs rights on both sides; to a personal account is invalid. */
   moveToTeam(principal: Principal, move: { readonly instanceId: string; readonly teamId: string }): Promise<Outcome<null>>;
   setBudget(principal: Principal, budget: { readonly instanceId: string; readonly dollars: number }): Promise<Outcome<null>>;

@@ -10,9 +10,12 @@ import { randomBytes } from 'node:crypto';
 import { SignJWT } from 'jose/jwt/sign';
 import { jwtVerify } from 'jose/jwt/verify';
 import { newKey } from '../engine/ids.js';
+import type { TokenScope } from '../ports/named-tokens.js';
 import type { AuditEntry, QueueInstance, Store, TokenRecord } from '../ports/store.js';
+import { hashOfToken, NAMED_TOKEN_PREFIX } from './named-token.js';
 import { RecentTokens } from './recent-tokens.js';
 import { REMEMBERED_MS, type Sharing } from './sharing.js';
+import { accessOf, scopesOf } from './token-scopes.js';
 
 const ISSUER = 'Everstep';
 const ALGORITHM = 'HS256';
@@ -20,6 +23,7 @@ const TOKEN_SECRET = 'token-signing-key';
 const SECRET_BYTES = 32;
 const TOKEN_ID_BYTES = 16;
 const REMEMBERED_TOKENS = 10_000;
+const USE_NOTED_EVERY_MS = 10 * 60_000;
 /** Ours are about 350 characters. */
 const MAX_TOKEN_LENGTH = 4_096;
 
@@ -32,6 +36,8 @@ export interface Caller {
   readonly instanceId: string;
   readonly region: string;
   readonly access: Access;
+  /** What it may do; `access` follows from it. */
+  readonly scopes: readonly TokenScope[];
 }
 
 export type TokenVerdict =
@@ -94,6 +100,8 @@ interface Verified {
   readonly caller: Caller;
   /** From then on it has to be verified again. */
   readonly until: number;
+  /** Unix ms; null: never. */
+  readonly expiresAt: number | null;
 }
 
 interface Known {
@@ -105,7 +113,7 @@ interface Known {
 
 const MALFORMED: TokenVerdict = Object.freeze({
   ok: false,
-  message: 'the token is not valid: it is malformed, revoked, or was not issued by this installation',
+  message: 'the token is not valid: it is malformed, expired, revoked, or was not issued by this installation',
 });
 
 function judge(caller: Caller, region: string): TokenVerdict {
@@ -116,6 +124,7 @@ function judge(caller: Caller, region: string): TokenVerdict {
   };
 }
 
+const isNamed = (token: string): boolean => token.startsWith(`${NAMED_TOKEN_PREFIX}_`);
 const isAccess = (value: unknown): value is Access => value === 'read-write' || value === 'read-only';
 const newSigningKey = (): string => `sig_${randomBytes(SECRET_BYTES).toString('base64url')}`;
 
@@ -133,6 +142,8 @@ export async function createAuthority(options: {
   const elapsedMs = sharing?.elapsedMs ?? (() => 0);
   const instances = new Map<string, Known>();
   const verified = new RecentTokens<Verified>(REMEMBERED_TOKENS);
+  /** When the use of a named token was written, Unix ms, oldest first. */
+  const notedUses = new Map<string, number>();
   /** Counts changes, so that a verification that began before one does not remember what it ended. */
   let changes = 0;
   let readings = 0;
@@ -173,7 +184,9 @@ export async function createAuthority(options: {
 
   function recallCaller(token: string): Caller | undefined {
     const known = verified.get(token);
-    return known && (!sharing || elapsedMs() < known.until) ? known.caller : undefined;
+    if (!known || (sharing && elapsedMs() >= known.until) || hasExpired(known)) return undefined;
+    if (isNamed(token)) noteUse(known.tokenId);
+    return known.caller;
   }
 
   async function requireInstance(instanceId: string): Promise<QueueInstance> {
@@ -194,8 +207,36 @@ export async function createAuthority(options: {
       .sign(secret);
   }
 
+  const hasExpired = ({ expiresAt }: { readonly expiresAt: number | null }): boolean => expiresAt !== null && expiresAt <= now();
+
+  /** Nobody waits for it. What is not written now is written at the next use. */
+  function noteUse(tokenId: string): void {
+    const at = now();
+    if (at - (notedUses.get(tokenId) ?? Number.NEGATIVE_INFINITY) < USE_NOTED_EVERY_MS) return;
+    notedUses.delete(tokenId);
+    notedUses.set(tokenId, at);
+    const [oldest] = notedUses.keys();
+    if (notedUses.size > REMEMBERED_TOKENS && oldest !== undefined) notedUses.delete(oldest);
+    accounts.noteTokenUse({ tokenId, at }).catch(() => notedUses.delete(tokenId));
+  }
+
+  async function readNamedToken(token: string): Promise<Caller | null> {
+    const [before, until] = [changes, elapsedMs() + REMEMBERED_MS];
+    const record = await accounts.findNamedToken({ tokenHash: hashOfToken(token) });
+    if (!record || record.revokedAt !== null || hasExpired(record)) return null;
+    const { tokenId, instanceId, name, scopes, expiresAt } = record;
+    const instance = await findInstance(instanceId);
+    if (!instance) return null;
+    const actor = `token ${tokenId} (${name})`;
+    const caller: Caller = Object.freeze({ actor, instanceId, region: instance.region, access: accessOf(scopes), scopes });
+    if (before === changes) verified.set(token, { tokenId, caller, until, expiresAt });
+    noteUse(tokenId);
+    return caller;
+  }
+
   async function readToken(token: string): Promise<Caller | null> {
     if (token.length > MAX_TOKEN_LENGTH) return null;
+    if (isNamed(token)) return readNamedToken(token);
     const at = new Date(now());
     const read = await jwtVerify(token, secret, { issuer: ISSUER, algorithms: [ALGORITHM], currentDate: at }).catch(() => null);
     if (!read) return null;
@@ -206,8 +247,9 @@ export async function createAuthority(options: {
     const instance = await findInstance(sub);
     if (!record || record.revokedAt !== null || record.instanceId !== sub || record.access !== access) return null;
     if (instance?.region !== region) return null;
-    const caller: Caller = Object.freeze({ actor: `token ${jti}`, instanceId: sub, region, access });
-    if (before === changes) verified.set(token, { tokenId: jti, caller, until });
+    const scopes = scopesOf(access);
+    const caller: Caller = Object.freeze({ actor: `token ${jti}`, instanceId: sub, region, access, scopes });
+    if (before === changes) verified.set(token, { tokenId: jti, caller, until, expiresAt: null });
     return caller;
   }
 

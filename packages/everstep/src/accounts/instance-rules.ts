@@ -2,7 +2,7 @@
 import { LIMITS } from '../config/limits.js';
 import { REGIONS } from '../config/regions.js';
 import type { InstanceChange, QueueInstance, Role, TokenRecord } from '../ports/account-store.js';
-import { type AccountRules, type Change, done, type NotDone, notFound, refuse } from './account-rules.js';
+import { type AccountRules, type Change, done, notFound, refuse } from './account-rules.js';
 import {
   type AccountService,
   type InstanceStats,
@@ -20,9 +20,9 @@ import { dayOf, monthOf } from './months.js';
 import type { Plans } from './plans.js';
 import { costOf } from './prices.js';
 import type { RefusalKind } from './refusals.js';
+import { INSTANCE, seenInstance } from './seen-instance.js';
 
 const PERSONAL_ID = /^usr_/;
-const INSTANCE = 'queue instance';
 
 export interface InstanceRulesOptions {
   readonly rules: AccountRules;
@@ -52,20 +52,11 @@ type InstancePart = Pick<
   | 'plans'
 >;
 
-/** An instance that somebody owns, and the role of who asks in that account. */
-type Seen = { readonly kind: 'seen'; readonly instance: QueueInstance; readonly owner: string; readonly role: Role } | NotDone;
-
 export function createInstanceRules(options: InstanceRulesOptions): InstancePart {
   const { rules, authority, plans, accountsOf } = options;
   const { accounts, now } = rules;
 
-  async function find(principal: Principal, instanceId: string, right: Right): Promise<Seen> {
-    const instance = await accounts.findInstance({ instanceId });
-    const owner = instance?.accountId;
-    if (!instance || owner === undefined) return notFound(INSTANCE);
-    const allowed = await rules.allowed(principal, owner, right, INSTANCE);
-    return allowed.kind === 'allowed' ? { kind: 'seen', instance, owner, role: allowed.role } : allowed;
-  }
+  const find = (principal: Principal, instanceId: string, right: Right) => seenInstance(rules, principal, instanceId, right);
 
   /** The newest good token of each kind, made again from its record: a JWT of the same claims is the same text. */
   async function tokensOf(instanceId: string): Promise<{ readonly token?: string; readonly readOnlyToken?: string }> {

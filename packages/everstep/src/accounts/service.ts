@@ -11,10 +11,11 @@ import { createOwnRules } from './own-rules.js';
 import type { Plans } from './plans.js';
 import { createSessions } from './sessions.js';
 import { createTeamRules } from './team-rules.js';
+import { createTokenRules } from './token-rules.js';
 
 export interface AccountServiceOptions {
   readonly accounts: AccountStore;
-  readonly authority: Pick<Authority, 'newToken' | 'revoked' | 'tokenOf'>;
+  readonly authority: Pick<Authority, 'newToken' | 'revoked' | 'tokenOf' | 'revoke'>;
   /** Unix ms. */
   readonly now: () => number;
   readonly random: Random;
@@ -45,6 +46,7 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
     isOperator: ({ user }) => isOperator(user.userId),
     ...own,
     ...createTeamRules(rules),
+    ...createTokenRules({ rules, authority }),
     ...createInstanceRules({
       rules,
       authority,

@@ -41,6 +41,31 @@ describe('the commands for accounts', () => {
     assert.match(await textOf('keys', 'create', 'other'), /^ek_\S+\n$/);
   });
 
+  test('a named token is created with scopes, rotated with an overlap, and revoked', async () => {
+    const queueId = (await jsonOf('queues', 'create', 'tokens', '--region', 'eu-central-1')).id;
+    const token = await lineOf('tokens', 'create', queueId, 'checkout app', '--scope', 'trigger', 'notify', '--expires', '90d');
+    assert.match(token, /^est_[\w-]{43}$/);
+    const trigger = (given: string) =>
+      world.runIn({ EVERSTEP_URL: world.written.EVERSTEP_URL ?? '', EVERSTEP_TOKEN: given }, [
+        'notify',
+        'nobody-waits',
+        '--json',
+      ]);
+    assert.equal((await trigger(token)).code, 0);
+    const named = (await jsonOf('tokens', 'list', queueId)).at(-1);
+    assert.deepEqual([named.name, named.scopes, named.is_permanent], ['checkout app', ['trigger', 'notify'], false]);
+    const next = await lineOf('tokens', 'rotate', queueId, named.id, '--overlap', '1h');
+    assert.deepEqual([(await trigger(token)).code, (await trigger(next)).code], [0, 0]);
+    assert.equal(await textOf('tokens', 'revoke', queueId, named.id), '1 revoked\n');
+    assert.deepEqual([(await trigger(token)).code, (await trigger(next)).code], [1, 0]);
+    const text = await textOf('tokens', 'list', queueId);
+    assert.match(
+      text,
+      new RegExp(`^TOKEN +NAME +SCOPES +STATE .*\\n[\\s\\S]*${named.id} +checkout app +trigger notify +revoked `),
+    );
+    assert.ok(!text.includes(token) && !text.includes(next));
+  });
+
   test('a team has members, whose roles can be changed, and who are made if they do not exist', async () => {
     assert.equal(await textOf('teams', 'list'), 'You are in no team.\n');
     const teamId = await lineOf('teams', 'create', 'Shop');

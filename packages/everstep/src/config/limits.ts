@@ -128,6 +128,9 @@ export const LIMITS = Object.freeze({
   minBudgetDollars: 20,
   maxBudgetDollars: 10_000,
   maxApiKeys: 100,
+  /** Valid ones of a queue instance. */
+  maxNamedTokens: 100,
+  maxTokenLifetimeMs: 10 * 366 * DAY_MS,
   maxTeams: 100,
   maxTeamMembers: 1_000,
   maxInstances: 1_000,

@@ -22,6 +22,7 @@ export const ERROR_CODES = Object.freeze({
   'session-ended': { status: 401, about: 'There is no session of this cookie, or not any more.' },
   'budget-exceeded': { status: 402, about: 'The monthly budget of the queue instance is spent.' },
   'read-only-token': { status: 403, about: 'The token may only read.' },
+  'missing-scope': { status: 403, about: 'The token does not have the scope that the operation requires.' },
   'csrf-refused': {
     status: 403,
     about: 'The session was recognised, but the request does not show that a page of the service sent it.',

@@ -1,6 +1,7 @@
 /** Wire schemas of the management API. Its fields are written in snake_case; times are Unix seconds. */
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../config/limits.js';
+import { TOKEN_SCOPES } from '../ports/named-tokens.js';
 import { like } from './patterns.js';
 
 const CLOSED = { additionalProperties: false } as const;
@@ -61,6 +62,35 @@ export const QueueRecord = Type.Object(
   CLOSED,
 );
 export type QueueRecord = Static<typeof QueueRecord>;
+
+export const TokenScopes = Type.Array(
+  Type.Enum([...TOKEN_SCOPES], {
+    type: 'string',
+    description:
+      '`trigger`: start runs and publish messages. `notify`: notify events. `read-metadata`: read without payloads, results and headers. `read`: read. `write`: everything. `connect`: connections of workers.',
+  }),
+  { minItems: 1, maxItems: TOKEN_SCOPES.length, uniqueItems: true },
+);
+
+export const TokenEntry = Type.Object(
+  {
+    id,
+    queue_id: Type.String({ description: 'The queue instance.' }),
+    name: Type.String(),
+    scopes: TokenScopes,
+    is_permanent: Type.Boolean({ description: 'One of the tokens that the queue instance was created with.' }),
+    creation_time: creationTime,
+    created_by: Type.Optional(Type.String({ description: 'E-mail of the user.' })),
+    expiration_time: Type.Optional(Type.Integer({ format: 'int64', description: 'Unix seconds' })),
+    revocation_time: Type.Optional(Type.Integer({ format: 'int64', description: 'Unix seconds' })),
+    last_use_time: Type.Optional(
+      Type.Integer({ format: 'int64', description: 'Unix seconds, up to ten minutes late. Of named tokens.' }),
+    ),
+    token: Type.Optional(Type.String({ description: 'The token itself, once: in the answer that creates it.' })),
+  },
+  CLOSED,
+);
+export type TokenEntry = Static<typeof TokenEntry>;
 
 export const QueueStats = Type.Object(
   {

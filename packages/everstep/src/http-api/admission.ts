@@ -2,6 +2,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { InstanceAccess, Outcome, Session } from '../accounts/account-service.js';
 import type { Caller } from '../accounts/authority.js';
+import { permits, scopesOf, type TokenNeed } from '../accounts/token-scopes.js';
 import { LIMITS } from '../config/limits.js';
 import type { Region } from '../config/regions.js';
 import { ApiError } from '../contract/error-codes.js';
@@ -68,15 +69,19 @@ function checkLimits(request: FastifyRequest): void {
     );
 }
 
-const needOf = ({ method, needsReadWrite }: Operation): Need => (method === 'GET' && !needsReadWrite ? 'read' : 'read-write');
+const needOf = ({ method, needsReadWrite, scope, showsPayloads }: Operation): TokenNeed => {
+  if (scope) return scope;
+  if (method !== 'GET' || needsReadWrite) return 'write';
+  return showsPayloads ? 'read' : 'read-metadata';
+};
 
 /** What the user's role allows; an id of somebody else and one that does not exist are one answer. */
-function allowed<Value extends { readonly access: InstanceAccess['access'] }>(outcome: Outcome<Value>, need: Need): Value {
+function allowed<Value extends { readonly access: InstanceAccess['access'] }>(outcome: Outcome<Value>, need: TokenNeed): Value {
   if (outcome.kind !== 'done') {
     const code = outcome.kind === 'not-found' ? 'not-found' : 'forbidden';
     throw new ApiError(code, outcome.message);
   }
-  if (outcome.value.access === 'read-only' && need === 'read-write')
+  if (!permits(scopesOf(outcome.value.access), need))
     throw new ApiError('forbidden', 'your role in the account may only look; an owner, admin or dev of it may do this');
   return outcome.value;
 }
@@ -108,7 +113,7 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
 
   function callerBySession({ principal }: Session, { instance, access }: InstanceAccess): Caller {
     const { instanceId, region } = instance;
-    return { actor: principal.user.email, instanceId, region, access };
+    return { actor: principal.user.email, instanceId, region, access, scopes: scopesOf(access) };
   }
 
   async function admitSessionToQueue(request: FastifyRequest, chosen: Chosen, target: Target): Promise<Admission> {
@@ -174,7 +179,7 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
     if (authorization !== undefined || secretOf(request.headers) === null)
       return admitToIndex(search, { indexId, authorization, need });
     const { principal } = await sessionOf(request, accounts);
-    return allowed(await search.accessTo(principal, indexId), need);
+    return allowed(await search.accessTo(principal, indexId), need === 'read' ? 'read' : 'write');
   }
 
   async function admitHolder(request: FastifyRequest, chosen: Chosen): Promise<Admission> {

@@ -1,5 +1,6 @@
 /** Who sent a request: the token from the header or the query, verified for the region of the host. */
 import type { Authority, Caller, TokenVerdict } from '../accounts/authority.js';
+import { permits, type TokenNeed } from '../accounts/token-scopes.js';
 import type { Region } from '../config/regions.js';
 import { ApiError } from '../contract/error-codes.js';
 import { bareToken, type Dialect } from '../dialects/index.js';
@@ -36,19 +37,26 @@ export function credentialOf(authorization: string | undefined, target: Target, 
   );
 }
 
-/** What an operation asks of a token. */
+/** What an operation of a search index asks of a token. */
 export type Need = 'read' | 'read-write';
 
-function admit(verdict: TokenVerdict, need: Need): Caller {
+function admit(verdict: TokenVerdict, need: TokenNeed): Caller {
   if (!verdict.ok) throw new ApiError('bad-token', verdict.message, CHALLENGE);
-  const { caller } = verdict;
-  if (caller.access === 'read-only' && need === 'read-write')
+  requireScope(verdict.caller, need);
+  return verdict.caller;
+}
+
+/** Throws ApiError `read-only-token` or `missing-scope`. */
+export function requireScope(caller: Pick<Caller, 'scopes'>, need: TokenNeed): void {
+  if (permits(caller.scopes, need)) return;
+  if (caller.scopes.includes('read'))
     throw new ApiError('read-only-token', 'this token may only read; use a read-write token for this operation');
-  return caller;
+  const has = caller.scopes.join(', ');
+  throw new ApiError('missing-scope', `this operation requires a token with the scope "${need}"; this token has: ${has}`);
 }
 
 /** Throws, or rejects with, ApiError. At once where the token is remembered. */
-export function authenticate(authority: Authority, token: string, region: Region, need: Need): Caller | Promise<Caller> {
+export function authenticate(authority: Authority, token: string, region: Region, need: TokenNeed): Caller | Promise<Caller> {
   const remembered = authority.recall(token, region);
   if (remembered) return admit(remembered, need);
   return authority.verify(token, region).then((verdict) => admit(verdict, need));

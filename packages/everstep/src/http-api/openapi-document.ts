@@ -23,7 +23,16 @@ const BODY_ERRORS: readonly ErrorCode[] = ['request-timeout', 'body-too-large', 
 /** Errors of those that are not let in, by how one is let in. */
 const ADMISSION_ERRORS: Readonly<Record<Operation['access'], readonly ErrorCode[]>> = {
   open: [],
-  token: ['unknown-region', 'bad-header', 'missing-token', 'bad-token', 'session-ended', 'not-found', 'rate-limited'],
+  token: [
+    'unknown-region',
+    'bad-header',
+    'missing-token',
+    'bad-token',
+    'missing-scope',
+    'session-ended',
+    'not-found',
+    'rate-limited',
+  ],
   account: ['missing-token', 'bad-credential', 'session-ended', 'rate-limited'],
   session: ['session-ended'],
   index: ['bad-parameter', 'missing-token', 'bad-token', 'session-ended', 'not-found'],

@@ -145,6 +145,10 @@ export interface TokenOperation<Path, Query, Headers, Body, Responses> extends O
   readonly countsCalls?: true;
   /** True where even reading is not for a token that may only read. Else that goes by the method. */
   readonly needsReadWrite?: true;
+  /** The scope that is enough for it, where that is not one to read or write. */
+  readonly scope?: 'trigger' | 'notify';
+  /** True where a token that may not see payloads gets no answer at all. */
+  readonly showsPayloads?: true;
   readonly pathParameters?: Path;
   readonly query?: Query;
   readonly headers?: Headers;
@@ -227,6 +231,8 @@ export interface Operation extends OperationDescription {
   readonly access: Admitted['access'];
   readonly countsCalls?: true;
   readonly needsReadWrite?: true;
+  readonly scope?: 'trigger' | 'notify';
+  readonly showsPayloads?: true;
   /** Of a token of a search index. */
   readonly needs?: Need;
   readonly whileStopping: 'answer' | 'refuse';

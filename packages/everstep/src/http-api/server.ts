@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { networkOf } from '../accounts/network-of.js';
+import { permits } from '../accounts/token-scopes.js';
 import type { ConnectionLimits } from '../config/connection-limits.js';
 import { LIMITS } from '../config/limits.js';
 import type { Region } from '../config/regions.js';
@@ -15,7 +16,7 @@ import { Connections } from './connections.js';
 import { apiErrorOf, clientError, errorReply, JSON_TYPE, replyOnSocket, unknownRoute } from './error-replies.js';
 import { type ApiContext, maxBodyBytesOf, type Operation } from './operation.js';
 import { shown } from './parameters/unacceptable.js';
-import { readOnlyJson } from './presenters/read-only.js';
+import { metadataJson, readOnlyJson } from './presenters/read-only.js';
 import { RawBody } from './raw-body.js';
 import { RequestBodies } from './request-bodies.js';
 import { NO_BODY, NO_QUERY, readInput } from './request-input.js';
@@ -97,7 +98,13 @@ function ownerOf({ admitted }: Admission, request: FastifyRequest): string {
   }
 }
 
-const mayOnlyRead = ({ admitted }: Admission): boolean => admitted.access === 'token' && admitted.caller.access === 'read-only';
+/** The answer as JSON, without what the caller may not see. */
+function answerJson(answered: unknown, { admitted, operation }: Admission): string {
+  if (admitted.access !== 'token' || permits(admitted.caller.scopes, 'write')) return JSON.stringify(answered);
+  // Whoever starts or notifies a run may see what came of it.
+  const seesPayloads = operation.scope !== undefined || permits(admitted.caller.scopes, 'read');
+  return seesPayloads ? readOnlyJson(answered) : metadataJson(answered);
+}
 
 /** As the framework decides whether it parses a body. */
 const hasBody = ({ method, headers }: FastifyRequest): boolean =>
@@ -248,8 +255,7 @@ export function createServer({
     if (answered === undefined) return reply.code(status).send();
     if (answered instanceof RawBody)
       return reply.code(status).header('content-type', answered.contentType).send(answered.content);
-    const text = mayOnlyRead(admission) ? readOnlyJson(answered) : JSON.stringify(answered);
-    return reply.code(status).header('content-type', JSON_TYPE).send(text);
+    return reply.code(status).header('content-type', JSON_TYPE).send(answerJson(answered, admission));
   }
 
   for (const route of routesOf(operations)) {

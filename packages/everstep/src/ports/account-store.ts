@@ -6,6 +6,7 @@
  */
 
 import type { CountOfDay, DayCountKind } from '../engine/writes.js';
+import type { NamedTokenStore } from './named-tokens.js';
 
 export type { CountOfDay, DayCountKind } from '../engine/writes.js';
 
@@ -175,7 +176,7 @@ export interface AuditEntry {
   readonly accountIds: readonly AccountId[];
 }
 
-export interface AccountStore {
+export interface AccountStore extends NamedTokenStore {
   /**
    * Does the work while no other process on the store does such work; the others wait. Not to be called from within such
    * work. Absent: no other process uses the store.

@@ -45,6 +45,18 @@ export const ACCOUNTS: readonly CopiedTable[] = [
     created_at: 'bigint',
     revoked_at: 'bigint',
   }),
+  sameWithoutRowid('named_token', {
+    token_id: 'text',
+    instance_id: 'text',
+    name: 'text',
+    token_hash: 'text',
+    scopes: 'text',
+    created_by: 'text',
+    created_at: 'bigint',
+    expires_at: 'bigint',
+    revoked_at: 'bigint',
+    last_used_at: 'bigint',
+  }),
   sameWithoutRowid('login_session', {
     session_hash: 'text',
     user_id: 'text',

@@ -85,6 +85,27 @@ export interface QueueInstance {
   readonly read_only_token?: string;
 }
 
+export type TokenScope = 'trigger' | 'notify' | 'read-metadata' | 'read' | 'write' | 'connect';
+
+/** Times are Unix seconds. */
+export interface QueueToken {
+  readonly id: string;
+  readonly queue_id: string;
+  readonly name: string;
+  readonly scopes: readonly TokenScope[];
+  /** One of the tokens that the queue instance was created with. */
+  readonly is_permanent: boolean;
+  readonly creation_time: number;
+  /** E-mail of the user. */
+  readonly created_by?: string;
+  readonly expiration_time?: number;
+  readonly revocation_time?: number;
+  /** Up to ten minutes late. */
+  readonly last_use_time?: number;
+  /** The token itself, once: where it was just created. */
+  readonly token?: string;
+}
+
 export interface QueueStats {
   readonly id: string;
   readonly customer_id: string;

@@ -68,6 +68,26 @@ const calls: readonly (readonly [string, (client: AdminClient) => Promise<unknow
   ],
   ['queues.get', (client) => client.queues.get('a/b'), `GET ${QUEUE}/user/a%2Fb`],
   ['queues.rotateTokens', (client) => client.queues.rotateTokens('a/b'), `POST ${QUEUE}/rotate-token/a%2Fb`],
+  ['tokens.list', (client) => client.tokens.list('a/b'), `GET ${QUEUE}/tokens/a%2Fb`],
+  [
+    'tokens.create',
+    (client) => client.tokens.create('q', { name: 'n', scopes: ['read'], expiresIn: '1h' }),
+    `POST ${QUEUE}/tokens/q`,
+    { name: 'n', scopes: ['read'], expires_in_seconds: 3_600 },
+  ],
+  [
+    'tokens.create without an end',
+    (client) => client.tokens.create('q', { name: 'n', scopes: ['trigger'] }),
+    `POST ${QUEUE}/tokens/q`,
+    { name: 'n', scopes: ['trigger'] },
+  ],
+  [
+    'tokens.rotate',
+    (client) => client.tokens.rotate('q', 't/1'),
+    `POST ${QUEUE}/tokens/q/t%2F1/rotate`,
+    { overlap_seconds: 86_400 },
+  ],
+  ['tokens.revoke', (client) => client.tokens.revoke('q', 't/1'), `DELETE ${QUEUE}/tokens/q/t%2F1`, undefined, 'OK'],
   [
     'queues.moveToTeam',
     (client) => client.queues.moveToTeam('q', 't'),

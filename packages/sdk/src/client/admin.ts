@@ -2,6 +2,7 @@
 import { Queues } from './admin-queues.js';
 import { SearchIndexes } from './admin-search.js';
 import { Teams } from './admin-teams.js';
+import { QueueTokens } from './admin-tokens.js';
 import type { Account, ApiKey, AuditLogEntry, AuditLogPage } from './admin-types.js';
 import { configured } from './configuration.js';
 import { type Call, callApi, jsonCall, type TransportOptions } from './transport.js';
@@ -32,6 +33,7 @@ function basic(email: string, apiKey: string): string {
 
 export class AdminClient {
   readonly queues: Queues;
+  readonly tokens: QueueTokens;
   readonly teams: Teams;
   readonly searchIndexes: SearchIndexes;
   readonly apiKeys: {
@@ -58,6 +60,7 @@ export class AdminClient {
     const call = async <T>(one: Call) => (await callApi(transport, one)) as T;
     this.call = call;
     this.queues = new Queues(call);
+    this.tokens = new QueueTokens(call);
     this.teams = new Teams(call);
     this.searchIndexes = new SearchIndexes(call);
     this.apiKeys = {

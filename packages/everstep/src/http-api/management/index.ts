@@ -6,9 +6,11 @@ import { searchOperations } from './search.js';
 import { getManagementOpenApi } from './service.js';
 import { sessionOperations } from './session.js';
 import { teamOperations } from './teams.js';
+import { tokenOperations } from './tokens.js';
 
 export const MANAGEMENT_OPERATIONS: readonly Operation[] = Object.freeze([
   ...queueOperations,
+  ...tokenOperations,
   ...searchOperations,
   ...teamOperations,
   ...accountOperations,

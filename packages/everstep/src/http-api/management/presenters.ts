@@ -1,6 +1,14 @@
 /** Records of accounts as the management API writes them. */
-import type { InstanceView, Plan } from '../../accounts/account-service.js';
-import type { ApiKeyEntry, AuditLogEntry, PlanRecord, QueueRecord, TeamEntry, TeamMember } from '../../contract/management.js';
+import type { InstanceView, Plan, TokenView } from '../../accounts/account-service.js';
+import type {
+  ApiKeyEntry,
+  AuditLogEntry,
+  PlanRecord,
+  QueueRecord,
+  TeamEntry,
+  TeamMember,
+  TokenEntry,
+} from '../../contract/management.js';
 import type { ApiKeyRecord, AuditEntry, MemberRecord, Role, TeamRecord } from '../../ports/account-store.js';
 
 export const toSeconds = (ms: number): number => Math.floor(ms / 1000);
@@ -35,6 +43,21 @@ export function presentInstance({ instance, role, plan, requestsToday, token, re
     ...(readOnlyToken === undefined ? {} : { read_only_token: readOnlyToken }),
   };
 }
+
+/** `token`: the token itself, where it was just created. */
+export const presentToken = (view: TokenView, token?: string): TokenEntry => ({
+  id: view.tokenId,
+  queue_id: view.instanceId,
+  name: view.name,
+  scopes: [...view.scopes],
+  is_permanent: view.isPermanent,
+  creation_time: toSeconds(view.createdAt),
+  ...(view.createdBy === null ? {} : { created_by: view.createdBy }),
+  ...(view.expiresAt === null ? {} : { expiration_time: toSeconds(view.expiresAt) }),
+  ...(view.revokedAt === null ? {} : { revocation_time: toSeconds(view.revokedAt) }),
+  ...(view.lastUsedAt === null ? {} : { last_use_time: toSeconds(view.lastUsedAt) }),
+  ...(token === undefined ? {} : { token }),
+});
 
 export const presentTeam = ({ teamId, name, createdAt, role }: TeamRecord & { readonly role: Role }): TeamEntry => ({
   id: teamId,

@@ -84,6 +84,7 @@ async function triggerItem(given: unknown, context: ApiContext, request: Request
 
 export const triggerRuns = operation({
   operationId: 'triggerRuns',
+  scope: 'trigger',
   tag: 'Runs',
   summary: 'Start many workflow runs',
   description: `At most ${LIMITS.maxBatchItems} items. Each is answered in its place: with its run, or alone with its error.`,

@@ -42,6 +42,7 @@ function contentOf(data: Uint8Array, { headers }: RequestContext): EventContent 
 
 export const notifyEvent = operation({
   operationId: 'notifyEvent',
+  scope: 'notify',
   tag: 'Events',
   summary: 'Notify workflows that wait for an event',
   description: 'Every run that waits, exactly once. The array is empty when no workflow waits for the event.',
@@ -62,6 +63,7 @@ export const notifyEvent = operation({
 
 export const notifyRun = operation({
   operationId: 'notifyRun',
+  scope: 'notify',
   tag: 'Events',
   summary: 'Notify one run of an event, now or when it waits for it',
   description:

@@ -37,6 +37,7 @@ async function comparedRun(store: Store, { key: runKey, workflowRunId }: RunReco
 
 export const compareRun = operation({
   operationId: 'compareRun',
+  showsPayloads: true,
   tag: 'Runs',
   summary: 'Compare a run with another one',
   description:

@@ -44,6 +44,7 @@ export const getRun = operation({
 
 export const getRunResult = operation({
   operationId: 'getRunResult',
+  showsPayloads: true,
   tag: 'Runs',
   summary: 'Wait for the end of a run',
   description:

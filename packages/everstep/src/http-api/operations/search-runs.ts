@@ -121,6 +121,7 @@ async function find(search: Search, begin: Place): Promise<Found> {
 
 export const searchRuns = operation({
   operationId: 'searchRuns',
+  showsPayloads: true,
   tag: 'Logs',
   summary: 'Search workflow runs',
   description: `Runs whose ID, labels, workflow URL and error have each word of the query somewhere, whatever the case; no character is a wildcard. Without a query, all that fit the filters. A run whose ID is exactly the query comes first; the others are looked through newest first, at most ${LIMITS.maxRunsSearched} in one request. While complete is false there is more to look at: the cursor goes on, and searchedUntil tells how far it is.`,

@@ -48,6 +48,7 @@ export const stringOrNull = (value: string | readonly string[] | undefined): str
 
 export const triggerRun = operation({
   operationId: 'triggerRun',
+  scope: 'trigger',
   tag: 'Runs',
   summary: 'Start a workflow run',
   description:

@@ -55,5 +55,24 @@ function masked(field: string, value: unknown): unknown {
   return HEADERS_FIELD.test(field) && isRecord(value) ? maskedHeaders(value) : value;
 }
 
+/** Fields with payloads and results, or with parts of them. */
+const PAYLOAD_FIELDS: ReadonlySet<string> = new Set([
+  ...['body', 'bodyBase64', 'responseBody', 'responseBodyBase64', 'callResponseBody', 'invokedWorkflowRunBody'],
+  ...['out', 'result', 'workflowRunResponse', 'data', 'content', 'recorded', 'edits', 'query'],
+]);
+
+function withoutPayload(field: string, value: unknown): unknown {
+  if (value === null || value === '') return value;
+  if (PAYLOAD_FIELDS.has(field)) return typeof value === 'object' && 'body' in value ? value : MASKED;
+  if (HEADERS_FIELD.test(field) && isRecord(value)) {
+    const names = Object.entries(value).map(([name, each]) => [name, Array.isArray(each) ? each.map(() => MASKED) : MASKED]);
+    return Object.fromEntries(names);
+  }
+  return masked(field, value);
+}
+
+/** Returns an answer as JSON text for a caller who may not see payloads, results and headers either. */
+export const metadataJson = (body: unknown): string => JSON.stringify(body, withoutPayload);
+
 /** Returns an answer as JSON text. */
 export const readOnlyJson = (body: unknown): string => JSON.stringify(body, masked);

@@ -105,6 +105,7 @@ const inUpstash =
 const webhook: Ask = () => ({ params: { eventId: 'whk_none.x' } });
 const queue: Ask = async (things) => ({ params: { id: await things.queue() } });
 const searchIndex: Ask = async (things) => ({ params: { id: await things.searchIndex() } });
+const namedToken: Ask = async (things) => ({ params: await things.namedToken() });
 const withBody =
   (ask: Ask, body: unknown): Ask =>
   async (things) => ({ ...(await ask(things)), body });
@@ -243,6 +244,10 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   ),
   getQueue: account(queue, MEMBERS),
   rotateQueueTokens: account(queue, ['owner', 'admin', 'dev']),
+  listTokens: account(queue, ['owner', 'admin', 'dev']),
+  createToken: account(withBody(queue, { name: 'n', scopes: ['read'] }), ['owner', 'admin', 'dev']),
+  rotateToken: account(withBody(namedToken, { overlap_seconds: 60 }), ['owner', 'admin', 'dev']),
+  revokeToken: account(namedToken, ['owner', 'admin', 'dev']),
   moveQueueToTeam: account(
     async (things) => ({ body: { queue_id: await things.queue(), target_team_id: things.people.teamId } }),
     ['owner', 'admin'],

@@ -129,6 +129,14 @@ export class Things {
     return doneValue(await this.world.accounts.createInstance(this.people.principals.owner, wish)).instance.instanceId;
   }
 
+  /** Of a queue instance of the team. */
+  async namedToken(): Promise<{ readonly id: string; readonly token_id: string }> {
+    const id = await this.queue();
+    const wish = { instanceId: id, name: this.name(), scopes: ['read'], lifetimeMs: null } as const;
+    const { view } = doneValue(await this.world.accounts.createToken(this.people.principals.owner, wish));
+    return { id, token_id: view.tokenId };
+  }
+
   /** Of the team. */
   async searchIndex(): Promise<string> {
     const wish = { name: this.name(), region: REGION, type: 'free', teamId: this.people.teamId } as const;

@@ -18,6 +18,7 @@ import { instanceConformance } from './instances.js';
 import { listingConformance } from './listings.js';
 import { loginConformance } from './logins.js';
 import { messageConformance } from './messages.js';
+import { namedTokenConformance } from './named-tokens.js';
 import { progressConformance } from './progress.js';
 import { repairConformance } from './repairs.js';
 import { retentionConformance } from './retention.js';
@@ -63,6 +64,7 @@ export function storeConformance(name: string, open: OpenStore): void {
   describe(`${name} as a store that is listed`, () => listingConformance(open));
   describe(`${name} as a store of accounts`, () => {
     accountConformance(open);
+    namedTokenConformance(open);
     teamConformance(open);
     usageConformance(open);
     budgetAlertConformance(open);

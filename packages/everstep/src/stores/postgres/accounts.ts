@@ -12,6 +12,7 @@ import { countDays, listDayCounts, OldDays } from './day-counts.js';
 import { ExclusiveWork } from './exclusive-work.js';
 import { loginNotedAt, noteLogin } from './login-places.js';
 import * as sessions from './login-sessions.js';
+import * as namedTokens from './named-tokens.js';
 import { listDayUsage, listUsage } from './usage-counts.js';
 
 const INSERT_SECRET = statement('INSERT INTO secret (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING');
@@ -100,6 +101,13 @@ export function createAccounts(database: Database): AccountStore {
     revokeToken: ({ tokenId, at }) => change((session) => instances.revokeToken(session, tokenId, at)),
     replaceTokens: ({ instanceId, tokens, at, audit }) =>
       change((session) => instances.replaceTokens(session, instanceId, tokens, at), audit),
+
+    createNamedToken: ({ token, replaces, audit }) =>
+      change((session) => namedTokens.createNamedToken(session, token, replaces), audit, isTrue),
+    findNamedToken: ({ tokenHash }) => namedTokens.findNamedToken(database, tokenHash),
+    listNamedTokens: ({ instanceId }) => namedTokens.listNamedTokens(database, instanceId),
+    revokeNamedToken: ({ audit, ...which }) => change((session) => namedTokens.revokeNamedToken(session, which), audit, isTrue),
+    noteTokenUse: ({ tokenId, at }) => database.transaction((session) => namedTokens.noteTokenUse(session, tokenId, at)),
 
     usage: ({ instanceId, fromMonth }) => listUsage(database, instanceId, fromMonth),
     usageOfDays: ({ instanceId, fromDay }) => listDayUsage(database, instanceId, fromDay),

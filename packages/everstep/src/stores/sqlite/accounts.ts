@@ -9,6 +9,7 @@ import { BudgetAlertRows } from './budget-alerts.js';
 import { text } from './columns.js';
 import { LoginPlaces } from './login-places.js';
 import { LoginSessions } from './login-sessions.js';
+import { NamedTokens } from './named-tokens.js';
 import type { StoreParts } from './store-parts.js';
 
 const budgetOf = (instance: QueueInstance): number => instance.budgetDollars ?? 0;
@@ -26,6 +27,7 @@ export function createAccounts({ connection, usage, days }: Pick<StoreParts, 'co
   const alerts = new BudgetAlertRows(connection);
   const places = new LoginPlaces(connection);
   const sessions = new LoginSessions(connection);
+  const namedTokens = new NamedTokens(connection);
   const log = new AuditLog(connection);
   const change = createAccountChange(connection, log);
 
@@ -137,6 +139,22 @@ export function createAccounts({ connection, usage, days }: Pick<StoreParts, 'co
     listTokens: async ({ instanceId }) => instances.listTokens(instanceId),
     revokeToken: ({ tokenId, at }) => change(() => instances.revokeToken(tokenId, at)),
     replaceTokens: ({ instanceId, tokens, at, audit }) => change(() => instances.replaceTokens(instanceId, tokens, at), audit),
+
+    createNamedToken: ({ token, replaces, audit }) =>
+      change(
+        () => namedTokens.create(token, replaces),
+        audit,
+        (created) => created,
+      ),
+    findNamedToken: async ({ tokenHash }) => namedTokens.find(tokenHash),
+    listNamedTokens: async ({ instanceId }) => namedTokens.list(instanceId),
+    revokeNamedToken: ({ instanceId, tokenId, at, audit }) =>
+      change(
+        () => namedTokens.revoke(instanceId, tokenId, at),
+        audit,
+        (revoked) => revoked,
+      ),
+    noteTokenUse: async ({ tokenId, at }) => write(connection, () => namedTokens.noteUse(tokenId, at)),
 
     usage: async ({ instanceId, fromMonth }) => usage.list(instanceId, fromMonth),
     usageOfDays: async ({ instanceId, fromDay }) => usage.listDays(instanceId, fromDay),

@@ -5,6 +5,7 @@ import { accountCommand, apiKeysCommand, auditCommand, plansCommand } from './ac
 import { queuesCommand } from './queues.js';
 import { searchIndexesCommand } from './search.js';
 import { membersCommand, teamsCommand } from './teams.js';
+import { tokensCommand } from './tokens.js';
 
 const CONNECTION_HELP = `
 These commands find the management API and the user by --management-url, --email and --api-key, then
@@ -19,6 +20,7 @@ export function adminCommand(shell: Shell): Command {
     .addCommand(teamsCommand(shell))
     .addCommand(membersCommand(shell))
     .addCommand(queuesCommand(shell))
+    .addCommand(tokensCommand(shell))
     .addCommand(searchIndexesCommand(shell))
     .addCommand(plansCommand(shell))
     .addCommand(auditCommand(shell))

@@ -24,6 +24,7 @@ function queueOf(path: string): { readonly queue: string; readonly before: strin
 
 const enqueue = operation({
   operationId: 'enqueueMessage',
+  scope: 'trigger',
   tag: 'Messages',
   summary: 'Enqueue a message',
   description:

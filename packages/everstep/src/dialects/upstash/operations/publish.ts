@@ -5,6 +5,7 @@ import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { ErrorBody } from '../../../contract/errors.js';
 import { allowCall, allowRuns, allowSize, startAllowed } from '../../../http-api/allowance.js';
+import { requireScope } from '../../../http-api/authentication.js';
 import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../../../http-api/operation.js';
 import { destinationOf } from '../../../http-api/operations/trigger.js';
 import { readJson, validate } from '../../../http-api/parameters/json-body.js';
@@ -66,6 +67,7 @@ async function introduce({ headers }: BatchItem, { context, caller }: Publisher)
   const workflowRunId = headerText(headers, RUN_ID);
   if (headers[TRIGGERED_BY_SDK] !== 'true' || workflowRunId === undefined) return null;
   checkVersion(headers);
+  requireScope(caller, 'write');
   const { instanceId } = caller;
   const outcome = await context.service.submit({
     instanceId,
@@ -155,6 +157,7 @@ async function publishAll(items: readonly BatchItem[], publisher: Publisher): Pr
 
 const batch = operation({
   operationId: 'publishBatch',
+  scope: 'trigger',
   tag: 'Messages',
   summary: 'Publish many items',
   description:
@@ -188,6 +191,7 @@ const batch = operation({
 });
 const one = operation({
   operationId: 'publish',
+  scope: 'trigger',
   tag: 'Messages',
   summary: 'Publish one item',
   description: 'A plain message to a URL or to a URL group, or a run that a step invokes.',

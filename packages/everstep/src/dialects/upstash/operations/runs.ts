@@ -29,6 +29,7 @@ const isStep = (task: Task): task is StepTask => 'name' in task;
 /** An endpoint whose journal was too long for its delivery fetches it. */
 const getJournal = operation({
   operationId: 'getRunSteps',
+  showsPayloads: true,
   tag: 'Runs',
   summary: 'Get the steps of an active run',
   description:
@@ -154,6 +155,7 @@ const waitForEvent = operation({
 
 const startByHand = operation({
   operationId: 'startWorkflow',
+  scope: 'trigger',
   tag: 'Runs',
   summary: 'Start a workflow run',
   description:

@@ -1,6 +1,7 @@
 /** Items that belong to runs: what their endpoints submit, in the engine's terms. */
 import type { Caller } from '../../../accounts/authority.js';
 import type { Submission } from '../../../engine/submissions.js';
+import { requireScope } from '../../../http-api/authentication.js';
 import type { ApiContext } from '../../../http-api/operation.js';
 import { Problem } from '../../frame-fields.js';
 import { type BatchItem, kindOf } from './batch-items.js';
@@ -53,8 +54,10 @@ export async function submit(
   workflowRunId: string,
   submission: Submission,
   { service }: Pick<ApiContext, 'service'>,
-  { instanceId }: Pick<Caller, 'instanceId'>,
+  caller: Pick<Caller, 'instanceId' | 'scopes'>,
 ): Promise<void> {
+  requireScope(caller, 'write');
+  const { instanceId } = caller;
   const outcome = await service.submit({ instanceId, workflowRunId, submission });
   if (outcome !== 'taken') throw runOver();
 }

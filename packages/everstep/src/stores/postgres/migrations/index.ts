@@ -16,6 +16,7 @@ import { requestsOfCalls } from './0015-requests-of-calls.js';
 import { startsOfSteps } from './0016-starts-of-steps.js';
 import { limitsPinnedAlone } from './0017-limits-pinned-alone.js';
 import { queuedTasks } from './0018-queued-tasks.js';
+import { namedTokens } from './0019-named-tokens.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -37,4 +38,5 @@ export const MIGRATIONS: readonly string[] = [
   startsOfSteps,
   limitsPinnedAlone,
   queuedTasks,
+  namedTokens,
 ];

@@ -16,6 +16,7 @@ import { entriesAboutToGo } from './0015-entries-about-to-go.js';
 import { requestsOfCalls } from './0016-requests-of-calls.js';
 import { startsOfSteps } from './0017-starts-of-steps.js';
 import { limitsPinnedAlone } from './0018-limits-pinned-alone.js';
+import { namedTokens } from './0019-named-tokens.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -37,4 +38,5 @@ export const MIGRATIONS: readonly string[] = [
   requestsOfCalls,
   startsOfSteps,
   limitsPinnedAlone,
+  namedTokens,
 ];

@@ -1,0 +1,121 @@
+/** Tokens of queue instances: who creates, rotates and revokes them. A named token is shown once; its hash is stored. */
+import { LIMITS } from '../config/limits.js';
+import type { NamedToken } from '../ports/named-tokens.js';
+import { type AccountRules, done, notFound, refuse } from './account-rules.js';
+import type { AccountService, NewToken, Principal, TokenView } from './account-service.js';
+import type { Authority } from './authority.js';
+import { hashOfToken, NAMED_TOKEN_PREFIX } from './named-token.js';
+import { seenInstance } from './seen-instance.js';
+import { scopesOf } from './token-scopes.js';
+
+type TokenPart = Pick<AccountService, 'listTokens' | 'createToken' | 'rotateToken' | 'revokeToken'>;
+
+export interface TokenRulesOptions {
+  readonly rules: AccountRules;
+  readonly authority: Pick<Authority, 'revoke' | 'revoked'>;
+}
+
+export function createTokenRules({ rules, authority }: TokenRulesOptions): TokenPart {
+  const { accounts, now } = rules;
+
+  const isGood = ({ revokedAt, expiresAt }: TokenView): boolean =>
+    revokedAt === null && (expiresAt === null || expiresAt > now());
+
+  async function viewsOf(instanceId: string): Promise<readonly TokenView[]> {
+    const [permanent, named] = [await accounts.listTokens({ instanceId }), await accounts.listNamedTokens({ instanceId })];
+    const views = permanent.map(
+      ({ tokenId, access, createdAt, revokedAt }): TokenView => ({
+        ...{ tokenId, instanceId, name: `${access} token`, isPermanent: true, scopes: scopesOf(access), createdBy: null },
+        ...{ createdAt, expiresAt: null, revokedAt, lastUsedAt: null },
+      }),
+    );
+    return [...views, ...named.map(({ tokenHash: _hidden, ...token }): TokenView => ({ ...token, isPermanent: false }))];
+  }
+
+  interface Issue {
+    readonly instanceId: string;
+    readonly owner: string;
+    readonly token: Pick<NamedToken, 'name' | 'scopes' | 'expiresAt'>;
+    readonly replaces?: { readonly tokenId: string; readonly expiresAt: number };
+  }
+
+  async function issue(principal: Principal, { instanceId, owner, token: wish, replaces }: Issue): Promise<NewToken | null> {
+    const token = rules.newSecret(NAMED_TOKEN_PREFIX);
+    const record: NamedToken = {
+      ...wish,
+      ...{ tokenId: rules.newId('tok'), instanceId, tokenHash: hashOfToken(token), createdBy: principal.user.email },
+      ...{ createdAt: now(), revokedAt: null, lastUsedAt: null },
+    };
+    const details = {
+      tokenId: record.tokenId,
+      name: wish.name,
+      scopes: wish.scopes.join(' '),
+      ...(replaces ? { replaces: replaces.tokenId } : {}),
+    };
+    const action = replaces ? 'queue.rotate-named-token' : 'queue.create-named-token';
+    const audit = rules.audit(principal, { action, subject: instanceId, details, accountIds: [owner] });
+    if (!(await accounts.createNamedToken({ token: record, ...(replaces ? { replaces } : {}), audit }))) return null;
+    const { tokenHash: _hidden, ...shown } = record;
+    return { token, view: { ...shown, isPermanent: false } };
+  }
+
+  return {
+    async listTokens(principal, instanceId) {
+      const seen = await seenInstance(rules, principal, instanceId, 'use');
+      return seen.kind === 'seen' ? done(await viewsOf(instanceId)) : seen;
+    },
+
+    createToken: (principal, { instanceId, name, scopes, lifetimeMs }) =>
+      rules.inTurn(async () => {
+        const seen = await seenInstance(rules, principal, instanceId, 'change');
+        if (seen.kind !== 'seen') return seen;
+        const good = (await viewsOf(instanceId)).filter((token) => !token.isPermanent && isGood(token));
+        if (good.length >= LIMITS.maxNamedTokens)
+          return refuse('conflict', `a queue instance has at most ${LIMITS.maxNamedTokens} valid named tokens; revoke one first`);
+        const expiresAt = lifetimeMs === null ? null : now() + lifetimeMs;
+        const made = await issue(principal, { instanceId, owner: seen.owner, token: { name, scopes, expiresAt } });
+        if (!made) throw new Error('a token that replaces none was not created');
+        return done(made);
+      }),
+
+    rotateToken: (principal, { instanceId, tokenId, overlapMs }) =>
+      rules.inTurn(async () => {
+        const seen = await seenInstance(rules, principal, instanceId, 'change');
+        if (seen.kind !== 'seen') return seen;
+        const old = (await viewsOf(instanceId)).find((token) => token.tokenId === tokenId);
+        if (!old || !isGood(old)) return notFound('valid token');
+        if (old.isPermanent)
+          return refuse('conflict', 'this token has no name; create a named token, use it, and then revoke this one');
+        const { name, scopes, createdAt, expiresAt } = old;
+        const token = { name, scopes, expiresAt: expiresAt === null ? null : now() + (expiresAt - createdAt) };
+        const replaces = { tokenId, expiresAt: now() + overlapMs };
+        const made = await issue(principal, { instanceId, owner: seen.owner, token, replaces });
+        // It is remembered with its former end.
+        authority.revoked(instanceId, [tokenId]);
+        return made ? done(made) : notFound('valid token');
+      }),
+
+    revokeToken: (principal, { instanceId, tokenId }) =>
+      rules.inTurn(async () => {
+        const seen = await seenInstance(rules, principal, instanceId, 'change');
+        if (seen.kind !== 'seen') return seen;
+        const old = (await viewsOf(instanceId)).find((token) => token.tokenId === tokenId);
+        if (!old || old.revokedAt !== null) return notFound('token');
+        const details = { tokenId, name: old.name };
+        const audit = rules.audit(principal, {
+          action: 'queue.revoke-token',
+          subject: instanceId,
+          details,
+          accountIds: [seen.owner],
+        });
+        if (old.isPermanent) {
+          await authority.revoke(tokenId);
+          await accounts.addAudit(audit);
+          return done(null);
+        }
+        const revoked = await accounts.revokeNamedToken({ instanceId, tokenId, at: now(), audit });
+        authority.revoked(instanceId, [tokenId]);
+        return revoked ? done(null) : notFound('token');
+      }),
+  };
+}

@@ -1,0 +1,108 @@
+/** `everstep admin tokens list|create|rotate|revoke` */
+import type { QueueToken, TokenScope } from '@everstep/sdk';
+import { Command } from 'commander';
+import { type AdminOptions, openAdmin, withAdminConnection } from '../../admin-connection.js';
+import { length } from '../../arguments.js';
+import { instant, json, type Shell, table } from '../../output.js';
+
+const QUEUE_ID = ['<queueId>', 'ID of the queue instance'] as const;
+const TOKEN_ID = ['<tokenId>', 'ID of the token, as the list shows it'] as const;
+
+const time = (seconds: number | undefined): string | null => (seconds === undefined ? null : instant(seconds * 1_000));
+
+function stateOf({ revocation_time, expiration_time }: QueueToken): string {
+  if (revocation_time !== undefined) return 'revoked';
+  return expiration_time !== undefined && expiration_time * 1_000 <= Date.now() ? 'expired' : 'valid';
+}
+
+function listCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withAdminConnection(new Command('list'))
+    .description('List the tokens of a queue instance, with their scopes and last use.')
+    .argument(...QUEUE_ID);
+  return command.action(async (queueId: string) => {
+    const { admin, options } = await openAdmin(command, shell);
+    const tokens = await admin.tokens.list(queueId);
+    if (options.json) return screen.write(json(tokens));
+    const rows = tokens.map((token) => [
+      token.id,
+      token.name,
+      token.scopes.join(' '),
+      stateOf(token),
+      time(token.expiration_time),
+      time(token.last_use_time),
+    ]);
+    screen.write(table(screen, ['TOKEN', 'NAME', 'SCOPES', 'STATE', 'EXPIRES', 'LAST USED'], rows));
+  });
+}
+
+interface CreateOptions extends AdminOptions {
+  readonly scope: readonly TokenScope[];
+  /** Milliseconds. */
+  readonly expires?: number;
+}
+
+function createCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withAdminConnection(new Command('create'))
+    .description('Create a named token, and print it. It cannot be printed again.')
+    .argument(...QUEUE_ID)
+    .argument('<name>', 'for people, such as the name of the app that uses the token')
+    .requiredOption('--scope <scopes...>', 'trigger, notify, read-metadata, read, write or connect; several are allowed')
+    .option('--expires <duration>', 'lifetime, such as 90d (default: no end)', length('--expires'));
+  return command.action(async (queueId: string, name: string) => {
+    const { admin, options } = await openAdmin<CreateOptions>(command, shell);
+    const { scope: scopes, expires } = options;
+    const token = await admin.tokens.create(queueId, {
+      name,
+      scopes,
+      ...(expires === undefined ? {} : { expiresIn: expires / 1_000 }),
+    });
+    screen.write(options.json ? json(token) : `${token.token}\n`);
+  });
+}
+
+interface RotateOptions extends AdminOptions {
+  /** Milliseconds. */
+  readonly overlap?: number;
+}
+
+function rotateCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withAdminConnection(new Command('rotate'))
+    .description('Replace a named token, and print the new one. The old token stays valid for the overlap.')
+    .argument(...QUEUE_ID)
+    .argument(...TOKEN_ID)
+    .option('--overlap <duration>', 'how long the old token stays valid (default: 1d)', length('--overlap'));
+  return command.action(async (queueId: string, tokenId: string) => {
+    const { admin, options } = await openAdmin<RotateOptions>(command, shell);
+    const token = await admin.tokens.rotate(
+      queueId,
+      tokenId,
+      options.overlap === undefined ? {} : { overlap: options.overlap / 1_000 },
+    );
+    screen.write(options.json ? json(token) : `${token.token}\n`);
+  });
+}
+
+function revokeCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withAdminConnection(new Command('revoke'))
+    .description('Revoke a token immediately.')
+    .argument(...QUEUE_ID)
+    .argument(...TOKEN_ID);
+  return command.action(async (queueId: string, tokenId: string) => {
+    const { admin, options } = await openAdmin(command, shell);
+    await admin.tokens.revoke(queueId, tokenId);
+    screen.write(options.json ? json({ revoked: [tokenId] }) : '1 revoked\n');
+  });
+}
+
+export function tokensCommand(shell: Shell): Command {
+  return new Command('tokens')
+    .description('Tokens of a queue instance: named, with scopes, an end and a last use.')
+    .addCommand(listCommand(shell))
+    .addCommand(createCommand(shell))
+    .addCommand(rotateCommand(shell))
+    .addCommand(revokeCommand(shell));
+}

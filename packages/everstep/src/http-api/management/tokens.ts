@@ -1,0 +1,106 @@
+/** Tokens of a queue instance: the operations at `/v2/queue/tokens`. */
+import Type from 'typebox';
+import { LIMITS } from '../../config/limits.js';
+import { AccountName, Ok, RecordId, TokenEntry, TokenScopes } from '../../contract/management.js';
+import { accountOperation, answer, type Operation } from '../operation.js';
+import { BODY_ERRORS, CHANGE_ERRORS, done, given, jsonBody, OK } from './outcome.js';
+import { presentToken } from './presenters.js';
+
+const TAG = 'Tokens';
+const id = RecordId('Id of the queue instance.');
+const ofToken = Type.Object({ id, token_id: RecordId('Id of the token.') });
+const MAX_LIFETIME_S = LIMITS.maxTokenLifetimeMs / 1_000;
+/** Tokens and keys must not be kept on the way. */
+const NOT_KEPT = { 'cache-control': 'no-store' } as const;
+
+const listTokens = accountOperation({
+  operationId: 'listTokens',
+  tag: TAG,
+  summary: 'List the tokens of a queue instance',
+  description: 'Revoked and expired tokens are listed for 90 days. The tokens themselves are not in the list.',
+  method: 'GET',
+  path: '/v2/queue/tokens/{id}',
+  unknownQuery: 'ignore',
+  pathParameters: Type.Object({ id }),
+  responses: { 200: Type.Array(TokenEntry) },
+  errors: ['bad-parameter', 'not-found', 'forbidden'],
+  async handle({ path }, { accounts }, principal) {
+    const tokens = done(await accounts.listTokens(principal, path.id));
+    return answer(
+      200,
+      tokens.map((token) => presentToken(token)),
+    );
+  },
+});
+
+const createToken = accountOperation({
+  operationId: 'createToken',
+  tag: TAG,
+  summary: 'Create a named token',
+  description: 'The token is in this answer only: the server stores its hash.',
+  method: 'POST',
+  path: '/v2/queue/tokens/{id}',
+  unknownQuery: 'refuse',
+  pathParameters: Type.Object({ id }),
+  body: jsonBody({
+    name: AccountName('For people, such as the name of the app that uses it.'),
+    scopes: TokenScopes,
+    expires_in_seconds: Type.Optional(
+      Type.Integer({ minimum: 60, maximum: MAX_LIFETIME_S, description: 'Lifetime. Without it the token does not expire.' }),
+    ),
+  }),
+  responses: { 200: TokenEntry },
+  errors: [...CHANGE_ERRORS, ...BODY_ERRORS, 'conflict'],
+  async handle({ path, body }, { accounts }, principal) {
+    const { name, scopes, expires_in_seconds: seconds } = given(body);
+    const lifetimeMs = seconds === undefined ? null : seconds * 1_000;
+    const { token, view } = done(await accounts.createToken(principal, { instanceId: path.id, name, scopes, lifetimeMs }));
+    return answer(200, presentToken(view, token), NOT_KEPT);
+  },
+});
+
+const rotateToken = accountOperation({
+  operationId: 'rotateToken',
+  tag: TAG,
+  summary: 'Replace a named token',
+  description:
+    'Creates a token with the same name, scopes and lifetime. The old token stays valid for the overlap, so that every user of it can change to the new one.',
+  method: 'POST',
+  path: '/v2/queue/tokens/{id}/{token_id}/rotate',
+  unknownQuery: 'refuse',
+  pathParameters: ofToken,
+  body: jsonBody({
+    overlap_seconds: Type.Integer({
+      minimum: 0,
+      maximum: MAX_LIFETIME_S,
+      description: 'How long the old token stays valid; 0 ends it immediately.',
+    }),
+  }),
+  responses: { 200: TokenEntry },
+  errors: [...CHANGE_ERRORS, ...BODY_ERRORS, 'conflict'],
+  async handle({ path, body }, { accounts }, principal) {
+    const overlapMs = given(body).overlap_seconds * 1_000;
+    const outcome = await accounts.rotateToken(principal, { instanceId: path.id, tokenId: path.token_id, overlapMs });
+    const { token, view } = done(outcome);
+    return answer(200, presentToken(view, token), NOT_KEPT);
+  },
+});
+
+const revokeToken = accountOperation({
+  operationId: 'revokeToken',
+  tag: TAG,
+  summary: 'Revoke a token',
+  description: 'Also for the tokens that every queue instance is created with. It is rejected from the moment this is answered.',
+  method: 'DELETE',
+  path: '/v2/queue/tokens/{id}/{token_id}',
+  unknownQuery: 'refuse',
+  pathParameters: ofToken,
+  responses: { 200: Ok },
+  errors: CHANGE_ERRORS,
+  async handle({ path }, { accounts }, principal) {
+    done(await accounts.revokeToken(principal, { instanceId: path.id, tokenId: path.token_id }));
+    return OK;
+  },
+});
+
+export const tokenOperations: readonly Operation[] = [listTokens, createToken, rotateToken, revokeToken];

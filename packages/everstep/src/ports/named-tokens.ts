@@ -1,0 +1,54 @@
+/** Tokens of a queue instance that have a name, scopes and an end. Only their hash is stored. */
+import type { AuditEntry } from './account-store.js';
+
+/**
+ * What a token may do. `read-metadata` is `read` without payloads, results and headers; `write` includes all others; `connect`
+ * is for the connections of workers.
+ */
+export const TOKEN_SCOPES = ['trigger', 'notify', 'read-metadata', 'read', 'write', 'connect'] as const;
+export type TokenScope = (typeof TOKEN_SCOPES)[number];
+
+/** Revoked and expired tokens are kept for this long. */
+export const NAMED_TOKENS_KEPT_MS = 90 * 24 * 60 * 60 * 1_000;
+
+/** Times are Unix ms. */
+export interface NamedToken {
+  readonly tokenId: string;
+  readonly instanceId: string;
+  readonly name: string;
+  /** SHA-256 of the token, hex. */
+  readonly tokenHash: string;
+  readonly scopes: readonly TokenScope[];
+  /** E-mail of the user who created it. */
+  readonly createdBy: string;
+  readonly createdAt: number;
+  /** Null: it does not expire. */
+  readonly expiresAt: number | null;
+  readonly revokedAt: number | null;
+  /** Null: it was not used yet. Up to ten minutes late. */
+  readonly lastUsedAt: number | null;
+}
+
+export interface NamedTokenStore {
+  /**
+   * Deletes tokens of the instance that ended longer than `NAMED_TOKENS_KEPT_MS` ago. `replaces` expires at the given time, or at its own if that is earlier. Rejects when the id or the hash is taken. False, and
+   * nothing is created, when the token to be replaced does not exist or was revoked.
+   */
+  createNamedToken(query: {
+    readonly token: NamedToken;
+    readonly replaces?: { readonly tokenId: string; readonly expiresAt: number };
+    readonly audit?: AuditEntry;
+  }): Promise<boolean>;
+  findNamedToken(query: { readonly tokenHash: string }): Promise<NamedToken | null>;
+  /** By creation, revoked and expired ones included. */
+  listNamedTokens(query: { readonly instanceId: string }): Promise<readonly NamedToken[]>;
+  /** False when the instance has no such token, or it was revoked before. */
+  revokeNamedToken(query: {
+    readonly instanceId: string;
+    readonly tokenId: string;
+    readonly at: number;
+    readonly audit?: AuditEntry;
+  }): Promise<boolean>;
+  /** A crash may undo it. */
+  noteTokenUse(query: { readonly tokenId: string; readonly at: number }): Promise<void>;
+}

@@ -1,0 +1,16 @@
+/** Version 19: tokens with a name, scopes and an end. `scopes` is a JSON array; of the token only its SHA-256 is stored. */
+export const namedTokens = `
+CREATE TABLE named_token (
+  token_id text COLLATE "C" PRIMARY KEY,
+  instance_id text COLLATE "C" NOT NULL,
+  name text NOT NULL,
+  token_hash text COLLATE "C" NOT NULL UNIQUE,
+  scopes text NOT NULL,
+  created_by text NOT NULL,
+  created_at bigint NOT NULL,
+  expires_at bigint,
+  revoked_at bigint,
+  last_used_at bigint
+);
+CREATE INDEX named_token_by_instance ON named_token (instance_id, created_at);
+`;

@@ -1,0 +1,45 @@
+/** Tokens of queue instances, as calls of the management API. */
+import { type Duration, durationMs } from '../duration.js';
+import type { QueueToken, TokenScope } from './admin-types.js';
+import { type Call, jsonCall } from './transport.js';
+
+export interface NewQueueToken {
+  /** For people, such as the name of the app that uses it. */
+  readonly name: string;
+  readonly scopes: readonly TokenScope[];
+  /** Lifetime, at least a minute; absent: the token does not expire. */
+  readonly expiresIn?: Duration;
+}
+
+const inSeconds = (duration: Duration): number => Math.ceil(durationMs(duration) / 1_000);
+
+export class QueueTokens {
+  private readonly call: <T>(call: Call) => Promise<T>;
+
+  constructor(call: <T>(call: Call) => Promise<T>) {
+    this.call = call;
+  }
+
+  /** Lists the tokens, also those that expired or were revoked in the last 90 days. */
+  list(queueId: string): Promise<readonly QueueToken[]> {
+    return this.call({ method: 'GET', path: at(queueId) });
+  }
+
+  /** Resolves with the token itself in `token`: it is shown this once. */
+  create(queueId: string, { name, scopes, expiresIn }: NewQueueToken): Promise<QueueToken> {
+    const end = expiresIn === undefined ? {} : { expires_in_seconds: inSeconds(expiresIn) };
+    return this.call(jsonCall('POST', at(queueId), { name, scopes, ...end }));
+  }
+
+  /** Resolves with the successor. The old token stays valid for `overlap`, a day by default. */
+  rotate(queueId: string, tokenId: string, { overlap = '1d' }: { readonly overlap?: Duration } = {}): Promise<QueueToken> {
+    return this.call(jsonCall('POST', `${at(queueId, tokenId)}/rotate`, { overlap_seconds: inSeconds(overlap) }));
+  }
+
+  /** Revokes the token from the moment it resolves. */
+  async revoke(queueId: string, tokenId: string): Promise<void> {
+    await this.call({ method: 'DELETE', path: at(queueId, tokenId) });
+  }
+}
+
+const at = (...ids: readonly string[]): string => ['/v2/queue/tokens', ...ids.map(encodeURIComponent)].join('/');
