@@ -66,7 +66,16 @@ const DIRECTIONS: readonly DirectionRule[] = [
   },
   {
     area: 'everstep/src/step-calls',
-    may: [`types ${ENGINE}`, PORTS, ANSWERS, LIMITS_FILE, 'everstep/src/dialects', PROTOCOL, 'undici', NODE],
+    may: [
+      `types ${ENGINE}`,
+      PORTS,
+      ANSWERS,
+      LIMITS_FILE,
+      ...inEverstep('config/destination-rules', 'dialects'),
+      PROTOCOL,
+      'undici',
+      NODE,
+    ],
     because: 'a way to call steps is exchangeable, so it knows nothing but its port; what a call says is the matter of a dialect',
   },
   {
@@ -171,22 +180,8 @@ const DIRECTIONS: readonly DirectionRule[] = [
 
 /** What tests may import besides what the sources of their area may: worlds to run in, and libraries to check against. */
 const TESTS_MAY = [
-  ...inEverstep(
-    'answers',
-    'simulation',
-    'stores',
-    'ports',
-    'engine',
-    'config',
-    'clock',
-    'step-calls',
-    'accounts',
-    'runtime',
-    'http-api',
-    'contract',
-    'search',
-  ),
-  ...inEverstep('main', 'bootstrap', 'dialects'),
+  ...inEverstep('answers', 'simulation', 'stores', 'ports', 'engine', 'config', 'clock', 'step-calls', 'accounts', 'runtime'),
+  ...inEverstep('http-api', 'contract', 'search', 'main', 'bootstrap', 'dialects'),
   // What tests on both sides share, and no package exports.
   'sdk/dist/testing/step-history.fixture',
   ...[

@@ -1,5 +1,5 @@
 /** Wires the service together; the only file that knows all of its parts. */
-import { access, constants, mkdir, writeFile } from 'node:fs/promises';
+import { access, constants, mkdir } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,10 +13,11 @@ import { createAccountService } from './accounts/service.js';
 import { type BackupRequest, type ControlChannel, listenForCommands } from './backup/control-channel.js';
 import { type BackupSource, copyEverything } from './backup/copying.js';
 import { type Credentials, credentialsFile, readCredentials } from './bootstrap/credentials.js';
+import { openDataDir } from './bootstrap/data-dir.js';
 import { type Joined, type Started, startAccounts, startSharedAccounts } from './bootstrap/first-start.js';
 import { keepIdleMemoryLow } from './bootstrap/idle-memory.js';
 import { KeptAccess } from './bootstrap/kept-access.js';
-import { findPortsFree, type Listener, managementListener } from './bootstrap/listeners.js';
+import { addressesOf, findPortsFree, type Listener, localUrl, managementListener } from './bootstrap/listeners.js';
 import { readPlans } from './bootstrap/plans-file.js';
 import { createServiceLog } from './bootstrap/service-log.js';
 import { fileError, listenError, StartError } from './bootstrap/start-error.js';
@@ -35,7 +36,7 @@ import { createRuntime } from './runtime/runtime.js';
 import { StoreWrites, sendingWhileOpen } from './runtime/store-writes.js';
 import { createSearchService } from './search/search-service.js';
 import { createSearchTokens } from './search/search-tokens.js';
-import { createAddressPolicy, createOutbound } from './step-calls/index.js';
+import { createAddressPolicies, createOutbound, type OwnListener } from './step-calls/index.js';
 import { SERVICE_VERSION } from './step-calls/version.js';
 import type { OpenedNode } from './stores/postgres/index.js';
 import { type EmbeddedStore, openSqliteStore, StoreOpenError } from './stores/sqlite/index.js';
@@ -70,19 +71,6 @@ export interface StartOptions {
   /** Called when the credentials are known, before anything is delivered or accepted. */
   readonly beforeWork?: (credentials: Credentials) => Promise<void>;
   readonly log?: Logger;
-}
-
-async function openDataDir(dataDir: string): Promise<void> {
-  try {
-    await mkdir(dataDir, { recursive: true });
-    await access(dataDir, constants.W_OK);
-    // The directory holds secrets; it often lies in somebody's repository.
-    await writeFile(join(dataDir, '.gitignore'), '*\n', { flag: 'wx' }).catch((error) => {
-      if (error.code !== 'EEXIST') throw error;
-    });
-  } catch (error) {
-    throw fileError(`The data directory ${dataDir} cannot be used`, error);
-  }
 }
 
 /** The documents of search indexes, and who copies them with the store. */
@@ -192,21 +180,17 @@ async function takeBackups(
   }
 }
 
-/** Where clients on this machine reach a service that listens on `host`. */
-function localUrl(host: string, port: number): string {
-  const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
-  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
-}
-
 interface Served {
   readonly url: string;
   readonly managementUrl: string;
+  readonly listeners: readonly OwnListener[];
   close(): Promise<void>;
 }
 
 /** Both APIs at one address or at two. Rejects with StartError when one of them cannot be listened at. */
 async function serve(dependencies: HttpApiDependencies, runtime: Listener, management: Listener | null): Promise<Served> {
   const apis: HttpApi[] = [];
+  const listeners: OwnListener[] = [];
   const close = async () => {
     await Promise.all(apis.map((api) => api.close()));
   };
@@ -214,14 +198,16 @@ async function serve(dependencies: HttpApiDependencies, runtime: Listener, manag
     const api = createHttpApi({ ...dependencies, ...(serves ? { serves } : {}) });
     apis.push(api);
     try {
-      return localUrl(host, (await api.listen({ host, port })).port);
+      const listening = await api.listen({ host, port });
+      listeners.push({ addresses: addressesOf(listening.address), port: listening.port });
+      return localUrl(host, listening.port);
     } catch (error) {
       await close();
       throw listenError(host, port, error, settings);
     }
   }
   const url = await listen(management ? 'runtime' : 'both', runtime);
-  return { url, managementUrl: management ? await listen('management', management) : url, close };
+  return { url, managementUrl: management ? await listen('management', management) : url, listeners, close };
 }
 
 /** Resolves when `work` does, at most after `timeoutMs`. */
@@ -284,12 +270,23 @@ export async function startService(config: Config, options: StartOptions = {}): 
     const { credentials } = account;
     if (credentials) await options.beforeWork?.(credentials);
 
-    const addressPolicy = createAddressPolicy({ allowLoopback: config.allowLoopback, allow: config.allowAddresses });
+    let ownListeners: readonly OwnListener[] = [];
+    const addressPolicyOf = createAddressPolicies({
+      allowLoopback: config.allowLoopback,
+      allow: config.allowAddresses,
+      deny: config.denyAddresses,
+      allowPorts: config.allowPorts,
+      nat64Prefixes: config.nat64Prefixes,
+      // A developer is the operator, and may have good reasons to call the service itself.
+      explain: config.mode === 'dev',
+      ...(config.mode === 'serve' ? { ownListeners: () => ownListeners } : {}),
+      rulesOf: () => null,
+    });
     const signingKeys = (instanceId: string) => authority.signingKeys(instanceId);
     const regionOf = (instanceId: string) => authority.regionOf(instanceId);
     // Another node may have made the instance.
     const prepare = (instanceId: string) => authority.prepare(instanceId);
-    const outbound = createOutbound({ signingKeys, regionOf, prepare, addressPolicy, now: machineTime, random, log });
+    const outbound = createOutbound({ signingKeys, regionOf, prepare, addressPolicyOf, now: machineTime, random, log });
     opened.push(() => outbound.close());
     const { stepCaller, messageSender } = outbound;
     /** Known for sure once the service listens, as the port may be any; nothing is decided before. */
@@ -389,7 +386,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       hasLease: () => cluster?.mayAct ?? true,
       storeRefusal: () => writes.refusal,
       ...(cluster ? { nodes: () => cluster.nodes() } : {}),
-      addressPolicy,
+      addressPolicy: { check: (url) => addressPolicyOf('').check(url) },
       dialectOperations: { runtime: UPSTASH_OPERATIONS, management: UPSTASH_MANAGEMENT_OPERATIONS },
       ...(virtualClock ? { virtualTime: virtualClock } : {}),
       dashboard: await readDashboard(DASHBOARD_DIRECTORY),
@@ -400,6 +397,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     const { host, port } = config;
     const served = await serve(dependencies, { host, port }, managementListener(config));
     const { url, managementUrl } = served;
+    ownListeners = served.listeners;
     opened.push(async () => {
       const closing = served.close();
       await runtime.stop({ graceMs: GRACE_MS });

@@ -1,6 +1,7 @@
 /** Where the service listens, and whether it can. */
 import { once } from 'node:events';
 import { createServer } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import type { Config } from '../config/config.js';
 import { type ListenSettings, listenError } from './start-error.js';
 
@@ -20,6 +21,12 @@ export function managementListener({ host, managementAddress }: Config): Listene
   return { host: managementAddress.host ?? host, port: managementAddress.port, settings };
 }
 
+/** Addresses of this machine at which a socket is reached that listens at `address`, which may be a wildcard. */
+export function addressesOf(address: string): readonly string[] {
+  if (address !== '0.0.0.0' && address !== '::') return [address];
+  return Object.values(networkInterfaces()).flatMap((interfaces) => (interfaces ?? []).map((each) => each.address));
+}
+
 /**
  * Rejects with StartError when a port is taken. Asked before the store is opened, so that such a start leaves nothing
  * behind; a port that is taken after that is found when the service listens.
@@ -36,4 +43,10 @@ export async function findPortsFree(listeners: readonly (Listener | null)[]): Pr
     }
     await new Promise((resolve) => server.close(resolve));
   }
+}
+
+/** Where clients on this machine reach a service that listens on `host`. */
+export function localUrl(host: string, port: number): string {
+  const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
 }

@@ -88,7 +88,7 @@ describe('the service as a process', () => {
     });
     const reader = new Client({ baseUrl: written.EVERSTEP_URL ?? '', token: written.EVERSTEP_READONLY_TOKEN ?? '' });
     assert.deepEqual((await reader.runs.list()).runs, []);
-    await assert.rejects(reader.trigger('http://127.0.0.1:9/'), { status: 403 });
+    await assert.rejects(reader.trigger('http://127.0.0.1:8999/'), { status: 403 });
     await service.end();
   });
 
@@ -96,7 +96,7 @@ describe('the service as a process', () => {
     const first = await start('again');
     await first.service.printed(/This is the first start[\s\S]*ek_/);
     assert.ok(first.service.stdout.includes(first.written.EVERSTEP_ADMIN_API_KEY ?? '?'));
-    await first.client.trigger('http://127.0.0.1:9/', { runId: 'kept', delay: '1h' });
+    await first.client.trigger('http://127.0.0.1:8999/', { runId: 'kept', delay: '1h' });
     await first.service.end();
     const second = await start('again');
     assert.doesNotMatch(second.service.stdout, /first start/);
@@ -109,7 +109,7 @@ describe('the service as a process', () => {
 
   test('after a kill, the next start goes on', async () => {
     const first = await start('killed');
-    await first.client.trigger('http://127.0.0.1:9/', { runId: 'durable', delay: '1h' });
+    await first.client.trigger('http://127.0.0.1:8999/', { runId: 'durable', delay: '1h' });
     await first.service.end('SIGKILL');
     const second = await start('killed');
     assert.equal((await second.client.runs.get('durable')).workflowState, 'RUN_STARTED');
@@ -118,11 +118,11 @@ describe('the service as a process', () => {
 
   test('serve logs JSON lines and refuses loopback destinations, unless they are allowed', async () => {
     const { service, client } = await start('serve', 'serve');
-    await assert.rejects(client.trigger('http://127.0.0.1:9/'), { status: 400, code: 'blocked-address' });
+    await assert.rejects(client.trigger('http://127.0.0.1:8999/'), { status: 400, code: 'blocked-address' });
     const { stderr } = await service.end();
     for (const line of stderr.trimEnd().split('\n')) assert.equal(typeof JSON.parse(line).msg, 'string');
     const allowing = await start('serve', 'serve', { EVERSTEP_ALLOW_ADDRESSES: '127.0.0.1' });
-    await allowing.client.trigger('http://127.0.0.1:9/', { delay: '1h' });
+    await allowing.client.trigger('http://127.0.0.1:8999/', { delay: '1h' });
     await allowing.service.end();
   });
 
@@ -134,7 +134,7 @@ describe('the service as a process', () => {
 
   test('a client that waits for a result does not keep the service from ending', async () => {
     const { service, client } = await start('waiting');
-    await client.trigger('http://127.0.0.1:9/', { runId: 'long', delay: '1h' });
+    await client.trigger('http://127.0.0.1:8999/', { runId: 'long', delay: '1h' });
     const waiting = client.runs.result('long', { timeout: '60s' }).then(
       (result) => result.workflowState,
       (error) => error.status,

@@ -38,9 +38,15 @@ export interface Config {
   /** Time can be moved on through the API. */
   readonly virtualClock: boolean;
   readonly logLevel: LogLevel;
-  /** Hosts, addresses and CIDRs that may be called though they are private. */
+  /** Destinations that may be called although they are private: hosts, addresses and CIDRs, with or without a port. */
   readonly allowAddresses: readonly string[];
   readonly allowLoopback: boolean;
+  /** Destinations that are never called. */
+  readonly denyAddresses: readonly string[];
+  /** Ports of well-known services other than HTTP that may be called. */
+  readonly allowPorts: readonly number[];
+  /** Of the NAT64 of the network. */
+  readonly nat64Prefixes: readonly string[];
   /** Addresses and CIDRs of proxies that are believed when they say who calls. */
   readonly trustedProxies: readonly string[];
   readonly region: Region;
@@ -150,6 +156,9 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
     logLevel: read(SETTINGS.logLevel),
     allowAddresses: read(SETTINGS.allowAddresses),
     allowLoopback: mode === 'dev',
+    denyAddresses: read(SETTINGS.denyAddresses),
+    allowPorts: read(SETTINGS.allowPorts),
+    nat64Prefixes: read(SETTINGS.nat64Prefixes),
     trustedProxies: read(SETTINGS.trustedProxies),
     region: read(SETTINGS.region),
     adminEmail: read(SETTINGS.adminEmail),

@@ -6,6 +6,7 @@
 
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
+import { parseDestinationRule, RULE_FORMS } from './destination-rules.js';
 import { DEFAULT_REGION, REGIONS, type Region } from './regions.js';
 
 export type Mode = 'dev' | 'serve';
@@ -133,28 +134,49 @@ function isCidr(text: string): boolean {
   return rest.length === 0 && version !== 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128);
 }
 
+const partsOf = (text: string): readonly string[] =>
+  Object.freeze(
+    text
+      .split(',')
+      .map((part) => part.trim())
+      .filter((part) => part !== ''),
+  );
+
 function parseAddresses(text: string): readonly string[] {
-  const addresses = text
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== '');
-  for (const address of addresses) {
-    if (isCidr(address) || isIP(address)) continue;
-    if (/^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(address)) continue;
-    throw new Error(`must be host names, IP addresses or CIDRs, separated by commas; "${address}" is none of these`);
+  const addresses = partsOf(text);
+  for (const address of addresses)
+    if (!parseDestinationRule(address))
+      throw new Error(`must be ${RULE_FORMS}, separated by commas; "${address}" is none of these`);
+  return addresses;
+}
+
+function parsePorts(text: string): readonly number[] {
+  const ports = partsOf(text).map((part) => (/^\d{1,5}$/.test(part) ? Number(part) : 0));
+  if (ports.some((port) => port < 1 || port > 65_535)) throw new Error('must be ports from 1 to 65535, separated by commas');
+  return Object.freeze(ports);
+}
+
+/** Lengths that RFC 6052 has. */
+const NAT64_LENGTHS = ['32', '40', '48', '56', '64', '96'];
+
+function parseNat64Prefixes(text: string): readonly string[] {
+  const prefixes = partsOf(text);
+  for (const prefix of prefixes) {
+    const [address = '', length = ''] = prefix.split('/');
+    if (isCidr(prefix) && isIP(address) === 6 && NAT64_LENGTHS.includes(length)) continue;
+    throw new Error(
+      `must be IPv6 prefixes of ${NAT64_LENGTHS.join(', ')} bits, such as 64:ff9b::/96, separated by commas; "${prefix}" is none of these`,
+    );
   }
-  return Object.freeze(addresses);
+  return prefixes;
 }
 
 function parseProxies(text: string): readonly string[] {
-  const proxies = text
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== '');
+  const proxies = partsOf(text);
   for (const proxy of proxies)
     if (!isCidr(proxy) && !isIP(proxy))
       throw new Error(`must be IP addresses or CIDRs, separated by commas; "${proxy}" is neither`);
-  return Object.freeze(proxies);
+  return proxies;
 }
 
 function parseEmail(text: string): string {
@@ -299,10 +321,37 @@ export const SETTINGS = Object.freeze({
     env: 'EVERSTEP_ALLOW_ADDRESSES',
     flag: '--allow-addresses <list>',
     option: 'allowAddresses',
-    help: 'private hosts, addresses or CIDRs that may be called, separated by commas',
+    help: 'private hosts, addresses or CIDRs that may be called, with or without a port (10.0.0.5:8080), separated by commas',
     defaultText: 'none for serve, loopback for dev',
     fallback: () => Object.freeze([]),
     parse: parseAddresses,
+  }),
+  denyAddresses: setting<readonly string[]>({
+    env: 'EVERSTEP_DENY_ADDRESSES',
+    flag: '--deny-addresses <list>',
+    option: 'denyAddresses',
+    help: 'hosts, addresses or CIDRs that are never called, with or without a port, separated by commas',
+    defaultText: 'none',
+    fallback: () => Object.freeze([]),
+    parse: parseAddresses,
+  }),
+  allowPorts: setting<readonly number[]>({
+    env: 'EVERSTEP_ALLOW_PORTS',
+    flag: '--allow-ports <list>',
+    option: 'allowPorts',
+    help: 'ports of well-known services other than HTTP that may be called, separated by commas',
+    defaultText: 'none, so that ports such as 22, 25, 5432 and 6379 are refused',
+    fallback: () => Object.freeze([]),
+    parse: parsePorts,
+  }),
+  nat64Prefixes: setting<readonly string[]>({
+    env: 'EVERSTEP_NAT64_PREFIXES',
+    flag: '--nat64-prefixes <list>',
+    option: 'nat64Prefixes',
+    help: 'prefixes of the NAT64 of the network; addresses in them are judged by the IPv4 address that they contain',
+    defaultText: 'none, so that addresses in 64:ff9b::/96 are refused',
+    fallback: () => Object.freeze([]),
+    parse: parseNat64Prefixes,
   }),
   trustedProxies: setting<readonly string[]>({
     env: 'EVERSTEP_TRUSTED_PROXIES',

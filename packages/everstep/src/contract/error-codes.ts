@@ -28,7 +28,7 @@ export const ERROR_CODES = Object.freeze({
     about: 'The session was recognised, but the request does not show that a page of the service sent it.',
   },
   forbidden: { status: 403, about: 'The role of the user in the account does not allow this.' },
-  'blocked-address': { status: 400, about: 'The destination resolves to an address that this service may not call.' },
+  'blocked-address': { status: 400, about: 'The destination has an address or a port that this service may not call.' },
   'not-found': { status: 404, about: 'There is no such thing, or not for this token.' },
   'unknown-route': { status: 404, about: 'No operation has this path.' },
   'method-not-allowed': { status: 405, about: 'The path exists, but not with this method.' },

@@ -79,7 +79,7 @@ export interface HttpApiDependencies {
 
 export interface HttpApi {
   /** Port 0 takes a free one. Rejects with the error of the socket. */
-  listen(address: { readonly host: string; readonly port: number }): Promise<{ readonly port: number }>;
+  listen(address: { readonly host: string; readonly port: number }): Promise<{ readonly address: string; readonly port: number }>;
   /** Takes no more requests, answers those that wait for a result, and resolves when all connections are closed. */
   close(): Promise<void>;
   /** A request without a socket, for tests. */
@@ -176,7 +176,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
       await app.listen({ host, port });
       const address = app.server.address();
       if (address === null || typeof address === 'string') throw new Error('the server listens on no port');
-      return { port: address.port };
+      return { address: address.address, port: address.port };
     },
     close: () => app.close(),
     inject: (request) => app.inject(request),

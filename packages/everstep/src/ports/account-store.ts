@@ -62,6 +62,16 @@ export interface MemberRecord {
   readonly addedAt: number;
 }
 
+/** What an instance may call, beside the settings of the installation. Entries are destination rules, such as `10.0.0.5:8080`. */
+export interface OutboundRules {
+  /** Private destinations that the operator lets this instance call. */
+  readonly allow: readonly string[];
+  /** Destinations that the owner of the instance forbids. */
+  readonly deny: readonly string[];
+  /** The only destinations that the owner of the instance permits; null: no such bound. */
+  readonly only: readonly string[] | null;
+}
+
 export interface QueueInstance {
   readonly instanceId: string;
   readonly region: string;
@@ -80,6 +90,8 @@ export interface QueueInstance {
   readonly budgetAlertUrl?: string;
   /** Dollars that 100,000 messages cost which are counted from now on; absent until it was set once. */
   readonly price?: number;
+  /** Absent: the settings of the installation alone. */
+  readonly outboundRules?: OutboundRules;
 }
 
 /** What of an instance may change; null takes a value away, absent leaves it. */
@@ -91,6 +103,7 @@ export interface InstanceChange {
   readonly budgetAlertUrl?: string | null;
   /** Also of what was counted while there was none. */
   readonly price?: number;
+  readonly outboundRules?: OutboundRules | null;
 }
 
 export interface TokenRecord {

@@ -1,13 +1,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type AddressPolicy, createAddressPolicy } from './address-policy.js';
+import { type AddressPolicy, BlockedAddressError, createAddressPolicy } from './address-policy.js';
 
 const strict = createAddressPolicy({ allowLoopback: false, allow: [] });
-const dev = createAddressPolicy({ allowLoopback: true, allow: [] });
+const dev = createAddressPolicy({ allowLoopback: true, allow: [], explain: true });
+const open = createAddressPolicy({ allowLoopback: false, allow: ['0.0.0.0/0', '::/0'] });
 
-function resolve(policy: AddressPolicy, hostname: string, all: boolean): Promise<{ error: Error | null; addresses: string[] }> {
+function resolve(
+  policy: AddressPolicy,
+  hostname: string,
+  all: boolean,
+  port = 80,
+): Promise<{ error: Error | null; addresses: string[] }> {
   return new Promise((done) => {
-    policy.lookup(hostname, { all }, (error, found) => {
+    policy.lookupAt(port)(hostname, { all }, (error, found) => {
       const addresses = typeof found === 'string' ? [found] : found.map(({ address }) => address);
       done({ error, addresses });
     });
@@ -23,6 +29,7 @@ test('addresses that are not the public internet are refused, in whatever form a
     ['http://0177.0.0.1:8080/', /loopback/],
     ['http://[::1]/', /loopback/],
     ['http://localhost/', /this machine/],
+    ['http://localhost../', /this machine/],
     ['http://LOCALHOST./', /this machine/],
     ['http://app.localhost/', /this machine/],
     ['http://0.0.0.0/', /unspecified/],
@@ -55,6 +62,11 @@ test('addresses that are not the public internet are refused, in whatever form a
     ['http://[64:ff9b::7f00:1]/', /NAT64/],
     ['http://[2002:7f00:1::]/', /tunnel/],
     ['http://[2001::1]/', /tunnel/],
+    ['http://[2606:4700::5efe:7f00:1]/', /tunnel/],
+    ['http://[2606:4700::200:5efe:10.0.0.1]/', /tunnel/],
+    ['http://[::5efe:127.0.0.1]/', /tunnel/],
+    ['http://[5f00::1]/', /segment routing/],
+    ['http://[100:0:0:1::1]/', /reserved/],
   ];
   for (const [url, reason] of table) {
     await t.test(url, () => {
@@ -80,6 +92,12 @@ test('public addresses and names are allowed, right up to the edges of the refus
     'http://223.255.255.255/',
     'http://[2606:4700::1111]/',
     'http://[2003::1]/',
+    'http://[5eff:ffff::1]/',
+    'http://[5f01::1]/',
+    'http://[100:0:0:2::1]/',
+    'http://[2606:4700::5eff:7f00:1]/',
+    'http://8.8.8.8:8080/',
+    'https://example.org:8443/',
     'http://localhost.example.org/',
   ];
   for (const url of urls) assert.deepEqual(strict.check(url), { ok: true }, url);
@@ -131,20 +149,21 @@ test('an allow-list opens exactly what it names', () => {
     'http://[fd00:2::2]/',
   ])
     assert.equal(policy.check(url).ok, false, url);
-  assert.deepEqual(policy.checkAddress('10.9.9.9', 'internal.example'), { ok: true });
-  assert.equal(policy.checkAddress('10.9.9.9', 'other.example').ok, false);
+  assert.deepEqual(policy.checkAddress('10.9.9.9', 'internal.example', 80), { ok: true });
+  assert.equal(policy.checkAddress('10.9.9.9', 'other.example', 80).ok, false);
 });
 
 test('an allow-list entry that is no host, address or range stops the start', () => {
-  for (const entry of ['10.0.0.0/33', '10.0.0/8', 'fd00::/129', 'a b', '', 'http://x/', 'host:80', '1.2.3.4/', '1.2.3.4/x'])
-    assert.throws(() => createAddressPolicy({ allowLoopback: false, allow: [entry] }), /is neither/, JSON.stringify(entry));
+  for (const entry of ['10.0.0.0/33', '10.0.0/8', 'fd00::/129', 'a b', '', 'http://x/', 'host:0', '1.2.3.4/', '1.2.3.4/x'])
+    assert.throws(() => createAddressPolicy({ allowLoopback: false, allow: [entry] }), /is invalid; use/, JSON.stringify(entry));
 });
 
 test('a name that resolves to a refused address is refused when it is resolved', async () => {
   for (const all of [true, false]) {
     const refused = await resolve(strict, 'localhost', all);
-    assert.equal(refused.error?.name, 'BlockedAddressError');
-    assert.match(refused.error?.message ?? '', /localhost resolves to .*a loopback address/);
+    assert.ok(refused.error instanceof BlockedAddressError);
+    assert.equal(refused.error.message, 'localhost is not an address that this service calls');
+    assert.match(refused.error.detail, /^localhost resolves to .*, a loopback address$/);
     const allowed = await resolve(dev, 'localhost', all);
     assert.equal(allowed.error, null);
     assert.ok(allowed.addresses.every((address) => address === '127.0.0.1' || address === '::1'));
@@ -153,7 +172,112 @@ test('a name that resolves to a refused address is refused when it is resolved',
 });
 
 test('a resolved address with a zone is judged like one without', () => {
-  const verdict = strict.checkAddress('fe80::1%eth0', 'printer.example');
+  const verdict = strict.checkAddress('fe80::1%eth0', 'printer.example', 80);
   assert.ok(!verdict.ok);
-  assert.match(verdict.message, /link-local/);
+  assert.match(verdict.detail, /link-local/);
+});
+
+const refusal = (policy: AddressPolicy, url: string) => {
+  const verdict = policy.check(url);
+  assert.ok(!verdict.ok, `${url} was allowed`);
+  return verdict;
+};
+
+test('ports of well-known services that do not speak HTTP are refused, for public addresses and names too', async () => {
+  for (const port of [1, 22, 25, 53, 465, 3306, 5432, 6000, 6379, 11_211, 27_017])
+    for (const host of ['8.8.8.8', 'example.org', '[2606:4700::1111]']) {
+      const { message } = refusal(strict, `http://${host}:${port}/`);
+      assert.match(message, /port of a service that does not speak HTTP/, message);
+    }
+  assert.match(refusal(strict, 'https://example.org:25/').message, /^example\.org:25 has a port/);
+  const mail = createAddressPolicy({ allowLoopback: false, allow: ['8.8.4.4:22', 'git.example:22'], allowPorts: [25] });
+  for (const url of ['http://example.org:25/', 'http://8.8.4.4:22/', 'http://git.example:22/'])
+    assert.deepEqual(mail.check(url), { ok: true }, url);
+  assert.equal(mail.check('http://8.8.8.8:22/').ok, false);
+  // A name may have the address that the list opens the port of.
+  assert.deepEqual(mail.checkAddress('8.8.4.4', 'other.example', 22), { ok: true });
+  assert.equal(mail.checkAddress('8.8.8.8', 'other.example', 22).ok, false);
+  assert.equal((await resolve(open, 'localhost', true, 22)).error?.name, 'BlockedAddressError');
+  assert.deepEqual(dev.check('http://127.0.0.1:9/'), { ok: true }, 'a developer may call any port of the own machine');
+  assert.equal(dev.check('http://8.8.8.8:22/').ok, false);
+});
+
+test('an entry with a port opens a private address at that port alone', () => {
+  const policy = createAddressPolicy({ allowLoopback: false, allow: ['10.0.0.5:8080', '10.96.0.0/12:443', 'app.internal:81'] });
+  for (const url of ['http://10.0.0.5:8080/', 'https://10.97.1.1/', 'http://app.internal:81/'])
+    assert.deepEqual(policy.check(url), { ok: true }, url);
+  for (const url of ['http://10.0.0.5/', 'http://10.0.0.6:8080/', 'http://10.97.1.1/']) refusal(policy, url);
+  assert.equal(policy.checkAddress('10.1.1.1', 'app.internal', 80).ok, false);
+  assert.deepEqual(policy.checkAddress('10.1.1.1', 'app.internal', 81), { ok: true });
+});
+
+test('what is denied is refused whatever allows it, as an address, a range, a name, a subdomain or with one port', async () => {
+  const policy = createAddressPolicy({
+    allowLoopback: false,
+    allow: ['10.0.0.0/8', 'db.example'],
+    deny: ['203.0.114.0/24', '10.0.0.1', 'db.example', '*.corp.example', '9.9.9.9:443', '127.0.0.0/8', '::1'],
+  });
+  const denied = [
+    'http://203.0.114.9/',
+    'http://10.0.0.1/',
+    'http://db.example/',
+    'http://a.b.corp.example/',
+    'https://9.9.9.9/',
+  ];
+  for (const url of denied) refusal(policy, url);
+  for (const url of ['http://203.0.115.9/', 'http://10.0.0.2/', 'http://corp.example/', 'http://9.9.9.9/'])
+    assert.deepEqual(policy.check(url), { ok: true }, url);
+  assert.equal(policy.checkAddress('203.0.114.9', 'public.example', 80).ok, false);
+  assert.equal((await resolve(policy, 'localhost', true)).error?.name, 'BlockedAddressError');
+});
+
+test('an address in a NAT64 prefix of the network is judged by the IPv4 address in it, at every length of RFC 6052', () => {
+  const prefixes = ['64:ff9b::/96', '2001:db8::/32', '2a00:100::/40', '2a00:200:300::/48', '2a00:400:500:600::/56', '2a01::/64'];
+  const policy = createAddressPolicy({ allowLoopback: false, allow: ['10.9.9.9'], deny: ['9.9.9.9'], nat64Prefixes: prefixes });
+  // RFC 6052, section 2.4, with 192.0.2.33 replaced by 10.0.2.33 and by 8.0.2.33.
+  const table = [
+    ['2001:db8:a00:221::', '2001:db8:800:221::'],
+    ['2a00:100:0a:0002:21::', '2a00:100:08:0002:21::'],
+    ['2a00:200:300:a00:2:2100::', '2a00:200:300:800:2:2100::'],
+    ['2a00:400:500:60a:0:221::', '2a00:400:500:608:0:221::'],
+    ['2a01::a:2:2100:0', '2a01::8:2:2100:0'],
+    ['64:ff9b::10.0.2.33', '64:ff9b::8.0.2.33'],
+  ] as const;
+  for (const [inside, outside] of table) {
+    assert.match(refusal(policy, `http://[${inside}]/`).message, /a private address/, inside);
+    assert.deepEqual(policy.check(`http://[${outside}]/`), { ok: true }, outside);
+  }
+  assert.deepEqual(policy.check('http://[64:ff9b::10.9.9.9]/'), { ok: true });
+  refusal(policy, 'http://[64:ff9b::9.9.9.9]/');
+});
+
+test('the listeners of the service itself are refused where its network is allowed', () => {
+  const ownListeners = () => [{ addresses: ['10.0.0.5', 'fd00::5'], port: 8080 }];
+  const policy = createAddressPolicy({ allowLoopback: false, allow: ['10.0.0.0/8', 'fd00::/8'], ownListeners });
+  for (const url of ['http://10.0.0.5:8080/', 'http://[fd00::5]:8080/']) refusal(policy, url);
+  for (const url of ['http://10.0.0.5:8081/', 'http://10.0.0.6:8080/']) assert.deepEqual(policy.check(url), { ok: true }, url);
+  const named = createAddressPolicy({ allowLoopback: false, allow: ['10.0.0.5:8080'], ownListeners });
+  assert.deepEqual(named.check('http://10.0.0.5:8080/'), { ok: true }, 'an entry that names the port is meant');
+});
+
+test('a refusal tells whoever asked for the call nothing of the network or the settings; the log gets it', () => {
+  const policy = createAddressPolicy({ allowLoopback: false, allow: ['10.0.0.0/8'], deny: ['denied.example'] });
+  const hidden = [policy.checkAddress('192.168.7.7', 'wiki.example', 80), policy.check('http://denied.example/')];
+  for (const verdict of hidden) {
+    assert.ok(!verdict.ok);
+    assert.match(verdict.message, /^[a-z.]+ is not an address that this service calls$/);
+    assert.match(verdict.detail, /192\.168\.7\.7, a private address|denied by EVERSTEP_DENY_ADDRESSES/);
+  }
+  assert.doesNotMatch(refusal(policy, 'http://192.168.7.7/').message, /EVERSTEP_/);
+  assert.match(refusal(dev, 'http://10.0.0.1/').message, /start the service with .* in EVERSTEP_ALLOW_ADDRESSES$/);
+  assert.match(refusal(dev, 'http://8.8.8.8:25/').message, /start the service with 25 in EVERSTEP_ALLOW_PORTS$/);
+});
+
+test('a name that only a private network has is refused without looking whether it exists', () => {
+  for (const host of ['postgres', 'api.default.svc', 'api.default.svc.cluster.local', 'vault.internal', 'nas.lan', 'x.home.arpa'])
+    assert.equal(refusal(strict, `http://${host}/`).message, `${host} is not an address that this service calls`);
+  const cluster = createAddressPolicy({ allowLoopback: false, allow: ['10.96.0.0/12'] });
+  assert.deepEqual(cluster.check('http://api.default.svc/'), { ok: true }, 'its address may be in the range');
+  const named = createAddressPolicy({ allowLoopback: false, allow: ['app'] });
+  assert.deepEqual([named.check('http://app/').ok, named.check('http://other/').ok], [true, false]);
 });

@@ -3,171 +3,179 @@
  * or its network can reach is refused: otherwise whoever may trigger a run may
  * read the cloud's metadata or talk to the database next door.
  *
- * Decided twice. `check` sees what a URL shows by itself. `lookup` is given to
+ * Decided twice. `check` sees what a URL shows by itself. `lookupAt` is given to
  * the socket, so that the address that was judged is the one that is connected
  * to, whatever DNS answers the next time.
  */
 import dns from 'node:dns';
-import { BlockList, isIP, type LookupFunction } from 'node:net';
+import { isIP, type LookupFunction } from 'node:net';
+import { bareHost, parseDestinationRules } from '../config/destination-rules.js';
+import type { OutboundRules } from '../ports/account-store.js';
+import { AddressSet, privateReason, withoutZone } from './addresses/address-set.js';
+import { BLOCKED_PORTS } from './addresses/blocked-ports.js';
+import { DestinationList, type Match } from './addresses/destination-list.js';
+import { isInternalName, isLocalhost, isMetadataName } from './addresses/internal-names.js';
+import { Nat64 } from './addresses/nat64.js';
 
-export type AddressVerdict = { readonly ok: true } | { readonly ok: false; readonly message: string };
+export interface Blocked {
+  readonly ok: false;
+  /** For whoever asked for the call: nothing about the network of the service, or its settings. */
+  readonly message: string;
+  /** For the operator, in the log of the service. */
+  readonly detail: string;
+}
+
+export type AddressVerdict = { readonly ok: true } | Blocked;
 
 export interface AddressPolicy {
-  /** Judges what is visible in the URL: scheme, credentials, literal addresses, names that mean this machine. */
+  /** Differs between policies: a connection that was made under one is not used under another. */
+  readonly scope: string;
+  /** Judges what is visible in the URL: scheme, credentials, port, literal addresses, names that are never public. */
   check(url: string | URL): AddressVerdict;
   /** Judges an address to connect to; `hostname` is the name that it was found under. */
-  checkAddress(address: string, hostname: string): AddressVerdict;
+  checkAddress(address: string, hostname: string, port: number): AddressVerdict;
   /** Resolves like `dns.lookup`, without the addresses that are refused; fails with BlockedAddressError if none is left. */
-  readonly lookup: LookupFunction;
+  lookupAt(port: number): LookupFunction;
+}
+
+/** Where this service itself listens. */
+export interface OwnListener {
+  readonly addresses: readonly string[];
+  readonly port: number;
 }
 
 export interface AddressPolicyOptions {
   readonly allowLoopback: boolean;
-  /** Host names, addresses and CIDR ranges that may be called although they are private. */
+  /** Destinations that may be called although they are private. One with a port may be called at a blocked port, too. */
   readonly allow: readonly string[];
+  /** Destinations that are not called, whatever else allows them. */
+  readonly deny?: readonly string[];
+  /** Blocked ports that may be called all the same. */
+  readonly allowPorts?: readonly number[];
+  /** Prefixes of the network's NAT64; addresses in them are judged by the IPv4 address that they lead to. */
+  readonly nat64Prefixes?: readonly string[];
+  readonly ownListeners?: () => readonly OwnListener[];
+  /** Tells the caller what the operator may set: the caller is the operator. */
+  readonly explain?: boolean;
+  /** What a queue instance has of its own. */
+  readonly rules?: OutboundRules;
 }
 
 export class BlockedAddressError extends Error {
   override readonly name = 'BlockedAddressError';
   readonly code = 'EVERSTEP_BLOCKED_ADDRESS';
+  readonly detail: string;
+
+  constructor({ message, detail }: Pick<Blocked, 'message' | 'detail'>) {
+    super(message);
+    this.detail = detail;
+  }
 }
 
 const ALLOWED: AddressVerdict = Object.freeze({ ok: true });
+export const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
 
-/** Ranges that are not the public internet, with what to call them. The first that fits names the reason. */
-const REFUSED_RANGES: readonly (readonly [reason: string, ...ranges: string[]])[] = [
-  [
-    'a cloud metadata address',
-    '169.254.169.254/32',
-    '168.63.129.16/32',
-    '100.100.100.200/32',
-    '192.0.0.192/32',
-    'fd00:ec2::254/128',
-  ],
-  ['a loopback address', '127.0.0.0/8', '::1/128'],
-  ['an unspecified address', '0.0.0.0/8', '::/128'],
-  ['a private address', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'],
-  ['a unique-local address', 'fc00::/7', 'fec0::/10'],
-  ['a link-local address', '169.254.0.0/16', 'fe80::/10'],
-  ['a carrier-grade NAT address', '100.64.0.0/10'],
-  ['a multicast address', '224.0.0.0/4', 'ff00::/8'],
-  ['an IPv4-mapped IPv6 address', '::ffff:0:0/96', '::ffff:0:0:0/96', '::/96'],
-  ['a NAT64 address', '64:ff9b::/96', '64:ff9b:1::/48'],
-  ['a tunnel address', '2001::/32', '2002::/16', '192.88.99.0/24'],
-  ['a reserved address', '192.0.0.0/24', '192.0.2.0/24', '198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24', '240.0.0.0/4'],
-  ['a reserved address', '100::/64', '2001:2::/48', '2001:10::/28', '2001:db8::/32', '3fff::/20'],
-];
-const LOOPBACK_RANGES = ['127.0.0.0/8', '::1/128'] as const;
-const METADATA_NAMES: ReadonlySet<string> = new Set(['metadata.google.internal', 'metadata.goog']);
+const LOOPBACK = new AddressSet();
+LOOPBACK.add('127.0.0.0', 8);
+LOOPBACK.add('::1', 128);
 
-/**
- * A BlockList of its own for each family: one list for both would find every
- * IPv4 address in `::ffff:0:0/96`.
- */
-class AddressSet {
-  private readonly v4 = new BlockList();
-  private readonly v6 = new BlockList();
+const listOf = (entries: readonly string[]): DestinationList => new DestinationList(parseDestinationRules(entries));
 
-  constructor(ranges: readonly string[]) {
-    for (const range of ranges) this.add(range);
-  }
+const invalid = (message: string): Blocked => ({ ok: false, message, detail: message });
 
-  add(range: string): void {
-    const slash = range.lastIndexOf('/');
-    const address = slash === -1 ? range : range.slice(0, slash);
-    const family = isIP(address);
-    const widest = family === 4 ? 32 : 128;
-    const prefixText = slash === -1 ? String(widest) : range.slice(slash + 1);
-    const prefix = /^\d{1,3}$/.test(prefixText) ? Number(prefixText) : Number.NaN;
-    if (family === 0 || !(prefix >= 0 && prefix <= widest)) {
-      throw new Error(`"${range}" is neither an IP address nor a CIDR range such as 10.0.0.0/8 or fd00::/8`);
-    }
-    if (family === 4) this.v4.addSubnet(address, prefix, 'ipv4');
-    else this.v6.addSubnet(address, prefix, 'ipv6');
-  }
+let policies = 0;
 
-  has(scopedAddress: string): boolean {
-    // A zone (`fe80::1%eth0`) says where, not what.
-    const address = scopedAddress.split('%', 1)[0] ?? '';
-    return isIP(address) === 4 ? this.v4.check(address, 'ipv4') : this.v6.check(address, 'ipv6');
-  }
-}
-
-const REFUSED_SETS = REFUSED_RANGES.map(([reason, ...ranges]) => ({ reason, set: new AddressSet(ranges) }));
-
-/** Lower case, without the brackets of IPv6 and the dot of a fully qualified name. */
-function bareHost(hostname: string): string {
-  const host = hostname.toLowerCase();
-  if (host.startsWith('[')) return host.slice(1, -1);
-  return host.endsWith('.') ? host.slice(0, -1) : host;
-}
-
-function parseAllowList(allow: readonly string[]): { readonly hosts: ReadonlySet<string>; readonly addresses: AddressSet } {
-  const hosts = new Set<string>();
-  const addresses = new AddressSet([]);
-  for (const entry of allow) {
-    const bare = bareHost(entry.trim());
-    if (bare.includes('/') || isIP(bare) !== 0) addresses.add(bare);
-    else if (URL.canParse(`http://${bare}/`) && new URL(`http://${bare}/`).host === bare) hosts.add(bare);
-    else throw new Error(`"${entry}" is neither a host name, an IP address nor a CIDR range`);
-  }
-  return { hosts, addresses };
-}
-
-/** Throws when an entry of `allow` is no host name, address or range. */
+/** Throws when an entry of a list is invalid. */
 export function createAddressPolicy(options: AddressPolicyOptions): AddressPolicy {
-  const { hosts, addresses } = parseAllowList(options.allow);
-  if (options.allowLoopback) for (const range of LOOPBACK_RANGES) addresses.add(range);
+  const { allowLoopback, explain = false, rules } = options;
+  const allow = listOf([...options.allow, ...(rules?.allow ?? [])]);
+  const deny = listOf(options.deny ?? []);
+  const own = { deny: listOf(rules?.deny ?? []), only: rules?.only ? listOf(rules.only) : null };
+  const allowPorts = new Set(options.allowPorts);
+  const nat64 = new Nat64(options.nat64Prefixes ?? []);
 
-  const refuse = (host: string, what: string): AddressVerdict => ({
-    ok: false,
-    message: `${host} ${what}, which this service does not call; to allow it, start the service with its host or range in EVERSTEP_ALLOW_ADDRESSES`,
-  });
+  /** What the URL shows may be told. `setting` helps only those who start the service. */
+  const shown = (host: string, what: string, setting: string): Blocked => {
+    const detail = `${host} ${what}`;
+    const hint = explain ? `; to allow it, start the service with ${setting}` : '';
+    return { ok: false, message: `${detail}, which this service does not call${hint}`, detail };
+  };
+  const SETTING = 'its host or range in EVERSTEP_ALLOW_ADDRESSES';
+  const hidden = (host: string, what: string, setting: string = SETTING): Blocked =>
+    explain
+      ? shown(host, what, setting)
+      : { ok: false, message: `${host} is not an address that this service calls`, detail: `${host} ${what}` };
+  const deniedByOperator = (host: string): Blocked => hidden(host, 'is denied by EVERSTEP_DENY_ADDRESSES', 'another list');
+  const blockedPort = (host: string, port: number): Blocked =>
+    shown(`${host}:${port}`, 'has a port of a service that does not speak HTTP', `${port} in EVERSTEP_ALLOW_PORTS`);
+  const deniedByInstance = (host: string): Blocked => invalid(`${host} is denied by the outbound policy of this queue instance`);
 
-  function checkAddress(address: string, hostname: string): AddressVerdict {
+  const isBlockedPort = (port: number): boolean => BLOCKED_PORTS.has(port) && !allowPorts.has(port);
+
+  const isOwnListener = (address: string, port: number): boolean =>
+    options.ownListeners?.().some((listener) => listener.port === port && listener.addresses.includes(address)) ?? false;
+
+  function checkAddress(given: string, hostname: string, port: number): AddressVerdict {
     const host = bareHost(hostname);
-    if (hosts.has(host) || addresses.has(address)) return ALLOWED;
-    const refused = REFUSED_SETS.find(({ set }) => set.has(address));
-    if (!refused) return ALLOWED;
-    return refuse(host, host === address ? `is ${refused.reason}` : `resolves to ${address}, ${refused.reason}`);
+    const connected = withoutZone(given);
+    const address = nat64.embedded(connected) ?? connected;
+    const allowed: Match = allow.match(host, address, port);
+    if (deny.match(host, address, port) !== 'none') return deniedByOperator(host);
+    const isLocal = allowLoopback && LOOPBACK.has(address);
+    const reason = allowed === 'none' && !isLocal ? privateReason(address) : null;
+    if (reason !== null)
+      return host === given ? shown(host, `is ${reason}`, SETTING) : hidden(host, `resolves to ${given}, ${reason}`);
+    if (allowed !== 'port' && isOwnListener(address, port)) return hidden(host, `is this service itself (${given}:${port})`);
+    if (isBlockedPort(port) && allowed !== 'port' && !isLocal) return blockedPort(host, port);
+    if (own.deny.match(host, address, port) !== 'none') return deniedByInstance(host);
+    if (own.only && own.only.match(host, address, port) === 'none') return deniedByInstance(host);
+    return ALLOWED;
+  }
+
+  /** Of a name that is not resolved yet: what no address of it can change. */
+  function checkName(host: string, port: number): AddressVerdict {
+    if (deny.matchHost(host, port) !== 'none') return deniedByOperator(host);
+    const allowed = allow.matchHost(host, port);
+    if (allowed === 'none' && isMetadataName(host)) return shown(host, 'is a name of cloud metadata', SETTING);
+    if (allowed === 'none' && isLocalhost(host) && !allowLoopback) return shown(host, 'is a name of this machine', SETTING);
+    // Resolving it would tell whether it exists.
+    if (allowed === 'none' && isInternalName(host) && !allow.hasRanges && !allowLoopback)
+      return hidden(host, 'is a name of a private network');
+    if (isBlockedPort(port) && !allow.namesPort(port) && !allowLoopback) return blockedPort(host, port);
+    if (own.deny.matchHost(host, port) !== 'none') return deniedByInstance(host);
+    if (own.only && !own.only.hasRanges && own.only.matchHost(host, port) === 'none') return deniedByInstance(host);
+    return ALLOWED;
   }
 
   function check(url: string | URL): AddressVerdict {
-    if (typeof url === 'string' && !URL.canParse(url))
-      return { ok: false, message: `"${url.slice(0, 200)}" is not an absolute URL` };
-    const { protocol, username, password, hostname } = new URL(url);
-    if (protocol !== 'http:' && protocol !== 'https:') {
-      return { ok: false, message: `only http and https URLs are called, not ${protocol.slice(0, -1)}` };
-    }
-    if (username !== '' || password !== '') {
-      return {
-        ok: false,
-        message: 'a URL with a user name or password in it is not called; send credentials in a header',
-      };
-    }
+    if (typeof url === 'string' && !URL.canParse(url)) return invalid(`"${url.slice(0, 200)}" is not an absolute URL`);
+    const { protocol, username, password, hostname, port: givenPort } = new URL(url);
+    const defaultPort = DEFAULT_PORTS[protocol];
+    if (defaultPort === undefined) return invalid(`only http and https URLs are called, not ${protocol.slice(0, -1)}`);
+    if (username !== '' || password !== '')
+      return invalid('a URL with a user name or password in it is not called; send credentials in a header');
+    const port = givenPort === '' ? defaultPort : Number(givenPort);
     const host = bareHost(hostname);
-    if (isIP(host) !== 0) return checkAddress(host, host);
-    if (hosts.has(host)) return ALLOWED;
-    if (METADATA_NAMES.has(host)) return refuse(host, 'is a name of cloud metadata');
-    const meansLoopback = host === 'localhost' || host.endsWith('.localhost');
-    return meansLoopback && !options.allowLoopback ? refuse(host, 'is a name of this machine') : ALLOWED;
+    return isIP(host) === 0 ? checkName(host, port) : checkAddress(host, host, port);
   }
 
-  const lookup: LookupFunction = (hostname, lookupOptions, callback) => {
-    dns.lookup(hostname, { ...lookupOptions, all: true }, (error, found) => {
-      if (error) return callback(error, [], 0);
-      let refusal = 'it has no address';
-      const usable = found.filter(({ address }) => {
-        const verdict = checkAddress(address, hostname);
-        if (!verdict.ok) refusal = verdict.message;
-        return verdict.ok;
+  const lookupAt =
+    (port: number): LookupFunction =>
+    (hostname, lookupOptions, callback) => {
+      dns.lookup(hostname, { ...lookupOptions, all: true }, (error, found) => {
+        if (error) return callback(error, [], 0);
+        let refusal: Blocked = invalid('it has no address');
+        const usable = found.filter(({ address }) => {
+          const verdict = checkAddress(address, hostname, port);
+          if (!verdict.ok) refusal = verdict;
+          return verdict.ok;
+        });
+        const first = usable[0];
+        if (!first) return callback(new BlockedAddressError(refusal), [], 0);
+        if (lookupOptions.all === true) return callback(null, usable);
+        callback(null, first.address, first.family);
       });
-      const first = usable[0];
-      if (!first) return callback(new BlockedAddressError(refusal), [], 0);
-      if (lookupOptions.all === true) return callback(null, usable);
-      callback(null, first.address, first.family);
-    });
-  };
+    };
 
-  return { check, checkAddress, lookup };
+  return { scope: String(++policies), check, checkAddress, lookupAt };
 }

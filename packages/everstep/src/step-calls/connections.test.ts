@@ -12,15 +12,15 @@ const POLICY = createAddressPolicy({ allowLoopback: true, allow: [] });
 const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
 test('the number of origins is bounded: what was idle for longest is closed, what is in use never', async (t) => {
-  const connections = new Connections(POLICY, quiet);
+  const connections = new Connections(quiet);
   t.after(() => connections.close());
-  const busy = connections.acquire('http://127.0.0.1:1');
-  const first = connections.acquire('http://127.0.0.1:2');
+  const busy = connections.acquire(POLICY, 'http://127.0.0.1:1');
+  const first = connections.acquire(POLICY, 'http://127.0.0.1:2');
   first.release();
-  for (let port = 3; port < 1_000; port++) connections.acquire(`http://127.0.0.1:${port}`).release();
+  for (let port = 3; port < 1_000; port++) connections.acquire(POLICY, `http://127.0.0.1:${port}`).release();
   assert.equal(connections.origins, 256);
-  assert.equal(connections.acquire('http://127.0.0.1:1').pool, busy.pool);
-  assert.notEqual(connections.acquire('http://127.0.0.1:2').pool, first.pool);
+  assert.equal(connections.acquire(POLICY, 'http://127.0.0.1:1').pool, busy.pool);
+  assert.notEqual(connections.acquire(POLICY, 'http://127.0.0.1:2').pool, first.pool);
   assert.equal(first.pool.closed || first.pool.destroyed, true);
   assert.equal(busy.pool.closed, false);
 });
@@ -38,10 +38,10 @@ test('a connection that fails for want of a file descriptor is tried again, and 
   };
   const lines: string[] = [];
   const log: Log = { ...quiet, warn: ({ error }, message) => lines.push(`${message} ${error}`) };
-  const connections = new Connections(POLICY, log, short);
+  const connections = new Connections(log, short);
   t.after(() => connections.close());
   t.mock.timers.enable({ apis: ['setTimeout'] });
-  const { pool } = connections.acquire(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const { pool } = connections.acquire(POLICY, `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
   const request = { method: 'GET', path: '/', headers: [], body: null, timeoutMs: 60_000, maxAnswerBytes: 100 } as const;
   const outcome = exchange(pool, { ...request, headers: [] }, new AbortController().signal);
   while (left >= 0) {

@@ -1,10 +1,11 @@
 /** Connections to endpoints: kept alive, bounded for each origin and in the number of origins. */
 import { isIP } from 'node:net';
 import { buildConnector, Pool } from 'undici';
+import { bareHost } from '../config/destination-rules.js';
 import { LIMITS } from '../config/limits.js';
 import type { Log } from '../ports/log.js';
 import { PeriodicLog } from '../ports/periodic-log.js';
-import { type AddressPolicy, BlockedAddressError } from './address-policy.js';
+import { type AddressPolicy, BlockedAddressError, DEFAULT_PORTS } from './address-policy.js';
 import { networkErrorCode } from './network-errors.js';
 
 /** Origins with a pool of their own; beyond it the one that was idle for longest is closed. */
@@ -25,38 +26,34 @@ interface Entry {
 }
 
 export class Connections {
-  /** In the order of last use, oldest first. */
+  /** By policy and origin, in the order of last use, oldest first. */
   private readonly entries = new Map<string, Entry>();
-  private readonly connect: buildConnector.connector;
+  private readonly connectOnce: buildConnector.connector | undefined;
 
   private readonly retries = new Set<NodeJS.Timeout>();
   private readonly shortage: PeriodicLog;
 
   /** `connectOnce` makes a connection; replaced in tests. */
-  constructor(policy: AddressPolicy, log: Log, connectOnce?: buildConnector.connector) {
+  constructor(log: Log, connectOnce?: buildConnector.connector) {
     this.shortage = new PeriodicLog(log, 'no free file descriptor for a connection to an endpoint, retrying');
-    const connect = this.withRetries(connectOnce ?? buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup: policy.lookup }));
-    this.connect = (options, callback) => {
-      // A literal address never goes through `lookup`.
-      const host = options.hostname.replace(/^\[|\]$/g, '');
-      const verdict =
-        isIP(host) === 0 ? policy.check(`${options.protocol}//${options.hostname}/`) : policy.checkAddress(host, host);
-      if (verdict.ok) connect(options, callback);
-      else queueMicrotask(() => callback(new BlockedAddressError(verdict.message), null));
-    };
+    this.connectOnce = connectOnce;
   }
 
   get origins(): number {
     return this.entries.size;
   }
 
-  /** The pool for one exchange; `release` must be called when that is over. */
-  acquire(origin: string): { readonly pool: Pool; readonly release: () => void } {
-    const found = this.entries.get(origin);
-    if (found) this.entries.delete(origin);
+  /**
+   * The pool for one exchange; `release` must be called when that is over. A connection is shared by those who have one
+   * policy: another one may forbid the address that it leads to.
+   */
+  acquire(policy: AddressPolicy, origin: string): { readonly pool: Pool; readonly release: () => void } {
+    const key = `${policy.scope} ${origin}`;
+    const found = this.entries.get(key);
+    if (found) this.entries.delete(key);
     else this.makeRoom();
-    const entry = found ?? { pool: this.open(origin), inUse: 0 };
-    this.entries.set(origin, entry);
+    const entry = found ?? { pool: this.open(policy, origin), inUse: 0 };
+    this.entries.set(key, entry);
     entry.inUse++;
     return {
       pool: entry.pool,
@@ -92,9 +89,24 @@ export class Connections {
     return attempt;
   }
 
-  private open(origin: string): Pool {
+  /** Judges the address of each connection. */
+  private connector(policy: AddressPolicy, origin: string): buildConnector.connector {
+    const { protocol, hostname, port: givenPort } = new URL(origin);
+    const host = bareHost(hostname);
+    const port = givenPort === '' ? (DEFAULT_PORTS[protocol] ?? 0) : Number(givenPort);
+    const lookup = policy.lookupAt(port);
+    const connect = this.withRetries(this.connectOnce ?? buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup }));
+    return (options, callback) => {
+      // A literal address never goes through `lookup`.
+      const verdict = isIP(host) === 0 ? policy.check(origin) : policy.checkAddress(host, host, port);
+      if (verdict.ok) connect(options, callback);
+      else queueMicrotask(() => callback(new BlockedAddressError(verdict), null));
+    };
+  }
+
+  private open(policy: AddressPolicy, origin: string): Pool {
     return new Pool(origin, {
-      connect: this.connect,
+      connect: this.connector(policy, origin),
       connections: LIMITS.maxConnectionsPerHost,
       pipelining: 1,
       keepAliveTimeout: IDLE_CONNECTION_MS,
@@ -107,10 +119,10 @@ export class Connections {
   }
 
   private makeRoom(): void {
-    for (const [origin, { pool, inUse }] of this.entries) {
+    for (const [key, { pool, inUse }] of this.entries) {
       if (this.entries.size < MAX_ORIGINS) return;
       if (inUse > 0) continue;
-      this.entries.delete(origin);
+      this.entries.delete(key);
       void pool.close();
     }
   }

@@ -1,7 +1,8 @@
 /** Where requests go: judged by the address policy, over connections that all who send requests share. */
 import { headerValueOfUrl } from '../dialects/header-text.js';
 import type { Log } from '../ports/log.js';
-import { type AddressPolicy, BlockedAddressError } from './address-policy.js';
+import { PeriodicLog } from '../ports/periodic-log.js';
+import { type AddressPolicy, type Blocked, BlockedAddressError } from './address-policy.js';
 import { CONNECT_TIMEOUT_MS, Connections } from './connections.js';
 import { type ExchangeOutcome, type ExchangeRequest, exchange } from './exchange.js';
 import { type FailedAnswer, failureWithoutAnswer } from './failed-answer.js';
@@ -10,6 +11,8 @@ import { describeNetworkError, networkErrorCode } from './network-errors.js';
 const NEVER = { kind: 'never' } as const;
 
 export interface Target {
+  /** Of the instance that the request is for. */
+  readonly policy: AddressPolicy;
   /** As the signature and headers have it. */
   readonly url: string;
   readonly origin: string;
@@ -17,39 +20,49 @@ export interface Target {
   readonly path: string;
 }
 
-export type TargetVerdict = { readonly ok: true; readonly target: Target } | { readonly ok: false; readonly message: string };
+export type TargetVerdict = { readonly ok: true; readonly target: Target } | Blocked;
 
 /** A whole answer, one that is too long, or a failure. */
 export type AskedOutcome = Extract<ExchangeOutcome, { readonly kind: 'answered' | 'too-long' }> | FailedAnswer;
 
 export interface DestinationsOptions {
-  readonly addressPolicy: AddressPolicy;
+  /** What the instance may call. Asked when the instance is known. */
+  readonly addressPolicyOf: (instanceId: string) => AddressPolicy;
   readonly log: Log;
 }
+
+/** URLs whose parts are kept; beyond it they are read again. */
+const MAX_TARGETS = 1_000;
 
 export class Destinations {
   private readonly options: DestinationsOptions;
   private readonly connections: Connections;
+  private readonly targets = new Map<string, TargetVerdict>();
+  private readonly blockedLog: PeriodicLog;
   private closed = false;
 
   constructor(options: DestinationsOptions) {
     this.options = options;
-    this.connections = new Connections(options.addressPolicy, options.log);
+    this.connections = new Connections(options.log);
+    this.blockedLog = new PeriodicLog(options.log, 'delivery to a blocked address refused');
   }
 
-  /** The parts of a URL that may be called by what it shows. */
-  targetOf(url: string): TargetVerdict {
-    const verdict = this.options.addressPolicy.check(url);
-    if (!verdict.ok) return verdict;
-    if (!URL.canParse(url)) return { ok: false, message: 'the URL cannot be read' };
-    const { origin, host, pathname, search } = new URL(url);
-    return { ok: true, target: { url: headerValueOfUrl(url), origin, host, path: pathname + search } };
+  /** The parts of a URL that the instance may call by what it shows. */
+  targetOf(instanceId: string, url: string): TargetVerdict {
+    const policy = this.options.addressPolicyOf(instanceId);
+    const key = `${policy.scope} ${url}`;
+    const known = this.targets.get(key);
+    if (known) return known;
+    const verdict = judge(policy, url);
+    if (this.targets.size >= MAX_TARGETS) this.targets.clear();
+    this.targets.set(key, verdict);
+    return verdict;
   }
 
   /** One exchange with a target. Never rejects: without a whole answer it is a failure, unless the answer is too long. */
   async ask(instanceId: string, target: Target, request: ExchangeRequest, signal: AbortSignal): Promise<AskedOutcome> {
     if (this.closed) return failureWithoutAnswer('network', 'the service is stopping');
-    const { pool, release } = this.connections.acquire(target.origin);
+    const { pool, release } = this.connections.acquire(target.policy, target.origin);
     let outcome: ExchangeOutcome;
     try {
       outcome = await exchange(pool, request, signal);
@@ -70,8 +83,9 @@ export class Destinations {
   }
 
   /** The failure of a request to an address that may not be called. */
-  blocked(instanceId: string, message: string): FailedAnswer {
-    this.options.log.warn({ instanceId, reason: message }, 'a delivery to a blocked address was refused');
+  blocked(instanceId: string, { message, detail }: Pick<Blocked, 'message' | 'detail'>): FailedAnswer {
+    this.blockedLog.warn({ instanceId, reason: detail });
+    this.options.log.debug({ instanceId, reason: detail }, 'blocked address');
     return failureWithoutAnswer('blocked-address', message, NEVER);
   }
 
@@ -82,10 +96,18 @@ export class Destinations {
   }
 
   private broken(instanceId: string, error: Error, host: string): FailedAnswer {
-    if (error instanceof BlockedAddressError) return this.blocked(instanceId, error.message);
+    if (error instanceof BlockedAddressError) return this.blocked(instanceId, error);
     if (networkErrorCode(error) === 'UND_ERR_CONNECT_TIMEOUT') {
       return failureWithoutAnswer('timeout', `could not reach ${host}: no connection within ${CONNECT_TIMEOUT_MS} ms`);
     }
     return failureWithoutAnswer('network', describeNetworkError(error, host));
   }
+}
+
+function judge(policy: AddressPolicy, url: string): TargetVerdict {
+  const verdict = policy.check(url);
+  if (!verdict.ok) return verdict;
+  if (!URL.canParse(url)) return { ok: false, message: 'the URL cannot be read', detail: 'the URL cannot be read' };
+  const { origin, host, pathname, search } = new URL(url);
+  return { ok: true, target: { policy, url: headerValueOfUrl(url), origin, host, path: pathname + search } };
 }

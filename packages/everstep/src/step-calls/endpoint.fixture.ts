@@ -24,10 +24,12 @@ export const REPLY = {
   planned: [{ stepId: 1, name: 'a', type: 'Run' }],
 };
 
+const LOCAL = createAddressPolicy({ allowLoopback: true, allow: [] });
+
 export function outboundOptions(changes: Partial<OutboundOptions> = {}): OutboundOptions {
   return {
     signingKeys: () => KEYS,
-    addressPolicy: createAddressPolicy({ allowLoopback: true, allow: [] }),
+    addressPolicyOf: () => LOCAL,
     now: () => NOW,
     random: new SeededRandom(1),
     log: { debug() {}, info() {}, warn() {}, error() {} },

@@ -52,11 +52,11 @@ export class HttpMessageSender implements MessageSender {
       const shown = JSON.stringify(message.method.slice(0, MAX_SHOWN_METHOD_LENGTH));
       return refused(`requests are made with ${METHODS.join(', ')}, not with ${shown}`);
     }
-    const verdict = this.destinations.targetOf(message.url);
-    if (!verdict.ok) return this.destinations.blocked(instanceId, verdict.message);
-    const { target } = verdict;
-    const unprepared = message.signed ? this.options.prepare?.(instanceId) : null;
+    const unprepared = this.options.prepare?.(instanceId);
     if (unprepared) await unprepared;
+    const verdict = this.destinations.targetOf(instanceId, message.url);
+    if (!verdict.ok) return this.destinations.blocked(instanceId, verdict);
+    const { target } = verdict;
     const headers = messageHeaders({
       headers: message.headers,
       serviceHeaders: {

@@ -5,16 +5,13 @@ import type { Log } from '../ports/log.js';
 import type { Random } from '../ports/random.js';
 import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
 import type { AddressPolicy } from './address-policy.js';
-import { Destinations, type TargetVerdict } from './destinations.js';
+import { Destinations } from './destinations.js';
 import { answerTooLong, failureWithoutAnswer } from './failed-answer.js';
 import { sentRequest, withSent } from './sent-request.js';
 import { signRequest } from './signature.js';
 import { USER_AGENT } from './version.js';
 
 const cannotTell = (message: string): ReplayVerdict => ({ outcome: 'cannot-tell', message });
-
-/** Workflow URLs whose parts are kept; beyond it they are read again. */
-const MAX_TARGETS = 1_000;
 
 /** What everything that sends requests needs. */
 export interface OutboundOptions {
@@ -24,7 +21,8 @@ export interface OutboundOptions {
   readonly prepare?: (instanceId: string) => Promise<void> | null;
   /** Where an instance is, for receivers that are told so; null when it is not known. */
   readonly regionOf?: (instanceId: string) => string | null;
-  readonly addressPolicy: AddressPolicy;
+  /** What the instance may call. Asked when the instance is known. */
+  readonly addressPolicyOf: (instanceId: string) => AddressPolicy;
   /** Unix ms. */
   readonly now: () => number;
   readonly random: Random;
@@ -34,7 +32,6 @@ export interface OutboundOptions {
 export class HttpStepCaller implements StepCaller {
   private readonly options: OutboundOptions;
   private readonly destinations: Destinations;
-  private readonly targets = new Map<string, TargetVerdict>();
 
   constructor(options: OutboundOptions, destinations: Destinations) {
     this.options = options;
@@ -75,10 +72,10 @@ export class HttpStepCaller implements StepCaller {
         'endpoints with this SDK cannot be asked whether they would replay a run; serve the workflow with @everstep/sdk to know it, or try one run before the others',
       );
     }
-    const verdict = this.targetOf(check.workflowUrl);
+    await options.prepare?.(instanceId);
+    const verdict = destinations.targetOf(instanceId, check.workflowUrl);
     if (!verdict.ok) return cannotTell(verdict.message);
     const { target } = verdict;
-    await options.prepare?.(instanceId);
     const body = checks.body(check);
     const { now, random } = options;
     const { url, path } = target;
@@ -100,11 +97,11 @@ export class HttpStepCaller implements StepCaller {
 
   private async deliver(call: StepCall, signal: AbortSignal, onLeave: (() => void) | undefined): Promise<StepAnswer> {
     const { options, destinations } = this;
-    const verdict = this.targetOf(call.workflowUrl);
-    if (!verdict.ok) return destinations.blocked(call.instanceId, verdict.message);
-    const { target } = verdict;
     const unprepared = options.prepare?.(call.instanceId);
     if (unprepared) await unprepared;
+    const verdict = destinations.targetOf(call.instanceId, call.workflowUrl);
+    if (!verdict.ok) return destinations.blocked(call.instanceId, verdict);
+    const { target } = verdict;
     const { steps, issuer } = DIALECTS[call.dialect];
     const body = steps.body(call);
     const signature = signRequest({
@@ -134,15 +131,6 @@ export class HttpStepCaller implements StepCaller {
       case 'failure':
         return withSent(outcome, sent);
     }
-  }
-
-  private targetOf(workflowUrl: string): TargetVerdict {
-    const known = this.targets.get(workflowUrl);
-    if (known) return known;
-    const verdict = this.destinations.targetOf(workflowUrl);
-    if (this.targets.size >= MAX_TARGETS) this.targets.clear();
-    this.targets.set(workflowUrl, verdict);
-    return verdict;
   }
 }
 

@@ -137,9 +137,9 @@ test('what no request can carry is refused for good, and the value of a header i
 
 test('addresses that may not be called are refused for good, seen in the URL or found by resolving', async (t) => {
   const policy = createAddressPolicy({ allowLoopback: false, allow: [] });
-  const strict = senderWith({ addressPolicy: policy });
+  const strict = senderWith({ addressPolicyOf: () => policy });
   // It does not see what the URL shows, so that only the connection tells.
-  const unseeing = senderWith({ addressPolicy: { ...policy, check: () => ({ ok: true }) } });
+  const unseeing = senderWith({ addressPolicyOf: () => ({ ...policy, check: () => ({ ok: true }) }) });
   t.after(() => Promise.all([strict.close(), unseeing.close()]));
   endpoint.received = [];
   const table: readonly (readonly [from: typeof strict, url: string, words: RegExp])[] = [
@@ -149,7 +149,7 @@ test('addresses that may not be called are refused for good, seen in the URL or 
     [strict, 'nonsense', /not an absolute URL/],
     [strict, 'http://user:pass@example.org/', /send credentials in a header/],
     [unseeing, `${endpoint.origin}/`, /loopback/],
-    [unseeing, `http://localhost:${endpoint.port}/`, /loopback/],
+    [unseeing, `http://localhost:${endpoint.port}/`, /^localhost is not an address that this service calls$/],
     [unseeing, 'nonsense', /cannot be read/],
   ];
   for (const [from, url, words] of table) {

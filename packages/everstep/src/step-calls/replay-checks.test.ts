@@ -118,7 +118,7 @@ test('nothing of a strange answer is quoted where the run hides data', async () 
 
 test('an address that may not be called is not asked', async () => {
   const { createAddressPolicy } = await import('./address-policy.js');
-  const guarded = callerWith({ addressPolicy: createAddressPolicy({ allowLoopback: false, allow: [] }) });
+  const guarded = callerWith({ addressPolicyOf: () => createAddressPolicy({ allowLoopback: false, allow: [] }) });
   const verdict = await ask(app('a'), {}, guarded);
   await guarded.close();
   assert.equal(verdict.outcome, 'cannot-tell');

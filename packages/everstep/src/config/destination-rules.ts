@@ -1,0 +1,84 @@
+/**
+ * Entries of allow and deny lists for outbound calls: a host name, an address or a CIDR range, with or without a port.
+ * They are parsed here once, for settings of the service, for the lists of a queue instance and for the address policy.
+ */
+import { isIP } from 'node:net';
+
+export interface HostRule {
+  readonly kind: 'host';
+  /** Lower case, without a dot at the end; with `subdomains` the part behind `*.`. */
+  readonly host: string;
+  readonly subdomains: boolean;
+  /** Null: every port. */
+  readonly port: number | null;
+}
+
+export interface RangeRule {
+  readonly kind: 'range';
+  readonly address: string;
+  readonly prefix: number;
+  readonly port: number | null;
+}
+
+export type DestinationRule = HostRule | RangeRule;
+
+export const RULE_FORMS =
+  'host names, IP addresses or CIDR ranges, each with or without a port, such as app.internal, *.example.com:443, 10.0.0.5:8080, 10.96.0.0/12:443 or [fd00::1]:8080';
+
+const LABELS = /^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$/;
+
+export function bareHost(hostname: string): string {
+  const host = hostname.toLowerCase();
+  return host.startsWith('[') ? host.slice(1, -1) : host.replace(/\.+$/, '');
+}
+
+/** The address or range, and what follows a colon after it. An IPv6 address needs brackets in front of a port. */
+function splitPort(entry: string): readonly [destination: string, port: string | null] {
+  const bracketed = /^\[([^\]]*:[^\]]*)\](?::(.*))?$/.exec(entry);
+  if (bracketed) return [bracketed[1] ?? '', bracketed[2] ?? null];
+  const slash = entry.lastIndexOf('/');
+  const colon = entry.indexOf(':', Math.max(slash, 0));
+  // More than one colon and no slash before them: an IPv6 address.
+  if (colon === -1 || (slash === -1 && entry.indexOf(':', colon + 1) !== -1)) return [entry, null];
+  return slash === -1 || colon > slash ? [entry.slice(0, colon), entry.slice(colon + 1)] : [entry, null];
+}
+
+function parsePort(text: string): number | null {
+  const port = Number(text);
+  return /^\d{1,5}$/.test(text) && port >= 1 && port <= 65_535 ? port : null;
+}
+
+function parseRange(text: string, port: number | null): RangeRule | null {
+  const [address = '', prefixText, ...rest] = text.split('/');
+  const family = isIP(address);
+  const widest = family === 4 ? 32 : 128;
+  const prefix = prefixText === undefined ? widest : /^\d{1,3}$/.test(prefixText) ? Number(prefixText) : Number.NaN;
+  // A zone (`fe80::1%eth0`) belongs to one machine.
+  if (family === 0 || rest.length > 0 || !(prefix <= widest) || address.includes('%')) return null;
+  return { kind: 'range', address, prefix, port };
+}
+
+function parseHost(text: string, port: number | null): HostRule | null {
+  const subdomains = text.startsWith('*.');
+  const host = (subdomains ? text.slice(2) : text).toLowerCase().replace(/\.$/, '');
+  // URL parsers read `127.1` as an address: what they change is not a host name.
+  const isName = LABELS.test(host) && !host.includes('..') && URL.canParse(`http://${host}/`);
+  return isName && new URL(`http://${host}/`).hostname === host ? { kind: 'host', host, subdomains, port } : null;
+}
+
+/** Null when the text is none of the forms. */
+export function parseDestinationRule(text: string): DestinationRule | null {
+  const [destination, portText] = splitPort(text.trim());
+  const port = portText === null ? null : parsePort(portText);
+  if (portText !== null && port === null) return null;
+  return destination.includes('/') || isIP(destination) !== 0 ? parseRange(destination, port) : parseHost(destination, port);
+}
+
+/** Throws an Error that names the first entry which is none of the forms. */
+export function parseDestinationRules(entries: readonly string[]): readonly DestinationRule[] {
+  return entries.map((entry) => {
+    const rule = parseDestinationRule(entry);
+    if (!rule) throw new Error(`"${entry}" is invalid; use ${RULE_FORMS}`);
+    return rule;
+  });
+}

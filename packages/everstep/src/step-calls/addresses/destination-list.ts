@@ -1,0 +1,62 @@
+/** A list of destinations: what the operator or a queue instance allows or denies. */
+import type { DestinationRule } from '../../config/destination-rules.js';
+import { AddressSet } from './address-set.js';
+
+/** Whether a list names a destination, and whether it names its port. */
+export type Match = 'none' | 'any-port' | 'port';
+
+interface HostEntry {
+  readonly subdomains: boolean;
+  readonly port: number | null;
+}
+
+export class DestinationList {
+  /** By name; those with `subdomains` by what follows `*.`. */
+  private readonly hosts = new Map<string, HostEntry[]>();
+  /** By port; null for every port. */
+  private readonly ranges = new Map<number | null, AddressSet>();
+
+  constructor(rules: readonly DestinationRule[]) {
+    for (const rule of rules) {
+      if (rule.kind === 'host') {
+        this.hosts.set(rule.host, [...(this.hosts.get(rule.host) ?? []), rule]);
+        continue;
+      }
+      const set = this.ranges.get(rule.port) ?? new AddressSet();
+      set.add(rule.address, rule.prefix);
+      this.ranges.set(rule.port, set);
+    }
+  }
+
+  get hasRanges(): boolean {
+    return this.ranges.size > 0;
+  }
+
+  /** Whether an entry has this port. */
+  namesPort(port: number): boolean {
+    return this.ranges.has(port) || [...this.hosts.values()].some((entries) => entries.some((entry) => entry.port === port));
+  }
+
+  matchHost(host: string, port: number): Match {
+    const names = this.entriesOf(host).filter((entry) => entry.port === null || entry.port === port);
+    return names.some((entry) => entry.port === port) ? 'port' : names.length > 0 ? 'any-port' : 'none';
+  }
+
+  matchAddress(address: string, port: number): Match {
+    if (this.ranges.get(port)?.has(address)) return 'port';
+    return this.ranges.get(null)?.has(address) ? 'any-port' : 'none';
+  }
+
+  /** A host in the list is named with all addresses that it has. */
+  match(host: string, address: string, port: number): Match {
+    const matches = [this.matchHost(host, port), this.matchAddress(address, port)];
+    return matches.includes('port') ? 'port' : matches.includes('any-port') ? 'any-port' : 'none';
+  }
+
+  private entriesOf(host: string): readonly HostEntry[] {
+    const found = (this.hosts.get(host) ?? []).filter(({ subdomains }) => !subdomains);
+    for (let dot = host.indexOf('.'); dot !== -1; dot = host.indexOf('.', dot + 1))
+      found.push(...(this.hosts.get(host.slice(dot + 1)) ?? []).filter(({ subdomains }) => subdomains));
+    return found;
+  }
+}
