@@ -280,7 +280,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       // A developer is the operator, and may have good reasons to call the service itself.
       explain: config.mode === 'dev',
       ...(config.mode === 'serve' ? { ownListeners: () => ownListeners } : {}),
-      rulesOf: () => null,
+      rulesOf: (instanceId) => authority.outboundRulesOf(instanceId),
     });
     const signingKeys = (instanceId: string) => authority.signingKeys(instanceId);
     const regionOf = (instanceId: string) => authority.regionOf(instanceId);
@@ -369,7 +369,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
         random,
         plans,
         async instanceChanged(instanceId) {
-          await limits.forget(instanceId);
+          await Promise.all([limits.forget(instanceId), authority.forget(instanceId)]);
           accountChanged(instanceId);
           runtime.changed({ instanceId, topic: 'settings' });
         },
@@ -386,7 +386,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       hasLease: () => cluster?.mayAct ?? true,
       storeRefusal: () => writes.refusal,
       ...(cluster ? { nodes: () => cluster.nodes() } : {}),
-      addressPolicy: { check: (url) => addressPolicyOf('').check(url) },
+      addressPolicy: { check: (url, instanceId) => addressPolicyOf(instanceId).check(url) },
       dialectOperations: { runtime: UPSTASH_OPERATIONS, management: UPSTASH_MANAGEMENT_OPERATIONS },
       ...(virtualClock ? { virtualTime: virtualClock } : {}),
       dashboard: await readDashboard(DASHBOARD_DIRECTORY),

@@ -1,5 +1,5 @@
 export { AdminClient, type AdminClientOptions, type AuditLogOptions } from './client/admin.js';
-export type { NewQueue } from './client/admin-queues.js';
+export type { NarrowedDestinations, NewQueue } from './client/admin-queues.js';
 export type { NewSearchIndex } from './client/admin-search.js';
 export type * from './client/admin-types.js';
 export type * from './client/attempt-types.js';

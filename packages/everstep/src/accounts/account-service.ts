@@ -9,6 +9,7 @@ import type {
   ApiKeyRecord,
   AuditEntry,
   MemberRecord,
+  OutboundRules,
   QueueInstance,
   Role,
   TeamRecord,
@@ -210,6 +211,18 @@ export interface AccountService {
   setBudgetAlert(
     principal: Principal,
     alert: { readonly instanceId: string; readonly url: string | null },
+  ): Promise<Outcome<null>>;
+  /** For members of its account, and for the operator. */
+  outboundRules(principal: Principal, instanceId: string): Promise<Outcome<OutboundRules>>;
+  /** What the owner narrows. */
+  setOutboundRules(
+    principal: Principal,
+    rules: { readonly instanceId: string } & Pick<OutboundRules, 'deny' | 'only'>,
+  ): Promise<Outcome<null>>;
+  /** What the operator opens. */
+  setAllowedDestinations(
+    principal: Principal,
+    rules: { readonly instanceId: string } & Pick<OutboundRules, 'allow'>,
   ): Promise<Outcome<null>>;
   setPlan(principal: Principal, choice: { readonly instanceId: string; readonly plan: string }): Promise<Outcome<null>>;
   /** The months that the time from `periodMs` ago until now touches. */

@@ -10,6 +10,7 @@ import { randomBytes } from 'node:crypto';
 import { SignJWT } from 'jose/jwt/sign';
 import { jwtVerify } from 'jose/jwt/verify';
 import { newKey } from '../engine/ids.js';
+import type { OutboundRules } from '../ports/account-store.js';
 import type { TokenScope } from '../ports/named-tokens.js';
 import type { AuditEntry, QueueInstance, Store, TokenRecord } from '../ports/store.js';
 import { hashOfToken, NAMED_TOKEN_PREFIX } from './named-token.js';
@@ -81,6 +82,8 @@ export interface Authority {
   signingKeys(instanceId: string): SigningKeys;
   /** Where the instance is, without waiting; null when it is unknown. */
   regionOf(instanceId: string): string | null;
+  /** What the instance has of its own for outbound calls, without waiting; null when it has nothing or is unknown. */
+  outboundRulesOf(instanceId: string): OutboundRules | null;
   /**
    * The next key becomes the current one, and a new one is made. `by` is told in the audit log. Rejects when there is no such
    * instance.
@@ -321,6 +324,7 @@ export async function createAuthority(options: {
       if (!instance) throw new Error(`there is no queue instance ${instanceId}`);
       return { current: instance.currentSigningKey, next: instance.nextSigningKey };
     },
+    outboundRulesOf: (instanceId) => recallInstance(instanceId)?.outboundRules ?? null,
     regionOf: (instanceId) => instances.get(instanceId)?.instance.region ?? null,
     async rotateSigningKeys(instanceId, by) {
       // One after the other, and from the keys that there are: another process may have rotated them a moment ago.

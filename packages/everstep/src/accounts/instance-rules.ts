@@ -17,10 +17,11 @@ import type { Access, Authority } from './authority.js';
 import { monthsBetween } from './billed-months.js';
 import { dailyUsage } from './daily-usage.js';
 import { dayOf, monthOf } from './months.js';
+import { createOutboundRules } from './outbound-rules.js';
 import type { Plans } from './plans.js';
 import { costOf } from './prices.js';
 import type { RefusalKind } from './refusals.js';
-import { INSTANCE, seenInstance } from './seen-instance.js';
+import { INSTANCE, type SeenInstance, seenInstance } from './seen-instance.js';
 
 const PERSONAL_ID = /^usr_/;
 
@@ -47,17 +48,28 @@ type InstancePart = Pick<
   | 'setBudget'
   | 'setBudgetAlert'
   | 'setPlan'
+  | 'outboundRules'
+  | 'setOutboundRules'
+  | 'setAllowedDestinations'
   | 'stats'
   | 'usage'
   | 'plans'
 >;
 
+export type FindInstance = (principal: Principal, instanceId: string, right: Right) => Promise<SeenInstance>;
+/** Changes the instance for somebody who was allowed to. */
+export type ChangeInstance = (
+  principal: Principal,
+  instanceId: string,
+  made: InstanceChange,
+  told: Omit<Change, 'subject'>,
+) => Promise<Outcome<null>>;
+
 export function createInstanceRules(options: InstanceRulesOptions): InstancePart {
   const { rules, authority, plans, accountsOf } = options;
   const { accounts, now } = rules;
 
-  const find = (principal: Principal, instanceId: string, right: Right) => seenInstance(rules, principal, instanceId, right);
-
+  const find: FindInstance = (principal, instanceId, right) => seenInstance(rules, principal, instanceId, right);
   /** The newest good token of each kind, made again from its record: a JWT of the same claims is the same text. */
   async function tokensOf(instanceId: string): Promise<{ readonly token?: string; readonly readOnlyToken?: string }> {
     const good = (await accounts.listTokens({ instanceId })).filter(({ revokedAt }) => revokedAt === null);
@@ -97,20 +109,15 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
     authority.newToken({ instanceId, access: 'read-only' }),
   ];
 
-  /** Changes the instance for somebody who was allowed to. */
-  async function change(
-    principal: Principal,
-    instanceId: string,
-    made: InstanceChange,
-    told: Omit<Change, 'subject'>,
-  ): Promise<Outcome<null>> {
+  const change: ChangeInstance = async (principal, instanceId, made, told) => {
     const audit = rules.audit(principal, { ...told, subject: instanceId });
     const changed = await accounts.changeInstance({ instanceId, change: made, audit });
     await options.instanceChanged(instanceId);
     return changed ? done(null) : notFound(INSTANCE);
-  }
+  };
 
   return {
+    ...createOutboundRules({ rules, find, change, isOperator: options.isOperator }),
     plans: () => plans.all,
 
     async listInstances(principal) {

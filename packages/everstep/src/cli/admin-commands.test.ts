@@ -136,6 +136,24 @@ describe('the commands for accounts', () => {
     assert.equal((await jsonOf('queues', 'get', id)).budget_alert_url, undefined);
   });
 
+  test('a queue instance has outbound rules: what the operator allows, and what its owner forbids', async () => {
+    const { id } = await jsonOf('queues', 'create', 'Bounded', '--region', 'us-east-1');
+    assert.equal(await textOf('queues', 'outbound', id), 'allowed  -\ndenied   -\nonly     no bound\n');
+    await textOf('queues', 'allow-outbound', id, '10.0.0.5:8080', 'app.internal');
+    await textOf('queues', 'narrow-outbound', id, '--deny', '10.0.0.0/8', '--deny', 'x.example', '--only', '*.example:443');
+    assert.equal(
+      await textOf('queues', 'outbound', id),
+      'allowed  10.0.0.5:8080, app.internal\ndenied   10.0.0.0/8, x.example\nonly     *.example:443\n',
+    );
+    assert.deepEqual(await jsonOf('queues', 'narrow-outbound', id), { changed: 1 });
+    assert.deepEqual(await jsonOf('queues', 'outbound', id), {
+      id,
+      allow: ['10.0.0.5:8080', 'app.internal'],
+      deny: [],
+      only: null,
+    });
+  });
+
   test('plans are listed with their limits', async () => {
     assert.match(await textOf('plans'), /^PLAN +BYTES .*DOLLARS\/100K\ndefault +- .* 1\n$/);
     assert.equal((await jsonOf('plans'))[0].name, 'default');
@@ -175,6 +193,7 @@ describe('the commands for accounts', () => {
     ['a budget with cents', ['queues', 'budget', 'qi_none', '20.5'], 2, /whole number/],
     ['a budget of nonsense', ['queues', 'budget', 'qi_none', 'much'], 2, /whole number/],
     ['an alert to nonsense', ['queues', 'budget-alert', 'qi_none', 'me'], 2, /absolute URL or "none"/],
+    ['a destination that is none', ['queues', 'narrow-outbound', 'qi_none', '--deny', 'x:0'], 3, /there is no queue instance/],
     ['a role that does not exist', ['members', 'add', 't', 'a@b.c', '--role', 'king'], 2, /admin, dev, finance/],
     ['a member without a role', ['members', 'add', 't', 'a@b.c'], 2, /--role/],
     ['an instance without a region', ['queues', 'create', 'q'], 2, /--region/],

@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { Client } from '@everstep/sdk';
+import { AdminClient, Client } from '@everstep/sdk';
 import { endAll, readEnvFile, runCommand, SpawnedCli, type TestDirectory, testDirectory } from './testing/spawned-cli.js';
 
 describe('the service as a process', () => {
@@ -117,8 +117,21 @@ describe('the service as a process', () => {
   });
 
   test('serve logs JSON lines and refuses loopback destinations, unless they are allowed', async () => {
-    const { service, client } = await start('serve', 'serve');
+    const { service, client, written } = await start('serve', 'serve');
     await assert.rejects(client.trigger('http://127.0.0.1:8999/'), { status: 400, code: 'blocked-address' });
+    const {
+      EVERSTEP_MANAGEMENT_URL: baseUrl = '',
+      EVERSTEP_ADMIN_EMAIL: email = '',
+      EVERSTEP_ADMIN_API_KEY: apiKey = '',
+    } = written;
+    const admin = new AdminClient({ baseUrl, email, apiKey });
+    const [queue] = await admin.queues.list();
+    await admin.queues.setAllowedDestinations(queue?.id ?? '', ['127.0.0.1:8999']);
+    await client.trigger('http://127.0.0.1:8999/', { delay: '1h' });
+    await admin.queues.setOutboundRules(queue?.id ?? '', { deny: ['127.0.0.1'], only: null });
+    await assert.rejects(client.trigger('http://127.0.0.1:8999/'), /denied by the outbound policy of this queue instance/);
+    await admin.queues.setAllowedDestinations(queue?.id ?? '', []);
+    await admin.queues.setOutboundRules(queue?.id ?? '', { deny: [], only: null });
     const { stderr } = await service.end();
     for (const line of stderr.trimEnd().split('\n')) assert.equal(typeof JSON.parse(line).msg, 'string');
     const allowing = await start('serve', 'serve', { EVERSTEP_ALLOW_ADDRESSES: '127.0.0.1' });

@@ -125,6 +125,10 @@ export const LIMITS = Object.freeze({
   maxAccountNameLength: 100,
   maxRecordIdLength: 128,
   maxEmailLength: 254,
+  /** Of each list of a queue instance. */
+  maxOutboundRules: 100,
+  /** A host name of 253 characters, and a port. */
+  maxOutboundRuleLength: 260,
   minBudgetDollars: 20,
   maxBudgetDollars: 10_000,
   maxApiKeys: 100,

@@ -91,6 +91,23 @@ export const TokenEntry = Type.Object(
   CLOSED,
 );
 export type TokenEntry = Static<typeof TokenEntry>;
+const destinations = (description: string) =>
+  Type.Array(Type.String({ minLength: 1, maxLength: LIMITS.maxOutboundRuleLength }), {
+    maxItems: LIMITS.maxOutboundRules,
+    description: `${description} Each is a host name, IP address or CIDR range, with or without a port, such as *.example.com:443.`,
+  });
+
+export const AllowedDestinations = destinations('Private destinations that this queue instance may call.');
+export const DeniedDestinations = destinations('Destinations that this queue instance does not call.');
+export const OnlyDestinations = Type.Union([destinations('The only destinations that this queue instance calls.'), Type.Null()], {
+  description: 'The only destinations that this queue instance calls; null: no such bound.',
+});
+
+export const OutboundRulesRecord = Type.Object(
+  { id, allow: AllowedDestinations, deny: DeniedDestinations, only: OnlyDestinations },
+  CLOSED,
+);
+export type OutboundRulesRecord = Static<typeof OutboundRulesRecord>;
 
 export const QueueStats = Type.Object(
   {

@@ -57,7 +57,7 @@ async function takerOf(document: Documented, operation: Operation): Promise<Take
   const params: Readonly<Record<string, string>> =
     access === 'index' ? { indexId: index.index.indexId, namespace: 'n' } : (asked.params ?? {});
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => params[name] ?? 'none');
-  const person = operationId === 'setQueuePlan' ? 'operator' : 'owner';
+  const person = ['setQueuePlan', 'setAllowedDestinations'].includes(operationId) ? 'operator' : 'owner';
   const authorization = {
     account: basicOf(person),
     index: `Bearer ${index.token}`,
@@ -244,6 +244,9 @@ const BEYOND: readonly (readonly [operationId: string, field: string, values: re
     'url',
     ['mailto:a@b', 'ftp://w.test/', 'nonsense', '//w.test', 'http://', 'http://u:p@w.test/', 'http://w.test:99999/'],
   ],
+  ['setOutboundRules', 'deny', [['a b'], ['ok.example', 'http://x/'], ['10.0.0.0/33'], ['x:0'], ['']]],
+  ['setOutboundRules', 'only', [['*'], ['127.1']]],
+  ['setAllowedDestinations', 'allow', [['10.0.0/8'], ['x.example:port']]],
   ['setQueuePlan', 'plan_name', ['huge', 'Default', 'default ']],
   ['createQueue', 'region', ['mars-1', 'EU-CENTRAL-1', 'eu-central-1,us-east-1']],
   ['createSearchIndex', 'type', ['gold', 'Free']],

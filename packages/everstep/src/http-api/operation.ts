@@ -25,9 +25,9 @@ import type { RawBody } from './raw-body.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** Says before a run is accepted whether its URL may be called at all. */
+/** Says before a run is accepted whether the instance may call its URL at all. */
 export interface DestinationPolicy {
-  check(url: string): { readonly ok: true } | { readonly ok: false; readonly message: string };
+  check(url: string, instanceId: string): { readonly ok: true } | { readonly ok: false; readonly message: string };
 }
 
 /** What all operations share. */

@@ -32,6 +32,7 @@ export const ACCOUNTS: readonly CopiedTable[] = [
       budget_alert_url: 'text',
       price: 'double precision',
       first_price: 'double precision',
+      outbound_rules: 'text',
     },
     // What was counted without a price has that of the first one already.
     select: 'SELECT q.*, q.price AS first_price FROM queue_instance q ORDER BY q.seq',

@@ -1,6 +1,6 @@
 /** Queue instances, as calls of the management API. */
 import type { Duration } from '../duration.js';
-import type { QueueInstance, QueuePlan, QueueStats, QueueUsage } from './admin-types.js';
+import type { QueueInstance, QueueOutboundRules, QueuePlan, QueueStats, QueueUsage } from './admin-types.js';
 import { durationText } from './settings.js';
 import { type Call, jsonCall } from './transport.js';
 
@@ -10,6 +10,8 @@ export interface NewQueue {
   /** The team that is to own it; absent: the personal account. */
   readonly teamId?: string;
 }
+
+export type NarrowedDestinations = Pick<QueueOutboundRules, 'deny' | 'only'>;
 
 const at = (action: string, queueId: string) => `/v2/queue/${action}/${encodeURIComponent(queueId)}`;
 
@@ -56,6 +58,21 @@ export class Queues {
   /** For the operator of the installation alone. */
   async setPlan(queueId: string, plan: string): Promise<void> {
     await this.call(jsonCall('POST', at('set-plan', queueId), { plan_name: plan }));
+  }
+
+  /** What the instance may call, beside the rules of the installation. */
+  outboundRules(queueId: string): Promise<QueueOutboundRules> {
+    return this.call({ method: 'GET', path: at('outbound-rules', queueId) });
+  }
+
+  /** Replaces both lists. `only`: the only destinations that are called; null: no such bound. */
+  async setOutboundRules(queueId: string, { deny, only }: NarrowedDestinations): Promise<void> {
+    await this.call(jsonCall('POST', at('set-outbound-rules', queueId), { deny, only }));
+  }
+
+  /** Replaces the private destinations that the instance may call. For the operator of the installation alone. */
+  async setAllowedDestinations(queueId: string, allow: readonly string[]): Promise<void> {
+    await this.call(jsonCall('POST', at('set-allowed-destinations', queueId), { allow }));
   }
 
   /** `period`: how far back to look, an hour to 30 days; 30 days when absent. */

@@ -205,3 +205,14 @@ export interface SearchStats {
   readonly disk_size: number;
   readonly indexes: readonly SearchIndexStats[];
 }
+
+/** What a queue instance may call, beside the rules of the installation. Entries are such as `*.example.com:443` or `10.0.0.0/8`. */
+export interface QueueOutboundRules {
+  readonly id: string;
+  /** Private destinations that the operator allows. */
+  readonly allow: readonly string[];
+  /** Destinations that are not called. */
+  readonly deny: readonly string[];
+  /** The only destinations that are called; null: no such bound. */
+  readonly only: readonly string[] | null;
+}

@@ -1,6 +1,7 @@
 /** Every operation of the management API, in the order in which its document shows them. */
 import type { Operation } from '../operation.js';
 import { accountOperations } from './account.js';
+import { outboundRulesOperations } from './outbound-rules.js';
 import { queueOperations } from './queues.js';
 import { searchOperations } from './search.js';
 import { getManagementOpenApi } from './service.js';
@@ -11,6 +12,7 @@ import { tokenOperations } from './tokens.js';
 export const MANAGEMENT_OPERATIONS: readonly Operation[] = Object.freeze([
   ...queueOperations,
   ...tokenOperations,
+  ...outboundRulesOperations,
   ...searchOperations,
   ...teamOperations,
   ...accountOperations,

@@ -139,7 +139,7 @@ const setQueueBudgetAlert = accountOperation({
   async handle({ path, body }, { accounts, addressPolicy }, principal) {
     const { url } = given(body);
     const alertUrl = url === null ? null : readAlertUrl(url);
-    const allowed = alertUrl === null ? null : addressPolicy?.check(alertUrl);
+    const allowed = alertUrl === null ? null : addressPolicy?.check(alertUrl, path.id);
     if (allowed && !allowed.ok) throw new ApiError('blocked-address', `the body.url may not be called: ${allowed.message}`);
     done(await accounts.setBudgetAlert(principal, { instanceId: path.id, url: alertUrl }));
     return OK;

@@ -22,7 +22,7 @@ import {
   type TakeEntries,
 } from './bulk.js';
 import { DlqIdPath, noSuchEntry } from './dead-letters.js';
-import { checkDestination, FAILURE_CALLBACK_FORWARD, settingHeaders } from './setting-headers.js';
+import { checkDestination, type DestinationUse, FAILURE_CALLBACK_FORWARD, settingHeaders } from './setting-headers.js';
 
 export type RecoverKind = RecoverCommand['kind'];
 
@@ -61,16 +61,15 @@ export const OVERRIDE_FAMILIES = Object.freeze({
 interface OverrideInput {
   readonly headers: StaticDecode<typeof OverrideHeaders>;
   readonly carried: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  readonly request: RequestContext;
 }
 
 /** Throws ApiError when the failure callback may not be called. */
-export function overridesOf({ headers, carried, request }: OverrideInput, context: ApiContext): RunOverrides {
+export function overridesOf({ headers, carried }: OverrideInput, use: DestinationUse): RunOverrides {
   const failureCallback = headers['Failure-Callback'];
   const forwarded = carried[FAILURE_CALLBACK_FORWARD] ?? {};
-  if (failureCallback !== undefined) checkDestination(failureCallback, 'Failure-Callback', context, request);
+  if (failureCallback !== undefined) checkDestination(failureCallback, 'Failure-Callback', use);
   else if (Object.keys(forwarded).length > 0) {
-    const { dialect } = request;
+    const { dialect } = use.request;
     const [family, callback] = [dialect.spell(FAILURE_CALLBACK_FORWARD), dialect.spell('Failure-Callback')];
     throw new ApiError('bad-header', `${family}* goes with ${callback}, which is missing`);
   }
@@ -145,7 +144,7 @@ function single(kind: RecoverKind): Operation {
       'daily-limit-reached',
     ],
     async handle({ path: { dlqId }, headers, carried, request }, context, { instanceId }) {
-      const overrides = overridesOf({ headers, carried, request }, context);
+      const overrides = overridesOf({ headers, carried }, { context, request, instanceId });
       const workflowRunId = headers['Workflow-RunId'];
       const runs = await recover(
         { kind, instanceId, dlqIds: [dlqId], whenMissing: 'fail', overrides, workflowRunId },
@@ -185,7 +184,7 @@ function bulk(kind: RecoverKind): Operation {
       'daily-limit-reached',
     ],
     async handle({ query, headers, carried, request }, context, { instanceId }) {
-      const overrides = overridesOf({ headers, carried, request }, context);
+      const overrides = overridesOf({ headers, carried }, { context, request, instanceId });
       const command = { kind, instanceId, overrides } as const;
       if (query.dlqIds !== undefined) {
         refuseCursorBesideIds(query.cursor);

@@ -89,7 +89,8 @@ const createSchedule = operation({
   async handle({ headers, carried, body, request }, context, { instanceId }) {
     const destination = destinationOf(request.target, SCHEDULE_PATH);
     const workflowUrl = workflowUrlOf({ destination, destinationName: 'the workflow URL' });
-    checkDestination(workflowUrl, null, context, request);
+    const use = { context, request, instanceId };
+    checkDestination(workflowUrl, null, use);
     const scheduleId = headers['Schedule-Id'] ?? null;
     const command = {
       instanceId,
@@ -98,7 +99,7 @@ const createSchedule = operation({
       ...cronOf(headers, request),
       workflowUrl,
       payload: { body, contentType: stringOrNull(request.headers['content-type']), forwardHeaders: carried[FORWARD] ?? {} },
-      settings: settingsOf({ headers, carried }, context, request),
+      settings: settingsOf({ headers, carried }, use),
       delayMs: headers.Delay ?? 0,
       callerIp: request.callerIp,
     };

@@ -124,10 +124,17 @@ export const TRIGGER_FAMILIES = Object.freeze({
   [FORWARD]: 'Sent on to the workflow, without the prefix.',
 });
 
-/** Throws ApiError when the service may not call the URL. `header` names where it stood; null: it is the workflow URL. */
-export function checkDestination(url: string, header: string | null, context: ApiContext, request: RequestContext): void {
-  const verdict = context.addressPolicy?.check(url);
+/** The one who asks for the call. */
+export interface DestinationUse {
+  readonly context: ApiContext;
+  readonly request: RequestContext;
+  readonly instanceId: string;
+}
+
+/** Throws ApiError when the instance may not call the URL. `header` names where it stood; null: it is the workflow URL. */
+export function checkDestination(url: string, header: string | null, use: DestinationUse): void {
+  const verdict = use.context.addressPolicy?.check(url, use.instanceId);
   if (verdict === undefined || verdict.ok) return;
-  const where = header === null ? 'the workflow URL' : request.dialect.spell(header);
+  const where = header === null ? 'the workflow URL' : use.request.dialect.spell(header);
   throw new ApiError('blocked-address', `${where} may not be called: ${verdict.message}`);
 }

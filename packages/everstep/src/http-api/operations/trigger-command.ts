@@ -14,6 +14,7 @@ import { optional } from '../presenters/optional.js';
 import { presentReference } from '../presenters/run.js';
 import {
   checkDestination,
+  type DestinationUse,
   FAILURE_CALLBACK_FORWARD,
   FORWARD,
   type ScheduleHeaders,
@@ -56,11 +57,11 @@ function flowControlOf(headers: SettingHeaders, request: RequestContext): FlowCo
 /** Throws ApiError when the failure callback may not be called, or limits have no key. */
 export function settingsOf(
   { headers, carried }: { readonly headers: SettingHeaders; readonly carried: TriggerRequest['carried'] },
-  context: ApiContext,
-  request: RequestContext,
+  use: DestinationUse,
 ): RunSettings {
+  const { request } = use;
   const callbackUrl = headers['Failure-Callback'];
-  if (callbackUrl !== undefined) checkDestination(callbackUrl, 'Failure-Callback', context, request);
+  if (callbackUrl !== undefined) checkDestination(callbackUrl, 'Failure-Callback', use);
   return {
     maxRetries: headers.Retries ?? LIMITS.defaultRetries,
     retryDelay: headers['Retry-Delay'] ?? null,
@@ -112,14 +113,16 @@ export function triggerCommand(
   caller: Caller,
 ): TriggerCommand {
   const { headers } = trigger;
+  const { instanceId } = caller;
+  const use = { context, request, instanceId };
   const workflowUrl = workflowUrlOf(trigger);
-  checkDestination(workflowUrl, null, context, request);
+  checkDestination(workflowUrl, null, use);
   return {
-    instanceId: caller.instanceId,
+    instanceId,
     dialect: request.dialect.name,
     workflowUrl,
     payload: { body: trigger.body, contentType: trigger.contentType, forwardHeaders: trigger.carried[FORWARD] ?? {} },
-    settings: settingsOf(trigger, context, request),
+    settings: settingsOf(trigger, use),
     callerIp: request.callerIp,
     workflowRunId: headers['Workflow-RunId'] ?? null,
     notBefore: notBeforeOf(headers, context.service.now(), request),

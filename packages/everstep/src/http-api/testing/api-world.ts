@@ -222,6 +222,12 @@ export interface ErrorAnswer {
   readonly error: string;
 }
 
+export interface WorldOptions {
+  readonly plans?: Plans;
+  /** The time by which accounts are kept and failed logins counted, Unix ms. */
+  readonly accountNow?: () => number;
+}
+
 export class ApiWorld {
   readonly store: Store;
   readonly authority: Authority;
@@ -253,7 +259,10 @@ export class ApiWorld {
     this.readOnlyToken = parts.readOnlyToken;
   }
 
-  static async open(overrides: Partial<HttpApiDependencies> = {}, { plans = BUILT_IN_PLANS as Plans } = {}): Promise<ApiWorld> {
+  static async open(
+    overrides: Partial<HttpApiDependencies> = {},
+    { plans = BUILT_IN_PLANS, accountNow }: WorldOptions = {},
+  ): Promise<ApiWorld> {
     const store = await openSqliteStore({ file: ':memory:' });
     const clock = createSystemClock({ notBefore: 0 });
     const random = createSystemRandom();
@@ -289,7 +298,7 @@ export class ApiWorld {
     const accounts = createAccountService({
       accounts: store.accounts,
       authority,
-      now,
+      now: accountNow ?? now,
       random,
       plans,
       instanceChanged: (instanceId) => limits.forget(instanceId),

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createPeople, doneValue, emailOf, type People } from '../../accounts/people.fixture.js';
 import type { SearchIndexView } from '../../search/search-service.js';
-import { ApiWorld } from './api-world.js';
+import { ApiWorld, type WorldOptions } from './api-world.js';
 
 /** Stands in all that is the own, and in nothing of others. */
 export const MARK = 'own-secret';
@@ -20,8 +20,8 @@ export class Things {
     this.people = people;
   }
 
-  static async open(): Promise<Things> {
-    const world = await ApiWorld.open();
+  static async open(options: WorldOptions = {}): Promise<Things> {
+    const world = await ApiWorld.open({}, options);
     return new Things(world, await createPeople(world.store.accounts, world.accounts));
   }
 

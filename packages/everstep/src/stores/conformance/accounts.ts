@@ -89,6 +89,7 @@ export function accountConformance(open: OpenStore): void {
           plan: 'small',
           budgetDollars: 20,
           budgetAlertUrl: 'https://alerts.example/budget',
+          outboundRules: { allow: ['10.0.0.5:8080'], deny: [], only: null },
         });
         assert.equal(await store.accounts.findInstance({ instanceId: 'qi_b' }), null);
         for (const instance of [bare, full]) await store.accounts.createInstance(instance);
@@ -117,12 +118,13 @@ export function accountConformance(open: OpenStore): void {
 
         const owned = { ...bare, accountId: 'team_kin', name: 'orders' };
         assert.deepEqual(await change('qi_a', { accountId: 'team_kin', name: 'orders' }), owned);
-        const paid = { ...owned, plan: 'large', budgetDollars: 0, budgetAlertUrl: 'https://alerts.example/' };
-        const wanted = { plan: 'large', budgetDollars: 0, budgetAlertUrl: 'https://alerts.example/' };
+        const outboundRules = { allow: [], deny: ['*.corp.example'], only: ['é.example', 'b.example:443'] };
+        const wanted = { plan: 'large', budgetDollars: 0, budgetAlertUrl: 'https://alerts.example/', outboundRules };
+        const paid = { ...owned, ...wanted };
         assert.deepEqual(await change('qi_a', wanted), paid);
         assert.deepEqual(await change('qi_a', {}), paid);
         const last = { ...owned, accountId: ann.userId, budgetDollars: 20 };
-        const undone = { accountId: ann.userId, plan: null, budgetDollars: 20, budgetAlertUrl: null };
+        const undone = { accountId: ann.userId, plan: null, budgetDollars: 20, budgetAlertUrl: null, outboundRules: null };
         assert.deepEqual(await change('qi_a', undone), last);
         assert.equal(await change('qi_none', { name: 'x' }), null);
         assert.deepEqual(await (await underTest.reopen()).accounts.listInstances(), [last, other]);

@@ -1,5 +1,5 @@
 /** Queue instances and their tokens. */
-import type { InstanceChange, QueueInstance, TokenRecord } from '../../ports/account-store.js';
+import type { InstanceChange, OutboundRules, QueueInstance, TokenRecord } from '../../ports/account-store.js';
 import { requireAccount } from './account-change.js';
 import { forgetBudgetAlerts, isBudgetedAnew } from './budget-alerts.js';
 import { integer, integerOrNull, type Row, text, textOrNull, word } from './columns.js';
@@ -7,14 +7,14 @@ import { type Session, statement, type TransactionSession } from './connection.j
 
 const INSERT = statement(`
   INSERT INTO queue_instance (instance_id, region, name, created_at, current_signing_key, next_signing_key,
-    account_id, plan, budget_dollars, budget_alert_url, price, first_price)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11)`);
+    account_id, plan, budget_dollars, budget_alert_url, price, first_price, outbound_rules)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12)`);
 const SELECT_ONE = statement('SELECT * FROM queue_instance WHERE instance_id = $1');
 const LOCK_ONE = statement('SELECT * FROM queue_instance WHERE instance_id = $1 FOR UPDATE');
 const SELECT_ALL = statement('SELECT * FROM queue_instance ORDER BY seq');
 const UPDATE = statement(`
   UPDATE queue_instance SET name = $2, account_id = $3, plan = $4, budget_dollars = $5, budget_alert_url = $6,
-    price = $7, first_price = coalesce(first_price, $7)
+    price = $7, first_price = coalesce(first_price, $7), outbound_rules = $8
   WHERE instance_id = $1 RETURNING *`);
 const SET_SIGNING_KEYS = statement(
   'UPDATE queue_instance SET current_signing_key = $2, next_signing_key = $3 WHERE instance_id = $1',
@@ -40,7 +40,12 @@ interface Choices {
   readonly budgetDollars: number | null;
   readonly budgetAlertUrl: string | null;
   readonly price: number | null;
+  readonly outboundRules: OutboundRules | null;
 }
+
+/** As this module wrote them. */
+const rulesOf = (json: string | null): OutboundRules | null => (json === null ? null : JSON.parse(json));
+const jsonOf = (rules: OutboundRules | null): string | null => rules && JSON.stringify(rules);
 
 const choicesOf = (row: Row): Choices => ({
   accountId: textOrNull(row, 'account_id'),
@@ -48,10 +53,11 @@ const choicesOf = (row: Row): Choices => ({
   budgetDollars: integerOrNull(row, 'budget_dollars'),
   budgetAlertUrl: textOrNull(row, 'budget_alert_url'),
   price: integerOrNull(row, 'price'),
+  outboundRules: rulesOf(textOrNull(row, 'outbound_rules')),
 });
 
 function instanceOf(row: Row): QueueInstance {
-  const { accountId, plan, budgetDollars, budgetAlertUrl, price } = choicesOf(row);
+  const { accountId, plan, budgetDollars, budgetAlertUrl, price, outboundRules } = choicesOf(row);
   return {
     instanceId: text(row, 'instance_id'),
     region: text(row, 'region'),
@@ -64,6 +70,7 @@ function instanceOf(row: Row): QueueInstance {
     ...(budgetDollars === null ? {} : { budgetDollars }),
     ...(budgetAlertUrl === null ? {} : { budgetAlertUrl }),
     ...(price === null ? {} : { price }),
+    ...(outboundRules === null ? {} : { outboundRules }),
   };
 }
 
@@ -79,8 +86,9 @@ const tokenOf = (row: Row): TokenRecord => ({
 export async function createInstance(session: TransactionSession, instance: QueueInstance): Promise<void> {
   const { instanceId, region, name, createdAt, currentSigningKey, nextSigningKey } = instance;
   const { accountId = null, plan = null, budgetDollars = null, budgetAlertUrl = null, price = null } = instance;
+  const { outboundRules = null } = instance;
   if (accountId !== null) await requireAccount(session, accountId);
-  const choices = [accountId, plan, budgetDollars, budgetAlertUrl, price];
+  const choices = [accountId, plan, budgetDollars, budgetAlertUrl, price, jsonOf(outboundRules)];
   await session.execute(INSERT, [instanceId, region, name, createdAt, currentSigningKey, nextSigningKey, ...choices]);
 }
 
@@ -107,8 +115,9 @@ export async function changeInstance(
   if (!row) return null;
   if (change.accountId !== undefined) await requireAccount(session, change.accountId);
   const { name = text(row, 'name'), ...chosen } = change;
-  const { accountId, plan, budgetDollars, budgetAlertUrl, price } = { ...choicesOf(row), ...chosen };
-  const [changed] = await session.query(UPDATE, [instanceId, name, accountId, plan, budgetDollars, budgetAlertUrl, price]);
+  const { accountId, plan, budgetDollars, budgetAlertUrl, price, outboundRules } = { ...choicesOf(row), ...chosen };
+  const choices = [accountId, plan, budgetDollars, budgetAlertUrl, price, jsonOf(outboundRules)];
+  const [changed] = await session.query(UPDATE, [instanceId, name, ...choices]);
   const [before, after] = [instanceOf(row), changed ? instanceOf(changed) : null];
   if (after && isBudgetedAnew(before, after)) forgetBudgetAlerts(session, instanceId);
   return after;

@@ -1,6 +1,6 @@
 /** Queue instances and their tokens. */
 import type { StatementSync } from 'node:sqlite';
-import type { InstanceChange, QueueInstance, TokenRecord } from '../../ports/account-store.js';
+import type { InstanceChange, OutboundRules, QueueInstance, TokenRecord } from '../../ports/account-store.js';
 import { createAccountCheck } from './account-change.js';
 import { integer, integerOrNull, numberOrNull, type Row, text, textOrNull, word } from './columns.js';
 import type { Connection } from './connection.js';
@@ -12,7 +12,12 @@ interface Choices {
   readonly budgetDollars: number | null;
   readonly budgetAlertUrl: string | null;
   readonly price: number | null;
+  readonly outboundRules: OutboundRules | null;
 }
+
+/** As this module wrote them. */
+const rulesOf = (json: string | null): OutboundRules | null => (json === null ? null : JSON.parse(json));
+const jsonOf = (rules: OutboundRules | null): string | null => rules && JSON.stringify(rules);
 
 const choicesOf = (row: Row): Choices => ({
   accountId: textOrNull(row, 'account_id'),
@@ -20,10 +25,11 @@ const choicesOf = (row: Row): Choices => ({
   budgetDollars: integerOrNull(row, 'budget_dollars'),
   budgetAlertUrl: textOrNull(row, 'budget_alert_url'),
   price: numberOrNull(row, 'price'),
+  outboundRules: rulesOf(textOrNull(row, 'outbound_rules')),
 });
 
 function instanceOf(row: Row): QueueInstance {
-  const { accountId, plan, budgetDollars, budgetAlertUrl, price } = choicesOf(row);
+  const { accountId, plan, budgetDollars, budgetAlertUrl, price, outboundRules } = choicesOf(row);
   return {
     instanceId: text(row, 'instance_id'),
     region: text(row, 'region'),
@@ -36,6 +42,7 @@ function instanceOf(row: Row): QueueInstance {
     ...(budgetDollars === null ? {} : { budgetDollars }),
     ...(budgetAlertUrl === null ? {} : { budgetAlertUrl }),
     ...(price === null ? {} : { price }),
+    ...(outboundRules === null ? {} : { outboundRules }),
   };
 }
 
@@ -62,14 +69,14 @@ export class AccountInstances {
   constructor(connection: Connection) {
     this.insertInstance = connection.prepare(
       `INSERT INTO queue_instance (instance_id, region, name, created_at, current_signing_key, next_signing_key,
-         account_id, plan, budget_dollars, budget_alert_url, price)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         account_id, plan, budget_dollars, budget_alert_url, price, outbound_rules)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.selectInstance = connection.prepare('SELECT * FROM queue_instance WHERE instance_id = ?');
     this.selectInstances = connection.prepare('SELECT * FROM queue_instance ORDER BY seq');
     this.updateInstance = connection.prepare(
       `UPDATE queue_instance SET name = ?, account_id = ?, plan = ?, budget_dollars = ?, budget_alert_url = ?,
-         price = ?
+         price = ?, outbound_rules = ?
        WHERE instance_id = ?`,
     );
     this.updateSigningKeys = connection.prepare(
@@ -88,8 +95,9 @@ export class AccountInstances {
   create(instance: QueueInstance): void {
     const { instanceId, region, name, createdAt, currentSigningKey, nextSigningKey } = instance;
     const { accountId = null, plan = null, budgetDollars = null, budgetAlertUrl = null, price = null } = instance;
+    const { outboundRules = null } = instance;
     if (accountId !== null) this.requireAccount(accountId);
-    const choices = [accountId, plan, budgetDollars, budgetAlertUrl, price];
+    const choices = [accountId, plan, budgetDollars, budgetAlertUrl, price, jsonOf(outboundRules)];
     this.insertInstance.run(instanceId, region, name, createdAt, currentSigningKey, nextSigningKey, ...choices);
   }
 
@@ -109,8 +117,9 @@ export class AccountInstances {
     if (!row) return null;
     if (change.accountId !== undefined) this.requireAccount(change.accountId);
     const { name = text(row, 'name'), ...chosen } = change;
-    const { accountId, plan, budgetDollars, budgetAlertUrl, price } = { ...choicesOf(row), ...chosen };
-    this.updateInstance.run(name, accountId, plan, budgetDollars, budgetAlertUrl, price, instanceId);
+    const { accountId, plan, budgetDollars, budgetAlertUrl, price, outboundRules } = { ...choicesOf(row), ...chosen };
+    const choices = [accountId, plan, budgetDollars, budgetAlertUrl, price, jsonOf(outboundRules)];
+    this.updateInstance.run(name, ...choices, instanceId);
     return this.find(instanceId);
   }
 

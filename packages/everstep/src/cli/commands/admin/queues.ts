@@ -5,6 +5,7 @@ import { type AdminOptions, openAdmin, withAdminConnection } from '../../admin-c
 import { length, wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
 import { instant, json, printable, type Screen, type Shell, styled, table } from '../../output.js';
+import { outboundCommands } from './outbound.js';
 
 const MS_PER_SECOND = 1_000;
 
@@ -214,5 +215,6 @@ export function queuesCommand(shell: Shell): Command {
       ),
     );
   for (const change of CHANGES) queues.addCommand(changeCommand(shell, change));
+  for (const command of outboundCommands(shell)) queues.addCommand(command);
   return queues.addCommand(statsCommand(shell)).addCommand(usageCommand(shell));
 }

@@ -259,7 +259,7 @@ const retryEntry = operation({
   responses: { 201: Published },
   errors: RETRY_ERRORS,
   async handle({ path: { dlqId }, headers, carried, request }, context, { instanceId }) {
-    const overrides = overridesOf({ headers, carried, request }, context);
+    const overrides = overridesOf({ headers, carried }, { context, request, instanceId });
     const [made] = await retry({ instanceId, dlqIds: [dlqId], whenMissing: 'fail', overrides }, context, request);
     if (!made) throw noSuchEntry([dlqId]);
     return answer(201, present(made));
@@ -284,7 +284,7 @@ const retryEntries = operation({
   async handle({ query: inQuery, headers, carried, body, request }, context, { instanceId }) {
     const { asked: query, nothing } = filtersOf(DlqQuery, inQuery, body, request);
     if (nothing) return answer(201, { responses: [] });
-    const overrides = overridesOf({ headers, carried, request }, context);
+    const overrides = overridesOf({ headers, carried }, { context, request, instanceId });
     const { dlqIds, cursor } = await nextBatch('dlq-messages-retry', query, context, instanceId);
     const whenMissing = query.dlqIds ? 'fail' : 'skip';
     const made = await retry({ instanceId, dlqIds, whenMissing, overrides }, context, request);

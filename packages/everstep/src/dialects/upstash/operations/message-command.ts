@@ -4,7 +4,12 @@ import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import type { FailureCallback, RunSettings } from '../../../engine/run.js';
 import type { ApiContext, RequestContext } from '../../../http-api/operation.js';
-import { checkDestination, FAILURE_CALLBACK_FORWARD, FORWARD } from '../../../http-api/operations/setting-headers.js';
+import {
+  checkDestination,
+  type DestinationUse,
+  FAILURE_CALLBACK_FORWARD,
+  FORWARD,
+} from '../../../http-api/operations/setting-headers.js';
 import { deduplicationIdOf, notBeforeOf, settingsOf, workflowUrlOf } from '../../../http-api/operations/trigger-command.js';
 import { readPrefixedHeaders } from '../../../http-api/parameters/prefixed-headers.js';
 import { shown } from '../../../http-api/parameters/unacceptable.js';
@@ -28,7 +33,7 @@ export function checkedName(name: string, what: string): string {
 }
 
 /** Throws ApiError when it is neither a URL that may be called nor the name of a group. */
-export function destinationFor(given: string, context: ApiContext, request: RequestContext): MessageDestination {
+export function destinationFor(given: string, use: DestinationUse): MessageDestination {
   if (!IS_URL.test(given)) {
     if (NAME.test(given)) return { kind: 'url-group', name: checkedName(given, 'the name of a URL group') };
     throw new ApiError(
@@ -37,7 +42,7 @@ export function destinationFor(given: string, context: ApiContext, request: Requ
     );
   }
   const url = workflowUrlOf({ destination: given, destinationName: 'the destination' });
-  checkDestination(url, null, context, request);
+  checkDestination(url, null, use);
   return { kind: 'url', url };
 }
 
@@ -69,15 +74,10 @@ export interface MessageSettingsRead {
 }
 
 /** Throws ApiError when something may not be called, or limits have no key. */
-export function messageSettings(
-  headers: SharedHeaders,
-  carried: Carried,
-  context: ApiContext,
-  request: RequestContext,
-): MessageSettingsRead {
-  const settings = settingsOf({ headers, carried }, context, request);
+export function messageSettings(headers: SharedHeaders, carried: Carried, use: DestinationUse): MessageSettingsRead {
+  const settings = settingsOf({ headers, carried }, use);
   const { Callback: callbackUrl, 'Failure-Callback': failureUrl } = headers;
-  if (callbackUrl !== undefined) checkDestination(callbackUrl, 'Callback', context, request);
+  if (callbackUrl !== undefined) checkDestination(callbackUrl, 'Callback', use);
   const failureCallback =
     failureUrl === undefined
       ? null
@@ -107,7 +107,9 @@ const oneText = (value: string | readonly string[] | undefined): string | null =
 /** Throws ApiError when something of it is not acceptable. */
 export function messageCommand(item: BatchItem, context: ApiContext, request: RequestContext, caller: Caller): MessageCommand {
   const { values, families } = readPrefixedHeaders(MessageHeaders, FAMILIES, item.headers, request.dialect);
-  const destination = destinationFor(item.destination, context, request);
+  const { instanceId } = caller;
+  const use = { context, request, instanceId };
+  const destination = destinationFor(item.destination, use);
   const contentType = oneText(item.headers['content-type']);
   const { body } = item;
   if (body.byteLength > LIMITS.maxBodyBytes)
@@ -116,11 +118,11 @@ export function messageCommand(item: BatchItem, context: ApiContext, request: Re
   // A run that was started with the same id is no message.
   const id = deduplicationIdOf({ headers: values, carried: families, body, contentType }, where);
   return {
-    instanceId: caller.instanceId,
+    instanceId,
     dialect: request.dialect.name,
     destination,
     payload: { body, contentType, forwardHeaders: families[FORWARD] ?? {} },
-    ...messageSettings(values, families, context, request),
+    ...messageSettings(values, families, use),
     queue: item.queue === null ? null : checkedName(item.queue, 'the name of a queue'),
     notBefore: notBeforeOf(values, context.service.now(), request),
     deduplicationId: id === null ? null : `message ${id}`,

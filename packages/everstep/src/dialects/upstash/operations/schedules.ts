@@ -70,8 +70,9 @@ const createSchedule = operation({
     'too-many-schedules',
   ],
   async handle({ headers, carried, body, request }, context, { instanceId }) {
-    const destination = destinationFor(destinationOf(request.target, SCHEDULE_PATH), context, request);
-    const { settings, method, callback } = messageSettings(headers, carried, context, request);
+    const use = { context, request, instanceId };
+    const destination = destinationFor(destinationOf(request.target, SCHEDULE_PATH), use);
+    const { settings, method, callback } = messageSettings(headers, carried, use);
     const queue = headers['Queue-Name'];
     const message = {
       method,

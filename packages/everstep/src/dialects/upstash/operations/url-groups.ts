@@ -4,8 +4,8 @@ import { LIMITS } from '../../../config/limits.js';
 import { Empty } from '../../../contract/empty.js';
 import { ApiError, type ErrorCode } from '../../../contract/error-codes.js';
 import type { UrlGroup } from '../../../engine/run.js';
-import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../../../http-api/operation.js';
-import { checkDestination } from '../../../http-api/operations/setting-headers.js';
+import { answer, type Operation, operation } from '../../../http-api/operation.js';
+import { checkDestination, type DestinationUse } from '../../../http-api/operations/setting-headers.js';
 import { workflowUrlOf } from '../../../http-api/operations/trigger-command.js';
 import { shown } from '../../../http-api/parameters/unacceptable.js';
 import { Text } from '../../../http-api/parameters/values.js';
@@ -29,9 +29,9 @@ const present = ({ name, createdAt, updatedAt, endpoints }: UrlGroup): UrlGroupE
   endpoints: endpoints.map((endpoint) => ({ ...optional('name', endpoint.name), url: endpoint.url })),
 });
 
-function checkedUrl(given: string, index: number, context: ApiContext, request: RequestContext): string {
+function checkedUrl(given: string, index: number, use: DestinationUse): string {
   const url = workflowUrlOf({ destination: given, destinationName: `the url of endpoint ${index}` });
-  checkDestination(url, null, context, request);
+  checkDestination(url, null, use);
   return url;
 }
 
@@ -65,7 +65,7 @@ const addEndpoints = operation({
     const name = checkedName(urlGroupName, NAME);
     const endpoints = (body?.endpoints ?? []).map((endpoint, index) => ({
       name: endpoint.name ?? null,
-      url: checkedUrl(endpoint.url, index, context, request),
+      url: checkedUrl(endpoint.url, index, { context, request, instanceId }),
     }));
     const there = (await context.service.urlGroup({ instanceId, name }))?.endpoints.length ?? 0;
     if (there + endpoints.length > LIMITS.maxGroupEndpoints)

@@ -96,7 +96,7 @@ function recoverMany(kind: RecoverKind): Operation {
     responses: { 200: RecoveredRuns },
     errors: [...ERRORS, 'bad-header', 'bad-expression', 'bad-url', 'blocked-address', 'budget-exceeded', 'daily-limit-reached'],
     async handle({ query, headers, carried, request }, context, { instanceId }) {
-      const overrides = overridesOf({ headers, carried, request }, context);
+      const overrides = overridesOf({ headers, carried }, { context, request, instanceId });
       const command = { kind, instanceId, overrides } as const;
       const dlqIds = namedIds(query);
       if (dlqIds) {

@@ -17,6 +17,7 @@ import { startsOfSteps } from './0016-starts-of-steps.js';
 import { limitsPinnedAlone } from './0017-limits-pinned-alone.js';
 import { queuedTasks } from './0018-queued-tasks.js';
 import { namedTokens } from './0019-named-tokens.js';
+import { outboundRules } from './0020-outbound-rules.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -39,4 +40,5 @@ export const MIGRATIONS: readonly string[] = [
   limitsPinnedAlone,
   queuedTasks,
   namedTokens,
+  outboundRules,
 ];

@@ -17,6 +17,7 @@ import { requestsOfCalls } from './0016-requests-of-calls.js';
 import { startsOfSteps } from './0017-starts-of-steps.js';
 import { limitsPinnedAlone } from './0018-limits-pinned-alone.js';
 import { namedTokens } from './0019-named-tokens.js';
+import { outboundRules } from './0020-outbound-rules.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -39,4 +40,5 @@ export const MIGRATIONS: readonly string[] = [
   startsOfSteps,
   limitsPinnedAlone,
   namedTokens,
+  outboundRules,
 ];

@@ -1,0 +1,68 @@
+/** `everstep admin queues outbound|narrow-outbound|allow-outbound` */
+import type { QueueOutboundRules } from '@everstep/sdk';
+import { Command } from 'commander';
+import { type AdminOptions, openAdmin, withAdminConnection } from '../../admin-connection.js';
+import { collected } from '../../arguments.js';
+import { json, printable, type Screen, type Shell, styled } from '../../output.js';
+
+const listText = (entries: readonly string[]): string => (entries.length === 0 ? '-' : entries.map(printable).join(', '));
+
+function showRules(screen: Screen, { allow, deny, only }: QueueOutboundRules): void {
+  const rows = [
+    ['allowed', listText(allow)],
+    ['denied', listText(deny)],
+    ['only', only === null ? 'no bound' : listText(only)],
+  ] as const;
+  for (const [name, value] of rows) screen.write(`${styled(screen, 'dim', name.padEnd(9))}${value}\n`);
+}
+
+const onInstance = (name: string, description: string): Command =>
+  withAdminConnection(new Command(name)).description(description).argument('<queueId>', 'id of the queue instance');
+
+function showCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = onInstance('outbound', 'Show what a queue instance may call, beside the rules of the installation.');
+  return command.action(async (queueId: string) => {
+    const { admin, options } = await openAdmin(command, shell);
+    const rules = await admin.queues.outboundRules(queueId);
+    if (options.json) screen.write(json(rules));
+    else showRules(screen, rules);
+  });
+}
+
+interface NarrowOptions extends AdminOptions {
+  readonly deny?: readonly string[];
+  readonly only?: readonly string[];
+}
+
+function narrowCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = onInstance('narrow-outbound', 'Set what a queue instance does not call. Without options, remove all bounds.')
+    .option('--deny <destination>', 'not called, such as *.example.com or 10.0.0.0/8; repeatable', collected)
+    .option('--only <destination>', 'called, and nothing else; repeatable', collected);
+  return command.action(async (queueId: string) => {
+    const { admin, options } = await openAdmin<NarrowOptions>(command, shell);
+    const { deny = [], only = null } = options;
+    await admin.queues.setOutboundRules(queueId, { deny, only });
+    screen.write(options.json ? json({ changed: 1 }) : 'the outbound rules are set\n');
+  });
+}
+
+function allowCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = onInstance(
+    'allow-outbound',
+    'Set the private destinations that a queue instance may call. For the operator.',
+  ).argument('[destination...]', 'such as app.internal:8080 or 10.0.0.5:8080 (default: none)');
+  return command.action(async (queueId: string, allow: readonly string[]) => {
+    const { admin, options } = await openAdmin(command, shell);
+    await admin.queues.setAllowedDestinations(queueId, allow);
+    screen.write(options.json ? json({ changed: 1 }) : 'the allowed destinations are set\n');
+  });
+}
+
+export const outboundCommands = (shell: Shell): readonly Command[] => [
+  showCommand(shell),
+  narrowCommand(shell),
+  allowCommand(shell),
+];

@@ -1,0 +1,73 @@
+/** What a queue instance may call: the operations at `/v2/queue/outbound-rules` and those that set it. */
+import Type from 'typebox';
+import {
+  AllowedDestinations,
+  DeniedDestinations,
+  Ok,
+  OnlyDestinations,
+  OutboundRulesRecord,
+  RecordId,
+} from '../../contract/management.js';
+import { accountOperation, answer, type Operation } from '../operation.js';
+import { BODY_ERRORS, CHANGE_ERRORS, done, given, jsonBody, OK } from './outcome.js';
+
+const TAG = 'Queue instances';
+const pathParameters = Type.Object({ id: RecordId('Id of the queue instance.') });
+
+const getOutboundRules = accountOperation({
+  operationId: 'getOutboundRules',
+  tag: TAG,
+  summary: 'Show what a queue instance may call',
+  description: 'Beside the rules of the installation, which are not shown. For members of its account and for the operator.',
+  method: 'GET',
+  path: '/v2/queue/outbound-rules/{id}',
+  unknownQuery: 'refuse',
+  pathParameters,
+  responses: { 200: OutboundRulesRecord },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path }, { accounts }, principal) {
+    const { allow, deny, only } = done(await accounts.outboundRules(principal, path.id));
+    return answer(200, { id: path.id, allow: [...allow], deny: [...deny], only: only && [...only] });
+  },
+});
+
+const setOutboundRules = accountOperation({
+  operationId: 'setOutboundRules',
+  tag: TAG,
+  summary: 'Narrow what a queue instance calls',
+  description:
+    'Replaces both lists. They can only forbid: a destination has to be allowed by the installation as well. They count for every delivery that starts after the answer.',
+  method: 'POST',
+  path: '/v2/queue/set-outbound-rules/{id}',
+  unknownQuery: 'refuse',
+  pathParameters,
+  body: jsonBody({ deny: DeniedDestinations, only: OnlyDestinations }),
+  responses: { 200: Ok },
+  errors: [...CHANGE_ERRORS, ...BODY_ERRORS],
+  async handle({ path, body }, { accounts }, principal) {
+    const { deny, only } = given(body);
+    done(await accounts.setOutboundRules(principal, { instanceId: path.id, deny, only }));
+    return OK;
+  },
+});
+
+const setAllowedDestinations = accountOperation({
+  operationId: 'setAllowedDestinations',
+  tag: TAG,
+  summary: 'Allow private destinations to a queue instance',
+  description:
+    'For the operator of the installation alone, whoever owns the instance. Replaces the list. A destination that the installation denies stays denied.',
+  method: 'POST',
+  path: '/v2/queue/set-allowed-destinations/{id}',
+  unknownQuery: 'refuse',
+  pathParameters,
+  body: jsonBody({ allow: AllowedDestinations }),
+  responses: { 200: Ok },
+  errors: [...CHANGE_ERRORS, ...BODY_ERRORS],
+  async handle({ path, body }, { accounts }, principal) {
+    done(await accounts.setAllowedDestinations(principal, { instanceId: path.id, allow: given(body).allow }));
+    return OK;
+  },
+});
+
+export const outboundRulesOperations: readonly Operation[] = [getOutboundRules, setOutboundRules, setAllowedDestinations];
