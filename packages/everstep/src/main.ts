@@ -277,6 +277,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       deny: config.denyAddresses,
       allowPorts: config.allowPorts,
       nat64Prefixes: config.nat64Prefixes,
+      resolvesNames: config.egressProxy === null,
       // A developer is the operator, and may have good reasons to call the service itself.
       explain: config.mode === 'dev',
       ...(config.mode === 'serve' ? { ownListeners: () => ownListeners } : {}),
@@ -286,7 +287,9 @@ export async function startService(config: Config, options: StartOptions = {}): 
     const regionOf = (instanceId: string) => authority.regionOf(instanceId);
     // Another node may have made the instance.
     const prepare = (instanceId: string) => authority.prepare(instanceId);
-    const outbound = createOutbound({ signingKeys, regionOf, prepare, addressPolicyOf, now: machineTime, random, log });
+    const egressProxy = config.egressProxy === null ? {} : { egressProxy: { url: config.egressProxy } };
+    const keys = { signingKeys, regionOf, prepare };
+    const outbound = createOutbound({ ...keys, ...egressProxy, addressPolicyOf, now: machineTime, random, log });
     opened.push(() => outbound.close());
     const { stepCaller, messageSender } = outbound;
     /** Known for sure once the service listens, as the port may be any; nothing is decided before. */

@@ -39,6 +39,7 @@ test('without anything set, dev listens on 127.0.0.1:8080 and keeps its data in 
     denyAddresses: [],
     allowPorts: [],
     nat64Prefixes: [],
+    egressProxy: null,
     trustedProxies: [],
     region: 'eu-central-1',
     adminEmail: 'admin@localhost',
@@ -125,6 +126,7 @@ const GOOD: readonly [string, Partial<ConfigSources>, Partial<Config>][] = [
     },
     { allowAddresses: ['10.0.0.5:8080', '[fd00::1]:80'], denyAddresses: ['*.corp.example', '10.96.0.0/12:443'] },
   ],
+  ['a proxy for calls', { env: { EVERSTEP_EGRESS_PROXY: 'http://u:p@proxy:3128' } }, { egressProxy: 'http://u:p@proxy:3128/' }],
   ['ports', { env: { EVERSTEP_ALLOW_PORTS: '25, 6379' } }, { allowPorts: [25, 6379] }],
   [
     'NAT64 prefixes',
@@ -209,6 +211,11 @@ const BAD: readonly [string, Partial<ConfigSources>, RegExp][] = [
   ['an unknown log level', { env: { EVERSTEP_LOG_LEVEL: 'loud' } }, /EVERSTEP_LOG_LEVEL must be one of debug, info/],
   ['a CIDR that is too long', { env: { EVERSTEP_ALLOW_ADDRESSES: '10.0.0.0/33' } }, /"10\.0\.0\.0\/33" is none of these/],
   ['a denied port that is none', { flags: { denyAddresses: 'a:0' } }, /--deny-addresses must be host names.*"a:0" is none/],
+  [
+    'a proxy for calls of another kind',
+    { env: { EVERSTEP_EGRESS_PROXY: 'socks5://u:secret@proxy:1080' } },
+    /EVERSTEP_EGRESS_PROXY must be an http or https URL.*it is "socks5:\/\/\.\.\.@proxy:1080"/,
+  ],
   ['a port that is none', { env: { EVERSTEP_ALLOW_PORTS: '25,smtp' } }, /EVERSTEP_ALLOW_PORTS must be ports from 1 to 65535/],
   ['a NAT64 prefix of another length', { env: { EVERSTEP_NAT64_PREFIXES: '64:ff9b::/90' } }, /must be IPv6 prefixes of 32/],
   ['an address with a scheme', { env: { EVERSTEP_ALLOW_ADDRESSES: 'http://a' } }, /EVERSTEP_ALLOW_ADDRESSES/],

@@ -45,6 +45,8 @@ export interface Config {
   readonly denyAddresses: readonly string[];
   /** Ports of well-known services other than HTTP that may be called. */
   readonly allowPorts: readonly number[];
+  /** URL, which may contain a password; null: destinations are connected to directly. */
+  readonly egressProxy: string | null;
   /** Of the NAT64 of the network. */
   readonly nat64Prefixes: readonly string[];
   /** Addresses and CIDRs of proxies that are believed when they say who calls. */
@@ -158,6 +160,7 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
     allowLoopback: mode === 'dev',
     denyAddresses: read(SETTINGS.denyAddresses),
     allowPorts: read(SETTINGS.allowPorts),
+    egressProxy: read(SETTINGS.egressProxy),
     nat64Prefixes: read(SETTINGS.nat64Prefixes),
     trustedProxies: read(SETTINGS.trustedProxies),
     region: read(SETTINGS.region),

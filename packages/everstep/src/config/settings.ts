@@ -171,6 +171,13 @@ function parseNat64Prefixes(text: string): readonly string[] {
   return prefixes;
 }
 
+function parseEgressProxy(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if ((url?.protocol === 'http:' || url?.protocol === 'https:') && url.pathname === '/' && url.search === '' && url.hash === '')
+    return url.href;
+  throw new Error('must be an http or https URL without a path, such as http://user:password@proxy.internal:3128');
+}
+
 function parseProxies(text: string): readonly string[] {
   const proxies = partsOf(text);
   for (const proxy of proxies)
@@ -352,6 +359,15 @@ export const SETTINGS = Object.freeze({
     defaultText: 'none, so that addresses in 64:ff9b::/96 are refused',
     fallback: () => Object.freeze([]),
     parse: parseNat64Prefixes,
+  }),
+  egressProxy: setting<string | null>({
+    env: 'EVERSTEP_EGRESS_PROXY',
+    flag: '--egress-proxy <url>',
+    option: 'egressProxy',
+    help: 'HTTP proxy (CONNECT) for calls to all destinations but those in --allow-addresses, http://user:password@host:port',
+    defaultText: 'none: destinations are connected to directly',
+    fallback: () => null,
+    parse: parseEgressProxy,
   }),
   trustedProxies: setting<readonly string[]>({
     env: 'EVERSTEP_TRUSTED_PROXIES',

@@ -34,6 +34,8 @@ export interface AddressPolicy {
   check(url: string | URL): AddressVerdict;
   /** Judges an address to connect to; `hostname` is the name that it was found under. */
   checkAddress(address: string, hostname: string, port: number): AddressVerdict;
+  /** Whether an allow list names the host of the URL, so that it is called directly where others are called through a proxy. */
+  isListed(url: string): boolean;
   /** Resolves like `dns.lookup`, without the addresses that are refused; fails with BlockedAddressError if none is left. */
   lookupAt(port: number): LookupFunction;
 }
@@ -55,6 +57,8 @@ export interface AddressPolicyOptions {
   /** Prefixes of the network's NAT64; addresses in them are judged by the IPv4 address that they lead to. */
   readonly nat64Prefixes?: readonly string[];
   readonly ownListeners?: () => readonly OwnListener[];
+  /** False where an egress proxy resolves names: one is then judged by itself, and an entry with a range does not cover it. */
+  readonly resolvesNames?: boolean;
   /** Tells the caller what the operator may set: the caller is the operator. */
   readonly explain?: boolean;
   /** What a queue instance has of its own. */
@@ -73,7 +77,12 @@ export class BlockedAddressError extends Error {
 }
 
 const ALLOWED: AddressVerdict = Object.freeze({ ok: true });
-export const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
+const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
+
+/** Where a connection for an http or https URL leads. */
+export function destinationOf({ protocol, hostname, port }: URL): { readonly host: string; readonly port: number } {
+  return { host: bareHost(hostname), port: port === '' ? (DEFAULT_PORTS[protocol] ?? 0) : Number(port) };
+}
 
 const LOOPBACK = new AddressSet();
 LOOPBACK.add('127.0.0.0', 8);
@@ -87,7 +96,7 @@ let policies = 0;
 
 /** Throws when an entry of a list is invalid. */
 export function createAddressPolicy(options: AddressPolicyOptions): AddressPolicy {
-  const { allowLoopback, explain = false, rules } = options;
+  const { allowLoopback, explain = false, resolvesNames = true, rules } = options;
   const allow = listOf([...options.allow, ...(rules?.allow ?? [])]);
   const deny = listOf(options.deny ?? []);
   const own = { deny: listOf(rules?.deny ?? []), only: rules?.only ? listOf(rules.only) : null };
@@ -139,24 +148,31 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
     if (allowed === 'none' && isMetadataName(host)) return shown(host, 'is a name of cloud metadata', SETTING);
     if (allowed === 'none' && isLocalhost(host) && !allowLoopback) return shown(host, 'is a name of this machine', SETTING);
     // Resolving it would tell whether it exists.
-    if (allowed === 'none' && isInternalName(host) && !allow.hasRanges && !allowLoopback)
+    if (allowed === 'none' && isInternalName(host) && !(resolvesNames && (allow.hasRanges || allowLoopback)))
       return hidden(host, 'is a name of a private network');
-    if (isBlockedPort(port) && !allow.namesPort(port) && !allowLoopback) return blockedPort(host, port);
+    const mayBeOpen = resolvesNames ? allow.namesPort(port) || allowLoopback : allowed === 'port' || isLocalhost(host);
+    if (isBlockedPort(port) && !mayBeOpen) return blockedPort(host, port);
     if (own.deny.matchHost(host, port) !== 'none') return deniedByInstance(host);
-    if (own.only && !own.only.hasRanges && own.only.matchHost(host, port) === 'none') return deniedByInstance(host);
+    if (own.only && !(resolvesNames && own.only.hasRanges) && own.only.matchHost(host, port) === 'none')
+      return deniedByInstance(host);
     return ALLOWED;
   }
 
   function check(url: string | URL): AddressVerdict {
     if (typeof url === 'string' && !URL.canParse(url)) return invalid(`"${url.slice(0, 200)}" is not an absolute URL`);
-    const { protocol, username, password, hostname, port: givenPort } = new URL(url);
-    const defaultPort = DEFAULT_PORTS[protocol];
-    if (defaultPort === undefined) return invalid(`only http and https URLs are called, not ${protocol.slice(0, -1)}`);
+    const parsed = new URL(url);
+    const { protocol, username, password } = parsed;
+    if (!(protocol in DEFAULT_PORTS)) return invalid(`only http and https URLs are called, not ${protocol.slice(0, -1)}`);
     if (username !== '' || password !== '')
       return invalid('a URL with a user name or password in it is not called; send credentials in a header');
-    const port = givenPort === '' ? defaultPort : Number(givenPort);
-    const host = bareHost(hostname);
+    const { host, port } = destinationOf(parsed);
     return isIP(host) === 0 ? checkName(host, port) : checkAddress(host, host, port);
+  }
+
+  function isListed(url: string): boolean {
+    const { host, port } = destinationOf(new URL(url));
+    if (isIP(host) === 0) return allow.matchHost(host, port) !== 'none' || (allowLoopback && isLocalhost(host));
+    return allow.matchAddress(host, port) !== 'none' || (allowLoopback && LOOPBACK.has(host));
   }
 
   const lookupAt =
@@ -177,5 +193,5 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
       });
     };
 
-  return { scope: String(++policies), check, checkAddress, lookupAt };
+  return { scope: String(++policies), check, checkAddress, isListed, lookupAt };
 }

@@ -38,7 +38,7 @@ test('a connection that fails for want of a file descriptor is tried again, and 
   };
   const lines: string[] = [];
   const log: Log = { ...quiet, warn: ({ error }, message) => lines.push(`${message} ${error}`) };
-  const connections = new Connections(log, short);
+  const connections = new Connections(log, { connectOnce: short });
   t.after(() => connections.close());
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const { pool } = connections.acquire(POLICY, `http://127.0.0.1:${(server.address() as AddressInfo).port}`);

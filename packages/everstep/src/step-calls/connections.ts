@@ -1,11 +1,11 @@
 /** Connections to endpoints: kept alive, bounded for each origin and in the number of origins. */
 import { isIP } from 'node:net';
 import { buildConnector, Pool } from 'undici';
-import { bareHost } from '../config/destination-rules.js';
 import { LIMITS } from '../config/limits.js';
 import type { Log } from '../ports/log.js';
 import { PeriodicLog } from '../ports/periodic-log.js';
-import { type AddressPolicy, BlockedAddressError, DEFAULT_PORTS } from './address-policy.js';
+import { type AddressPolicy, BlockedAddressError, destinationOf } from './address-policy.js';
+import type { EgressProxy } from './egress-proxy.js';
 import { networkErrorCode } from './network-errors.js';
 
 /** Origins with a pool of their own; beyond it the one that was idle for longest is closed. */
@@ -20,6 +20,12 @@ const MAX_RESPONSE_HEADER_BYTES = 32 * 1024;
 const SHORTAGE_CODES: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE']);
 const SHORTAGE_RETRY_MS = 250;
 
+export interface ConnectionsOptions {
+  /** Leads to all destinations but those that an allow list names. Closed with the connections. */
+  readonly egressProxy?: EgressProxy | null;
+  readonly connectOnce?: buildConnector.connector;
+}
+
 interface Entry {
   readonly pool: Pool;
   inUse: number;
@@ -29,14 +35,16 @@ export class Connections {
   /** By policy and origin, in the order of last use, oldest first. */
   private readonly entries = new Map<string, Entry>();
   private readonly connectOnce: buildConnector.connector | undefined;
+  private readonly egressProxy: EgressProxy | null;
 
   private readonly retries = new Set<NodeJS.Timeout>();
   private readonly shortage: PeriodicLog;
 
   /** `connectOnce` makes a connection; replaced in tests. */
-  constructor(log: Log, connectOnce?: buildConnector.connector) {
+  constructor(log: Log, { egressProxy = null, connectOnce }: ConnectionsOptions = {}) {
     this.shortage = new PeriodicLog(log, 'no free file descriptor for a connection to an endpoint, retrying');
     this.connectOnce = connectOnce;
+    this.egressProxy = egressProxy;
   }
 
   get origins(): number {
@@ -67,7 +75,7 @@ export class Connections {
     const pools = [...this.entries.values()].map(({ pool }) => pool);
     this.entries.clear();
     for (const retry of this.retries) clearTimeout(retry);
-    await Promise.all(pools.map((pool) => pool.destroy()));
+    await Promise.all([...pools.map((pool) => pool.destroy()), this.egressProxy?.close()]);
   }
 
   /**
@@ -91,11 +99,10 @@ export class Connections {
 
   /** Judges the address of each connection. */
   private connector(policy: AddressPolicy, origin: string): buildConnector.connector {
-    const { protocol, hostname, port: givenPort } = new URL(origin);
-    const host = bareHost(hostname);
-    const port = givenPort === '' ? (DEFAULT_PORTS[protocol] ?? 0) : Number(givenPort);
-    const lookup = policy.lookupAt(port);
-    const connect = this.withRetries(this.connectOnce ?? buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup }));
+    const { host, port } = destinationOf(new URL(origin));
+    const proxied = this.egressProxy && !policy.isListed(origin) ? this.egressProxy.connect : undefined;
+    const direct = () => buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup: policy.lookupAt(port) });
+    const connect = this.withRetries(this.connectOnce ?? proxied ?? direct());
     return (options, callback) => {
       // A literal address never goes through `lookup`.
       const verdict = isIP(host) === 0 ? policy.check(origin) : policy.checkAddress(host, host, port);

@@ -4,6 +4,7 @@ import type { Log } from '../ports/log.js';
 import { PeriodicLog } from '../ports/periodic-log.js';
 import { type AddressPolicy, type Blocked, BlockedAddressError } from './address-policy.js';
 import { CONNECT_TIMEOUT_MS, Connections } from './connections.js';
+import { createEgressProxy, type EgressProxyOptions } from './egress-proxy.js';
 import { type ExchangeOutcome, type ExchangeRequest, exchange } from './exchange.js';
 import { type FailedAnswer, failureWithoutAnswer } from './failed-answer.js';
 import { describeNetworkError, networkErrorCode } from './network-errors.js';
@@ -28,6 +29,8 @@ export type AskedOutcome = Extract<ExchangeOutcome, { readonly kind: 'answered' 
 export interface DestinationsOptions {
   /** What the instance may call. Asked when the instance is known. */
   readonly addressPolicyOf: (instanceId: string) => AddressPolicy;
+  /** Absent: destinations are connected to directly. */
+  readonly egressProxy?: Pick<EgressProxyOptions, 'url' | 'ca'>;
   readonly log: Log;
 }
 
@@ -43,7 +46,9 @@ export class Destinations {
 
   constructor(options: DestinationsOptions) {
     this.options = options;
-    this.connections = new Connections(options.log);
+    const { log, egressProxy } = options;
+    const proxy = egressProxy ? createEgressProxy({ ...egressProxy, connectTimeoutMs: CONNECT_TIMEOUT_MS, log }) : null;
+    this.connections = new Connections(log, { egressProxy: proxy });
     this.blockedLog = new PeriodicLog(options.log, 'delivery to a blocked address refused');
   }
 

@@ -1,11 +1,9 @@
 /** Steps over HTTP: one signed POST to the workflow URL per step. What it carries, and what its answer means, a dialect knows. */
 import { LIMITS } from '../config/limits.js';
 import { DIALECTS } from '../dialects/index.js';
-import type { Log } from '../ports/log.js';
 import type { Random } from '../ports/random.js';
 import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
-import type { AddressPolicy } from './address-policy.js';
-import { Destinations } from './destinations.js';
+import { Destinations, type DestinationsOptions } from './destinations.js';
 import { answerTooLong, failureWithoutAnswer } from './failed-answer.js';
 import { sentRequest, withSent } from './sent-request.js';
 import { signRequest } from './signature.js';
@@ -14,19 +12,16 @@ import { USER_AGENT } from './version.js';
 const cannotTell = (message: string): ReplayVerdict => ({ outcome: 'cannot-tell', message });
 
 /** What everything that sends requests needs. */
-export interface OutboundOptions {
+export interface OutboundOptions extends DestinationsOptions {
   /** Signing keys of an instance: they always exist. Throws when it does not know the instance. */
   readonly signingKeys: (instanceId: string) => { readonly current: string; readonly next: string };
   /** Waited for before they are asked for; null when that is not needed. */
   readonly prepare?: (instanceId: string) => Promise<void> | null;
   /** Where an instance is, for receivers that are told so; null when it is not known. */
   readonly regionOf?: (instanceId: string) => string | null;
-  /** What the instance may call. Asked when the instance is known. */
-  readonly addressPolicyOf: (instanceId: string) => AddressPolicy;
   /** Unix ms. */
   readonly now: () => number;
   readonly random: Random;
-  readonly log: Log;
 }
 
 export class HttpStepCaller implements StepCaller {
