@@ -135,7 +135,8 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
     const { authorization, host } = request.headers;
     if (hasOnlySession(request)) {
       const isNamed = queueOf(request, operation, whole) !== null;
-      if (isNamed || !takeToken(whole.query, dialect.tokenParameter)) return admitSessionToQueue(request, chosen, whole);
+      const hasToken = !forSessions.has(operation) && takeToken(whole.query, dialect.tokenParameter) !== null;
+      if (isNamed || !hasToken) return admitSessionToQueue(request, chosen, whole);
     }
     const region = regionOf(host, defaultRegion);
     const { token, target } = credentialOf(authorization, whole, dialect);
