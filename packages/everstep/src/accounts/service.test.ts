@@ -378,6 +378,18 @@ test('an API key is told once and kept as a hash, and the last good one cannot b
   assert.equal(first?.revokedAt, at);
 });
 
+test('who the operator is costs one look-up, however many users there are', async () => {
+  const listing = { ...store.accounts, listUsers: () => assert.fail('all users were read') };
+  const one = createAccountService({
+    accounts: listing,
+    authority,
+    now: () => at,
+    random: createSystemRandom(),
+    plans: BUILT_IN_PLANS,
+  });
+  assert.deepEqual([await one.isOperator(as('operator')), await one.isOperator(as('owner'))], [true, false]);
+});
+
 test('two revocations at once leave a good key', async () => {
   const { record } = doneValue(await service.createApiKey(as('dev'), 'laptop'));
   const both = await Promise.all(['key_dev', record.apiKeyId].map((id) => service.revokeApiKey(as('dev'), id)));

@@ -36,8 +36,7 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
 
   /** The operator of an installation is its first user, whom the first start made. */
   async function isOperator(userId: string): Promise<boolean> {
-    const [first] = await accounts.listUsers();
-    return first?.userId === userId;
+    return (await accounts.firstUser())?.userId === userId;
   }
 
   return {

@@ -202,7 +202,10 @@ export interface AccountStore extends NamedTokenStore {
   findSecret(query: { readonly name: string }): Promise<string | null>;
 
   createUser(query: { readonly user: UserRecord; readonly apiKey: ApiKeyRecord; readonly audit?: AuditEntry }): Promise<void>;
+  /** By creation. */
   listUsers(): Promise<readonly UserRecord[]>;
+  /** The one that was created first; null when there is none. */
+  firstUser(): Promise<UserRecord | null>;
   findUser(query: { readonly userId: string }): Promise<UserRecord | null>;
   /** `email` in lower case. */
   findUserByEmail(query: { readonly email: string }): Promise<UserRecord | null>;

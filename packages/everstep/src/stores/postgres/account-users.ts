@@ -5,6 +5,7 @@ import { type Session, statement, type TransactionSession } from './connection.j
 
 const INSERT_USER = statement('INSERT INTO account_user (user_id, email, created_at) VALUES ($1, $2, $3)');
 const SELECT_USERS = statement('SELECT * FROM account_user ORDER BY seq');
+const SELECT_FIRST = statement('SELECT * FROM account_user ORDER BY seq LIMIT 1');
 const SELECT_USER = statement('SELECT * FROM account_user WHERE user_id = $1');
 const SELECT_BY_EMAIL = statement('SELECT * FROM account_user WHERE email = $1');
 const INSERT_API_KEY = statement(`
@@ -38,6 +39,11 @@ export async function createUser(session: TransactionSession, { userId, email, c
 
 export async function listUsers(session: Session): Promise<readonly UserRecord[]> {
   return (await session.query(SELECT_USERS)).map(userOf);
+}
+
+export async function firstUser(session: Session): Promise<UserRecord | null> {
+  const [row] = await session.query(SELECT_FIRST);
+  return row ? userOf(row) : null;
 }
 
 export async function findUser(session: Session, userId: string): Promise<UserRecord | null> {

@@ -47,6 +47,7 @@ export function createAccounts(database: Database): AccountStore {
         await users.createApiKey(session, apiKey);
       }, audit),
     listUsers: () => users.listUsers(database),
+    firstUser: () => users.firstUser(database),
     findUser: ({ userId }) => users.findUser(database, userId),
     findUserByEmail: ({ email }) => users.findUserByEmail(database, email),
     createApiKey: ({ apiKey, audit }) => change((session) => users.createApiKey(session, apiKey), audit),

@@ -25,6 +25,7 @@ function apiKeyOf(row: Row): ApiKeyRecord {
 export class AccountUsers {
   private readonly insertUser: StatementSync;
   private readonly selectUsers: StatementSync;
+  private readonly selectFirst: StatementSync;
   private readonly selectUser: StatementSync;
   private readonly selectByEmail: StatementSync;
   private readonly insertApiKey: StatementSync;
@@ -34,6 +35,7 @@ export class AccountUsers {
   constructor(connection: Connection) {
     this.insertUser = connection.prepare('INSERT INTO account_user (user_id, email, created_at) VALUES (?, ?, ?)');
     this.selectUsers = connection.prepare('SELECT * FROM account_user ORDER BY seq');
+    this.selectFirst = connection.prepare('SELECT * FROM account_user ORDER BY seq LIMIT 1');
     this.selectUser = connection.prepare('SELECT * FROM account_user WHERE user_id = ?');
     this.selectByEmail = connection.prepare('SELECT * FROM account_user WHERE email = ?');
     this.insertApiKey = connection.prepare(
@@ -52,6 +54,12 @@ export class AccountUsers {
 
   list(): readonly UserRecord[] {
     return this.selectUsers.all().map(userOf);
+  }
+
+  /** Null when there is none. */
+  first(): UserRecord | null {
+    const row = this.selectFirst.get();
+    return row ? userOf(row) : null;
   }
 
   find(userId: string): UserRecord | null {

@@ -51,6 +51,7 @@ export function createAccounts({ connection, usage, days }: Pick<StoreParts, 'co
         users.createApiKey(apiKey);
       }, audit),
     listUsers: async () => users.list(),
+    firstUser: async () => users.first(),
     findUser: async ({ userId }) => users.find(userId),
     findUserByEmail: async ({ email }) => users.findByEmail(email),
     createApiKey: ({ apiKey, audit }) => change(() => users.createApiKey(apiKey), audit),
