@@ -17,7 +17,7 @@ import { openDataDir } from './bootstrap/data-dir.js';
 import { type Joined, type Started, startAccounts, startSharedAccounts } from './bootstrap/first-start.js';
 import { keepIdleMemoryLow } from './bootstrap/idle-memory.js';
 import { KeptAccess } from './bootstrap/kept-access.js';
-import { addressesOf, findPortsFree, type Listener, localUrl, managementListener } from './bootstrap/listeners.js';
+import { addressesOf, findPortsFree, type Listener, localUrl, managementListener, proxyWarning } from './bootstrap/listeners.js';
 import { readPlans } from './bootstrap/plans-file.js';
 import { createServiceLog } from './bootstrap/service-log.js';
 import { fileError, listenError, StartError } from './bootstrap/start-error.js';
@@ -422,6 +422,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
     // Only now: a script that waits for it reads the env file next.
     starting = false;
     log.info({ url, dataDir, store: place, region }, 'everstep listens');
+    const warning = proxyWarning(config);
+    if (warning) log.warn({}, warning);
     let stopped: Promise<void> | undefined;
     const stop = () => {
       stopping = true;

@@ -9,7 +9,7 @@ import type { AccountService } from './account-service.js';
 import { hashOfApiKey } from './api-key-hash.js';
 import { FailedLogins } from './failed-logins.js';
 import { createLogin } from './login.js';
-import { networkOf } from './network-of.js';
+import { isPrivateAddress, networkOf } from './network-of.js';
 
 const EMAIL = 'ann@w.test';
 const KEY = 'ek_good';
@@ -112,6 +112,50 @@ test('who has logged in from an address is not locked out there by those who fai
   assert.equal(await attempt(KEY), 'wait', 'failures at this address count all the same');
 });
 
+test('who has logged in from an address is not locked out by those who fail there with other accounts', async () => {
+  assert.equal(await attempt(KEY), 'in');
+  for (let i = 0; i < LIMITS.maxFailedLoginsInAll; i++) await attempt('ek_wrong', { email: `user${i}@w.test` });
+  assert.equal(await attempt('ek_wrong', { email: 'one-more@w.test' }), 'wait');
+  assert.equal(await attempt(KEY), 'in');
+});
+
+test('a private address is a proxy or a gateway: failures there with some accounts hold up no others', async () => {
+  for (const address of [
+    '10.0.0.2',
+    '172.16.0.1',
+    '192.168.1.1',
+    '127.0.0.1',
+    '100.64.0.1',
+    '169.254.1.1',
+    '::1',
+    'fd00::2',
+    'fe80::1',
+  ]) {
+    restart();
+    for (let i = 0; i <= LIMITS.maxFailedLoginsInAll; i++)
+      assert.equal(await attempt('ek_wrong', { email: `user${i}@w.test`, address }), 'refused', address);
+    assert.equal(await attempt(KEY, { address }), 'in', address);
+    for (let i = 0; i < LIMITS.maxFailedLogins; i++) await attempt('ek_wrong', { address });
+    assert.equal(await attempt(KEY, { address }), 'wait', 'of one account they are bounded there, too');
+    at += WINDOW_MS;
+  }
+});
+
+test('an address from which two users log in is shared: failures there with other accounts hold up nobody', async () => {
+  const key = { apiKeyId: 'key_2', userId: 'usr_bob', name: 'first', keyHash: hashOfApiKey('ek_bob'), createdAt: at };
+  await store.accounts.createUser({ user: { userId: 'usr_bob', email: 'bob@w.test', createdAt: at }, apiKey: key });
+  for (let i = 0; i < LIMITS.maxFailedLoginsInAll; i++) await attempt('ek_wrong', { email: `user${i}@w.test` });
+  assert.equal(await attempt('ek_bob', { email: 'bob@w.test' }), 'wait', 'nobody has logged in there yet');
+  at += WINDOW_MS;
+  for (const email of [EMAIL, EMAIL]) assert.equal(await attempt(KEY, { email }), 'in');
+  for (let i = 0; i < LIMITS.maxFailedLoginsInAll; i++) await attempt('ek_wrong', { email: `user${i}@w.test` });
+  assert.equal(await attempt('ek_bob', { email: 'bob@w.test' }), 'wait', 'one user alone does not make it shared');
+  at += WINDOW_MS;
+  assert.equal(await attempt('ek_bob', { email: 'bob@w.test' }), 'in');
+  for (let i = 0; i <= LIMITS.maxFailedLoginsInAll; i++)
+    assert.equal(await attempt('ek_wrong', { email: `user${i}@w.test` }), 'refused');
+});
+
 test('where an account has logged in is known after a restart in the middle of an attack', async () => {
   assert.equal(await attempt(KEY), 'in');
   restart();
@@ -199,10 +243,29 @@ test('the memory of failures is bounded, and who failed longest ago is forgotten
   const attempts = ['a', 'b', 'c'].map((name) => ({ email: name, address: name }));
   for (const each of attempts) failed.record(each, 0);
   assert.equal(failed.size, 6);
+  for (const each of attempts) failed.recordGood(each);
+  for (let n = 0; n < 20; n++) failed.recordGood({ email: `u${n}`, address: `198.51.100.${n}` });
+  assert.ok(failed.size <= 12);
   assert.deepEqual(
     attempts.map((each) => failed.waitMs(each, false, 400)),
     [0, 600, 600],
   );
+});
+
+test('addresses of private networks and of the machine itself are private, and no others', () => {
+  for (const address of [
+    '10.1.2.3',
+    '172.31.0.1',
+    '192.168.0.9',
+    '127.0.0.1',
+    '::1',
+    'fc00::1',
+    'fe80::1%eth0',
+    '::ffff:10.0.0.1',
+  ])
+    assert.ok(isPrivateAddress(address), address);
+  for (const address of ['192.0.2.1', '172.32.0.1', '8.8.8.8', '2001:db8::1', '::ffff:8.8.8.8', 'no address', ''])
+    assert.ok(!isPrivateAddress(address), address);
 });
 
 test('a network is an IPv4 address, or the first 64 bits of an IPv6 address', () => {

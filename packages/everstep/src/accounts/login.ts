@@ -76,6 +76,7 @@ export function createLogin({ rules, log }: LoginOptions): Pick<AccountService, 
     if (user && used) {
       // Who has a good key is let in, whether that can be noted or not; it is tried again at the next login.
       await places.note(place, notedAt, now()).catch(() => {});
+      failed.recordGood({ email, address });
       return { kind: 'in', principal: { user, address }, apiKeyId: used.apiKeyId };
     }
     failed.record({ email, address }, now());

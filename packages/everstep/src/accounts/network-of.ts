@@ -1,5 +1,29 @@
 /** Who shares addresses: a host has one IPv4 address, and as many IPv6 addresses of its network as it likes. */
-import { isIPv6 } from 'node:net';
+import { BlockList, isIP, isIPv6 } from 'node:net';
+
+const PRIVATE = new BlockList();
+for (const [address, prefix] of [
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.168.0.0', 16],
+] as const)
+  PRIVATE.addSubnet(address, prefix, 'ipv4');
+for (const [address, prefix] of [
+  ['::1', 128],
+  ['fc00::', 7],
+  ['fe80::', 10],
+] as const)
+  PRIVATE.addSubnet(address, prefix, 'ipv6');
+
+/** Whether the address is of a private network: many clients may come from one, behind a proxy or a gateway. */
+export function isPrivateAddress(scoped: string): boolean {
+  const [address = ''] = scoped.split('%', 1);
+  const version = isIP(address);
+  return version !== 0 && PRIVATE.check(address, version === 4 ? 'ipv4' : 'ipv6');
+}
 
 const GROUPS = 8;
 /** 64 bits, which is what a single host or home is given. */

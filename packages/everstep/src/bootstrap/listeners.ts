@@ -21,6 +21,12 @@ export function managementListener({ host, managementAddress }: Config): Listene
   return { host: managementAddress.host ?? host, port: managementAddress.port, settings };
 }
 
+/** For the operator, when the settings hide who calls; null when they do not. */
+export function proxyWarning({ publicUrl, trustedProxies }: Config): string | null {
+  if (!publicUrl?.startsWith('https:') || trustedProxies.length > 0) return null;
+  return 'the public URL is https, but no proxy is trusted: all clients have the address of the proxy; set EVERSTEP_TRUSTED_PROXIES';
+}
+
 /** Addresses of this machine at which a socket is reached that listens at `address`, which may be a wildcard. */
 export function addressesOf(address: string): readonly string[] {
   if (address !== '0.0.0.0' && address !== '::') return [address];

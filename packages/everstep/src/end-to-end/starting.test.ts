@@ -58,6 +58,21 @@ test('the env file is there before the service says that it is ready', async (t)
   assert.equal(await standing(), 200);
 });
 
+test('a public URL with https and no trusted proxy is warned about: all clients would have one address', async (t) => {
+  const publicUrl = { EVERSTEP_PORT: '0', EVERSTEP_PUBLIC_URL: 'https://everstep.example.com' };
+  const warned = async (env: Readonly<Record<string, string>>) => {
+    const { log, lines } = keptLog();
+    const service = await startService(configOf(await directoryFor(t), env), { log });
+    await service.stop();
+    return lines;
+  };
+  const [line, ...others] = await warned(publicUrl);
+  assert.match(line ?? '', /WARN the public URL is https, but no proxy is trusted.*EVERSTEP_TRUSTED_PROXIES/);
+  assert.deepEqual(others, []);
+  assert.deepEqual(await warned({ ...publicUrl, EVERSTEP_TRUSTED_PROXIES: '10.0.0.2' }), []);
+  assert.deepEqual(await warned({ EVERSTEP_PORT: '0', EVERSTEP_PUBLIC_URL: 'http://localhost:8081' }), []);
+});
+
 async function takenPort(t: TestContext): Promise<number> {
   const taken = createServer().listen(0, '127.0.0.1');
   await once(taken, 'listening');
