@@ -396,6 +396,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       // A host that names no region means the one that this installation is in.
       defaultRegion: config.region,
       trustedProxies: config.trustedProxies,
+      isPublicHttps: config.publicUrl?.startsWith('https:') ?? false,
     };
     const { host, port } = config;
     const served = await serve(dependencies, { host, port }, managementListener(config));

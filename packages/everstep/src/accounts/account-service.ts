@@ -152,8 +152,13 @@ export interface AccountService {
   /** How long logins from the address have to wait, whatever their credentials; 0: they are looked at. */
   loginWaitMs(from: { readonly address: string }): number;
 
-  /** Logs in, and remembers it. It counts as a login in every way. */
-  beginSession(credential: { readonly email: string; readonly apiKey: string; readonly address: string }): Promise<SessionLogin>;
+  /** Logs in, and remembers it. It counts as a login in every way. `isHttps`: the secret is good in the cookie of https alone. */
+  beginSession(credential: {
+    readonly email: string;
+    readonly apiKey: string;
+    readonly address: string;
+    readonly isHttps?: boolean;
+  }): Promise<SessionLogin>;
   /** Null when there is none of this secret, or not any more. Its end moves on when it is found. */
   findSession(query: { readonly secret: string; readonly address: string }): Promise<Session | null>;
   endSession(session: Session): Promise<void>;

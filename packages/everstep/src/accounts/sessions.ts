@@ -3,10 +3,10 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { LIMITS } from '../config/limits.js';
 import type { SessionRecord, UserRecord } from '../ports/account-store.js';
 import type { AccountRules } from './account-rules.js';
-import type { AccountService, BegunSession, Session } from './account-service.js';
+import type { AccountService, BegunSession, Login, Session } from './account-service.js';
 
-/** How a secret looks; anything else is nobody's. */
-const SECRET = /^es_[A-Za-z0-9_-]{43}$/;
+/** How a secret looks; anything else is nobody's. With `h` it is for the cookie of https, see `http-api/sessions/cookie.ts`. */
+const SECRET = /^e[hs]_[A-Za-z0-9_-]{43}$/;
 /** Moving the end on is a write: not at every request. */
 const MOVE_AFTER_MS = 10 * 60_000;
 
@@ -34,8 +34,12 @@ export function createSessions(rules: AccountRules, logIn: AccountService['logIn
     expiresAt,
   });
 
-  async function begin(apiKeyId: string, user: UserRecord, address: string): Promise<BegunSession | null> {
-    const secret = rules.newSecret('es');
+  async function begin(
+    { apiKeyId, principal }: Extract<Login, { readonly kind: 'in' }>,
+    isHttps: boolean,
+  ): Promise<BegunSession | null> {
+    const { user, address } = principal;
+    const secret = rules.newSecret(isHttps ? 'eh' : 'es');
     const createdAt = now();
     const { userId } = user;
     const session: SessionRecord = {
@@ -53,11 +57,10 @@ export function createSessions(rules: AccountRules, logIn: AccountService['logIn
   }
 
   return {
-    async beginSession(credential) {
+    async beginSession({ isHttps = false, ...credential }) {
       const login = await logIn(credential);
       if (login.kind !== 'in') return login;
-      const { user, address } = login.principal;
-      const begun = await begin(login.apiKeyId, user, address);
+      const begun = await begin(login, isHttps);
       return begun ? { kind: 'in', ...begun } : { kind: 'refused' };
     },
 

@@ -16,7 +16,7 @@ export const SessionEntry = Type.Object(
       description: 'When it ends unless it is used before, Unix seconds. Use moves it on, to seven days after the login at most.',
     }),
   },
-  { ...CLOSED, description: 'The cookie everstep_session comes with the login, and no script can read it.' },
+  { ...CLOSED, description: 'The cookie everstep_session comes with the login (over https: __Host-everstep_session), and no script can read it.' },
 );
 export type SessionEntry = Static<typeof SessionEntry>;
 

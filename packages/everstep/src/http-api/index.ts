@@ -68,6 +68,8 @@ export interface HttpApiDependencies {
   readonly dialectOperations?: { readonly runtime: readonly Operation[]; readonly management: readonly Operation[] };
   /** Addresses and CIDRs of proxies whose X-Forwarded-For says who calls; nobody is believed when absent. */
   readonly trustedProxies?: readonly string[];
+  /** Whether the public URL is https; false when absent. */
+  readonly isPublicHttps?: boolean;
   /** The files of the dashboard; null: they were not built. No dashboard is served when absent. */
   readonly dashboard?: DashboardFiles | null;
   /**
@@ -163,6 +165,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     onRoute: (route) => routes.push(route),
     defaultRegion: dependencies.defaultRegion ?? DEFAULT_REGION,
     trustedProxies: dependencies.trustedProxies ?? [],
+    isPublicHttps: dependencies.isPublicHttps ?? false,
     ...(dependencies.connectionLimits ? { connectionLimits: dependencies.connectionLimits } : {}),
     ...(dependencies.bodies ? { bodies: dependencies.bodies } : {}),
     ...servedBy(dependencies),

@@ -44,7 +44,7 @@ export const SESSION_SECURITY = {
   in: 'cookie',
   name: SESSION_COOKIE,
   description:
-    'A session of a user, begun with POST /v2/session. Where a token of a queue instance is taken, the header x-everstep-queue names the instance (or the query parameter everstep-queue, for event streams). What is not GET or HEAD needs the header x-everstep-csrf.',
+    'A session of a user, begun with POST /v2/session; over https the name is __Host-everstep_session. Where a token of a queue instance is taken, the header x-everstep-queue names the instance (or the query parameter everstep-queue, for event streams). What is not GET or HEAD needs the header x-everstep-csrf.',
 } as const;
 
 /** A copy of a schema with every named schema in it replaced by a reference; `top` itself is shown in full. */

@@ -62,7 +62,7 @@ export interface RequestContext {
   readonly callerIp: string;
   /** Lower-case names. Without the secret of a session. */
   readonly headers: ReceivedHeaders;
-  /** Between the client and whoever it talks to first, if that is a proxy that is trusted. */
+  /** Whether clients speak https: by the public URL, or between this one and whoever it talks to first, if a trusted proxy says so. */
   readonly isHttps: boolean;
   /** Host and port, as the client has them. */
   readonly host: string;

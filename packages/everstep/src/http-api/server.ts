@@ -42,6 +42,8 @@ export interface ServerOptions {
   readonly defaultRegion: Region;
   /** Addresses and CIDRs of proxies that are believed when they say who calls. */
   readonly trustedProxies: readonly string[];
+  /** Whether the public URL is https: so is every client's, whatever a proxy tells. */
+  readonly isPublicHttps: boolean;
   /** What is served; a path belongs to one operation for each method. */
   readonly operations: readonly Operation[];
   /** Of them, those that are not there for requests without a session. */
@@ -116,6 +118,7 @@ export function createServer({
   context,
   defaultRegion,
   trustedProxies,
+  isPublicHttps,
   operations,
   forSessions,
   connectionLimits,
@@ -243,7 +246,7 @@ export function createServer({
       dialect: admission.dialect,
       callerIp: callerIpOf(request),
       headers: withoutSecret(request.headers),
-      isHttps: request.protocol === 'https',
+      isHttps: isPublicHttps || request.protocol === 'https',
       host: request.host,
       target: admission.target,
       signal: () => waiting.signalOf(reply),

@@ -27,7 +27,7 @@ const beginSession = openOperation({
   tag: 'Session',
   summary: 'Log in: begin a session',
   description:
-    'Sets the cookie everstep_session, with which every operation works that takes HTTP Basic, and every one that takes a token, if the header x-everstep-queue names the queue instance: as far as the role of the user in its account allows. What is not GET or HEAD needs the header x-everstep-csrf with the csrf_token. A request with an Authorization header is judged by that alone.',
+    'Sets the cookie everstep_session (over https: __Host-everstep_session), with which every operation works that takes HTTP Basic, and every one that takes a token, if the header x-everstep-queue names the queue instance: as far as the role of the user in its account allows. What is not GET or HEAD needs the header x-everstep-csrf with the csrf_token. A request with an Authorization header is judged by that alone.',
   method: 'POST',
   path: '/v2/session',
   unknownQuery: 'refuse',
@@ -42,7 +42,7 @@ const beginSession = openOperation({
   },
   async handle({ body, request }, { accounts }) {
     const { email, api_key: apiKey } = given(body);
-    const login = await accounts.beginSession({ email, apiKey, address: request.callerIp });
+    const login = await accounts.beginSession({ email, apiKey, address: request.callerIp, isHttps: request.isHttps });
     switch (login.kind) {
       case 'in':
         return answer(200, present(login.session, await accounts.isOperator(login.session.principal)), {

@@ -77,8 +77,38 @@ describe('sessions', () => {
   });
 
   test('the cookie is for https alone where the client speaks https, also behind a proxy that is trusted', async () => {
-    const { setCookie } = await logIn('dev', { 'x-forwarded-proto': 'https' });
-    assert.match(setCookie, /; Secure$/);
+    const login = await logIn('dev', { 'x-forwarded-proto': 'https' });
+    assert.match(
+      login.setCookie,
+      /^__Host-everstep_session=eh_[\w-]{43}; Max-Age=604800; Path=\/; HttpOnly; SameSite=Strict; Secure$/,
+    );
+    assert.equal(await isIn(login), true);
+    const secure = { ...login.headers, 'x-forwarded-proto': 'https' };
+    const out = await fetch(`${url}/v2/session`, { method: 'DELETE', headers: secure });
+    assert.match(out.headers.getSetCookie()[0] ?? '', /^__Host-everstep_session=; Max-Age=0; Path=\/; .*; Secure$/);
+    assert.equal(await isIn(login), false);
+  });
+
+  test('with a public URL of https the cookie is for https, whatever the proxy tells', async () => {
+    const shared = { ...world, service: world.runtime, log: QUIET, version: '1' };
+    const api = createHttpApi({ ...shared, isPublicHttps: true });
+    const payload = { email: emailOf('dev'), api_key: apiKeyOf('dev') };
+    const { headers } = await api.inject({ method: 'POST', url: '/v2/session', payload });
+    assert.match(String(headers['set-cookie']), /^__Host-everstep_session=.*; Secure$/);
+    await api.close();
+  });
+
+  test('a session of https counts in its own cookie alone, and one that an earlier version began counts until it ends', async () => {
+    const [{ headers: planted }, { headers: own }] = [
+      await logIn('stranger', { 'x-forwarded-proto': 'https' }),
+      await logIn('dev', { 'x-forwarded-proto': 'https' }),
+    ];
+    const [secret = '', ownCookie = ''] = [planted.cookie?.split('=')[1], own.cookie];
+    assert.equal(await isIn({ headers: { cookie: `everstep_session=${secret}` } }), false, 'planted by a sibling domain');
+    const both = await fetch(`${url}/v2/session`, { headers: { cookie: `everstep_session=es_x; ${ownCookie}` } });
+    assert.equal(((await both.json()) as SessionBody).user.email, emailOf('dev'));
+    const { headers: old } = await logIn('dev');
+    assert.equal(await isIn({ headers: { ...old, 'x-forwarded-proto': 'https' } }), true);
   });
 
   test('a wrong key, an e-mail of nobody and a revoked key are one answer, without a cookie, and are told as failed logins', async () => {
@@ -275,6 +305,9 @@ test('the secret is taken out of what operations see of a request, and nothing e
   assert.equal(secretOf({ cookie: 'everstep_session=; xeverstep_session=1' }), null);
   assert.deepEqual(withoutSecret({ cookie: `a=1; everstep_session=${secret};b=2`, x: 'y' }), { cookie: 'a=1; b=2', x: 'y' });
   assert.deepEqual(withoutSecret({ cookie: `everstep_session=${secret}`, x: 'y' }), { x: 'y' });
+  const host = '__Host-everstep_session';
+  assert.equal(secretOf({ cookie: `everstep_session=es_y; ${host}=eh_x` }), 'eh_x');
+  assert.deepEqual(withoutSecret({ cookie: `everstep_session=eh_y; b=2; ${host}=eh_x`, x: 'y' }), { cookie: 'b=2', x: 'y' });
   const other = { cookie: 'a=1', x: 'y' };
   assert.equal(withoutSecret(other), other);
 });
