@@ -27,7 +27,7 @@ const PROTOCOL = '@everstep/sdk/protocol';
 const LIMITS_FILE = 'everstep/src/config/limits';
 const ENGINE = 'everstep/src/engine';
 const PORTS = 'everstep/src/ports';
-const ANSWERS = 'everstep/src/answers';
+const [ANSWERS, FAIRNESS] = ['everstep/src/answers', 'everstep/src/fairness'];
 const inEverstep = (...areas: string[]): string[] => areas.map((area) => `everstep/src/${area}`);
 
 const STORE_MAY = [
@@ -41,14 +41,15 @@ const DIRECTIONS: readonly DirectionRule[] = [
   { area: PORTS, may: [`types ${ENGINE}`, PROTOCOL], because: 'a port says what is needed, in the terms of the engine' },
   {
     area: 'everstep/src/runtime',
-    may: [ENGINE, PORTS, ANSWERS, LIMITS_FILE, PROTOCOL],
+    may: [ENGINE, PORTS, ANSWERS, FAIRNESS, LIMITS_FILE, PROTOCOL],
     because: 'the runtime drives any store and any way to call a step',
   },
   {
     area: ANSWERS,
     may: [`types ${ENGINE}`, LIMITS_FILE, PROTOCOL],
-    because: 'what an HTTP answer says is the same for a step, a call and a callback, whoever reads it',
+    because: 'what an HTTP answer says is the same whoever reads it',
   },
+  { area: FAIRNESS, may: [`types ${PORTS}`], because: 'a share is the same rule, whatever is shared' },
   {
     area: 'everstep/src/stores/sqlite',
     may: [...STORE_MAY, NODE],
@@ -70,6 +71,7 @@ const DIRECTIONS: readonly DirectionRule[] = [
       `types ${ENGINE}`,
       PORTS,
       ANSWERS,
+      FAIRNESS,
       LIMITS_FILE,
       ...inEverstep('config/destination-rules', 'dialects'),
       PROTOCOL,
@@ -82,7 +84,7 @@ const DIRECTIONS: readonly DirectionRule[] = [
     area: 'everstep/src/http-api',
     may: [
       ...inEverstep('runtime/workflow-service', 'contract', 'dialects', 'accounts', 'search', 'engine', 'ports', 'config'),
-      ...inEverstep('answers/header-names'),
+      ...inEverstep('answers/header-names', 'fairness'),
       ...['@everstep/sdk/protocol', 'fastify', 'typebox', 'pino', 'jose', 'ajv', NODE],
     ],
     because: 'the API speaks to the service through its interface, whatever runs or stores behind it',

@@ -335,6 +335,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       upkeepClock,
       paceClock: steadyClock,
       limits,
+      owners: limits.owners,
       random,
       stepCaller,
       messageSender,

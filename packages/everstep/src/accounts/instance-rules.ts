@@ -164,6 +164,7 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
         const { instanceId } = instance;
         const told = { action: 'queue.create', subject: instanceId, details: { name, region }, accountIds: [accountId] };
         await accounts.createInstance(instance, rules.audit(principal, told), newTokens(instanceId));
+        await options.instanceChanged(instanceId);
         return done(await view(instance, allowed.role));
       }),
 

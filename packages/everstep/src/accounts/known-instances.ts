@@ -5,6 +5,7 @@
  * being read meanwhile is forgotten with it.
  */
 import type { AccountStore, QueueInstance } from '../ports/account-store.js';
+import type { InstanceOwners } from '../ports/instance-owners.js';
 
 /** The longest that a change made elsewhere goes unnoticed. */
 export const FRESH_MS = 500;
@@ -28,9 +29,11 @@ const isSame = (a: QueueInstance, b: QueueInstance): boolean =>
   a.accountId === b.accountId &&
   a.budgetAlertUrl === b.budgetAlertUrl;
 
-export class KnownInstances {
+export class KnownInstances implements InstanceOwners {
   private readonly options: KnownInstancesOptions;
   private readonly known = new Map<string, Known>();
+  /** How many known instances each account owns. */
+  private readonly owned = new Map<string, number>();
   private readonly reading = new Map<string, Promise<QueueInstance | null>>();
 
   constructor(options: KnownInstancesOptions) {
@@ -40,7 +43,7 @@ export class KnownInstances {
   /** As the store has just told of them. */
   learn(instances: readonly QueueInstance[]): void {
     const readAt = this.options.elapsedMs();
-    for (const instance of instances) this.known.set(instance.instanceId, { instance, readAt });
+    for (const instance of instances) this.note(instance.instanceId, { instance, readAt });
   }
 
   /** As it was known last, null when it is not; read again in the background when that is a while ago. */
@@ -63,7 +66,7 @@ export class KnownInstances {
    */
   async forget(instanceId: string): Promise<void> {
     const known = this.known.get(instanceId);
-    if (known) this.known.set(instanceId, { ...known, readAt: Number.NEGATIVE_INFINITY });
+    if (known) this.note(instanceId, { ...known, readAt: Number.NEGATIVE_INFINITY });
     this.reading.delete(instanceId);
     await this.read(instanceId).catch(() => {});
   }
@@ -71,6 +74,34 @@ export class KnownInstances {
   /** Ids of all that are known. */
   ids(): readonly string[] {
     return [...this.known.keys()];
+  }
+
+  accountOf(instanceId: string): string {
+    return this.known.get(instanceId)?.instance?.accountId ?? instanceId;
+  }
+
+  get isShared(): boolean {
+    return this.owned.size > 1;
+  }
+
+  hasSeveralInstances(accountId: string): boolean {
+    return (this.owned.get(accountId) ?? 0) > 1;
+  }
+
+  private note(instanceId: string, known: Known): void {
+    const before = this.known.get(instanceId)?.instance?.accountId;
+    const after = known.instance?.accountId;
+    this.known.set(instanceId, known);
+    if (before === after) return;
+    this.count(before, -1);
+    this.count(after, 1);
+  }
+
+  private count(accountId: string | undefined, change: number): void {
+    if (accountId === undefined) return;
+    const owned = (this.owned.get(accountId) ?? 0) + change;
+    if (owned > 0) this.owned.set(accountId, owned);
+    else this.owned.delete(accountId);
   }
 
   private isOld({ readAt }: Known): boolean {
@@ -86,7 +117,7 @@ export class KnownInstances {
         if (this.reading.get(instanceId) === reading) {
           this.reading.delete(instanceId);
           const before = this.known.get(instanceId)?.instance;
-          this.known.set(instanceId, { instance, readAt });
+          this.note(instanceId, { instance, readAt });
           if (before && instance && !isSame(before, instance)) this.options.changedElsewhere?.(instanceId);
         }
         return instance;

@@ -3,8 +3,11 @@
  * begins: a call of the API, a run, a schedule, a delivery. What was begun is
  * never stopped by them.
  */
+
+import { LIMITS } from '../config/limits.js';
 import type { AccountStore } from '../ports/account-store.js';
 import { type InstanceLimits, type LetIn, type TickRefusal, UNBOUNDED } from '../ports/instance-limits.js';
+import type { InstanceOwners } from '../ports/instance-owners.js';
 import type { SharedDays } from '../ports/shared-days.js';
 import type { Plan } from './account-service.js';
 import { type BudgetExceeded, type Budgets, createBudgets } from './budget.js';
@@ -31,6 +34,8 @@ export type Refusal =
 
 export interface Limits extends InstanceLimits {
   readonly budgets: Budgets;
+  /** Who owns the instances, as it was known last. */
+  readonly owners: InstanceOwners;
   /** As it was known last; the default plan for an instance that is not known. */
   plan(instanceId: string): Plan;
   /** A call of the API: null when it may go on, else the ms after which one may. */
@@ -63,6 +68,8 @@ export interface LimitsOptions {
    * API calls are held in each process for itself: a plan's rate is that of one of them.
    */
   readonly sharedDays?: SharedDays;
+  /** The longest that one delivery may take, whatever the plan; when absent it is the limit of the service. */
+  readonly maxTimeoutMs?: number;
   /** Where refusals are counted; nowhere when absent. */
   readonly refusals?: Pick<Refusals, 'count'>;
 }
@@ -88,7 +95,7 @@ function dayWords(plan: Plan, runs: number, at: number): string {
 export async function createLimits(options: LimitsOptions): Promise<Limits> {
   const { accounts, plans, now, onSpending } = options;
   const elapsedMs = options.elapsedMs ?? now;
-  const { sharedDays } = options;
+  const { sharedDays, maxTimeoutMs = LIMITS.maxDeliveryTimeoutMs } = options;
   const listeners: ((instanceId: string) => void)[] = [];
   const tellListeners = (instanceId: string): void => {
     for (const changed of listeners) changed(instanceId);
@@ -132,6 +139,7 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
 
   return {
     budgets,
+    owners: instances,
     plan: planOf,
     letRunsIn,
     refuseSpending,
@@ -170,6 +178,7 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
     },
     recount: (instanceId) => starts.forget(instanceId),
     maxParallelism: (instanceId) => planOf(instanceId).maxParallelism,
+    maxTimeoutMs: () => maxTimeoutMs,
     retentionBounds(instanceId) {
       const { logRetentionMs, deadLetterRetentionMs } = planOf(instanceId);
       return { runsMs: logRetentionMs, deadLettersMs: deadLetterRetentionMs };

@@ -174,7 +174,7 @@ test('an instance moves to a team: its members see it with the same tokens, form
   assert.deepEqual(await service.moveToTeam(as('stranger'), move), { kind: 'done', value: null });
   const moved = doneValue(await service.findInstance(as('stranger'), instance.instanceId));
   assert.deepEqual([moved.instance.accountId, moved.token], [people.otherTeamId, token]);
-  assert.deepEqual(changed, [instance.instanceId]);
+  assert.equal(changed.at(-1), instance.instanceId);
   assert.equal(
     doneValue(await service.putMember(as('stranger'), { teamId: people.otherTeamId, email: emailOf('owner'), role: 'dev' }))
       .apiKey,

@@ -256,6 +256,10 @@ export const LIMITS = Object.freeze({
   // runtime
   maxDeliveriesInFlight: 512,
   maxConnectionsPerHost: 256,
+  /** A delivery whose timeout is longer than this is a long one ... */
+  longDeliveryMs: 15 * MINUTE_MS,
+  /** ... and of all slots no more than these are for such deliveries. */
+  maxLongDeliveriesInFlight: 256,
   /** While other steps of a run are out, its code is moved on at most this often. */
   advanceCoalesceMs: 20,
   /** How often runs that need not be kept any longer are looked for. */
@@ -293,6 +297,8 @@ export function assertLimits(limits: Readonly<Record<keyof typeof LIMITS, number
     [limits.maxSearchDocumentBytes <= limits.maxBodyBytes, 'maxSearchDocumentBytes <= maxBodyBytes'],
     [limits.searchResultsDefault <= limits.maxSearchResults, 'searchResultsDefault <= maxSearchResults'],
     [limits.maxKeptResponseBytes <= limits.maxReplyBytes, 'maxKeptResponseBytes <= maxReplyBytes'],
+    [limits.defaultDeliveryTimeoutMs <= limits.longDeliveryMs, 'defaultDeliveryTimeoutMs <= longDeliveryMs'],
+    [limits.maxLongDeliveriesInFlight < limits.maxDeliveriesInFlight, 'maxLongDeliveriesInFlight < maxDeliveriesInFlight'],
     [limits.maxKeptAttemptBodyBytes <= limits.maxKeptResponseBytes, 'maxKeptAttemptBodyBytes <= maxKeptResponseBytes'],
   ];
   for (const [holds, text] of relations) if (!holds) throw new Error(`limits contradict each other: ${text} must hold`);

@@ -35,7 +35,12 @@ export const Reason = Type.Object(
     place: Type.Optional(Type.Integer({ description: 'Place in the wait list of the key or of the queue, from 1.' })),
     waitListSize: Type.Optional(Type.Integer()),
     queueName: Type.Optional(Type.String({ description: 'queue: the queue that the message is in.' })),
-    because: Type.Optional(Type.Enum(['parallelism', 'rate', 'paused', 'order'], { type: 'string' })),
+    because: Type.Optional(
+      Type.Enum(['parallelism', 'rate', 'paused', 'order', 'slots', 'plan', 'fair-share', 'long-deliveries', 'host'], {
+        type: 'string',
+        description: 'flow-control, queue, queued: which limit it waits for.',
+      }),
+    ),
     origin: Type.Optional(Type.String({ description: 'destination-held: scheme, host and port.' })),
     heldBy: Type.Optional(Type.Enum(['breaker', 'hand'], { type: 'string' })),
     heldSince: unixMs('destination-held: since when'),

@@ -5,6 +5,8 @@ import type { DayCountKind } from '../engine/writes.js';
 export interface InstanceLimits {
   /** Deliveries of the instance that may be in flight at once; null: no limit of its own. */
   maxParallelism(instanceId: string): number | null;
+  /** The longest that one delivery of the instance may take, whatever its own timeout says. */
+  maxTimeoutMs(instanceId: string): number;
   /** The longest that what has ended is kept, ms; null: no such bound. */
   retentionBounds(instanceId: string): RetentionBounds;
   /** The largest body that a message of the instance may have; null: no limit of its own. */
@@ -54,6 +56,7 @@ const NO_BOUNDS: RetentionBounds = Object.freeze({ runsMs: null, deadLettersMs: 
 /** For a runtime without accounts: nothing is limited. */
 export const NO_LIMITS: InstanceLimits = Object.freeze({
   maxParallelism: () => null,
+  maxTimeoutMs: () => Number.POSITIVE_INFINITY,
   retentionBounds: () => NO_BOUNDS,
   messageLimit: () => null,
   letTickIn: async () => UNBOUNDED,

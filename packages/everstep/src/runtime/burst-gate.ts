@@ -1,7 +1,7 @@
 /**
- * Acknowledge first: while triggers pour in faster than runs can be carried
- * out, most first deliveries wait, so that the clients of the burst get their
- * answers. Bounded: no run's start waits for this longer than the patience.
+ * Acknowledge first: while triggers of an instance pour in faster than runs can be carried out, most of its first
+ * deliveries wait, so that the clients of the burst get their answers. No start of a run waits for this longer than the
+ * patience.
  */
 const WINDOW_MS = 50;
 /** So many triggers within a window are a burst: 1,000 a second. */
@@ -10,6 +10,8 @@ const BURST_TRIGGERS = 50;
 const QUEUE_ALLOWED = 64;
 const PATIENCE_MS = 1_500;
 const STARTS_PER_TRIGGER = 1 / 8;
+/** When to ask again, should the allowance have been too small and nothing else happen. */
+export const BURST_RECHECK_MS = WINDOW_MS / 5;
 
 export class BurstGate {
   private windowStart = 0;
@@ -25,17 +27,16 @@ export class BurstGate {
 
   /** How many first deliveries may begin now. */
   allowance(now: number, fresh: { readonly count: number; readonly oldestSince: number }): number {
-    this.turnWindow(now);
-    const burst = Math.max(this.inWindow, this.inLastWindow) >= BURST_TRIGGERS;
-    if (!burst || fresh.count <= QUEUE_ALLOWED || now - fresh.oldestSince > PATIENCE_MS) return Number.POSITIVE_INFINITY;
+    if (!this.isBurst(now) || fresh.count <= QUEUE_ALLOWED || now - fresh.oldestSince > PATIENCE_MS)
+      return Number.POSITIVE_INFINITY;
     const allowed = Math.floor(this.credit);
     this.credit -= allowed;
     return allowed;
   }
 
-  /** When to ask again, should the allowance have been too small and nothing else happen. */
-  get recheckMs(): number {
-    return WINDOW_MS / 5;
+  isBurst(now: number): boolean {
+    this.turnWindow(now);
+    return Math.max(this.inWindow, this.inLastWindow) >= BURST_TRIGGERS;
   }
 
   private turnWindow(now: number): void {

@@ -11,6 +11,7 @@ import type { Decisions } from './decisions.js';
 import { messageNotice, sourceHeaderOf } from './message-notice.js';
 import { messageFailureOf } from './message-outcome.js';
 import type { StoreWrites } from './store-writes.js';
+import { timeoutOfCallback } from './timeouts.js';
 import type { CallbackOutcome } from './workflow-service.js';
 
 export interface CallbacksOptions {
@@ -94,15 +95,24 @@ export class Callbacks {
     this.options = options;
   }
 
-  /** One attempt; what went wrong with the delivery, or null. `given-up`: nothing came of it, and it stays due. */
-  async deliver(runKey: string, signal: AbortSignal): Promise<DeliveryFailure | null | 'given-up'> {
+  /**
+   * One attempt; what went wrong with the delivery, or null. `given-up`: nothing came of it, and it stays due. `refused`:
+   * `mayTake` said so of its timeout, and nothing was sent.
+   */
+  async deliver(
+    runKey: string,
+    signal: AbortSignal,
+    mayTake: (run: Run, timeoutMs: number) => boolean,
+  ): Promise<DeliveryFailure | null | 'given-up' | 'refused'> {
     const { store, sender, writes, decisions, context, expect } = this.options;
     const run = await store.loadRun({ runKey });
     const task = run && openCallback(run.tasks);
     if (!run || !task || task.dueAt === null || task.dueAt > context().now) return 'given-up';
+    const timeoutMs = timeoutOfCallback(run);
+    if (!mayTake(run, timeoutMs)) return 'refused';
     const letter = await store.findDeadLetter({ instanceId: run.instanceId, dlqId: task.dlqId });
     if (!letter) return 'given-up';
-    const { failureCallback, deliveryTimeoutMs, message } = run.settings;
+    const { failureCallback, message } = run.settings;
     const retried = await store.retriesBeforeFailure({ runKey, at: letter.createdAt });
     const answer = await sender.send(
       {
@@ -118,7 +128,7 @@ export class Callbacks {
           ...(failureCallback === null ? { [FAILURE_FUNCTION_HEADER]: 'true' } : {}),
         },
         body: message ? noticeOfMessage(run, letter, retried) : Buffer.from(JSON.stringify(noticeOf(run, letter, retried))),
-        timeoutMs: failureCallback?.timeoutMs ?? deliveryTimeoutMs,
+        timeoutMs,
         maxAnswerBytes: LIMITS.maxReplyBytes,
         signed: true,
         take: 'forwarded',

@@ -1,7 +1,7 @@
-/** One delivery, from the place that it was given to what the engine makes of its answer. */
+/** One delivery, from the slot that it was given to what the engine makes of its answer. */
 import type { RunEvent } from '../engine/decide.js';
 import type { Decision } from '../engine/decision.js';
-import { CALLBACK_SLOT, type Task } from '../engine/run.js';
+import { CALLBACK_SLOT, type Run, type Task } from '../engine/run.js';
 import type { Clock } from '../ports/clock.js';
 import type { Cluster } from '../ports/cluster.js';
 import type { MessageSender } from '../ports/message-sender.js';
@@ -15,9 +15,10 @@ import type { DueTasks } from './due-tasks.js';
 import type { DeliveryGates, DeliveryResult, Passage, Ticket } from './gates/delivery-gates.js';
 import { sendMessage } from './message-delivery.js';
 import { makeCall } from './messages.js';
-import { resultOfEvent, resultOfFailure } from './passages.js';
+import { isDelivery, resultOfEvent, resultOfFailure } from './passages.js';
 import type { CachedRun, RunCache } from './run-cache.js';
 import type { StoreWrites } from './store-writes.js';
+import { timeoutOf } from './timeouts.js';
 
 export interface DeliveriesOptions {
   readonly store: Store;
@@ -36,6 +37,8 @@ export interface DeliveriesOptions {
   readonly isStopping: () => boolean;
   /** Acts on a task, now or when it is due. */
   readonly schedule: (entry: CachedRun, task: Task) => void;
+  /** Whether a delivery with this timeout takes one of the slots for long deliveries. */
+  readonly isLong: (instanceId: string, timeoutMs: number) => boolean;
   /** Has a delivery made, once the gates let it pass. */
   readonly admit: (ticket: Ticket, passage: Passage) => void;
 }
@@ -65,7 +68,7 @@ export class Deliveries {
     this.askedMeanwhile.clear();
   }
 
-  /** It has its place; all that follows from it is begun when this resolves. */
+  /** It has its slot; all that follows from it is begun when this resolves. */
   async make(host: string, ticket: Ticket, passage: Passage): Promise<void> {
     const { gates, departures, callbacks, decisions, due, cluster, stopped, writes } = this.options;
     if (!gates.mayStart(ticket)) {
@@ -81,6 +84,11 @@ export class Deliveries {
     let askedOf = nodeIdOf(cluster);
     let delivered: Delivered | null = null;
     let result: DeliveryResult = { kind: 'not-made' };
+    let needsLongSlot = false;
+    const mayTake = ({ instanceId }: Pick<Run, 'instanceId'>, timeoutMs: number): boolean => {
+      needsLongSlot = !passage.isLong && this.options.isLong(instanceId, timeoutMs);
+      return !needsLongSlot;
+    };
     const nodeId = nodeIdOf(cluster);
     // Without its lease a node starts nothing. It may be paused, and others may take over, at any await until the request is sent.
     const mayLeave = () => {
@@ -91,11 +99,15 @@ export class Deliveries {
     };
     try {
       if (!mayLeave()) return;
-      if (ticket.slot === CALLBACK_SLOT) result = resultOfFailure(await callbacks.deliver(ticket.runKey, stopped));
-      else {
+      if (ticket.slot === CALLBACK_SLOT) {
+        const told = await callbacks.deliver(ticket.runKey, stopped, mayTake);
+        if (told !== 'refused') result = resultOfFailure(told);
+      } else {
         entry = await this.stateFor(ticket);
         givenUp = entry?.givenUp ?? 0;
-        if (entry && mayLeave()) delivered = await this.deliverTask(entry, ticket.slot, mayLeave);
+        const task = entry?.durable.tasks.get(ticket.slot);
+        const isTaken = !entry || !task || !isDelivery(task) || mayTake(entry.durable, timeoutOf(entry.durable, task));
+        if (entry && isTaken && mayLeave()) delivered = await this.deliverTask(entry, ticket.slot, mayLeave);
         result = resultOfEvent(delivered?.event ?? null);
       }
     } catch (error) {
@@ -111,6 +123,11 @@ export class Deliveries {
       gates.roomFreed();
       departures.drainSoon();
       due.resume();
+    }
+    if (needsLongSlot) {
+      // It was read from the store without its timeout.
+      this.options.admit(ticket, { ...passage, isLong: true });
+      return;
     }
     const applied = entry !== null && (await this.decide(entry, givenUp, delivered, ticket));
     if (applied) return;

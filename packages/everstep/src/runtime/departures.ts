@@ -1,19 +1,25 @@
 /**
- * Deliveries that have passed the gates wait here for a place and leave: what
- * becomes due together is handed out together, and while a burst of new runs
- * comes in its first deliveries are held back a little.
+ * Deliveries that have passed the gates wait here for a slot and are sent: what becomes due together is handed out together.
+ * While an instance triggers a burst of new runs, their first deliveries are held back a little; those of other instances
+ * are not.
  */
 import { LIMITS } from '../config/limits.js';
 import type { Clock } from '../ports/clock.js';
 import type { InstanceLimits } from '../ports/instance-limits.js';
-import { BurstGate } from './burst-gate.js';
+import type { InstanceOwners } from '../ports/instance-owners.js';
+import { BURST_RECHECK_MS, BurstGate } from './burst-gate.js';
 import type { Passage, Ticket } from './gates/delivery-gates.js';
 import type { Places } from './gates/room.js';
 import { type Ready, ReadyQueue, type Urgency } from './ready-queue.js';
+import type { QueuedBecause } from './workflow-service.js';
+
+/** Instances whose bursts are remembered; beyond it those are forgotten that have none. */
+const MAX_BURSTS = 1_000;
 
 export interface DeparturesOptions {
   readonly clock: Clock;
   readonly limits: Pick<InstanceLimits, 'maxParallelism'>;
+  readonly owners: InstanceOwners;
   /** False while nothing may be sent; `drainSoon` has to follow when that ends. */
   readonly mayLeave: () => boolean;
   /** It has its place; `done` has to follow. */
@@ -25,7 +31,8 @@ export class Departures {
   readonly places: Places;
   private readonly options: DeparturesOptions;
   private readonly ready: ReadyQueue;
-  private readonly burst = new BurstGate();
+  /** By instance. */
+  private readonly bursts = new Map<string, BurstGate>();
   private recheck: (() => void) | null = null;
   private drainScheduled = false;
   private stopped = false;
@@ -35,7 +42,9 @@ export class Departures {
     const ready = new ReadyQueue({
       maxInFlight: LIMITS.maxDeliveriesInFlight,
       maxInFlightPerHost: LIMITS.maxConnectionsPerHost,
+      maxLongInFlight: LIMITS.maxLongDeliveriesInFlight,
       maxInFlightOf: (instanceId) => options.limits.maxParallelism(instanceId),
+      owners: options.owners,
     });
     this.ready = ready;
     this.places = {
@@ -43,6 +52,8 @@ export class Departures {
       room: (origin) => ready.room(origin),
       freeOf: (instanceId) => ready.freeOf(instanceId),
       roomOf: (instanceId) => ready.roomOf(instanceId),
+      freeLong: (instanceId) => ready.freeLong(instanceId),
+      freeShare: (origin, instanceId) => ready.freeShare(origin, instanceId),
       promise: (origin, instanceId, change) => {
         ready.promise(origin, instanceId, change);
         // Others wait for a place that is promised no longer.
@@ -63,6 +74,10 @@ export class Departures {
   inFlight(instanceId: string): number {
     return this.ready.inFlightOf(instanceId);
   }
+  /** The most that may be in flight of the instance. */
+  mostInFlight(instanceId: string): number {
+    return this.ready.mostInFlightOf(instanceId);
+  }
   get flights(): readonly Ready[] {
     return this.ready.flights;
   }
@@ -70,9 +85,21 @@ export class Departures {
     return this.ready.isInFlight(ticket);
   }
 
-  /** A run was made. */
-  triggered(): void {
-    this.burst.triggered(this.options.clock.now());
+  /** Why the delivery waits here for a slot; null when it does not. */
+  queuedBecause(ticket: Ticket): QueuedBecause | null {
+    return this.ready.queuedBecause(ticket);
+  }
+
+  /** A run of the instance was made. */
+  triggered(instanceId: string): void {
+    const now = this.options.clock.now();
+    let burst = this.bursts.get(instanceId);
+    if (!burst) {
+      if (this.bursts.size >= MAX_BURSTS) for (const [id, other] of this.bursts) if (!other.isBurst(now)) this.bursts.delete(id);
+      burst = new BurstGate();
+      this.bursts.set(instanceId, burst);
+    }
+    burst.triggered(now);
   }
 
   /** False when the ticket is here already. */
@@ -110,11 +137,19 @@ export class Departures {
   private drain(): void {
     const { clock, leave, mayLeave } = this.options;
     if (this.stopped || !mayLeave()) return;
-    const fresh = this.ready.fresh;
-    const allowed = this.burst.allowance(clock.now(), fresh);
-    this.ready.drain(allowed, (host, task) => leave(host, task, task.passage));
-    if (fresh.count <= allowed || this.recheck) return;
-    this.recheck = clock.setTimer(clock.now() + this.burst.recheckMs, () => {
+    const now = clock.now();
+    let isHeldBack = false;
+    const freshAllowed = (instanceId: string): number => {
+      const burst = this.bursts.get(instanceId);
+      if (!burst) return Number.POSITIVE_INFINITY;
+      const fresh = this.ready.freshOf(instanceId);
+      const allowed = burst.allowance(now, fresh);
+      isHeldBack ||= fresh.count > allowed;
+      return allowed;
+    };
+    this.ready.drain(freshAllowed, (host, task) => leave(host, task, task.passage));
+    if (!isHeldBack || this.recheck) return;
+    this.recheck = clock.setTimer(now + BURST_RECHECK_MS, () => {
       this.recheck = null;
       this.drainSoon();
     });

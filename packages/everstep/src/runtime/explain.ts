@@ -5,13 +5,15 @@ import { CALLBACK_SLOT, type FailedAttempt, type RunSettings, type Task } from '
 import { stepTypeOf } from '../engine/step-type.js';
 import type { RunHistory, RunRecord, Store } from '../ports/store.js';
 import type { Ticket } from './gates/delivery-gates.js';
-import type { ExplainedTask, Explanation, WaitReason } from './workflow-service.js';
+import type { ExplainedTask, Explanation, QueuedBecause, WaitReason } from './workflow-service.js';
 
 /** What the driver knows of a task that the store does not. */
 export interface LiveState {
   /** What holds it back at the gates; empty when nothing does. */
   reasons(ticket: Ticket): readonly WaitReason[];
   isInFlight(ticket: Ticket): boolean;
+  /** Why it waits for a slot; null when it does not, or not here. */
+  queuedBecause(ticket: Ticket): QueuedBecause | null;
   /** Why what is not due yet will not go when it is; null when its destination is not held. */
   heldAt(instanceId: string, url: string): Promise<WaitReason | null>;
 }
@@ -59,7 +61,9 @@ async function deliveryReasons(
   }
   if (live.isInFlight(ticket)) return [...reasons, { kind: 'in-flight', url: urlOf(task, history) }];
   const held = live.reasons(ticket);
-  return [...reasons, ...(held.length > 0 ? held : [{ kind: 'queued' } as const])];
+  if (held.length > 0) return [...reasons, ...held];
+  const because = live.queuedBecause(ticket);
+  return [...reasons, { kind: 'queued', ...(because ? { because } : {}) }];
 }
 
 async function reasonsOf(task: Task, history: RunHistory, question: Question): Promise<readonly WaitReason[]> {

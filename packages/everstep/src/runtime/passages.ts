@@ -21,24 +21,28 @@ export function originOf(url: string): string {
 /** What is delivered to somebody, and so has to pass the gates. */
 export type Delivery = Extract<Task, { readonly kind: 'advance' | 'step' | 'call' | 'message' }>;
 
+const DELIVERIES: ReadonlySet<Task['kind']> = new Set<Delivery['kind']>(['advance', 'step', 'call', 'message']);
+export const isDelivery = (task: Task): task is Delivery => DELIVERIES.has(task.kind);
+
 const withQueue = (passage: Omit<Passage, 'queue'>, queue: string | undefined): Passage =>
   queue === undefined ? passage : { ...passage, queue };
 
-export function passageOf({ instanceId, workflowUrl, settings }: Run, task: Delivery): Passage {
+export function passageOf({ instanceId, workflowUrl, settings }: Run, task: Delivery, isLong: boolean): Passage {
   const call = task.kind === 'call' ? task.call : null;
   const flowControl = call ? call.flowControl : settings.flowControl;
   const passage = { instanceId, flowControlKey: flowControl?.key ?? null, origin: originOf(call?.url ?? workflowUrl) };
-  return withQueue(passage, settings.message?.queue);
+  return withQueue(isLong ? { ...passage, isLong } : passage, settings.message?.queue);
 }
 
-/** Nothing limits how a failure is told. */
-export const passageOfCallback = ({ instanceId }: Run, url: string): Passage => ({
+/** No flow control key limits how a failure is reported. */
+export const passageOfCallback = ({ instanceId }: Run, url: string, isLong: boolean): Passage => ({
   instanceId,
   flowControlKey: null,
   origin: originOf(url),
+  ...(isLong ? { isLong } : {}),
 });
 
-/** Of a task as the store tells of it. */
+/** Of a task as the store tells of it. Whether it is a long one is found out when its run is read. */
 export const passageOfDue = ({ instanceId, flowControlKey, workflowUrl, queue }: DueTask): Passage =>
   withQueue({ instanceId, flowControlKey, origin: originOf(workflowUrl) }, queue);
 

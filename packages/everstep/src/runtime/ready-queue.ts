@@ -1,138 +1,91 @@
 /**
- * What is due and waits for a place: tasks by destination, so that one slow
- * host holds up nobody else. What has begun is finished first (three in four
- * places), so that a burst of new runs does not make every run slow. At one
- * destination the instances take turns; one that has as many in flight as it
- * may is passed over, and keeps nobody else from a place.
+ * Deliveries that are due and wait for a slot. Accounts take turns, then the queue instances of an account, then the hosts
+ * that an instance calls: an instance with many hosts gets no more than one with a single host.
  *
- * Starts that a rate counts are made at once, or they would be made in another
- * window: places are promised to them before they come. Of the places for
- * which others wait they get every second one at the most, so that neither
- * starves the other.
+ * No account and no instance takes more than its fair share of the slots, of the connections to one host and of the slots
+ * for long deliveries (`fairness/fair-share.ts`), so some of each stay free for others whatever an account does. An instance
+ * that has as many in flight as it may is passed over.
+ *
+ * Of one instance what has begun is finished first (three in four slots), so that a burst of new runs does not make every
+ * run slow. Starts that a rate counts are made at once, or they would be made in another window: slots are promised to them
+ * before they come. Of the slots for which others wait they get every second one at most, so that neither starves the other.
  */
+import { type InstanceOwners, ONE_OWNER } from '../ports/instance-owners.js';
 import type { TaskReference } from '../ports/store.js';
-import type { Passage } from './gates/delivery-gates.js';
+import { type Queued, QueuedDeliveries, type Ready, type Urgency } from './queued-deliveries.js';
+import { type SlotLimits, SlotShares } from './slot-shares.js';
+import type { QueuedBecause } from './workflow-service.js';
 
-export type Ready = Pick<TaskReference, 'runKey' | 'slot'> & { readonly passage: Passage };
-
-/** How soon: `counted` has a place that was promised, `begun` goes on with a run, `fresh` is the first delivery of one. */
-export type Urgency = 'counted' | 'begun' | 'fresh';
+export type { Ready, Urgency } from './queued-deliveries.js';
 
 type Named = Pick<TaskReference, 'runKey' | 'slot'>;
 
-/** A first-in-first-out list whose front is taken in constant time. */
-class Fifo<Item> {
-  private items: Item[] = [];
-  private head = 0;
-
-  get length(): number {
-    return this.items.length - this.head;
-  }
-  get first(): Item | undefined {
-    return this.items[this.head];
-  }
-  push(item: Item): void {
-    this.items.push(item);
-  }
-  takeAll(): readonly Item[] {
-    const all = this.items.slice(this.head);
-    [this.items, this.head] = [[], 0];
-    return all;
-  }
-  shift(): Item | undefined {
-    const item = this.items[this.head];
-    if (this.head < this.items.length) this.head++;
-    if (this.head > 1024 && this.head * 2 > this.items.length) {
-      this.items = this.items.slice(this.head);
-      this.head = 0;
-    }
-    return item;
-  }
+/** What slots are counted for: an instance, or a host. */
+interface Load {
+  inFlight: number;
+  /** Counted starts that are queued. */
+  counted: number;
+  /** Others that are queued. */
+  waiting: number;
+  /** Slots that are kept for counted starts to come. */
+  promised: number;
+  /** The last slot went, or was promised, to a counted start. */
+  lastCounted: boolean;
 }
 
-/** What goes on for one instance, at all destinations. */
-interface InstanceLoad {
+interface InstanceLoad extends Load {
   readonly instanceId: string;
-  inFlight: number;
-  /** Counted starts that are queued. */
-  counted: number;
-  /** Others that are queued. */
-  waiting: number;
-  /** Places that are kept for counted starts to come. */
-  promised: number;
-  /** The last place went, or was promised, to a counted start. */
-  lastCounted: boolean;
+  readonly accountId: string;
+  readonly queued: QueuedDeliveries;
 }
 
-/** What is queued for one destination on behalf of one instance. */
-interface Row {
+interface HostLoad extends Load {
+  /** How many wait for it, without those that are counted. */
+  readonly waitingOf: Map<InstanceLoad, number>;
+}
+
+interface Known {
   readonly instance: InstanceLoad;
-  readonly counted: Fifo<Ready>;
-  readonly begun: Fifo<Ready>;
-  readonly fresh: Fifo<Ready & { readonly since: number }>;
-  turn: number;
-}
-
-interface Lane {
-  /** By instance; the one whose turn it is comes first. Rows that are empty are not kept. */
-  readonly rows: Map<string, Row>;
-  inFlight: number;
-  /** Counted starts that are queued. */
-  counted: number;
-  /** Others that are queued. */
-  waiting: number;
-  /** Places that are kept for counted starts to come. */
-  promised: number;
-  /** The last place went, or was promised, to a counted start. */
-  lastCounted: boolean;
+  readonly queued: Queued;
 }
 
 const idOf = ({ runKey, slot }: Named): string => `${runKey}/${slot}`;
 
-/** Of free places for which others wait, those for counted starts: every second one, and a single one by turns. */
+/** Of free slots for which others wait, those for counted starts: every second one, and a single one by turns. */
 const inTurn = (free: number, lastCounted: boolean): number =>
   Math.min(free, Math.max(Math.floor(free / 2), lastCounted ? 0 : 1));
 
-const isIdle = ({ inFlight, counted, waiting, promised }: Omit<InstanceLoad, 'instanceId'>): boolean =>
-  inFlight + counted + waiting + promised === 0;
+const isIdle = ({ inFlight, counted, waiting, promised }: Load): boolean => inFlight + counted + waiting + promised === 0;
 
-function rowOf({ rows }: Lane, instance: InstanceLoad): Row {
-  let row = rows.get(instance.instanceId);
-  if (!row) {
-    row = { instance, counted: new Fifo(), begun: new Fifo(), fresh: new Fifo(), turn: 0 };
-    rows.set(instance.instanceId, row);
-  }
-  return row;
-}
+const noLoad = (): Load => ({ inFlight: 0, counted: 0, waiting: 0, promised: 0, lastCounted: false });
 
-interface Next {
-  readonly row: Row;
-  readonly task: Ready;
-  readonly urgency: Urgency;
-}
-
-export interface ReadyQueueLimits {
-  readonly maxInFlight: number;
-  readonly maxInFlightPerHost: number;
-  /** Of one instance, at all destinations; null: no limit of its own. It may change at any time. */
+export interface ReadyQueueLimits extends SlotLimits {
+  /** Of one instance, at all hosts; null: no limit of its own. It may change at any time. */
   readonly maxInFlightOf?: (instanceId: string) => number | null;
+  /** Who shares the slots; absent: everything belongs to one instance. */
+  readonly owners?: InstanceOwners;
 }
 
 export class ReadyQueue {
   private readonly limits: ReadyQueueLimits;
-  private readonly lanes = new Map<string, Lane>();
+  private readonly owners: InstanceOwners;
+  private readonly hosts = new Map<string, HostLoad>();
   private readonly instances = new Map<string, InstanceLoad>();
-  /** The instance of each task that is here, by the id of the task. */
-  private readonly known = new Map<string, InstanceLoad>();
+  /** Instances with something queued, by account; whose turn it is comes first. */
+  private readonly turns = new Map<string, Map<string, InstanceLoad>>();
+  private readonly known = new Map<string, Known>();
   private readonly flying = new Map<string, Ready>();
-  private countedTotal = 0;
+  /** Taken by deliveries in flight, and by counted starts that are queued. */
+  private readonly slots: SlotShares;
   private promisedTotal = 0;
-  /** Some that could start at their destination wait because all places are taken. */
+  /** Some that could start at their host wait because all slots are taken. */
   private full = false;
   private lastCounted = false;
 
   constructor(limits: ReadyQueueLimits) {
     this.limits = limits;
+    this.owners = limits.owners ?? ONE_OWNER;
+    this.slots = new SlotShares(limits, this.owners);
   }
 
   get inFlight(): number {
@@ -145,7 +98,11 @@ export class ReadyQueue {
   inFlightOf(instanceId: string): number {
     return this.instances.get(instanceId)?.inFlight ?? 0;
   }
-  /** Tasks queued or in flight. */
+  /** The most that one instance may have in flight, by its plan and its share. */
+  mostInFlightOf(instanceId: string): number {
+    return Math.min(this.planOf(instanceId), this.slots.ceilingOf(instanceId));
+  }
+  /** Deliveries queued or in flight. */
   get size(): number {
     return this.known.size;
   }
@@ -157,32 +114,40 @@ export class ReadyQueue {
     return this.flying.has(idOf(task));
   }
 
-  /** Places for this host that are free, whoever waits for them. */
-  free(host: string): number {
-    const lane = this.lanes.get(host);
-    const ofHost = this.limits.maxInFlightPerHost - (lane ? lane.inFlight + lane.counted : 0);
-    const promisedElsewhere = this.promisedTotal - (lane?.promised ?? 0);
-    const ofAll = this.limits.maxInFlight - this.flying.size - this.countedTotal - promisedElsewhere;
-    return Math.max(0, Math.min(ofHost, ofAll));
+  /** First deliveries of the instance that wait: how many, and since when the first of them does (Unix ms). */
+  freshOf(instanceId: string): { readonly count: number; readonly oldestSince: number } {
+    const queued = this.instances.get(instanceId)?.queued;
+    return {
+      count: queued?.lengthOf('fresh') ?? 0,
+      get oldestSince() {
+        return queued?.oldestFreshSince ?? Number.POSITIVE_INFINITY;
+      },
+    };
   }
 
-  /** How many of the free places may be promised to counted starts; those that are promised already are among them. */
+  /** Free slots for this host, whoever waits for them. */
+  free(host: string): number {
+    const load = this.hosts.get(host);
+    const promisedElsewhere = this.promisedTotal - (load?.promised ?? 0);
+    return Math.max(0, Math.min(this.slots.freeAt(host), this.slots.free - promisedElsewhere));
+  }
+
+  /** How many of the free slots may be promised to counted starts; those that are promised already are among them. */
   room(host: string): number {
-    const lane = this.lanes.get(host);
+    const load = this.hosts.get(host);
     const free = this.free(host);
-    const waiting = lane ? this.waitingForPlace(lane, free) : 0;
+    const waiting = load ? this.waitingForSlot(host, load, free) : 0;
     if (!this.full && waiting === 0) return free;
-    const turn = this.full ? this.lastCounted : (lane?.lastCounted ?? false);
+    const turn = this.full ? this.lastCounted : (load?.lastCounted ?? false);
     const shared = inTurn(free, turn);
     return this.full ? shared : Math.max(free - waiting, shared);
   }
 
   /** Like `free`, of what the instance may have in flight; infinite when it has no limit. */
   freeOf(instanceId: string): number {
-    const most = this.mostOf(instanceId);
-    if (most === Number.POSITIVE_INFINITY) return most;
     const instance = this.instances.get(instanceId);
-    return Math.max(0, most - (instance ? instance.inFlight + instance.counted : 0));
+    const ofPlan = this.planOf(instanceId) - (instance ? instance.inFlight + instance.counted : 0);
+    return Math.max(0, Math.min(ofPlan, this.slots.countFor(instanceId)));
   }
 
   /** Like `room`, of what the instance may have in flight; infinite when it has no limit. */
@@ -193,193 +158,234 @@ export class ReadyQueue {
     return Math.max(free - instance.waiting, inTurn(free, instance.lastCounted));
   }
 
-  /** So many more places are kept for counted starts of this instance to this host; fewer, when it is negative. */
-  promise(host: string, instanceId: string, change: number): void {
-    const lane = this.laneOf(host);
-    const instance = this.loadOf(instanceId);
-    lane.promised += change;
-    instance.promised += change;
-    this.promisedTotal += change;
-    if (change > 0) this.served(lane, instance, true);
-    else this.letGo(host, lane, instance);
+  freeLong(instanceId: string): number {
+    return this.slots.freeLong(instanceId);
+  }
+  /** How many more the share of the instance at this host allows; infinite where it shares with nobody. */
+  freeShare(host: string, instanceId: string): number {
+    return this.slots.countAt(host, instanceId);
   }
 
-  /** False when the task is queued or in flight already. `since`: Unix ms at which it began to wait. */
+  /** So many more slots are kept for counted starts of this instance to this host; fewer, when it is negative. */
+  promise(host: string, instanceId: string, change: number): void {
+    const load = this.hostOf(host);
+    const instance = this.loadOf(instanceId);
+    load.promised += change;
+    instance.promised += change;
+    this.promisedTotal += change;
+    if (change > 0) this.served(load, instance, true);
+    else this.letGo(host, load, instance);
+  }
+
+  /** False when the delivery is queued or in flight already. `since`: Unix ms at which it began to wait. */
   add(host: string, task: Ready, urgency: Urgency, since: number): boolean {
     const id = idOf(task);
     if (this.known.has(id)) return false;
-    const lane = this.laneOf(host);
+    const load = this.hostOf(host);
     const instance = this.loadOf(task.passage.instanceId);
-    this.known.set(id, instance);
-    const row = rowOf(lane, instance);
-    if (urgency === 'fresh') row.fresh.push({ ...task, since });
-    else row[urgency].push(task);
+    const queued: Queued = { task, host, urgency, since, isQueued: true };
+    this.known.set(id, { instance, queued });
+    instance.queued.add(queued);
+    this.takeTurns(instance);
     const kind = urgency === 'counted' ? 'counted' : 'waiting';
-    lane[kind]++;
+    load[kind]++;
     instance[kind]++;
-    if (kind === 'counted') this.countedTotal++;
+    if (kind === 'counted') this.slots.take(host, task.passage);
+    else load.waitingOf.set(instance, (load.waitingOf.get(instance) ?? 0) + 1);
     return true;
   }
 
   /**
-   * Takes tasks that have a place, at most `freshAllowed` of them first deliveries, and hands each to `start`.
-   * Destinations take turns: one that was served goes behind the others, also from one call to the next.
+   * Takes deliveries that have a slot, and hands each to `start`. `freshAllowed` says how many first deliveries of an
+   * instance may be among them. Who was served goes behind the others, also from one call to the next.
    */
-  drain(freshAllowed: number, start: (host: string, task: Ready) => void): void {
-    let freshLeft = freshAllowed;
+  drain(freshAllowed: (instanceId: string) => number, start: (host: string, task: Ready) => void): void {
+    const freshLeft = new Map<string, number>();
+    const left = (instanceId: string): number => {
+      const count = freshLeft.get(instanceId) ?? freshAllowed(instanceId);
+      freshLeft.set(instanceId, count);
+      return count;
+    };
     this.full = false;
-    // A lane that is put behind the others comes up again in this very loop.
-    for (const [host, lane] of this.lanes) {
+    // An account that is put behind the others comes up again in this very loop.
+    for (const instances of this.turns.values()) {
       if (this.flying.size >= this.limits.maxInFlight) {
         this.full = true;
         return;
       }
-      if (lane.inFlight >= this.limits.maxInFlightPerHost) continue;
-      const next = this.nextCounted(lane) ?? this.nextInTurn(lane, freshLeft);
-      if (!next) continue;
-      const { row, task, urgency } = next;
-      const { instance } = row;
-      if (urgency === 'fresh') freshLeft--;
-      if (urgency === 'counted') this.countedTotal--;
-      const kind = urgency === 'counted' ? 'counted' : 'waiting';
-      lane[kind]--;
-      instance[kind]--;
-      this.served(lane, instance, kind === 'counted');
-      lane.inFlight++;
-      instance.inFlight++;
-      this.flying.set(idOf(task), task);
-      lane.rows.delete(instance.instanceId);
-      if (row.counted.length + row.begun.length + row.fresh.length > 0) lane.rows.set(instance.instanceId, row);
-      this.lanes.delete(host);
-      this.lanes.set(host, lane);
-      start(host, task);
-    }
-  }
-
-  private nextCounted(lane: Lane): Next | null {
-    if (lane.counted === 0) return null;
-    for (const row of lane.rows.values()) {
-      if (row.counted.length === 0 || row.instance.inFlight >= this.mostOf(row.instance.instanceId)) continue;
-      const task = row.counted.shift();
-      if (task) return { row, task, urgency: 'counted' };
-    }
-    return null;
-  }
-
-  /** Of those that wait for a place; a promised one is none for them. */
-  private nextInTurn(lane: Lane, freshLeft: number): Next | null {
-    const { maxInFlight, maxInFlightPerHost } = this.limits;
-    if (lane.waiting === 0 || lane.inFlight + lane.promised >= maxInFlightPerHost) return null;
-    const taken = this.flying.size + this.countedTotal + this.promisedTotal >= maxInFlight;
-    for (const row of lane.rows.values()) {
-      const { instance, begun, fresh } = row;
-      if (begun.length + fresh.length === 0 || this.unpromisedOf(instance) <= 0) continue;
-      if (taken) {
-        this.full = true;
-        return null;
+      for (const instance of instances.values()) {
+        const queued = this.nextCounted(instance) ?? this.nextInTurn(instance, left);
+        if (!queued) continue;
+        if (queued.urgency === 'fresh') freshLeft.set(instance.instanceId, left(instance.instanceId) - 1);
+        this.startOne(instance, queued);
+        start(queued.host, queued.task);
+        break;
       }
-      const freshTurn = row.turn % 4 === 3 && fresh.length > 0 && freshLeft > 0;
-      const urgency = freshTurn || begun.length === 0 ? 'fresh' : 'begun';
-      if (urgency === 'fresh' && freshLeft <= 0) continue;
-      const task = row[urgency].shift();
-      if (!task) continue;
-      row.turn++;
-      return { row, task, urgency };
     }
-    return null;
   }
 
-  /** How many wait that only lack a place, counted up to `enough`: not those whose instance has as many as it may. */
-  private waitingForPlace(lane: Lane, enough: number): number {
-    if (lane.waiting === 0) return 0;
+  /** Why a delivery waits here; null when it does not, or is about to start. */
+  queuedBecause(task: Named): QueuedBecause | null {
+    const known = this.known.get(idOf(task));
+    if (!known?.queued.isQueued) return null;
+    const { instance, queued } = known;
+    const { instanceId } = instance;
+    if (this.unpromisedOf(instance) <= 0) return 'plan';
+    if (this.slots.free - this.promisedTotal <= 0) return 'slots';
+    if (!this.slots.allows(instanceId)) return 'fair-share';
+    if (queued.task.passage.isLong && !this.slots.allowsLong(instanceId)) return 'long-deliveries';
+    return this.isFree(queued.host, instanceId) ? null : 'host';
+  }
+
+  private nextCounted(instance: InstanceLoad): Queued | null {
+    if (instance.counted === 0 || instance.inFlight >= this.planOf(instance.instanceId)) return null;
+    const { maxInFlightPerHost } = this.limits;
+    return instance.queued.takeCounted((host) => (this.hosts.get(host)?.inFlight ?? 0) < maxInFlightPerHost);
+  }
+
+  /** Of those that wait for a slot; a promised one is none for them. */
+  private nextInTurn(instance: InstanceLoad, freshLeft: (instanceId: string) => number): Queued | null {
+    const { instanceId, queued } = instance;
+    if (instance.waiting === 0 || this.unpromisedOf(instance) <= 0) return null;
+    const startFresh = queued.lengthOf('fresh') > 0 && freshLeft(instanceId) > 0;
+    if (!startFresh && queued.lengthOf('begun') === 0) return null;
+    if (this.slots.free - this.promisedTotal <= 0) {
+      this.full = true;
+      return null;
+    }
+    if (!this.slots.allows(instanceId)) return null;
+    const startLong = this.slots.allowsLong(instanceId);
+    return queued.takeNext({ startFresh, startLong }, (host) => this.isFree(host, instanceId));
+  }
+
+  private startOne(instance: InstanceLoad, queued: Queued): void {
+    const load = this.hostOf(queued.host);
+    const counted = queued.urgency === 'counted';
+    const kind = counted ? 'counted' : 'waiting';
+    load[kind]--;
+    instance[kind]--;
+    if (!counted) {
+      this.noLongerWaits(load, instance);
+      this.slots.take(queued.host, queued.task.passage);
+    }
+    this.served(load, instance, counted);
+    load.inFlight++;
+    instance.inFlight++;
+    this.flying.set(idOf(queued.task), queued.task);
+    this.goBehind(instance);
+  }
+
+  /** It is its turn some time. */
+  private takeTurns(instance: InstanceLoad): void {
+    const { accountId, instanceId } = instance;
+    const instances = this.turns.get(accountId);
+    if (!instances) this.turns.set(accountId, new Map([[instanceId, instance]]));
+    else if (!instances.has(instanceId)) instances.set(instanceId, instance);
+  }
+
+  /** It was served: the instance goes behind the others of its account, and that behind other accounts. */
+  private goBehind(instance: InstanceLoad): void {
+    const { accountId, instanceId, queued } = instance;
+    const instances = this.turns.get(accountId);
+    if (!instances) return;
+    instances.delete(instanceId);
+    if (queued.length > 0) instances.set(instanceId, instance);
+    this.turns.delete(accountId);
+    if (instances.size > 0) this.turns.set(accountId, instances);
+  }
+
+  private isFree(host: string, instanceId: string): boolean {
+    const promised = this.hosts.get(host)?.promised ?? 0;
+    return this.slots.freeAt(host) > promised && this.slots.allowsAt(host, instanceId);
+  }
+
+  private noLongerWaits(load: HostLoad, instance: InstanceLoad): void {
+    const left = (load.waitingOf.get(instance) ?? 1) - 1;
+    if (left > 0) load.waitingOf.set(instance, left);
+    else load.waitingOf.delete(instance);
+  }
+
+  /** How many wait that only lack a slot, counted up to `enough`: not those whose instance has as many as it may. */
+  private waitingForSlot(host: string, load: HostLoad, enough: number): number {
     let waiting = 0;
-    for (const { instance, begun, fresh } of lane.rows.values()) {
-      waiting += Math.max(0, Math.min(begun.length + fresh.length, this.unpromisedOf(instance)));
+    for (const [instance, count] of load.waitingOf) {
+      const { instanceId } = instance;
+      const ofShares = Math.min(this.slots.countFor(instanceId), this.slots.countAt(host, instanceId));
+      const allowed = Math.min(this.unpromisedOf(instance), ofShares);
+      waiting += Math.max(0, Math.min(count, allowed));
       if (waiting >= enough) break;
     }
     return waiting;
   }
 
-  private mostOf(instanceId: string): number {
+  private planOf(instanceId: string): number {
     return this.limits.maxInFlightOf?.(instanceId) ?? Number.POSITIVE_INFINITY;
   }
 
-  /** What the instance may start besides counted starts. */
+  /** What the plan lets the instance start besides counted starts. */
   private unpromisedOf({ instanceId, inFlight, counted, promised }: InstanceLoad): number {
-    return this.mostOf(instanceId) - inFlight - counted - promised;
+    return this.planOf(instanceId) - inFlight - counted - promised;
   }
 
-  private served(lane: Lane, instance: InstanceLoad, counted: boolean): void {
-    lane.lastCounted = counted;
+  private served(load: HostLoad, instance: InstanceLoad, counted: boolean): void {
+    load.lastCounted = counted;
     instance.lastCounted = counted;
     this.lastCounted = counted;
   }
 
-  private laneOf(host: string): Lane {
-    let lane = this.lanes.get(host);
-    if (!lane) {
-      lane = { rows: new Map(), inFlight: 0, counted: 0, waiting: 0, promised: 0, lastCounted: false };
-      this.lanes.set(host, lane);
+  private hostOf(host: string): HostLoad {
+    let load = this.hosts.get(host);
+    if (!load) {
+      load = { ...noLoad(), waitingOf: new Map() };
+      this.hosts.set(host, load);
     }
-    return lane;
+    return load;
   }
 
   private loadOf(instanceId: string): InstanceLoad {
     let instance = this.instances.get(instanceId);
     if (!instance) {
-      instance = { instanceId, inFlight: 0, counted: 0, waiting: 0, promised: 0, lastCounted: false };
+      const accountId = this.owners.accountOf(instanceId);
+      instance = { ...noLoad(), instanceId, accountId, queued: new QueuedDeliveries() };
       this.instances.set(instanceId, instance);
     }
     return instance;
   }
 
-  /** A lane, or an instance, at which nothing goes on is not kept. */
-  private letGo(host: string, lane: Lane, instance: InstanceLoad): void {
-    if (isIdle(lane)) this.lanes.delete(host);
+  /** A host, or an instance, at which nothing goes on is not kept. */
+  private letGo(host: string, load: HostLoad, instance: InstanceLoad): void {
+    if (isIdle(load)) this.hosts.delete(host);
     if (isIdle(instance)) this.instances.delete(instance.instanceId);
-  }
-
-  /** First deliveries that wait: how many, and since when the first of them does (Unix ms). */
-  get fresh(): { readonly count: number; readonly oldestSince: number } {
-    let count = 0;
-    let oldestSince = Number.POSITIVE_INFINITY;
-    for (const { rows, waiting } of this.lanes.values()) {
-      if (waiting === 0) continue;
-      for (const { fresh } of rows.values()) {
-        count += fresh.length;
-        oldestSince = Math.min(oldestSince, fresh.first?.since ?? Number.POSITIVE_INFINITY);
-      }
-    }
-    return { count, oldestSince };
   }
 
   /** Forgets what waits; what is in flight stays. */
   clear(): void {
-    for (const [host, lane] of [...this.lanes]) {
-      for (const { instance, counted, begun, fresh } of [...lane.rows.values()]) {
-        const starts = counted.takeAll();
-        const others = [...begun.takeAll(), ...fresh.takeAll()];
-        for (const task of [...starts, ...others]) this.known.delete(idOf(task));
-        lane.counted -= starts.length;
-        instance.counted -= starts.length;
-        this.countedTotal -= starts.length;
-        lane.waiting -= others.length;
-        instance.waiting -= others.length;
-        lane.rows.delete(instance.instanceId);
-        this.letGo(host, lane, instance);
+    for (const instance of [...this.instances.values()]) {
+      for (const queued of instance.queued.takeAll()) {
+        const load = this.hostOf(queued.host);
+        this.known.delete(idOf(queued.task));
+        const counted = queued.urgency === 'counted';
+        const kind = counted ? 'counted' : 'waiting';
+        load[kind]--;
+        instance[kind]--;
+        if (counted) this.slots.give(queued.host, queued.task.passage);
+        else this.noLongerWaits(load, instance);
+        this.letGo(queued.host, load, instance);
       }
     }
+    this.turns.clear();
   }
 
-  /** The task is no longer in flight. */
+  /** The delivery is no longer in flight. */
   done(host: string, task: Named): void {
     const id = idOf(task);
-    const instance = this.known.get(id);
-    const lane = this.lanes.get(host);
-    if (!instance || !lane || !this.flying.delete(id)) return;
+    const known = this.known.get(id);
+    const load = this.hosts.get(host);
+    if (!known || !load || !this.flying.delete(id)) return;
     this.known.delete(id);
-    lane.inFlight--;
-    instance.inFlight--;
-    this.letGo(host, lane, instance);
+    load.inFlight--;
+    known.instance.inFlight--;
+    this.slots.give(host, known.queued.task.passage);
+    this.letGo(host, load, known.instance);
   }
 }

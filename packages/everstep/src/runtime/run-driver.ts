@@ -3,20 +3,14 @@
  * acts on what it decided once that is durable. A crash at any point is safe,
  * because what is owed stands in the store as tasks.
  */
-import { LIMITS } from '../config/limits.js';
 import type { Decision } from '../engine/decision.js';
 import type { DecisionContext } from '../engine/ids.js';
 import { ADVANCE_SLOT, CALLBACK_SLOT, type FlowControl, type Run, type RunPayload, type Task } from '../engine/run.js';
 import type { Submission } from '../engine/submissions.js';
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
-import type { Clock } from '../ports/clock.js';
-import type { Cluster, SharedChange } from '../ports/cluster.js';
 import { type InstanceLimits, NO_LIMITS } from '../ports/instance-limits.js';
-import type { Log } from '../ports/log.js';
-import type { MessageSender } from '../ports/message-sender.js';
-import type { Random } from '../ports/random.js';
-import type { StepCaller } from '../ports/step-caller.js';
-import type { DueTask, Store } from '../ports/store.js';
+import { ONE_OWNER } from '../ports/instance-owners.js';
+import type { DueTask } from '../ports/store.js';
 import { Callbacks, callbackUrlOf } from './callbacks.js';
 import { Committer } from './committer.js';
 import { Decisions } from './decisions.js';
@@ -32,35 +26,15 @@ import { LiveChanges, type RunOfHint } from './live-changes.js';
 import { joinedNode, type NodeParts } from './membership.js';
 import { type Delivery, passageOf, passageOfCallback, passageOfDue } from './passages.js';
 import { type CachedRun, RunCache } from './run-cache.js';
+import type { RunDriverOptions } from './run-driver-options.js';
 import { StoreWrites, sendingWhileOpen, whileOpen } from './store-writes.js';
+import { callingInTime, isLong, sendingInTime, timeoutOf, timeoutOfCallback } from './timeouts.js';
+import type { QueuedBecause } from './workflow-service.js';
 
 const CACHE_CAPACITY = 5_000;
 const KEPT_PAYLOAD_BYTES = 64 * 1024;
 /** An endpoint that submits steps while the store takes no writes waits so long; then it is told to try again. */
 const SUBMISSION_WAIT_MS = 10_000;
-
-export interface RunDriverOptions {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly stepCaller: StepCaller;
-  readonly messageSender: MessageSender;
-  readonly log: Log;
-  /** Plans and budgets; nothing is limited when absent. */
-  readonly limits?: InstanceLimits;
-  /** For upkeep that nobody waits for; when absent it is `clock`. */
-  readonly upkeepClock?: Clock;
-  /** Runs on while `clock` is moved; paces background work. When absent it is `clock`. */
-  readonly paceClock?: Clock;
-  /** Where several nodes share the store; absent: this process is alone on it. */
-  readonly cluster?: Cluster;
-  /** Shared with whoever else must not act while the store takes no writes; absent: one on `clock`. */
-  readonly writes?: StoreWrites;
-  /** Something that is kept in memory elsewhere was changed on another node. */
-  readonly onChange?: (change: SharedChange) => void;
-  /** Where the service is reached from outside, without a slash at the end; known once it listens. */
-  readonly publicUrl: () => string;
-}
 
 export class RunDriver {
   readonly ends: EndWatch;
@@ -114,6 +88,7 @@ export class RunDriver {
     this.departures = new Departures({
       clock,
       limits: this.limits,
+      owners: options.owners ?? ONE_OWNER,
       mayLeave: () => writes.isOpen,
       leave: (host, ticket, passage) => this.track(this.deliveries.make(host, ticket, passage)),
     });
@@ -128,9 +103,11 @@ export class RunDriver {
     });
     this.events = new Events({ store, decisions, context });
     this.invocations = new Invocations({ store, decisions, context, begin: (run, payload) => this.begin(run, payload) });
+    const stepCaller = whileOpen(callingInTime(options.stepCaller, this.limits), writes);
+    const messageSender = sendingWhileOpen(sendingInTime(options.messageSender, this.limits), writes);
     this.callbacks = new Callbacks({
       store,
-      sender: sendingWhileOpen(options.messageSender, writes),
+      sender: messageSender,
       writes,
       decisions,
       context,
@@ -152,8 +129,8 @@ export class RunDriver {
     this.deliveries = new Deliveries({
       ...options,
       ...{ cache, gates, due, departures, callbacks, decisions, writes },
-      stepCaller: whileOpen(options.stepCaller, writes),
-      messageSender: sendingWhileOpen(options.messageSender, writes),
+      ...{ stepCaller, messageSender },
+      isLong: (instanceId, timeoutMs) => isLong(timeoutMs, instanceId, this.limits),
       stopped: this.stopped.signal,
       isStopping: () => this.stopping,
       schedule: (entry, task) => this.schedule(entry, task),
@@ -227,7 +204,7 @@ export class RunDriver {
   /** A run that was just made durable: keeps it in memory and acts on its first tasks. */
   begin(run: Run, payload: RunPayload): void {
     const { clock } = this.options;
-    this.departures.triggered();
+    this.departures.triggered(run.instanceId);
     this.limits.messagesCounted(run.instanceId);
     const { flowControl } = run.settings;
     if (flowControl) this.noteLimits(run.instanceId, flowControl);
@@ -264,7 +241,7 @@ export class RunDriver {
 
   /** Deliveries of the instance that may be in flight. */
   mostInFlight(instanceId: string): number {
-    return Math.min(LIMITS.maxDeliveriesInFlight, this.limits.maxParallelism(instanceId) ?? LIMITS.maxDeliveriesInFlight);
+    return this.departures.mostInFlight(instanceId);
   }
 
   /** Deliveries of the instance in flight. */
@@ -274,6 +251,11 @@ export class RunDriver {
 
   get standing(): { readonly deliveries: number; readonly instances: number } {
     return { deliveries: this.departures.flights.length, instances: this.gates.size };
+  }
+
+  /** Why a delivery waits for a slot here; null when it does not. */
+  queuedBecause(ticket: Ticket): QueuedBecause | null {
+    return this.departures.queuedBecause(ticket);
   }
 
   isInFlight(ticket: Ticket): boolean {
@@ -363,7 +345,7 @@ export class RunDriver {
   }
 
   private offer(run: Run, task: Delivery): void {
-    const passage = passageOf(run, task);
+    const passage = passageOf(run, task, isLong(timeoutOf(run, task), run.instanceId, this.limits));
     if (this.node && passage.queue !== undefined) this.node.holders.call(run.instanceId);
     else this.admit({ runKey: run.key, slot: task.slot }, passage);
   }
@@ -384,7 +366,8 @@ export class RunDriver {
       this.due.expect(task.dueAt);
       return;
     }
-    this.admit({ runKey: run.key, slot: task.slot }, passageOfCallback(run, callbackUrlOf(run)));
+    const long = isLong(timeoutOfCallback(run), run.instanceId, this.limits);
+    this.admit({ runKey: run.key, slot: task.slot }, passageOfCallback(run, callbackUrlOf(run), long));
   }
 
   /** A due task as the store tells of it: the run may have moved on since. Who delivers it looks again. */

@@ -12,6 +12,7 @@ import type { RunSettings } from '../engine/run.js';
 import type { Clock } from '../ports/clock.js';
 import type { Cluster } from '../ports/cluster.js';
 import { type InstanceLimits, NO_LIMITS } from '../ports/instance-limits.js';
+import { type InstanceOwners, ONE_OWNER } from '../ports/instance-owners.js';
 import type { Log } from '../ports/log.js';
 import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
 import type { StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
@@ -150,11 +151,13 @@ export async function withRuntime(
     wrap = (store: Store) => store,
     sender = noMessages as MessageSender,
     limits = NO_LIMITS,
+    owners = ONE_OWNER,
     cluster,
   }: {
     readonly wrap?: (store: Store) => Store;
     readonly sender?: MessageSender;
     readonly limits?: InstanceLimits;
+    readonly owners?: InstanceOwners;
     readonly cluster?: Cluster;
   } = {},
 ): Promise<void> {
@@ -169,6 +172,7 @@ export async function withRuntime(
     log: quiet,
     publicUrl,
     limits,
+    owners,
     ...(cluster ? { cluster } : {}),
   });
   await runtime.start();

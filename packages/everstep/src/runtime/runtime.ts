@@ -18,7 +18,8 @@ import { Repairs } from './repairs/repairs.js';
 import { toldRepairs } from './repairs/told-repairs.js';
 import { checkReplays } from './replay-checks.js';
 import { Retention } from './retention.js';
-import { RunDriver, type RunDriverOptions } from './run-driver.js';
+import { RunDriver } from './run-driver.js';
+import type { RunDriverOptions } from './run-driver-options.js';
 import { Schedules } from './schedules.js';
 import type {
   CancelOutcome,
@@ -320,6 +321,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
           live: {
             reasons: (ticket) => gates.reasons(ticket),
             isInFlight: (ticket) => driver.isInFlight(ticket),
+            queuedBecause: (ticket) => driver.queuedBecause(ticket),
             heldAt: (instanceId, url) => gates.heldAt(instanceId, originOf(url)),
           },
         },

@@ -143,6 +143,19 @@ export interface ScheduleCommand {
 }
 
 /** Why a run is where it is: what it waits for, in the order in which it has to come true. */
+/** Why a delivery that is due has no slot. */
+export type QueuedBecause =
+  /** All slots are in use. */
+  | 'slots'
+  /** Its instance has as many deliveries in flight as its plan allows. */
+  | 'plan'
+  /** Its account or its instance has its fair share of the slots. */
+  | 'fair-share'
+  /** Its timeout is long, and its account or its instance has its share of the slots for such deliveries. */
+  | 'long-deliveries'
+  /** Its host has as many deliveries in flight as allowed, of all accounts or of its own. */
+  | 'host';
+
 export type WaitReason =
   | { readonly kind: 'not-before'; readonly at: number }
   | { readonly kind: 'sleeping'; readonly until: number }
@@ -176,8 +189,8 @@ export type WaitReason =
       readonly because: 'order' | 'paused';
     }
   | { readonly kind: 'destination-held'; readonly hold: DestinationHold; readonly probeAt: number | null }
-  /** Due, and waits for a place among the deliveries in flight. */
-  | { readonly kind: 'queued' }
+  /** Due, and waits for a slot. `because` is absent when it is about to start, or waits on another node. */
+  | { readonly kind: 'queued'; readonly because?: QueuedBecause }
   | { readonly kind: 'in-flight'; readonly url: string };
 
 export interface ExplainedTask {

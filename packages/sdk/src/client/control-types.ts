@@ -191,7 +191,8 @@ export interface WaitReason {
   /** Place in the wait list of the key, from 1. */
   readonly place?: number;
   readonly waitListSize?: number;
-  readonly because?: 'parallelism' | 'rate' | 'paused';
+  /** Which limit it waits for. */
+  readonly because?: 'parallelism' | 'rate' | 'paused' | 'slots' | 'plan' | 'fair-share' | 'long-deliveries' | 'host';
   readonly origin?: string;
   readonly heldBy?: 'breaker' | 'hand';
   readonly heldSince?: number;

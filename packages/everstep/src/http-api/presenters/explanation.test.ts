@@ -77,7 +77,11 @@ test('every reason is one plain sentence with its times, and has its fields', ()
       { kind: 'destination-held', hold: { ...hold, by: 'hand', reason: 'deploying.' }, probeAt: null },
       `http://w.test was held back by hand, since ${ISO}: deploying.`,
     ],
-    [{ kind: 'queued' }, 'It is due, and waits for a place among the deliveries in flight.'],
+    [{ kind: 'queued' }, 'It is due and waits for a delivery slot.'],
+    [
+      { kind: 'queued', because: 'fair-share' },
+      'It is due and waits for a delivery slot: the account has its fair share of them in flight.',
+    ],
     [{ kind: 'in-flight', url: 'http://c.test/' }, 'The request to http://c.test/ is under way.'],
   ];
   for (const [reason, words] of table) {
@@ -103,7 +107,7 @@ test('the summary of many is their number by kind, and that of an end says so', 
   const many = [step({ kind: 'queued' }), step({ kind: 'queued' }), step({ kind: 'sleeping', until: T0 })];
   assert.equal(
     presentExplanation({ run: runOf('active'), tasks: many }).summary,
-    '3 things are open: 2 wait for a place among the deliveries, 1 sleeps.',
+    '3 things are open: 2 wait for a delivery slot, 1 sleeps.',
   );
   assert.equal(presentExplanation({ run: runOf('canceled'), tasks: [] }).summary, 'The run was canceled; nothing is owed.');
   const callback: ExplainedTask = { what: 'failure-callback', reasons: [{ kind: 'queued' }] };

@@ -2,7 +2,7 @@
 import { STEP_TYPES, type StepType } from '@everstep/sdk/protocol';
 import type { ExplanationAnswer, Reason } from '../../contract/explanation.js';
 import type { Redaction } from '../../engine/run.js';
-import type { ExplainedTask, Explanation, WaitReason } from '../../runtime/workflow-service.js';
+import type { ExplainedTask, Explanation, QueuedBecause, WaitReason } from '../../runtime/workflow-service.js';
 import { optional } from './optional.js';
 import { shownUrl } from './redaction.js';
 import { presentReference, stateOfRun } from './run.js';
@@ -22,6 +22,17 @@ function flowControlMessage({ key, place, waiting, because, until }: FlowControl
   }[because];
   return `${where}, ${why}${until === null ? '' : `; the next may go at ${isoOf(until)}`}.`;
 }
+
+const NO_SLOT: Readonly<Record<QueuedBecause, string>> = {
+  slots: 'all of them are in use',
+  plan: 'the queue instance has as many deliveries in flight as its plan allows',
+  'fair-share': 'the account has its fair share of them in flight',
+  'long-deliveries': 'its timeout is long, and the account has its fair share of such deliveries in flight',
+  host: 'as many deliveries to its host are in flight as allowed',
+};
+
+const queuedMessage = (because: QueuedBecause | null): string =>
+  `It is due and waits for a delivery slot${because === null ? '' : `: ${NO_SLOT[because]}`}.`;
 
 /** A step that calls shows where only if the run does not redact what that was made of. */
 function presentReason(reason: WaitReason, isCall: boolean, redact: Redaction | undefined): Reason {
@@ -88,7 +99,7 @@ function presentReason(reason: WaitReason, isCall: boolean, redact: Redaction | 
       };
     }
     case 'queued':
-      return { kind, message: 'It is due, and waits for a place among the deliveries in flight.' };
+      return { kind, message: queuedMessage(reason.because ?? null), ...optional('because', reason.because ?? null) };
     case 'in-flight': {
       const url = isCall ? shownUrl(reason.url, redact) : reason.url;
       return { kind, message: `The request to ${url} is under way.`, url };
@@ -136,7 +147,7 @@ const DOING: Readonly<Record<Reason['kind'] | 'parked', readonly [one: string, s
   'flow-control': ['waits for a flow control key', 'wait for a flow control key'],
   queue: ['waits in a queue', 'wait in a queue'],
   'destination-held': ['waits for a destination that is held back', 'wait for a destination that is held back'],
-  queued: ['waits for a place among the deliveries', 'wait for a place among the deliveries'],
+  queued: ['waits for a delivery slot', 'wait for a delivery slot'],
   'in-flight': ['is under way', 'are under way'],
   parked: ['is held back', 'are held back'],
 };

@@ -293,6 +293,7 @@ export class ApiWorld {
       log,
       publicUrl,
       limits,
+      owners: limits.owners,
     });
     await runtime.start();
     const accounts = createAccountService({

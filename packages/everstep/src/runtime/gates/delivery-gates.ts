@@ -291,6 +291,7 @@ export class DeliveryGates {
       last?.origin === passage.origin &&
       last.flowControlKey === passage.flowControlKey &&
       last.queue === passage.queue &&
+      last.isLong === passage.isLong &&
       last.instanceId === passage.instanceId;
     if (last && same) return last;
     this.lastPassage = passage;

@@ -347,11 +347,12 @@ export class FlowKey {
     const rooms = new Map<string, number>();
     let passedOver = 0;
     for (const delivery of this.list.inOrder()) {
-      const { origin } = delivery.passage;
-      let room = rooms.get(origin);
+      const { origin, isLong } = delivery.passage;
+      const place = isLong ? `${origin} long` : origin;
+      let room = rooms.get(place);
       if (room === undefined) room = roomFor(delivery.passage);
       const starts = room > 0 && !this.surroundings.isHeld(delivery);
-      rooms.set(origin, starts ? room - 1 : room);
+      rooms.set(place, starts ? room - 1 : room);
       if (starts) found.push(delivery);
       else passedOver++;
       if (found.length === most || passedOver === LOOK_AHEAD) break;

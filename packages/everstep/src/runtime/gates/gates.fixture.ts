@@ -130,6 +130,8 @@ export class GateWorld {
   placesPerOrigin = Number.POSITIVE_INFINITY;
   /** Places for deliveries of an instance. */
   placesOf: (instanceId: string) => number = () => Number.POSITIVE_INFINITY;
+  /** Places for long deliveries that are free. */
+  longPlaces = Number.POSITIVE_INFINITY;
   endpoint: Endpoint = () => {};
   /** Requests leave as soon as they are started; else the endpoint says when. */
   leavesAtOnce = true;
@@ -161,6 +163,8 @@ export class GateWorld {
         room: (origin) => this.placesPerOrigin - this.flyingTo(origin),
         freeOf: (instanceId) => this.placesOf(instanceId) - this.flyingOf(instanceId),
         roomOf: (instanceId) => this.placesOf(instanceId) - this.flyingOf(instanceId),
+        freeLong: () => this.longPlaces,
+        freeShare: () => Number.POSITIVE_INFINITY,
         promise: () => {},
       },
       transitMs: (periodMs) => this.transitMs(periodMs),

@@ -13,6 +13,8 @@ export interface Passage {
   readonly queue?: string;
   /** Scheme, host and port of the destination. */
   readonly origin: string;
+  /** Its timeout is so long that it takes one of the slots for long deliveries. */
+  readonly isLong?: true;
 }
 
 export type DeliveryResult =

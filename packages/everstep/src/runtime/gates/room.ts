@@ -1,6 +1,6 @@
 /**
- * Room at destinations for keys with a rate: a start is granted only when it
- * can be made at once. Keys that found none wait for it, and take turns.
+ * Room for keys with a rate: a start is granted only when it can be made at once. Keys that found none wait for it, and take
+ * turns.
  */
 import type { Passage } from './passage.js';
 import type { Delivery } from './wait-list.js';
@@ -14,6 +14,10 @@ export interface Places {
   /** The same two of what an instance may have in flight at all origins; infinite when it has no limit. */
   freeOf(instanceId: string): number;
   roomOf(instanceId: string): number;
+  /** How many more long deliveries the instance may start. */
+  freeLong(instanceId: string): number;
+  /** What its fair share of this origin leaves to the instance; infinite where it shares with nobody. */
+  freeShare(origin: string, instanceId: string): number;
   /** So many more (fewer, when negative) are promised to the instance; nothing else takes them. */
   promise(origin: string, instanceId: string, change: number): void;
 }
@@ -31,15 +35,28 @@ interface Scope {
   kept: number;
 }
 
-/** Rooms of one kind, by name: those at origins, or those of instances. */
+/** Room of one kind, by name: at an origin, for instance. */
+interface Kind {
+  /** Null: nothing of this kind limits the delivery. */
+  readonly nameOf: (passage: Passage) => string | null;
+  /** Whoever waits for it. */
+  readonly free: (name: string) => number;
+  /** Of that, what may be granted while others wait for it. */
+  readonly room: (name: string) => number;
+}
+
 class Scopes {
+  readonly nameOf: Kind['nameOf'];
+  readonly freeOf: Kind['free'];
   private readonly scopes = new Map<string, Scope>();
-  private readonly roomOf: (name: string) => number;
+  private readonly roomOf: Kind['room'];
   /** Those in which somebody waits. */
   private readonly sought = new Set<string>();
 
-  constructor(roomOf: (name: string) => number) {
-    this.roomOf = roomOf;
+  constructor({ nameOf, free, room }: Kind) {
+    this.nameOf = nameOf;
+    this.freeOf = free;
+    this.roomOf = room;
   }
 
   /** None while others than `seeker` wait, unless it is served now. */
@@ -97,40 +114,57 @@ class Scopes {
   }
 }
 
+/** Neither an instance nor an origin has one in its name. */
+const SEPARATOR = ' ';
+
 export class RoomTurns {
   private readonly places: Places;
-  private readonly origins: Scopes;
   private readonly instances: Scopes;
+  /**
+   * A seeker waits in the first of these that has no room for it, so that an instance without room does not stand in the way
+   * of others at the origin.
+   */
+  private readonly kinds: readonly Scopes[];
   /** Whose turn it is. */
   private served: RoomSeeker | null = null;
 
   constructor(places: Places) {
     this.places = places;
-    this.origins = new Scopes((origin) => places.room(origin));
-    this.instances = new Scopes((instanceId) => places.roomOf(instanceId));
+    const freeLong = (instanceId: string) => places.freeLong(instanceId);
+    const freeShare = (name: string) => {
+      const [instanceId = '', origin = ''] = name.split(SEPARATOR);
+      return places.freeShare(origin, instanceId);
+    };
+    this.instances = new Scopes({
+      nameOf: ({ instanceId }) => instanceId,
+      free: (instanceId) => places.freeOf(instanceId),
+      room: (instanceId) => places.roomOf(instanceId),
+    });
+    this.kinds = [
+      this.instances,
+      new Scopes({ nameOf: ({ instanceId, isLong }) => (isLong ? instanceId : null), free: freeLong, room: freeLong }),
+      new Scopes({ nameOf: ({ instanceId, origin }) => instanceId + SEPARATOR + origin, free: freeShare, room: freeShare }),
+      new Scopes({
+        nameOf: ({ origin }) => origin,
+        free: (origin) => places.free(origin),
+        room: (origin) => places.room(origin),
+      }),
+    ];
   }
 
   /** Room for starts that are granted already. */
-  room({ instanceId, origin }: Passage): number {
-    return Math.min(this.places.free(origin), this.places.freeOf(instanceId));
+  room(passage: Passage): number {
+    return this.least(passage, (kind, name) => kind.freeOf(name));
   }
 
   /** The same; the seeker waits for it when there is none. */
   seekGranted(passage: Passage, seeker: RoomSeeker): number {
-    const { instanceId, origin } = passage;
-    const ofInstance = this.places.freeOf(instanceId);
-    const room = Math.min(ofInstance, this.places.free(origin));
-    if (room <= 0) this.await(passage, seeker, ofInstance <= 0);
-    return room;
+    return this.least(passage, (kind, name) => kind.freeOf(name), seeker);
   }
 
   /** Room for starts that are still to be granted: none while others have waited longer for it. The seeker waits then. */
   seek(passage: Passage, seeker: RoomSeeker): number {
-    const { instanceId, origin } = passage;
-    const ofInstance = this.seekOf(instanceId, seeker);
-    const room = Math.min(ofInstance, this.origins.inTurn(origin, seeker, this.served === seeker));
-    if (room <= 0) this.await(passage, seeker, ofInstance <= 0);
-    return room;
+    return this.least(passage, (kind, name) => kind.inTurn(name, seeker, this.served === seeker), seeker);
   }
 
   /** At all origins together. */
@@ -150,8 +184,7 @@ export class RoomTurns {
 
   /** Somewhere there may be room again. */
   freed(): void {
-    this.instances.serve((seeker) => this.serve(seeker));
-    this.origins.serve((seeker) => this.serve(seeker));
+    for (const kind of this.kinds) kind.serve((seeker) => this.serve(seeker));
   }
 
   private serve(seeker: RoomSeeker): void {
@@ -161,15 +194,24 @@ export class RoomTurns {
     this.served = before;
   }
 
-  /** Whose instance has no room does not stand in the way of others at the origin. */
-  private await({ instanceId, origin }: Passage, seeker: RoomSeeker, ofInstance: boolean): void {
-    if (ofInstance) this.instances.await(instanceId, seeker);
-    else this.origins.await(origin, seeker);
+  private least(passage: Passage, roomIn: (kind: Scopes, name: string) => number, seeker?: RoomSeeker): number {
+    let least = Number.POSITIVE_INFINITY;
+    for (const kind of this.kinds) {
+      const name = kind.nameOf(passage);
+      if (name === null) continue;
+      least = Math.min(least, roomIn(kind, name));
+      if (least > 0) continue;
+      if (seeker) kind.await(name, seeker);
+      return least;
+    }
+    return least;
   }
 
-  private count({ instanceId, origin }: Passage, change: number): void {
-    this.origins.keep(origin, change);
-    this.instances.keep(instanceId, change);
-    this.places.promise(origin, instanceId, change);
+  private count(passage: Passage, change: number): void {
+    for (const kind of this.kinds) {
+      const name = kind.nameOf(passage);
+      if (name !== null) kind.keep(name, change);
+    }
+    this.places.promise(passage.origin, passage.instanceId, change);
   }
 }

@@ -1,0 +1,139 @@
+/**
+ * A resource of fixed size that accounts and queue instances share: slots, lookups, bytes.
+ *
+ * What an account may have depends on what is free: `2 * free² / total`. So one account gets at most half of the resource,
+ * and the more is taken, the less the next one gets: n accounts, also one after the other, leave more than 1 / (2 * n) of it
+ * free, even if none of them ever gives anything back. An account that has nothing may take what is free. Inside an account
+ * with several instances the same rule divides what the account may have among its instances. With a single account and a
+ * single instance there is nothing to share: all of it may be taken.
+ */
+import type { InstanceOwners } from '../ports/instance-owners.js';
+
+interface AccountLoad {
+  readonly accountId: string;
+  taken: number;
+}
+
+/** An instance stays with the account that it had when it took something, until it has given back everything. */
+interface InstanceLoad {
+  readonly account: AccountLoad;
+  taken: number;
+}
+
+/** What is taken, as the rule sees it. */
+interface Taken {
+  readonly free: number;
+  readonly byAccount: number;
+  readonly byInstance: number;
+}
+
+const mayHave = (total: number, free: number): number => (2 * free * free) / total;
+
+export class FairShare {
+  private readonly total: number;
+  private readonly owners: InstanceOwners;
+  private readonly accounts = new Map<string, AccountLoad>();
+  private readonly instances = new Map<string, InstanceLoad>();
+  private used = 0;
+
+  constructor(total: number, owners: InstanceOwners) {
+    this.total = total;
+    this.owners = owners;
+  }
+
+  get free(): number {
+    return this.total - this.used;
+  }
+  get isUnused(): boolean {
+    return this.instances.size === 0;
+  }
+
+  takenBy(instanceId: string): number {
+    return this.instances.get(instanceId)?.taken ?? 0;
+  }
+
+  /** Whether the instance may take this amount now. */
+  allows(instanceId: string, amount = 1): boolean {
+    if (amount > this.free) return false;
+    const accountId = this.accountIdOf(instanceId);
+    return !this.isLimited(accountId) || this.mayTake(accountId, this.takenNow(instanceId, accountId), amount);
+  }
+
+  /** How often the instance may take one in a row; infinite where it shares with nobody, so that only the total limits it. */
+  countFor(instanceId: string): number {
+    const accountId = this.accountIdOf(instanceId);
+    if (!this.isLimited(accountId)) return Number.POSITIVE_INFINITY;
+    return this.countFrom(accountId, this.takenNow(instanceId, accountId));
+  }
+
+  /** The most that the instance could have, if nobody else had anything. */
+  ceilingOf(instanceId: string): number {
+    const accountId = this.accountIdOf(instanceId);
+    const nothing = { free: this.total, byAccount: 0, byInstance: 0 };
+    return this.isLimited(accountId) ? this.countFrom(accountId, nothing) : this.total;
+  }
+
+  take(instanceId: string, amount = 1): void {
+    const load = this.instances.get(instanceId) ?? this.newLoad(instanceId);
+    load.taken += amount;
+    load.account.taken += amount;
+    this.used += amount;
+  }
+
+  give(instanceId: string, amount = 1): void {
+    const load = this.instances.get(instanceId);
+    if (!load) return;
+    load.taken -= amount;
+    load.account.taken -= amount;
+    this.used -= amount;
+    if (load.taken > 0) return;
+    this.instances.delete(instanceId);
+    if (load.account.taken <= 0) this.accounts.delete(load.account.accountId);
+  }
+
+  private isLimited(accountId: string): boolean {
+    return this.owners.isShared || this.owners.hasSeveralInstances(accountId);
+  }
+
+  private takenNow(instanceId: string, accountId: string): Taken {
+    const byAccount = this.accounts.get(accountId)?.taken ?? 0;
+    return { free: this.free, byAccount, byInstance: this.takenBy(instanceId) };
+  }
+
+  private mayTake(accountId: string, { free, byAccount, byInstance }: Taken, amount: number): boolean {
+    const { isShared } = this.owners;
+    const ofAccount = isShared ? mayHave(this.total, free) : Number.POSITIVE_INFINITY;
+    if (byAccount > 0 && byAccount + amount > ofAccount) return false;
+    if (byInstance === 0 || !this.owners.hasSeveralInstances(accountId)) return true;
+    const capacity = Math.min(ofAccount, byAccount + free);
+    return byInstance + amount <= mayHave(capacity, capacity - byAccount);
+  }
+
+  /** How often one may be taken in a row. */
+  private countFrom(accountId: string, { free, byAccount, byInstance }: Taken): number {
+    let [least, most] = [0, free];
+    while (least < most) {
+      const count = Math.ceil((least + most) / 2);
+      const before = { free: free - count + 1, byAccount: byAccount + count - 1, byInstance: byInstance + count - 1 };
+      if (this.mayTake(accountId, before, 1)) least = count;
+      else most = count - 1;
+    }
+    return least;
+  }
+
+  private accountIdOf(instanceId: string): string {
+    return this.instances.get(instanceId)?.account.accountId ?? this.owners.accountOf(instanceId);
+  }
+
+  private newLoad(instanceId: string): InstanceLoad {
+    const accountId = this.owners.accountOf(instanceId);
+    let account = this.accounts.get(accountId);
+    if (!account) {
+      account = { accountId, taken: 0 };
+      this.accounts.set(accountId, account);
+    }
+    const load = { account, taken: 0 };
+    this.instances.set(instanceId, load);
+    return load;
+  }
+}

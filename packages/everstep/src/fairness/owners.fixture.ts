@@ -1,0 +1,11 @@
+/** Accounts and their instances as a test has them: `a` owns `a1`, `a2` and so on. */
+import type { InstanceOwners } from '../ports/instance-owners.js';
+
+export const ownersOf = (...instanceIds: readonly string[]): InstanceOwners => {
+  const accountOf = (instanceId: string): string => instanceId.replace(/\d+$/, '');
+  return {
+    accountOf,
+    isShared: new Set(instanceIds.map(accountOf)).size > 1,
+    hasSeveralInstances: (accountId) => instanceIds.filter((instanceId) => accountOf(instanceId) === accountId).length > 1,
+  };
+};
