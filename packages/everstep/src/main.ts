@@ -227,7 +227,7 @@ async function within(timeoutMs: number, work: Promise<void>): Promise<void> {
 export async function startService(config: Config, options: StartOptions = {}): Promise<RunningService> {
   assertLimits();
   const log = options.log ?? createServiceLog({ level: config.logLevel, format: config.mode === 'serve' ? 'json' : 'text' });
-  const plans = await readPlans(config.plansFile);
+  const plans = await readPlans(config.plansFile, config.newInstancePlan);
   await findPortsFree([{ host: config.host, port: config.port }, managementListener(config)]);
   await openDataDir(config.dataDir);
   const { store, node, openDocuments, place } =
@@ -305,6 +305,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       now,
       // Where time is moved on, what was read before the move is old.
       elapsedMs: virtualClock ? now : () => performance.now(),
+      maxTimeoutMs: config.maxTimeoutMs,
       onSpending: (instanceId) => budgetAlerts.spent(instanceId),
       refusals,
       ...(node ? { sharedDays: node.sharedDays } : {}),

@@ -90,6 +90,8 @@ export interface Plan {
   readonly maxSchedules: number | null;
   readonly maxRequestsPerDay: number | null;
   readonly apiCallsPerSecond: number | null;
+  /** The longest that one delivery may take, ms. */
+  readonly maxTimeoutMs: number | null;
   /** Dollars for 100,000 messages. */
   readonly pricePer100kMessages: number;
 }

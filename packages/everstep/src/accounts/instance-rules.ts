@@ -151,6 +151,8 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
         const owned = (await accounts.listInstances()).filter((instance) => instance.accountId === accountId);
         if (owned.length >= LIMITS.maxInstances)
           return refuse('conflict', `an account owns at most ${LIMITS.maxInstances} queue instances`);
+        const isOperator = await options.isOperator(principal.user.userId);
+        const plan = isOperator ? plans.planOf({}) : plans.ofNewInstances;
         const instance: QueueInstance = {
           instanceId: rules.newId('qi'),
           region,
@@ -159,7 +161,8 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
           currentSigningKey: rules.newSecret('sig'),
           nextSigningKey: rules.newSecret('sig'),
           accountId,
-          price: plans.planOf({}).pricePer100kMessages,
+          price: plan.pricePer100kMessages,
+          ...(plan === plans.planOf({}) ? {} : { plan: plan.name }),
         };
         const { instanceId } = instance;
         const told = { action: 'queue.create', subject: instanceId, details: { name, region }, accountIds: [accountId] };

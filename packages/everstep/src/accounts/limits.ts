@@ -178,7 +178,7 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
     },
     recount: (instanceId) => starts.forget(instanceId),
     maxParallelism: (instanceId) => planOf(instanceId).maxParallelism,
-    maxTimeoutMs: () => maxTimeoutMs,
+    maxTimeoutMs: (instanceId) => Math.min(planOf(instanceId).maxTimeoutMs ?? maxTimeoutMs, maxTimeoutMs),
     retentionBounds(instanceId) {
       const { logRetentionMs, deadLetterRetentionMs } = planOf(instanceId);
       return { runsMs: logRetentionMs, deadLettersMs: deadLetterRetentionMs };

@@ -1,7 +1,6 @@
 /**
- * Plans: named sets of limits, from a file of the operator. Without a file
- * there is one, `default`, which limits nothing but what protects the machine:
- * the limits of the service, which hold for every plan.
+ * Plans: named sets of limits. Two are built in, and a file of the operator replaces them or adds others: `default`, which
+ * limits nothing besides the limits of the service, and `standard`, for instances that users other than the operator create.
  */
 import { parseJson } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
@@ -9,12 +8,16 @@ import type { QueueInstance } from '../ports/account-store.js';
 import type { Plan } from './account-service.js';
 
 export const DEFAULT_PLAN_NAME = 'default';
+export const STANDARD_PLAN_NAME = 'standard';
 /** Dollars for 100,000 messages. */
 const DEFAULT_PRICE = 1;
 const MAX_PRICE = 1_000_000;
 const MAX_PLANS = 100;
 const NAME = /^[a-z0-9][a-z0-9-]{0,63}$/;
-const MINUTE_MS = 60_000;
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
 
 type LimitName = Exclude<keyof Plan, 'name' | 'pricePer100kMessages'>;
 
@@ -27,6 +30,7 @@ const RANGES: Readonly<Record<LimitName, readonly [least: number, most: number]>
   maxSchedules: [0, LIMITS.maxSchedules],
   maxRequestsPerDay: [0, 1_000_000_000],
   apiCallsPerSecond: [1, 1_000_000],
+  maxTimeoutMs: [SECOND_MS, LIMITS.maxDeliveryTimeoutMs],
 };
 
 const UNLIMITED: Plan = Object.freeze({
@@ -38,12 +42,27 @@ const UNLIMITED: Plan = Object.freeze({
   maxSchedules: null,
   maxRequestsPerDay: null,
   apiCallsPerSecond: null,
+  maxTimeoutMs: null,
   pricePer100kMessages: DEFAULT_PRICE,
 });
 
+const STANDARD: Plan = Object.freeze({
+  ...UNLIMITED,
+  name: STANDARD_PLAN_NAME,
+  logRetentionMs: 30 * DAY_MS,
+  deadLetterRetentionMs: 90 * DAY_MS,
+  maxParallelism: 100,
+  maxSchedules: 1_000,
+  maxRequestsPerDay: 1_000_000,
+  apiCallsPerSecond: 200,
+  maxTimeoutMs: HOUR_MS,
+});
+
 export interface Plans {
-  /** `default` first, the others as the file has them. */
+  /** `default` first, then `standard`, the others as the file has them. */
   readonly all: readonly Plan[];
+  /** Of an instance that a user other than the operator creates. */
+  readonly ofNewInstances: Plan;
   /** Null when there is no such plan. */
   find(name: string): Plan | null;
   /** That of the instance; the default plan when it has none, or one that is not in the file any more. */
@@ -56,18 +75,27 @@ export type LoadedPlans =
   | { readonly ok: false; readonly problems: readonly string[] };
 
 function plansOf(list: readonly Plan[]): Plans {
-  const byName = new Map(list.map((plan) => [plan.name, plan]));
+  const byName = new Map([UNLIMITED, STANDARD, ...list].map((plan) => [plan.name, plan]));
   const fallback = byName.get(DEFAULT_PLAN_NAME) ?? UNLIMITED;
-  const all = Object.freeze([fallback, ...list.filter(({ name }) => name !== DEFAULT_PLAN_NAME)]);
+  const hasOwn = (wanted: string) => list.some(({ name }) => name === wanted);
+  // An operator who has a default plan means it for new instances, too.
+  const ofNew = hasOwn(DEFAULT_PLAN_NAME) && !hasOwn(STANDARD_PLAN_NAME) ? DEFAULT_PLAN_NAME : STANDARD_PLAN_NAME;
   return {
-    all,
-    find: (name) => (name === DEFAULT_PLAN_NAME ? fallback : (byName.get(name) ?? null)),
+    all: Object.freeze([...byName.values()]),
+    ofNewInstances: byName.get(ofNew) ?? fallback,
+    find: (name) => byName.get(name) ?? null,
     planOf: ({ plan }) => (plan === undefined ? fallback : (byName.get(plan) ?? fallback)),
   };
 }
 
 /** Of an installation without a file. */
 export const BUILT_IN_PLANS: Plans = Object.freeze(plansOf([]));
+
+/** The same plans, with another one for new instances; null when there is no plan of this name. */
+export function withPlanOfNewInstances(plans: Plans, name: string): Plans | null {
+  const ofNewInstances = plans.find(name);
+  return ofNewInstances && { ...plans, ofNewInstances };
+}
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -109,6 +137,7 @@ function readPlan(entry: unknown, problem: (text: string) => void): Plan | null 
     maxSchedules: limit('maxSchedules'),
     maxRequestsPerDay: limit('maxRequestsPerDay'),
     apiCallsPerSecond: limit('apiCallsPerSecond'),
+    maxTimeoutMs: limit('maxTimeoutMs'),
     pricePer100kMessages: readPrice(entry, problem),
   });
 }

@@ -285,6 +285,15 @@ test('after a move the usage of the former owner is not shown to the new one', a
   );
 });
 
+test('an instance that the operator creates has the default plan, those of other users the plan of new instances', async () => {
+  const create = async (person: Person) => {
+    const { instance, plan } = doneValue(await service.createInstance(as(person), { name: 'new', region: 'eu-central-1' }));
+    return [instance.plan, plan.name, instance.price];
+  };
+  assert.deepEqual(await create('operator'), [undefined, 'default', 1]);
+  assert.deepEqual(await create('stranger'), ['standard', 'standard', 1]);
+});
+
 test('plans are set by the operator alone, on whatever instance', async () => {
   const set = (person: Person, plan = 'big', id = instanceId) => service.setPlan(as(person), { instanceId: id, plan });
   for (const role of ROLES) assert.equal((await set(role)).kind, 'forbidden', role);
@@ -292,7 +301,7 @@ test('plans are set by the operator alone, on whatever instance', async () => {
   assert.deepEqual(await set('stranger'), await set('stranger', 'big', 'qi_none'));
   assert.equal((await set('operator', 'big', 'qi_none')).kind, 'not-found');
   const unknown = await set('operator', 'huge');
-  assert.ok(unknown.kind === 'invalid' && unknown.message.includes('default, big'));
+  assert.ok(unknown.kind === 'invalid' && unknown.message.includes('default, standard, big'));
   assert.equal((await set('operator')).kind, 'done');
   assert.equal(doneValue(await service.findInstance(as('dev'), instanceId)).plan.name, 'big');
   await count(100_000);
@@ -411,7 +420,7 @@ test('every change stands in the audit log, with who, what, when and from where,
     entries.map(({ actor, action, details }) => [actor, action, JSON.stringify(details)]),
     [
       ['owner@w.test', 'team.remove-member', '{"email":"finance@w.test","from":"finance","to":null}'],
-      ['operator@w.test', 'queue.set-plan', '{"from":"default","to":"big"}'],
+      ['operator@w.test', 'queue.set-plan', '{"from":"standard","to":"big"}'],
       ['dev@w.test', 'queue.rotate-token', '{}'],
       ['finance@w.test', 'queue.set-budget-alert', '{"host":"hooks.w.test"}'],
       ['finance@w.test', 'queue.update-budget', '{"from":0,"to":50}'],

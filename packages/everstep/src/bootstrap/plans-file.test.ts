@@ -15,19 +15,31 @@ async function fileWith(t: TestContext, text: string): Promise<string> {
   return file;
 }
 
-const namesOf = async (file: string | null) => (await readPlans(file)).all.map(({ name }) => name);
+const namesOf = async (file: string | null) => (await readPlans(file, null)).all.map(({ name }) => name);
 
-test('without a file there is the built-in plan', async () => {
-  assert.deepEqual(await namesOf(null), ['default']);
+test('without a file there are the built-in plans', async () => {
+  assert.deepEqual(await namesOf(null), ['default', 'standard']);
 });
 
-test('the plans of the file are there beside the default plan', async (t) => {
-  assert.deepEqual(await namesOf(await fileWith(t, '{"plans": [{"name": "free", "maxSchedules": 10}]}')), ['default', 'free']);
+test('the plans of the file are there beside the built-in plans', async (t) => {
+  const file = await fileWith(t, '{"plans": [{"name": "free", "maxSchedules": 10}]}');
+  assert.deepEqual(await namesOf(file), ['default', 'standard', 'free']);
+});
+
+test('the plan of new instances can be chosen; one that does not exist stops the start', async (t) => {
+  const file = await fileWith(t, '{"plans": [{"name": "free", "maxSchedules": 10}]}');
+  assert.equal((await readPlans(file, 'free')).ofNewInstances.name, 'free');
+  assert.equal((await readPlans(null, 'default')).ofNewInstances.maxParallelism, null);
+  await assert.rejects(readPlans(file, 'gold'), (error) => {
+    assert.ok(error instanceof StartError);
+    assert.match(error.message, /EVERSTEP_NEW_INSTANCE_PLAN must be one of the plans \(default, standard, free\), not "gold"/);
+    return true;
+  });
 });
 
 test('a file that cannot be used stops the start, and all that is wrong is named in one sentence', async (t) => {
   const file = await fileWith(t, '{"plans": [{"name": "free", "maxSchedules": -1, "more": 1}]}');
-  await assert.rejects(readPlans(file), (error) => {
+  await assert.rejects(readPlans(file, null), (error) => {
     assert.ok(error instanceof StartError);
     for (const part of [file, 'more is nothing', 'maxSchedules must be']) assert.ok(error.message.includes(part), error.message);
     return true;
@@ -37,7 +49,7 @@ test('a file that cannot be used stops the start, and all that is wrong is named
 test('a file that is not there stops the start', async (t) => {
   const file = await fileWith(t, '');
   await assert.rejects(
-    readPlans(`${file}.missing`),
+    readPlans(`${file}.missing`, null),
     (error) => error instanceof StartError && /cannot be read/.test(error.message),
   );
 });

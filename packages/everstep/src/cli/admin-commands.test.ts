@@ -155,7 +155,7 @@ describe('the commands for accounts', () => {
   });
 
   test('plans are listed with their limits', async () => {
-    assert.match(await textOf('plans'), /^PLAN +BYTES .*DOLLARS\/100K\ndefault +- .* 1\n$/);
+    assert.match(await textOf('plans'), /^PLAN +BYTES .*DOLLARS\/100K\ndefault +- .* 1\nstandard .* 1\n$/);
     assert.equal((await jsonOf('plans'))[0].name, 'default');
   });
 

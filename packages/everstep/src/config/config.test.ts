@@ -30,6 +30,8 @@ test('without anything set, dev listens on 127.0.0.1:8080 and keeps its data in 
     nodeLeaseMs: 5_000,
     commits: 'together',
     plansFile: null,
+    newInstancePlan: null,
+    maxTimeoutMs: LIMITS.maxDeliveryTimeoutMs,
     envFile: null,
     demo: true,
     virtualClock: false,
@@ -57,6 +59,9 @@ test('the configuration is frozen', () => {
 });
 
 const GOOD: readonly [string, Partial<ConfigSources>, Partial<Config>][] = [
+  ['a longest timeout', { env: { EVERSTEP_MAX_TIMEOUT: '90m' } }, { maxTimeoutMs: 5_400_000 }],
+  ['a longest timeout in seconds', { flags: { maxTimeout: '30' } }, { maxTimeoutMs: 30_000 }],
+  ['a plan of new instances', { env: { EVERSTEP_NEW_INSTANCE_PLAN: 'free' } }, { newInstancePlan: 'free' }],
   ['a port', { env: { EVERSTEP_PORT: '0' } }, { port: 0 }],
   ['a flag before a variable', { flags: { port: '9000' }, env: { EVERSTEP_PORT: '1' } }, { port: 9000 }],
   [
@@ -195,6 +200,12 @@ const BAD: readonly [string, Partial<ConfigSources>, RegExp][] = [
   ],
   ['a store that is another URL', { env: { EVERSTEP_STORE: 'mysql://h/db' } }, /path of a file, or begin with postgres/],
   ['a lease that is too short', { env: { EVERSTEP_NODE_LEASE: '0.5' } }, /from 1 to 300/],
+  [
+    'a timeout without a number',
+    { env: { EVERSTEP_MAX_TIMEOUT: 'long' } },
+    /EVERSTEP_MAX_TIMEOUT must be a duration from 1s to 12h/,
+  ],
+  ['a timeout over the limit', { env: { EVERSTEP_MAX_TIMEOUT: '13h' } }, /from 1s to 12h/],
   ['a store in memory', { env: { EVERSTEP_STORE: ':memory:' } }, /would not be durable/],
   ['a demo switch that is neither', { env: { EVERSTEP_DEMO: 'maybe' } }, /EVERSTEP_DEMO must be 1 or 0/],
   ['a virtual clock that is neither', { env: { EVERSTEP_VIRTUAL_CLOCK: '7d' } }, /EVERSTEP_VIRTUAL_CLOCK must be 1 or 0.*"7d"/],

@@ -32,6 +32,10 @@ export interface Config {
   readonly commits: Commits;
   /** Absolute, or null for none: then there is the built-in plan alone. */
   readonly plansFile: string | null;
+  /** Plan of instances that users other than the operator create; null: what the plans say. */
+  readonly newInstancePlan: string | null;
+  /** The longest that one delivery may take, ms. */
+  readonly maxTimeoutMs: number;
   /** Absolute, or null for none. */
   readonly envFile: string | null;
   readonly demo: boolean;
@@ -152,6 +156,8 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
     nodeLeaseMs: read(SETTINGS.nodeLease),
     commits: read(SETTINGS.commits),
     plansFile: read(SETTINGS.plansFile),
+    newInstancePlan: read(SETTINGS.newInstancePlan),
+    maxTimeoutMs: read(SETTINGS.maxTimeout),
     envFile: read(SETTINGS.envFile),
     demo: read(SETTINGS.demo) && mode === 'dev',
     virtualClock: read(SETTINGS.virtualClock),

@@ -7,6 +7,7 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { parseDestinationRule, RULE_FORMS } from './destination-rules.js';
+import { LIMITS } from './limits.js';
 import { DEFAULT_REGION, REGIONS, type Region } from './regions.js';
 
 export type Mode = 'dev' | 'serve';
@@ -106,6 +107,17 @@ function parseNodeLease(text: string): number {
   if (!/^\d{1,3}(\.\d+)?$/.test(text) || seconds < 1 || seconds > 300)
     throw new Error('must be a number of seconds from 1 to 300');
   return Math.round(seconds * 1000);
+}
+
+const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
+
+/** In ms. */
+function parseTimeout(text: string): number {
+  const [, value, unit = 's'] = /^(\d{1,6})([smh])?$/.exec(text) ?? [];
+  const timeoutMs = Number(value) * (UNIT_MS[unit] ?? Number.NaN);
+  if (!(timeoutMs >= 1_000 && timeoutMs <= LIMITS.maxDeliveryTimeoutMs))
+    throw new Error('must be a duration from 1s to 12h, such as 30s, 15m or 1h');
+  return timeoutMs;
 }
 
 /** Whether a transaction on a database may have writes of several queue instances. */
@@ -283,9 +295,27 @@ export const SETTINGS = Object.freeze({
     flag: '--plans-file <path>',
     option: 'plansFile',
     help: 'JSON file with the plans that queue instances may have',
-    defaultText: 'one plan, which limits nothing',
+    defaultText: 'the built-in plans, default and standard',
     fallback: () => null,
     parse: parsePath,
+  }),
+  newInstancePlan: setting<string | null>({
+    env: 'EVERSTEP_NEW_INSTANCE_PLAN',
+    flag: '--new-instance-plan <name>',
+    option: 'newInstancePlan',
+    help: 'plan of queue instances that users other than the operator create',
+    defaultText: 'standard, or default if the plans file has a default plan and no standard plan',
+    fallback: () => null,
+    parse: (text) => text,
+  }),
+  maxTimeout: setting({
+    env: 'EVERSTEP_MAX_TIMEOUT',
+    flag: '--max-timeout <duration>',
+    option: 'maxTimeout',
+    help: 'the longest that one delivery may take, such as 30s, 15m or 12h; a plan may allow less',
+    defaultText: '12h',
+    fallback: () => LIMITS.maxDeliveryTimeoutMs,
+    parse: parseTimeout,
   }),
   envFile: setting<string | null>({
     env: 'EVERSTEP_ENV_FILE',

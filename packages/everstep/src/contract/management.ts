@@ -37,6 +37,7 @@ export const PlanRecord = Type.Object(
     max_schedules: limit('Schedules'),
     max_requests_per_day: limit('Runs that are started in a UTC day by triggers, resumes, restarts and ticks of schedules'),
     api_calls_per_second: limit('Calls of the runtime API'),
+    max_timeout_ms: limit('The longest that one delivery may take'),
     price_per_100k_messages: Type.Number({ description: 'Dollars' }),
   },
   CLOSED,

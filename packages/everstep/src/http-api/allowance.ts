@@ -4,6 +4,7 @@ import type { RefusalKind } from '../accounts/refusals.js';
 import { ApiError, type ErrorCode } from '../contract/error-codes.js';
 import { type LetIn, UNBOUNDED } from '../ports/instance-limits.js';
 import type { ApiContext } from './operation.js';
+import { formatDuration } from './parameters/duration.js';
 
 type Limited = Pick<ApiContext, 'limits'>;
 
@@ -117,6 +118,16 @@ export async function allowSpending({ limits }: Limited, instanceId: string): Pr
 /** The error for one schedule more than the plan allows. */
 export const tooManySchedules = (context: Limited, instanceId: string, message: string): ApiError =>
   refused(context, instanceId, 'too-many-schedules', message);
+
+/** Throws ApiError when a header asks for more time than a delivery of the instance may take. */
+export function allowTimeout({ limits }: Limited, instanceId: string, header: string, timeoutMs: number | undefined): void {
+  if (limits === null || timeoutMs === undefined) return;
+  const most = limits.maxTimeoutMs(instanceId);
+  if (timeoutMs <= most) return;
+  const { name, maxTimeoutMs } = limits.plan(instanceId);
+  const whose = maxTimeoutMs === most ? `the plan ${name}` : 'this installation (EVERSTEP_MAX_TIMEOUT)';
+  throw new ApiError('bad-header', `${header} must be at most ${formatDuration(most)}, the longest timeout that ${whose} allows`);
+}
 
 /** Throws ApiError when the plan takes no message as long as this. */
 export function allowSize({ limits }: Limited, instanceId: string, bytes: Uint8Array): void {

@@ -60,6 +60,7 @@ export interface QueuePlan {
   readonly max_schedules: number | null;
   readonly max_requests_per_day: number | null;
   readonly api_calls_per_second: number | null;
+  readonly max_timeout_ms: number | null;
   /** Dollars. */
   readonly price_per_100k_messages: number;
 }

@@ -29,6 +29,7 @@ const planFacts = ({ limits }: QueueRecord): FactsProps['facts'] => [
   ['Schedules', limit(limits.max_schedules, countText)],
   ['Runs started a day', limit(limits.max_requests_per_day, countText)],
   ['API calls a second', limit(limits.api_calls_per_second, countText)],
+  ['Max delivery timeout', limit(limits.max_timeout_ms, durationText)],
   ['Logs kept', limit(limits.log_retention_ms, durationText)],
   ['Dead letters kept', limit(limits.dead_letter_retention_ms, durationText)],
   ['100,000 messages', dollarText(limits.price_per_100k_messages)],

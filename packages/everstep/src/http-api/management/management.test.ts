@@ -45,11 +45,11 @@ test('an instance is created, read, listed and shown with its tokens, and its to
     name: 'orders',
     region: 'us-east-1',
     role: 'owner',
-    plan: 'default',
+    plan: 'standard',
     requests_today: 0,
     budget: 0,
   });
-  assert.deepEqual([limits.name, limits.max_schedules], ['default', null]);
+  assert.deepEqual([limits.name, limits.max_schedules], ['standard', 1_000]);
   assert.ok(id.startsWith('qi_') && creation_time > 1_700_000_000 && creation_time < 10_000_000_000);
   assert.deepEqual([decodeJwt(token).access, decodeJwt(read_only_token).access], ['read-write', 'read-only']);
   const host = 'us-east-1.everstep.test';
@@ -156,12 +156,15 @@ test('plans are listed for everybody and set by the operator', async () => {
   const { body: plans } = await call<PlanRecord[]>('stranger', 'GET', '/v2/queue/plans');
   assert.deepEqual(
     plans.map(({ name, price_per_100k_messages }) => [name, price_per_100k_messages]),
-    [['default', 1]],
+    [
+      ['default', 1],
+      ['standard', 1],
+    ],
   );
   const url = `/v2/queue/set-plan/${queueId}`;
   assert.equal((await call<string>('operator', 'POST', url, { plan_name: 'default' })).body, 'OK');
   const unknown = await call('operator', 'POST', url, { plan_name: 'huge' });
-  assert.deepEqual([unknown.status, unknown.body.error], [400, 'the body.plan_name must be one of default']);
+  assert.deepEqual([unknown.status, unknown.body.error], [400, 'the body.plan_name must be one of default, standard']);
 });
 
 test('the stats count messages, and take a period of 1h to 30d', async () => {

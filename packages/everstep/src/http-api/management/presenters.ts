@@ -22,6 +22,7 @@ export const presentPlan = (plan: Plan): PlanRecord => ({
   max_schedules: plan.maxSchedules,
   max_requests_per_day: plan.maxRequestsPerDay,
   api_calls_per_second: plan.apiCallsPerSecond,
+  max_timeout_ms: plan.maxTimeoutMs,
   price_per_100k_messages: plan.pricePer100kMessages,
 });
 

@@ -11,7 +11,7 @@ const TRIGGER = '/v2/trigger/http://w.test/ok';
 const PLANS = loadPlans(
   JSON.stringify({
     plans: [
-      { name: 'small', maxMessageBytes: 10, maxSchedules: 1, maxParallelism: 2 },
+      { name: 'small', maxMessageBytes: 10, maxSchedules: 1, maxParallelism: 2, maxTimeoutMs: 60_000 },
       { name: 'daily', maxRequestsPerDay: 2 },
       { name: 'slow', apiCallsPerSecond: 1 },
     ],
@@ -303,6 +303,27 @@ test('what endpoints submit for runs that have begun is not counted as calls, an
   );
   const started = await Promise.all([1, 2, 3].map(() => send({ headers: { ...version, 'upstash-workflow-init': 'true' } })));
   assert.ok(started.some(({ status }) => status === 429));
+});
+
+test('a timeout that is longer than the plan allows is refused, and one that is not given is held to it', async (t) => {
+  const world = await open(t, { plan: 'small' });
+  const json = { 'content-type': 'application/json' };
+  for (const [url, headers, body] of [
+    [TRIGGER, { 'svc-timeout': '61s' }, ''],
+    ['/v2/schedules/http://w.test/ok', { 'svc-cron': '0 * * * *', 'svc-timeout': '2m' }, ''],
+    ['/v2/publish/http://w.test/ok', { 'upstash-timeout': '2m' }, ''],
+    ['/v2/publish/http://w.test/ok', { 'upstash-callback': 'http://w.test/', 'upstash-callback-timeout': '2m' }, ''],
+  ] as const) {
+    const answer = await world.call('POST', url, { headers: { ...json, ...headers }, body });
+    assert.equal(answer.status, 400, JSON.stringify(answer.body));
+    assert.match(answer.body.error, /Timeout must be at most 1m, the longest timeout that the plan small allows/);
+  }
+  await world.trigger('ok', { 'svc-timeout': '60s', 'svc-wait-for-result': 'true' });
+  await world.trigger('ok', { 'svc-wait-for-result': 'true' });
+  assert.deepEqual(
+    world.endpoints.calls.map(({ timeoutMs }) => timeoutMs),
+    [60_000, 60_000],
+  );
 });
 
 test('the parallelism of the plan is shown and held', async (t) => {

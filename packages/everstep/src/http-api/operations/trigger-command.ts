@@ -6,6 +6,7 @@ import { ApiError } from '../../contract/error-codes.js';
 import type { TriggeredRun } from '../../contract/runs.js';
 import type { FlowControl, RunSettings } from '../../engine/run.js';
 import type { TriggerCommand, TriggerOutcome } from '../../runtime/workflow-service.js';
+import { allowTimeout } from '../allowance.js';
 import type { ApiContext, RequestContext } from '../operation.js';
 import { parseDestination } from '../parameters/destination.js';
 import { formatDuration } from '../parameters/duration.js';
@@ -54,12 +55,13 @@ function flowControlOf(headers: SettingHeaders, request: RequestContext): FlowCo
   throw new ApiError('bad-header', `${dialect.spell('Flow-Control-Value')} needs ${dialect.spell('Flow-Control-Key')}`);
 }
 
-/** Throws ApiError when the failure callback may not be called, or limits have no key. */
+/** Throws ApiError when the failure callback may not be called, limits have no key, or the timeout is too long. */
 export function settingsOf(
   { headers, carried }: { readonly headers: SettingHeaders; readonly carried: TriggerRequest['carried'] },
   use: DestinationUse,
 ): RunSettings {
-  const { request } = use;
+  const { context, request, instanceId } = use;
+  allowTimeout(context, instanceId, request.dialect.spell('Timeout'), headers.Timeout);
   const callbackUrl = headers['Failure-Callback'];
   if (callbackUrl !== undefined) checkDestination(callbackUrl, 'Failure-Callback', use);
   return {

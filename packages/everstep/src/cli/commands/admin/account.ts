@@ -36,11 +36,23 @@ export function plansCommand(shell: Shell): Command {
       plan.api_calls_per_second,
       plan.max_parallelism,
       plan.max_schedules,
+      time(plan.max_timeout_ms),
       time(plan.log_retention_ms),
       time(plan.dead_letter_retention_ms),
       plan.price_per_100k_messages,
     ]);
-    const head = ['PLAN', 'BYTES', 'A DAY', 'CALLS/S', 'PARALLEL', 'SCHEDULES', 'RUNS KEPT', 'DEAD LETTERS', 'DOLLARS/100K'];
+    const head = [
+      'PLAN',
+      'BYTES',
+      'A DAY',
+      'CALLS/S',
+      'PARALLEL',
+      'SCHEDULES',
+      'TIMEOUT',
+      'RUNS KEPT',
+      'DEAD LETTERS',
+      'DOLLARS/100K',
+    ];
     screen.write(table(screen, head, rows));
   });
 }

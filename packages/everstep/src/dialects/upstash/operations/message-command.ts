@@ -3,6 +3,7 @@ import type { Caller } from '../../../accounts/authority.js';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import type { FailureCallback, RunSettings } from '../../../engine/run.js';
+import { allowTimeout } from '../../../http-api/allowance.js';
 import type { ApiContext, RequestContext } from '../../../http-api/operation.js';
 import {
   checkDestination,
@@ -73,9 +74,12 @@ export interface MessageSettingsRead {
   readonly callback: FailureCallback | null;
 }
 
-/** Throws ApiError when something may not be called, or limits have no key. */
+/** Throws ApiError when something may not be called, limits have no key, or a timeout is too long. */
 export function messageSettings(headers: SharedHeaders, carried: Carried, use: DestinationUse): MessageSettingsRead {
   const settings = settingsOf({ headers, carried }, use);
+  const { context, request, instanceId } = use;
+  for (const name of ['Callback-Timeout', 'Failure-Callback-Timeout'] as const)
+    allowTimeout(context, instanceId, request.dialect.spell(name), headers[name]);
   const { Callback: callbackUrl, 'Failure-Callback': failureUrl } = headers;
   if (callbackUrl !== undefined) checkDestination(callbackUrl, 'Callback', use);
   const failureCallback =
