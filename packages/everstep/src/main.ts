@@ -36,7 +36,7 @@ import { createRuntime } from './runtime/runtime.js';
 import { StoreWrites, sendingWhileOpen } from './runtime/store-writes.js';
 import { createSearchService } from './search/search-service.js';
 import { createSearchTokens } from './search/search-tokens.js';
-import { createAddressPolicies, createOutbound, type OwnListener } from './step-calls/index.js';
+import { createAddressPolicies, createNameResolver, createOutbound, type OwnListener } from './step-calls/index.js';
 import { SERVICE_VERSION } from './step-calls/version.js';
 import type { OpenedNode } from './stores/postgres/index.js';
 import { type EmbeddedStore, openSqliteStore, StoreOpenError } from './stores/sqlite/index.js';
@@ -270,28 +270,6 @@ export async function startService(config: Config, options: StartOptions = {}): 
     const { credentials } = account;
     if (credentials) await options.beforeWork?.(credentials);
 
-    let ownListeners: readonly OwnListener[] = [];
-    const addressPolicyOf = createAddressPolicies({
-      allowLoopback: config.allowLoopback,
-      allow: config.allowAddresses,
-      deny: config.denyAddresses,
-      allowPorts: config.allowPorts,
-      nat64Prefixes: config.nat64Prefixes,
-      resolvesNames: config.egressProxy === null,
-      // A developer is the operator, and may have good reasons to call the service itself.
-      explain: config.mode === 'dev',
-      ...(config.mode === 'serve' ? { ownListeners: () => ownListeners } : {}),
-      rulesOf: (instanceId) => authority.outboundRulesOf(instanceId),
-    });
-    const signingKeys = (instanceId: string) => authority.signingKeys(instanceId);
-    const regionOf = (instanceId: string) => authority.regionOf(instanceId);
-    // Another node may have made the instance.
-    const prepare = (instanceId: string) => authority.prepare(instanceId);
-    const egressProxy = config.egressProxy === null ? {} : { egressProxy: { url: config.egressProxy } };
-    const keys = { signingKeys, regionOf, prepare };
-    const outbound = createOutbound({ ...keys, ...egressProxy, addressPolicyOf, now: machineTime, random, log });
-    opened.push(() => outbound.close());
-    const { stepCaller, messageSender } = outbound;
     /** Known for sure once the service listens, as the port may be any; nothing is decided before. */
     let publicUrl = config.publicUrl ?? localUrl(config.host, config.port);
     const upkeepClock = virtualClock?.upkeep ?? clock;
@@ -310,6 +288,30 @@ export async function startService(config: Config, options: StartOptions = {}): 
       refusals,
       ...(node ? { sharedDays: node.sharedDays } : {}),
     });
+    const names = createNameResolver({ source: config.nameSource, owners: limits.owners });
+    let ownListeners: readonly OwnListener[] = [];
+    const addressPolicyOf = createAddressPolicies({
+      allowLoopback: config.allowLoopback,
+      allow: config.allowAddresses,
+      deny: config.denyAddresses,
+      allowPorts: config.allowPorts,
+      nat64Prefixes: config.nat64Prefixes,
+      resolvesNames: config.egressProxy === null,
+      // A developer is the operator, and may have good reasons to call the service itself.
+      explain: config.mode === 'dev',
+      ...(config.mode === 'serve' ? { ownListeners: () => ownListeners } : {}),
+      names,
+      rulesOf: (instanceId) => authority.outboundRulesOf(instanceId),
+    });
+    const signingKeys = (instanceId: string) => authority.signingKeys(instanceId);
+    const regionOf = (instanceId: string) => authority.regionOf(instanceId);
+    // Another node may have made the instance.
+    const prepare = (instanceId: string) => authority.prepare(instanceId);
+    const egressProxy = config.egressProxy === null ? {} : { egressProxy: { url: config.egressProxy } };
+    const keys = { signingKeys, regionOf, prepare };
+    const outbound = createOutbound({ ...keys, ...egressProxy, addressPolicyOf, now: machineTime, random, log });
+    opened.push(() => outbound.close());
+    const { stepCaller, messageSender } = outbound;
     const budgetAlerts = new BudgetAlerts({
       accounts,
       standing: (instanceId) => limits.budgets.standingNow(instanceId),

@@ -42,6 +42,7 @@ test('without anything set, dev listens on 127.0.0.1:8080 and keeps its data in 
     allowPorts: [],
     nat64Prefixes: [],
     egressProxy: null,
+    nameSource: 'resolv.conf',
     trustedProxies: [],
     region: 'eu-central-1',
     adminEmail: 'admin@localhost',
@@ -59,6 +60,12 @@ test('the configuration is frozen', () => {
 });
 
 const GOOD: readonly [string, Partial<ConfigSources>, Partial<Config>][] = [
+  ['the resolver of the system', { env: { EVERSTEP_DNS_SERVERS: 'system' } }, { nameSource: 'system' }],
+  [
+    'DNS servers',
+    { env: { EVERSTEP_DNS_SERVERS: '10.0.0.2, 10.0.0.3:5353,fd00::2,[fd00::3]:53' } },
+    { nameSource: { servers: ['10.0.0.2', '10.0.0.3:5353', 'fd00::2', '[fd00::3]:53'] } },
+  ],
   ['a longest timeout', { env: { EVERSTEP_MAX_TIMEOUT: '90m' } }, { maxTimeoutMs: 5_400_000 }],
   ['a longest timeout in seconds', { flags: { maxTimeout: '30' } }, { maxTimeoutMs: 30_000 }],
   ['a plan of new instances', { env: { EVERSTEP_NEW_INSTANCE_PLAN: 'free' } }, { newInstancePlan: 'free' }],
@@ -206,6 +213,9 @@ const BAD: readonly [string, Partial<ConfigSources>, RegExp][] = [
     /EVERSTEP_MAX_TIMEOUT must be a duration from 1s to 12h/,
   ],
   ['a timeout over the limit', { env: { EVERSTEP_MAX_TIMEOUT: '13h' } }, /from 1s to 12h/],
+  ['a DNS server by its name', { env: { EVERSTEP_DNS_SERVERS: 'dns.internal' } }, /EVERSTEP_DNS_SERVERS must be "system", or IP/],
+  ['a DNS server at no port', { env: { EVERSTEP_DNS_SERVERS: '10.0.0.2:99999' } }, /EVERSTEP_DNS_SERVERS must be/],
+  ['no DNS server', { env: { EVERSTEP_DNS_SERVERS: ',' } }, /EVERSTEP_DNS_SERVERS must name a server/],
   ['a store in memory', { env: { EVERSTEP_STORE: ':memory:' } }, /would not be durable/],
   ['a demo switch that is neither', { env: { EVERSTEP_DEMO: 'maybe' } }, /EVERSTEP_DEMO must be 1 or 0/],
   ['a virtual clock that is neither', { env: { EVERSTEP_VIRTUAL_CLOCK: '7d' } }, /EVERSTEP_VIRTUAL_CLOCK must be 1 or 0.*"7d"/],

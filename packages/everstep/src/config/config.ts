@@ -7,6 +7,7 @@ import {
   type ListenAddress,
   type LogLevel,
   type Mode,
+  type NameSource,
   SETTINGS,
   type Setting,
   type StoreSetting,
@@ -53,6 +54,8 @@ export interface Config {
   readonly egressProxy: string | null;
   /** Of the NAT64 of the network. */
   readonly nat64Prefixes: readonly string[];
+  /** How host names are looked up. */
+  readonly nameSource: NameSource;
   /** Addresses and CIDRs of proxies that are believed when they say who calls. */
   readonly trustedProxies: readonly string[];
   readonly region: Region;
@@ -168,6 +171,7 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
     allowPorts: read(SETTINGS.allowPorts),
     egressProxy: read(SETTINGS.egressProxy),
     nat64Prefixes: read(SETTINGS.nat64Prefixes),
+    nameSource: read(SETTINGS.dnsServers),
     trustedProxies: read(SETTINGS.trustedProxies),
     region: read(SETTINGS.region),
     adminEmail: read(SETTINGS.adminEmail),

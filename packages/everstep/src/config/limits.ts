@@ -260,6 +260,19 @@ export const LIMITS = Object.freeze({
   longDeliveryMs: 15 * MINUTE_MS,
   /** ... and of all slots no more than these are for such deliveries. */
   maxLongDeliveriesInFlight: 256,
+  /** Names that are looked up at a time; and if that is done by a blocking function of the operating system. */
+  maxLookups: 256,
+  maxBlockingLookups: 4,
+  lookupTimeoutMs: 5 * SECOND_MS,
+  /** An answer of a name server is kept as long as it says, within these bounds. */
+  minNameFreshMs: 5 * SECOND_MS,
+  maxNameFreshMs: 5 * MINUTE_MS,
+  /** How long it is kept that a name does not exist, or could not be looked up. */
+  negativeNameFreshMs: 5 * SECOND_MS,
+  failedNameFreshMs: 2 * SECOND_MS,
+  /** How long an old answer is used while the name cannot be looked up. */
+  maxNameStaleMs: 5 * MINUTE_MS,
+  maxKnownNames: 10_000,
   /** While other steps of a run are out, its code is moved on at most this often. */
   advanceCoalesceMs: 20,
   /** How often runs that need not be kept any longer are looked for. */
@@ -299,6 +312,7 @@ export function assertLimits(limits: Readonly<Record<keyof typeof LIMITS, number
     [limits.maxKeptResponseBytes <= limits.maxReplyBytes, 'maxKeptResponseBytes <= maxReplyBytes'],
     [limits.defaultDeliveryTimeoutMs <= limits.longDeliveryMs, 'defaultDeliveryTimeoutMs <= longDeliveryMs'],
     [limits.maxLongDeliveriesInFlight < limits.maxDeliveriesInFlight, 'maxLongDeliveriesInFlight < maxDeliveriesInFlight'],
+    [limits.minNameFreshMs <= limits.maxNameFreshMs, 'minNameFreshMs <= maxNameFreshMs'],
     [limits.maxKeptAttemptBodyBytes <= limits.maxKeptResponseBytes, 'maxKeptAttemptBodyBytes <= maxKeptResponseBytes'],
   ];
   for (const [holds, text] of relations) if (!holds) throw new Error(`limits contradict each other: ${text} must hold`);

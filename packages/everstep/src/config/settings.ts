@@ -109,6 +109,27 @@ function parseNodeLease(text: string): number {
   return Math.round(seconds * 1000);
 }
 
+/** Who is asked for the addresses of a name: the servers of `/etc/resolv.conf`, the operating system, or these servers. */
+export type NameSource = 'resolv.conf' | 'system' | { readonly servers: readonly string[] };
+
+function parseDnsServers(text: string): NameSource {
+  if (text === 'system') return 'system';
+  const servers = text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+  for (const server of servers) {
+    const [, v6 = '', v4 = '', port = ''] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/.exec(server) ?? [];
+    const isServer = isIP(server) !== 0 || ((isIP(v6) === 6 || isIP(v4) === 4) && Number(port) <= 65_535);
+    if (!isServer)
+      throw new Error(
+        `must be "system", or IP addresses separated by commas, with or without a port, such as 10.0.0.2,[fd00::2]:53`,
+      );
+  }
+  if (servers.length === 0) throw new Error('must name a server');
+  return Object.freeze({ servers: Object.freeze(servers) });
+}
+
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
 
 /** In ms. */
@@ -398,6 +419,15 @@ export const SETTINGS = Object.freeze({
     defaultText: 'none: destinations are connected to directly',
     fallback: () => null,
     parse: parseEgressProxy,
+  }),
+  dnsServers: setting<NameSource>({
+    env: 'EVERSTEP_DNS_SERVERS',
+    flag: '--dns-servers <list>',
+    option: 'dnsServers',
+    help: 'DNS servers that look up the names of endpoints, separated by commas; or system, to ask the operating system, which looks up only a few names at a time',
+    defaultText: 'those of /etc/resolv.conf',
+    fallback: () => 'resolv.conf',
+    parse: parseDnsServers,
   }),
   trustedProxies: setting<readonly string[]>({
     env: 'EVERSTEP_TRUSTED_PROXIES',

@@ -43,6 +43,6 @@ export type MessageAnswer =
   | { readonly kind: 'failure'; readonly failure: DeliveryFailure };
 
 export interface MessageSender {
-  /** Never rejects. `signal` gives the message up. `onLeave` is called when the request is sent. */
+  /** Rejects with NotAttemptedError alone. `signal` gives the message up. `onLeave` is called when the request is sent. */
   send(message: Message, signal: AbortSignal, onLeave?: () => void): Promise<MessageAnswer>;
 }

@@ -71,7 +71,7 @@ export interface StepCaller {
   /** Never rejects: whatever goes wrong on the way, one cannot tell. Absent: this way has no such question. */
   check?(check: ReplayCheck, signal: AbortSignal): Promise<ReplayVerdict>;
   /**
-   * Never rejects: what goes wrong on the way is a failure. `signal` gives the call up. `onLeave` is called when the
+   * What goes wrong on the way is a failure; rejects with NotAttemptedError alone. `signal` gives the call up. `onLeave` is called when the
    * request is sent: what comes before that, as connecting, may take its time.
    */
   call(call: StepCall, signal: AbortSignal, onLeave?: () => void): Promise<StepAnswer>;

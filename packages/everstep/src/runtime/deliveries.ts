@@ -5,6 +5,7 @@ import { CALLBACK_SLOT, type Run, type Task } from '../engine/run.js';
 import type { Clock } from '../ports/clock.js';
 import type { Cluster } from '../ports/cluster.js';
 import type { MessageSender } from '../ports/message-sender.js';
+import { NotAttemptedError } from '../ports/not-attempted.js';
 import type { StepCaller } from '../ports/step-caller.js';
 import type { Store } from '../ports/store.js';
 import type { Callbacks } from './callbacks.js';
@@ -23,6 +24,8 @@ import { timeoutOf } from './timeouts.js';
 export interface DeliveriesOptions {
   readonly store: Store;
   readonly clock: Clock;
+  /** Runs on while `clock` is moved. */
+  readonly paceClock?: Clock;
   readonly stepCaller: StepCaller;
   readonly messageSender: MessageSender;
   readonly cluster?: Cluster;
@@ -43,6 +46,9 @@ export interface DeliveriesOptions {
   readonly admit: (ticket: Ticket, passage: Passage) => void;
 }
 
+/** What could not be attempted is tried again so long after. */
+const ATTEMPT_AGAIN_MS = 1_000;
+
 const deliveredBy = (event: RunEvent | null): Delivered | null => event && { event };
 
 const idOf = ({ runKey, slot }: Ticket): string => `${runKey}/${slot}`;
@@ -53,6 +59,9 @@ export class Deliveries {
   private readonly options: DeliveriesOptions;
   /** Asked for while the delivery before of the same slot was out, which may have looked too early to see what is owed now. */
   private readonly askedMeanwhile = new Map<string, Passage>();
+
+  /** Takes back the timers of what is tried again. */
+  private readonly tryingAgain = new Set<() => void>();
 
   constructor(options: DeliveriesOptions) {
     this.options = options;
@@ -66,6 +75,8 @@ export class Deliveries {
   /** Others have taken over: what was asked for before is theirs. */
   forgetAsked(): void {
     this.askedMeanwhile.clear();
+    for (const cancel of this.tryingAgain) cancel();
+    this.tryingAgain.clear();
   }
 
   /** It has its slot; all that follows from it is begun when this resolves. */
@@ -85,6 +96,7 @@ export class Deliveries {
     let delivered: Delivered | null = null;
     let result: DeliveryResult = { kind: 'not-made' };
     let needsLongSlot = false;
+    let isAttempted = true;
     const mayTake = ({ instanceId }: Pick<Run, 'instanceId'>, timeoutMs: number): boolean => {
       needsLongSlot = !passage.isLong && this.options.isLong(instanceId, timeoutMs);
       return !needsLongSlot;
@@ -111,9 +123,11 @@ export class Deliveries {
         result = resultOfEvent(delivered?.event ?? null);
       }
     } catch (error) {
+      // It is not the fault of the endpoint, and counts as no attempt.
+      if (error instanceof NotAttemptedError) isAttempted = false;
       // Not sent, because it cannot be read what is to be sent, or the result could not be recorded. What is due is read
       // again when the store takes writes.
-      if (!writes.failed(error)) throw error;
+      else if (!writes.failed(error)) throw error;
     } finally {
       departures.done(host, ticket);
       asked = this.askedMeanwhile.get(idOf(ticket));
@@ -129,6 +143,10 @@ export class Deliveries {
       this.options.admit(ticket, { ...passage, isLong: true });
       return;
     }
+    if (!isAttempted) {
+      this.tryAgain(ticket, passage);
+      return;
+    }
     const applied = entry !== null && (await this.decide(entry, givenUp, delivered, ticket));
     if (applied) return;
     // A decision asks for what it makes due itself, and the place is free for that.
@@ -138,6 +156,16 @@ export class Deliveries {
     if (!delivered) due.restart();
     // It may have ended on another node: then its place in the queue is free.
     gates.verifyQueues((runKey) => decisions.isActive(runKey));
+  }
+
+  private tryAgain(ticket: Ticket, passage: Passage): void {
+    const { clock, paceClock = clock, isStopping, admit } = this.options;
+    if (isStopping()) return;
+    const cancel = paceClock.setTimer(paceClock.now() + ATTEMPT_AGAIN_MS, () => {
+      this.tryingAgain.delete(cancel);
+      admit(ticket, passage);
+    });
+    this.tryingAgain.add(cancel);
   }
 
   /** Whether something was decided on the answer. */

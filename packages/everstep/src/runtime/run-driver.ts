@@ -180,6 +180,7 @@ export class RunDriver {
     });
     await stopGiving?.();
     this.writes.stop();
+    this.deliveries.forgetAsked();
     this.cache.giveUpDeliveries();
     this.stopped.abort();
     await Promise.allSettled([...this.underWay]);

@@ -7,7 +7,6 @@
  * the socket, so that the address that was judged is the one that is connected
  * to, whatever DNS answers the next time.
  */
-import dns from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { bareHost, parseDestinationRules } from '../config/destination-rules.js';
 import type { OutboundRules } from '../ports/account-store.js';
@@ -16,6 +15,7 @@ import { BLOCKED_PORTS } from './addresses/blocked-ports.js';
 import { DestinationList, type Match } from './addresses/destination-list.js';
 import { isInternalName, isLocalhost, isMetadataName } from './addresses/internal-names.js';
 import { Nat64 } from './addresses/nat64.js';
+import { createNameResolver, type NameResolver, type Resolved } from './names/index.js';
 
 export interface Blocked {
   readonly ok: false;
@@ -38,6 +38,8 @@ export interface AddressPolicy {
   isListed(url: string): boolean;
   /** Resolves like `dns.lookup`, without the addresses that are refused; fails with BlockedAddressError if none is left. */
   lookupAt(port: number): LookupFunction;
+  /** Looks the name up on behalf of an instance, so that `lookupAt` knows it when a connection is made. Judges nothing. */
+  resolve(hostname: string, instanceId: string): Promise<Resolved> | Resolved;
 }
 
 /** Where this service itself listens. */
@@ -63,7 +65,12 @@ export interface AddressPolicyOptions {
   readonly explain?: boolean;
   /** What a queue instance has of its own. */
   readonly rules?: OutboundRules;
+  /** Looks names up; one with the settings of the operating system when absent. */
+  readonly names?: Pick<NameResolver, 'find'>;
 }
+
+/** Whose lookups count for no instance: a connection is made, and what its delivery looked up is not known any more. */
+const NO_INSTANCE = '';
 
 export class BlockedAddressError extends Error {
   override readonly name = 'BlockedAddressError';
@@ -175,23 +182,39 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
     return allow.matchAddress(host, port) !== 'none' || (allowLoopback && LOOPBACK.has(host));
   }
 
+  const names = options.names ?? createNameResolver();
+
   const lookupAt =
     (port: number): LookupFunction =>
     (hostname, lookupOptions, callback) => {
-      dns.lookup(hostname, { ...lookupOptions, all: true }, (error, found) => {
-        if (error) return callback(error, [], 0);
+      const take = (resolved: Resolved): void => {
+        if (resolved.kind === 'failed') {
+          callback(resolved.error, [], 0);
+          return;
+        }
         let refusal: Blocked = invalid('it has no address');
-        const usable = found.filter(({ address }) => {
+        const usable = resolved.addresses.filter(({ address }) => {
           const verdict = checkAddress(address, hostname, port);
           if (!verdict.ok) refusal = verdict;
           return verdict.ok;
         });
         const first = usable[0];
-        if (!first) return callback(new BlockedAddressError(refusal), [], 0);
-        if (lookupOptions.all === true) return callback(null, usable);
-        callback(null, first.address, first.family);
-      });
+        if (!first) callback(new BlockedAddressError(refusal), [], 0);
+        else if (lookupOptions.all === true) callback(null, usable);
+        else callback(null, first.address, first.family);
+      };
+      const resolved = names.find(hostname.toLowerCase(), NO_INSTANCE);
+      // A socket expects its answer later, never at once.
+      if (resolved instanceof Promise) void resolved.then(take);
+      else queueMicrotask(() => take(resolved));
     };
 
-  return { scope: String(++policies), check, checkAddress, isListed, lookupAt };
+  return {
+    scope: String(++policies),
+    check,
+    checkAddress,
+    isListed,
+    lookupAt,
+    resolve: (hostname, instanceId) => names.find(hostname.toLowerCase(), instanceId),
+  };
 }

@@ -18,7 +18,11 @@ const MAX_RESPONSE_HEADER_BYTES = 32 * 1024;
 
 /** The limit of file descriptors of the process, and that of the machine. */
 const SHORTAGE_CODES: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE']);
-const SHORTAGE_RETRY_MS = 250;
+export const SHORTAGE_RETRY_MS = 250;
+
+/** Of the origin of a URL, as the options of a connection name its parts. */
+const originOf = ({ protocol, hostname, port }: buildConnector.Options): string =>
+  new URL(`${protocol}//${isIP(hostname) === 6 ? `[${hostname}]` : hostname}:${port}`).origin;
 
 export interface ConnectionsOptions {
   /** Leads to all destinations but those that an allow list names. Closed with the connections. */
@@ -37,7 +41,8 @@ export class Connections {
   private readonly connectOnce: buildConnector.connector | undefined;
   private readonly egressProxy: EgressProxy | null;
 
-  private readonly retries = new Set<NodeJS.Timeout>();
+  /** Connections that wait for a free descriptor, with their origins. */
+  private readonly retries = new Map<NodeJS.Timeout, string>();
   private readonly shortage: PeriodicLog;
 
   /** `connectOnce` makes a connection; replaced in tests. */
@@ -74,8 +79,23 @@ export class Connections {
   async close(): Promise<void> {
     const pools = [...this.entries.values()].map(({ pool }) => pool);
     this.entries.clear();
-    for (const retry of this.retries) clearTimeout(retry);
+    for (const retry of this.retries.keys()) clearTimeout(retry);
     await Promise.all([...pools.map((pool) => pool.destroy()), this.egressProxy?.close()]);
+  }
+
+  /** Whether connections to the origin lead through the egress proxy, which looks its name up. */
+  isProxied(policy: AddressPolicy, origin: string): boolean {
+    return this.egressProxy !== null && !policy.isListed(origin);
+  }
+
+  /** Whether a connection to the origin waits for a free descriptor. */
+  isShort(origin: string): boolean {
+    for (const other of this.retries.values()) if (other === origin) return true;
+    return false;
+  }
+
+  noteShortage(code: string): void {
+    this.shortage.warn({ error: code });
   }
 
   /**
@@ -87,12 +107,12 @@ export class Connections {
       connect(options, (...outcome) => {
         const [error] = outcome;
         if (!error || !SHORTAGE_CODES.has(networkErrorCode(error) ?? '')) return callback(...outcome);
-        this.shortage.warn({ error: networkErrorCode(error) });
+        this.noteShortage(networkErrorCode(error) ?? '');
         const retry = setTimeout(() => {
           this.retries.delete(retry);
           attempt(options, callback);
         }, SHORTAGE_RETRY_MS);
-        this.retries.add(retry);
+        this.retries.set(retry, originOf(options));
       });
     return attempt;
   }
@@ -100,7 +120,7 @@ export class Connections {
   /** Judges the address of each connection. */
   private connector(policy: AddressPolicy, origin: string): buildConnector.connector {
     const { host, port } = destinationOf(new URL(origin));
-    const proxied = this.egressProxy && !policy.isListed(origin) ? this.egressProxy.connect : undefined;
+    const proxied = this.isProxied(policy, origin) ? this.egressProxy?.connect : undefined;
     const direct = () => buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup: policy.lookupAt(port) });
     const connect = this.withRetries(this.connectOnce ?? proxied ?? direct());
     return (options, callback) => {

@@ -3,6 +3,7 @@ import { valuesOf } from '../answers/endpoint-failure.js';
 import { headerOf } from '../answers/http-advice.js';
 import { DIALECTS } from '../dialects/index.js';
 import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
+import { NotAttemptedError } from '../ports/not-attempted.js';
 import { decodeAnswer } from './content-decoding.js';
 import { type AskedOutcome, Destinations } from './destinations.js';
 import { type HttpAnswer, METHODS, type Method } from './exchange.js';
@@ -38,6 +39,7 @@ export class HttpMessageSender implements MessageSender {
     try {
       return await this.deliver(message, signal, onLeave);
     } catch (error) {
+      if (error instanceof NotAttemptedError) throw error;
       const words = error instanceof Error ? error.message : String(error);
       // Its URL may carry a secret of a third party.
       this.options.log.error({ instanceId: message.instanceId, error: words }, 'a message could not be sent');

@@ -1,6 +1,7 @@
 /** Steps over HTTP: one signed POST to the workflow URL per step. What it carries, and what its answer means, a dialect knows. */
 import { LIMITS } from '../config/limits.js';
 import { DIALECTS } from '../dialects/index.js';
+import { NotAttemptedError } from '../ports/not-attempted.js';
 import type { Random } from '../ports/random.js';
 import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
 import { Destinations, type DestinationsOptions } from './destinations.js';
@@ -37,6 +38,7 @@ export class HttpStepCaller implements StepCaller {
     try {
       return await this.deliver(call, signal, onLeave);
     } catch (error) {
+      if (error instanceof NotAttemptedError) throw error;
       const words = error instanceof Error ? error.message : String(error);
       this.options.log.error({ workflowUrl: call.workflowUrl, error: words }, 'a step call could not be made');
       return failureWithoutAnswer('network', `the call could not be made: ${words}`);

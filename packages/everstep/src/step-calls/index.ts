@@ -2,4 +2,5 @@ export { type AddressPoliciesOptions, createAddressPolicies } from './address-po
 export type { AddressPolicy, AddressVerdict, OwnListener } from './address-policy.js';
 export { createHttpMessageSender } from './http-message-sender.js';
 export { createHttpStepCaller, type OutboundOptions } from './http-step-caller.js';
+export { createNameResolver } from './names/index.js';
 export { createOutbound, type Outbound } from './outbound.js';

@@ -18,6 +18,7 @@ import {
   SPOKEN,
   stepCall,
 } from './endpoint.fixture.js';
+import { NameError } from './names/index.js';
 
 test('every other answer is a failure with its cause, whether to retry, and what to do', async (t) => {
   const html = { 'content-type': 'text/html' };
@@ -208,11 +209,9 @@ test('what goes wrong on the way is said in words with its code', async (t) => {
     [`http://${at(hangUp)}/`, /connection was (closed|reset).*\((UND_ERR_SOCKET|ECONNRESET)\)/],
     [`https://127.0.0.1:${endpoint.port}/`, /does not speak TLS/],
   ];
-  const unresolved = Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUND' });
-  const policy = createAddressPolicy({ allowLoopback: true, allow: [] });
-  const offline = callerWith({
-    addressPolicyOf: () => ({ ...policy, lookupAt: () => (_host, _options, callback) => callback(unresolved, '', 0) }),
-  });
+  const names = { find: (name: string) => ({ kind: 'failed', error: new NameError(name, 'ENOTFOUND') }) as const };
+  const policy = createAddressPolicy({ allowLoopback: true, allow: [], names });
+  const offline = callerWith({ addressPolicyOf: () => policy });
   t.after(() => offline.close());
   for (const [workflowUrl, message] of table) {
     const failure = failureOf(await offline.call(stepCall({ workflowUrl }), new AbortController().signal));

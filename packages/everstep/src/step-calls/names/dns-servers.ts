@@ -1,0 +1,153 @@
+/**
+ * Asks name servers for the addresses of a name, by Node's asynchronous resolver. The operating system's own function,
+ * which `dns.lookup` calls, blocks a thread of libuv's pool for each name: with its two threads for such work, a slow name
+ * server of one name stops all others.
+ */
+import dns, { type LookupAddress } from 'node:dns';
+import { networkInterfaces } from 'node:os';
+import { WatchedFile } from './hosts-file.js';
+import { candidatesFor, parseResolverSettings, type ResolverSettings } from './resolver-settings.js';
+
+/** Of one question to one server. c-ares doubles it for the second try. */
+const QUERY_TIMEOUT_MS = 1_500;
+const QUERY_TRIES = 2;
+/** Addresses of one name that are used. */
+const MAX_ADDRESSES = 16;
+const INTERFACES_FRESH_MS = 10_000;
+
+/** The name does not exist, or has no address. */
+const NO_SUCH_NAME: ReadonlySet<string> = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME']);
+
+export type Lookup =
+  | {
+      readonly kind: 'found';
+      readonly addresses: readonly LookupAddress[] /** Null: not known. */;
+      readonly ttlMs: number | null;
+    }
+  /** `hasRecords`: it exists, but has no address that can be used here. */
+  | { readonly kind: 'no-such-name'; readonly hasRecords: boolean }
+  /** Nobody could say. */
+  | { readonly kind: 'failed'; readonly code: string };
+
+/** Resolves a name that is no address; never rejects. */
+export type LookUp = (name: string) => Promise<Lookup>;
+
+type Records = readonly { readonly address: string; readonly ttl: number }[];
+type Answer = { readonly records: Records; readonly code: string | null };
+
+export interface DnsServersOptions {
+  /** Null: those of the operating system. */
+  readonly servers: readonly string[] | null;
+  readonly elapsedMs: () => number;
+  /** These are replaced in tests. */
+  readonly settingsFile?: string;
+  readonly queryTimeoutMs?: number;
+}
+
+interface Families {
+  /** Whether IPv6 addresses can be used beyond the own link. */
+  readonly hasIPv6: boolean;
+  readonly first: 4 | 6;
+}
+
+/** IPv6 comes first where the machine has a global address, as getaddrinfo sorts them by RFC 6724. */
+function familiesOf(): Families {
+  const addresses = Object.values(networkInterfaces())
+    .flatMap((each) => each ?? [])
+    .filter(({ family, internal, address }) => family === 'IPv6' && !internal && !/^fe[89ab]/i.test(address));
+  const order = dns.getDefaultResultOrder();
+  const isGlobal = addresses.some(({ address }) => /^[23]/.test(address));
+  const first = order === 'ipv6first' || (order === 'verbatim' && isGlobal) ? 6 : 4;
+  return { hasIPv6: addresses.length > 0, first };
+}
+
+function ask(resolver: dns.Resolver, family: 4 | 6, name: string): Promise<Answer> {
+  return new Promise((resolve) => {
+    const take = (error: NodeJS.ErrnoException | null, records: Records): void => {
+      resolve(error ? { records: [], code: error.code ?? error.message } : { records, code: null });
+    };
+    try {
+      if (family === 4) resolver.resolve4(name, { ttl: true }, take);
+      else resolver.resolve6(name, { ttl: true }, take);
+    } catch (error) {
+      resolve({ records: [], code: error instanceof Error && 'code' in error ? String(error.code) : 'EBADNAME' });
+    }
+  });
+}
+
+/** Looks names up by DNS. */
+export function lookUpByDns(options: DnsServersOptions): LookUp {
+  const { servers, elapsedMs, settingsFile = '/etc/resolv.conf', queryTimeoutMs = QUERY_TIMEOUT_MS } = options;
+  const file = new WatchedFile(settingsFile, elapsedMs);
+  let resolver: dns.Resolver | null = null;
+  let settings: ResolverSettings = { search: [], ndots: 1 };
+  let settingsText: string | null = null;
+  let families: Families | null = null;
+  let familiesReadAt = Number.NEGATIVE_INFINITY;
+
+  function newResolver(): dns.Resolver {
+    const made = new dns.Resolver({ timeout: queryTimeoutMs, tries: QUERY_TRIES });
+    if (servers) made.setServers(servers);
+    return made;
+  }
+
+  /** That of the present settings: a laptop that changes its network has others. */
+  function currentResolver(): dns.Resolver {
+    const text = file.read();
+    if (resolver && text === settingsText) return resolver;
+    settingsText = text;
+    settings = parseResolverSettings(text);
+    resolver = newResolver();
+    return resolver;
+  }
+
+  function currentFamilies(): Families {
+    const now = elapsedMs();
+    if (!families || now - familiesReadAt > INTERFACES_FRESH_MS) {
+      families = familiesOf();
+      familiesReadAt = now;
+    }
+    return families;
+  }
+
+  async function askForAll(using: dns.Resolver, name: string): Promise<Lookup> {
+    const { hasIPv6, first } = currentFamilies();
+    const [v4, v6] = await Promise.all([ask(using, 4, name), hasIPv6 ? ask(using, 6, name) : null]);
+    const found = ([4, 6] as const)
+      .map((family) => ({ family, records: (family === 4 ? v4 : v6)?.records ?? [] }))
+      .sort((a, b) => (a.family === first ? -1 : b.family === first ? 1 : 0));
+    const most = found.every(({ records }) => records.length > 0) ? MAX_ADDRESSES / 2 : MAX_ADDRESSES;
+    const addresses = found.flatMap(({ family, records }) => records.slice(0, most).map(({ address }) => ({ address, family })));
+    if (addresses.length > 0) {
+      const ttl = Math.min(...found.flatMap(({ records }) => records.map((record) => record.ttl)));
+      return { kind: 'found', addresses, ttlMs: ttl * 1000 };
+    }
+    const codes = [v4.code, v6?.code ?? null].filter((code) => code !== null);
+    const failed = codes.find((code) => !NO_SUCH_NAME.has(code));
+    return failed === undefined
+      ? { kind: 'no-such-name', hasRecords: codes.includes('ENODATA') }
+      : { kind: 'failed', code: failed };
+  }
+
+  return async (name) => {
+    const using = currentResolver();
+    let worst: Lookup = { kind: 'no-such-name', hasRecords: false };
+    for (const candidate of candidatesFor(name, settings)) {
+      const lookup = await askForAll(using, candidate);
+      // A server that does not answer at all does not answer for another name either.
+      if (lookup.kind === 'found' || (lookup.kind === 'failed' && lookup.code !== 'ESERVFAIL')) return lookup;
+      if (lookup.kind === 'failed' || (worst.kind === 'no-such-name' && lookup.hasRecords)) worst = lookup;
+    }
+    return worst;
+  };
+}
+
+/** Looks names up by the function of the operating system. Few at a time: each blocks a thread. */
+export const lookUpBySystem: LookUp = (name) =>
+  new Promise((resolve) => {
+    dns.lookup(name, { all: true }, (error, addresses) => {
+      if (!error) resolve({ kind: 'found', addresses: addresses.slice(0, MAX_ADDRESSES), ttlMs: null });
+      else if (error.code === 'ENOTFOUND') resolve({ kind: 'no-such-name', hasRecords: false });
+      else resolve({ kind: 'failed', code: error.code ?? 'EAI_FAIL' });
+    });
+  });

@@ -1,0 +1,45 @@
+/** The addresses of host names, looked up as the installation is set to. */
+import { LIMITS } from '../../config/limits.js';
+import { type InstanceOwners, ONE_OWNER } from '../../ports/instance-owners.js';
+import { lookUpByDns, lookUpBySystem } from './dns-servers.js';
+import { HOSTS_FILE, HostsFile } from './hosts-file.js';
+import { NameResolver } from './name-resolver.js';
+
+export { NameError, type NameResolver, type Resolved } from './name-resolver.js';
+
+/** `servers`: IP addresses of name servers, with or without a port. */
+export type NameSource = 'resolv.conf' | 'system' | { readonly servers: readonly string[] };
+
+export interface NamesOptions {
+  readonly source?: NameSource;
+  readonly owners?: InstanceOwners;
+}
+
+const elapsedMs = (): number => performance.now();
+
+function setTimer(delayMs: number, fire: () => void): () => void {
+  const timer = setTimeout(fire, delayMs);
+  return () => clearTimeout(timer);
+}
+
+export function createNameResolver({ source = 'resolv.conf', owners = ONE_OWNER }: NamesOptions = {}): NameResolver {
+  const bySystem = source === 'system';
+  const servers = typeof source === 'object' ? source.servers : null;
+  return new NameResolver({
+    lookUp: bySystem ? lookUpBySystem : lookUpByDns({ servers, elapsedMs }),
+    hosts: new HostsFile(HOSTS_FILE, elapsedMs),
+    owners,
+    limits: {
+      maxLookups: bySystem ? LIMITS.maxBlockingLookups : LIMITS.maxLookups,
+      lookupTimeoutMs: LIMITS.lookupTimeoutMs,
+      minFreshMs: LIMITS.minNameFreshMs,
+      maxFreshMs: LIMITS.maxNameFreshMs,
+      negativeFreshMs: LIMITS.negativeNameFreshMs,
+      failureFreshMs: LIMITS.failedNameFreshMs,
+      maxStaleMs: LIMITS.maxNameStaleMs,
+      maxNames: LIMITS.maxKnownNames,
+    },
+    elapsedMs,
+    setTimer,
+  });
+}

@@ -1,0 +1,234 @@
+/**
+ * The addresses of host names, with a cache. A name is looked up once, however many deliveries wait for it, and no account
+ * has more than its fair share of the lookups under way: names whose name server is slow delay no other account.
+ */
+import type { LookupAddress } from 'node:dns';
+import { closeSync, openSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { FairShare } from '../../fairness/fair-share.js';
+import type { InstanceOwners } from '../../ports/instance-owners.js';
+import type { LookUp, Lookup } from './dns-servers.js';
+import type { HostsFile } from './hosts-file.js';
+
+/** What the cache keeps, and for how long. */
+export interface NameLimits {
+  readonly maxLookups: number;
+  /** After this a lookup counts as failed. */
+  readonly lookupTimeoutMs: number;
+  /** An answer is kept as long as its name server says, within these bounds. */
+  readonly minFreshMs: number;
+  readonly maxFreshMs: number;
+  /** A name that does not exist. */
+  readonly negativeFreshMs: number;
+  /** A lookup that failed. */
+  readonly failureFreshMs: number;
+  /** How long an old answer is used while its name cannot be looked up. */
+  readonly maxStaleMs: number;
+  readonly maxNames: number;
+}
+
+export interface NameResolverOptions {
+  readonly lookUp: LookUp;
+  readonly hosts: Pick<HostsFile, 'find'>;
+  readonly owners: InstanceOwners;
+  readonly limits: NameLimits;
+  /** Ms that only ever grow. */
+  readonly elapsedMs: () => number;
+  readonly setTimer: (delayMs: number, fire: () => void) => () => void;
+  /** Whether this process has no free file descriptor; replaced in tests. */
+  readonly isShortOfDescriptors?: () => boolean;
+}
+
+export type Resolved =
+  | { readonly kind: 'found'; readonly addresses: readonly LookupAddress[] }
+  | { readonly kind: 'failed'; readonly error: NameError };
+
+/** Why a name has no address. */
+export class NameError extends Error {
+  override readonly name = 'NameError';
+  readonly code: string;
+  constructor(hostname: string, code: string) {
+    super(`lookup of ${hostname} failed (${code})`);
+    this.code = code;
+  }
+  /** The process could not ask: that says nothing of the name. */
+  get isShortage(): boolean {
+    return this.code === 'EMFILE';
+  }
+}
+
+interface Known {
+  readonly resolved: Resolved;
+  readonly freshUntil: number;
+  /** The latest addresses, for as long as they may be used when the name cannot be looked up. */
+  readonly addresses: readonly LookupAddress[] | null;
+  readonly staleUntil: number;
+}
+
+interface Pending {
+  readonly hostname: string;
+  readonly instanceId: string;
+  readonly resolved: Promise<Resolved>;
+  readonly settle: (resolved: Resolved) => void;
+  isStarted: boolean;
+}
+
+const LOOPBACK: readonly LookupAddress[] = Object.freeze([
+  { address: '127.0.0.1', family: 4 },
+  { address: '::1', family: 6 },
+]);
+
+/** Nothing else tells a failed socket of the resolver from a server that refuses. */
+function hasNoDescriptor(): boolean {
+  try {
+    closeSync(openSync('/dev/null', 'r'));
+    return false;
+  } catch (error) {
+    return error instanceof Error && 'code' in error && (error.code === 'EMFILE' || error.code === 'ENFILE');
+  }
+}
+
+/** What a failed lookup is for whoever wanted to connect. */
+const codeOf = (lookup: Exclude<Lookup, { readonly kind: 'found' }>): string => {
+  if (lookup.kind === 'no-such-name') return lookup.hasRecords ? 'ENODATA' : 'ENOTFOUND';
+  return lookup.code === 'ETIMEOUT' ? 'ETIMEOUT' : 'EAI_AGAIN';
+};
+
+export class NameResolver {
+  private readonly options: NameResolverOptions;
+  private readonly share: FairShare;
+  /** The one that was used last comes last. */
+  private readonly known = new Map<string, Known>();
+  private readonly pending = new Map<string, Pending>();
+  /** Lookups that wait for a share, by account; the account whose turn it is comes first. */
+  private readonly queued = new Map<string, Set<Pending>>();
+
+  constructor(options: NameResolverOptions) {
+    this.options = options;
+    this.share = new FairShare(options.limits.maxLookups, options.owners);
+  }
+
+  /** Names that are kept. */
+  get size(): number {
+    return this.known.size;
+  }
+
+  /** What is known of the name now; null when it has to be looked up. */
+  recall(hostname: string): Resolved | null {
+    const name = hostname.endsWith('.') ? hostname.slice(0, -1) : hostname;
+    const listed = this.options.hosts.find(name);
+    if (listed) return { kind: 'found', addresses: listed.map((address) => ({ address, family: isIP(address) })) };
+    if (name === 'localhost' || name.endsWith('.localhost')) return { kind: 'found', addresses: LOOPBACK };
+    const known = this.known.get(hostname);
+    if (!known || known.freshUntil <= this.options.elapsedMs()) return null;
+    this.known.delete(hostname);
+    this.known.set(hostname, known);
+    return known.resolved;
+  }
+
+  /** `hostname`: in lower case. `instanceId`: on whose behalf; its account must have a share left, or the lookup waits. */
+  find(hostname: string, instanceId: string): Promise<Resolved> | Resolved {
+    const known = this.recall(hostname);
+    if (known) return known;
+    let pending = this.pending.get(hostname);
+    if (!pending) {
+      let settle: (resolved: Resolved) => void = () => {};
+      const resolved = new Promise<Resolved>((resolve) => {
+        settle = resolve;
+      });
+      pending = { hostname, instanceId, resolved, settle, isStarted: false };
+      this.pending.set(hostname, pending);
+      if (this.share.allows(instanceId)) this.start(pending, instanceId);
+      else this.enqueue(pending);
+    } else if (!pending.isStarted && this.share.allows(instanceId)) {
+      // Another account wants the name, too, and has a share left.
+      this.dequeue(pending);
+      this.start(pending, instanceId);
+    }
+    return pending.resolved;
+  }
+
+  private start(pending: Pending, instanceId: string): void {
+    const { lookUp, setTimer, limits } = this.options;
+    const { hostname } = pending;
+    pending.isStarted = true;
+    this.share.take(instanceId);
+    const cancel = setTimer(limits.lookupTimeoutMs, () => this.settle(pending, { kind: 'failed', code: 'ETIMEOUT' }));
+    void lookUp(hostname).then((lookup) => {
+      cancel();
+      this.share.give(instanceId);
+      this.settle(pending, lookup);
+      this.startQueued();
+    });
+  }
+
+  private settle(pending: Pending, lookup: Lookup): void {
+    const { hostname, settle } = pending;
+    // It took too long, and perhaps the name is being looked up again: an answer is worth something all the same.
+    if (this.pending.get(hostname) !== pending) {
+      if (lookup.kind === 'found') this.note(hostname, lookup);
+      return;
+    }
+    this.pending.delete(hostname);
+    const isShort = this.options.isShortOfDescriptors ?? hasNoDescriptor;
+    if (lookup.kind === 'failed' && isShort()) settle({ kind: 'failed', error: new NameError(hostname, 'EMFILE') });
+    else settle(this.note(hostname, lookup));
+  }
+
+  private note(hostname: string, lookup: Lookup): Resolved {
+    const { limits, elapsedMs } = this.options;
+    const now = elapsedMs();
+    const before = this.known.get(hostname);
+    this.known.delete(hostname);
+    const known = this.knownAfter(hostname, lookup, before, now);
+    this.known.set(hostname, known);
+    const [oldest] = this.known.keys();
+    if (oldest !== undefined && this.known.size > limits.maxNames) this.known.delete(oldest);
+    return known.resolved;
+  }
+
+  private knownAfter(hostname: string, lookup: Lookup, before: Known | undefined, now: number): Known {
+    const { minFreshMs, maxFreshMs, negativeFreshMs, failureFreshMs, maxStaleMs } = this.options.limits;
+    if (lookup.kind === 'found') {
+      const { addresses, ttlMs } = lookup;
+      const freshUntil = now + Math.min(Math.max(ttlMs ?? 0, minFreshMs), maxFreshMs);
+      return { resolved: { kind: 'found', addresses }, freshUntil, addresses, staleUntil: freshUntil + maxStaleMs };
+    }
+    const failed = { kind: 'failed', error: new NameError(hostname, codeOf(lookup)) } as const;
+    if (lookup.kind === 'no-such-name')
+      return { resolved: failed, freshUntil: now + negativeFreshMs, addresses: null, staleUntil: 0 };
+    const freshUntil = now + failureFreshMs;
+    if (before?.addresses && before.staleUntil > now) {
+      const { addresses, staleUntil } = before;
+      return { resolved: { kind: 'found', addresses }, freshUntil, addresses, staleUntil };
+    }
+    return { resolved: failed, freshUntil, addresses: null, staleUntil: 0 };
+  }
+
+  private enqueue(pending: Pending): void {
+    const accountId = this.options.owners.accountOf(pending.instanceId);
+    const waiting = this.queued.get(accountId);
+    if (waiting) waiting.add(pending);
+    else this.queued.set(accountId, new Set([pending]));
+  }
+
+  private dequeue(pending: Pending): void {
+    for (const [accountId, waiting] of this.queued) {
+      if (!waiting.delete(pending)) continue;
+      if (waiting.size === 0) this.queued.delete(accountId);
+      return;
+    }
+  }
+
+  private startQueued(): void {
+    // An account that was served goes behind the others, and comes up again in this very loop.
+    for (const [accountId, waiting] of this.queued) {
+      const [first] = waiting;
+      if (!first || !this.share.allows(first.instanceId)) continue;
+      waiting.delete(first);
+      this.queued.delete(accountId);
+      if (waiting.size > 0) this.queued.set(accountId, waiting);
+      this.start(first, first.instanceId);
+    }
+  }
+}

@@ -1,0 +1,82 @@
+/** A DNS server on a free UDP port, whose answers a test writes. */
+import { createSocket } from 'node:dgram';
+import { isIPv4 } from 'node:net';
+
+const HEADER_BYTES = 12;
+const TYPE_A = 1;
+const TYPE_AAAA = 28;
+
+export interface Question {
+  readonly name: string;
+  readonly family: 4 | 6;
+}
+
+/** `never`: no answer. Bytes are sent as they are. */
+export type Reply =
+  | 'never'
+  | 'no-such-name'
+  | 'server-failure'
+  | { readonly addresses: readonly string[]; readonly ttlS?: number }
+  | Buffer;
+
+export interface NameServer {
+  /** For `EVERSTEP_DNS_SERVERS`, and resolvers. */
+  readonly address: string;
+  readonly questions: Question[];
+  close(): void;
+}
+
+function readQuestion(packet: Buffer): Question & { readonly end: number } {
+  const labels: string[] = [];
+  let at = HEADER_BYTES;
+  for (let length = packet[at] ?? 0; length > 0; length = packet[at] ?? 0) {
+    labels.push(packet.toString('latin1', at + 1, at + 1 + length));
+    at += 1 + length;
+  }
+  return { name: labels.join('.').toLowerCase(), family: packet.readUInt16BE(at + 1) === TYPE_AAAA ? 6 : 4, end: at + 5 };
+}
+
+function v6Bytes(address: string): Buffer {
+  const [head = '', tail] = address.split('::');
+  const groups = (text: string | undefined) => (text ? text.split(':') : []);
+  const missing = tail === undefined ? 0 : 8 - groups(head).length - groups(tail).length;
+  const all = [...groups(head), ...Array.from({ length: missing }, () => '0'), ...groups(tail)];
+  return Buffer.from(all.map((group) => group.padStart(4, '0')).join(''), 'hex');
+}
+
+function record(address: string, ttlS: number): Buffer {
+  const bytes = isIPv4(address) ? Buffer.from(address.split('.').map(Number)) : v6Bytes(address);
+  const head = Buffer.alloc(12);
+  // The name is that of the question.
+  head.writeUInt16BE(0xc000 + HEADER_BYTES, 0);
+  head.writeUInt16BE(isIPv4(address) ? TYPE_A : TYPE_AAAA, 2);
+  head.writeUInt16BE(1, 4);
+  head.writeUInt32BE(ttlS, 6);
+  head.writeUInt16BE(bytes.length, 10);
+  return Buffer.concat([head, bytes]);
+}
+
+function answerTo(packet: Buffer, { end, family }: Question & { readonly end: number }, reply: Exclude<Reply, 'never'>): Buffer {
+  if (Buffer.isBuffer(reply)) return reply;
+  const addresses = typeof reply === 'object' ? reply.addresses.filter((address) => isIPv4(address) === (family === 4)) : [];
+  const head = Buffer.from(packet.subarray(0, HEADER_BYTES));
+  head[2] = 0x81;
+  head[3] = 0x80 | (reply === 'no-such-name' ? 3 : reply === 'server-failure' ? 2 : 0);
+  head.writeUInt16BE(addresses.length, 6);
+  head.writeUInt32BE(0, 8);
+  const ttlS = typeof reply === 'object' ? (reply.ttlS ?? 60) : 0;
+  return Buffer.concat([head, packet.subarray(HEADER_BYTES, end), ...addresses.map((address) => record(address, ttlS))]);
+}
+
+export async function startNameServer(reply: (question: Question) => Reply): Promise<NameServer> {
+  const socket = createSocket('udp4');
+  const questions: Question[] = [];
+  socket.on('message', (packet, { port, address }) => {
+    const question = readQuestion(packet);
+    questions.push({ name: question.name, family: question.family });
+    const replied = reply(question);
+    if (replied !== 'never') socket.send(answerTo(packet, question, replied), port, address);
+  });
+  await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
+  return { address: `127.0.0.1:${socket.address().port}`, questions, close: () => socket.close() };
+}

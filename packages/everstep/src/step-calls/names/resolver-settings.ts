@@ -1,0 +1,38 @@
+/** What `/etc/resolv.conf` says besides the name servers: which names are tried for a short name. */
+
+const MAX_SEARCH_DOMAINS = 6;
+const MAX_NDOTS = 15;
+
+export interface ResolverSettings {
+  readonly search: readonly string[];
+  /** A name with fewer dots is tried within the search domains first. */
+  readonly ndots: number;
+}
+
+/** As glibc reads it: the last `search` or `domain` line counts. */
+export function parseResolverSettings(text: string): ResolverSettings {
+  let search: readonly string[] = [];
+  let ndots = 1;
+  for (const line of text.split('\n')) {
+    const [keyword = '', ...values] = line
+      .replace(/[#;].*/, '')
+      .trim()
+      .split(/\s+/);
+    if (keyword === 'search') search = values.slice(0, MAX_SEARCH_DOMAINS);
+    else if (keyword === 'domain') search = values.slice(0, 1);
+    else if (keyword === 'options') {
+      const given = values.map((value) => /^ndots:(\d+)$/.exec(value)?.[1]).findLast((value) => value !== undefined);
+      if (given !== undefined) ndots = Math.min(Number(given), MAX_NDOTS);
+    }
+  }
+  const bare = search.map((domain) => domain.toLowerCase().replace(/\.+$/, '')).filter((domain) => domain !== '');
+  return { search: bare, ndots };
+}
+
+/** The names to ask DNS for, in their order. A name that ends with a dot is asked for as it is. */
+export function candidatesFor(name: string, { search, ndots }: ResolverSettings): readonly string[] {
+  if (name.endsWith('.')) return [name.slice(0, -1)];
+  const within = search.map((domain) => `${name}.${domain}`);
+  const dots = name.split('.').length - 1;
+  return dots >= ndots ? [name, ...within] : [...within, name];
+}
