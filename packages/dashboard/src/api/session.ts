@@ -31,6 +31,9 @@ export async function logIn(email: string, apiKey: string): Promise<Outcome<Sess
 /** Ends the session in the service; afterwards the cookie is good for nothing. */
 export const logOut = (): Promise<Outcome<unknown>> => request('/v2/session', { method: 'DELETE' });
 
+/** Ends all sessions of the user, in this browser and in all others. */
+export const logOutEverywhere = (): Promise<Outcome<unknown>> => request('/v2/sessions', { method: 'DELETE' });
+
 /** The session; only below the layout, which shows nothing without one. */
 export function useSession(): Session {
   const { data } = useQuery(sessionQuery);

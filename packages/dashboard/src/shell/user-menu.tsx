@@ -2,7 +2,7 @@
 import { Menu } from '@base-ui/react/menu';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { logOut, sessionQuery, useSession } from '../api/session.js';
+import { logOut, logOutEverywhere, sessionQuery, useSession } from '../api/session.js';
 import { Icon, type IconName } from '../components/icons.js';
 import { setTheme, THEMES, type Theme, useTheme } from './theme.js';
 
@@ -17,8 +17,8 @@ export function UserMenu() {
   const theme = useTheme();
   const client = useQueryClient();
   const navigate = useNavigate();
-  const leave = async () => {
-    await logOut();
+  const leave = async (end: typeof logOut) => {
+    await end();
     client.clear();
     client.setQueryData(sessionQuery.queryKey, null);
     void navigate({ to: '/login' });
@@ -50,9 +50,13 @@ export function UserMenu() {
               </Menu.RadioGroup>
             </Menu.Group>
             <Menu.Separator className="popup-separator" />
-            <Menu.Item className="popup-item" onClick={leave}>
+            <Menu.Item className="popup-item" onClick={() => void leave(logOut)}>
               <Icon name="leave" />
               Log out
+            </Menu.Item>
+            <Menu.Item className="popup-item" onClick={() => void leave(logOutEverywhere)}>
+              <Icon name="leave" />
+              Log out everywhere
             </Menu.Item>
           </Menu.Popup>
         </Menu.Positioner>

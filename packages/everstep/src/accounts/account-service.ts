@@ -25,6 +25,18 @@ export interface Principal {
   readonly user: UserRecord;
   /** Address of the client, for the audit log. */
   readonly address: string;
+  /** Of the session with which the user asks; absent for one who sent an API key. */
+  readonly sessionId?: string;
+}
+
+/** A session of the user, for the user. */
+export interface OwnSession {
+  readonly sessionId: string;
+  readonly apiKeyId: string;
+  /** Unix ms. */
+  readonly createdAt: number;
+  /** Unix ms, unless it is used before. */
+  readonly expiresAt: number;
 }
 
 /** What was asked for, or why not. `message` is for the one who asked. */
@@ -44,7 +56,7 @@ export type Login =
 
 /** Of a user who has logged in before, and is recognised by a secret. */
 export interface Session {
-  readonly principal: Principal;
+  readonly principal: Principal & { readonly sessionId: string };
   readonly sessionHash: string;
   /** Has to come with every request that changes something. */
   readonly csrfToken: string;
@@ -164,6 +176,12 @@ export interface AccountService {
   /** Null when there is none of this secret, or not any more. Its end moves on when it is found. */
   findSession(query: { readonly secret: string; readonly address: string }): Promise<Session | null>;
   endSession(session: Session): Promise<void>;
+  /** Those that have not ended, the latest first. */
+  listSessions(principal: Principal): Promise<readonly OwnSession[]>;
+  /** Ends another session of the user, or the one that asks. */
+  endOwnSession(principal: Principal, sessionId: string): Promise<Outcome<null>>;
+  /** Ends all sessions of the user, with the one that asks; gives how many. */
+  endSessions(principal: Principal): Promise<number>;
   /** The operator of the installation: its first user. */
   isOperator(principal: Principal): Promise<boolean>;
   /** Read-write for roles that may use the instance, read-only for those that see it. */

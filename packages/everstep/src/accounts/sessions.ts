@@ -2,7 +2,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { LIMITS } from '../config/limits.js';
 import type { SessionRecord, UserRecord } from '../ports/account-store.js';
-import type { AccountRules } from './account-rules.js';
+import { type AccountRules, done, notFound } from './account-rules.js';
 import type { AccountService, BegunSession, Login, Session } from './account-service.js';
 
 /** How a secret looks; anything else is nobody's. With `h` it is for the cookie of https, see `http-api/sessions/cookie.ts`. */
@@ -20,7 +20,14 @@ export function isCsrfToken(session: Session, given: string | undefined): boolea
   return expected.length === sent.length && timingSafeEqual(expected, sent);
 }
 
-type SessionPart = Pick<AccountService, 'beginSession' | 'findSession' | 'endSession'>;
+type SessionPart = Pick<
+  AccountService,
+  'beginSession' | 'findSession' | 'endSession' | 'listSessions' | 'endOwnSession' | 'endSessions'
+>;
+
+const SESSION_ID_LENGTH = 32;
+/** Tells nothing of the secret: that has more bits than the id. */
+const idOf = (sessionHash: string): string => `ses_${sessionHash.slice(0, SESSION_ID_LENGTH)}`;
 
 export function createSessions(rules: AccountRules, logIn: AccountService['logIn']): SessionPart {
   const { accounts, now } = rules;
@@ -28,7 +35,7 @@ export function createSessions(rules: AccountRules, logIn: AccountService['logIn
   const endAt = (createdAt: number): number => Math.min(now() + LIMITS.sessionIdleMs, createdAt + LIMITS.sessionMaxMs);
 
   const shown = (secret: string, user: UserRecord, address: string, expiresAt: number): Session => ({
-    principal: { user, address },
+    principal: { user, address, sessionId: idOf(hashOf(secret)) },
     sessionHash: hashOf(secret),
     csrfToken: csrfTokenOf(secret),
     expiresAt,
@@ -84,6 +91,34 @@ export function createSessions(rules: AccountRules, logIn: AccountService['logIn
       const { userId } = principal.user;
       const audit = rules.audit(principal, { action: 'session.end', subject: userId, accountIds: [userId] });
       await accounts.deleteSession({ sessionHash, audit });
+    },
+
+    async listSessions({ user }) {
+      const at = now();
+      const records = await accounts.listSessions({ userId: user.userId });
+      return records
+        .filter(({ expiresAt }) => expiresAt > at)
+        .map(({ sessionHash, apiKeyId, createdAt, expiresAt }) => ({
+          sessionId: idOf(sessionHash),
+          apiKeyId,
+          createdAt,
+          expiresAt,
+        }));
+    },
+
+    async endOwnSession(principal, sessionId) {
+      const { userId } = principal.user;
+      const found = (await accounts.listSessions({ userId })).find(({ sessionHash }) => idOf(sessionHash) === sessionId);
+      const told = { action: 'session.end', subject: userId, details: { sessionId }, accountIds: [userId] };
+      const audit = rules.audit(principal, told);
+      const ended = found && (await accounts.deleteSession({ sessionHash: found.sessionHash, audit }));
+      return ended ? done(null) : notFound('session');
+    },
+
+    async endSessions(principal) {
+      const { userId } = principal.user;
+      const audit = rules.audit(principal, { action: 'session.end-all', subject: userId, accountIds: [userId] });
+      return accounts.deleteSessions({ userId, audit });
     },
   };
 }

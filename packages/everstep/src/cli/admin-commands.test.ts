@@ -154,6 +154,19 @@ describe('the commands for accounts', () => {
     });
   });
 
+  test('sessions in browsers are listed and ended', async () => {
+    const { EVERSTEP_MANAGEMENT_URL: url, EVERSTEP_ADMIN_EMAIL: email, EVERSTEP_ADMIN_API_KEY: api_key } = world.written;
+    const [headers, body] = [{ 'content-type': 'application/json' }, JSON.stringify({ email, api_key })];
+    const logIn = () => fetch(`${url}/v2/session`, { method: 'POST', headers, body });
+    assert.equal(await textOf('sessions', 'list'), 'There are no sessions.\n');
+    for (const answer of [await logIn(), await logIn(), await logIn()]) assert.equal(answer.status, 200);
+    const [first] = await jsonOf('sessions', 'list');
+    assert.match(await textOf('sessions', 'list'), new RegExp(`^SESSION +KEY +LOGGED IN .*\\n${first.id} +key_\\S+ +\\d{4}-`));
+    assert.equal(await textOf('sessions', 'end', first.id), '1 ended\n');
+    assert.equal((await run('sessions', 'end', first.id)).code, 3);
+    assert.equal(await textOf('sessions', 'end-all'), '2 ended\n');
+  });
+
   test('plans are listed with their limits', async () => {
     assert.match(await textOf('plans'), /^PLAN +BYTES .*DOLLARS\/100K\ndefault +- .* 1\nstandard .* 1\n$/);
     assert.equal((await jsonOf('plans'))[0].name, 'default');

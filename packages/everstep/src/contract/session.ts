@@ -16,7 +16,11 @@ export const SessionEntry = Type.Object(
       description: 'When it ends unless it is used before, Unix seconds. Use moves it on, to seven days after the login at most.',
     }),
   },
-  { ...CLOSED, description: 'The cookie everstep_session comes with the login (over https: __Host-everstep_session), and no script can read it.' },
+  {
+    ...CLOSED,
+    description:
+      'The cookie everstep_session comes with the login (over https: __Host-everstep_session), and no script can read it.',
+  },
 );
 export type SessionEntry = Static<typeof SessionEntry>;
 
@@ -28,3 +32,18 @@ export const LoginBody = Type.Object(
   CLOSED,
 );
 export type LoginBody = Static<typeof LoginBody>;
+
+export const OwnSession = Type.Object(
+  {
+    id: Type.String(),
+    api_key_id: Type.String({ description: 'Id of the API key with which it began. It ends when that is revoked.' }),
+    creation_time: Type.Integer({ format: 'int64', description: 'Unix seconds' }),
+    expires_at: Type.Integer({ format: 'int64', description: 'When it ends unless it is used before, Unix seconds.' }),
+    current: Type.Boolean({ description: 'Whether the request was made with this session.' }),
+  },
+  CLOSED,
+);
+export type OwnSession = Static<typeof OwnSession>;
+
+export const EndedSessions = Type.Object({ ended: Type.Integer({ description: 'How many sessions ended.' }) }, CLOSED);
+export type EndedSessions = Static<typeof EndedSessions>;

@@ -52,11 +52,20 @@ describe('the frame of the dashboard', { skip: opened.kind === 'missing' ? opene
     const kept = await page.context().cookies();
     assert.equal(kept.find(({ name }) => name === 'everstep_session')?.httpOnly, true);
     await page.getByRole('button', { name: email() }).click();
-    await page.getByRole('menuitem', { name: 'Log out' }).click();
+    await page.getByRole('menuitem', { name: 'Log out', exact: true }).click();
     await page.getByLabel('E-mail').waitFor();
     await page.context().addCookies(kept);
     await other.getByRole('link', { name: 'Audit log' }).click();
     await other.getByLabel('E-mail').waitFor();
+  });
+
+  test('whoever logs out everywhere is logged out in other browsers, too', async () => {
+    const [here, elsewhere] = [await world.loggedIn(), await world.loggedIn()];
+    await here.page.getByRole('button', { name: email() }).click();
+    await here.page.getByRole('menuitem', { name: 'Log out everywhere' }).click();
+    await here.page.getByLabel('E-mail').waitFor();
+    await elsewhere.page.getByRole('link', { name: 'Audit log' }).click();
+    await elsewhere.page.getByLabel('E-mail').waitFor();
   });
 
   test('the theme is that of the system until one is chosen, which stays', async () => {

@@ -232,8 +232,12 @@ export interface AccountStore extends NamedTokenStore {
   }): Promise<{ readonly session: SessionRecord; readonly user: UserRecord } | null>;
   /** Nothing when there is none. A crash may take it back right after: nobody waits for the disk. */
   moveSessionEnd(query: { readonly sessionHash: string; readonly expiresAt: number }): Promise<void>;
+  /** Of the user, the latest first. Some may have expired. */
+  listSessions(query: { readonly userId: string }): Promise<readonly SessionRecord[]>;
   /** False when there is none. */
   deleteSession(query: { readonly sessionHash: string; readonly audit?: AuditEntry }): Promise<boolean>;
+  /** Ends all sessions of the user; returns how many there were. The entry is written if there were some. */
+  deleteSessions(query: { readonly userId: string; readonly audit?: AuditEntry }): Promise<number>;
 
   createTeam(query: { readonly team: TeamRecord; readonly owner: MemberRecord; readonly audit?: AuditEntry }): Promise<void>;
   findTeam(query: { readonly teamId: string }): Promise<TeamRecord | null>;

@@ -207,6 +207,19 @@ export interface SearchStats {
   readonly indexes: readonly SearchIndexStats[];
 }
 
+/** A session of the user: a login in a browser. */
+export interface UserSession {
+  readonly id: string;
+  /** Of the API key with which it began. It ends when that is revoked. */
+  readonly api_key_id: string;
+  /** Unix seconds. */
+  readonly creation_time: number;
+  /** Unix seconds; when it ends unless it is used before. */
+  readonly expires_at: number;
+  /** Whether the request was made with it. */
+  readonly current: boolean;
+}
+
 /** What a queue instance may call, beside the rules of the installation. Entries are such as `*.example.com:443` or `10.0.0.0/8`. */
 export interface QueueOutboundRules {
   readonly id: string;

@@ -134,6 +134,8 @@ const calls: readonly (readonly [string, (client: AdminClient) => Promise<unknow
   ],
   ['queues.stats', (client) => client.queues.stats('a/b'), `GET ${QUEUE}/stats/a%2Fb`],
   ['queues.stats of a period', (client) => client.queues.stats('q', { period: '2h' }), `GET ${QUEUE}/stats/q?period=7200s`],
+  ['sessions.list', (client) => client.sessions.list(), 'GET /v2/sessions'],
+  ['sessions.end', (client) => client.sessions.end('a/b'), 'DELETE /v2/sessions/a%2Fb', undefined, 'OK'],
   ['queues.plans', (client) => client.queues.plans(), `GET ${QUEUE}/plans`],
   ['searchIndexes.list', (client) => client.searchIndexes.list(), 'GET /v2/search'],
   [

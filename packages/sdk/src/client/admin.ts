@@ -3,7 +3,7 @@ import { Queues } from './admin-queues.js';
 import { SearchIndexes } from './admin-search.js';
 import { Teams } from './admin-teams.js';
 import { QueueTokens } from './admin-tokens.js';
-import type { Account, ApiKey, AuditLogEntry, AuditLogPage } from './admin-types.js';
+import type { Account, ApiKey, AuditLogEntry, AuditLogPage, UserSession } from './admin-types.js';
 import { configured } from './configuration.js';
 import { type Call, callApi, jsonCall, type TransportOptions } from './transport.js';
 
@@ -24,6 +24,7 @@ export interface AuditLogOptions {
 }
 
 const API_KEYS = '/v2/apikeys';
+const SESSIONS = '/v2/sessions';
 
 /** HTTP Basic takes bytes, and the service reads them as UTF-8. */
 function basic(email: string, apiKey: string): string {
@@ -42,6 +43,13 @@ export class AdminClient {
     /** Resolves with the key itself in `api_key`: it is shown this once. */
     readonly create: (name: string) => Promise<ApiKey>;
     readonly revoke: (apiKeyId: string) => Promise<void>;
+  };
+  readonly sessions: {
+    /** Those that have not ended, the latest first. */
+    readonly list: () => Promise<readonly UserSession[]>;
+    readonly end: (sessionId: string) => Promise<void>;
+    /** Logs out everywhere. Resolves with how many sessions ended. */
+    readonly endAll: () => Promise<number>;
   };
   private readonly call: <T>(call: Call) => Promise<T>;
 
@@ -69,6 +77,13 @@ export class AdminClient {
       revoke: async (apiKeyId) => {
         await call({ method: 'DELETE', path: `${API_KEYS}/${encodeURIComponent(apiKeyId)}` });
       },
+    };
+    this.sessions = {
+      list: () => call({ method: 'GET', path: SESSIONS }),
+      end: async (sessionId) => {
+        await call({ method: 'DELETE', path: `${SESSIONS}/${encodeURIComponent(sessionId)}` });
+      },
+      endAll: async () => (await call<{ readonly ended: number }>({ method: 'DELETE', path: SESSIONS })).ended,
     };
   }
 

@@ -1,15 +1,16 @@
 /** Sessions of users in a browser: logging in, who one is, logging out. */
 
+import Type from 'typebox';
 import type { Session } from '../../accounts/account-service.js';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
-import { Ok } from '../../contract/management.js';
-import { LoginBody, SessionEntry } from '../../contract/session.js';
+import { Ok, RecordId } from '../../contract/management.js';
+import { EndedSessions, LoginBody, OwnSession, SessionEntry } from '../../contract/session.js';
 import { tooManyLogins } from '../basic-authentication.js';
-import { answer, type Operation, openOperation, sessionOperation } from '../operation.js';
+import { accountOperation, answer, type Operation, openOperation, sessionOperation } from '../operation.js';
 import { forgetCookie, setCookie } from '../sessions/cookie.js';
 import { checkOrigin } from '../sessions/same-origin.js';
-import { BODY_ERRORS, given } from './outcome.js';
+import { BODY_ERRORS, done, given, OK } from './outcome.js';
 import { toSeconds } from './presenters.js';
 
 /** Nobody keeps it on the way. */
@@ -86,4 +87,69 @@ const endSession = sessionOperation({
   },
 });
 
-export const sessionOperations: readonly Operation[] = [beginSession, getSession, endSession];
+const listSessions = accountOperation({
+  operationId: 'listSessions',
+  tag: 'Session',
+  summary: 'List the sessions of the user',
+  description: 'Those that have not ended, the latest first.',
+  method: 'GET',
+  path: '/v2/sessions',
+  unknownQuery: 'refuse',
+  responses: { 200: Type.Array(OwnSession) },
+  errors: ['bad-parameter'],
+  async handle(_input, { accounts }, principal) {
+    const sessions = await accounts.listSessions(principal);
+    return answer(
+      200,
+      sessions.map(({ sessionId, apiKeyId, createdAt, expiresAt }) => ({
+        id: sessionId,
+        api_key_id: apiKeyId,
+        creation_time: toSeconds(createdAt),
+        expires_at: toSeconds(expiresAt),
+        current: sessionId === principal.sessionId,
+      })),
+    );
+  },
+});
+
+const endOwnSession = accountOperation({
+  operationId: 'endOwnSession',
+  tag: 'Session',
+  summary: 'End a session of the user',
+  method: 'DELETE',
+  path: '/v2/sessions/{id}',
+  unknownQuery: 'refuse',
+  pathParameters: Type.Object({ id: RecordId('Id of the session.') }),
+  responses: { 200: Ok },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path }, { accounts }, principal) {
+    done(await accounts.endOwnSession(principal, path.id));
+    return OK;
+  },
+});
+
+const endSessions = accountOperation({
+  operationId: 'endSessions',
+  tag: 'Session',
+  summary: 'Log out everywhere: end all sessions of the user',
+  description: 'The session that makes the request ends, too. API keys stay good.',
+  method: 'DELETE',
+  path: '/v2/sessions',
+  unknownQuery: 'refuse',
+  responses: { 200: EndedSessions },
+  errors: ['bad-parameter'],
+  async handle({ request }, { accounts }, principal) {
+    const ended = await accounts.endSessions(principal);
+    const headers = principal.sessionId === undefined ? NOT_KEPT : { ...NOT_KEPT, 'set-cookie': forgetCookie(request.isHttps) };
+    return answer(200, { ended }, headers);
+  },
+});
+
+export const sessionOperations: readonly Operation[] = [
+  beginSession,
+  getSession,
+  endSession,
+  listSessions,
+  endOwnSession,
+  endSessions,
+];

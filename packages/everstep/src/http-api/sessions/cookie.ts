@@ -32,10 +32,10 @@ const textOf = (cookie: ReceivedHeaders[string]): string => (typeof cookie === '
 export function secretOf({ cookie }: ReceivedHeaders): string | null {
   if (cookie === undefined) return null;
   const parts = textOf(cookie).split(';').map(partOf).filter(isOfSession);
-  const valueOf = (wanted: string, may: (value: string) => boolean): string | null =>
+  const secretIn = (wanted: string, may: (value: string) => boolean): string | null =>
     // A browser sends the cookie of the narrowest path first.
     parts.find(({ name, value }) => name === wanted && value !== '' && may(value))?.value ?? null;
-  return valueOf(HOST_COOKIE, () => true) ?? valueOf(SESSION_COOKIE, (value) => !HOST_SECRET.test(value));
+  return secretIn(HOST_COOKIE, () => true) ?? secretIn(SESSION_COOKIE, (value) => !HOST_SECRET.test(value));
 }
 
 /**

@@ -214,6 +214,44 @@ describe('sessions', () => {
     assert.deepEqual([await isIn(first), await isIn(second)], [false, true]);
   });
 
+  test('the sessions of a user are listed and ended one by one or all at once, by the user alone', async () => {
+    interface Listed {
+      readonly id: string;
+      readonly current: boolean;
+      readonly expires_at: number;
+    }
+    const listed = async ({ headers }: Pick<Login, 'headers'>): Promise<readonly Listed[]> =>
+      (await (await fetch(`${url}/v2/sessions`, { headers })).json()) as readonly Listed[];
+    const end = (id: string, { headers }: Pick<Login, 'headers'>) => statusOf(`/v2/sessions${id}`, { method: 'DELETE', headers });
+    await fetch(`${url}/v2/sessions`, { method: 'DELETE', headers: (await logIn('admin')).headers });
+    const [first, second, third] = [await logIn('admin'), await logIn('admin'), await logIn('admin')];
+    const other = await logIn('dev');
+    const before = await listed(second);
+    assert.deepEqual([before.length, before.filter(({ current }) => current).length], [3, 1]);
+    assert.equal(before.find(({ current }) => current)?.expires_at, second.body.expires_at);
+    assert.ok(!JSON.stringify(before).includes(second.headers.cookie?.split('=')[1] ?? ''), 'no secret is in the list');
+    const thirdId = (await listed(third)).find(({ current }) => current)?.id ?? '';
+    assert.equal(await end(`/${thirdId}`, other), 404, 'of another user');
+    assert.equal(await end(`/${thirdId}`, { headers: { cookie: first.headers.cookie ?? '' } }), 403, 'without the CSRF token');
+    assert.equal(await end(`/${thirdId}`, first), 200);
+    assert.equal(await end(`/${thirdId}`, first), 404);
+    assert.deepEqual([await isIn(first), await isIn(second), await isIn(third)], [true, true, false]);
+    const all = await fetch(`${url}/v2/sessions`, { method: 'DELETE', headers: first.headers });
+    assert.deepEqual(await all.json(), { ended: 2 });
+    assert.match(all.headers.getSetCookie()[0] ?? '', /^everstep_session=; Max-Age=0/);
+    assert.deepEqual([await isIn(first), await isIn(second), await isIn(other)], [false, false, true]);
+    const authorization = `Basic ${btoa(`${emailOf('admin')}:${apiKeyOf('admin')}`)}`;
+    await logIn('admin');
+    const byKey = await fetch(`${url}/v2/sessions`, { method: 'DELETE', headers: { authorization } });
+    assert.deepEqual([await byKey.json(), byKey.headers.getSetCookie()], [{ ended: 1 }, []]);
+    const { admin } = people.principals;
+    const entries = await world.store.accounts.listAudit({ accountIds: [admin.user.userId], after: null, limit: 3 });
+    assert.deepEqual(
+      entries.map(({ action }) => action),
+      ['session.end-all', 'session.begin', 'session.end-all'],
+    );
+  });
+
   test('revoking the API key ends the sessions that were begun with it', async () => {
     const { dev } = people.principals;
     const { apiKey, record } = doneValue(await world.accounts.createApiKey(dev, 'for a session'));

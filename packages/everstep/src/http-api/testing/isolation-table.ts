@@ -260,6 +260,9 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   setAllowedDestinations: account(withBody(queue, { allow: ['10.0.0.5:8080'] }), ['operator']),
   getQueueStats: account(queue, MEMBERS),
   getQueueUsage: account(queue, MEMBERS),
+  listSessions: account(nothing, EVERYBODY),
+  endOwnSession: account(() => ({ params: { id: 'ses_none' } }), [], []),
+  endSessions: account(nothing, EVERYBODY),
   listPlans: account(nothing, EVERYBODY),
   listSearchIndexes: account(nothing, EVERYBODY),
   createSearchIndex: account(

@@ -54,6 +54,26 @@ export function sessionConformance(open: OpenStore): void {
     );
 
     test(
+      'of a user are listed, the latest first, and ended all at once; those of others stay',
+      withStore(open, async ({ accounts }) => {
+        await addUsers(accounts, 'ann', 'ben');
+        const [older, newer] = [sample('h1', 'ann'), sample('h2', 'ann', { createdAt: T0 + 5 })];
+        for (const session of [older, newer, sample('h3', 'ben')]) await accounts.createSession({ session });
+        assert.deepEqual(await accounts.listSessions({ userId: 'usr_ann' }), [newer, older]);
+        assert.deepEqual(await accounts.listSessions({ userId: 'usr_none' }), []);
+        const end = (n: number) => accounts.deleteSessions({ userId: 'usr_ann', audit: sampleAudit(n, ['usr_ann']) });
+        assert.deepEqual([await end(1), await end(2)], [2, 0]);
+        assert.deepEqual(await accounts.listSessions({ userId: 'usr_ann' }), []);
+        assert.equal((await accounts.listSessions({ userId: 'usr_ben' })).length, 1);
+        const entries = await accounts.listAudit({ accountIds: ['usr_ann'], after: null, limit: 9 });
+        assert.deepEqual(
+          entries.map(({ auditId }) => auditId),
+          ['aud_1'],
+        );
+      }),
+    );
+
+    test(
       'end with the API key that they were begun with, and none begins with a key that is not good',
       withStore(open, async ({ accounts }) => {
         await addUsers(accounts, 'ann', 'ben');

@@ -66,6 +66,13 @@ export function createAccounts(database: Database): AccountStore {
     findSession: ({ sessionHash }) => sessions.findSession(database, sessionHash),
     moveSessionEnd: ({ sessionHash, expiresAt }) =>
       database.transaction((session) => sessions.moveSessionEnd(session, sessionHash, expiresAt)),
+    listSessions: ({ userId }) => sessions.listSessions(database, userId),
+    deleteSessions: ({ userId, audit }) =>
+      change(
+        (session) => sessions.deleteSessions(session, userId),
+        audit,
+        (deleted) => deleted > 0,
+      ),
     deleteSession: ({ sessionHash, audit }) => change((session) => sessions.deleteSession(session, sessionHash), audit, isTrue),
 
     createTeam: ({ team, owner, audit }) => change((session) => teams.createTeam(session, team, owner), audit),

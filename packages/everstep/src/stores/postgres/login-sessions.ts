@@ -1,6 +1,6 @@
 /** Sessions of users, by the hash of the secret in their cookie. */
 import { SESSIONS_KEPT, type SessionRecord, type UserRecord } from '../../ports/account-store.js';
-import { integer, text } from './columns.js';
+import { integer, type Row, text } from './columns.js';
 import { type Session, statement, type TransactionSession } from './connection.js';
 
 /** The key's row is locked, so that nobody revokes it at the same moment and leaves the session behind. */
@@ -19,7 +19,17 @@ const SELECT = statement(`
 const WITHOUT_WAITING = statement(`SELECT set_config('synchronous_commit', 'off', true)`);
 const UPDATE = statement('UPDATE login_session SET expires_at = $2 WHERE session_hash = $1');
 const DELETE = statement('DELETE FROM login_session WHERE session_hash = $1');
+const SELECT_OF_USER = statement('SELECT * FROM login_session WHERE user_id = $1 ORDER BY created_at DESC, session_hash');
+const DELETE_OF_USER = statement('DELETE FROM login_session WHERE user_id = $1');
 const DELETE_OF_KEY = statement('DELETE FROM login_session WHERE api_key_id = $1');
+
+const sessionOf = (row: Row): SessionRecord => ({
+  sessionHash: text(row, 'session_hash'),
+  userId: text(row, 'user_id'),
+  apiKeyId: text(row, 'api_key_id'),
+  createdAt: integer(row, 'created_at'),
+  expiresAt: integer(row, 'expires_at'),
+});
 
 /** False when the user has no such key that is good. */
 export async function createSession(session: TransactionSession, record: SessionRecord): Promise<boolean> {
@@ -30,22 +40,25 @@ export async function createSession(session: TransactionSession, record: Session
   return true;
 }
 
+export async function listSessions(session: Session, userId: string): Promise<readonly SessionRecord[]> {
+  return (await session.query(SELECT_OF_USER, [userId])).map(sessionOf);
+}
+
+/** Returns how many there were. */
+export async function deleteSessions(session: TransactionSession, userId: string): Promise<number> {
+  return session.execute(DELETE_OF_USER, [userId]);
+}
+
 export async function findSession(
-  session: Session,
+  database: Session,
   sessionHash: string,
 ): Promise<{ readonly session: SessionRecord; readonly user: UserRecord } | null> {
-  const [row] = await session.query(SELECT, [sessionHash]);
+  const [row] = await database.query(SELECT, [sessionHash]);
   if (!row) return null;
-  const userId = text(row, 'user_id');
+  const session = sessionOf(row);
   return {
-    session: {
-      sessionHash,
-      userId,
-      apiKeyId: text(row, 'api_key_id'),
-      createdAt: integer(row, 'created_at'),
-      expiresAt: integer(row, 'expires_at'),
-    },
-    user: { userId, email: text(row, 'email'), createdAt: integer(row, 'user_created_at') },
+    session,
+    user: { userId: session.userId, email: text(row, 'email'), createdAt: integer(row, 'user_created_at') },
   };
 }
 

@@ -78,6 +78,13 @@ export function createAccounts({ connection, usage, days }: Pick<StoreParts, 'co
       return session && user ? { session, user } : null;
     },
     moveSessionEnd: async ({ sessionHash, expiresAt }) => write(connection, () => sessions.moveEnd(sessionHash, expiresAt)),
+    listSessions: async ({ userId }) => sessions.listOfUser(userId),
+    deleteSessions: ({ userId, audit }) =>
+      change(
+        () => sessions.deleteOfUser(userId),
+        audit,
+        (deleted) => deleted > 0,
+      ),
     deleteSession: ({ sessionHash, audit }) =>
       change(
         () => sessions.delete(sessionHash),

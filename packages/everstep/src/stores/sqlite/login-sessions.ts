@@ -16,9 +16,11 @@ const sessionOf = (row: Row): SessionRecord => ({
 export class LoginSessions {
   private readonly insert: StatementSync;
   private readonly select: StatementSync;
+  private readonly selectOfUser: StatementSync;
   private readonly update: StatementSync;
   private readonly deleteOne: StatementSync;
   private readonly deleteByKey: StatementSync;
+  private readonly deleteByUser: StatementSync;
   private readonly deleteEnded: StatementSync;
   private readonly deleteBeyond: StatementSync;
 
@@ -28,9 +30,13 @@ export class LoginSessions {
        SELECT ?, user_id, api_key_id, ?, ? FROM api_key WHERE api_key_id = ? AND user_id = ? AND revoked_at IS NULL`,
     );
     this.select = connection.prepare('SELECT * FROM login_session WHERE session_hash = ?');
+    this.selectOfUser = connection.prepare(
+      'SELECT * FROM login_session WHERE user_id = ? ORDER BY created_at DESC, session_hash',
+    );
     this.update = connection.prepare('UPDATE login_session SET expires_at = ? WHERE session_hash = ?');
     this.deleteOne = connection.prepare('DELETE FROM login_session WHERE session_hash = ?');
     this.deleteByKey = connection.prepare('DELETE FROM login_session WHERE api_key_id = ?');
+    this.deleteByUser = connection.prepare('DELETE FROM login_session WHERE user_id = ?');
     this.deleteEnded = connection.prepare('DELETE FROM login_session WHERE expires_at <= ?');
     this.deleteBeyond = connection.prepare(
       `DELETE FROM login_session WHERE session_hash IN (
@@ -57,6 +63,15 @@ export class LoginSessions {
 
   delete(sessionHash: string): boolean {
     return this.deleteOne.run(sessionHash).changes === 1;
+  }
+
+  listOfUser(userId: string): readonly SessionRecord[] {
+    return this.selectOfUser.all(userId).map(sessionOf);
+  }
+
+  /** Returns how many there were. */
+  deleteOfUser(userId: string): number {
+    return Number(this.deleteByUser.run(userId).changes);
   }
 
   deleteOfKey(apiKeyId: string): void {

@@ -4,6 +4,7 @@ import type { Shell } from '../../output.js';
 import { accountCommand, apiKeysCommand, auditCommand, plansCommand } from './account.js';
 import { queuesCommand } from './queues.js';
 import { searchIndexesCommand } from './search.js';
+import { sessionsCommand } from './sessions.js';
 import { membersCommand, teamsCommand } from './teams.js';
 import { tokensCommand } from './tokens.js';
 
@@ -14,9 +15,10 @@ local data directory.`;
 
 export function adminCommand(shell: Shell): Command {
   return new Command('admin')
-    .description('Accounts: teams, queue instances, budgets, plans, search indexes, the audit log.')
+    .description('Accounts: sessions, teams, queue instances, budgets, plans, search indexes, the audit log.')
     .addCommand(accountCommand(shell))
     .addCommand(apiKeysCommand(shell))
+    .addCommand(sessionsCommand(shell))
     .addCommand(teamsCommand(shell))
     .addCommand(membersCommand(shell))
     .addCommand(queuesCommand(shell))

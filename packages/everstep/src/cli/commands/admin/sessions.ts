@@ -1,0 +1,55 @@
+/** `everstep admin sessions list|end|end-all` */
+import { Command } from 'commander';
+import { openAdmin, withAdminConnection } from '../../admin-connection.js';
+import { instant, json, type Shell, table } from '../../output.js';
+
+const MS_PER_SECOND = 1_000;
+
+function listCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withAdminConnection(new Command('list')).description('List your sessions in browsers, the latest first.');
+  return command.action(async () => {
+    const { admin, options } = await openAdmin(command, shell);
+    const sessions = await admin.sessions.list();
+    if (options.json) return screen.write(json(sessions));
+    if (sessions.length === 0) return screen.write('There are no sessions.\n');
+    const at = (seconds: number): string => instant(seconds * MS_PER_SECOND);
+    const rows = sessions.map(({ id, api_key_id, creation_time, expires_at }) => [
+      id,
+      api_key_id,
+      at(creation_time),
+      at(expires_at),
+    ]);
+    screen.write(table(screen, ['SESSION', 'KEY', 'LOGGED IN (UTC)', 'ENDS (UTC)'], rows));
+  });
+}
+
+function endCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withAdminConnection(new Command('end'))
+    .description('End a session: its browser is logged out.')
+    .argument('<sessionId>', 'id of the session');
+  return command.action(async (sessionId: string) => {
+    const { admin, options } = await openAdmin(command, shell);
+    await admin.sessions.end(sessionId);
+    screen.write(options.json ? json({ ended: 1 }) : '1 ended\n');
+  });
+}
+
+function endAllCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withAdminConnection(new Command('end-all')).description('Log out everywhere. API keys stay good.');
+  return command.action(async () => {
+    const { admin, options } = await openAdmin(command, shell);
+    const ended = await admin.sessions.endAll();
+    screen.write(options.json ? json({ ended }) : `${ended} ended\n`);
+  });
+}
+
+export function sessionsCommand(shell: Shell): Command {
+  return new Command('sessions')
+    .description('Your sessions in browsers: list, end, end-all.')
+    .addCommand(listCommand(shell))
+    .addCommand(endCommand(shell))
+    .addCommand(endAllCommand(shell));
+}
