@@ -11,6 +11,9 @@ import { shown } from './parameters/unacceptable.js';
 export const JSON_TYPE = 'application/json; charset=utf-8';
 const ERROR_CODE_HEADER = 'Error-Code';
 
+/** Of every answer: much of it is secret, nobody keeps it on the way, and no browser guesses what it is. */
+export const API_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const;
+
 export interface ErrorReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -20,7 +23,7 @@ export interface ErrorReply {
 export function errorReply(error: ApiError, dialect: Dialect): ErrorReply {
   return {
     status: error.status,
-    headers: { 'content-type': JSON_TYPE, [dialect.spell(ERROR_CODE_HEADER)]: error.code, ...error.headers },
+    headers: { ...API_HEADERS, 'content-type': JSON_TYPE, [dialect.spell(ERROR_CODE_HEADER)]: error.code, ...error.headers },
     body: JSON.stringify({ error: error.message }),
   };
 }

@@ -13,6 +13,7 @@ import type { Store } from '../ports/store.js';
 import type { VirtualTime } from '../ports/virtual-time.js';
 import type { WorkflowService } from '../runtime/workflow-service.js';
 import type { SearchService } from '../search/search-service.js';
+import { documentOnce } from './api-document.js';
 import { createCursorSeal } from './cursor.js';
 import { type DashboardFiles, dashboardOperations } from './dashboard/index.js';
 import { LiveStreams } from './live/live-streams.js';
@@ -86,7 +87,6 @@ export interface HttpApi {
   close(): Promise<void>;
   /** A request without a socket, for tests. */
   inject(request: InjectOptions): Promise<LightMyRequestResponse>;
-  openApi(): object;
   /** All that is there to be asked for. */
   readonly routes: readonly Route[];
 }
@@ -125,19 +125,11 @@ function aloneSince(service: Pick<WorkflowService, 'now' | 'underWay'>, version:
   };
 }
 
-/** Made when it is first asked for. */
-function once(make: () => object): () => object {
-  let made: object | null = null;
-  return () => {
-    made ??= make();
-    return made;
-  };
-}
+const runtimeDocument = documentOnce(openApiDocument);
+const managementDocument = documentOnce(managementOpenApiDocument);
 
 export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
   const { service, store, authority, accounts, search, log, version } = dependencies;
-  const openApi = once(() => openApiDocument(version));
-  const managementOpenApi = once(() => managementOpenApiDocument(version));
   const context: ApiContext = {
     service,
     store,
@@ -156,8 +148,8 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     storeRefusal: dependencies.storeRefusal ?? (() => null),
     addressPolicy: dependencies.addressPolicy ?? null,
     virtualTime: dependencies.virtualTime ?? null,
-    openApi,
-    managementOpenApi,
+    openApi: () => runtimeDocument(version),
+    managementOpenApi: () => managementDocument(version),
   };
   const routes: Route[] = [];
   const app: FastifyInstance = createServer({
@@ -171,7 +163,6 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     ...servedBy(dependencies),
   });
   return {
-    openApi,
     routes,
     async listen({ host, port }) {
       // Later the store may take no writes; it can be read then all the same.

@@ -52,8 +52,8 @@ export interface ApiContext {
   readonly addressPolicy: DestinationPolicy | null;
   /** Null when the clock is the real one. */
   readonly virtualTime: VirtualTime | null;
-  readonly openApi: () => object;
-  readonly managementOpenApi: () => object;
+  readonly openApi: () => RawBody;
+  readonly managementOpenApi: () => RawBody;
 }
 
 /** What is known of one request before its operation reads it. */

@@ -13,7 +13,7 @@ import { PeriodicLog } from '../ports/periodic-log.js';
 import { type Admission, type Chosen, createAdmission } from './admission.js';
 import { callerIpOf } from './caller-ip.js';
 import { Connections } from './connections.js';
-import { apiErrorOf, clientError, errorReply, JSON_TYPE, replyOnSocket, unknownRoute } from './error-replies.js';
+import { API_HEADERS, apiErrorOf, clientError, errorReply, JSON_TYPE, replyOnSocket, unknownRoute } from './error-replies.js';
 import { type ApiContext, maxBodyBytesOf, type Operation } from './operation.js';
 import { shown } from './parameters/unacceptable.js';
 import { metadataJson, readOnlyJson } from './presenters/read-only.js';
@@ -254,7 +254,7 @@ export function createServer({
     });
     const { status, body: answered, headers = {} } = await operation.run(input, context, admission.admitted);
     endConnection(reply);
-    reply.headers(headers);
+    reply.headers({ ...API_HEADERS, ...headers });
     if (answered === undefined) return reply.code(status).send();
     if (answered instanceof RawBody)
       return reply.code(status).header('content-type', answered.contentType).send(answered.content);

@@ -13,9 +13,6 @@ import { checkOrigin } from '../sessions/same-origin.js';
 import { BODY_ERRORS, done, given, OK } from './outcome.js';
 import { toSeconds } from './presenters.js';
 
-/** Nobody keeps it on the way. */
-const NOT_KEPT = { 'cache-control': 'no-store' } as const;
-
 const present = ({ principal, csrfToken, expiresAt }: Session, isOperator: boolean): SessionEntry => ({
   user: { id: principal.user.userId, email: principal.user.email },
   is_operator: isOperator,
@@ -47,7 +44,6 @@ const beginSession = openOperation({
     switch (login.kind) {
       case 'in':
         return answer(200, present(login.session, await accounts.isOperator(login.session.principal)), {
-          ...NOT_KEPT,
           'set-cookie': setCookie(login.secret, request.isHttps),
         });
       case 'refused':
@@ -68,7 +64,7 @@ const getSession = sessionOperation({
   responses: { 200: SessionEntry },
   errors: [],
   async handle(_input, { accounts }, session) {
-    return answer(200, present(session, await accounts.isOperator(session.principal)), NOT_KEPT);
+    return answer(200, present(session, await accounts.isOperator(session.principal)));
   },
 });
 
@@ -83,7 +79,7 @@ const endSession = sessionOperation({
   errors: ['bad-parameter'],
   async handle({ request }, { accounts }, session) {
     await accounts.endSession(session);
-    return answer(200, 'OK' as const, { ...NOT_KEPT, 'set-cookie': forgetCookie(request.isHttps) });
+    return answer(200, 'OK' as const, { 'set-cookie': forgetCookie(request.isHttps) });
   },
 });
 
@@ -140,8 +136,8 @@ const endSessions = accountOperation({
   errors: ['bad-parameter'],
   async handle({ request }, { accounts }, principal) {
     const ended = await accounts.endSessions(principal);
-    const headers = principal.sessionId === undefined ? NOT_KEPT : { ...NOT_KEPT, 'set-cookie': forgetCookie(request.isHttps) };
-    return answer(200, { ended }, headers);
+    if (principal.sessionId === undefined) return answer(200, { ended });
+    return answer(200, { ended }, { 'set-cookie': forgetCookie(request.isHttps) });
   },
 });
 

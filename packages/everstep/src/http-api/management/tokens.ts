@@ -10,8 +10,6 @@ const TAG = 'Tokens';
 const id = RecordId('Id of the queue instance.');
 const ofToken = Type.Object({ id, token_id: RecordId('Id of the token.') });
 const MAX_LIFETIME_S = LIMITS.maxTokenLifetimeMs / 1_000;
-/** Tokens and keys must not be kept on the way. */
-const NOT_KEPT = { 'cache-control': 'no-store' } as const;
 
 const listTokens = accountOperation({
   operationId: 'listTokens',
@@ -55,7 +53,7 @@ const createToken = accountOperation({
     const { name, scopes, expires_in_seconds: seconds } = given(body);
     const lifetimeMs = seconds === undefined ? null : seconds * 1_000;
     const { token, view } = done(await accounts.createToken(principal, { instanceId: path.id, name, scopes, lifetimeMs }));
-    return answer(200, presentToken(view, token), NOT_KEPT);
+    return answer(200, presentToken(view, token));
   },
 });
 
@@ -82,7 +80,7 @@ const rotateToken = accountOperation({
     const overlapMs = given(body).overlap_seconds * 1_000;
     const outcome = await accounts.rotateToken(principal, { instanceId: path.id, tokenId: path.token_id, overlapMs });
     const { token, view } = done(outcome);
-    return answer(200, presentToken(view, token), NOT_KEPT);
+    return answer(200, presentToken(view, token));
   },
 });
 

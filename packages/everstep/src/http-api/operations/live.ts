@@ -6,7 +6,7 @@ import { answer, eventsOf, operation } from '../operation.js';
 import { RawBody } from '../raw-body.js';
 
 /** Nothing on the way may gather events, or keep them. */
-const STREAMED = { 'cache-control': 'no-store', 'x-accel-buffering': 'no' } as const;
+const STREAMED = { 'x-accel-buffering': 'no' } as const;
 
 export const lookOn = operation({
   operationId: 'lookOn',

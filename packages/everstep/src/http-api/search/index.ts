@@ -2,9 +2,12 @@
 import Type from 'typebox';
 import { ErrorBody } from '../../contract/errors.js';
 import { DocumentBody, DocumentPage, IndexInfo, ScoredDocument, StoredDocument } from '../../contract/search.js';
+import { documentOnce } from '../api-document.js';
 import { openApiOf } from '../openapi-document.js';
 import { answer, type Operation, openOperation } from '../operation.js';
 import { DOCUMENT_OPERATIONS } from './documents.js';
+
+const searchDocument = documentOnce((version) => searchOpenApiDocument(version));
 
 const getSearchOpenApi = openOperation({
   operationId: 'getSearchOpenApi',
@@ -16,7 +19,7 @@ const getSearchOpenApi = openOperation({
   whileStopping: 'answer',
   responses: { 200: Type.Unknown({ description: 'OpenAPI 3.1' }) },
   errors: [],
-  handle: (_input, { version }) => answer(200, searchOpenApiDocument(version)),
+  handle: (_input, { version }) => answer(200, searchDocument(version)),
 });
 
 export const SEARCH_OPERATIONS: readonly Operation[] = Object.freeze([...DOCUMENT_OPERATIONS, getSearchOpenApi]);

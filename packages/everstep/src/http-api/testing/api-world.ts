@@ -354,6 +354,9 @@ export class ApiWorld {
     // Pages are in no document.
     if (String(answer.headers['content-type']).startsWith('text/html'))
       return { status: answer.statusCode, headers: answer.headers, body: JSON.parse('null') };
+    // Nothing of an answer is kept on the way: whatever is in it.
+    const { 'cache-control': caching, 'x-content-type-options': sniffing } = answer.headers;
+    assert.deepEqual([caching, sniffing], ['no-store', 'nosniff'], `${request.method} ${request.url}`);
     const body: Body = answer.payload === '' ? undefined : JSON.parse(answer.payload);
     if (answer.statusCode !== 405 && errorCodeOf(answer) !== 'unknown-route') {
       const { method, url, headers } = request;
@@ -366,6 +369,7 @@ export class ApiWorld {
   private async beginStream<Body>(request: SentRequest): Promise<Answered<Body>> {
     const answer = await this.api.inject({ ...request, payloadAsStream: true });
     const stream = answer.stream();
+    assert.equal(answer.headers['cache-control'], 'no-store');
     const isStream = String(answer.headers['content-type']).startsWith('text/event-stream');
     if (isStream) stream.destroy();
     const body: Body = JSON.parse(isStream ? 'null' : await readText(stream));

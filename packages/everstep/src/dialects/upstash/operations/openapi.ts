@@ -2,6 +2,7 @@
 import Type, { type TSchema } from 'typebox';
 import { ErrorBody } from '../../../contract/errors.js';
 import { QueueRecord, QueueStats } from '../../../contract/management.js';
+import { documentOnce } from '../../../http-api/api-document.js';
 import { openApiOf } from '../../../http-api/openapi-document.js';
 import { answer, type Operation, openOperation } from '../../../http-api/operation.js';
 import { upstash } from '../index.js';
@@ -41,7 +42,7 @@ const NAMED: Readonly<Record<string, TSchema>> = {
 
 /** The operation that answers with the document `of` a version of the service. */
 export function openApiOperation(of: (serviceVersion: string) => object): Operation {
-  let made: object | null = null;
+  const document = documentOnce(of);
   return openOperation({
     operationId: 'getUpstashOpenApi',
     tag: 'Service',
@@ -52,10 +53,7 @@ export function openApiOperation(of: (serviceVersion: string) => object): Operat
     whileStopping: 'answer',
     responses: { 200: Type.Unknown({ description: 'OpenAPI 3.1' }) },
     errors: [],
-    handle(_input, { version }) {
-      made ??= of(version);
-      return answer(200, made);
-    },
+    handle: (_input, { version }) => answer(200, document(version)),
   });
 }
 
