@@ -288,7 +288,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
       refusals,
       ...(node ? { sharedDays: node.sharedDays } : {}),
     });
-    const names = createNameResolver({ source: config.nameSource, owners: limits.owners });
+    const { owners } = limits;
+    const names = createNameResolver({ source: config.nameSource, owners });
     let ownListeners: readonly OwnListener[] = [];
     const addressPolicyOf = createAddressPolicies({
       allowLoopback: config.allowLoopback,
@@ -309,7 +310,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     const prepare = (instanceId: string) => authority.prepare(instanceId);
     const egressProxy = config.egressProxy === null ? {} : { egressProxy: { url: config.egressProxy } };
     const keys = { signingKeys, regionOf, prepare };
-    const outbound = createOutbound({ ...keys, ...egressProxy, addressPolicyOf, now: machineTime, random, log });
+    const outbound = createOutbound({ ...keys, ...egressProxy, addressPolicyOf, owners, now: machineTime, random, log });
     opened.push(() => outbound.close());
     const { stepCaller, messageSender } = outbound;
     const budgetAlerts = new BudgetAlerts({
@@ -338,7 +339,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       upkeepClock,
       paceClock: steadyClock,
       limits,
-      owners: limits.owners,
+      owners,
       random,
       stepCaller,
       messageSender,

@@ -66,6 +66,8 @@ export const LIMITS = Object.freeze({
   maxPlannedAtOnce: 10_000,
   /** An answer of an endpoint beyond this is cut off and counts as a failed attempt. */
   maxReplyBytes: 32 * MiB,
+  /** Of all answers that are being read, or not recorded yet: without the first 64 KiB of each. */
+  maxReplyBytesInMemory: 256 * MiB,
   /** What is kept of an endpoint's answer in a dead letter. */
   maxKeptResponseBytes: 256 * KiB,
   maxKeptErrorLength: 8 * KiB,
@@ -313,6 +315,7 @@ export function assertLimits(limits: Readonly<Record<keyof typeof LIMITS, number
     [limits.defaultDeliveryTimeoutMs <= limits.longDeliveryMs, 'defaultDeliveryTimeoutMs <= longDeliveryMs'],
     [limits.maxLongDeliveriesInFlight < limits.maxDeliveriesInFlight, 'maxLongDeliveriesInFlight < maxDeliveriesInFlight'],
     [limits.minNameFreshMs <= limits.maxNameFreshMs, 'minNameFreshMs <= maxNameFreshMs'],
+    [limits.maxReplyBytes * 4 <= limits.maxReplyBytesInMemory, 'maxReplyBytes * 4 <= maxReplyBytesInMemory'],
     [limits.maxKeptAttemptBodyBytes <= limits.maxKeptResponseBytes, 'maxKeptAttemptBodyBytes <= maxKeptResponseBytes'],
   ];
   for (const [holds, text] of relations) if (!holds) throw new Error(`limits contradict each other: ${text} must hold`);

@@ -25,6 +25,8 @@ export interface Message {
   readonly signed: boolean;
   /** `exact`: a header that cannot be sent is an error. `forwarded`: it is left out, as are those that a step call does not forward. */
   readonly take: 'exact' | 'forwarded';
+  /** Settles when the answer is recorded or dropped: until then its bytes count as in memory. Absent: at its end. */
+  readonly answerRecorded?: Promise<void>;
 }
 
 export type MessageAnswer =

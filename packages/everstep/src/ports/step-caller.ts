@@ -25,6 +25,8 @@ export interface StepCall {
   readonly timeoutMs: number;
   /** The run hides data: the words of a failure quote nothing of the answer. */
   readonly discreet: boolean;
+  /** Settles when the answer is recorded or dropped: until then its bytes count as in memory. Absent: at its end. */
+  readonly answerRecorded?: Promise<void>;
 }
 
 export type StepAnswer =

@@ -103,6 +103,7 @@ export class Callbacks {
     runKey: string,
     signal: AbortSignal,
     mayTake: (run: Run, timeoutMs: number) => boolean,
+    answerRecorded: Promise<void>,
   ): Promise<DeliveryFailure | null | 'given-up' | 'refused'> {
     const { store, sender, writes, decisions, context, expect } = this.options;
     const run = await store.loadRun({ runKey });
@@ -132,6 +133,7 @@ export class Callbacks {
         maxAnswerBytes: LIMITS.maxReplyBytes,
         signed: true,
         take: 'forwarded',
+        answerRecorded,
       },
       signal,
     );

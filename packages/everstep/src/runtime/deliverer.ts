@@ -18,6 +18,14 @@ export interface Delivered {
   readonly onDurable?: OnDurable;
 }
 
+/** What one attempt of a delivery is given along. */
+export interface Attempt {
+  /** Called when the request is sent. */
+  readonly onLeave: () => void;
+  /** Settles when the answer is recorded or dropped. */
+  readonly answerRecorded: Promise<void>;
+}
+
 const envelopeOf = (answer: Exclude<StepAnswer, { readonly kind: 'failure' }>): ReplyEnvelope => ({
   status: answer.status,
   responseHeaders: answer.responseHeaders,
@@ -35,7 +43,7 @@ export async function deliver(
   caller: StepCaller,
   entry: CachedRun,
   task: Callable,
-  onLeave: () => void,
+  { onLeave, answerRecorded }: Attempt,
 ): Promise<Delivered | null> {
   entry.control ??= new AbortController();
   const { signal } = entry.control;
@@ -54,6 +62,7 @@ export async function deliver(
           forwardHeaders: entry.forwardHeaders,
           timeoutMs: run.settings.deliveryTimeoutMs,
           discreet: run.settings.redact !== undefined,
+          answerRecorded,
         },
         signal,
         onLeave,

@@ -81,6 +81,18 @@ export class Deliveries {
 
   /** It has its slot; all that follows from it is begun when this resolves. */
   async make(host: string, ticket: Ticket, passage: Passage): Promise<void> {
+    let recorded: () => void = () => {};
+    const answerRecorded = new Promise<void>((resolve) => {
+      recorded = resolve;
+    });
+    try {
+      await this.makeOne(host, ticket, passage, answerRecorded);
+    } finally {
+      recorded();
+    }
+  }
+
+  private async makeOne(host: string, ticket: Ticket, passage: Passage, answerRecorded: Promise<void>): Promise<void> {
     const { gates, departures, callbacks, decisions, due, cluster, stopped, writes } = this.options;
     if (!gates.mayStart(ticket)) {
       // Its destination was held while it waited for a place: it waits at the gates again.
@@ -112,14 +124,14 @@ export class Deliveries {
     try {
       if (!mayLeave()) return;
       if (ticket.slot === CALLBACK_SLOT) {
-        const told = await callbacks.deliver(ticket.runKey, stopped, mayTake);
+        const told = await callbacks.deliver(ticket.runKey, stopped, mayTake, answerRecorded);
         if (told !== 'refused') result = resultOfFailure(told);
       } else {
         entry = await this.stateFor(ticket);
         givenUp = entry?.givenUp ?? 0;
         const task = entry?.durable.tasks.get(ticket.slot);
         const isTaken = !entry || !task || !isDelivery(task) || mayTake(entry.durable, timeoutOf(entry.durable, task));
-        if (entry && isTaken && mayLeave()) delivered = await this.deliverTask(entry, ticket.slot, mayLeave);
+        if (entry && isTaken && mayLeave()) delivered = await this.deliverTask(entry, ticket.slot, mayLeave, answerRecorded);
         result = resultOfEvent(delivered?.event ?? null);
       }
     } catch (error) {
@@ -223,7 +235,12 @@ export class Deliveries {
   }
 
   /** One attempt of the task; null when there is nothing to do or it was given up. */
-  private async deliverTask(entry: CachedRun, slot: number, mayLeave: () => boolean): Promise<Delivered | null> {
+  private async deliverTask(
+    entry: CachedRun,
+    slot: number,
+    mayLeave: () => boolean,
+    answerRecorded: Promise<void>,
+  ): Promise<Delivered | null> {
     const { store, stepCaller, messageSender, clock, gates, cache } = this.options;
     const task = entry.durable.tasks.get(slot);
     // A decision that is being written has something else in mind for the slot: whatever that is, it is scheduled
@@ -236,14 +253,19 @@ export class Deliveries {
     switch (task.kind) {
       case 'advance':
       case 'step':
-        return deliver(store, stepCaller, entry, task, () => {
-          entry.outSince.set(slot, clock.now());
-          onLeave();
+        return deliver(store, stepCaller, entry, task, {
+          onLeave: () => {
+            entry.outSince.set(slot, clock.now());
+            onLeave();
+          },
+          answerRecorded,
         }).finally(() => entry.outSince.delete(slot));
       case 'call':
-        return deliveredBy(await makeCall(messageSender, entry, task, () => clock.now(), onLeave));
+        return deliveredBy(await makeCall(messageSender, entry, task, () => clock.now(), { onLeave, answerRecorded }));
       case 'message':
-        return deliveredBy(await sendMessage({ store, sender: messageSender, now: () => clock.now() }, entry, task, onLeave));
+        return deliveredBy(
+          await sendMessage({ store, sender: messageSender, now: () => clock.now() }, entry, task, { onLeave, answerRecorded }),
+        );
       default:
         return null;
     }

@@ -4,6 +4,7 @@ import type { RunEvent } from '../engine/decide.js';
 import type { Run, RunPayload, Task } from '../engine/run.js';
 import type { MessageAnswer, MessageSender } from '../ports/message-sender.js';
 import type { Store } from '../ports/store.js';
+import type { Attempt } from './deliverer.js';
 import { messageNotice } from './message-notice.js';
 import { messageFailureOf } from './message-outcome.js';
 import type { CachedRun } from './run-cache.js';
@@ -35,7 +36,7 @@ export async function sendMessage(
   { store, sender, now }: MessageDelivery,
   entry: CachedRun,
   task: MessageTask,
-  onLeave: () => void,
+  { onLeave, answerRecorded }: Attempt,
 ): Promise<RunEvent | null> {
   entry.control ??= new AbortController();
   const { signal } = entry.control;
@@ -63,6 +64,7 @@ export async function sendMessage(
         anyBody: true,
         signed: true,
         take: 'forwarded',
+        answerRecorded,
       },
       signal,
       onLeave,

@@ -3,6 +3,7 @@ import { LIMITS } from '../config/limits.js';
 import type { RunEvent } from '../engine/decide.js';
 import type { Task } from '../engine/run.js';
 import type { MessageAnswer, MessageSender } from '../ports/message-sender.js';
+import type { Attempt } from './deliverer.js';
 import { decodeBody, encodeBody } from './encoded-body.js';
 import { messageFailureOf } from './message-outcome.js';
 import { originOf } from './passages.js';
@@ -14,7 +15,7 @@ export async function makeCall(
   entry: CachedRun,
   task: Extract<Task, { kind: 'call' }>,
   now: () => number,
-  onLeave: () => void,
+  { onLeave, answerRecorded }: Attempt,
 ): Promise<RunEvent | null> {
   entry.control ??= new AbortController();
   const { signal } = entry.control;
@@ -36,6 +37,7 @@ export async function makeCall(
         // A third party could send what it received, with its signature, to the user's own endpoints.
         signed: originOf(call.url) === originOf(workflowUrl),
         take: 'exact',
+        answerRecorded,
       },
       signal,
       onLeave,

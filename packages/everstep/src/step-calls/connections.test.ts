@@ -3,10 +3,12 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { buildConnector } from 'undici';
+import { ONE_OWNER } from '../ports/instance-owners.js';
 import type { Log } from '../ports/log.js';
 import { createAddressPolicy } from './address-policy.js';
 import { Connections } from './connections.js';
 import { exchange } from './exchange.js';
+import { ReplyBudget } from './reply-budget.js';
 
 const POLICY = createAddressPolicy({ allowLoopback: true, allow: [] });
 const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} };
@@ -43,7 +45,8 @@ test('a connection that fails for want of a file descriptor is tried again, and 
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const { pool } = connections.acquire(POLICY, `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
   const request = { method: 'GET', path: '/', headers: [], body: null, timeoutMs: 60_000, maxAnswerBytes: 100 } as const;
-  const outcome = exchange(pool, { ...request, headers: [] }, new AbortController().signal);
+  const bytes = new ReplyBudget({ maxBytes: 100, maxReplyBytes: 100 }, ONE_OWNER).open('qi_1', 100);
+  const outcome = exchange(pool, { ...request, headers: [] }, bytes, new AbortController().signal);
   while (left >= 0) {
     await new Promise((resolve) => setImmediate(resolve));
     t.mock.timers.tick(250);

@@ -1,7 +1,9 @@
 /** Where requests go: judged by the address policy, over connections that all who send requests share. */
 import { isIP } from 'node:net';
 import type { buildConnector } from 'undici';
+import { LIMITS } from '../config/limits.js';
 import { headerValueOfUrl } from '../dialects/header-text.js';
+import { type InstanceOwners, ONE_OWNER } from '../ports/instance-owners.js';
 import type { Log } from '../ports/log.js';
 import { NotAttemptedError } from '../ports/not-attempted.js';
 import { PeriodicLog } from '../ports/periodic-log.js';
@@ -11,6 +13,7 @@ import { createEgressProxy, type EgressProxyOptions } from './egress-proxy.js';
 import { type ExchangeOutcome, type ExchangeRequest, exchange } from './exchange.js';
 import { type FailedAnswer, failureWithoutAnswer } from './failed-answer.js';
 import { describeNetworkError, networkErrorCode } from './network-errors.js';
+import { ReplyBudget } from './reply-budget.js';
 
 const NEVER = { kind: 'never' } as const;
 
@@ -55,6 +58,8 @@ export interface DestinationsOptions {
   /** Absent: destinations are connected to directly. */
   readonly egressProxy?: Pick<EgressProxyOptions, 'url' | 'ca'>;
   readonly log: Log;
+  /** Who shares the memory for replies; absent: everything belongs to one instance. */
+  readonly owners?: InstanceOwners;
   /** Makes a connection; replaced in tests. */
   readonly connectOnce?: buildConnector.connector;
 }
@@ -67,6 +72,7 @@ export class Destinations {
   private readonly connections: Connections;
   private readonly targets = new Map<string, TargetVerdict>();
   private readonly blockedLog: PeriodicLog;
+  private readonly replies: ReplyBudget;
   private closed = false;
 
   constructor(options: DestinationsOptions) {
@@ -75,6 +81,8 @@ export class Destinations {
     const proxy = egressProxy ? createEgressProxy({ ...egressProxy, connectTimeoutMs: CONNECT_TIMEOUT_MS, log }) : null;
     this.connections = new Connections(log, { egressProxy: proxy, ...(connectOnce ? { connectOnce } : {}) });
     this.blockedLog = new PeriodicLog(options.log, 'delivery to a blocked address refused');
+    const { maxReplyBytesInMemory: maxBytes, maxReplyBytes } = LIMITS;
+    this.replies = new ReplyBudget({ maxBytes, maxReplyBytes }, options.owners ?? ONE_OWNER);
   }
 
   /** The parts of a URL that the instance may call by what it shows. */
@@ -98,7 +106,7 @@ export class Destinations {
     const startedAt = performance.now();
     const unknown = await this.lookUp(target, instanceId, request.timeoutMs, signal);
     const timeoutMs = Math.max(1, request.timeoutMs - (performance.now() - startedAt));
-    const outcome = unknown ?? (await this.exchange(target, { ...request, timeoutMs }, signal));
+    const outcome = unknown ?? (await this.exchange(instanceId, target, { ...request, timeoutMs }, signal));
     switch (outcome.kind) {
       case 'answered':
       case 'too-long':
@@ -134,7 +142,12 @@ export class Destinations {
     }
   }
 
-  private async exchange(target: Target, request: ExchangeRequest, signal: AbortSignal): Promise<ExchangeOutcome> {
+  private async exchange(
+    instanceId: string,
+    target: Target,
+    request: ExchangeRequest,
+    signal: AbortSignal,
+  ): Promise<ExchangeOutcome> {
     const { pool, release } = this.connections.acquire(target.policy, target.origin);
     let hasLeft = false;
     const onLeave = (): void => {
@@ -142,7 +155,8 @@ export class Destinations {
       request.onLeave?.();
     };
     try {
-      const outcome = await exchange(pool, { ...request, onLeave }, signal);
+      const bytes = this.replies.open(instanceId, request.maxAnswerBytes);
+      const outcome = await exchange(pool, { ...request, onLeave }, bytes, signal);
       if (outcome.kind === 'timed-out' && !hasLeft && this.connections.isShort(target.origin)) throw noDescriptor();
       return outcome;
     } finally {

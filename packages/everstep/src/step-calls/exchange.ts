@@ -7,6 +7,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher, Pool } from 'undici';
+import type { ReplyBytes } from './reply-budget.js';
 
 export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 export type Method = (typeof METHODS)[number];
@@ -22,6 +23,8 @@ export interface ExchangeRequest {
   readonly maxAnswerBytes: number;
   /** Called when there is a connection and the request is sent on it. */
   readonly onLeave?: (() => void) | undefined;
+  /** Settles when the answer is recorded or dropped: until then its bytes are in memory. Absent: when the exchange ends. */
+  readonly recorded?: Promise<void> | undefined;
 }
 
 export interface HttpAnswer {
@@ -50,9 +53,13 @@ class Exchange implements Dispatcher.DispatchHandler {
   private headers: IncomingHttpHeaders = {};
   private readonly chunks: Buffer[] = [];
   private received = 0;
+  /** Of the whole answer; null where it is not known. */
+  private length: number | null = null;
+  private readonly bytes: ReplyBytes;
 
-  constructor(request: ExchangeRequest, signal: AbortSignal, finish: (outcome: ExchangeOutcome) => void) {
+  constructor(request: ExchangeRequest, bytes: ReplyBytes, signal: AbortSignal, finish: (outcome: ExchangeOutcome) => void) {
     this.request = request;
+    this.bytes = bytes;
     this.signal = signal;
     this.finish = finish;
     this.timer = setTimeout(() => this.cutShort({ kind: 'timed-out' }), request.timeoutMs);
@@ -91,13 +98,16 @@ class Exchange implements Dispatcher.DispatchHandler {
     // Informational answers (1xx) come before the one that counts.
     this.status = status;
     this.headers = headers;
+    const length = Number(headers['content-length'] ?? Number.NaN);
+    this.length = Number.isSafeInteger(length) ? length : null;
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     const room = this.request.maxAnswerBytes - this.received;
     this.chunks.push(chunk.length > room ? chunk.subarray(0, room) : chunk);
     this.received += Math.min(chunk.length, room);
     if (chunk.length > room) this.cutShort({ kind: 'too-long', answer: this.answer() });
+    else if (!this.bytes.mayContinue(this.received, this.length, () => controller.resume())) controller.pause();
   }
 
   onResponseEnd(): void {
@@ -109,12 +119,20 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-/** Never rejects. */
-export function exchange(pool: Pool, request: ExchangeRequest, signal: AbortSignal): Promise<ExchangeOutcome> {
-  if (signal.aborted) return Promise.resolve({ kind: 'given-up' });
-  return new Promise((resolve) => {
+/** Never rejects. `bytes` is released when the answer is recorded. */
+export async function exchange(
+  pool: Pool,
+  request: ExchangeRequest,
+  bytes: ReplyBytes,
+  signal: AbortSignal,
+): Promise<ExchangeOutcome> {
+  if (signal.aborted) return { kind: 'given-up' };
+  const outcome = await new Promise<ExchangeOutcome>((resolve) => {
     const { method, path, headers, body } = request;
-    const bytes = body && Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-    pool.dispatch({ path, method, headers, body: bytes }, new Exchange(request, signal, resolve));
+    const sent = body && Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+    pool.dispatch({ path, method, headers, body: sent }, new Exchange(request, bytes, signal, resolve));
   });
+  if ('answer' in outcome && request.recorded) void request.recorded.then(() => bytes.release());
+  else bytes.release();
+  return outcome;
 }

@@ -48,7 +48,7 @@ export class HttpMessageSender implements MessageSender {
   }
 
   private async deliver(message: Message, signal: AbortSignal, onLeave: (() => void) | undefined): Promise<MessageAnswer> {
-    const { instanceId, timeoutMs, maxAnswerBytes, body } = message;
+    const { instanceId, timeoutMs, maxAnswerBytes, body, answerRecorded: recorded } = message;
     const method = methodOf(message.method);
     if (method === undefined) {
       const shown = JSON.stringify(message.method.slice(0, MAX_SHOWN_METHOD_LENGTH));
@@ -70,7 +70,7 @@ export class HttpMessageSender implements MessageSender {
       take: message.take,
     });
     if (!headers.ok) return refused(headers.message);
-    const request = { method, path: target.path, headers: headers.pairs, body, timeoutMs, maxAnswerBytes, onLeave };
+    const request = { method, path: target.path, headers: headers.pairs, body, timeoutMs, maxAnswerBytes, onLeave, recorded };
     const startedAt = this.options.now();
     const outcome = await this.destinations.ask(instanceId, target, request, signal);
     const sent = sentRequest(target.url, request, outcome, startedAt, this.options.now(), true);

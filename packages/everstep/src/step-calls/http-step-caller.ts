@@ -111,9 +111,9 @@ export class HttpStepCaller implements StepCaller {
     });
     const region = options.regionOf?.(call.instanceId) ?? null;
     const headers = steps.headers(call, { url: target.url, userAgent: USER_AGENT, signature, region });
-    const { timeoutMs } = call;
+    const { timeoutMs, answerRecorded: recorded } = call;
     const { maxReplyBytes: maxAnswerBytes } = LIMITS;
-    const request = { method: 'POST', path: target.path, headers, body, timeoutMs, maxAnswerBytes, onLeave } as const;
+    const request = { method: 'POST', path: target.path, headers, body, timeoutMs, maxAnswerBytes, onLeave, recorded } as const;
     const startedAt = options.now();
     const outcome = await destinations.ask(call.instanceId, target, request, signal);
     const endedAt = options.now();
