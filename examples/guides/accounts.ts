@@ -5,14 +5,14 @@ export function tryOut(admin: AdminClient): Promise<QueueInstance> {
   return admin.queues.create({ name: 'trial', region: 'eu-central-1' });
 }
 
-/** A team with a developer and an accountant. A user who is new has a first API key in `api_key`, this once. */
+/** A team with a developer and an accountant, who are invited. Pass each of them the `invitation_secret`. */
 export async function foundTeam(admin: AdminClient, developer: string, accountant: string) {
   const team = await admin.teams.create('Shop');
-  const members = [
+  const invited = [
     await admin.teams.members.put(team.id, developer, 'dev'),
     await admin.teams.members.put(team.id, accountant, 'finance'),
   ];
-  return { teamId: team.id, members };
+  return { teamId: team.id, invited };
 }
 
 /** It goes into production: the team owns it and pays for it. Whoever has its token notices nothing. */

@@ -6,7 +6,10 @@ import type { Failure } from '../api/outcome.js';
 import { logIn, sessionQuery } from '../api/session.js';
 import { PageTitle } from '../components/page-title.js';
 import { FailureNotice } from '../components/states.js';
+import { AcceptInvitation } from './accept-invitation.js';
 import { pathAfterLogin } from './return-path.js';
+
+const INVITATION = /^#(inv_[A-Za-z0-9_-]+)$/;
 
 export default function Login() {
   const client = useQueryClient();
@@ -15,6 +18,7 @@ export default function Login() {
   const id = useId();
   const [email, setEmail] = useState('');
   const [apiKey, setApiKey] = useState('');
+  const [invitation, setInvitation] = useState(() => INVITATION.exec(window.location.hash)?.[1] ?? null);
   const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState<Failure | null>(null);
   const submit = async (event: FormEvent) => {
@@ -27,6 +31,19 @@ export default function Login() {
     client.setQueryData(sessionQuery.queryKey, outcome.value);
     await navigate({ href: pathAfterLogin(search.to), replace: true });
   };
+  if (invitation !== null)
+    return (
+      <main className="login">
+        <AcceptInvitation
+          secret={invitation}
+          onDone={(login) => {
+            setInvitation(null);
+            setEmail(login?.email ?? '');
+            setApiKey(login?.apiKey ?? '');
+          }}
+        />
+      </main>
+    );
   return (
     <main className="login">
       <form className="login-card" onSubmit={submit}>

@@ -8,6 +8,7 @@
 import type {
   ApiKeyRecord,
   AuditEntry,
+  InvitationRecord,
   MemberRecord,
   OutboundRules,
   QueueInstance,
@@ -71,6 +72,18 @@ export interface BegunSession {
 }
 
 export type SessionLogin = ({ readonly kind: 'in' } & BegunSession) | Exclude<Login, { readonly kind: 'in' }>;
+
+/** What adding a member to a team leads to. */
+export type PutMember =
+  | { readonly kind: 'member'; readonly member: MemberRecord }
+  /** Pending. The secret is for the invited person, and is shown this once. */
+  | { readonly kind: 'invited'; readonly invitation: InvitationRecord; readonly secret: string };
+
+/** Somebody who accepted an invitation. */
+export interface Joined {
+  readonly member: MemberRecord;
+  readonly team: TeamRecord;
+}
 
 /** What a user may do with what runs in an instance. */
 export interface InstanceAccess {
@@ -196,11 +209,22 @@ export interface AccountService {
   createTeam(principal: Principal, name: string): Promise<Outcome<TeamRecord>>;
   deleteTeam(principal: Principal, teamId: string): Promise<Outcome<null>>;
   listMembers(principal: Principal, teamId: string): Promise<Outcome<readonly MemberRecord[]>>;
-  /** A user of this e-mail that does not exist yet is made; its first API key then comes back, once. */
+  /** Gives a member another role. Any other e-mail is invited, whether a user has it or not: the answer is the same. */
   putMember(
     principal: Principal,
     member: { readonly teamId: string; readonly email: string; readonly role: Role },
-  ): Promise<Outcome<{ readonly member: MemberRecord; readonly apiKey: string | null }>>;
+  ): Promise<Outcome<PutMember>>;
+  /** Pending ones. */
+  listInvitations(principal: Principal, teamId: string): Promise<Outcome<readonly InvitationRecord[]>>;
+  revokeInvitation(principal: Principal, invitationId: string): Promise<Outcome<null>>;
+  /** Creates the user, whose first API key comes back this once. `conflict`: a user has the e-mail and has to `joinTeam`. */
+  acceptInvitation(invited: {
+    readonly secret: string;
+    readonly address: string;
+  }): Promise<Outcome<Joined & { readonly apiKey: string }>>;
+  /** For a user with the e-mail that was invited. It takes the secret too, so the e-mail alone is not trusted. */
+  joinTeam(principal: Principal, secret: string): Promise<Outcome<Joined>>;
+  declineInvitation(invited: { readonly secret: string; readonly address: string }): Promise<Outcome<null>>;
   removeMember(principal: Principal, member: { readonly teamId: string; readonly email: string }): Promise<Outcome<null>>;
 
   listInstances(principal: Principal): Promise<readonly InstanceView[]>;

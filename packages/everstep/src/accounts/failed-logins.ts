@@ -5,6 +5,7 @@
  * address. So failures of others do not hold up those who come from where the account has logged in before: they would be
  * locked out for as long as somebody likes. And an address that many share is not counted as one attacker.
  */
+import { LIMITS } from '../config/limits.js';
 import { isPrivateAddress, networkOf } from './network-of.js';
 
 /** Users with good logins from one network that make it a shared one. */
@@ -103,6 +104,15 @@ function forgetOldest(map: Map<string, unknown>, most: number): void {
     map.delete(oldest.value);
   }
 }
+
+/** With the limits of the service. */
+export const createFailedLogins = (): FailedLogins =>
+  new FailedLogins({
+    ofBoth: LIMITS.maxFailedLogins,
+    inAll: LIMITS.maxFailedLoginsInAll,
+    windowMs: LIMITS.failedLoginWindowMs,
+    remembered: LIMITS.rememberedLoginFailures,
+  });
 
 function keysOf({ email, address }: LoginAttempt) {
   const network = networkOf(address);

@@ -7,7 +7,7 @@ import { openSqliteStore } from '../stores/sqlite/index.js';
 import { AccountRules } from './account-rules.js';
 import type { AccountService } from './account-service.js';
 import { hashOfApiKey } from './api-key-hash.js';
-import { FailedLogins } from './failed-logins.js';
+import { createFailedLogins, FailedLogins } from './failed-logins.js';
 import { createLogin } from './login.js';
 import { isPrivateAddress, networkOf } from './network-of.js';
 
@@ -46,7 +46,11 @@ beforeEach(async () => {
   });
   const log = { warn: (details: unknown) => warned.push(details) };
   restart = () => {
-    ({ logIn } = createLogin({ rules: new AccountRules({ accounts, now: () => at, random }), log }));
+    ({ logIn } = createLogin({
+      rules: new AccountRules({ accounts, now: () => at, random }),
+      failed: createFailedLogins(),
+      log,
+    }));
   };
   restart();
   const key = { apiKeyId: 'key_1', userId: 'usr_ann', name: 'first', keyHash: hashOfApiKey(KEY), createdAt: at };

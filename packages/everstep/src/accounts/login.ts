@@ -5,7 +5,7 @@ import type { Log } from '../ports/log.js';
 import type { AccountRules } from './account-rules.js';
 import type { AccountService, Login } from './account-service.js';
 import { hashOfApiKey } from './api-key-hash.js';
-import { FailedLogins } from './failed-logins.js';
+import type { FailedLogins } from './failed-logins.js';
 import { LoginPlaces } from './login-places.js';
 
 /** Looked up where there is no user, so that this takes as long. */
@@ -31,18 +31,13 @@ const LOG_AFTER_MS = 60_000;
 
 export interface LoginOptions {
   readonly rules: AccountRules;
+  readonly failed: FailedLogins;
   readonly log?: Pick<Log, 'warn'>;
 }
 
-export function createLogin({ rules, log }: LoginOptions): Pick<AccountService, 'logIn' | 'loginWaitMs'> {
+export function createLogin({ rules, failed, log }: LoginOptions): Pick<AccountService, 'logIn' | 'loginWaitMs'> {
   const { accounts, now } = rules;
   const places = new LoginPlaces({ accounts, newSecret: () => rules.newSecret('places') });
-  const failed = new FailedLogins({
-    ofBoth: LIMITS.maxFailedLogins,
-    inAll: LIMITS.maxFailedLoginsInAll,
-    windowMs: LIMITS.failedLoginWindowMs,
-    remembered: LIMITS.rememberedLoginFailures,
-  });
   let unknown = { failures: 0, loggedAt: Number.NEGATIVE_INFINITY };
 
   /** A durable write like the one for a user who is known, so that one takes as long as the other. */

@@ -3,7 +3,7 @@
  * stranger with a team of its own. Each logs in with `<name>@w.test`.
  */
 import assert from 'node:assert/strict';
-import type { AccountStore, UserRecord } from '../ports/account-store.js';
+import type { AccountStore, Role, UserRecord } from '../ports/account-store.js';
 import type { AccountService, Outcome, Principal } from './account-service.js';
 import { hashOfApiKey } from './api-key-hash.js';
 
@@ -29,6 +29,30 @@ export function doneValue<Value>(outcome: Outcome<Value>): Value {
   return outcome.value;
 }
 
+/** Invites the user and accepts for it. */
+export async function addMember(
+  service: AccountService,
+  inviter: Principal,
+  member: Principal,
+  membership: { readonly teamId: string; readonly role: Role },
+): Promise<void> {
+  const put = doneValue(await service.putMember(inviter, { ...membership, email: member.user.email }));
+  assert.ok(put.kind === 'invited');
+  doneValue(await service.joinTeam(member, put.secret));
+}
+
+/** Invites an e-mail that no user has, and accepts. Returns the first API key and the user id. */
+export async function addNewMember(
+  service: AccountService,
+  inviter: Principal,
+  membership: { readonly teamId: string; readonly email: string; readonly role: Role },
+): Promise<{ readonly apiKey: string; readonly userId: string }> {
+  const put = doneValue(await service.putMember(inviter, membership));
+  assert.ok(put.kind === 'invited');
+  const { apiKey, member } = doneValue(await service.acceptInvitation({ secret: put.secret, address: '192.0.2.1' }));
+  return { apiKey, userId: member.userId };
+}
+
 async function createPerson(accounts: AccountStore, person: Person): Promise<Principal> {
   const user: UserRecord = { userId: userIdOf(person), email: emailOf(person), createdAt: 1 };
   const keyHash = hashOfApiKey(apiKeyOf(person));
@@ -50,8 +74,7 @@ export async function createPeople(accounts: AccountStore, service: AccountServi
   };
   const { owner, stranger } = principals;
   const { teamId } = doneValue(await service.createTeam(owner, 'crew'));
-  for (const role of ['admin', 'dev', 'finance'] as const)
-    doneValue(await service.putMember(owner, { teamId, email: emailOf(role), role }));
+  for (const role of ['admin', 'dev', 'finance'] as const) await addMember(service, owner, principals[role], { teamId, role });
   const { teamId: otherTeamId } = doneValue(await service.createTeam(stranger, 'others'));
   return { principals, teamId, otherTeamId };
 }

@@ -7,7 +7,7 @@ import type { Store } from '../ports/store.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import { type AccountService, type Outcome, RIGHTS, type Right } from './account-service.js';
 import { type Authority, createAuthority } from './authority.js';
-import { createPeople, doneValue, emailOf, PEOPLE, type People, type Person, userIdOf } from './people.fixture.js';
+import { addMember, createPeople, doneValue, emailOf, PEOPLE, type People, type Person, userIdOf } from './people.fixture.js';
 import { BUILT_IN_PLANS, loadPlans } from './plans.js';
 import { createAccountService } from './service.js';
 
@@ -175,11 +175,7 @@ test('an instance moves to a team: its members see it with the same tokens, form
   const moved = doneValue(await service.findInstance(as('stranger'), instance.instanceId));
   assert.deepEqual([moved.instance.accountId, moved.token], [people.otherTeamId, token]);
   assert.equal(changed.at(-1), instance.instanceId);
-  assert.equal(
-    doneValue(await service.putMember(as('stranger'), { teamId: people.otherTeamId, email: emailOf('owner'), role: 'dev' }))
-      .apiKey,
-    null,
-  );
+  await addMember(service, as('stranger'), as('owner'), { teamId: people.otherTeamId, role: 'dev' });
   // The owner of one team is a dev in the other: that is enough to give its own away, and to take.
   assert.equal((await service.moveToTeam(as('owner'), { instanceId, teamId: people.otherTeamId })).kind, 'done');
   assert.equal((await service.findInstance(as('admin'), instanceId)).kind, 'not-found');
@@ -199,8 +195,7 @@ test('moving needs rights on both sides, and no personal account takes an instan
     assert.equal(refused.kind, 'invalid', userId);
     assert.match(refused.kind === 'invalid' ? refused.message : '', /moving to a personal account is not supported/);
   }
-  const finance = { teamId: people.otherTeamId, email: emailOf('owner'), role: 'finance' } as const;
-  doneValue(await service.putMember(as('stranger'), finance));
+  await addMember(service, as('stranger'), as('owner'), { teamId: people.otherTeamId, role: 'finance' });
   assert.equal((await move(people.otherTeamId)).kind, 'forbidden');
   assert.equal((await move(people.otherTeamId, 'stranger')).kind, 'not-found');
   const { instance } = doneValue(await service.findInstance(as('owner'), instanceId));
@@ -274,7 +269,7 @@ test('the stats tell what was billed to the present owner in the months of the p
 });
 
 test('after a move the usage of the former owner is not shown to the new one', async () => {
-  doneValue(await service.putMember(as('stranger'), { teamId: people.otherTeamId, email: emailOf('owner'), role: 'dev' }));
+  await addMember(service, as('stranger'), as('owner'), { teamId: people.otherTeamId, role: 'dev' });
   await count(10);
   doneValue(await service.moveToTeam(as('owner'), { instanceId, teamId: people.otherTeamId }));
   await count(3);
@@ -324,19 +319,6 @@ test('another plan leaves what was counted at its price, in this month and in th
     { month: '2026-11', messages: 300_000, dollars: 3 },
   ]);
   assert.equal(spentDollars, 9);
-});
-
-test('a new member who is no user yet becomes one, and the first API key is told once', async () => {
-  const put = () => service.putMember(as('admin'), { teamId: people.teamId, email: 'New@W.test', role: 'dev' });
-  const { member, apiKey } = doneValue(await put());
-  assert.deepEqual([member.email, member.role], ['new@w.test', 'dev']);
-  const login = await service.logIn({ email: 'new@w.test', apiKey: apiKey ?? '', address: 'here' });
-  assert.ok(login.kind === 'in');
-  assert.equal(doneValue(await put()).apiKey, null);
-  assert.deepEqual(await service.accountsOf(login.principal), [
-    { accountId: member.userId, role: 'owner' },
-    { accountId: people.teamId, role: 'dev' },
-  ]);
 });
 
 test('only an owner touches owners, and a team keeps one', async () => {
@@ -425,9 +407,20 @@ test('every change stands in the audit log, with who, what, when and from where,
       ['finance@w.test', 'queue.set-budget-alert', '{"host":"hooks.w.test"}'],
       ['finance@w.test', 'queue.update-budget', '{"from":0,"to":50}'],
       ['owner@w.test', 'queue.create', `{"name":"main","region":"${EUROPE}"}`],
-      ['owner@w.test', 'team.put-member', '{"email":"finance@w.test","from":null,"to":"finance"}'],
-      ['owner@w.test', 'team.put-member', '{"email":"dev@w.test","from":null,"to":"dev"}'],
-      ['owner@w.test', 'team.put-member', '{"email":"admin@w.test","from":null,"to":"admin"}'],
+      [
+        'finance@w.test',
+        'team.accept-invitation',
+        '{"email":"finance@w.test","role":"finance","invitedBy":"usr_owner","newUser":false}',
+      ],
+      ['owner@w.test', 'team.invite', '{"email":"finance@w.test","role":"finance"}'],
+      ['dev@w.test', 'team.accept-invitation', '{"email":"dev@w.test","role":"dev","invitedBy":"usr_owner","newUser":false}'],
+      ['owner@w.test', 'team.invite', '{"email":"dev@w.test","role":"dev"}'],
+      [
+        'admin@w.test',
+        'team.accept-invitation',
+        '{"email":"admin@w.test","role":"admin","invitedBy":"usr_owner","newUser":false}',
+      ],
+      ['owner@w.test', 'team.invite', '{"email":"admin@w.test","role":"admin"}'],
       ['owner@w.test', 'team.create', '{"name":"crew"}'],
     ],
   );

@@ -5,7 +5,9 @@ import type { Random } from '../ports/random.js';
 import { AccountRules } from './account-rules.js';
 import type { AccountService } from './account-service.js';
 import type { Authority } from './authority.js';
+import { createFailedLogins } from './failed-logins.js';
 import { createInstanceRules } from './instance-rules.js';
+import { createInvitations } from './invitations.js';
 import { createLogin } from './login.js';
 import { createOwnRules } from './own-rules.js';
 import type { Plans } from './plans.js';
@@ -32,7 +34,12 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
   const { accounts, authority, now, random, plans } = options;
   const rules = new AccountRules({ accounts, now, random });
   const own = createOwnRules(rules);
-  const login = createLogin({ rules, ...(options.log ? { log: options.log } : {}) });
+  const failed = createFailedLogins();
+  const { invite, ...invitations } = createInvitations({
+    rules,
+    countFailure: ({ address }) => failed.record({ email: '', address }, now()),
+  });
+  const login = createLogin({ rules, failed, ...(options.log ? { log: options.log } : {}) });
 
   /** The operator of an installation is its first user, whom the first start made. */
   async function isOperator(userId: string): Promise<boolean> {
@@ -44,7 +51,8 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
     ...createSessions(rules, login.logIn),
     isOperator: ({ user }) => isOperator(user.userId),
     ...own,
-    ...createTeamRules(rules),
+    ...invitations,
+    ...createTeamRules(rules, { invite }),
     ...createTokenRules({ rules, authority }),
     ...createInstanceRules({
       rules,

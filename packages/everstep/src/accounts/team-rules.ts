@@ -1,15 +1,15 @@
 /** Teams and their members. */
 import { LIMITS } from '../config/limits.js';
-import type { ApiKeyRecord, MemberRecord, Role, TeamRecord, UserRecord } from '../ports/account-store.js';
+import type { MemberRecord, Role, TeamRecord } from '../ports/account-store.js';
 import { type AccountRules, type Allowed, done, notFound, refuse } from './account-rules.js';
 import type { AccountService, Principal, Right } from './account-service.js';
-import { hashOfApiKey } from './api-key-hash.js';
+import type { Invitations } from './invitations.js';
 
 type TeamPart = Pick<AccountService, 'listTeams' | 'createTeam' | 'deleteTeam' | 'listMembers' | 'putMember' | 'removeMember'>;
 
 const LAST_OWNER = refuse('conflict', 'a team keeps at least one owner; make another member its owner first');
 
-export function createTeamRules(rules: AccountRules): TeamPart {
+export function createTeamRules(rules: AccountRules, invitations: Pick<Invitations, 'invite'>): TeamPart {
   const { accounts, now } = rules;
 
   /** A personal account is no team, also the own one. */
@@ -20,18 +20,6 @@ export function createTeamRules(rules: AccountRules): TeamPart {
 
   async function memberOf(teamId: string, email: string): Promise<MemberRecord | undefined> {
     return (await accounts.listMembers({ teamId })).find((member) => member.email === email);
-  }
-
-  /** Makes the user with a first API key, which is given back. */
-  async function createUser(principal: Principal, email: string, teamId: string): Promise<{ user: UserRecord; apiKey: string }> {
-    const user: UserRecord = { userId: rules.newId('usr'), email, createdAt: now() };
-    const secret = rules.newSecret('ek');
-    const { userId, createdAt } = user;
-    const keyHash = hashOfApiKey(secret);
-    const apiKey: ApiKeyRecord = { apiKeyId: rules.newId('key'), userId, name: 'first', keyHash, createdAt };
-    const change = { action: 'user.create', subject: userId, details: { email }, accountIds: [teamId, userId] };
-    await accounts.createUser({ user, apiKey, audit: rules.audit(principal, change) });
-    return { user, apiKey: secret };
   }
 
   /** Only an owner makes owners and unmakes them: an admin could take the team otherwise. */
@@ -88,14 +76,13 @@ export function createTeamRules(rules: AccountRules): TeamPart {
           return refuse('conflict', `a team has at most ${LIMITS.maxTeamMembers} members; remove one first`);
         if (before?.role === 'owner' && role !== 'owner' && members.filter((member) => member.role === 'owner').length === 1)
           return LAST_OWNER;
-        const known = await accounts.findUserByEmail({ email });
-        const { user, apiKey } = known ? { user: known, apiKey: null } : await createUser(principal, email, teamId);
-        const { userId } = user;
-        const member: MemberRecord = { teamId, userId, email, role, addedAt: before?.addedAt ?? now() };
-        const details = { email, from: before?.role ?? null, to: role };
+        if (!before) return invitations.invite(principal, { teamId, email, role });
+        const { userId } = before;
+        const member: MemberRecord = { ...before, role };
+        const details = { email, from: before.role, to: role };
         const change = { action: 'team.put-member', subject: teamId, details, accountIds: [teamId, userId] };
         const put = await accounts.putMember({ member, audit: rules.audit(principal, change) });
-        return put === 'done' ? done({ member, apiKey }) : LAST_OWNER;
+        return put === 'done' ? done({ kind: 'member', member }) : LAST_OWNER;
       }),
 
     removeMember: (principal, { teamId, email: given }) =>

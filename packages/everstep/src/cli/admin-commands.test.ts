@@ -66,7 +66,7 @@ describe('the commands for accounts', () => {
     assert.ok(!text.includes(token) && !text.includes(next));
   });
 
-  test('a team has members, whose roles can be changed, and who are made if they do not exist', async () => {
+  test('a team has members, who are invited and whose roles can be changed', async () => {
     assert.equal(await textOf('teams', 'list'), 'You are in no team.\n');
     const teamId = await lineOf('teams', 'create', 'Shop');
     assert.match(
@@ -74,7 +74,13 @@ describe('the commands for accounts', () => {
       new RegExp(`^TEAM +NAME +YOUR ROLE +CREATED .*\\n${teamId} +Shop +owner +\\d{4}-`),
     );
     const added = await textOf('members', 'add', teamId, 'ada@example.com', '--role', 'dev');
-    const [, apiKey = ''] = /^ada@example\.com is dev\nThe user was made\..*\n(ek_\S+)\n$/.exec(added) ?? [];
+    const [, secret = ''] =
+      /^ada@example\.com is invited as dev until .*\nPass this secret on\..*\n(inv_\S+)\n$/.exec(added) ?? [];
+    const [pending] = await jsonOf('invitations', 'list', teamId);
+    assert.match(await textOf('invitations', 'list', teamId), new RegExp(`${pending.id} +ada@example\\.com +dev +\\d{4}-`));
+    const accepted = await textOf('invitations', 'accept', secret);
+    const [, apiKey = ''] = /^You are dev of Shop\.\nLog in as ada@example\.com .*\n(ek_\S+)\n$/.exec(accepted) ?? [];
+    assert.equal((await run('invitations', 'accept', secret)).code, 3);
     const asAda = ['--email', 'ada@example.com', '--api-key', apiKey];
     assert.match((await run('teams', 'list', ...asAda)).stdout, /Shop +dev /);
     const denied = await run('members', 'remove', teamId, login.EVERSTEP_ADMIN_EMAIL ?? '', ...asAda);
@@ -83,7 +89,7 @@ describe('the commands for accounts', () => {
     assert.equal(
       await textOf('members', 'add', teamId, 'ada@example.com', '--role', 'finance'),
       'ada@example.com is finance\n',
-      'who exists already is given no key',
+      'a member is not invited again',
     );
     assert.match(
       await textOf('members', 'list', teamId),
@@ -91,6 +97,11 @@ describe('the commands for accounts', () => {
     );
     assert.equal(await textOf('members', 'remove', teamId, 'ada@example.com'), '1 removed\n');
     assert.equal((await jsonOf('members', 'list', teamId)).length, 1);
+    const again = await jsonOf('members', 'add', teamId, 'ada@example.com', '--role', 'dev');
+    assert.equal(await textOf('invitations', 'join', again.invitation_secret, ...asAda), 'You are dev of Shop\n');
+    const third = await jsonOf('members', 'add', teamId, 'bob@example.com', '--role', 'dev');
+    assert.equal(await textOf('invitations', 'revoke', third.id), '1 revoked\n');
+    assert.equal(await textOf('invitations', 'list', teamId), 'No pending invitations.\n');
     assert.equal(await textOf('teams', 'delete', teamId), '1 deleted\n');
     assert.deepEqual(await jsonOf('teams', 'list'), []);
   });

@@ -25,6 +25,16 @@ export function withAdminConnection(command: Command): Command {
     .option('--json', 'print JSON');
 }
 
+function checkedUrl(url: string): string {
+  if (!/^https?:\/\//i.test(url) || !URL.canParse(url))
+    throw new UsageError(`--management-url must be an http or https URL; it is "${url}"`);
+  return url;
+}
+
+/** For commands that need no login. Throws UsageError for a URL that is malformed. */
+export const managementUrlOf = ({ managementUrl }: AdminOptions, { env }: Pick<Shell, 'env'>): string =>
+  checkedUrl(managementUrl || env.EVERSTEP_MANAGEMENT_URL || DEFAULT_URL);
+
 /** Rejects with UsageError when no login can be found, or the URL is none. */
 export async function connectAdmin(options: AdminOptions, { env, cwd }: Pick<Shell, 'env' | 'cwd'>): Promise<AdminClient> {
   const givenUrl = options.managementUrl || env.EVERSTEP_MANAGEMENT_URL;
@@ -45,9 +55,7 @@ export async function connectAdmin(options: AdminOptions, { env, cwd }: Pick<She
   }
   const email = givenEmail || (givenKey ? undefined : kept?.adminEmail);
   if (!email) throw new UsageError('No e-mail: give --email or EVERSTEP_ADMIN_EMAIL, the user whose API key it is.');
-  const baseUrl = givenUrl || kept?.managementUrl || DEFAULT_URL;
-  if (!/^https?:\/\//i.test(baseUrl) || !URL.canParse(baseUrl))
-    throw new UsageError(`--management-url must be an http or https URL; it is "${baseUrl}"`);
+  const baseUrl = checkedUrl(givenUrl || kept?.managementUrl || DEFAULT_URL);
   return new AdminClient({ baseUrl, email, apiKey });
 }
 

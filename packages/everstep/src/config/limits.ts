@@ -139,6 +139,12 @@ export const LIMITS = Object.freeze({
   maxTokenLifetimeMs: 10 * 366 * DAY_MS,
   maxTeams: 100,
   maxTeamMembers: 1_000,
+  /** Pending invitations of one team. */
+  maxTeamInvitations: 100,
+  /** Pending invitations that one user made, to all teams. */
+  maxInvitationsOfUser: 200,
+  invitationLifeMs: 7 * DAY_MS,
+  maxInvitationBodyBytes: KiB,
   maxInstances: 1_000,
   auditPageDefault: 100,
   auditPageMax: 1_000,

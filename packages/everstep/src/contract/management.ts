@@ -183,19 +183,47 @@ export type TeamEntry = Static<typeof TeamEntry>;
 
 export const TeamMember = Type.Object(
   {
-    id: Type.String({ description: 'Of the user.' }),
+    id: Type.String({ description: 'Of the user; of the invitation while the status is invited.' }),
     team_id: Type.String(),
     customer_id: customerId,
     member_email: Type.String(),
     member_role: Type.Enum(['owner', 'admin', 'dev', 'finance'], { type: 'string' }),
     creation_time: creationTime,
-    api_key: Type.Optional(
-      Type.String({ description: 'The first API key of a user who was made for this membership. It is shown this once.' }),
+    status: Type.Enum(['member', 'invited'], {
+      type: 'string',
+      description: 'invited: pending until the invited person accepts.',
+    }),
+    expiration_time: Type.Optional(
+      Type.Integer({ format: 'int64', description: 'Unix seconds. When the pending invitation expires.' }),
+    ),
+    invitation_secret: Type.Optional(
+      Type.String({ description: 'Pass it on to the invited person. It is shown this once and works once.' }),
     ),
   },
   CLOSED,
 );
 export type TeamMember = Static<typeof TeamMember>;
+
+export const InvitationSecret = Type.String({
+  minLength: 1,
+  maxLength: 100,
+  description: 'The invitation_secret that the inviter passed on.',
+});
+
+export const JoinedTeam = Type.Object(
+  {
+    id: Type.String({ description: 'Of the user.' }),
+    team_id: Type.String(),
+    team_name: Type.String(),
+    member_email: Type.String(),
+    member_role: Type.Enum(['owner', 'admin', 'dev', 'finance'], { type: 'string' }),
+    api_key: Type.Optional(
+      Type.String({ description: 'The first API key of a user who was created by this. It is shown this once.' }),
+    ),
+  },
+  CLOSED,
+);
+export type JoinedTeam = Static<typeof JoinedTeam>;
 
 export const ApiKeyEntry = Type.Object(
   {

@@ -1,7 +1,7 @@
 /** What the pages around runs show: events, limits, schedules, queues, messages, a team, an index. Made through the APIs. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { AdminClient, SearchClient } from '@everstep/sdk';
+import { AdminClient, acceptInvitation, SearchClient } from '@everstep/sdk';
 import type { DashboardWorld } from './dashboard.fixture.js';
 
 /** Where plain messages go: `/ok` takes them, `/down` answers 503. */
@@ -103,7 +103,8 @@ export async function seedAccount(world: DashboardWorld, receiver: Receiver): Pr
   );
 
   const team = await admin.teams.create('Shop');
-  await admin.teams.members.put(team.id, 'ada@shop.example', 'dev');
+  const { invitation_secret: secret = '' } = await admin.teams.members.put(team.id, 'ada@shop.example', 'dev');
+  await acceptInvitation(secret, { baseUrl: world.url });
   await admin.apiKeys.create('laptop');
   const [queue] = await admin.queues.list();
   const index = await admin.searchIndexes.create({ name: 'films', region: queue?.region ?? 'eu-central-1', type: 'payg' });

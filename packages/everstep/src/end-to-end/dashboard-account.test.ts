@@ -1,6 +1,8 @@
 /** The pages around runs, in a real browser: what each of them is for is done once, and what it shows is checked for accessibility. */
+
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { acceptInvitation } from '@everstep/sdk';
 import { openBrowser } from './chromium.fixture.js';
 import { becomes, DashboardWorld, type Look, Window } from './dashboard.fixture.js';
 import { adminOf, Receiver, type SeededAccount, seedAccount } from './dashboard-account.fixture.js';
@@ -269,15 +271,32 @@ describe('the pages around runs', { skip }, () => {
     await becomes(() => window.page.getByLabel('Canceled runs: days kept').inputValue(), '30');
   });
 
-  test('team: somebody is added, gets a key that is shown once, another role, and is removed', async () => {
+  test('team: somebody is invited, accepts and gets a key, gets another role, and is removed', async () => {
     await window.goTo('team');
-    await button('Add somebody').click();
+    await button('Invite').click();
+    await dialog().getByLabel('E-mail').fill('ivy@shop.example');
+    await inDialog('Invite').click();
+    await inDialog('Done').click();
+    await gone();
+    await button('Revoke the invitation of ivy@shop.example').click();
+    await inDialog('Revoke invitation').click();
+    await gone();
+    await row('ivy@shop.example').waitFor({ state: 'detached' });
+    await button('Invite').click();
     await dialog().getByLabel('E-mail').fill('grace@shop.example');
     await dialog().getByLabel('Role').selectOption('finance');
-    await inDialog('Add').click();
-    await dialog().getByText('It is shown this once').waitFor();
-    await inDialog('I have it').click();
+    await inDialog('Invite').click();
+    const link = (await dialog().getByText(/#inv_/).textContent()) ?? '';
+    await inDialog('Done').click();
     await gone();
+    await row('grace@shop.example').getByText('Invited').waitFor();
+    const invited = await world.window();
+    await invited.page.goto(link);
+    await invited.page.getByRole('button', { name: 'Accept the invitation', exact: true }).click();
+    await invited.page.getByText('Keep this API key').waitFor();
+    await invited.page.close();
+    await window.page.reload();
+    await window.settled();
     await button('Change the role of grace@shop.example').click();
     await dialog().getByLabel('Role').selectOption('admin');
     await inDialog('Set the role').click();
@@ -349,8 +368,8 @@ describe('the pages around runs', { skip }, () => {
     await row('search.delete').waitFor();
     await window.page.getByLabel('Among the entries shown').fill('ada@shop.example');
     await row('search.delete').waitFor({ state: 'detached' });
-    await row('team.put-member').filter({ hasText: 'ada@shop.example' }).waitFor();
-    await row('user.create').filter({ hasText: 'ada@shop.example' }).waitFor();
+    await row('team.invite').filter({ hasText: 'ada@shop.example' }).waitFor();
+    await row('team.accept-invitation').filter({ hasText: 'ada@shop.example' }).waitFor();
   });
 
   test('nodes: the one that answers is up', async () => {
@@ -392,7 +411,8 @@ describe('the pages around runs', { skip }, () => {
 
   test('who may only look sees why buttons are off', async () => {
     const admin = adminOf(world);
-    const { api_key: apiKey = '' } = await admin.teams.members.put(seeded.teamId, 'fin@shop.example', 'finance');
+    const { invitation_secret: secret = '' } = await admin.teams.members.put(seeded.teamId, 'fin@shop.example', 'finance');
+    const { api_key: apiKey = '' } = await acceptInvitation(secret, { baseUrl: world.url });
     const { id } = await admin.queues.create({ name: 'for-all', region: 'eu-central-1', teamId: seeded.teamId });
     const own = await world.window();
     await own.page.goto('/');

@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { Client } from '@everstep/sdk';
+import { acceptInvitation, Client } from '@everstep/sdk';
 import { openBrowser } from './chromium.fixture.js';
 import { becomes, DashboardWorld, type Window } from './dashboard.fixture.js';
 import { adminOf, Receiver } from './dashboard-account.fixture.js';
@@ -29,7 +29,8 @@ describe('what is seldom done', { skip: opened.kind === 'missing' ? opened.missi
     [incident, receiver, world] = await Promise.all([Incident.open(), Receiver.open(), DashboardWorld.open(opened.browser)]);
     const admin = adminOf(world);
     ({ id: teamId } = await admin.teams.create('Shop'));
-    ({ api_key: apiKey } = await admin.teams.members.put(teamId, LOOKER, 'finance'));
+    const { invitation_secret: secret = '' } = await admin.teams.members.put(teamId, LOOKER, 'finance');
+    ({ api_key: apiKey } = await acceptInvitation(secret, { baseUrl: world.url }));
     const [queue] = await admin.queues.list();
     ({ id: indexId } = await admin.searchIndexes.create({ name: 'films', region: queue?.region ?? '', type: 'payg' }));
     await incident.fail(world.client, RUNS);

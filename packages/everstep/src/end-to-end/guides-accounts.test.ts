@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import * as accounts from '@everstep/example-guides/accounts';
-import { AdminClient, Client } from '@everstep/sdk';
+import { AdminClient, acceptInvitation, Client } from '@everstep/sdk';
 import { type StartedTestService, startTestService } from '@everstep/sdk/testing';
 
 let service: StartedTestService;
@@ -20,9 +20,12 @@ test('accounts: a team takes over an instance, whose token stays good; each role
   const client = new Client({ baseUrl, token: trial.token });
   assert.ok(await client.settings.get());
 
-  const { teamId, members } = await accounts.foundTeam(admin, 'ada@example.com', 'luca@example.com');
-  const [developer, accountant] = members.map(
-    ({ member_email: email, api_key: apiKey = '' }) => new AdminClient({ baseUrl, email, apiKey }),
+  const { teamId, invited } = await accounts.foundTeam(admin, 'ada@example.com', 'luca@example.com');
+  const [developer, accountant] = await Promise.all(
+    invited.map(async ({ member_email: email, invitation_secret: secret = '' }) => {
+      const { api_key: apiKey = '' } = await acceptInvitation(secret, { baseUrl });
+      return new AdminClient({ baseUrl, email, apiKey });
+    }),
   );
   assert.ok(developer && accountant);
   await assert.rejects(developer.queues.get(trial.id), { status: 404 });

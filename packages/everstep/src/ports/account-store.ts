@@ -72,6 +72,23 @@ export interface OutboundRules {
   readonly only: readonly string[] | null;
 }
 
+/** A pending invitation of an e-mail to a team. It is deleted when it is accepted, declined or revoked. */
+export interface InvitationRecord {
+  readonly invitationId: string;
+  readonly teamId: string;
+  /** Lower case. Whether a user has it does not matter here. */
+  readonly email: string;
+  readonly role: Role;
+  /** SHA-256 of the secret, hex. The secret itself is never stored. */
+  readonly secretHash: string;
+  /** User id of the inviter. */
+  readonly invitedBy: string;
+  /** Unix ms. */
+  readonly createdAt: number;
+  /** Unix ms. */
+  readonly expiresAt: number;
+}
+
 export interface QueueInstance {
   readonly instanceId: string;
   readonly region: string;
@@ -243,7 +260,7 @@ export interface AccountStore extends NamedTokenStore {
   findTeam(query: { readonly teamId: string }): Promise<TeamRecord | null>;
   /** Teams of which the user is a member, by creation, with the role. */
   listTeams(query: { readonly userId: string }): Promise<readonly (TeamRecord & { readonly role: Role })[]>;
-  /** `owns-something`: queue instances or search indexes have to be moved or deleted first. */
+  /** Deletes its invitations too. `owns-something`: queue instances or search indexes have to be moved or deleted first. */
   deleteTeam(query: {
     readonly teamId: string;
     readonly audit?: AuditEntry;
@@ -252,11 +269,27 @@ export interface AccountStore extends NamedTokenStore {
   listMembers(query: { readonly teamId: string }): Promise<readonly MemberRecord[]>;
   /** Adds the member, or gives it another role. `last-owner`: a team keeps at least one owner. */
   putMember(query: { readonly member: MemberRecord; readonly audit?: AuditEntry }): Promise<'done' | 'last-owner'>;
+  /** Deletes the invitations that the member made to the team too. */
   removeMember(query: {
     readonly teamId: string;
     readonly userId: string;
     readonly audit?: AuditEntry;
   }): Promise<'done' | 'not-found' | 'last-owner'>;
+  /** Replaces an earlier invitation of the same e-mail to the same team. Invitations that expired by `createdAt` are deleted. */
+  putInvitation(query: { readonly invitation: InvitationRecord; readonly audit?: AuditEntry }): Promise<void>;
+  /** By creation, expired ones too. */
+  listInvitations(query: { readonly teamId: string } | { readonly invitedBy: string }): Promise<readonly InvitationRecord[]>;
+  /** It may have expired. */
+  findInvitation(query: { readonly invitationId: string } | { readonly secretHash: string }): Promise<InvitationRecord | null>;
+  /** False when there is none. */
+  deleteInvitation(query: { readonly invitationId: string; readonly audit?: AuditEntry }): Promise<boolean>;
+  /** Deletes the invitation, creates the user if one is given, and adds the member. `not-found`: nothing was changed. */
+  acceptInvitation(query: {
+    readonly invitationId: string;
+    readonly member: MemberRecord;
+    readonly created?: { readonly user: UserRecord; readonly apiKey: ApiKeyRecord };
+    readonly audit?: AuditEntry;
+  }): Promise<'done' | 'not-found'>;
   /** Of a user in an account: `owner` of the own one; null for somebody else's. */
   roleOf(query: { readonly accountId: AccountId; readonly userId: string }): Promise<Role | null>;
 

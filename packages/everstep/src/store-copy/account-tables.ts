@@ -16,6 +16,17 @@ export const ACCOUNTS: readonly CopiedTable[] = [
   }),
   same('team', { team_id: 'text', seq: 'bigint', name: 'text', created_at: 'bigint' }),
   same('team_member', { user_id: 'text', team_id: 'text', seq: 'bigint', role: 'text', added_at: 'bigint' }),
+  same('invitation', {
+    invitation_id: 'text',
+    seq: 'bigint',
+    team_id: 'text',
+    email: 'text',
+    role: 'text',
+    secret_hash: 'text',
+    invited_by: 'text',
+    created_at: 'bigint',
+    expires_at: 'bigint',
+  }),
   {
     table: 'queue_instance',
     columns: {

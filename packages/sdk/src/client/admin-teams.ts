@@ -1,16 +1,27 @@
 /** Teams and their members, as calls of the management API. */
-import type { MemberRole, Team, TeamMember } from './admin-types.js';
+import type { JoinedTeam, MemberRole, Team, TeamMember } from './admin-types.js';
 import { type Call, jsonCall } from './transport.js';
 
 const MEMBER = '/v2/teams/member';
+const INVITATIONS = '/v2/invitations';
 
 export class Teams {
   /** Members are known by their e-mail. */
   readonly members: {
     readonly list: (teamId: string) => Promise<readonly TeamMember[]>;
-    /** Adds a member, or gives one another role. A user who does not exist yet is made, and has `api_key` in the answer. */
+    /**
+     * Gives a member another role. Any other e-mail is invited: the answer then has the status `invited` and an
+     * `invitation_secret`, which you pass on to the invited person.
+     */
     readonly put: (teamId: string, email: string, role: MemberRole) => Promise<TeamMember>;
     readonly remove: (teamId: string, email: string) => Promise<void>;
+  };
+  readonly invitations: {
+    /** Pending ones. */
+    readonly list: (teamId: string) => Promise<readonly TeamMember[]>;
+    readonly revoke: (invitationId: string) => Promise<void>;
+    /** Accepts, as the user who is logged in. Somebody who has no user yet calls `acceptInvitation`. */
+    readonly join: (secret: string) => Promise<JoinedTeam>;
   };
   private readonly call: <T>(call: Call) => Promise<T>;
 
@@ -22,6 +33,13 @@ export class Teams {
       remove: async (teamId, email) => {
         await call(jsonCall('DELETE', MEMBER, { team_id: teamId, member_email: email }));
       },
+    };
+    this.invitations = {
+      list: (teamId) => call({ method: 'GET', path: `/v2/teams/${encodeURIComponent(teamId)}/invitations` }),
+      revoke: async (invitationId) => {
+        await call({ method: 'DELETE', path: `${INVITATIONS}/${encodeURIComponent(invitationId)}` });
+      },
+      join: (secret) => call(jsonCall('POST', `${INVITATIONS}/join`, { secret })),
     };
   }
 

@@ -39,14 +39,30 @@ export interface Team {
 }
 
 export interface TeamMember {
-  /** Of the user. */
+  /** Of the user; of the invitation while the status is `invited`. */
   readonly id: string;
   readonly team_id: string;
   readonly customer_id: string;
   readonly member_email: string;
   readonly member_role: AccountRole;
   readonly creation_time: number;
-  /** The first API key of a user who was made for this membership, only in the answer that made it. */
+  /** `invited`: pending until the invited person accepts. */
+  readonly status: 'member' | 'invited';
+  /** Unix seconds. When a pending invitation expires. */
+  readonly expiration_time?: number;
+  /** For the invited person. Only in the answer that creates the invitation. */
+  readonly invitation_secret?: string;
+}
+
+/** What accepting an invitation leads to. */
+export interface JoinedTeam {
+  /** Of the user. */
+  readonly id: string;
+  readonly team_id: string;
+  readonly team_name: string;
+  readonly member_email: string;
+  readonly member_role: AccountRole;
+  /** The first API key of a user who was created by accepting. It is shown this once. */
   readonly api_key?: string;
 }
 

@@ -53,6 +53,15 @@ const calls: readonly (readonly [string, (client: AdminClient) => Promise<unknow
     { team_id: 't', member_email: 'me@example.com' },
     'OK',
   ],
+  ['teams.invitations.list', (client) => client.teams.invitations.list('a/b'), 'GET /v2/teams/a%2Fb/invitations'],
+  [
+    'teams.invitations.revoke',
+    (client) => client.teams.invitations.revoke('a/b'),
+    'DELETE /v2/invitations/a%2Fb',
+    undefined,
+    'OK',
+  ],
+  ['teams.invitations.join', (client) => client.teams.invitations.join('s'), 'POST /v2/invitations/join', { secret: 's' }],
   ['queues.list', (client) => client.queues.list(), `GET ${QUEUE}/users`],
   [
     'queues.create',

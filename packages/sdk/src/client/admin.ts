@@ -3,7 +3,7 @@ import { Queues } from './admin-queues.js';
 import { SearchIndexes } from './admin-search.js';
 import { Teams } from './admin-teams.js';
 import { QueueTokens } from './admin-tokens.js';
-import type { Account, ApiKey, AuditLogEntry, AuditLogPage, UserSession } from './admin-types.js';
+import type { Account, ApiKey, AuditLogEntry, AuditLogPage, JoinedTeam, UserSession } from './admin-types.js';
 import { configured } from './configuration.js';
 import { type Call, callApi, jsonCall, type TransportOptions } from './transport.js';
 
@@ -32,6 +32,26 @@ function basic(email: string, apiKey: string): string {
   return `Basic ${btoa(String.fromCharCode(...bytes))}`;
 }
 
+/** Finds the management API, and calls it with this header. Throws TypeError for a malformed base URL. */
+function transportOf(options: Pick<AdminClientOptions, 'baseUrl' | 'fetch'>, authorization: string): TransportOptions {
+  const baseUrl = new URL(configured(options.baseUrl, 'baseUrl', 'EVERSTEP_MANAGEMENT_URL')).toString();
+  return {
+    baseUrl: baseUrl.replace(/\/+$/, ''),
+    authorization,
+    fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
+  };
+}
+
+/** Accepts an invitation to a team for somebody who has no user yet. The first API key is in `api_key`, this once. */
+export async function acceptInvitation(
+  secret: string,
+  options: Pick<AdminClientOptions, 'baseUrl' | 'fetch'> = {},
+): Promise<JoinedTeam> {
+  const call = jsonCall('POST', '/v2/invitations/accept', { secret });
+  // The shape of the answer is the word of the service.
+  return (await callApi(transportOf(options, ''), call)) as JoinedTeam;
+}
+
 export class AdminClient {
   readonly queues: Queues;
   readonly tokens: QueueTokens;
@@ -55,15 +75,13 @@ export class AdminClient {
 
   /** Throws EverstepError without a base URL, e-mail or API key, TypeError for a malformed base URL. */
   constructor(options: AdminClientOptions = {}) {
-    const baseUrl = new URL(configured(options.baseUrl, 'baseUrl', 'EVERSTEP_MANAGEMENT_URL')).toString();
-    const transport: TransportOptions = {
-      baseUrl: baseUrl.replace(/\/+$/, ''),
-      authorization: basic(
+    const transport = transportOf(
+      options,
+      basic(
         configured(options.email, 'email', 'EVERSTEP_ADMIN_EMAIL'),
         configured(options.apiKey, 'apiKey', 'EVERSTEP_ADMIN_API_KEY'),
       ),
-      fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
-    };
+    );
     // The shapes of the answers are the word of the service.
     const call = async <T>(one: Call) => (await callApi(transport, one)) as T;
     this.call = call;

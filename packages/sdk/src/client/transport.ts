@@ -24,7 +24,7 @@ export const jsonCall = (method: Call['method'], path: string, body: object): Ca
 export interface TransportOptions {
   /** Without a slash at the end. */
   readonly baseUrl: string;
-  /** The header that says who calls. */
+  /** The header that says who calls; empty for operations that are open to everybody. */
   readonly authorization: string;
   readonly fetch: typeof fetch;
 }
@@ -135,7 +135,8 @@ export async function openStream(options: TransportOptions, call: Call): Promise
 
 /** The JSON value of a successful answer. Rejects with EverstepError, or with the reason of `signal`. */
 export async function callApi(options: TransportOptions, call: Call): Promise<unknown> {
-  const headers: Record<string, string> = { Authorization: options.authorization };
+  const { authorization } = options;
+  const headers: Record<string, string> = authorization === '' ? {} : { Authorization: authorization };
   for (const [name, value] of Object.entries(call.headers ?? {})) headers[name] = headerBytes(value);
   const { body } = call;
   const url = urlOf(options, call);

@@ -10,7 +10,8 @@ import { DeedButton } from '../../components/deed-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
 import { TimeText } from '../../components/time-text.js';
-import { KeyShown } from './key-shown.js';
+import { Invitations } from './invitations.js';
+import { SecretLink } from './secret-link.js';
 
 const ROLES = ['owner', 'admin', 'dev', 'finance'] as const satisfies readonly TeamMember['member_role'][];
 type Role = (typeof ROLES)[number];
@@ -31,7 +32,7 @@ export function Members({ team }: MembersProps) {
   const [adding, setAdding] = useState<TeamMember | 'new' | null>(null);
   const [removing, setRemoving] = useState<TeamMember | null>(null);
   const [deleting, setDeleting] = useState(false);
-  const [newKey, setNewKey] = useState<{ readonly email: string; readonly key: string } | null>(null);
+  const [invited, setInvited] = useState<{ readonly email: string; readonly secret: string } | null>(null);
   const change = useChange();
   const { data, error, isPending, refetch } = useApi<readonly TeamMember[]>({
     topic: 'account',
@@ -90,7 +91,7 @@ export function Members({ team }: MembersProps) {
       actions={
         <>
           <DeedButton small off={why} onClick={() => setAdding('new')}>
-            Add somebody
+            Invite
           </DeedButton>
           <DeedButton look="danger" small off={why} onClick={() => setDeleting(true)}>
             Delete team
@@ -117,17 +118,16 @@ export function Members({ team }: MembersProps) {
           estimatedHeight={60}
         />
       )}
+      {manages ? <Invitations team={team} /> : null}
       {adding === null ? null : (
         <MemberDialog
           team={team}
           member={adding === 'new' ? null : adding}
           onClose={() => setAdding(null)}
-          onKey={(email, key) => setNewKey({ email, key })}
+          onInvited={(email, secret) => setInvited({ email, secret })}
         />
       )}
-      {newKey === null ? null : (
-        <KeyShown title={`First API key of ${newKey.email}`} apiKey={newKey.key} onClose={() => setNewKey(null)} />
-      )}
+      {invited === null ? null : <SecretLink email={invited.email} secret={invited.secret} onClose={() => setInvited(null)} />}
       <ConfirmDialog
         title={`Remove ${removing?.member_email ?? ''}`}
         open={removing !== null}
@@ -175,23 +175,23 @@ export function Members({ team }: MembersProps) {
 
 interface MemberDialogProps {
   readonly team: TeamEntry;
-  /** null: somebody who is added. */
+  /** null: somebody who is invited. */
   readonly member: TeamMember | null;
   readonly onClose: () => void;
-  readonly onKey: (email: string, key: string) => void;
+  readonly onInvited: (email: string, secret: string) => void;
 }
 
-function MemberDialog({ team, member, onClose, onKey }: MemberDialogProps) {
+function MemberDialog({ team, member, onClose, onInvited }: MemberDialogProps) {
   const ids = { email: useId(), role: useId(), hint: useId() };
   const [email, setEmail] = useState(member?.member_email ?? '');
   const [role, setRole] = useState<Role>(member?.member_role ?? 'dev');
   const change = useChange();
   return (
     <ConfirmDialog
-      title={member === null ? `Add somebody to ${team.name}` : `Role of ${member.member_email}`}
+      title={member === null ? `Invite somebody to ${team.name}` : `Role of ${member.member_email}`}
       open
       onClose={onClose}
-      confirmText={member === null ? 'Add' : 'Set the role'}
+      confirmText={member === null ? 'Invite' : 'Set the role'}
       disabled={!/^[^\s@]+@[^\s@]+$/.test(email.trim())}
       onConfirm={async () => {
         const outcome = await change<TeamMember>({
@@ -200,9 +200,9 @@ function MemberDialog({ team, member, onClose, onKey }: MemberDialogProps) {
           body: { team_id: team.id, member_email: email.trim(), member_role: role },
           topics: ['account'],
           account: true,
-          done: `${email.trim()} is ${role} of ${team.name}`,
+          done: member === null ? `${email.trim()} is invited to ${team.name}` : `${email.trim()} is ${role} of ${team.name}`,
         });
-        if (outcome.ok && outcome.value.api_key !== undefined) onKey(email.trim(), outcome.value.api_key);
+        if (outcome.ok && outcome.value.invitation_secret !== undefined) onInvited(email.trim(), outcome.value.invitation_secret);
         return outcome;
       }}
     >

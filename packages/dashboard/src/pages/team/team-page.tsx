@@ -1,6 +1,6 @@
 /** Teams of the user with their members, and the user's own API keys. */
 import { useId, useState } from 'react';
-import type { TeamEntry } from '../../../../everstep/src/contract/management.js';
+import type { JoinedTeam, TeamEntry } from '../../../../everstep/src/contract/management.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { PageTitle } from '../../components/page-title.js';
@@ -12,6 +12,9 @@ export default function TeamPage() {
   const nameId = useId();
   const [creating, setCreating] = useState(false);
   const [name, setName] = useState('');
+  const secretId = useId();
+  const [joining, setJoining] = useState(false);
+  const [secret, setSecret] = useState('');
   const change = useChange();
   const { data, error, isPending, refetch } = useApi<readonly TeamEntry[]>({ topic: 'account', name: 'teams', url: '/v2/teams' });
   return (
@@ -20,9 +23,14 @@ export default function TeamPage() {
         title="Team"
         lead="A team owns queue instances and search indexes together; what a member may do goes by the role."
         actions={
-          <button type="button" className="button button-primary" onClick={() => setCreating(true)}>
-            New team
-          </button>
+          <>
+            <button type="button" className="button" onClick={() => setJoining(true)}>
+              Join a team
+            </button>
+            <button type="button" className="button button-primary" onClick={() => setCreating(true)}>
+              New team
+            </button>
+          </>
         }
       />
       <div className="stack">
@@ -33,7 +41,7 @@ export default function TeamPage() {
         ) : data?.length === 0 ? (
           <div className="card">
             <EmptyState title="You are in no team">
-              Make one, add the others, and move a queue instance to it: from then on all of them see it.
+              Create one, invite the others, and move a queue instance to it: from then on all of them see it.
             </EmptyState>
           </div>
         ) : (
@@ -65,6 +73,38 @@ export default function TeamPage() {
             Name
           </label>
           <input id={nameId} className="input" value={name} onChange={(event) => setName(event.target.value)} />
+        </div>
+      </ConfirmDialog>
+      <ConfirmDialog
+        title="Join a team"
+        open={joining}
+        onClose={() => setJoining(false)}
+        confirmText="Join"
+        disabled={!secret.includes('inv_')}
+        onConfirm={async () => {
+          const outcome = await change<JoinedTeam>({
+            method: 'POST',
+            url: '/v2/invitations/join',
+            body: { secret: secret.trim().replace(/^.*#/, '') },
+            topics: ['account'],
+            account: true,
+            done: 'You joined the team',
+          });
+          if (outcome.ok) setSecret('');
+          return outcome;
+        }}
+      >
+        <div className="field">
+          <label className="field-label" htmlFor={secretId}>
+            Invitation link
+          </label>
+          <input
+            id={secretId}
+            className="input"
+            autoComplete="off"
+            value={secret}
+            onChange={(event) => setSecret(event.target.value)}
+          />
         </div>
       </ConfirmDialog>
     </>

@@ -1,6 +1,7 @@
 /** Every operation of the management API, in the order in which its document shows them. */
 import type { Operation } from '../operation.js';
 import { accountOperations } from './account.js';
+import { invitationOperations } from './invitations.js';
 import { outboundRulesOperations } from './outbound-rules.js';
 import { queueOperations } from './queues.js';
 import { searchOperations } from './search.js';
@@ -15,6 +16,7 @@ export const MANAGEMENT_OPERATIONS: readonly Operation[] = Object.freeze([
   ...outboundRulesOperations,
   ...searchOperations,
   ...teamOperations,
+  ...invitationOperations,
   ...accountOperations,
   ...sessionOperations,
   getManagementOpenApi,

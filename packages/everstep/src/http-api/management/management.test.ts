@@ -9,6 +9,7 @@ import type {
   AccountEntry,
   ApiKeyEntry,
   AuditLogPage,
+  JoinedTeam,
   PlanRecord,
   QueueRecord,
   QueueStats,
@@ -193,11 +194,18 @@ test('a team is created, listed and deleted, and its members are added, changed 
   const member = { team_id: team.id, member_email: 'Neil@W.test' };
   const added = await call<TeamMember>('dev', 'POST', '/v2/teams/member', { ...member, member_role: 'dev' });
   assert.equal(added.body.member_email, 'neil@w.test');
-  const headers = { authorization: `Basic ${Buffer.from(`neil@w.test:${added.body.api_key}`).toString('base64')}` };
+  assert.equal(added.headers['cache-control'], 'no-store');
+  const accepted = await things.world.send<JoinedTeam>({
+    method: 'POST',
+    url: '/v2/invitations/accept',
+    payload: { secret: added.body.invitation_secret },
+  });
+  assert.deepEqual([accepted.body.team_name, accepted.body.member_role], ['apollo', 'dev']);
+  const headers = { authorization: `Basic ${Buffer.from(`neil@w.test:${accepted.body.api_key}`).toString('base64')}` };
   const who = await things.world.send<{ readonly email: string }>({ method: 'GET', url: '/v2/account', headers });
   assert.equal(who.body.email, 'neil@w.test');
   const changed = await call<TeamMember>('dev', 'POST', '/v2/teams/member', { ...member, member_role: 'finance' });
-  assert.deepEqual([changed.body.member_role, changed.body.api_key], ['finance', undefined]);
+  assert.deepEqual([changed.body.member_role, changed.body.status], ['finance', 'member']);
   const { body: members } = await call<TeamMember[]>('dev', 'GET', `/v2/teams/${team.id}`);
   assert.deepEqual(
     members.map(({ member_email, member_role }) => [member_email, member_role]),

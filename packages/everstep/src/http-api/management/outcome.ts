@@ -19,6 +19,9 @@ export function done<Value>(outcome: Outcome<Value>): Value {
 /** The answer of the specification where there is nothing else to tell. */
 export const OK = answer(200, 'OK' as const);
 
+/** For answers with a secret. */
+export const NOT_CACHED = { 'cache-control': 'no-store' } as const;
+
 /** A JSON body that has to be there and has no other fields than these. */
 export const jsonBody = <Properties extends TProperties>(properties: Properties) =>
   ({ kind: 'json', required: true, schema: Type.Object(properties, { additionalProperties: false }) }) as const;

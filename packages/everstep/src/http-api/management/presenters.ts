@@ -1,15 +1,16 @@
 /** Records of accounts as the management API writes them. */
-import type { InstanceView, Plan, TokenView } from '../../accounts/account-service.js';
+import type { InstanceView, Joined, Plan, TokenView } from '../../accounts/account-service.js';
 import type {
   ApiKeyEntry,
   AuditLogEntry,
+  JoinedTeam,
   PlanRecord,
   QueueRecord,
   TeamEntry,
   TeamMember,
   TokenEntry,
 } from '../../contract/management.js';
-import type { ApiKeyRecord, AuditEntry, MemberRecord, Role, TeamRecord } from '../../ports/account-store.js';
+import type { ApiKeyRecord, AuditEntry, InvitationRecord, MemberRecord, Role, TeamRecord } from '../../ports/account-store.js';
 
 export const toSeconds = (ms: number): number => Math.floor(ms / 1000);
 
@@ -70,16 +71,38 @@ export const presentTeam = ({ teamId, name, createdAt, role }: TeamRecord & { re
   role,
 });
 
-export const presentMember = (
-  { teamId, userId, email, role, addedAt }: MemberRecord,
-  apiKey: string | null = null,
-): TeamMember => ({
+export const presentMember = ({ teamId, userId, email, role, addedAt }: MemberRecord): TeamMember => ({
   id: userId,
   team_id: teamId,
   customer_id: teamId,
   member_email: email,
   member_role: role,
   creation_time: toSeconds(addedAt),
+  status: 'member',
+});
+
+/** The secret is only in the answer that creates the invitation. */
+export const presentInvitation = (
+  { invitationId, teamId, email, role, createdAt, expiresAt }: InvitationRecord,
+  secret: string | null = null,
+): TeamMember => ({
+  id: invitationId,
+  team_id: teamId,
+  customer_id: teamId,
+  member_email: email,
+  member_role: role,
+  creation_time: toSeconds(createdAt),
+  status: 'invited',
+  expiration_time: toSeconds(expiresAt),
+  ...(secret === null ? {} : { invitation_secret: secret }),
+});
+
+export const presentJoined = ({ member, team }: Joined, apiKey: string | null = null): JoinedTeam => ({
+  id: member.userId,
+  team_id: team.teamId,
+  team_name: team.name,
+  member_email: member.email,
+  member_role: member.role,
   ...(apiKey === null ? {} : { api_key: apiKey }),
 });
 

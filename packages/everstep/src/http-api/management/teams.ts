@@ -2,8 +2,8 @@
 import Type from 'typebox';
 import { AccountName, Email, Ok, RecordId, TeamEntry, TeamMember } from '../../contract/management.js';
 import { accountOperation, answer, type Operation } from '../operation.js';
-import { BODY_ERRORS, CHANGE_ERRORS, done, given, jsonBody, OK } from './outcome.js';
-import { presentMember, presentTeam } from './presenters.js';
+import { BODY_ERRORS, CHANGE_ERRORS, done, given, jsonBody, NOT_CACHED, OK } from './outcome.js';
+import { presentInvitation, presentMember, presentTeam } from './presenters.js';
 
 const TAG = 'Teams';
 const teamId = RecordId('Id of the team.');
@@ -67,18 +67,16 @@ const listMembers = accountOperation({
   errors: ['bad-parameter', 'not-found'],
   async handle({ path }, { accounts }, principal) {
     const members = done(await accounts.listMembers(principal, path.team_id));
-    return answer(
-      200,
-      members.map((member) => presentMember(member)),
-    );
+    return answer(200, members.map(presentMember));
   },
 });
 
 const putMember = accountOperation({
   operationId: 'putTeamMember',
   tag: TAG,
-  summary: 'Add a member to a team, or give a member another role',
-  description: 'A user of this e-mail who does not exist yet is made; the first API key is then in the answer, once.',
+  summary: 'Invite somebody to a team, or give a member another role',
+  description:
+    'An e-mail that is not a member is invited: the answer has status invited and an invitation_secret, once, which you pass on. It is the same whether a user has the e-mail or not. Another invitation of the same e-mail replaces the first.',
   method: 'POST',
   path: '/v2/teams/member',
   unknownQuery: 'refuse',
@@ -94,8 +92,9 @@ const putMember = accountOperation({
   errors: [...CHANGE_ERRORS, ...BODY_ERRORS, 'conflict'],
   async handle({ body }, { accounts }, principal) {
     const { team_id, member_email: email, member_role: role } = given(body);
-    const { member, apiKey } = done(await accounts.putMember(principal, { teamId: team_id, email, role }));
-    return answer(200, presentMember(member, apiKey));
+    const put = done(await accounts.putMember(principal, { teamId: team_id, email, role }));
+    if (put.kind === 'member') return answer(200, presentMember(put.member));
+    return answer(200, presentInvitation(put.invitation, put.secret), NOT_CACHED);
   },
 });
 

@@ -1,7 +1,15 @@
 /** Sessions over real HTTP: logging in, being recognised, and the ways in which a session ends. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { apiKeyOf, createPeople, doneValue, emailOf, type People, type Person } from '../../accounts/people.fixture.js';
+import {
+  addMember,
+  apiKeyOf,
+  createPeople,
+  doneValue,
+  emailOf,
+  type People,
+  type Person,
+} from '../../accounts/people.fixture.js';
 import { loadPlans } from '../../accounts/plans.js';
 import { LIMITS } from '../../config/limits.js';
 import { createHttpApi, type HttpApi } from '../index.js';
@@ -201,7 +209,7 @@ describe('sessions', () => {
     assert.deepEqual([await change(), await look()], [403, 200]);
     doneValue(await world.accounts.removeMember(owner, member));
     assert.deepEqual([await change(), await look()], [404, 404]);
-    doneValue(await world.accounts.putMember(owner, { ...member, role: 'dev' }));
+    await addMember(world.accounts, owner, people.principals.dev, { teamId: people.teamId, role: 'dev' });
     assert.equal(await change(), 200);
   });
 

@@ -1,7 +1,7 @@
 /** Every kind of credential that there is, good and bad, for the test that shows each of them to each route. */
 import assert from 'node:assert/strict';
 import { decodeJwt, type JWTPayload, SignJWT } from 'jose';
-import { basicOf, doneValue, emailOf, PEOPLE } from '../../accounts/people.fixture.js';
+import { addNewMember, basicOf, doneValue, emailOf, PEOPLE } from '../../accounts/people.fixture.js';
 import { REGION, type Things } from './isolation-things.js';
 
 /** `Authorization` headers by what they are. */
@@ -30,10 +30,10 @@ const sign = (claims: JWTPayload, secret: string): Promise<string> =>
 async function outsidersOf({ world, people }: Things): Promise<Headers> {
   const { owner, stranger } = people.principals;
   const left = { teamId: people.teamId, email: 'left@w.test' };
-  const { apiKey } = doneValue(await world.accounts.putMember(owner, { ...left, role: 'admin' }));
+  const { apiKey } = await addNewMember(world.accounts, owner, { ...left, role: 'admin' });
   doneValue(await world.accounts.removeMember(owner, left));
   const other = { teamId: people.otherTeamId, email: 'other-admin@w.test', role: 'admin' } as const;
-  const admin = doneValue(await world.accounts.putMember(stranger, other));
+  const admin = await addNewMember(world.accounts, stranger, other);
   return {
     'a former admin of the team': basic(`${left.email}:${apiKey}`),
     'an admin of another team': basic(`${other.email}:${admin.apiKey}`),

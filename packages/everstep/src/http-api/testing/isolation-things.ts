@@ -1,6 +1,6 @@
 /** What there is for the rows of the isolation table to ask for, all of it of one queue instance or of one team. */
 import assert from 'node:assert/strict';
-import { createPeople, doneValue, emailOf, type People } from '../../accounts/people.fixture.js';
+import { addMember, addNewMember, createPeople, doneValue, type People } from '../../accounts/people.fixture.js';
 import type { SearchIndexView } from '../../search/search-service.js';
 import { ApiWorld, type WorldOptions } from './api-world.js';
 
@@ -156,7 +156,7 @@ export class Things {
     const { owner } = this.people.principals;
     const { teamId } = doneValue(await accounts.createTeam(owner, this.name()));
     for (const role of ['admin', 'dev', 'finance'] as const)
-      doneValue(await accounts.putMember(owner, { teamId, email: emailOf(role), role }));
+      await addMember(accounts, owner, this.people.principals[role], { teamId, role });
     return teamId;
   }
 
@@ -169,7 +169,16 @@ export class Things {
   async member(): Promise<string> {
     const email = `${this.name()}@w.test`;
     const { teamId, principals } = this.people;
-    doneValue(await this.world.accounts.putMember(principals.owner, { teamId, email, role: 'dev' }));
+    await addNewMember(this.world.accounts, principals.owner, { teamId, email, role: 'dev' });
     return email;
+  }
+
+  /** A pending invitation to a new team of `owner`. */
+  async invitation(email = `${this.name()}@w.test`): Promise<{ readonly id: string; readonly secret: string }> {
+    const put = doneValue(
+      await this.world.accounts.putMember(this.people.principals.owner, { teamId: this.people.teamId, email, role: 'dev' }),
+    );
+    if (put.kind !== 'invited') throw new Error(`${email} is a member`);
+    return { id: put.invitation.invitationId, secret: put.secret };
   }
 }

@@ -2,6 +2,7 @@
 import { describe } from 'node:test';
 import { accountConformance } from './accounts.js';
 import { auditConformance } from './accounts-audit.js';
+import { invitationConformance } from './accounts-invitations.js';
 import { teamConformance } from './accounts-teams.js';
 import { usageConformance } from './accounts-usage.js';
 import { budgetAlertConformance } from './budget-alerts.js';
@@ -66,6 +67,7 @@ export function storeConformance(name: string, open: OpenStore): void {
     accountConformance(open);
     namedTokenConformance(open);
     teamConformance(open);
+    invitationConformance(open);
     usageConformance(open);
     budgetAlertConformance(open);
     loginConformance(open);

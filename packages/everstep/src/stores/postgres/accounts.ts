@@ -2,6 +2,7 @@
 import type { AccountStore } from '../../ports/account-store.js';
 import { createAccountChange } from './account-change.js';
 import * as instances from './account-instances.js';
+import * as invitations from './account-invitations.js';
 import * as teams from './account-teams.js';
 import * as users from './account-users.js';
 import { addAudit, listAudit } from './audit-log.js';
@@ -78,10 +79,47 @@ export function createAccounts(database: Database): AccountStore {
     createTeam: ({ team, owner, audit }) => change((session) => teams.createTeam(session, team, owner), audit),
     findTeam: ({ teamId }) => teams.findTeam(database, teamId),
     listTeams: ({ userId }) => teams.listTeams(database, userId),
-    deleteTeam: ({ teamId, audit }) => change((session) => teams.deleteTeam(session, teamId), audit, isDone),
+    deleteTeam: ({ teamId, audit }) =>
+      change(
+        async (session) => {
+          const outcome = await teams.deleteTeam(session, teamId);
+          if (outcome === 'deleted') invitations.deleteInvitationsOfTeam(session, teamId);
+          return outcome;
+        },
+        audit,
+        isDone,
+      ),
     listMembers: ({ teamId }) => teams.listMembers(database, teamId),
     putMember: ({ member, audit }) => change((session) => teams.putMember(session, member), audit, isDone),
-    removeMember: ({ teamId, userId, audit }) => change((session) => teams.removeMember(session, teamId, userId), audit, isDone),
+    removeMember: ({ teamId, userId, audit }) =>
+      change(
+        async (session) => {
+          const outcome = await teams.removeMember(session, teamId, userId);
+          if (outcome === 'done') invitations.deleteInvitationsOfInviter(session, userId, teamId);
+          return outcome;
+        },
+        audit,
+        isDone,
+      ),
+    putInvitation: ({ invitation, audit }) => change((session) => invitations.putInvitation(session, invitation), audit),
+    listInvitations: (query) => invitations.listInvitations(database, query),
+    findInvitation: (query) => invitations.findInvitation(database, query),
+    deleteInvitation: ({ invitationId, audit }) =>
+      change((session) => invitations.deleteInvitation(session, invitationId), audit, isTrue),
+    acceptInvitation: ({ invitationId, member, created, audit }) =>
+      change(
+        async (session) => {
+          if (!(await invitations.deleteInvitation(session, invitationId))) return 'not-found';
+          if (created) {
+            await users.createUser(session, created.user);
+            await users.createApiKey(session, created.apiKey);
+          }
+          await teams.putMember(session, member);
+          return 'done';
+        },
+        audit,
+        isDone,
+      ),
     roleOf: async ({ accountId, userId }) => {
       if (accountId === userId) return (await users.findUser(database, userId)) ? 'owner' : null;
       return teams.roleInTeam(database, accountId, userId);

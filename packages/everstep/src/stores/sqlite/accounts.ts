@@ -2,6 +2,7 @@
 import type { AccountStore, QueueInstance } from '../../ports/account-store.js';
 import { createAccountChange, write } from './account-change.js';
 import { AccountInstances } from './account-instances.js';
+import { AccountInvitations } from './account-invitations.js';
 import { AccountTeams } from './account-teams.js';
 import { AccountUsers } from './account-users.js';
 import { AuditLog } from './audit-log.js';
@@ -23,6 +24,7 @@ export function createAccounts({ connection, usage, days }: Pick<StoreParts, 'co
   const selectSecret = connection.prepare('SELECT value FROM secret WHERE name = ?');
   const users = new AccountUsers(connection);
   const teams = new AccountTeams(connection);
+  const invitations = new AccountInvitations(connection);
   const instances = new AccountInstances(connection);
   const alerts = new BudgetAlertRows(connection);
   const places = new LoginPlaces(connection);
@@ -97,7 +99,11 @@ export function createAccounts({ connection, usage, days }: Pick<StoreParts, 'co
     listTeams: async ({ userId }) => teams.list(userId),
     deleteTeam: ({ teamId, audit }) =>
       change(
-        () => teams.delete(teamId),
+        () => {
+          const outcome = teams.delete(teamId);
+          if (outcome === 'deleted') invitations.deleteOfTeam(teamId);
+          return outcome;
+        },
         audit,
         (outcome) => outcome === 'deleted',
       ),
@@ -110,7 +116,34 @@ export function createAccounts({ connection, usage, days }: Pick<StoreParts, 'co
       ),
     removeMember: ({ teamId, userId, audit }) =>
       change(
-        () => teams.removeMember(teamId, userId),
+        () => {
+          const outcome = teams.removeMember(teamId, userId);
+          if (outcome === 'done') invitations.deleteOfInviter(userId, teamId);
+          return outcome;
+        },
+        audit,
+        (outcome) => outcome === 'done',
+      ),
+    putInvitation: ({ invitation, audit }) => change(() => invitations.put(invitation), audit),
+    listInvitations: async (query) => invitations.list(query),
+    findInvitation: async (query) => invitations.find(query),
+    deleteInvitation: ({ invitationId, audit }) =>
+      change(
+        () => invitations.delete(invitationId),
+        audit,
+        (deleted) => deleted,
+      ),
+    acceptInvitation: ({ invitationId, member, created, audit }) =>
+      change(
+        () => {
+          if (!invitations.delete(invitationId)) return 'not-found';
+          if (created) {
+            users.create(created.user);
+            users.createApiKey(created.apiKey);
+          }
+          teams.putMember(member);
+          return 'done';
+        },
         audit,
         (outcome) => outcome === 'done',
       ),

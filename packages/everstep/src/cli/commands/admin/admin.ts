@@ -5,7 +5,7 @@ import { accountCommand, apiKeysCommand, auditCommand, plansCommand } from './ac
 import { queuesCommand } from './queues.js';
 import { searchIndexesCommand } from './search.js';
 import { sessionsCommand } from './sessions.js';
-import { membersCommand, teamsCommand } from './teams.js';
+import { invitationsCommand, membersCommand, teamsCommand } from './teams.js';
 import { tokensCommand } from './tokens.js';
 
 const CONNECTION_HELP = `
@@ -21,6 +21,7 @@ export function adminCommand(shell: Shell): Command {
     .addCommand(sessionsCommand(shell))
     .addCommand(teamsCommand(shell))
     .addCommand(membersCommand(shell))
+    .addCommand(invitationsCommand(shell))
     .addCommand(queuesCommand(shell))
     .addCommand(tokensCommand(shell))
     .addCommand(searchIndexesCommand(shell))

@@ -1,8 +1,7 @@
-/** `everstep admin teams list|create|delete` and `everstep admin members list|add|remove` */
-import type { MemberRole } from '@everstep/sdk';
-
+/** `everstep admin teams list|create|delete`, `members list|add|remove` and `invitations list|revoke|accept|join`. */
+import { acceptInvitation, type MemberRole } from '@everstep/sdk';
 import { Command, Option } from 'commander';
-import { type AdminOptions, openAdmin, withAdminConnection } from '../../admin-connection.js';
+import { type AdminOptions, managementUrlOf, openAdmin, withAdminConnection } from '../../admin-connection.js';
 import { instant, json, printable, type Shell, table } from '../../output.js';
 
 const MS_PER_SECOND = 1_000;
@@ -78,7 +77,7 @@ interface AddOptions extends AdminOptions {
 function addMemberCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('add'))
-    .description('Add a member to a team, or give one another role. A user who does not exist yet is made.')
+    .description('Invite somebody to a team, or give a member another role.')
     .argument('<teamId>', 'id of the team')
     .argument('<email>', 'e-mail of the user')
     .addOption(new Option('--role <role>', 'what the member may do').choices(ROLES).makeOptionMandatory());
@@ -86,10 +85,11 @@ function addMemberCommand(shell: Shell): Command {
     const { admin, options } = await openAdmin<AddOptions>(command, shell);
     const member = await admin.teams.members.put(teamId, email, options.role);
     if (options.json) return screen.write(json(member));
-    screen.write(`${printable(member.member_email)} is ${member.member_role}\n`);
-    if (member.api_key !== undefined) {
-      screen.write(`The user was made. This API key is for logging in, and is shown this once:\n${member.api_key}\n`);
-    }
+    if (member.invitation_secret === undefined)
+      return screen.write(`${printable(member.member_email)} is ${member.member_role}\n`);
+    const until = instant((member.expiration_time ?? 0) * MS_PER_SECOND);
+    screen.write(`${printable(member.member_email)} is invited as ${member.member_role} until ${until} (UTC).\n`);
+    screen.write(`Pass this secret on. It is shown this once and works once:\n${member.invitation_secret}\n`);
   });
 }
 
@@ -112,4 +112,73 @@ export function membersCommand(shell: Shell): Command {
     .addCommand(listMembersCommand(shell))
     .addCommand(addMemberCommand(shell))
     .addCommand(removeMemberCommand(shell));
+}
+
+function listInvitationsCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withAdminConnection(new Command('list'))
+    .description('List the pending invitations of a team.')
+    .argument('<teamId>', 'id of the team');
+  return command.action(async (teamId: string) => {
+    const { admin, options } = await openAdmin(command, shell);
+    const pending = await admin.teams.invitations.list(teamId);
+    if (options.json) return screen.write(json(pending));
+    if (pending.length === 0) return screen.write('No pending invitations.\n');
+    const rows = pending.map(({ id, member_email, member_role, expiration_time = 0 }) => [
+      id,
+      member_email,
+      member_role,
+      instant(expiration_time * MS_PER_SECOND),
+    ]);
+    screen.write(table(screen, ['INVITATION', 'E-MAIL', 'ROLE', 'EXPIRES (UTC)'], rows));
+  });
+}
+
+function revokeInvitationCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withAdminConnection(new Command('revoke'))
+    .description('Revoke a pending invitation.')
+    .argument('<invitationId>', 'id of the invitation');
+  return command.action(async (invitationId: string) => {
+    const { admin, options } = await openAdmin(command, shell);
+    await admin.teams.invitations.revoke(invitationId);
+    screen.write(options.json ? json({ revoked: 1 }) : '1 revoked\n');
+  });
+}
+
+function joinCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withAdminConnection(new Command('join'))
+    .description('Accept an invitation as the user whose API key is given.')
+    .argument('<secret>', 'the secret that the inviter passed on');
+  return command.action(async (secret: string) => {
+    const { admin, options } = await openAdmin(command, shell);
+    const joined = await admin.teams.invitations.join(secret);
+    screen.write(options.json ? json(joined) : `You are ${joined.member_role} of ${printable(joined.team_name)}\n`);
+  });
+}
+
+function acceptCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = new Command('accept')
+    .description('Accept an invitation as a new user, and print the e-mail and the first API key.')
+    .argument('<secret>', 'the secret that the inviter passed on')
+    .option('--management-url <url>', 'the management API (or EVERSTEP_MANAGEMENT_URL)')
+    .option('--json', 'print JSON');
+  return command.action(async (secret: string) => {
+    const options = command.opts<Pick<AdminOptions, 'managementUrl' | 'json'>>();
+    const joined = await acceptInvitation(secret, { baseUrl: managementUrlOf(options, shell) });
+    if (options.json) return screen.write(json(joined));
+    screen.write(`You are ${joined.member_role} of ${printable(joined.team_name)}.\n`);
+    screen.write(`Log in as ${printable(joined.member_email)} with this API key. It is shown this once:\n${joined.api_key}\n`);
+  });
+}
+
+export function invitationsCommand(shell: Shell): Command {
+  return new Command('invitations')
+    .description('Invitations to teams: list, revoke, accept, join.')
+    .addCommand(listInvitationsCommand(shell))
+    .addCommand(revokeInvitationCommand(shell))
+    .addCommand(acceptCommand(shell))
+    .addCommand(joinCommand(shell));
 }

@@ -18,6 +18,7 @@ import { limitsPinnedAlone } from './0017-limits-pinned-alone.js';
 import { queuedTasks } from './0018-queued-tasks.js';
 import { namedTokens } from './0019-named-tokens.js';
 import { outboundRules } from './0020-outbound-rules.js';
+import { lifeOfUsers } from './0021-life-of-users.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -41,4 +42,5 @@ export const MIGRATIONS: readonly string[] = [
   queuedTasks,
   namedTokens,
   outboundRules,
+  lifeOfUsers,
 ];

@@ -18,6 +18,7 @@ import { startsOfSteps } from './0017-starts-of-steps.js';
 import { limitsPinnedAlone } from './0018-limits-pinned-alone.js';
 import { namedTokens } from './0019-named-tokens.js';
 import { outboundRules } from './0020-outbound-rules.js';
+import { lifeOfUsers } from './0021-life-of-users.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -41,4 +42,5 @@ export const MIGRATIONS: readonly string[] = [
   limitsPinnedAlone,
   namedTokens,
   outboundRules,
+  lifeOfUsers,
 ];

@@ -1,0 +1,98 @@
+/** Pending invitations to a team; nothing is shown when there is none. */
+import { useState } from 'react';
+import type { TeamEntry, TeamMember } from '../../../../everstep/src/contract/management.js';
+import { path } from '../../api/client.js';
+import { useApi, useChange } from '../../api/queries.js';
+import { type Column, DataTable } from '../../components/data-table.js';
+import { DeedButton } from '../../components/deed-button.js';
+import { ConfirmDialog } from '../../components/dialogs.js';
+import { FailureNotice } from '../../components/states.js';
+import { TimeText } from '../../components/time-text.js';
+
+export interface InvitationsProps {
+  readonly team: TeamEntry;
+}
+
+export function Invitations({ team }: InvitationsProps) {
+  const [revoking, setRevoking] = useState<TeamMember | null>(null);
+  const change = useChange();
+  const { data, error, refetch } = useApi<readonly TeamMember[]>({
+    topic: 'account',
+    name: 'invitations',
+    url: path`/v2/teams/${team.id}/invitations`,
+  });
+  const columns: readonly Column<TeamMember>[] = [
+    {
+      id: 'email',
+      header: 'Pending invitation',
+      width: 'minmax(0, 3fr)',
+      cell: ({ member_email: email, member_role: role }) => (
+        <>
+          <div className="clip" title={email}>
+            {email}
+          </div>
+          <div className="muted">Invited as {role}</div>
+        </>
+      ),
+    },
+    {
+      id: 'until',
+      header: 'Expires',
+      width: '118px',
+      from: 'medium',
+      cell: ({ expiration_time: at = 0 }) => <TimeText unixMs={at * 1000} />,
+    },
+    {
+      id: 'change',
+      header: 'Change',
+      width: '172px',
+      align: 'right',
+      cell: (invitation) => (
+        <DeedButton
+          look="danger"
+          small
+          off={undefined}
+          aria-label={`Revoke the invitation of ${invitation.member_email}`}
+          onClick={() => setRevoking(invitation)}
+        >
+          Revoke
+        </DeedButton>
+      ),
+    },
+  ];
+  if (error && !data)
+    return (
+      <div className="card-body">
+        <FailureNotice failure={error} onRetry={() => void refetch()} />
+      </div>
+    );
+  if (data === undefined || data.length === 0) return null;
+  return (
+    <>
+      <DataTable
+        label={`Pending invitations to ${team.name}`}
+        columns={columns}
+        rows={data}
+        idOf={({ id }) => id}
+        estimatedHeight={60}
+      />
+      <ConfirmDialog
+        title={`Revoke the invitation of ${revoking?.member_email ?? ''}`}
+        open={revoking !== null}
+        onClose={() => setRevoking(null)}
+        confirmText="Revoke invitation"
+        danger
+        onConfirm={() =>
+          change({
+            method: 'DELETE',
+            url: path`/v2/invitations/${revoking?.id ?? ''}`,
+            topics: ['account'],
+            done: `The invitation of ${revoking?.member_email ?? ''} is revoked`,
+          })
+        }
+      >
+        <p>The link that you sent no longer works.</p>
+      </ConfirmDialog>
+    </>
+  );
+}

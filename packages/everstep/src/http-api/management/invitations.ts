@@ -1,0 +1,118 @@
+/** Invitations to teams: the operations at `/v2/invitations`, and the list of those of a team. */
+import Type from 'typebox';
+import { LIMITS } from '../../config/limits.js';
+import { InvitationSecret, JoinedTeam, Ok, RecordId, TeamMember } from '../../contract/management.js';
+import { tooManyLogins } from '../basic-authentication.js';
+import { type ApiContext, accountOperation, answer, type OpenRequest, type Operation, openOperation } from '../operation.js';
+import { checkOrigin } from '../sessions/same-origin.js';
+import { BODY_ERRORS, CHANGE_ERRORS, done, given, jsonBody, NOT_CACHED, OK } from './outcome.js';
+import { presentInvitation, presentJoined } from './presenters.js';
+
+const TAG = 'Invitations';
+const secretBody = { ...jsonBody({ secret: InvitationSecret }), maxBytes: LIMITS.maxInvitationBodyBytes } as const;
+
+/** Guessing secrets is limited like guessing API keys, before the body is read. */
+function admit(request: OpenRequest, { accounts }: ApiContext): void {
+  checkOrigin(request);
+  const retryAfterMs = accounts.loginWaitMs({ address: request.callerIp });
+  if (retryAfterMs > 0) throw tooManyLogins(retryAfterMs);
+}
+const OPEN_ERRORS = ['bad-parameter', ...BODY_ERRORS, 'body-too-large', 'csrf-refused', 'rate-limited', 'not-found'] as const;
+
+const listInvitations = accountOperation({
+  operationId: 'listTeamInvitations',
+  tag: TAG,
+  summary: 'List the pending invitations of a team',
+  method: 'GET',
+  path: '/v2/teams/{team_id}/invitations',
+  unknownQuery: 'ignore',
+  pathParameters: Type.Object({ team_id: RecordId('Id of the team.') }),
+  responses: { 200: Type.Array(TeamMember) },
+  errors: CHANGE_ERRORS,
+  async handle({ path }, { accounts }, principal) {
+    const pending = done(await accounts.listInvitations(principal, path.team_id));
+    return answer(
+      200,
+      pending.map((invitation) => presentInvitation(invitation)),
+    );
+  },
+});
+
+const revokeInvitation = accountOperation({
+  operationId: 'revokeInvitation',
+  tag: TAG,
+  summary: 'Revoke a pending invitation',
+  method: 'DELETE',
+  path: '/v2/invitations/{id}',
+  unknownQuery: 'refuse',
+  pathParameters: Type.Object({ id: RecordId('Id of the invitation.') }),
+  responses: { 200: Ok },
+  errors: CHANGE_ERRORS,
+  async handle({ path }, { accounts }, principal) {
+    done(await accounts.revokeInvitation(principal, path.id));
+    return OK;
+  },
+});
+
+const acceptInvitation = openOperation({
+  operationId: 'acceptInvitation',
+  tag: TAG,
+  summary: 'Accept an invitation as a new user',
+  description:
+    'Creates the user and adds it to the team. The first API key is in the answer, once. 409 if a user has the e-mail: that user accepts with joinTeam.',
+  method: 'POST',
+  path: '/v2/invitations/accept',
+  unknownQuery: 'refuse',
+  whileStopping: 'refuse',
+  body: secretBody,
+  responses: { 200: JoinedTeam },
+  errors: [...OPEN_ERRORS, 'conflict'],
+  admit,
+  async handle({ body, request }, { accounts }) {
+    const { secret } = given(body);
+    const joined = done(await accounts.acceptInvitation({ secret, address: request.callerIp }));
+    return answer(200, presentJoined(joined, joined.apiKey), NOT_CACHED);
+  },
+});
+
+const joinTeam = accountOperation({
+  operationId: 'joinTeam',
+  tag: TAG,
+  summary: 'Accept an invitation as the user who is logged in',
+  description: 'The invitation must be for the e-mail of the user.',
+  method: 'POST',
+  path: '/v2/invitations/join',
+  unknownQuery: 'refuse',
+  body: secretBody,
+  responses: { 200: JoinedTeam },
+  errors: [...CHANGE_ERRORS, ...BODY_ERRORS, 'body-too-large', 'conflict'],
+  async handle({ body }, { accounts }, principal) {
+    return answer(200, presentJoined(done(await accounts.joinTeam(principal, given(body).secret))));
+  },
+});
+
+const declineInvitation = openOperation({
+  operationId: 'declineInvitation',
+  tag: TAG,
+  summary: 'Decline an invitation',
+  method: 'POST',
+  path: '/v2/invitations/decline',
+  unknownQuery: 'refuse',
+  whileStopping: 'refuse',
+  body: secretBody,
+  responses: { 200: Ok },
+  errors: OPEN_ERRORS,
+  admit,
+  async handle({ body, request }, { accounts }) {
+    done(await accounts.declineInvitation({ secret: given(body).secret, address: request.callerIp }));
+    return OK;
+  },
+});
+
+export const invitationOperations: readonly Operation[] = [
+  listInvitations,
+  revokeInvitation,
+  acceptInvitation,
+  joinTeam,
+  declineInvitation,
+];
