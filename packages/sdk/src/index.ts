@@ -2,6 +2,7 @@ export { AdminClient, type AdminClientOptions, type AuditLogOptions, acceptInvit
 export type { NarrowedDestinations, NewQueue } from './client/admin-queues.js';
 export type { NewSearchIndex } from './client/admin-search.js';
 export type * from './client/admin-types.js';
+export type { DeleteUserOptions, UserListOptions } from './client/admin-users.js';
 export type * from './client/attempt-types.js';
 export { type BatchItem, Client, type ClientOptions } from './client/client.js';
 export type * from './client/control-types.js';

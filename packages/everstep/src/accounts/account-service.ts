@@ -195,8 +195,31 @@ export interface AccountService {
   endOwnSession(principal: Principal, sessionId: string): Promise<Outcome<null>>;
   /** Ends all sessions of the user, with the one that asks; gives how many. */
   endSessions(principal: Principal): Promise<number>;
-  /** The operator of the installation: its first user. */
+  /** One of the operators of the installation. The first user is one from the start. */
   isOperator(principal: Principal): Promise<boolean>;
+
+  /** For operators, by creation. */
+  listUsers(
+    principal: Principal,
+    query: { readonly after: string | null; readonly limit: number },
+  ): Promise<Outcome<readonly UserRecord[]>>;
+  /** For operators. A user who is disabled cannot log in, and its sessions end. */
+  setUserDisabled(principal: Principal, wish: { readonly userId: string; readonly disabled: boolean }): Promise<Outcome<null>>;
+  /** For operators, and for the user itself. */
+  deleteUser(
+    principal: Principal,
+    wish: { readonly userId: string; readonly successorId: string | null },
+  ): Promise<Outcome<null>>;
+  /** For operators. */
+  setOperator(principal: Principal, wish: { readonly userId: string; readonly isOperator: boolean }): Promise<Outcome<null>>;
+  /** For operators, and for the user itself. */
+  listApiKeysOf(principal: Principal, userId: string): Promise<Outcome<readonly ApiKeyRecord[]>>;
+  /** For operators: of any user, the last good key too. */
+  revokeApiKeyOf(principal: Principal, key: { readonly userId: string; readonly apiKeyId: string }): Promise<Outcome<null>>;
+  /** For operators. Ends the sessions too. */
+  revokeApiKeysOf(principal: Principal, userId: string): Promise<Outcome<null>>;
+  /** For operators, and for the user itself. */
+  endSessionsOf(principal: Principal, userId: string): Promise<Outcome<null>>;
   /** Read-write for roles that may use the instance, read-only for those that see it. */
   accessTo(principal: Principal, instanceId: string): Promise<Outcome<InstanceAccess>>;
 

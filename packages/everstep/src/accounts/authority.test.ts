@@ -30,7 +30,7 @@ test('an issued token speaks for its instance, with its access, and carries the 
   assert.deepEqual(claims, { iss: 'Everstep', sub: 'qi_1', region: EUROPE, access: 'read-only', iat: NOW / 1000 });
   assert.equal(authority.recall(token, EUROPE), undefined, 'nothing is known of it before it was verified');
   const verdict = await authority.verify(token, EUROPE);
-  const caller = { actor: `token ${jti}`, instanceId: 'qi_1', region: EUROPE, access: 'read-only' };
+  const caller = { actor: `token ${jti}`, instanceId: 'qi_1', region: EUROPE, access: 'read-only', scopes: ['read'] };
   assert.deepEqual(verdict, { ok: true, caller });
   assert.deepEqual(authority.recall(token, EUROPE), verdict);
 });

@@ -238,7 +238,7 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
         const isOperator = await options.isOperator(principal.user.userId);
         const seen = await find(principal, instanceId, 'see');
         if (seen.kind !== 'seen' && !isOperator) return seen;
-        if (!isOperator) return refuse('forbidden', 'only the operator of this installation sets plans');
+        if (!isOperator) return refuse('forbidden', 'only an operator of this installation sets plans');
         const instance = await accounts.findInstance({ instanceId });
         if (!instance) return notFound(INSTANCE);
         const found = plans.find(plan);

@@ -60,7 +60,8 @@ export function createLogin({ rules, failed, log }: LoginOptions): Pick<AccountS
     // From here to the count nothing waits: attempts that are sent at once are counted one by one.
     const retryAfterMs = failed.waitMs({ email, address }, notedAt !== null, now());
     if (retryAfterMs > 0) return { kind: 'wait', retryAfterMs };
-    const good = keys.filter(({ revokedAt }) => revokedAt === undefined);
+    const mayLogIn = user !== null && user.disabledAt === undefined;
+    const good = keys.filter(({ revokedAt }) => mayLogIn && revokedAt === undefined);
     const given = hashOfApiKey(apiKey);
     const isKnown = oneOf(
       good.map(({ keyHash }) => keyHash),

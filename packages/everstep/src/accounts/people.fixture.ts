@@ -54,7 +54,12 @@ export async function addNewMember(
 }
 
 async function createPerson(accounts: AccountStore, person: Person): Promise<Principal> {
-  const user: UserRecord = { userId: userIdOf(person), email: emailOf(person), createdAt: 1 };
+  const user: UserRecord = {
+    userId: userIdOf(person),
+    email: emailOf(person),
+    createdAt: 1,
+    ...(person === 'operator' ? { isOperator: true } : {}),
+  };
   const keyHash = hashOfApiKey(apiKeyOf(person));
   const apiKey = { apiKeyId: `key_${person}`, userId: user.userId, name: 'first', keyHash, createdAt: 1 };
   await accounts.createUser({ user, apiKey });

@@ -14,6 +14,7 @@ import type { Plans } from './plans.js';
 import { createSessions } from './sessions.js';
 import { createTeamRules } from './team-rules.js';
 import { createTokenRules } from './token-rules.js';
+import { createUserRules, isOperator } from './user-rules.js';
 
 export interface AccountServiceOptions {
   readonly accounts: AccountStore;
@@ -41,15 +42,10 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
   });
   const login = createLogin({ rules, failed, ...(options.log ? { log: options.log } : {}) });
 
-  /** The operator of an installation is its first user, whom the first start made. */
-  async function isOperator(userId: string): Promise<boolean> {
-    return (await accounts.firstUser())?.userId === userId;
-  }
-
   return {
     ...login,
     ...createSessions(rules, login.logIn),
-    isOperator: ({ user }) => isOperator(user.userId),
+    ...createUserRules(rules),
     ...own,
     ...invitations,
     ...createTeamRules(rules, { invite }),
@@ -58,7 +54,7 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
       rules,
       authority,
       plans,
-      isOperator,
+      isOperator: (userId) => isOperator(rules, userId),
       instanceChanged: options.instanceChanged ?? (() => undefined),
       refusedNow: options.refusedNow ?? (async () => []),
       accountsOf: own.accountsOf,

@@ -77,7 +77,7 @@ export function createSessions(rules: AccountRules, logIn: AccountService['logIn
       const found = await accounts.findSession({ sessionHash });
       if (!found) return null;
       const { session, user } = found;
-      if (session.expiresAt <= now()) {
+      if (session.expiresAt <= now() || user.disabledAt !== undefined) {
         await accounts.deleteSession({ sessionHash });
         return null;
       }

@@ -114,7 +114,12 @@ export async function startAccounts(options: FirstStartOptions): Promise<Started
   };
 
   async function makeUser(): Promise<Keyed> {
-    const user = { userId: newId('usr'), email: options.adminEmail.toLowerCase(), createdAt: clock.now() };
+    const user: UserRecord = {
+      userId: newId('usr'),
+      email: options.adminEmail.toLowerCase(),
+      createdAt: clock.now(),
+      isOperator: true,
+    };
     const { adminApiKey, apiKey } = newApiKey(user.userId, 'first');
     const told = { action: 'user.create', subject: user.userId, details: { email: user.email } };
     await accounts.createUser({ user, apiKey, audit: audit(user.userId, told) });
@@ -160,10 +165,11 @@ export async function startAccounts(options: FirstStartOptions): Promise<Started
   const known = kept && (await accounts.findInstance({ instanceId: kept.instanceId }));
   const setAside = kept && !known ? await setCredentialsAside(dataDir, kept) : null;
   const users = await accounts.listUsers();
+  const firstOperator = users.find(({ isOperator, disabledAt }) => isOperator === true && disabledAt === undefined);
   if (kept && known) {
     // Before there were accounts, lost credentials made a further user: the one whose key is kept is who can log in.
     const user = users.find(({ email }) => email === kept.adminEmail.toLowerCase());
-    const keyed = user ? { user, adminApiKey: kept.adminApiKey } : await keyFor(users[0]);
+    const keyed = user ? { user, adminApiKey: kept.adminApiKey } : await keyFor(firstOperator);
     await giveOwnerless(keyed.user);
     const { instanceId, currentSigningKey, nextSigningKey } = known;
     const valid = (token: string) => authority.isValid(token, instanceId);

@@ -106,6 +106,28 @@ describe('the commands for accounts', () => {
     assert.deepEqual(await jsonOf('teams', 'list'), []);
   });
 
+  test('users are listed, disabled, made operators and deleted', async () => {
+    const teamId = await lineOf('teams', 'create', 'Staff');
+    const { invitation_secret } = await jsonOf('members', 'add', teamId, 'eve@example.com', '--role', 'dev');
+    const { id, api_key } = await jsonOf('invitations', 'accept', invitation_secret);
+    const asEve = ['--email', 'eve@example.com', '--api-key', api_key];
+    assert.match(await textOf('users', 'list'), new RegExp(`${id} +eve@example\\.com`));
+    assert.equal(await textOf('users', 'disable', 'Eve@example.com'), 'disabled\n');
+    assert.equal((await run('account', ...asEve)).code, 1);
+    assert.equal(await textOf('users', 'enable', id), 'enabled\n');
+    assert.equal((await run('users', 'list', ...asEve)).code, 1);
+    assert.equal(await textOf('users', 'grant-operator', id), 'granted\n');
+    assert.equal((await run('users', 'list', ...asEve)).code, 0);
+    assert.equal(await textOf('users', 'revoke-operator', id), 'revoked\n');
+    assert.equal(await textOf('users', 'end-sessions', id), 'ended\n');
+    assert.equal(await textOf('users', 'revoke-keys', id), 'revoked\n');
+    assert.equal((await run('account', ...asEve)).code, 1);
+    assert.equal(await textOf('users', 'delete', id), '1 deleted\n');
+    assert.equal((await run('users', 'delete', 'eve@example.com')).code, 2);
+    assert.equal((await run('users', 'disable', login.EVERSTEP_ADMIN_EMAIL ?? '')).code, 1, 'the last operator');
+    assert.equal(await textOf('teams', 'delete', teamId), '1 deleted\n');
+  });
+
   test('a queue instance is created, gets other tokens, and is given to a team', async () => {
     const { id, token } = await jsonOf('queues', 'create', 'Mail', '--region', 'us-east-1');
     assert.match(

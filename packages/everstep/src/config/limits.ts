@@ -144,8 +144,9 @@ export const LIMITS = Object.freeze({
   /** Pending invitations that one user made, to all teams. */
   maxInvitationsOfUser: 200,
   invitationLifeMs: 7 * DAY_MS,
-  maxInvitationBodyBytes: KiB,
   maxInstances: 1_000,
+  userPageDefault: 100,
+  userPageMax: 1_000,
   auditPageDefault: 100,
   auditPageMax: 1_000,
   minStatsPeriodMs: HOUR_MS,
@@ -313,6 +314,7 @@ export function assertLimits(limits: Readonly<Record<keyof typeof LIMITS, number
     [limits.messageEventsPageDefault <= limits.messageEventsPageMax, 'messageEventsPageDefault <= messageEventsPageMax'],
     [limits.attemptsPageDefault <= limits.attemptsPageMax, 'attemptsPageDefault <= attemptsPageMax'],
     [limits.foundRunsPageDefault <= limits.foundRunsPageMax, 'foundRunsPageDefault <= foundRunsPageMax'],
+    [limits.userPageDefault <= limits.userPageMax, 'userPageDefault <= userPageMax'],
     [limits.auditPageDefault <= limits.auditPageMax, 'auditPageDefault <= auditPageMax'],
     [limits.maxFailedLogins <= limits.maxFailedLoginsInAll, 'maxFailedLogins <= maxFailedLoginsInAll'],
     [limits.maxSearchDocumentBytes <= limits.maxBodyBytes, 'maxSearchDocumentBytes <= maxBodyBytes'],

@@ -1,7 +1,6 @@
 /** Wire schemas of the management API. Its fields are written in snake_case; times are Unix seconds. */
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../config/limits.js';
-import { TOKEN_SCOPES } from '../ports/named-tokens.js';
 import { like } from './patterns.js';
 
 const CLOSED = { additionalProperties: false } as const;
@@ -65,12 +64,12 @@ export const QueueRecord = Type.Object(
 export type QueueRecord = Static<typeof QueueRecord>;
 
 export const TokenScopes = Type.Array(
-  Type.Enum([...TOKEN_SCOPES], {
+  Type.Enum(['trigger', 'notify', 'read-metadata', 'read', 'write', 'connect'], {
     type: 'string',
     description:
       '`trigger`: start runs and publish messages. `notify`: notify events. `read-metadata`: read without payloads, results and headers. `read`: read. `write`: everything. `connect`: connections of workers.',
   }),
-  { minItems: 1, maxItems: TOKEN_SCOPES.length, uniqueItems: true },
+  { minItems: 1, maxItems: 6, uniqueItems: true },
 );
 
 export const TokenEntry = Type.Object(
@@ -237,6 +236,21 @@ export const ApiKeyEntry = Type.Object(
   CLOSED,
 );
 export type ApiKeyEntry = Static<typeof ApiKeyEntry>;
+
+export const UserEntry = Type.Object(
+  {
+    id,
+    email: Type.String(),
+    creation_time: creationTime,
+    is_operator: Type.Boolean(),
+    disabled_time: Type.Optional(Type.Integer({ format: 'int64', description: 'Unix seconds; absent: not disabled.' })),
+  },
+  CLOSED,
+);
+export const UserPage = Type.Object(
+  { cursor: Type.String({ description: 'Of the next page; empty at the end.' }), users: Type.Array(UserEntry) },
+  CLOSED,
+);
 
 export const AccountEntry = Type.Object(
   {

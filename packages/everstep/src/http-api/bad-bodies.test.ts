@@ -1,6 +1,7 @@
 /** Bodies that are wrong in one place, made of the OpenAPI documents: every field of every operation of all APIs. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { MAX_JSON_DEPTH } from '@everstep/sdk/protocol';
 import { basicOf } from '../accounts/people.fixture.js';
 import { ERROR_CODES } from '../contract/error-codes.js';
 import { patternWords } from '../contract/patterns.js';
@@ -191,6 +192,8 @@ test('JSON that is nested too deep is rejected before it is parsed, by every ope
   for (const { operation, schema, send } of takers) {
     const maxBytes = maxBodyBytesOf(operation);
     for (const bracket of ['{', '[', '{"a":', '[{"":']) {
+      // The longer ones are not that deep in the smallest bodies.
+      if (maxBytes / bracket.length <= 2 * MAX_JSON_DEPTH) continue;
       const { status, headers, body } = await send(
         bracket.repeat(Math.floor((maxBytes - 1) / bracket.length)),
         'application/json',
@@ -210,7 +213,7 @@ test('a JSON body over the limit of its operation is rejected', async () => {
   }
   const smallest = takers.filter(({ operation }) => operation.access === 'account');
   assert.ok(smallest.length > 5);
-  for (const { operation } of smallest) assert.equal(maxBodyBytesOf(operation), 64 * 1024, operation.operationId);
+  for (const { operation } of smallest) assert.ok(maxBodyBytesOf(operation) <= 64 * 1024, operation.operationId);
 });
 
 test('a query parameter beside a body is refused where there is none of that name', async () => {

@@ -22,6 +22,7 @@ import {
   type QueueInstance,
   type QueuePlan,
   type QueueStats,
+  type QueueToken,
   type QueueUsage,
   type Repair,
   type RepairItem,
@@ -89,6 +90,7 @@ interface Answers {
   readonly SearchIndexStats: Agree<SearchIndexStats, Search.SearchIndexStatsEntry>;
   readonly SearchStats: Agree<SearchStats, Static<typeof Search.SearchStats>>;
   readonly Team: Agree<Team, Management.TeamEntry>;
+  readonly Token: Agree<QueueToken, Management.TokenEntry>;
   readonly TeamMember: Agree<TeamMember, Management.TeamMember>;
   readonly Document: Agree<SearchDocument, Static<typeof Search.DocumentBody>>;
   readonly DocumentPage: Agree<DocumentPage, Static<typeof Search.DocumentPage>>;
@@ -109,6 +111,7 @@ const ANSWERS: Answers = {
   SearchIndexStats: true,
   SearchStats: true,
   Team: true,
+  Token: true,
   TeamMember: true,
   Document: true,
   DocumentPage: true,

@@ -19,6 +19,10 @@ export interface UserRecord {
   readonly email: string;
   /** Unix ms. */
   readonly createdAt: number;
+  /** Unix ms. Absent: the user may log in. */
+  readonly disabledAt?: number;
+  /** May set plans and manage users. Absent: no. */
+  readonly isOperator?: true;
 }
 
 export interface ApiKeyRecord {
@@ -221,9 +225,34 @@ export interface AccountStore extends NamedTokenStore {
   createUser(query: { readonly user: UserRecord; readonly apiKey: ApiKeyRecord; readonly audit?: AuditEntry }): Promise<void>;
   /** By creation. */
   listUsers(): Promise<readonly UserRecord[]>;
-  /** The one that was created first; null when there is none. */
-  firstUser(): Promise<UserRecord | null>;
+  /** By creation, after the user `after`; empty when there is no such user. */
+  pageOfUsers(query: { readonly after: string | null; readonly limit: number }): Promise<readonly UserRecord[]>;
   findUser(query: { readonly userId: string }): Promise<UserRecord | null>;
+  /**
+   * Disables the user at a time (Unix ms), or enables it (null). Disabling ends its sessions and deletes the invitations
+   * that it made. `last-operator`: one operator stays who is not disabled.
+   */
+  setUserDisabled(query: {
+    readonly userId: string;
+    readonly at: number | null;
+    readonly audit?: AuditEntry;
+  }): Promise<'done' | 'not-found' | 'last-operator'>;
+  /** `last-operator`: one operator stays who is not disabled. */
+  setOperator(query: {
+    readonly userId: string;
+    readonly isOperator: boolean;
+    readonly audit?: AuditEntry;
+  }): Promise<'done' | 'not-found' | 'last-operator'>;
+  /**
+   * Deletes the user with its keys, sessions, memberships and invitations, and teams without another member that own
+   * nothing. The successor becomes an owner of each team that would be without one, and must be a member of it.
+   * `owns-something`: queue instances or search indexes have to be moved or deleted first. Audit entries stay.
+   */
+  deleteUser(query: {
+    readonly userId: string;
+    readonly successorId: string | null;
+    readonly audit?: AuditEntry;
+  }): Promise<'deleted' | 'not-found' | 'owns-something' | 'last-owner' | 'last-operator'>;
   /** `email` in lower case. */
   findUserByEmail(query: { readonly email: string }): Promise<UserRecord | null>;
 
@@ -238,8 +267,11 @@ export interface AccountStore extends NamedTokenStore {
     readonly audit?: AuditEntry;
   }): Promise<boolean>;
 
+  /** Revokes all keys of the user that are good, and ends its sessions. Returns how many keys were revoked. */
+  revokeApiKeys(query: { readonly userId: string; readonly at: number; readonly audit?: AuditEntry }): Promise<number>;
+
   /**
-   * False, and nothing is kept, when the user has no such key that is good. Sessions that have ended by `createdAt` go, and
+   * False, and nothing is kept, when the user has no such key that is good, or is disabled. Sessions that have ended by `createdAt` go, and
    * of the user's those beyond `SESSIONS_KEPT`.
    */
   createSession(query: { readonly session: SessionRecord; readonly audit?: AuditEntry }): Promise<boolean>;

@@ -4,7 +4,14 @@ import { type CopiedTable, same, sameWithoutRowid } from './copied-table.js';
 /** Those first that others refer to. */
 export const ACCOUNTS: readonly CopiedTable[] = [
   sameWithoutRowid('secret', { name: 'text', value: 'text' }),
-  same('account_user', { user_id: 'text', seq: 'bigint', email: 'text', created_at: 'bigint' }),
+  same('account_user', {
+    user_id: 'text',
+    seq: 'bigint',
+    email: 'text',
+    created_at: 'bigint',
+    disabled_at: 'bigint',
+    is_operator: 'boolean',
+  }),
   same('api_key', {
     api_key_id: 'text',
     seq: 'bigint',

@@ -54,6 +54,23 @@ export interface TeamMember {
   readonly invitation_secret?: string;
 }
 
+/** A user of the installation. */
+export interface User {
+  readonly id: string;
+  readonly email: string;
+  /** Unix seconds. */
+  readonly creation_time: number;
+  readonly is_operator: boolean;
+  /** Unix seconds. Absent: the user may log in. */
+  readonly disabled_time?: number;
+}
+
+export interface UserPage {
+  /** Of the next page; empty at the end. */
+  readonly cursor: string;
+  readonly users: readonly User[];
+}
+
 /** What accepting an invitation leads to. */
 export interface JoinedTeam {
   /** Of the user. */

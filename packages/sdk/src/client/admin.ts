@@ -4,6 +4,7 @@ import { SearchIndexes } from './admin-search.js';
 import { Teams } from './admin-teams.js';
 import { QueueTokens } from './admin-tokens.js';
 import type { Account, ApiKey, AuditLogEntry, AuditLogPage, JoinedTeam, UserSession } from './admin-types.js';
+import { Users } from './admin-users.js';
 import { configured } from './configuration.js';
 import { type Call, callApi, jsonCall, type TransportOptions } from './transport.js';
 
@@ -32,12 +33,12 @@ function basic(email: string, apiKey: string): string {
   return `Basic ${btoa(String.fromCharCode(...bytes))}`;
 }
 
-/** Finds the management API, and calls it with this header. Throws TypeError for a malformed base URL. */
-function transportOf(options: Pick<AdminClientOptions, 'baseUrl' | 'fetch'>, authorization: string): TransportOptions {
+/** Finds the management API; without a login. Throws TypeError for a malformed base URL. */
+function transportOf(options: Pick<AdminClientOptions, 'baseUrl' | 'fetch'>): TransportOptions {
   const baseUrl = new URL(configured(options.baseUrl, 'baseUrl', 'EVERSTEP_MANAGEMENT_URL')).toString();
   return {
     baseUrl: baseUrl.replace(/\/+$/, ''),
-    authorization,
+    authorization: '',
     fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
   };
 }
@@ -49,13 +50,15 @@ export async function acceptInvitation(
 ): Promise<JoinedTeam> {
   const call = jsonCall('POST', '/v2/invitations/accept', { secret });
   // The shape of the answer is the word of the service.
-  return (await callApi(transportOf(options, ''), call)) as JoinedTeam;
+  return (await callApi(transportOf(options), call)) as JoinedTeam;
 }
 
 export class AdminClient {
   readonly queues: Queues;
   readonly tokens: QueueTokens;
   readonly teams: Teams;
+  /** For operators. */
+  readonly users: Users;
   readonly searchIndexes: SearchIndexes;
   readonly apiKeys: {
     /** Revoked ones too. */
@@ -75,19 +78,20 @@ export class AdminClient {
 
   /** Throws EverstepError without a base URL, e-mail or API key, TypeError for a malformed base URL. */
   constructor(options: AdminClientOptions = {}) {
-    const transport = transportOf(
-      options,
-      basic(
+    const transport: TransportOptions = {
+      ...transportOf(options),
+      authorization: basic(
         configured(options.email, 'email', 'EVERSTEP_ADMIN_EMAIL'),
         configured(options.apiKey, 'apiKey', 'EVERSTEP_ADMIN_API_KEY'),
       ),
-    );
+    };
     // The shapes of the answers are the word of the service.
     const call = async <T>(one: Call) => (await callApi(transport, one)) as T;
     this.call = call;
     this.queues = new Queues(call);
     this.tokens = new QueueTokens(call);
     this.teams = new Teams(call);
+    this.users = new Users(call);
     this.searchIndexes = new SearchIndexes(call);
     this.apiKeys = {
       list: () => call({ method: 'GET', path: API_KEYS }),

@@ -9,6 +9,7 @@ import { getManagementOpenApi } from './service.js';
 import { sessionOperations } from './session.js';
 import { teamOperations } from './teams.js';
 import { tokenOperations } from './tokens.js';
+import { userOperations } from './users.js';
 
 export const MANAGEMENT_OPERATIONS: readonly Operation[] = Object.freeze([
   ...queueOperations,
@@ -17,6 +18,7 @@ export const MANAGEMENT_OPERATIONS: readonly Operation[] = Object.freeze([
   ...searchOperations,
   ...teamOperations,
   ...invitationOperations,
+  ...userOperations,
   ...accountOperations,
   ...sessionOperations,
   getManagementOpenApi,

@@ -9,7 +9,8 @@ import { BODY_ERRORS, CHANGE_ERRORS, done, given, jsonBody, NOT_CACHED, OK } fro
 import { presentInvitation, presentJoined } from './presenters.js';
 
 const TAG = 'Invitations';
-const secretBody = { ...jsonBody({ secret: InvitationSecret }), maxBytes: LIMITS.maxInvitationBodyBytes } as const;
+const secretBody = jsonBody({ secret: InvitationSecret });
+const openSecretBody = { ...secretBody, maxBytes: LIMITS.maxLoginBodyBytes } as const;
 
 /** Guessing secrets is limited like guessing API keys, before the body is read. */
 function admit(request: OpenRequest, { accounts }: ApiContext): void {
@@ -64,7 +65,7 @@ const acceptInvitation = openOperation({
   path: '/v2/invitations/accept',
   unknownQuery: 'refuse',
   whileStopping: 'refuse',
-  body: secretBody,
+  body: openSecretBody,
   responses: { 200: JoinedTeam },
   errors: [...OPEN_ERRORS, 'conflict'],
   admit,
@@ -85,7 +86,7 @@ const joinTeam = accountOperation({
   unknownQuery: 'refuse',
   body: secretBody,
   responses: { 200: JoinedTeam },
-  errors: [...CHANGE_ERRORS, ...BODY_ERRORS, 'body-too-large', 'conflict'],
+  errors: [...CHANGE_ERRORS, ...BODY_ERRORS, 'conflict'],
   async handle({ body }, { accounts }, principal) {
     return answer(200, presentJoined(done(await accounts.joinTeam(principal, given(body).secret))));
   },
@@ -99,7 +100,7 @@ const declineInvitation = openOperation({
   path: '/v2/invitations/decline',
   unknownQuery: 'refuse',
   whileStopping: 'refuse',
-  body: secretBody,
+  body: openSecretBody,
   responses: { 200: Ok },
   errors: OPEN_ERRORS,
   admit,

@@ -104,6 +104,7 @@ const inUpstash =
   async (things) => ({ ...(await ask(things)), headers: UPSTASH });
 const webhook: Ask = () => ({ params: { eventId: 'whk_none.x' } });
 const queue: Ask = async (things) => ({ params: { id: await things.queue() } });
+const user: Ask = async (things) => ({ params: { id: (await things.user()).id } });
 const searchIndex: Ask = async (things) => ({ params: { id: await things.searchIndex() } });
 const namedToken: Ask = async (things) => ({ params: await things.namedToken() });
 const withBody =
@@ -298,6 +299,23 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   acceptInvitation: open(200, async (things) => ({ body: { secret: (await things.invitation()).secret } })),
   joinTeam: account(async (things) => ({ body: { secret: (await things.invitation()).secret } }), [], EVERYBODY),
   declineInvitation: open(200, async (things) => ({ body: { secret: (await things.invitation()).secret } })),
+  listUsers: account(nothing, ['operator'], EVERYBODY),
+  disableUser: account(user, ['operator'], []),
+  enableUser: account(user, ['operator'], []),
+  deleteUser: account(user, ['operator'], []),
+  grantOperator: account(user, ['operator'], []),
+  revokeOperator: account(user, ['operator'], []),
+  listUserApiKeys: account(user, ['operator'], []),
+  revokeUserApiKey: account(
+    async (things) => {
+      const { id, key } = await things.user();
+      return { params: { id, key_id: key } };
+    },
+    ['operator'],
+    [],
+  ),
+  revokeUserApiKeys: account(user, ['operator'], []),
+  endUserSessions: account(user, ['operator'], []),
   getAccount: account(nothing, EVERYBODY),
   listApiKeys: account(nothing, EVERYBODY),
   createApiKey: account(() => ({ body: { name: 'a key' } }), EVERYBODY),

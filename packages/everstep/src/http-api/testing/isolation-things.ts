@@ -173,6 +173,15 @@ export class Things {
     return email;
   }
 
+  /** Id of a further user, who has one API key, `key`. */
+  async user(): Promise<{ readonly id: string; readonly key: string }> {
+    const email = `${this.name()}@w.test`;
+    const { owner } = this.people.principals;
+    const { userId } = await addNewMember(this.world.accounts, owner, { teamId: this.people.teamId, email, role: 'dev' });
+    const [key] = await this.world.store.accounts.listApiKeys({ userId });
+    return { id: userId, key: key?.apiKeyId ?? '' };
+  }
+
   /** A pending invitation to a new team of `owner`. */
   async invitation(email = `${this.name()}@w.test`): Promise<{ readonly id: string; readonly secret: string }> {
     const put = doneValue(

@@ -5,6 +5,7 @@ import { auditConformance } from './accounts-audit.js';
 import { invitationConformance } from './accounts-invitations.js';
 import { teamConformance } from './accounts-teams.js';
 import { usageConformance } from './accounts-usage.js';
+import { userConformance } from './accounts-users.js';
 import { budgetAlertConformance } from './budget-alerts.js';
 import { commitConformance } from './commits.js';
 import { dayCountConformance } from './day-counts.js';
@@ -68,6 +69,7 @@ export function storeConformance(name: string, open: OpenStore): void {
     namedTokenConformance(open);
     teamConformance(open);
     invitationConformance(open);
+    userConformance(open);
     usageConformance(open);
     budgetAlertConformance(open);
     loginConformance(open);

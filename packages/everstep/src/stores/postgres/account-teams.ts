@@ -22,6 +22,8 @@ const SELECT_ROLE = statement('SELECT role FROM team_member WHERE team_id = $1 A
 const IS_LAST_OWNER = statement(`
   SELECT EXISTS (SELECT 1 FROM team_member WHERE team_id = $1 AND user_id = $2 AND role = 'owner')
     AND NOT EXISTS (SELECT 1 FROM team_member WHERE team_id = $1 AND user_id <> $2 AND role = 'owner') AS last`);
+const MAKE_OWNER = statement(`UPDATE team_member SET role = 'owner' WHERE team_id = $1 AND user_id = $2`);
+const DELETE_MEMBERSHIPS = statement('DELETE FROM team_member WHERE user_id = $1');
 const DELETE_MEMBER = statement('DELETE FROM team_member WHERE team_id = $1 AND user_id = $2');
 
 const roleIn = (row: Row): Role => word(row, 'role', ROLES);
@@ -70,13 +72,41 @@ export async function listTeams(session: Session, userId: string): Promise<reado
   return (await session.query(SELECT_TEAMS, [userId])).map((row) => ({ ...teamOf(row), role: roleIn(row) }));
 }
 
+/** Whether the account, of a user or a team, owns queue instances or search indexes. */
+export async function ownsSomething(session: TransactionSession, accountId: string): Promise<boolean> {
+  const [row] = await session.query(OWNS_SOMETHING, [accountId]);
+  return row?.owns !== false;
+}
+
+/** Takes the user out of all its teams, as `deleteUser` says. Returns the deleted teams; `last-owner`: nothing was changed. */
+export async function leaveAllTeams(
+  session: TransactionSession,
+  userId: string,
+  successorId: string | null,
+): Promise<{ readonly deleted: readonly string[] } | 'last-owner'> {
+  const deleted: string[] = [];
+  const handedOver: string[] = [];
+  const teamIds = (await listTeams(session, userId)).map(({ teamId }) => teamId).sort();
+  for (const teamId of teamIds) {
+    await lock(session, teamId);
+    if (!(await isLastOwner(session, teamId, userId))) continue;
+    const members = await listMembers(session, teamId);
+    if (members.length === 1 && !(await ownsSomething(session, teamId))) deleted.push(teamId);
+    else if (successorId !== userId && members.some((member) => member.userId === successorId)) handedOver.push(teamId);
+    else return 'last-owner';
+  }
+  for (const teamId of handedOver) session.send(MAKE_OWNER, [teamId, successorId]);
+  for (const teamId of deleted) await deleteTeam(session, teamId);
+  await session.execute(DELETE_MEMBERSHIPS, [userId]);
+  return { deleted };
+}
+
 export async function deleteTeam(
   session: TransactionSession,
   teamId: string,
 ): Promise<'deleted' | 'not-found' | 'owns-something'> {
   if (!(await lock(session, teamId))) return 'not-found';
-  const [row] = await session.query(OWNS_SOMETHING, [teamId]);
-  if (row?.owns !== false) return 'owns-something';
+  if (await ownsSomething(session, teamId)) return 'owns-something';
   session.send(DELETE_MEMBERS, [teamId]);
   await session.execute(DELETE_TEAM, [teamId]);
   return 'deleted';

@@ -1,11 +1,28 @@
 /** Users and their API keys. E-mails are kept and compared in lower case. */
 import type { ApiKeyRecord, UserRecord } from '../../ports/account-store.js';
-import { integer, integerOrNull, type Row, text } from './columns.js';
+import { flag, integer, integerOrNull, type Row, text } from './columns.js';
 import { type Session, statement, type TransactionSession } from './connection.js';
 
-const INSERT_USER = statement('INSERT INTO account_user (user_id, email, created_at) VALUES ($1, $2, $3)');
+const INSERT_USER = statement(
+  'INSERT INTO account_user (user_id, email, created_at, disabled_at, is_operator) VALUES ($1, $2, $3, $4, $5)',
+);
+const SELECT_PAGE = statement(`
+  SELECT * FROM account_user
+  WHERE $1::text IS NULL OR seq > (SELECT seq FROM account_user WHERE user_id = $1)
+  ORDER BY seq LIMIT $2`);
+/** Of several operators that go at once, each waits for the other. */
+const LOCK_OPERATORS = statement('SELECT user_id FROM account_user WHERE is_operator ORDER BY user_id FOR UPDATE');
+const LOCK_USER = statement('SELECT * FROM account_user WHERE user_id = $1 FOR UPDATE');
+const OTHER_OPERATOR = statement(
+  'SELECT 1 FROM account_user WHERE is_operator AND disabled_at IS NULL AND user_id <> $1 LIMIT 1',
+);
+const SET_DISABLED = statement('UPDATE account_user SET disabled_at = $2 WHERE user_id = $1');
+const SET_OPERATOR = statement('UPDATE account_user SET is_operator = $2 WHERE user_id = $1');
+const REVOKE_ALL = statement('UPDATE api_key SET revoked_at = $2 WHERE user_id = $1 AND revoked_at IS NULL');
+const DELETE_PLACES = statement('DELETE FROM login_place WHERE user_id = $1');
+const DELETE_KEYS = statement('DELETE FROM api_key WHERE user_id = $1');
+const DELETE_USER = statement('DELETE FROM account_user WHERE user_id = $1');
 const SELECT_USERS = statement('SELECT * FROM account_user ORDER BY seq');
-const SELECT_FIRST = statement('SELECT * FROM account_user ORDER BY seq LIMIT 1');
 const SELECT_USER = statement('SELECT * FROM account_user WHERE user_id = $1');
 const SELECT_BY_EMAIL = statement('SELECT * FROM account_user WHERE email = $1');
 const INSERT_API_KEY = statement(`
@@ -14,10 +31,12 @@ const INSERT_API_KEY = statement(`
 const SELECT_API_KEYS = statement('SELECT * FROM api_key WHERE user_id = $1 ORDER BY seq');
 const REVOKE = statement('UPDATE api_key SET revoked_at = $1 WHERE api_key_id = $2 AND user_id = $3 AND revoked_at IS NULL');
 
-const userOf = (row: Row): UserRecord => ({
+export const userOf = (row: Row): UserRecord => ({
   userId: text(row, 'user_id'),
   email: text(row, 'email'),
   createdAt: integer(row, 'created_at'),
+  ...(row.disabled_at === null ? {} : { disabledAt: integer(row, 'disabled_at') }),
+  ...(flag(row, 'is_operator') ? { isOperator: true } : {}),
 });
 
 function apiKeyOf(row: Row): ApiKeyRecord {
@@ -33,18 +52,47 @@ function apiKeyOf(row: Row): ApiKeyRecord {
 }
 
 /** Rejects when the id or the e-mail is taken. */
-export async function createUser(session: TransactionSession, { userId, email, createdAt }: UserRecord): Promise<void> {
-  await session.execute(INSERT_USER, [userId, email.toLowerCase(), createdAt]);
+export async function createUser(session: TransactionSession, user: UserRecord): Promise<void> {
+  const { userId, email, createdAt, disabledAt = null, isOperator = false } = user;
+  await session.execute(INSERT_USER, [userId, email.toLowerCase(), createdAt, disabledAt, isOperator]);
 }
 
 export async function listUsers(session: Session): Promise<readonly UserRecord[]> {
   return (await session.query(SELECT_USERS)).map(userOf);
 }
 
-export async function firstUser(session: Session): Promise<UserRecord | null> {
-  const [row] = await session.query(SELECT_FIRST);
-  return row ? userOf(row) : null;
+export async function pageOfUsers(session: Session, after: string | null, limit: number): Promise<readonly UserRecord[]> {
+  return (await session.query(SELECT_PAGE, [after, limit])).map(userOf);
 }
+
+/** Locks the user, and the operators when it is one. */
+export async function lockUser(
+  session: TransactionSession,
+  userId: string,
+): Promise<{ readonly user: UserRecord; readonly isLastOperator: boolean } | null> {
+  await session.query(LOCK_OPERATORS);
+  const [row] = await session.query(LOCK_USER, [userId]);
+  if (!row) return null;
+  const user = userOf(row);
+  if (user.isOperator !== true || user.disabledAt !== undefined) return { user, isLastOperator: false };
+  return { user, isLastOperator: (await session.query(OTHER_OPERATOR, [userId])).length === 0 };
+}
+
+export const setUserDisabled = (session: TransactionSession, userId: string, at: number | null): void =>
+  session.send(SET_DISABLED, [userId, at]);
+
+export const setOperator = (session: TransactionSession, userId: string, isOperator: boolean): void =>
+  session.send(SET_OPERATOR, [userId, isOperator]);
+
+/** With its keys and login places. */
+export async function deleteUser(session: TransactionSession, userId: string): Promise<void> {
+  session.send(DELETE_PLACES, [userId]);
+  session.send(DELETE_KEYS, [userId]);
+  await session.execute(DELETE_USER, [userId]);
+}
+
+export const revokeApiKeys = (session: TransactionSession, userId: string, at: number): Promise<number> =>
+  session.execute(REVOKE_ALL, [userId, at]);
 
 export async function findUser(session: Session, userId: string): Promise<UserRecord | null> {
   const [row] = await session.query(SELECT_USER, [userId]);

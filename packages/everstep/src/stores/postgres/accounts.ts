@@ -48,7 +48,59 @@ export function createAccounts(database: Database): AccountStore {
         await users.createApiKey(session, apiKey);
       }, audit),
     listUsers: () => users.listUsers(database),
-    firstUser: () => users.firstUser(database),
+    pageOfUsers: ({ after, limit }) => users.pageOfUsers(database, after, limit),
+    setUserDisabled: ({ userId, at, audit }) =>
+      change(
+        async (session) => {
+          const locked = await users.lockUser(session, userId);
+          if (!locked) return 'not-found';
+          if (at !== null && locked.isLastOperator) return 'last-operator';
+          users.setUserDisabled(session, userId, at);
+          if (at !== null) {
+            await sessions.deleteSessionsOfUser(session, userId);
+            invitations.deleteInvitationsOfInviter(session, userId, null);
+          }
+          return 'done';
+        },
+        audit,
+        isDone,
+      ),
+    setOperator: ({ userId, isOperator, audit }) =>
+      change(
+        async (session) => {
+          const locked = await users.lockUser(session, userId);
+          if (!locked) return 'not-found';
+          if (!isOperator && locked.isLastOperator) return 'last-operator';
+          users.setOperator(session, userId, isOperator);
+          return 'done';
+        },
+        audit,
+        isDone,
+      ),
+    deleteUser: ({ userId, successorId, audit }) =>
+      change(
+        async (session) => {
+          const locked = await users.lockUser(session, userId);
+          if (!locked) return 'not-found';
+          if (locked.isLastOperator) return 'last-operator';
+          if (await teams.ownsSomething(session, userId)) return 'owns-something';
+          const left = await teams.leaveAllTeams(session, userId, successorId);
+          if (left === 'last-owner') return 'last-owner';
+          for (const teamId of left.deleted) invitations.deleteInvitationsOfTeam(session, teamId);
+          invitations.deleteInvitationsOfInviter(session, userId, null);
+          await sessions.deleteSessionsOfUser(session, userId);
+          await users.deleteUser(session, userId);
+          return 'deleted';
+        },
+        audit,
+        isDone,
+      ),
+    revokeApiKeys: ({ userId, at, audit }) =>
+      change(async (session) => {
+        const revoked = await users.revokeApiKeys(session, userId, at);
+        await sessions.deleteSessionsOfUser(session, userId);
+        return revoked;
+      }, audit),
     findUser: ({ userId }) => users.findUser(database, userId),
     findUserByEmail: ({ email }) => users.findUserByEmail(database, email),
     createApiKey: ({ apiKey, audit }) => change((session) => users.createApiKey(session, apiKey), audit),
@@ -70,7 +122,7 @@ export function createAccounts(database: Database): AccountStore {
     listSessions: ({ userId }) => sessions.listSessions(database, userId),
     deleteSessions: ({ userId, audit }) =>
       change(
-        (session) => sessions.deleteSessions(session, userId),
+        (session) => sessions.deleteSessionsOfUser(session, userId),
         audit,
         (deleted) => deleted > 0,
       ),

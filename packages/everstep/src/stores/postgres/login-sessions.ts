@@ -1,19 +1,20 @@
 /** Sessions of users, by the hash of the secret in their cookie. */
 import { SESSIONS_KEPT, type SessionRecord, type UserRecord } from '../../ports/account-store.js';
+import { userOf } from './account-users.js';
 import { integer, type Row, text } from './columns.js';
 import { type Session, statement, type TransactionSession } from './connection.js';
 
-/** The key's row is locked, so that nobody revokes it at the same moment and leaves the session behind. */
+/** The rows of the key and the user are locked: revoking or disabling them at the same moment leaves no session behind. */
 const INSERT = statement(`
   INSERT INTO login_session (session_hash, user_id, api_key_id, created_at, expires_at)
-  SELECT $1, user_id, api_key_id, $2, $3 FROM api_key
-  WHERE api_key_id = $4 AND user_id = $5 AND revoked_at IS NULL FOR SHARE`);
+  SELECT $1, k.user_id, k.api_key_id, $2, $3 FROM api_key k JOIN account_user u ON u.user_id = k.user_id
+  WHERE k.api_key_id = $4 AND k.user_id = $5 AND k.revoked_at IS NULL AND u.disabled_at IS NULL FOR SHARE`);
 const DELETE_ENDED = statement('DELETE FROM login_session WHERE expires_at <= $1');
 const DELETE_BEYOND = statement(`
   DELETE FROM login_session WHERE session_hash IN (
     SELECT session_hash FROM login_session WHERE user_id = $1 ORDER BY created_at DESC OFFSET ${SESSIONS_KEPT})`);
 const SELECT = statement(`
-  SELECT s.*, u.email, u.created_at AS user_created_at
+  SELECT s.session_hash, s.api_key_id, s.created_at AS begun_at, s.expires_at, u.*
   FROM login_session s JOIN account_user u ON u.user_id = s.user_id WHERE s.session_hash = $1`);
 /** What a crash of the server takes back is written again by the next request of the session. */
 const WITHOUT_WAITING = statement(`SELECT set_config('synchronous_commit', 'off', true)`);
@@ -44,11 +45,6 @@ export async function listSessions(session: Session, userId: string): Promise<re
   return (await session.query(SELECT_OF_USER, [userId])).map(sessionOf);
 }
 
-/** Returns how many there were. */
-export async function deleteSessions(session: TransactionSession, userId: string): Promise<number> {
-  return session.execute(DELETE_OF_USER, [userId]);
-}
-
 export async function findSession(
   database: Session,
   sessionHash: string,
@@ -57,8 +53,8 @@ export async function findSession(
   if (!row) return null;
   const session = sessionOf(row);
   return {
-    session,
-    user: { userId: session.userId, email: text(row, 'email'), createdAt: integer(row, 'user_created_at') },
+    session: { ...session, createdAt: integer(row, 'begun_at') },
+    user: userOf(row),
   };
 }
 
@@ -70,6 +66,9 @@ export async function moveSessionEnd(session: TransactionSession, sessionHash: s
 export async function deleteSession(session: TransactionSession, sessionHash: string): Promise<boolean> {
   return (await session.execute(DELETE, [sessionHash])) === 1;
 }
+
+export const deleteSessionsOfUser = (session: TransactionSession, userId: string): Promise<number> =>
+  session.execute(DELETE_OF_USER, [userId]);
 
 export async function deleteSessionsOfKey(session: TransactionSession, apiKeyId: string): Promise<void> {
   await session.execute(DELETE_OF_KEY, [apiKeyId]);

@@ -31,7 +31,9 @@ export class AccountTeams {
   private readonly selectTeam: StatementSync;
   private readonly selectTeams: StatementSync;
   private readonly deleteTeam: StatementSync;
-  private readonly ownsSomething: readonly StatementSync[];
+  private readonly selectOwned: readonly StatementSync[];
+  private readonly makeOwner: StatementSync;
+  private readonly deleteMemberships: StatementSync;
   private readonly upsertMember: StatementSync;
   private readonly selectMembers: StatementSync;
   private readonly selectRole: StatementSync;
@@ -47,7 +49,9 @@ export class AccountTeams {
        WHERE team_member.user_id = ?`,
     );
     this.deleteTeam = connection.prepare('DELETE FROM team WHERE team_id = ?');
-    this.ownsSomething = OWNS_SOMETHING.map((sql) => connection.prepare(sql));
+    this.makeOwner = connection.prepare(`UPDATE team_member SET role = 'owner' WHERE team_id = ? AND user_id = ?`);
+    this.deleteMemberships = connection.prepare('DELETE FROM team_member WHERE user_id = ?');
+    this.selectOwned = OWNS_SOMETHING.map((sql) => connection.prepare(sql));
     this.upsertMember = connection.prepare(
       `INSERT INTO team_member (team_id, user_id, role, added_at) VALUES (?, ?, ?, ?)
        ON CONFLICT (user_id, team_id) DO UPDATE SET role = excluded.role`,
@@ -82,9 +86,28 @@ export class AccountTeams {
     return rows.map((row) => ({ ...teamOf(row), role: roleIn(row) }));
   }
 
+  /** Whether the account, of a user or a team, owns queue instances or search indexes. */
+  ownsSomething(accountId: string): boolean {
+    return this.selectOwned.some((statement) => statement.get(accountId) !== undefined);
+  }
+
+  /** Takes the user out of all its teams, as `deleteUser` says. `last-owner`: nothing was changed. */
+  leaveAll(userId: string, successorId: string | null): { readonly deleted: readonly string[] } | 'last-owner' {
+    const owned = this.list(userId).filter(({ teamId }) => this.isLastOwner(teamId, userId));
+    const lonely = owned.filter(({ teamId }) => this.members(teamId).length === 1 && !this.ownsSomething(teamId));
+    const handedOver = owned.filter((team) => !lonely.includes(team));
+    const mayTake = (teamId: string): boolean =>
+      successorId !== null && successorId !== userId && this.roleOf(teamId, successorId) !== null;
+    if (!handedOver.every(({ teamId }) => mayTake(teamId))) return 'last-owner';
+    for (const { teamId } of handedOver) this.makeOwner.run(teamId, successorId);
+    for (const { teamId } of lonely) this.delete(teamId);
+    this.deleteMemberships.run(userId);
+    return { deleted: lonely.map(({ teamId }) => teamId) };
+  }
+
   delete(teamId: string): 'deleted' | 'not-found' | 'owns-something' {
     if (!this.find(teamId)) return 'not-found';
-    if (this.ownsSomething.some((statement) => statement.get(teamId) !== undefined)) return 'owns-something';
+    if (this.ownsSomething(teamId)) return 'owns-something';
     this.deleteMembers.run(teamId);
     this.deleteTeam.run(teamId);
     return 'deleted';

@@ -8,6 +8,8 @@ const userOf = (row: Row): UserRecord => ({
   userId: text(row, 'user_id'),
   email: text(row, 'email'),
   createdAt: integer(row, 'created_at'),
+  ...(row.disabled_at === null ? {} : { disabledAt: integer(row, 'disabled_at') }),
+  ...(integer(row, 'is_operator') === 1 ? { isOperator: true } : {}),
 });
 
 function apiKeyOf(row: Row): ApiKeyRecord {
@@ -25,17 +27,37 @@ function apiKeyOf(row: Row): ApiKeyRecord {
 export class AccountUsers {
   private readonly insertUser: StatementSync;
   private readonly selectUsers: StatementSync;
-  private readonly selectFirst: StatementSync;
   private readonly selectUser: StatementSync;
   private readonly selectByEmail: StatementSync;
+  private readonly selectPage: StatementSync;
+  private readonly selectOtherOperator: StatementSync;
+  private readonly updateDisabled: StatementSync;
+  private readonly updateOperator: StatementSync;
+  private readonly updateRevokedAll: StatementSync;
+  private readonly deleteRows: readonly StatementSync[];
   private readonly insertApiKey: StatementSync;
   private readonly selectApiKeys: StatementSync;
   private readonly updateRevoked: StatementSync;
 
   constructor(connection: Connection) {
-    this.insertUser = connection.prepare('INSERT INTO account_user (user_id, email, created_at) VALUES (?, ?, ?)');
+    this.insertUser = connection.prepare(
+      'INSERT INTO account_user (user_id, email, created_at, disabled_at, is_operator) VALUES (?, ?, ?, ?, ?)',
+    );
+    this.selectPage = connection.prepare(
+      `SELECT * FROM account_user WHERE seq > CASE WHEN ?1 IS NULL THEN 0
+         ELSE coalesce((SELECT seq FROM account_user WHERE user_id = ?1), ${Number.MAX_SAFE_INTEGER}) END
+       ORDER BY seq LIMIT ?2`,
+    );
+    this.selectOtherOperator = connection.prepare(
+      'SELECT 1 FROM account_user WHERE is_operator = 1 AND disabled_at IS NULL AND user_id <> ? LIMIT 1',
+    );
+    this.updateDisabled = connection.prepare('UPDATE account_user SET disabled_at = ? WHERE user_id = ?');
+    this.updateOperator = connection.prepare('UPDATE account_user SET is_operator = ? WHERE user_id = ?');
+    this.updateRevokedAll = connection.prepare('UPDATE api_key SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL');
+    this.deleteRows = ['login_place', 'api_key', 'account_user'].map((table) =>
+      connection.prepare(`DELETE FROM ${table} WHERE user_id = ?`),
+    );
     this.selectUsers = connection.prepare('SELECT * FROM account_user ORDER BY seq');
-    this.selectFirst = connection.prepare('SELECT * FROM account_user ORDER BY seq LIMIT 1');
     this.selectUser = connection.prepare('SELECT * FROM account_user WHERE user_id = ?');
     this.selectByEmail = connection.prepare('SELECT * FROM account_user WHERE email = ?');
     this.insertApiKey = connection.prepare(
@@ -48,18 +70,38 @@ export class AccountUsers {
   }
 
   /** Throws when the id or the e-mail is taken. */
-  create({ userId, email, createdAt }: UserRecord): void {
-    this.insertUser.run(userId, email.toLowerCase(), createdAt);
+  create({ userId, email, createdAt, disabledAt, isOperator }: UserRecord): void {
+    this.insertUser.run(userId, email.toLowerCase(), createdAt, disabledAt ?? null, isOperator ? 1 : 0);
   }
 
   list(): readonly UserRecord[] {
     return this.selectUsers.all().map(userOf);
   }
 
-  /** Null when there is none. */
-  first(): UserRecord | null {
-    const row = this.selectFirst.get();
-    return row ? userOf(row) : null;
+  page(after: string | null, limit: number): readonly UserRecord[] {
+    return this.selectPage.all(after, limit).map(userOf);
+  }
+
+  /** Enabled operators that stay without this user: none means that it is the last one. */
+  isLastOperator({ userId, isOperator, disabledAt }: UserRecord): boolean {
+    return isOperator === true && disabledAt === undefined && this.selectOtherOperator.get(userId) === undefined;
+  }
+
+  setDisabled(userId: string, at: number | null): void {
+    this.updateDisabled.run(at, userId);
+  }
+
+  setOperator(userId: string, isOperator: boolean): void {
+    this.updateOperator.run(isOperator ? 1 : 0, userId);
+  }
+
+  /** With its keys and login places. */
+  delete(userId: string): void {
+    for (const statement of this.deleteRows) statement.run(userId);
+  }
+
+  revokeApiKeys(userId: string, at: number): number {
+    return Number(this.updateRevokedAll.run(at, userId).changes);
   }
 
   find(userId: string): UserRecord | null {

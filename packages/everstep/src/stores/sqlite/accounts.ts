@@ -53,7 +53,58 @@ export function createAccounts({ connection, usage, days }: Pick<StoreParts, 'co
         users.createApiKey(apiKey);
       }, audit),
     listUsers: async () => users.list(),
-    firstUser: async () => users.first(),
+    pageOfUsers: async ({ after, limit }) => users.page(after, limit),
+    setUserDisabled: ({ userId, at, audit }) =>
+      change(
+        () => {
+          const user = users.find(userId);
+          if (!user) return 'not-found';
+          if (at !== null && users.isLastOperator(user)) return 'last-operator';
+          users.setDisabled(userId, at);
+          if (at !== null) {
+            sessions.deleteOfUser(userId);
+            invitations.deleteOfInviter(userId, null);
+          }
+          return 'done';
+        },
+        audit,
+        (outcome) => outcome === 'done',
+      ),
+    setOperator: ({ userId, isOperator, audit }) =>
+      change(
+        () => {
+          const user = users.find(userId);
+          if (!user) return 'not-found';
+          if (!isOperator && users.isLastOperator(user)) return 'last-operator';
+          users.setOperator(userId, isOperator);
+          return 'done';
+        },
+        audit,
+        (outcome) => outcome === 'done',
+      ),
+    deleteUser: ({ userId, successorId, audit }) =>
+      change(
+        () => {
+          const user = users.find(userId);
+          if (!user) return 'not-found';
+          if (users.isLastOperator(user)) return 'last-operator';
+          if (teams.ownsSomething(userId)) return 'owns-something';
+          const left = teams.leaveAll(userId, successorId);
+          if (left === 'last-owner') return 'last-owner';
+          for (const teamId of left.deleted) invitations.deleteOfTeam(teamId);
+          invitations.deleteOfInviter(userId, null);
+          sessions.deleteOfUser(userId);
+          users.delete(userId);
+          return 'deleted';
+        },
+        audit,
+        (outcome) => outcome === 'deleted',
+      ),
+    revokeApiKeys: ({ userId, at, audit }) =>
+      change(() => {
+        sessions.deleteOfUser(userId);
+        return users.revokeApiKeys(userId, at);
+      }, audit),
     findUser: async ({ userId }) => users.find(userId),
     findUserByEmail: async ({ email }) => users.findByEmail(email),
     createApiKey: ({ apiKey, audit }) => change(() => users.createApiKey(apiKey), audit),

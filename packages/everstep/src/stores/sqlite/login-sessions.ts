@@ -27,7 +27,8 @@ export class LoginSessions {
   constructor(connection: Connection) {
     this.insert = connection.prepare(
       `INSERT INTO login_session (session_hash, user_id, api_key_id, created_at, expires_at)
-       SELECT ?, user_id, api_key_id, ?, ? FROM api_key WHERE api_key_id = ? AND user_id = ? AND revoked_at IS NULL`,
+       SELECT ?, k.user_id, k.api_key_id, ?, ? FROM api_key k JOIN account_user u ON u.user_id = k.user_id
+       WHERE k.api_key_id = ? AND k.user_id = ? AND k.revoked_at IS NULL AND u.disabled_at IS NULL`,
     );
     this.select = connection.prepare('SELECT * FROM login_session WHERE session_hash = ?');
     this.selectOfUser = connection.prepare(

@@ -7,6 +7,7 @@ import { searchIndexesCommand } from './search.js';
 import { sessionsCommand } from './sessions.js';
 import { invitationsCommand, membersCommand, teamsCommand } from './teams.js';
 import { tokensCommand } from './tokens.js';
+import { usersCommand } from './users.js';
 
 const CONNECTION_HELP = `
 These commands find the management API and the user by --management-url, --email and --api-key, then
@@ -22,6 +23,7 @@ export function adminCommand(shell: Shell): Command {
     .addCommand(teamsCommand(shell))
     .addCommand(membersCommand(shell))
     .addCommand(invitationsCommand(shell))
+    .addCommand(usersCommand(shell))
     .addCommand(queuesCommand(shell))
     .addCommand(tokensCommand(shell))
     .addCommand(searchIndexesCommand(shell))

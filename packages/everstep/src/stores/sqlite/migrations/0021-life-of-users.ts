@@ -1,4 +1,7 @@
-/** Version 21: invitations to teams. A row is pending; it is deleted when it is accepted, declined or revoked. */
+/**
+ * Version 21: invitations to teams, users that are disabled, several operators. A row of `invitation` is pending; it is
+ * deleted when it is accepted, declined or revoked. The first user was the operator until now.
+ */
 export const lifeOfUsers = `
 CREATE TABLE invitation (
   seq INTEGER PRIMARY KEY,
@@ -14,4 +17,9 @@ CREATE TABLE invitation (
 CREATE UNIQUE INDEX invitation_by_team ON invitation (team_id, email);
 CREATE INDEX invitation_by_inviter ON invitation (invited_by);
 CREATE INDEX invitation_by_end ON invitation (expires_at);
+
+ALTER TABLE account_user ADD COLUMN disabled_at INTEGER;
+ALTER TABLE account_user ADD COLUMN is_operator INTEGER NOT NULL DEFAULT 0;
+UPDATE account_user SET is_operator = 1 WHERE seq = (SELECT min(seq) FROM account_user);
+CREATE INDEX account_user_operator ON account_user (user_id) WHERE is_operator = 1;
 `;

@@ -145,6 +145,7 @@ describe('a file of version 3', () => {
         userId: 'usr_1',
         email: 'me@example.com',
         createdAt: T0,
+        isOperator: true,
       });
       const key = { apiKeyId: 'key_1', userId: 'usr_1', name: 'first', keyHash: 'ab', createdAt: T0 };
       assert.deepEqual(await accounts.listApiKeys({ userId: 'usr_1' }), [key]);
@@ -169,6 +170,11 @@ describe('a file of version 3', () => {
           ['usr_1', 'me@example.com'],
           ['usr_2', 'Me@Example.com'],
         ],
+      );
+      assert.deepEqual(
+        users.map(({ isOperator }) => isOperator),
+        [true, undefined],
+        'the first user is the operator',
       );
       assert.equal((await opened.accounts.findUserByEmail({ email: 'Me@Example.com' }))?.userId, 'usr_1');
     } finally {

@@ -1,0 +1,111 @@
+/** `everstep admin users ...`: users of the installation, for operators. */
+import type { AdminClient, User } from '@everstep/sdk';
+import { Command } from 'commander';
+import { openAdmin, withAdminConnection } from '../../admin-connection.js';
+import { UsageError } from '../../exit-codes.js';
+import { instant, json, type Shell, table } from '../../output.js';
+
+const MS_PER_SECOND = 1_000;
+
+/** An id is taken as it is; an e-mail is looked for among the users. */
+async function idOf(admin: AdminClient, user: string): Promise<string> {
+  if (!user.includes('@')) return user;
+  for await (const { id, email } of admin.users.all()) if (email === user.toLowerCase()) return id;
+  throw new UsageError(`No user has the e-mail ${user}.`);
+}
+
+function listCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withAdminConnection(new Command('list')).description('List the users of the installation.');
+  return command.action(async () => {
+    const { admin, options } = await openAdmin(command, shell);
+    const users: User[] = [];
+    for await (const user of admin.users.all()) users.push(user);
+    if (options.json) return screen.write(json(users));
+    const rows = users.map(({ id, email, creation_time, is_operator, disabled_time }) => [
+      id,
+      email,
+      is_operator ? 'operator' : null,
+      instant(creation_time * MS_PER_SECOND),
+      disabled_time === undefined ? null : instant(disabled_time * MS_PER_SECOND),
+    ]);
+    screen.write(table(screen, ['USER', 'E-MAIL', 'ROLE', 'CREATED (UTC)', 'DISABLED (UTC)'], rows));
+  });
+}
+
+interface Change {
+  readonly name: string;
+  readonly description: string;
+  readonly done: string;
+  make(admin: AdminClient, userId: string): Promise<void>;
+}
+
+const CHANGES: readonly Change[] = [
+  {
+    name: 'disable',
+    description: 'Disable a user, who cannot log in any more. Its sessions end at once.',
+    done: 'disabled',
+    make: (admin, userId) => admin.users.disable(userId),
+  },
+  {
+    name: 'enable',
+    description: 'Enable a user who was disabled.',
+    done: 'enabled',
+    make: (admin, userId) => admin.users.enable(userId),
+  },
+  {
+    name: 'revoke-keys',
+    description: 'Revoke all API keys of a user and end its sessions.',
+    done: 'revoked',
+    make: (admin, userId) => admin.users.revokeApiKeys(userId),
+  },
+  {
+    name: 'end-sessions',
+    description: 'End all sessions of a user.',
+    done: 'ended',
+    make: (admin, userId) => admin.users.endSessions(userId),
+  },
+  {
+    name: 'grant-operator',
+    description: 'Make a user an operator of the installation.',
+    done: 'granted',
+    make: (admin, userId) => admin.users.grantOperator(userId),
+  },
+  {
+    name: 'revoke-operator',
+    description: 'Take the operator role from a user. One operator stays.',
+    done: 'revoked',
+    make: (admin, userId) => admin.users.revokeOperator(userId),
+  },
+];
+
+function changeCommand(shell: Shell, { name, description, done, make }: Change): Command {
+  const command = withAdminConnection(new Command(name)).description(description).argument('<user>', 'id or e-mail of the user');
+  return command.action(async (user: string) => {
+    const { admin, options } = await openAdmin(command, shell);
+    await make(admin, await idOf(admin, user));
+    shell.screen.write(options.json ? json({ [done]: user }) : `${done}\n`);
+  });
+}
+
+function deleteCommand(shell: Shell): Command {
+  const command = withAdminConnection(new Command('delete'))
+    .description('Delete a user with its keys, sessions and memberships.')
+    .argument('<user>', 'id or e-mail of the user')
+    .option('--hand-over-to <user>', 'id or e-mail of the member who takes over teams without another owner');
+  return command.action(async (user: string) => {
+    const { admin, options } = await openAdmin<{ readonly handOverTo?: string; readonly json?: boolean }>(command, shell);
+    const handOverTo = options.handOverTo === undefined ? undefined : await idOf(admin, options.handOverTo);
+    await admin.users.delete(await idOf(admin, user), handOverTo === undefined ? {} : { handOverTo });
+    shell.screen.write(options.json ? json({ deleted: 1 }) : '1 deleted\n');
+  });
+}
+
+export function usersCommand(shell: Shell): Command {
+  const command = new Command('users')
+    .description('Users of the installation, for operators: list, disable, delete, revoke keys, operators.')
+    .addCommand(listCommand(shell))
+    .addCommand(deleteCommand(shell));
+  for (const change of CHANGES) command.addCommand(changeCommand(shell, change));
+  return command;
+}
