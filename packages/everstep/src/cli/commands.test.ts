@@ -282,7 +282,7 @@ describe('the commands that talk to a service', () => {
 
   test('the page on the command line lists every command', async () => {
     const page = await readFile(new URL('../../../../docs/operations/command-line.md', import.meta.url), 'utf8');
-    const shell = { screen: { write: () => {}, colours: false }, complain: () => {}, env: {}, cwd: '' };
+    const shell = { screen: { write: () => {}, colours: false, isTerminal: false }, complain: () => {}, env: {}, cwd: '' };
     const namesOf = (command: Command): readonly string[] =>
       command.commands.length === 0
         ? [command.name()]

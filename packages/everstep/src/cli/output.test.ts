@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { duration, instant, printable, shorten, styled, table } from './output.js';
 
-const plain = { write: () => {}, colours: false };
+const plain = { write: () => {}, colours: false, isTerminal: false };
 
 test('a table has columns as wide as their widest cell', () => {
   assert.equal(

@@ -4,6 +4,8 @@
 export interface Screen {
   write(text: string): void;
   readonly colours: boolean;
+  /** Somebody looks, and nothing is kept. */
+  readonly isTerminal: boolean;
 }
 
 /** All that a command has around it; a test passes its own. */
@@ -19,6 +21,7 @@ export interface Shell {
 export const terminal = (): Shell => ({
   screen: {
     write: (text) => void process.stdout.write(text),
+    isTerminal: process.stdout.isTTY === true,
     colours: process.stdout.isTTY === true && !process.env.NO_COLOR && process.env.TERM !== 'dumb',
   },
   complain: (text) => void process.stderr.write(text),

@@ -9,6 +9,7 @@ function storyOf(...pages: readonly StoryPage[]): string {
       written += text;
     },
     colours: false,
+    isTerminal: false,
   });
   for (const page of pages) story.tell(page);
   return written;
@@ -100,7 +101,7 @@ for (const [outcome, words] of OUTCOMES) {
 
 test('an invoked run is told between the steps of the run that invoked it, and indented', () => {
   const told: string[] = [];
-  const story = new RunStory({ write: (text) => void told.push(text), colours: false });
+  const story = new RunStory({ write: (text) => void told.push(text), colours: false, isTerminal: false });
   const child = { ...PAGE, workflowRunId: 'child', depth: 1, steps: [{ ...STEP, name: 'pack', completedAt: 1020 }] };
   story.tell({ ...PAGE, steps: [STEP] }, child);
   assert.deepEqual(told, ['        ✓   pack                  done in 20 ms\n', '   ✓   charge                done in 40 ms\n']);

@@ -107,6 +107,21 @@ describe('the service as a process', () => {
     await second.service.end();
   });
 
+  test('serve prints no credential where its output may be kept, unless it is asked to', async () => {
+    const secretsOf = (written: Readonly<Record<string, string>>) =>
+      Object.entries(written).flatMap(([name, value]) => (/TOKEN|KEY/.test(name) ? [value] : []));
+    const quiet = await start('unprinted', 'serve');
+    await quiet.service.printed(/credentials\.json/);
+    const { stdout, stderr } = await quiet.service.end();
+    assert.match(stdout, /This is the first start\. The credentials that it made are in unprinted\/credentials\.json/);
+    assert.match(stdout, /--print-credentials/);
+    assert.ok(secretsOf(quiet.written).length >= 6);
+    for (const secret of secretsOf(quiet.written)) assert.ok(!`${stdout}${stderr}`.includes(secret));
+    const asked = await start('printed', 'serve', { EVERSTEP_PRINT_CREDENTIALS: '1' });
+    await asked.service.printed(/This is the first start[\s\S]*ek_[\s\S]*credentials\.json/);
+    assert.ok((await asked.service.end()).stdout.includes(asked.written.EVERSTEP_ADMIN_API_KEY ?? '?'));
+  });
+
   test('after a kill, the next start goes on', async () => {
     const first = await start('killed');
     await first.client.trigger('http://127.0.0.1:8999/', { runId: 'durable', delay: '1h' });

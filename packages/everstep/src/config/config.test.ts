@@ -33,6 +33,7 @@ test('without anything set, dev listens on 127.0.0.1:8080 and keeps its data in 
     newInstancePlan: null,
     maxTimeoutMs: LIMITS.maxDeliveryTimeoutMs,
     envFile: null,
+    printCredentials: true,
     demo: true,
     virtualClock: false,
     logLevel: 'warn',
@@ -52,6 +53,7 @@ test('without anything set, dev listens on 127.0.0.1:8080 and keeps its data in 
 test('serve has no demo, refuses loopback destinations and logs at info', () => {
   const config = parsed({ mode: 'serve', env: { EVERSTEP_DEMO: '1' } });
   assert.deepEqual([config.demo, config.allowLoopback, config.logLevel], [false, false, 'info']);
+  assert.equal(config.printCredentials, false);
 });
 
 test('the configuration is frozen', () => {

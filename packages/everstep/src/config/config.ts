@@ -39,6 +39,8 @@ export interface Config {
   readonly maxTimeoutMs: number;
   /** Absolute, or null for none. */
   readonly envFile: string | null;
+  /** Whether credentials are printed where the output is not a terminal. */
+  readonly printCredentials: boolean;
   readonly demo: boolean;
   /** Time can be moved on through the API. */
   readonly virtualClock: boolean;
@@ -162,6 +164,7 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
     newInstancePlan: read(SETTINGS.newInstancePlan),
     maxTimeoutMs: read(SETTINGS.maxTimeout),
     envFile: read(SETTINGS.envFile),
+    printCredentials: read(SETTINGS.printCredentials),
     demo: read(SETTINGS.demo) && mode === 'dev',
     virtualClock: read(SETTINGS.virtualClock),
     logLevel: read(SETTINGS.logLevel),

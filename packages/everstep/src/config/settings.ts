@@ -348,6 +348,15 @@ export const SETTINGS = Object.freeze({
     fallback: () => null,
     parse: parsePath,
   }),
+  printCredentials: setting({
+    env: 'EVERSTEP_PRINT_CREDENTIALS',
+    flag: '--print-credentials',
+    option: 'printCredentials',
+    help: 'print tokens and keys that the start makes, also where the output is not a terminal',
+    defaultText: 'only to a terminal for serve, always for dev',
+    fallback: ({ mode }) => mode === 'dev',
+    parse: parseSwitch,
+  }),
   demo: setting({
     env: 'EVERSTEP_DEMO',
     flag: '--no-demo',

@@ -47,7 +47,24 @@ export function serviceCommand(mode: Mode, shell: Shell, finish: (code: number) 
   return command;
 }
 
-function printCredentials(screen: Screen, config: Config, credentials: Credentials, heading: string): void {
+const credentialsPath = ({ dataDir }: Config): string => `${relative(process.cwd(), dataDir) || '.'}/credentials.json`;
+
+/** Whether secrets may be printed: what is no terminal is often kept for good, by a container engine for instance. */
+const mayPrint = (screen: Screen, config: Config): boolean => config.printCredentials || screen.isTerminal;
+
+function tellCredentials(screen: Screen, config: Config, credentials: Credentials, kind: 'first' | 'reissued'): void {
+  if (!mayPrint(screen, config)) {
+    const [what, made] =
+      kind === 'first'
+        ? ['This is the first start.', 'The credentials that it made']
+        : ['The kept credentials were lost or revoked.', 'New ones'];
+    screen.write(`${what} ${made} are in ${credentialsPath(config)}; with --print-credentials they are printed.\n\n`);
+    return;
+  }
+  const heading =
+    kind === 'first'
+      ? 'This is the first start. These were made for you:'
+      : 'The kept credentials were lost or revoked. These are new:';
   const rows: readonly (readonly [string, string])[] = [
     ['user', credentials.adminEmail],
     ['API key', credentials.adminApiKey],
@@ -59,9 +76,7 @@ function printCredentials(screen: Screen, config: Config, credentials: Credentia
   ];
   screen.write(`${heading}\n`);
   for (const [name, value] of rows) screen.write(`  ${styled(screen, 'dim', name.padEnd(16))}${value}\n`);
-  screen.write(
-    `  ${styled(screen, 'dim', `They are kept in ${relative(process.cwd(), config.dataDir) || '.'}/credentials.json.`)}\n\n`,
-  );
+  screen.write(`  ${styled(screen, 'dim', `They are kept in ${credentialsPath(config)}.`)}\n\n`);
 }
 
 /** Where the dashboard is, and where to find what one logs in with. */
@@ -72,8 +87,7 @@ function dashboardText(
 ): string {
   const at = `Its dashboard is at ${styled(screen, 'cyan', `${service.managementUrl}/`)}`;
   if (!service.credentials) return at;
-  const kept = `${relative(process.cwd(), config.dataDir) || '.'}/credentials.json`;
-  const where = service.start === 'known' ? `in ${kept}` : 'below';
+  const where = service.start === 'known' || !mayPrint(screen, config) ? `in ${credentialsPath(config)}` : 'below';
   return `${at}; log in with the user and the API key ${where}`;
 }
 
@@ -94,10 +108,8 @@ async function runService(config: Config, screen: Screen): Promise<number> {
   if (config.virtualClock) screen.write('Its clock is virtual: POST /v2/clock/advance with {"by": "7d"} moves it on.\n\n');
   if (!credentials)
     screen.write('It joined other nodes on its database; the credentials are where the first of them was started.\n\n');
-  if (credentials && service.start === 'first')
-    printCredentials(screen, config, credentials, 'This is the first start. These were made for you:');
-  if (credentials && service.start === 'reissued')
-    printCredentials(screen, config, credentials, 'The kept credentials were lost or revoked. These are new:');
+  if (credentials && (service.start === 'first' || service.start === 'reissued'))
+    tellCredentials(screen, config, credentials, service.start);
   if (service.setAside)
     screen.write(`Credentials of another store lay in the data directory; they are now in ${service.setAside}.\n\n`);
   const stopShow = new AbortController();

@@ -57,6 +57,7 @@ export class CliWorld {
           stdout += text;
         },
         colours: false,
+        isTerminal: false,
       },
       complain: (text) => {
         stderr += text;
