@@ -401,6 +401,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       // A host that names no region means the one that this installation is in.
       defaultRegion: config.region,
       trustedProxies: config.trustedProxies,
+      queryTokens: config.queryTokens,
       isPublicHttps: config.publicUrl?.startsWith('https:') ?? false,
     };
     const { host, port } = config;

@@ -45,6 +45,7 @@ test('without anything set, dev listens on 127.0.0.1:8080 and keeps its data in 
     egressProxy: null,
     nameSource: 'resolv.conf',
     trustedProxies: [],
+    queryTokens: true,
     region: 'eu-central-1',
     adminEmail: 'admin@localhost',
   });
@@ -148,6 +149,7 @@ const GOOD: readonly [string, Partial<ConfigSources>, Partial<Config>][] = [
     { nat64Prefixes: ['64:ff9b::/96', '2001:db8:64::/48'] },
   ],
   ['proxies', { env: { EVERSTEP_TRUSTED_PROXIES: '10.0.0.0/8, ::1' } }, { trustedProxies: ['10.0.0.0/8', '::1'] }],
+  ['no tokens in URLs', { flags: { queryTokens: false } }, { queryTokens: false }],
   ['a region', { env: { EVERSTEP_REGION: 'us-east-1' } }, { region: 'us-east-1' }],
   ['the first user', { env: { EVERSTEP_ADMIN_EMAIL: 'me@example.com' } }, { adminEmail: 'me@example.com' }],
   [

@@ -60,6 +60,8 @@ export interface Config {
   readonly nameSource: NameSource;
   /** Addresses and CIDRs of proxies that are believed when they say who calls. */
   readonly trustedProxies: readonly string[];
+  /** Whether a token in the query of a URL is taken. */
+  readonly queryTokens: boolean;
   readonly region: Region;
   readonly adminEmail: string;
 }
@@ -176,6 +178,7 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
     nat64Prefixes: read(SETTINGS.nat64Prefixes),
     nameSource: read(SETTINGS.dnsServers),
     trustedProxies: read(SETTINGS.trustedProxies),
+    queryTokens: read(SETTINGS.queryTokens),
     region: read(SETTINGS.region),
     adminEmail: read(SETTINGS.adminEmail),
   });

@@ -447,6 +447,15 @@ export const SETTINGS = Object.freeze({
     fallback: () => Object.freeze([]),
     parse: parseProxies,
   }),
+  queryTokens: setting({
+    env: 'EVERSTEP_QUERY_TOKENS',
+    flag: '--no-query-tokens',
+    option: 'queryTokens',
+    help: 'refuse tokens in the query of a URL (svc_token), which logs on the way often keep',
+    defaultText: 'they are taken',
+    fallback: () => true,
+    parse: parseSwitch,
+  }),
   region: setting<Region>({
     env: 'EVERSTEP_REGION',
     flag: '--region <region>',

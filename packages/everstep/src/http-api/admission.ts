@@ -46,6 +46,8 @@ export interface AdmissionOptions {
   readonly isClosing: () => boolean;
   /** Operations that are not there for requests without a session. */
   readonly forSessions: ReadonlySet<Operation>;
+  /** Whether a token in the query of a URL is taken. */
+  readonly queryTokens: boolean;
 }
 
 const OPEN: Admitted = Object.freeze({ access: 'open' });
@@ -103,7 +105,7 @@ function queueOf(request: FastifyRequest, operation: Operation, target: Target):
 }
 
 /** Gives, or rejects with ApiError. Answers at once where nothing has to be read, as for a token that is remembered. */
-export function createAdmission({ context, defaultRegion, isClosing, forSessions }: AdmissionOptions) {
+export function createAdmission({ context, defaultRegion, isClosing, forSessions, queryTokens }: AdmissionOptions) {
   const { accounts, authority, search } = context;
 
   function refuseWhileStopping(): void {
@@ -135,11 +137,11 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
     const { authorization, host } = request.headers;
     if (hasOnlySession(request)) {
       const isNamed = queueOf(request, operation, whole) !== null;
-      const hasToken = !forSessions.has(operation) && takeToken(whole.query, dialect.tokenParameter) !== null;
+      const hasToken = queryTokens && !forSessions.has(operation) && takeToken(whole.query, dialect.tokenParameter) !== null;
       if (isNamed || !hasToken) return admitSessionToQueue(request, chosen, whole);
     }
     const region = regionOf(host, defaultRegion);
-    const { token, target } = credentialOf(authorization, whole, dialect);
+    const { token, target } = credentialOf(authorization, whole, dialect, queryTokens);
     const caller = authenticate(authority, token, region, needOf(operation));
     const admit = (verified: Caller): Admission => {
       if (!operation.countsCalls) allowCall(context, verified.instanceId);

@@ -16,8 +16,16 @@ export interface Credential {
   readonly target: Target;
 }
 
-/** The header wins: a token parameter beside it belongs to somebody else and stays where it is. Throws ApiError. */
-export function credentialOf(authorization: string | undefined, target: Target, dialect: Dialect): Credential {
+/**
+ * The header wins: a token parameter beside it belongs to somebody else and stays where it is. `queryTokens`: whether one in
+ * the query is taken at all. Throws ApiError.
+ */
+export function credentialOf(
+  authorization: string | undefined,
+  target: Target,
+  dialect: Dialect,
+  queryTokens: boolean,
+): Credential {
   if (authorization !== undefined) {
     const token = BEARER.exec(authorization)?.[1];
     if (token !== undefined) return { token: bareToken(token), target };
@@ -28,6 +36,12 @@ export function credentialOf(authorization: string | undefined, target: Target, 
       CHALLENGE,
     );
   }
+  if (!queryTokens)
+    throw new ApiError(
+      'missing-token',
+      'no token was sent in a header; send "Authorization: Bearer <token>": this service takes no tokens in URLs',
+      CHALLENGE,
+    );
   const found = takeToken(target.query, dialect.tokenParameter);
   if (found && found.token !== '') return { token: bareToken(found.token), target: { path: target.path, query: found.rest } };
   throw new ApiError(

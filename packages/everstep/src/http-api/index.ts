@@ -69,6 +69,8 @@ export interface HttpApiDependencies {
   readonly dialectOperations?: { readonly runtime: readonly Operation[]; readonly management: readonly Operation[] };
   /** Addresses and CIDRs of proxies whose X-Forwarded-For says who calls; nobody is believed when absent. */
   readonly trustedProxies?: readonly string[];
+  /** Whether a token in the query of a URL is taken; true when absent. */
+  readonly queryTokens?: boolean;
   /** Whether the public URL is https; false when absent. */
   readonly isPublicHttps?: boolean;
   /** The files of the dashboard; null: they were not built. No dashboard is served when absent. */
@@ -158,6 +160,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     defaultRegion: dependencies.defaultRegion ?? DEFAULT_REGION,
     trustedProxies: dependencies.trustedProxies ?? [],
     isPublicHttps: dependencies.isPublicHttps ?? false,
+    queryTokens: dependencies.queryTokens ?? true,
     ...(dependencies.connectionLimits ? { connectionLimits: dependencies.connectionLimits } : {}),
     ...(dependencies.bodies ? { bodies: dependencies.bodies } : {}),
     ...servedBy(dependencies),

@@ -85,12 +85,12 @@ test('the last token of a query is taken out, and nothing else is touched', () =
 
 test('a credential comes from the header, else from the query', () => {
   const target = { path: '/p', query: 'a=1&svc_token=q' };
-  assert.deepEqual(credentialOf('Bearer h', target, DIALECTS.native), { token: 'h', target });
-  assert.deepEqual(credentialOf('bearer   h ', target, DIALECTS.native), { token: 'h', target });
-  assert.deepEqual(credentialOf(undefined, target, DIALECTS.native), { token: 'q', target: { path: '/p', query: 'a=1' } });
+  assert.deepEqual(credentialOf('Bearer h', target, DIALECTS.native, true), { token: 'h', target });
+  assert.deepEqual(credentialOf('bearer   h ', target, DIALECTS.native, true), { token: 'h', target });
+  assert.deepEqual(credentialOf(undefined, target, DIALECTS.native, true), { token: 'q', target: { path: '/p', query: 'a=1' } });
   const code = (authorization: string | undefined, query: string) => {
     try {
-      credentialOf(authorization, { path: '/p', query }, DIALECTS.native);
+      credentialOf(authorization, { path: '/p', query }, DIALECTS.native, true);
     } catch (error) {
       if (error instanceof ApiError) return error.code;
     }

@@ -48,6 +48,8 @@ export interface ServerOptions {
   readonly operations: readonly Operation[];
   /** Of them, those that are not there for requests without a session. */
   readonly forSessions: readonly Operation[];
+  /** Whether a token in the query of a URL is taken. */
+  readonly queryTokens: boolean;
   /** No limit when absent. */
   readonly connectionLimits?: ConnectionLimits;
   readonly bodies?: RequestBodies;
@@ -121,6 +123,7 @@ export function createServer({
   isPublicHttps,
   operations,
   forSessions,
+  queryTokens,
   connectionLimits,
   bodies = new RequestBodies(),
   onRoute,
@@ -211,7 +214,8 @@ export function createServer({
   // Bodies are collected when their request is admitted; an operation that takes JSON reads it from the bytes.
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
 
-  const admit = createAdmission({ context, defaultRegion, isClosing: () => closing, forSessions: new Set(forSessions) });
+  const admission = { context, defaultRegion, queryTokens, forSessions: new Set(forSessions) };
+  const admit = createAdmission({ ...admission, isClosing: () => closing });
 
   async function isStillLetIn(request: FastifyRequest, { operation, dialect }: Admission): Promise<boolean> {
     try {
