@@ -20,6 +20,7 @@ import {
   type NewQueue,
   type NewSearchIndex,
   type QueueInstance,
+  type QueueOutboundRules,
   type QueuePlan,
   type QueueStats,
   type QueueToken,
@@ -43,6 +44,7 @@ import {
   type StoredDocument,
   type Team,
   type TeamMember,
+  type UserSession,
 } from '@everstep/sdk';
 import type { Static } from 'typebox';
 import { apiKeyOf, emailOf } from '../accounts/people.fixture.js';
@@ -50,6 +52,7 @@ import type * as Management from '../contract/management.js';
 import type * as Repairs from '../contract/repairs.js';
 import type * as RunTools from '../contract/run-tools.js';
 import type * as Search from '../contract/search.js';
+import type { OwnSession } from '../contract/session.js';
 import { MANAGEMENT_OPERATIONS } from './management/index.js';
 import { managementOpenApiDocument } from './management/openapi.js';
 import type { Operation } from './operation.js';
@@ -86,6 +89,8 @@ interface Answers {
   readonly Queue: Agree<QueueInstance, Management.QueueRecord>;
   readonly QueueStats: Agree<QueueStats, Management.QueueStats>;
   readonly QueueUsage: Agree<QueueUsage, Management.QueueUsage>;
+  readonly OutboundRules: Agree<QueueOutboundRules, Management.OutboundRulesRecord>;
+  readonly UserSession: Agree<UserSession, OwnSession>;
   readonly SearchIndex: Agree<SearchIndex, Search.SearchIndexEntry>;
   readonly SearchIndexStats: Agree<SearchIndexStats, Search.SearchIndexStatsEntry>;
   readonly SearchStats: Agree<SearchStats, Static<typeof Search.SearchStats>>;
@@ -107,6 +112,8 @@ const ANSWERS: Answers = {
   Queue: true,
   QueueStats: true,
   QueueUsage: true,
+  OutboundRules: true,
+  UserSession: true,
   SearchIndex: true,
   SearchIndexStats: true,
   SearchStats: true,
@@ -245,6 +252,17 @@ test('every operation of the management API has a call of the AdminClient, which
   assert.equal((await admin.queues.get(queue.id)).budget, 20);
   assert.equal((await admin.queues.stats(queue.id, { period: '1d' })).budget, 20);
   assert.equal((await admin.queues.usage(queue.id, { days: 7 })).days.length, 7);
+  await as('operator').queues.setAllowedDestinations(queue.id, ['10.0.0.5:8080']);
+  await admin.queues.setOutboundRules(queue.id, { deny: ['*.w.test'], only: null });
+  const rules = { id: queue.id, allow: ['10.0.0.5:8080'], deny: ['*.w.test'], only: null };
+  assert.deepEqual(await admin.queues.outboundRules(queue.id), rules);
+
+  const login = { email: emailOf('owner'), apiKey: apiKeyOf('owner'), address: '' };
+  for (let n = 0; n < 2; n++) assert.equal((await things.world.accounts.beginSession(login)).kind, 'in');
+  const [session] = await admin.sessions.list();
+  assert.equal(session?.current, false);
+  await admin.sessions.end(session.id);
+  assert.equal(await admin.sessions.endAll(), 1);
 
   const wanted: Required<NewSearchIndex> = { name: 's', region: REGION, type: 'fixed', teamId };
   const index = await admin.searchIndexes.create(wanted);

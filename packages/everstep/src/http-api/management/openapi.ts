@@ -6,6 +6,7 @@ import {
   ApiKeyEntry,
   AuditLogEntry,
   AuditLogPage,
+  OutboundRulesRecord,
   PlanRecord,
   QueueRecord,
   QueueStats,
@@ -14,6 +15,7 @@ import {
   TeamMember,
 } from '../../contract/management.js';
 import { SearchIndexEntry, SearchIndexStatsEntry, SearchStats } from '../../contract/search.js';
+import { OwnSession } from '../../contract/session.js';
 import { openApiOf, SESSION_SECURITY } from '../openapi-document.js';
 import { MANAGEMENT_OPERATIONS } from './index.js';
 
@@ -27,6 +29,8 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   Queue: QueueRecord,
   QueueStats,
   QueueUsage,
+  OutboundRules: OutboundRulesRecord,
+  UserSession: OwnSession,
   SearchIndex: SearchIndexEntry,
   SearchIndexStats: SearchIndexStatsEntry,
   SearchStats,
