@@ -402,6 +402,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       defaultRegion: config.region,
       trustedProxies: config.trustedProxies,
       queryTokens: config.queryTokens,
+      accessLog: config.accessLog,
       isPublicHttps: config.publicUrl?.startsWith('https:') ?? false,
     };
     const { host, port } = config;

@@ -27,6 +27,14 @@ test('for people, every entry is one readable line', () => {
   assert.match(logged('text'), /^\d\d:\d\d:\d\d WARN something is slow url=http:\/\/x count=2\n$/);
 });
 
+test('for people, nothing that is logged starts another line or moves the cursor', () => {
+  const lines: string[] = [];
+  const log = createServiceLog({ level: 'info', format: 'text', write: (line) => lines.push(line) });
+  log.warn({ url: 'a\n12:00:00 ERROR forged', x: '\u001b[2J\u2028', 'k\r': 1 }, 'one\ttwo');
+  assert.equal(lines.length, 1);
+  assert.match(lines[0] ?? '', / WARN one\\ttwo url=a\\n12:00:00 ERROR forged x=\\u001b\[2J\\u2028 k\\r=1\n$/);
+});
+
 const failure = (code: string): Error => Object.assign(new Error('raw'), { code });
 
 test('what stops the start is one sentence', () => {

@@ -11,6 +11,14 @@ export interface ServiceLogOptions {
 /** Fields of every line that say nothing to somebody who watches one process. */
 const QUIET_FIELDS = new Set(['level', 'time', 'pid', 'hostname', 'msg']);
 
+/** What would start another line, or move the cursor of whoever looks: it may be from outside. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
+const NAMED: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
+
+const onOneLine = (text: string): string =>
+  text.replace(CONTROLS, (character) => NAMED[character] ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
 /** `12:00:01 WARN message key=value`, from one line of JSON. */
 export function readable(line: string): string {
   let entry: Record<string, unknown>;
@@ -24,7 +32,7 @@ export function readable(line: string): string {
   const details = Object.entries(entry)
     .filter(([key]) => !QUIET_FIELDS.has(key))
     .map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
-  return `${[time, level.toUpperCase(), String(entry.msg ?? ''), ...details].join(' ')}\n`;
+  return `${onOneLine([time, level.toUpperCase(), String(entry.msg ?? ''), ...details].join(' '))}\n`;
 }
 
 export function createServiceLog({ level, format, write }: ServiceLogOptions): Logger {

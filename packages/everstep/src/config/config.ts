@@ -45,6 +45,8 @@ export interface Config {
   /** Time can be moved on through the API. */
   readonly virtualClock: boolean;
   readonly logLevel: LogLevel;
+  /** Whether each request is logged at `info`, with who asked. */
+  readonly accessLog: boolean;
   /** Destinations that may be called although they are private: hosts, addresses and CIDRs, with or without a port. */
   readonly allowAddresses: readonly string[];
   readonly allowLoopback: boolean;
@@ -170,6 +172,7 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
     demo: read(SETTINGS.demo) && mode === 'dev',
     virtualClock: read(SETTINGS.virtualClock),
     logLevel: read(SETTINGS.logLevel),
+    accessLog: read(SETTINGS.accessLog),
     allowAddresses: read(SETTINGS.allowAddresses),
     allowLoopback: mode === 'dev',
     denyAddresses: read(SETTINGS.denyAddresses),

@@ -6,7 +6,7 @@ const log = { error() {}, warn() {}, info() {}, debug() {} };
 
 test('a reset connection is the fault of a request that was not whole, and of nobody’s request when it was', () => {
   const reset = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
-  const request = { method: 'POST', route: '/v2/trigger/:workflowUrl', maxBodyBytes: 10 };
+  const request = { requestId: 'r', method: 'POST', route: '/v2/trigger/:workflowUrl', maxBodyBytes: 10 };
   assert.equal(apiErrorOf(reset, log, { ...request, whole: false }).status, 400);
   assert.equal(apiErrorOf(reset, log, { ...request, whole: true }).status, 500);
 });

@@ -50,6 +50,7 @@ const codeOf = (error: unknown): string =>
 
 /** What may be logged of a request. */
 export interface FailedRequest {
+  readonly requestId: string;
   readonly method: string;
   readonly route: string | undefined;
   /** All of it has come. */
@@ -74,10 +75,10 @@ function storeAway(error: StoreUnavailableError, method: string): ApiError {
 }
 
 /** What the client is told of an error. What it is not told goes to the log. */
-export function apiErrorOf(error: unknown, log: Log, { method, route, whole }: FailedRequest): ApiError {
+export function apiErrorOf(error: unknown, log: Log, { requestId, method, route, whole }: FailedRequest): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof StoreUnavailableError) {
-    log.warn({ method, route, error: error.message }, 'a request failed because the store cannot be reached');
+    log.warn({ requestId, method, route, error: error.message }, 'a request failed because the store cannot be reached');
     return storeAway(error, method);
   }
   const code = codeOf(error);
@@ -87,7 +88,7 @@ export function apiErrorOf(error: unknown, log: Log, { method, route, whole }: F
   if (!whole && (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE'))
     return new ApiError('bad-request', 'the request ended before it was whole');
   const told = error instanceof Error ? { error: error.message, stack: error.stack } : { error: String(error) };
-  log.error({ method, route, ...told }, 'a request failed inside the service');
+  log.error({ requestId, method, route, ...told }, 'a request failed inside the service');
   return new ApiError('internal-error', 'something went wrong inside the service; try again, or look into its log');
 }
 

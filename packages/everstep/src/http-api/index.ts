@@ -71,6 +71,8 @@ export interface HttpApiDependencies {
   readonly trustedProxies?: readonly string[];
   /** Whether a token in the query of a URL is taken; true when absent. */
   readonly queryTokens?: boolean;
+  /** Whether each request is logged at `info`, with who asked; false when absent. */
+  readonly accessLog?: boolean;
   /** Whether the public URL is https; false when absent. */
   readonly isPublicHttps?: boolean;
   /** The files of the dashboard; null: they were not built. No dashboard is served when absent. */
@@ -161,6 +163,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     trustedProxies: dependencies.trustedProxies ?? [],
     isPublicHttps: dependencies.isPublicHttps ?? false,
     queryTokens: dependencies.queryTokens ?? true,
+    accessLog: dependencies.accessLog ?? false,
     ...(dependencies.connectionLimits ? { connectionLimits: dependencies.connectionLimits } : {}),
     ...(dependencies.bodies ? { bodies: dependencies.bodies } : {}),
     ...servedBy(dependencies),

@@ -20,6 +20,7 @@ import { metadataJson, readOnlyJson } from './presenters/read-only.js';
 import { RawBody } from './raw-body.js';
 import { RequestBodies } from './request-bodies.js';
 import { NO_BODY, NO_QUERY, readInput } from './request-input.js';
+import { createRequestLog, REQUEST_ID_HEADER, requestIdOf } from './request-log.js';
 import { type OperationRoute, PathTable, routedUrl, routerPath, routesOf } from './routing.js';
 import { withoutSecret } from './sessions/cookie.js';
 import { splitTarget } from './target.js';
@@ -50,6 +51,8 @@ export interface ServerOptions {
   readonly forSessions: readonly Operation[];
   /** Whether a token in the query of a URL is taken. */
   readonly queryTokens: boolean;
+  /** Whether each request is logged at `info`, with who asked. */
+  readonly accessLog: boolean;
   /** No limit when absent. */
   readonly connectionLimits?: ConnectionLimits;
   readonly bodies?: RequestBodies;
@@ -124,6 +127,7 @@ export function createServer({
   operations,
   forSessions,
   queryTokens,
+  accessLog,
   connectionLimits,
   bodies = new RequestBodies(),
   onRoute,
@@ -133,6 +137,7 @@ export function createServer({
   const latest = new WeakMap<object, Exchange>();
   const app = Fastify({
     logger: false,
+    genReqId: requestIdOf,
     ...(trustedProxies.length > 0 ? { trustProxy: [...trustedProxies] } : {}),
     requestTimeout: LIMITS.requestTimeoutMs,
     return503OnClosing: false,
@@ -187,14 +192,19 @@ export function createServer({
   }
 
   function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
-    const { method, routeOptions } = request;
-    const api = apiErrorOf(error, log, { method, route: routeOptions.url, whole: request.raw.complete });
+    const { id: requestId, method, routeOptions } = request;
+    const api = apiErrorOf(error, log, {
+      requestId,
+      method,
+      route: routeOptions.url,
+      whole: request.raw.complete,
+    });
     const { status, headers, body } = errorReply(
       api,
       admissions.get(request)?.dialect ?? chosen.get(request)?.dialect ?? dialectOf({ headers: request.headers }),
     );
     endConnection(reply);
-    reply.code(status).headers(headers).send(body);
+    reply.code(status).headers(headers).header(REQUEST_ID_HEADER, request.id).send(body);
   }
 
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
@@ -258,12 +268,21 @@ export function createServer({
     });
     const { status, body: answered, headers = {} } = await operation.run(input, context, admission.admitted);
     endConnection(reply);
-    reply.headers({ ...API_HEADERS, ...headers });
+    reply.headers({ ...API_HEADERS, [REQUEST_ID_HEADER]: request.id, ...headers });
     if (answered === undefined) return reply.code(status).send();
     if (answered instanceof RawBody)
       return reply.code(status).header('content-type', answered.contentType).send(answered.content);
     return reply.code(status).header('content-type', JSON_TYPE).send(answerJson(answered, admission));
   }
+
+  const logRequest = createRequestLog(log, accessLog);
+  /** As the document writes them, by how the router does. */
+  const shownPaths = new Map(routesOf(operations).map(({ path }) => [routerPath(path), path]));
+  app.addHook('onResponse', (request, reply, done) => {
+    const route = shownPaths.get(request.routeOptions.url ?? '') ?? null;
+    logRequest({ request, reply, route, admitted: admissions.get(request)?.admitted });
+    done();
+  });
 
   for (const route of routesOf(operations)) {
     app.route({
@@ -284,12 +303,6 @@ export function createServer({
         } catch (error) {
           done(error instanceof Error ? error : new Error(String(error)));
         }
-      },
-      // The route and not the URL: a workflow URL or a token in it is nobody's business.
-      onResponse: (request, reply, done) => {
-        const ms = Math.round(reply.elapsedTime);
-        log.debug({ method: request.method, route: route.path, status: reply.statusCode, ms }, 'request');
-        done();
       },
       handler: handle,
     });

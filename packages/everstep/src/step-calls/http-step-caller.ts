@@ -40,7 +40,7 @@ export class HttpStepCaller implements StepCaller {
     } catch (error) {
       if (error instanceof NotAttemptedError) throw error;
       const words = error instanceof Error ? error.message : String(error);
-      this.options.log.error({ workflowUrl: call.workflowUrl, error: words }, 'a step call could not be made');
+      this.options.log.error({ instanceId: call.instanceId, runKey: call.request.run.key, error: words }, 'a step call could not be made');
       return failureWithoutAnswer('network', `the call could not be made: ${words}`);
     }
   }
@@ -50,7 +50,7 @@ export class HttpStepCaller implements StepCaller {
       return await this.ask(check, signal);
     } catch (error) {
       const words = error instanceof Error ? error.message : String(error);
-      this.options.log.error({ workflowUrl: check.workflowUrl, error: words }, 'an endpoint could not be asked about a replay');
+      this.options.log.error({ instanceId: check.instanceId, error: words }, 'an endpoint could not be asked about a replay');
       return cannotTell(`the endpoint could not be asked: ${words}`);
     }
   }

@@ -252,3 +252,19 @@ test('addresses that may not be called are refused for good, seen in the URL or 
   }
   assert.equal(endpoint.received.length, 0);
 });
+
+test('a call that cannot even be made is a failure, and its URL is not logged', async (t) => {
+  const lines: unknown[] = [];
+  const log = { debug() {}, info() {}, warn() {}, error: (fields: unknown) => void lines.push(fields) };
+  const keyless = callerWith({
+    log,
+    signingKeys: () => {
+      throw new Error('no such instance');
+    },
+  });
+  t.after(() => keyless.close());
+  const secret = `${endpoint.origin}/w?key=hush`;
+  const failure = failureOf(await keyless.call(stepCall({ workflowUrl: secret }), new AbortController().signal));
+  assert.match(failure.message, /the call could not be made: no such instance/);
+  assert.deepEqual(lines, [{ instanceId: 'qi_1', runKey: 'k', error: 'no such instance' }]);
+});
