@@ -1,5 +1,6 @@
 /** Configuration, parsed once from flags and environment, whole or not at all, and frozen. A flag wins over its variable. */
 import { join } from 'node:path';
+import type { NameSource } from './network-values.js';
 import type { Region } from './regions.js';
 import {
   CLIENT_VARIABLES,
@@ -7,7 +8,6 @@ import {
   type ListenAddress,
   type LogLevel,
   type Mode,
-  type NameSource,
   SETTINGS,
   type Setting,
   type StoreSetting,

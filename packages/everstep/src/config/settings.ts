@@ -6,8 +6,16 @@
 
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { parseDestinationRule, RULE_FORMS } from './destination-rules.js';
 import { LIMITS } from './limits.js';
+import {
+  type NameSource,
+  parseAddresses,
+  parseDnsServers,
+  parseEgressProxy,
+  parseNat64Prefixes,
+  parsePorts,
+  parseProxies,
+} from './network-values.js';
 import { DEFAULT_REGION, REGIONS, type Region } from './regions.js';
 
 export type Mode = 'dev' | 'serve';
@@ -109,27 +117,6 @@ function parseNodeLease(text: string): number {
   return Math.round(seconds * 1000);
 }
 
-/** Who is asked for the addresses of a name: the servers of `/etc/resolv.conf`, the operating system, or these servers. */
-export type NameSource = 'resolv.conf' | 'system' | { readonly servers: readonly string[] };
-
-function parseDnsServers(text: string): NameSource {
-  if (text === 'system') return 'system';
-  const servers = text
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== '');
-  for (const server of servers) {
-    const [, v6 = '', v4 = '', port = ''] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/.exec(server) ?? [];
-    const isServer = isIP(server) !== 0 || ((isIP(v6) === 6 || isIP(v4) === 4) && Number(port) <= 65_535);
-    if (!isServer)
-      throw new Error(
-        `must be "system", or IP addresses separated by commas, with or without a port, such as 10.0.0.2,[fd00::2]:53`,
-      );
-  }
-  if (servers.length === 0) throw new Error('must name a server');
-  return Object.freeze({ servers: Object.freeze(servers) });
-}
-
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
 
 /** In ms. */
@@ -159,64 +146,6 @@ function parseVirtualClock(text: string, { mode }: Surroundings): boolean {
   const wanted = parseSwitch(text);
   if (wanted && mode === 'serve') throw new Error('is for tests, and only `everstep dev` takes it: others rely on the time');
   return wanted;
-}
-
-function isCidr(text: string): boolean {
-  const [address = '', bits = '', ...rest] = text.split('/');
-  const version = isIP(address);
-  return rest.length === 0 && version !== 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128);
-}
-
-const partsOf = (text: string): readonly string[] =>
-  Object.freeze(
-    text
-      .split(',')
-      .map((part) => part.trim())
-      .filter((part) => part !== ''),
-  );
-
-function parseAddresses(text: string): readonly string[] {
-  const addresses = partsOf(text);
-  for (const address of addresses)
-    if (!parseDestinationRule(address))
-      throw new Error(`must be ${RULE_FORMS}, separated by commas; "${address}" is none of these`);
-  return addresses;
-}
-
-function parsePorts(text: string): readonly number[] {
-  const ports = partsOf(text).map((part) => (/^\d{1,5}$/.test(part) ? Number(part) : 0));
-  if (ports.some((port) => port < 1 || port > 65_535)) throw new Error('must be ports from 1 to 65535, separated by commas');
-  return Object.freeze(ports);
-}
-
-/** Lengths that RFC 6052 has. */
-const NAT64_LENGTHS = ['32', '40', '48', '56', '64', '96'];
-
-function parseNat64Prefixes(text: string): readonly string[] {
-  const prefixes = partsOf(text);
-  for (const prefix of prefixes) {
-    const [address = '', length = ''] = prefix.split('/');
-    if (isCidr(prefix) && isIP(address) === 6 && NAT64_LENGTHS.includes(length)) continue;
-    throw new Error(
-      `must be IPv6 prefixes of ${NAT64_LENGTHS.join(', ')} bits, such as 64:ff9b::/96, separated by commas; "${prefix}" is none of these`,
-    );
-  }
-  return prefixes;
-}
-
-function parseEgressProxy(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : null;
-  if ((url?.protocol === 'http:' || url?.protocol === 'https:') && url.pathname === '/' && url.search === '' && url.hash === '')
-    return url.href;
-  throw new Error('must be an http or https URL without a path, such as http://user:password@proxy.internal:3128');
-}
-
-function parseProxies(text: string): readonly string[] {
-  const proxies = partsOf(text);
-  for (const proxy of proxies)
-    if (!isCidr(proxy) && !isIP(proxy))
-      throw new Error(`must be IP addresses or CIDRs, separated by commas; "${proxy}" is neither`);
-  return proxies;
 }
 
 function parseEmail(text: string): string {

@@ -217,7 +217,7 @@ const idsOf = (operations: readonly Operation[], access: Operation['access']): r
 
 test('every operation of the management API has a call of the AdminClient, which it takes and answers', async () => {
   const noted = new Set<string>();
-  const as = (person: 'owner' | 'operator') =>
+  const as = (person: 'owner' | 'operator' | 'stranger') =>
     new AdminClient({
       baseUrl: 'http://everstep.test',
       email: emailOf(person),
@@ -236,15 +236,36 @@ test('every operation of the management API has a call of the AdminClient, which
   const team = await admin.teams.create('made');
   assert.ok((await admin.teams.list()).some(({ id }) => id === team.id));
   const roles: readonly MemberRole[] = ['admin', 'dev', 'finance'];
-  for (const role of roles) assert.equal((await admin.teams.members.put(team.id, 'new@w.test', role)).member_role, role);
+  const invite = (email: string) => admin.teams.members.put(team.id, email, 'dev');
+  await admin.teams.invitations.revoke((await invite('other@w.test')).id);
+  const { invitation_secret: secret = '' } = await invite(emailOf('stranger'));
+  assert.equal((await admin.teams.invitations.list(team.id)).length, 1);
+  assert.equal((await as('stranger').teams.invitations.join(secret)).team_id, team.id);
+  for (const role of roles) assert.equal((await admin.teams.members.put(team.id, emailOf('stranger'), role)).member_role, role);
   assert.equal((await admin.teams.members.list(team.id)).length, 2);
-  await admin.teams.members.remove(team.id, 'new@w.test');
+  await admin.teams.members.remove(team.id, emailOf('stranger'));
   await admin.teams.delete(team.id);
+
+  const { users } = as('operator');
+  const stranger = (await users.page()).users.find(({ email }) => email === emailOf('stranger'))?.id ?? '';
+  await users.disable(stranger);
+  await users.enable(stranger);
+  await users.grantOperator(stranger);
+  await users.revokeOperator(stranger);
+  const [first] = await users.apiKeys(stranger);
+  await users.revokeApiKeys(stranger, first?.id);
+  await users.revokeApiKeys(stranger);
+  await users.endSessions(stranger);
+  await users.delete(stranger);
 
   const wish: Required<NewQueue> = { name: 'q', region: REGION, teamId };
   const queue = await admin.queues.create(wish);
   assert.ok((await admin.queues.list()).some(({ id }) => id === queue.id));
   assert.notEqual((await admin.queues.rotateTokens(queue.id)).token, queue.token);
+  const token = await admin.tokens.create(queue.id, { name: 'n', scopes: ['read'], expiresIn: '1h' });
+  const next = await admin.tokens.rotate(queue.id, token.id);
+  await admin.tokens.revoke(queue.id, next.id);
+  assert.deepEqual((await admin.tokens.list(queue.id)).map(({ name }) => name).slice(-2), ['n', 'n']);
   await admin.queues.moveToTeam(queue.id, teamId);
   await admin.queues.updateBudget(queue.id, 20);
   await admin.queues.setBudgetAlert(queue.id, 'http://w.test/alert');

@@ -13,6 +13,7 @@ import {
   QueueUsage,
   TeamEntry,
   TeamMember,
+  TokenEntry,
 } from '../../contract/management.js';
 import { SearchIndexEntry, SearchIndexStatsEntry, SearchStats } from '../../contract/search.js';
 import { OwnSession } from '../../contract/session.js';
@@ -36,6 +37,7 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   SearchStats,
   Team: TeamEntry,
   TeamMember,
+  Token: TokenEntry,
 };
 
 /** `serviceVersion` is named beside the version of the API. */
