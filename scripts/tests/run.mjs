@@ -1,11 +1,12 @@
 // Runs the tests and prints one line per file, every failure in full, and the counts as the last line.
 // Arguments: the root, failures counted before, and parts of paths to choose among the test files.
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { run } from 'node:test';
 import { findTests } from './files.mjs';
 import { openPostgres } from './postgres.mjs';
 import { reportOf } from './report.mjs';
 import { runAll } from './run-all.mjs';
+import { startSooner } from './start-up/index.mjs';
 import { Tally } from './tally.mjs';
 
 const TEST_TIMEOUT_MS = 300_000;
@@ -13,9 +14,6 @@ const TEST_TIMEOUT_MS = 300_000;
 const [root = '.', failedBefore = '0', ...filters] = process.argv.slice(2);
 // Children inherit this: the warning about node:sqlite would drown what matters.
 process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --disable-warning=ExperimentalWarning`.trim();
-
-// What is loaded by hundreds of processes is compiled once.
-process.env.NODE_COMPILE_CACHE ??= join(resolve(root), 'node_modules', '.cache', 'everstep-tests');
 
 const print = (text) => process.stdout.write(`${text}\n`);
 
@@ -37,6 +35,7 @@ let closePostgres = async () => {};
 try {
   const tests = findTests(resolve(root), filters);
   if (tests.length === 0) throw new Error('No test files were found.');
+  await startSooner(resolve(root));
   closePostgres = await openPostgres(resolve(root), tests, print);
   const startedMs = performance.now();
   const tally = await runAll(tests, resolve(root), runFile);

@@ -74,6 +74,7 @@ const OF_OTHERS: Readonly<Record<string, readonly (readonly [program: string, ..
   'packages/everstep/src/http-api/dashboard/file-answer.ts': [['npm', '--workspace']],
   'packages/sdk/src/testing/service-process.ts': [['npm', '--save-dev']],
   'scripts/tests/run.mjs': [['node', '--disable-warning']],
+  'scripts/tests/start-up/index.mjs': [['node', '--require']],
 };
 /** Inline code that starts with the name of another program. */
 const OTHER_PROGRAM = /^(npx (?!everstep)|npm |docker |kubectl |node )/;

@@ -45,7 +45,8 @@ before(async () => {
   const start = lineWith('npm start').split(' ');
   assert.deepEqual(start.slice(-2), ['npm', 'start']);
   const settings = Object.fromEntries(start.slice(0, -2).map((each) => each.split('=') as [string, string]));
-  service = new SpawnedCli(['dev'], { cwd: directory, env: { ...settings, EVERSTEP_PORT: '0' } });
+  // No option of Node: the service loads its packages as npm installs them.
+  service = new SpawnedCli(['dev'], { cwd: directory, env: { ...settings, EVERSTEP_PORT: '0', NODE_OPTIONS: '' } });
   await service.printed(/listens at/);
   written = await readEnvFile(join(directory, settings.EVERSTEP_ENV_FILE ?? ''));
   client = new Client({ baseUrl: written.EVERSTEP_URL ?? '', token: written.EVERSTEP_TOKEN ?? '' });

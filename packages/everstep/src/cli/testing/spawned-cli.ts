@@ -7,6 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const BIN = fileURLToPath(new URL('../bin.js', import.meta.url));
+const PRELOAD = /--require="[^"]*preload\.cjs"/;
 const LOOK_EVERY_MS = 20;
 const PATIENCE_MS = 30_000;
 
@@ -16,10 +17,14 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** The environment without anything of ours, so that a developer's settings do not change a test. */
+/**
+ * The environment without any setting of Everstep or of Node, so that a developer's settings do not change a test. What makes
+ * processes start sooner in a test run is kept; see `scripts/tests/start-up/`.
+ */
 export function cleanEnvironment(more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !name.startsWith('EVERSTEP_') && name !== 'NODE_OPTIONS');
-  return { ...Object.fromEntries(kept), ...more };
+  const preload = process.env.NODE_OPTIONS?.match(PRELOAD)?.[0];
+  return { ...Object.fromEntries(kept), ...(preload === undefined ? {} : { NODE_OPTIONS: preload }), ...more };
 }
 
 const running = new Set<SpawnedCli>();

@@ -1,0 +1,77 @@
+/**
+ * Bundles the packages that take longest to load, each into one file: TypeBox alone has 680 modules, and a test run starts
+ * hundreds of processes. `npm run packages`, `scripts/deploy/image.test.mjs` and `documentation/first-workflow.test.ts` start
+ * the service with the packages as npm installs them.
+ */
+import { createHash } from 'node:crypto';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { timed } from '../../setup/report.mjs';
+
+/** Dependencies of the service. The published SDKs are not among them: the tests use them unmodified. */
+const SPECIFIERS = [
+  'typebox',
+  'typebox/compile',
+  'undici',
+  'fastify',
+  'jose',
+  'jose/jwt/sign',
+  'jose/jwt/verify',
+  'pino',
+  'commander',
+];
+
+/** Where `preload.cjs` looks for them. Inside the service's package, so that its dependencies are found from there. */
+const directoryIn = (root) => join(root, 'packages', 'everstep', 'node_modules', '.cache', 'bundles');
+
+const fileOf = (specifier) => `${specifier.replaceAll('/', '-')}.mjs`;
+
+async function fingerprint(root) {
+  const hash = createHash('sha256').update(process.version);
+  for (const path of [join(root, 'package-lock.json'), import.meta.filename]) hash.update(await readFile(path));
+  return hash.digest('hex');
+}
+
+async function bundle(directory) {
+  const entries = join(directory, 'entries');
+  await mkdir(entries, { recursive: true });
+  const namesFile = join(entries, 'names.mjs');
+  const names = SPECIFIERS.map((specifier) => `Object.keys(await import(${JSON.stringify(specifier)}))`);
+  await writeFile(namesFile, `export const names = [${names.join(', ')}];\n`);
+  const exported = (await import(pathToFileURL(namesFile).href)).names;
+  const input = {};
+  for (const [index, specifier] of SPECIFIERS.entries()) {
+    const entry = join(entries, fileOf(specifier));
+    const list = exported[index].filter((name) => name !== 'module.exports').join(', ');
+    await writeFile(entry, `export { ${list} } from ${JSON.stringify(specifier)};\n`);
+    input[fileOf(specifier)] = entry;
+  }
+  const { rolldown } = await import('rolldown');
+  const build = await rolldown({ input, platform: 'node', treeshake: false, logLevel: 'silent' });
+  await build.write({ dir: directory, format: 'esm', entryFileNames: '[name]', chunkFileNames: 'shared-[hash].mjs' });
+  await build.close();
+  await writeFile(
+    join(directory, 'index.json'),
+    JSON.stringify(Object.fromEntries(SPECIFIERS.map((specifier) => [specifier, fileOf(specifier)]))),
+  );
+}
+
+/**
+ * Brings the bundles up to date.
+ *
+ * @param {string} root of the repository, absolute
+ */
+export async function bundlePackages(root) {
+  const directory = directoryIn(root);
+  const stamp = join(directory, 'made-from');
+  const wanted = await fingerprint(root);
+  if ((await readFile(stamp, 'utf8').catch(() => null)) === wanted) return;
+  await timed('Bundling packages for the tests', async () => {
+    const temporary = `${directory}.${process.pid}`;
+    await bundle(temporary);
+    await writeFile(join(temporary, 'made-from'), wanted);
+    await rm(directory, { recursive: true, force: true });
+    await rename(temporary, directory);
+  });
+}
