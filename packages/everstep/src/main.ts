@@ -28,7 +28,7 @@ import type { Config } from './config/config.js';
 import { connectionLimits } from './config/connection-limits.js';
 import { assertLimits, LIMITS } from './config/limits.js';
 import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from './dialects/upstash/operations/index.js';
-import { createHttpApi, type HttpApi, type HttpApiDependencies, readDashboard } from './http-api/index.js';
+import { createHttpApi, type HttpApi, type HttpApiDependencies, ReadBudget, readDashboard } from './http-api/index.js';
 import type { SharedChange } from './ports/cluster.js';
 import type { SearchDocuments } from './ports/search-store.js';
 import type { Store } from './ports/store.js';
@@ -389,6 +389,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       log,
       version: SERVICE_VERSION,
       ...(descriptors ? { connectionLimits: descriptors } : {}),
+      reads: new ReadBudget(),
       isStarting: () => starting,
       isStopping: () => stopping,
       hasLease: () => cluster?.mayAct ?? true,

@@ -44,6 +44,8 @@ export const LIMITS = Object.freeze({
   /** Endpoints that one request asks at a time, and runs that it asks about. */
   checksAtOnce: 8,
   checksMax: 100,
+  /** A longer journal is not sent to an endpoint to be checked. */
+  maxCheckedJournalBytes: 16 * MiB,
   /** Of a run that are shown, each way. */
   relativesMax: 100,
   maxFlowControlKeyLength: 256,
@@ -101,6 +103,8 @@ export const LIMITS = Object.freeze({
   // schedules
   maxCronLength: 256,
   maxSchedules: 10_000,
+  /** Schedules that a list reads at a time. */
+  schedulesAtOnce: 50,
   scheduleFiresDefault: 10,
   scheduleFiresMax: 50,
   /** Longer payloads are left out of the list: all of them together would be too much for one answer. */
@@ -234,6 +238,7 @@ export const LIMITS = Object.freeze({
   repairPlanRows: 100,
   repairsPageDefault: 20,
   repairsPageMax: 100,
+  repairsAtOnce: 10,
   repairItemsPageDefault: 100,
   repairItemsPageMax: 1_000,
 
@@ -246,8 +251,27 @@ export const LIMITS = Object.freeze({
   messageEventsPageMax: 1_000,
   /** Messages that a request looks at one by one, for events in a state. */
   maxMessagesLookedAt: 1_000,
-  /** A page with more than so many bytes of bodies takes no further entry. */
-  maxPageBytes: 32 * MiB,
+  /** A page of a listing ends before the entry that exceeds this; the first entry leaves out what does not fit. */
+  maxPageBytes: 16 * MiB,
+  /** Long lists are read and sent in parts of about this size. */
+  partBytes: MiB,
+  partRows: 2_000,
+  /** What a row of a list counts beside its texts. */
+  rowBytes: 200,
+  /** A longer result of a run is not read with its record. */
+  maxInlineBytes: 64 * KiB,
+  /** Longer values are hidden whole where a run redacts fields, and are compared as text. */
+  maxParsedValueBytes: MiB,
+  /** Invocations that the log of a run lists. */
+  maxListedInvocations: 10_000,
+  /** Bytes that all answers under way may be built of, and those of one queue instance. Small answers are not counted. */
+  maxReadBytes: 64 * MiB,
+  maxReadBytesOfInstance: 32 * MiB,
+  /** An answer that finds no room among the others waits so long, then it is refused. */
+  readWaitMs: 10 * SECOND_MS,
+  maxWaitingReads: 100,
+  /** A client that has not taken all of a long answer by then is disconnected. */
+  maxAnswerMs: 5 * MINUTE_MS,
 
   // a virtual clock
   maxClockMoveMs: 10 * 366 * DAY_MS,
@@ -293,6 +317,9 @@ export const LIMITS = Object.freeze({
   signatureLifetimeS: 300,
 });
 
+/** Bounds of one part of a long list. */
+export const PART = Object.freeze({ maxRows: LIMITS.partRows, maxBytes: LIMITS.partBytes });
+
 /** n-th retry waits e^(2.5 n) seconds, at most a day. */
 export const BACKOFF = Object.freeze({ exponent: 2.5, maxMs: DAY_MS });
 
@@ -325,6 +352,12 @@ export function assertLimits(limits: Readonly<Record<keyof typeof LIMITS, number
     [limits.minNameFreshMs <= limits.maxNameFreshMs, 'minNameFreshMs <= maxNameFreshMs'],
     [limits.maxReplyBytes * 4 <= limits.maxReplyBytesInMemory, 'maxReplyBytes * 4 <= maxReplyBytesInMemory'],
     [limits.maxKeptAttemptBodyBytes <= limits.maxKeptResponseBytes, 'maxKeptAttemptBodyBytes <= maxKeptResponseBytes'],
+    [limits.maxInlineBytes <= limits.partBytes, 'maxInlineBytes <= partBytes'],
+    [limits.maxStepResultBytes <= limits.maxPageBytes, 'maxStepResultBytes <= maxPageBytes'],
+    // Two values of the longest answers are under way at a time: one is read while the other is sent.
+    [2 * limits.maxStepResultBytes <= limits.maxReadBytesOfInstance, '2 * maxStepResultBytes <= maxReadBytesOfInstance'],
+    [limits.maxPageBytes <= limits.maxReadBytesOfInstance, 'maxPageBytes <= maxReadBytesOfInstance'],
+    [limits.maxReadBytesOfInstance <= limits.maxReadBytes, 'maxReadBytesOfInstance <= maxReadBytes'],
   ];
   for (const [holds, text] of relations) if (!holds) throw new Error(`limits contradict each other: ${text} must hold`);
 }

@@ -58,7 +58,10 @@ export const ERROR_CODES = Object.freeze({
     status: 503,
     about: 'The store cannot be reached, or refuses writes. What a request was to change may have been changed, or not.',
   },
-  unavailable: { status: 503, about: 'The service is starting or stopping, or too many connections are open.' },
+  unavailable: {
+    status: 503,
+    about: 'The service is starting or stopping, too many connections are open, or too many long answers are being sent.',
+  },
 } as const);
 
 export type ErrorCode = keyof typeof ERROR_CODES;

@@ -72,6 +72,9 @@ export const ExplanationSchema = Type.Object(
     workflowState: RunStateSchema,
     summary: Type.String({ description: 'All of it in a few words.' }),
     tasks: Type.Array(ExplainedTask, { description: 'What the service owes the run; empty when it owes nothing.' }),
+    shortened: Type.Optional(
+      Type.Literal(true, { description: 'More is pending than the answer lists, because it would be too long.' }),
+    ),
   },
   CLOSED,
 );

@@ -86,6 +86,11 @@ const ComparedStep = Type.Object(
     out: Type.Optional(
       Type.String({ description: 'Result of the step as JSON text; absent when it has none, and where both are the same.' }),
     ),
+    outLeftOut: Type.Optional(
+      Type.Integer({
+        description: 'Bytes of a result that is left out because the answer would be too long; getRunStep returns it.',
+      }),
+    ),
     edited: Type.Optional(Type.Literal(true, { description: 'The result was edited in a fork.' })),
   },
   CLOSED,
@@ -130,6 +135,9 @@ export const RunComparison = Type.Object(
         CLOSED,
       ),
       { description: 'Recorded steps of both, in the order in which the code asked for them.' },
+    ),
+    shortened: Type.Optional(
+      Type.Literal(true, { description: 'The runs have more steps than one answer compares; the first ones are compared.' }),
     ),
   },
   CLOSED,

@@ -85,6 +85,16 @@ export const AttemptError = Type.Object(
 );
 export type AttemptError = Static<typeof AttemptError>;
 
+/** Bytes of a value that an answer leaves out. */
+const leftOut = (what: string, where: string) =>
+  Type.Optional(
+    Type.Integer({ description: `Bytes of ${what} that is left out because the answer would be too long; ${where}` }),
+  );
+const outFields = {
+  out: Type.Optional(Type.String({ description: 'Result of the step as JSON text; absent when it has none.' })),
+  outLeftOut: leftOut('a result', 'getRunStep returns it.'),
+};
+
 const editedField = {
   edited: Type.Optional(Type.Literal(true, { description: 'The result is not what the step came to: it was given in a fork.' })),
 };
@@ -117,7 +127,7 @@ export const LoggedStep = Type.Object(
     stepType: Type.Optional(StepTypeSchema),
     callType: Type.Literal('step'),
     messageId: Type.String(),
-    out: Type.Optional(Type.String({ description: 'Result of the step as JSON text; absent when it has none.' })),
+    ...outFields,
     ...editedField,
     concurrent: Type.Integer({ description: 'How many steps run concurrently in the group.' }),
     state: StepStateSchema,
@@ -223,9 +233,15 @@ export const RunLogEntry = Type.Object(
   {
     ...runFields,
     workflowRunResponse: Type.Optional(Type.String({ description: 'What the workflow returned, as JSON text.' })),
+    workflowRunResponseLeftOut: leftOut('a response', 'getRunResult returns it.'),
     workflowRunError: Type.Optional(Type.String({ description: 'Why the run failed.' })),
     ...historyFields,
     steps: Type.Array(StepGroup),
+    shortened: Type.Optional(
+      Type.Literal(true, {
+        description: 'Steps or failed attempts are left out because the answer would be too long; getRun returns all of them.',
+      }),
+    ),
   },
   CLOSED,
 );
@@ -258,13 +274,13 @@ export const RunSearchPage = Type.Object(
 );
 export type RunSearchPage = Static<typeof RunSearchPage>;
 
-const JournalStep = Type.Object(
+export const JournalStep = Type.Object(
   {
     stepId: Type.Integer(),
     stepName: Type.String(),
     stepType: StepTypeSchema,
     messageId: Type.String(),
-    out: Type.Optional(Type.String({ description: 'Result of the step as JSON text; absent when it has none.' })),
+    ...outFields,
     ...editedField,
     group: Type.Integer({ description: 'Position of the first step that was planned together with this one.' }),
     concurrent: Type.Integer(),
@@ -277,6 +293,8 @@ const JournalStep = Type.Object(
   },
   CLOSED,
 );
+
+export type JournalStep = Static<typeof JournalStep>;
 
 const OpenTask = Type.Object(
   {

@@ -135,8 +135,12 @@ export const RangeBody = Type.Object(
 /** Of an operation that takes no body; clients send an empty list, or an empty object. */
 export const NothingToSay = Type.Union([Type.Array(Type.Unknown(), { maxItems: 0 }), Type.Object({}, CLOSED), Type.Null()]);
 
+const leftOut = Type.Optional(
+  Type.Integer({ description: 'Bytes of content and metadata that are left out because the answer would be too long.' }),
+);
+
 export const StoredDocument = Type.Object(
-  { id: Type.String(), content: Type.Optional(content), metadata: Type.Optional(metadata) },
+  { id: Type.String(), content: Type.Optional(content), metadata: Type.Optional(metadata), leftOut },
   CLOSED,
 );
 export type StoredDocument = Static<typeof StoredDocument>;
@@ -146,6 +150,7 @@ export const ScoredDocument = Type.Object(
     id: Type.String(),
     content: Type.Optional(content),
     metadata: Type.Optional(metadata),
+    leftOut,
     score: Type.Number({ description: 'BM25: larger is better; comparable within one answer.' }),
   },
   CLOSED,

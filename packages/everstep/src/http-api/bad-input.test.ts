@@ -210,6 +210,10 @@ const CASES: readonly Case[] = [
   parameter('GET /v2/workflows/dlq/dlq_none', /not in the dead letter queue/, 'not-found'),
   // runs
   parameter('GET /v2/workflows/runs/none', /no run "none"/, 'not-found'),
+  parameter('GET /v2/workflows/runs/none/steps/1', /no run "none"/, 'not-found'),
+  parameter('GET /v2/workflows/runs/none/steps/0', /^stepId must be/),
+  parameter('GET /v2/workflows/runs/none/steps/x', /^stepId must be/),
+  parameter('GET /v2/workflows/runs/none/steps/1?x=1', /x/),
   parameter('GET /v2/workflows/runs/none/result', /no run "none"/, 'not-found'),
   parameter('GET /v2/workflows/runs/none/result?timeout=11m', /^timeout must be from 0s to 10m/),
   parameter('GET /v2/workflows/runs/none/result?timeout=x', /^timeout must be a duration/),

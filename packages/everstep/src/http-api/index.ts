@@ -23,12 +23,14 @@ import { openApiDocument } from './openapi.js';
 import type { ApiContext, DestinationPolicy, Operation } from './operation.js';
 import { OPERATIONS } from './operations/index.js';
 import { getHealth, getReadiness } from './operations/service.js';
+import { ReadBudget } from './read-budget.js';
 import type { RequestBodies } from './request-bodies.js';
 import { SEARCH_OPERATIONS } from './search/index.js';
 import { createServer, type Route } from './server.js';
 
 export { type DashboardFiles, readDashboard } from './dashboard/index.js';
 export type { DestinationPolicy } from './operation.js';
+export { ReadBudget } from './read-budget.js';
 
 /** The id of a node that has no others. */
 const ALONE = 'n_alone';
@@ -51,6 +53,8 @@ export interface HttpApiDependencies {
   readonly connectionLimits?: ConnectionLimits;
   /** Bodies of requests, with the limits of the service when absent. */
   readonly bodies?: RequestBodies;
+  /** Bounds long answers; shared by all servers of a process. One of its own when absent. */
+  readonly reads?: ReadBudget;
   /** While true, the service is not ready, but answers requests. */
   readonly isStarting?: () => boolean;
   /** While true, requests are answered with 503. */
@@ -159,6 +163,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
   const app: FastifyInstance = createServer({
     context,
     onRoute: (route) => routes.push(route),
+    reads: dependencies.reads ?? new ReadBudget(),
     defaultRegion: dependencies.defaultRegion ?? DEFAULT_REGION,
     trustedProxies: dependencies.trustedProxies ?? [],
     isPublicHttps: dependencies.isPublicHttps ?? false,

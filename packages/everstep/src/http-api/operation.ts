@@ -22,6 +22,7 @@ import type { CursorSeal } from './cursor.js';
 import type { LiveStreams } from './live/live-streams.js';
 import type { ReceivedHeaders } from './parameters/prefixed-headers.js';
 import type { RawBody } from './raw-body.js';
+import type { Reserve } from './read-budget.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -70,6 +71,8 @@ export interface RequestContext {
   readonly target: { readonly path: string; readonly query: string };
   /** Aborts when the client is gone or the server closes. */
   signal(): AbortSignal;
+  /** Asked before a long answer is built. Rejects with ApiError `unavailable` when there is no room for it. */
+  readonly reserve: Reserve;
   /** Whether the client would still be let in: what takes long may outlive a token, a session or a role. */
   isStillLetIn(): Promise<boolean>;
 }
@@ -257,7 +260,7 @@ export interface OperationInput {
 
 export interface OperationAnswer {
   readonly status: number;
-  /** Sent as JSON unless it is a `RawBody`. */
+  /** Sent as JSON unless it is a `RawBody`; part by part when it is a `StreamedJson`. */
   readonly body: unknown;
   readonly headers?: AnswerHeaders;
 }

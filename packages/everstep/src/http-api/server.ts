@@ -14,15 +14,17 @@ import { type Admission, type Chosen, createAdmission } from './admission.js';
 import { callerIpOf } from './caller-ip.js';
 import { Connections } from './connections.js';
 import { API_HEADERS, apiErrorOf, clientError, errorReply, JSON_TYPE, replyOnSocket, unknownRoute } from './error-replies.js';
-import { type ApiContext, maxBodyBytesOf, type Operation } from './operation.js';
+import { type Admitted, type ApiContext, maxBodyBytesOf, type Operation } from './operation.js';
 import { shown } from './parameters/unacceptable.js';
 import { metadataJson, readOnlyJson } from './presenters/read-only.js';
 import { RawBody } from './raw-body.js';
+import { type ReadBudget, reserveFor } from './read-budget.js';
 import { RequestBodies } from './request-bodies.js';
 import { NO_BODY, NO_QUERY, readInput } from './request-input.js';
 import { createRequestLog, REQUEST_ID_HEADER, requestIdOf } from './request-log.js';
 import { type OperationRoute, PathTable, routedUrl, routerPath, routesOf } from './routing.js';
 import { withoutSecret } from './sessions/cookie.js';
+import { StreamedJson } from './streamed-json.js';
 import { splitTarget } from './target.js';
 import { WaitingRequests } from './waiting-requests.js';
 
@@ -53,6 +55,8 @@ export interface ServerOptions {
   readonly queryTokens: boolean;
   /** Whether each request is logged at `info`, with who asked. */
   readonly accessLog: boolean;
+  /** Bounds long answers. */
+  readonly reads: ReadBudget;
   /** No limit when absent. */
   readonly connectionLimits?: ConnectionLimits;
   readonly bodies?: RequestBodies;
@@ -89,8 +93,8 @@ function choose({ operations }: OperationRoute, request: FastifyRequest): Chosen
   return { operation, dialect: operation.dialect ? DIALECTS[operation.dialect] : spoken };
 }
 
-/** Returns who is charged for the body of a request. */
-function ownerOf({ admitted }: Admission, request: FastifyRequest): string {
+/** Returns whose share a body or a long answer takes. */
+function ownerOf(admitted: Admitted, request: FastifyRequest): string {
   switch (admitted.access) {
     case 'open':
       return `address ${networkOf(callerIpOf(request))}`;
@@ -105,12 +109,12 @@ function ownerOf({ admitted }: Admission, request: FastifyRequest): string {
   }
 }
 
-/** The answer as JSON, without what the caller may not see. */
-function answerJson(answered: unknown, { admitted, operation }: Admission): string {
-  if (admitted.access !== 'token' || permits(admitted.caller.scopes, 'write')) return JSON.stringify(answered);
+/** Returns what writes the answer as JSON, without what the caller may not see. */
+function jsonFor({ admitted, operation }: Admission): (answered: unknown) => string {
+  if (admitted.access !== 'token' || permits(admitted.caller.scopes, 'write')) return (answered) => JSON.stringify(answered);
   // Whoever starts or notifies a run may see what came of it.
   const seesPayloads = operation.scope !== undefined || permits(admitted.caller.scopes, 'read');
-  return seesPayloads ? readOnlyJson(answered) : metadataJson(answered);
+  return seesPayloads ? readOnlyJson : metadataJson;
 }
 
 /** As the framework decides whether it parses a body. */
@@ -128,6 +132,7 @@ export function createServer({
   forSessions,
   queryTokens,
   accessLog,
+  reads,
   connectionLimits,
   bodies = new RequestBodies(),
   onRoute,
@@ -241,7 +246,7 @@ export function createServer({
     if (!hasBody(request)) return NO_BODY;
     try {
       return await bodies.collect(request, reply, {
-        owner: ownerOf(admission, request),
+        owner: ownerOf(admission.admitted, request),
         maxBytes: maxBodyBytesOf(admission.operation),
       });
     } catch (error) {
@@ -264,15 +269,21 @@ export function createServer({
       host: request.host,
       target: admission.target,
       signal: () => waiting.signalOf(reply),
+      reserve: reserveFor(reads, reply, ownerOf(admission.admitted, request), () => waiting.signalOf(reply)),
       isStillLetIn: () => isStillLetIn(request, admission),
     });
     const { status, body: answered, headers = {} } = await operation.run(input, context, admission.admitted);
     endConnection(reply);
     reply.headers({ ...API_HEADERS, [REQUEST_ID_HEADER]: request.id, ...headers });
     if (answered === undefined) return reply.code(status).send();
+    if (answered instanceof StreamedJson)
+      return reply
+        .code(status)
+        .header('content-type', JSON_TYPE)
+        .send(request.method === 'HEAD' ? '' : answered.stream(jsonFor(admission)));
     if (answered instanceof RawBody)
       return reply.code(status).header('content-type', answered.contentType).send(answered.content);
-    return reply.code(status).header('content-type', JSON_TYPE).send(answerJson(answered, admission));
+    return reply.code(status).header('content-type', JSON_TYPE).send(jsonFor(admission)(answered));
   }
 
   const logRequest = createRequestLog(log, accessLog);

@@ -61,6 +61,16 @@ export interface SearchDocument {
   readonly content: string;
   /** JSON of an object, or null: what is filtered, but not searched. */
   readonly metadata: string | null;
+  /** Bytes of content and metadata that are left out, as the documents before it have used up the bytes that were asked for. */
+  readonly leftOut?: number;
+}
+
+/** No bound: for documents that are known to be few. */
+export const ANY_BYTES = 2 ** 40;
+
+/** The bytes of content and metadata that all documents of an answer may have. */
+export interface DocumentBound {
+  readonly maxBytes: number;
 }
 
 export interface FoundDocument extends SearchDocument {
@@ -123,17 +133,17 @@ export interface SearchDocuments {
   /** All of them or none. A document of the same id is replaced. */
   upsert(query: Namespace & { readonly documents: readonly SearchDocument[] }): Promise<UpsertResult>;
   /** In the order of the ids, null where there is none. */
-  fetch(query: Namespace & { readonly ids: readonly string[] }): Promise<readonly (SearchDocument | null)[]>;
+  fetch(query: Namespace & DocumentBound & { readonly ids: readonly string[] }): Promise<readonly (SearchDocument | null)[]>;
   /** By id, behind `after`. */
   range(
-    query: Namespace & { readonly prefix: string; readonly after: string | null; readonly limit: number },
+    query: Namespace & DocumentBound & { readonly prefix: string; readonly after: string | null; readonly limit: number },
   ): Promise<readonly SearchDocument[]>;
   /**
    * The best first: those that have the most telling words of the query, by BM25. Where words are in very many documents,
    * documents that have none of the rarer words may be left out.
    */
   search(
-    query: Namespace & { readonly text: string; readonly limit: number; readonly filter: Filter | null },
+    query: Namespace & DocumentBound & { readonly text: string; readonly limit: number; readonly filter: Filter | null },
   ): Promise<readonly FoundDocument[]>;
   /** How many there were. In bounded transactions, so that a crash may leave some of them. */
   remove(query: Namespace & { readonly choice: DocumentChoice }): Promise<number>;

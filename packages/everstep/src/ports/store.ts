@@ -15,11 +15,9 @@
 import type {
   DeadLetter,
   DestinationHold,
-  FailedAttempt,
   FailureFunctionState,
   FlowControlState,
   InstanceSettings,
-  KeptEvent,
   Queue,
   RecordedStep,
   RetentionState,
@@ -35,6 +33,7 @@ import type {
 import type { CommitResult, CommitUnit, RunReference } from '../engine/writes.js';
 import type { AccountStore } from './account-store.js';
 import type { DeadLetterGroupStore } from './dead-letter-groups.js';
+import type { HistoryStore } from './history-store.js';
 import type { RepairStore } from './repair-store.js';
 import type { SearchIndexStore } from './search-store.js';
 
@@ -43,6 +42,19 @@ import type { SearchIndexStore } from './search-store.js';
 export type { CommitResult, CommitUnit, RunReference, StoreGuard, StoreWrite } from '../engine/writes.js';
 
 // ---------------------------------------------------------------- reads
+
+export type {
+  HistoryQuery,
+  HistoryStore,
+  InvokedRun,
+  JournalSize,
+  ListedStep,
+  ListedTask,
+  Part,
+  PartBounds,
+  PayloadHead,
+  RunHistory,
+} from './history-store.js';
 
 export interface TaskReference {
   readonly runKey: string;
@@ -89,8 +101,10 @@ export interface RunRecord extends RunIdentity {
   readonly settings: RunSettings;
   readonly status: RunStatus;
   readonly completedAt: number | null;
-  /** JSON text, when it succeeded with a value. */
+  /** JSON text, when it succeeded with a value. Null also when that is left out. */
   readonly result: string | null;
+  /** Bytes of a result over `LIMITS.maxInlineBytes`, which `loadResult` reads. */
+  readonly resultLeftOut?: number;
   /** In words, when it failed. */
   readonly error: string | null;
   /** The DLQ entry that it has now. */
@@ -99,18 +113,9 @@ export interface RunRecord extends RunIdentity {
   readonly became: (RunReference & { readonly kind: 'resume' | 'restart' }) | null;
 }
 
-/** A run with all that its log shows. */
-export interface RunHistory {
-  readonly run: RunRecord;
-  /** In recorded order. */
-  readonly steps: readonly RecordedStep[];
-  /** Open tasks, by slot. */
-  readonly tasks: readonly Task[];
-  /** Failed attempts, oldest first. */
-  readonly attempts: readonly FailedAttempt[];
-  /** Runs that steps of it invoked, by step. */
-  readonly invoked: readonly (RunReference & { readonly stepId: number; readonly status: RunStatus })[];
-  readonly keptEvents: readonly Omit<KeptEvent, 'content'>[];
+/** A run in a listing, with its position there. */
+export interface ListedRun extends RunRecord {
+  readonly position: Position;
 }
 
 /** What of a run people look for. */
@@ -201,13 +206,25 @@ export interface Listing<Item> {
   readonly next: Position | null;
 }
 
-/** A dead letter with what its run adds to it. */
-export interface DeadLetterRecord extends DeadLetter {
+/** A dead letter with what its run adds to it, without the bodies. */
+export interface DeadLetterRecord extends Omit<DeadLetter, 'responseBody'> {
   /** Its group; null while it is not grouped yet, as those of versions before there were groups. */
   readonly fingerprint: string | null;
   readonly run: RunRecord;
-  readonly payload: RunPayload;
+  readonly payload: Omit<RunPayload, 'body'>;
+  readonly bodyBytes: number;
+  readonly responseBytes: number;
+  /** In a listing of dead letters. */
+  readonly position: Position;
 }
+
+export interface DeadLetterBodies {
+  /** Of the payload of its run. */
+  readonly body: Uint8Array;
+  readonly responseBody: Uint8Array;
+}
+
+export type WholeDeadLetter = DeadLetterRecord & DeadLetterBodies;
 
 /** `bodyLeftOut`: how many bytes the payload has that was too long for the list; it is empty then. */
 export interface ListedSchedule extends Schedule {
@@ -241,7 +258,7 @@ export interface BatchesSideBySide {
 /** Bytes of a probe write. */
 export const PROBE_BYTES = 64 * 1024;
 
-export interface Store {
+export interface Store extends HistoryStore {
   /** Results are in the order of the units. Rejects when the batch could not be made durable: nothing of it happened. */
   commit(units: readonly CommitUnit[]): Promise<readonly CommitResult[]>;
   /**
@@ -254,7 +271,7 @@ export interface Store {
 
   loadRun(query: { readonly runKey: string }): Promise<Run | null>;
   loadPayload(query: { readonly runKey: string }): Promise<RunPayload | null>;
-  /** Journal rows from index `from` on, in recorded order. */
+  /** Journal rows from index `from` on, in recorded order. All of them: for deliveries, never for an answer. */
   loadJournal(query: { readonly runKey: string; readonly from: number }): Promise<readonly RecordedStep[]>;
   /**
    * Tasks due at or before `before`, behind `after`: by due time, then in the order in which
@@ -278,12 +295,9 @@ export interface Store {
   runRecord(query: { readonly runKey: string }): Promise<RunRecord | null>;
   /** Of these runs, those that have ended or were removed. */
   endedAmong(query: { readonly runKeys: readonly string[] }): Promise<readonly string[]>;
-  /** Failed attempts come with their exchanges, and calls with what they sent, only when these are asked for: they are far longer than all the rest of them. */
-  runHistory(query: { readonly runKey: string; readonly exchanges?: true }): Promise<RunHistory | null>;
-  listRuns(query: Page<RunFilter>): Promise<Listing<RunRecord>>;
+  listRuns(query: Page<RunFilter>): Promise<Listing<ListedRun>>;
   /** The same, of each run only what people look for. Cheap enough to look through a thousand at once. */
   listRunTexts(query: Page<RunFilter>): Promise<Listing<RunTexts>>;
-  /** A page ends early when its bodies are over LIMITS.maxPageBytes; then `next` says where the next one begins. */
   listDeadLetters(query: Page<DeadLetterFilter>): Promise<Listing<DeadLetterRecord>>;
   /** Ids alone, for bulk operations. */
   listDeadLetterIds(query: Page<DeadLetterFilter>): Promise<Listing<string>>;
@@ -291,6 +305,11 @@ export interface Store {
   deadLetterHorizon(query: { readonly instanceId: string }): Promise<Position>;
   runHorizon(query: { readonly instanceId: string }): Promise<Position>;
   findDeadLetter(query: { readonly instanceId: string; readonly dlqId: string }): Promise<DeadLetterRecord | null>;
+  /** Of those of the entries that are there, by their ids. */
+  loadDeadLetterBodies(query: {
+    readonly instanceId: string;
+    readonly dlqIds: readonly string[];
+  }): Promise<ReadonlyMap<string, DeadLetterBodies>>;
   /** Tasks that wait for the event, oldest wait first; at most `limit` behind `after`. Parked ones do not wait. */
   listWaiters(query: {
     readonly instanceId: string;
@@ -335,7 +354,11 @@ export interface Store {
   listUrlGroups(query: { readonly instanceId: string }): Promise<readonly UrlGroup[]>;
   findUrlGroup(query: { readonly instanceId: string; readonly name: string }): Promise<UrlGroup | null>;
   /** By creation, oldest first; payloads over `maxListedBodyBytes` are left out. */
-  listSchedules(query: { readonly instanceId: string }): Promise<readonly ListedSchedule[]>;
+  listSchedules(query: {
+    readonly instanceId: string;
+    readonly after: Position | null;
+    readonly limit: number;
+  }): Promise<Listing<ListedSchedule>>;
   /** How many there are, without reading them: each comes with its payload. */
   countSchedules(query: { readonly instanceId: string }): Promise<number>;
   findSchedule(query: { readonly instanceId: string; readonly scheduleId: string }): Promise<Schedule | null>;

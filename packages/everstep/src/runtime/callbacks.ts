@@ -6,7 +6,7 @@ import { type CallbackTask, cancelCallback, decideCallback, retryCallback } from
 import type { DecisionContext } from '../engine/ids.js';
 import { CALLBACK_SLOT, type DeliveryFailure, type Run, type Task } from '../engine/run.js';
 import type { MessageSender } from '../ports/message-sender.js';
-import type { DeadLetterRecord, Store } from '../ports/store.js';
+import type { Store, WholeDeadLetter } from '../ports/store.js';
 import type { Decisions } from './decisions.js';
 import { messageNotice, sourceHeaderOf } from './message-notice.js';
 import { messageFailureOf } from './message-outcome.js';
@@ -36,7 +36,7 @@ export const openCallback = (tasks: ReadonlyMap<number, Task>): CallbackTask | n
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
 
 /** An endpoint that submits its steps reads an error out of the last answer, so what it did not say itself is put in that form. */
-function answerWithError({ responseBody, error }: DeadLetterRecord): Uint8Array {
+function answerWithError({ responseBody, error }: WholeDeadLetter): Uint8Array {
   try {
     const told: unknown = parseJson(Buffer.from(responseBody).toString('utf8'));
     if (typeof told === 'object' && told !== null && 'message' in told && typeof told.message === 'string') return responseBody;
@@ -50,8 +50,8 @@ function answerWithError({ responseBody, error }: DeadLetterRecord): Uint8Array 
  * A failure function also receives the error in words, and the labels. A callback has the error in place of the answer
  * when there was no answer, and the labels in a header.
  */
-function noticeOf(run: Run, letter: DeadLetterRecord, retried: number): FailureNotice {
-  const { payload, responseStatus } = letter;
+function noticeOf(run: Run, letter: WholeDeadLetter, retried: number): FailureNotice {
+  const { responseStatus } = letter;
   const toFunction = run.settings.failureCallback === null;
   const unanswered = responseStatus === null && !toFunction;
   const words = unanswered ? Buffer.from(letter.error) : letter.responseBody;
@@ -65,8 +65,8 @@ function noticeOf(run: Run, letter: DeadLetterRecord, retried: number): FailureN
     sourceMessageId: `msg_${run.key}`,
     url: run.workflowUrl,
     method: 'POST',
-    sourceHeader: sourceHeaderOf(payload, { from: run.workflowUrl, to: callbackUrlOf(run) }),
-    sourceBody: base64(payload.body),
+    sourceHeader: sourceHeaderOf(letter.payload, { from: run.workflowUrl, to: callbackUrlOf(run) }),
+    sourceBody: base64(letter.body),
     workflowRunId: run.workflowRunId,
     workflowCreatedAt: run.createdAt,
     dlqId: letter.dlqId,
@@ -82,10 +82,16 @@ const runHeadersOf = ({ workflowRunId, workflowUrl, settings: { labels } }: Run)
 });
 
 /** `retried`: of the delivery that failed. Without an answer, the body is the error in words. */
-function noticeOfMessage(run: Run, letter: DeadLetterRecord, retried: number): Uint8Array {
+function noticeOfMessage(run: Run, letter: WholeDeadLetter, retried: number): Uint8Array {
   const { responseStatus: status, responseHeaders: headers } = letter;
   const body = status === null ? Buffer.from(letter.error) : letter.responseBody;
-  return messageNotice(run, letter.payload, { status: status ?? 0, headers, body, retried }, callbackUrlOf(run), letter.dlqId);
+  return messageNotice(
+    run,
+    { ...letter.payload, body: letter.body },
+    { status: status ?? 0, headers, body, retried },
+    callbackUrlOf(run),
+    letter.dlqId,
+  );
 }
 
 export class Callbacks {
@@ -111,7 +117,7 @@ export class Callbacks {
     if (!run || !task || task.dueAt === null || task.dueAt > context().now) return 'given-up';
     const timeoutMs = timeoutOfCallback(run);
     if (!mayTake(run, timeoutMs)) return 'refused';
-    const letter = await store.findDeadLetter({ instanceId: run.instanceId, dlqId: task.dlqId });
+    const letter = await this.wholeLetter(run.instanceId, task.dlqId);
     if (!letter) return 'given-up';
     const { failureCallback, message } = run.settings;
     const retried = await store.retriesBeforeFailure({ runKey, at: letter.createdAt });
@@ -169,6 +175,13 @@ export class Callbacks {
     if (!task) return nothing;
     const result = await this.options.decisions.commit(cancelCallback(run, task));
     return result.kind === 'applied' ? { kind: 'done' } : nothing;
+  }
+
+  private async wholeLetter(instanceId: string, dlqId: string): Promise<WholeDeadLetter | null> {
+    const { store } = this.options;
+    const letter = await store.findDeadLetter({ instanceId, dlqId });
+    const bodies = letter && (await store.loadDeadLetterBodies({ instanceId, dlqIds: [dlqId] })).get(dlqId);
+    return letter && bodies ? { ...letter, ...bodies } : null;
   }
 
   private async find(

@@ -1,9 +1,11 @@
 /** Why a run is where it is: for each thing it owes, what has to come true before it goes on. */
+import { PART } from '../config/limits.js';
 import { callbackRetryRule } from '../engine/callback.js';
 import { keyOfMessage } from '../engine/ids.js';
-import { CALLBACK_SLOT, type FailedAttempt, type RunSettings, type Task } from '../engine/run.js';
+import { CALLBACK_SLOT, type RunSettings, type Task } from '../engine/run.js';
 import { stepTypeOf } from '../engine/step-type.js';
-import type { RunHistory, RunRecord, Store } from '../ports/store.js';
+import { attemptsOf } from '../ports/history-parts.js';
+import type { RunRecord, Store } from '../ports/store.js';
 import type { Ticket } from './gates/delivery-gates.js';
 import type { ExplainedTask, Explanation, QueuedBecause, WaitReason } from './workflow-service.js';
 
@@ -18,6 +20,13 @@ export interface LiveState {
   heldAt(instanceId: string, url: string): Promise<WaitReason | null>;
 }
 
+/** Of a run. */
+interface Owed {
+  readonly run: RunRecord;
+  /** Why the last attempt of a message failed, by the message. */
+  readonly failures: ReadonlyMap<string, string>;
+}
+
 interface Question {
   readonly store: Store;
   readonly live: LiveState;
@@ -25,8 +34,8 @@ interface Question {
   readonly now: number;
 }
 
-function urlOf(task: Task, history: RunHistory): string {
-  const { workflowUrl, settings } = history.run;
+function urlOf(task: Task, { run }: Owed): string {
+  const { workflowUrl, settings } = run;
   if (task.kind === 'call') return task.call.url;
   return task.kind === 'callback' ? (settings.failureCallback?.url ?? workflowUrl) : workflowUrl;
 }
@@ -40,33 +49,33 @@ function maxRetriesOf(task: Task, settings: RunSettings): number {
 async function deliveryReasons(
   task: Extract<Task, { readonly retried: number }>,
   dueAt: number,
-  history: RunHistory,
+  owed: Owed,
   { live, now }: Question,
 ): Promise<readonly WaitReason[]> {
-  const ticket = { runKey: history.run.key, slot: task.slot };
+  const { run, failures } = owed;
+  const ticket = { runKey: run.key, slot: task.slot };
   const reasons: WaitReason[] = [];
   if (task.retried > 0) {
-    const last = history.attempts.findLast(({ messageId }: FailedAttempt) => messageId === task.messageId);
     reasons.push({
       kind: 'retry',
       retry: task.retried,
-      maxRetries: maxRetriesOf(task, history.run.settings),
+      maxRetries: maxRetriesOf(task, run.settings),
       at: dueAt,
-      error: last?.message ?? null,
+      error: failures.get(task.messageId) ?? null,
     });
   } else if (dueAt > now) reasons.push({ kind: 'not-before', at: dueAt });
   if (dueAt > now) {
-    const held = await live.heldAt(history.run.instanceId, urlOf(task, history));
+    const held = await live.heldAt(run.instanceId, urlOf(task, owed));
     return held ? [...reasons, held] : reasons;
   }
-  if (live.isInFlight(ticket)) return [...reasons, { kind: 'in-flight', url: urlOf(task, history) }];
+  if (live.isInFlight(ticket)) return [...reasons, { kind: 'in-flight', url: urlOf(task, owed) }];
   const held = live.reasons(ticket);
   if (held.length > 0) return [...reasons, ...held];
   const because = live.queuedBecause(ticket);
   return [...reasons, { kind: 'queued', ...(because ? { because } : {}) }];
 }
 
-async function reasonsOf(task: Task, history: RunHistory, question: Question): Promise<readonly WaitReason[]> {
+async function reasonsOf(task: Task, owed: Owed, question: Question): Promise<readonly WaitReason[]> {
   if (task.kind === 'invoke') {
     const { childWorkflowRunId, childCreatedAt } = task;
     return [{ kind: 'waiting-for-run', workflowRunId: childWorkflowRunId, workflowCreatedAt: childCreatedAt }];
@@ -80,12 +89,12 @@ async function reasonsOf(task: Task, history: RunHistory, question: Question): P
     case 'notify':
       return [{ kind: 'queued' }];
     default:
-      return deliveryReasons(task, task.dueAt, history, question);
+      return deliveryReasons(task, task.dueAt, owed, question);
   }
 }
 
-async function explainTask(task: Task, history: RunHistory, question: Question): Promise<ExplainedTask> {
-  const reasons = await reasonsOf(task, history, question);
+async function explainTask(task: Task, owed: Owed, question: Question): Promise<ExplainedTask> {
+  const reasons = await reasonsOf(task, owed, question);
   if (task.kind === 'advance') return { what: 'workflow', reasons };
   if (task.kind === 'message') return { what: 'message', reasons };
   if (task.kind === 'callback') return { what: 'failure-callback', reasons };
@@ -101,6 +110,16 @@ async function messageOf(
   return run?.instanceId === instanceId && run.workflowRunId === workflowRunId ? run : null;
 }
 
+/** Why the last attempt failed of those tasks that are tried again, by their messages. */
+async function lastFailures(store: Store, { key }: RunRecord, tasks: readonly Task[]): Promise<ReadonlyMap<string, string>> {
+  const failures = new Map<string, string>();
+  const retried = new Set(tasks.flatMap((task) => ('retried' in task && task.retried > 0 ? [task.messageId] : [])));
+  if (retried.size === 0) return failures;
+  for await (const attempts of attemptsOf(store, { runKey: key, bounds: PART }))
+    for (const { messageId, message } of attempts) if (retried.has(messageId)) failures.set(messageId, message);
+  return failures;
+}
+
 export async function explainRun(
   question: Question,
   query: { readonly instanceId: string; readonly workflowRunId: string; readonly createdAt?: number },
@@ -108,10 +127,15 @@ export async function explainRun(
   const message = keyOfMessage(query.workflowRunId);
   const run =
     (await question.store.findRun(query)) ?? (message === null ? null : await messageOf(question.store, query, message));
-  const history = run && (await question.store.runHistory({ runKey: run.key }));
+  const history = run && (await question.store.runHistory({ runKey: run.key, bounds: PART, maxOutBytes: 0 }));
   if (!history) return null;
   const active = history.run.status === 'active';
   // What a run that has ended left open is owed to nobody, but for the message about its failure.
-  const owed = history.tasks.filter(({ slot, dueAt }) => active || (slot === CALLBACK_SLOT && dueAt !== null));
-  return { run: history.run, tasks: await Promise.all(owed.map((task) => explainTask(task, history, question))) };
+  const tasks = history.tasks.filter(({ slot, dueAt }) => active || (slot === CALLBACK_SLOT && dueAt !== null));
+  const owed = { run: history.run, failures: await lastFailures(question.store, history.run, tasks) };
+  return {
+    run: history.run,
+    tasks: await Promise.all(tasks.map((task) => explainTask(task, owed, question))),
+    ...(active && history.next.tasks !== null ? { shortened: true } : {}),
+  };
 }

@@ -19,7 +19,7 @@ const originOf = (url: string): string | null => (URL.canParse(url) ? new URL(ur
  * `from`: another origin does not get values that may be secret.
  */
 export function sourceHeaderOf(
-  { contentType, forwardHeaders }: RunPayload,
+  { contentType, forwardHeaders }: Omit<RunPayload, 'body'>,
   { from, to }: { readonly from: string; readonly to: string },
 ): Readonly<Record<string, readonly string[]>> {
   const isSameOrigin = originOf(from) === originOf(to);

@@ -5,7 +5,7 @@
  * (a restart publishes it anew) and deleted as those of workflows are.
  */
 import type { GroupEndpoint, MessageSettings, Queue, RunPayload, RunSettings, UrlGroup } from '../engine/run.js';
-import type { Listing, Position, RunFilter, RunRecord } from '../ports/store.js';
+import type { ListedRun, Listing, Position, RunFilter, RunRecord } from '../ports/store.js';
 import type { CancelOutcome } from './workflow-service.js';
 
 /** Where a message goes: to a URL, or to each endpoint of a group. */
@@ -53,13 +53,14 @@ export type PublishOutcome =
 export interface MessageRecord {
   /** `run.workflowRunId` is the message id, `run.settings.message` is present. */
   readonly run: RunRecord & { readonly settings: { readonly message: MessageSettings } };
-  readonly payload: RunPayload;
   /** Failed attempts so far. */
   readonly retried: number;
   /** Unix ms of the next attempt; null when it has ended. */
   readonly nextAttemptAt: number | null;
   readonly inFlight: boolean;
 }
+
+export type ListedMessage = MessageRecord['run'] & Pick<ListedRun, 'position'>;
 
 export const MESSAGE_STATES = ['CREATED', 'ACTIVE', 'IN_PROGRESS', 'RETRY', 'ERROR', 'DELIVERED', 'FAILED', 'CANCELED'] as const;
 export type MessageState = (typeof MESSAGE_STATES)[number];
@@ -107,11 +108,11 @@ export interface MessageService {
   /** Null when there is no such message. */
   message(query: { readonly instanceId: string; readonly messageId: string }): Promise<MessageRecord | null>;
   /** Newest first. */
-  messages(query: MessageQuery): Promise<Listing<MessageRecord['run']>>;
+  messages(query: MessageQuery): Promise<Listing<ListedMessage>>;
   /**
    * What happened to messages, the newest message first, and of each page the newest event first. `limit` is about
    * how many events: those of one message are never torn apart. With `states` a page may have fewer, or none, and yet
-   * another one may follow.
+   * another one may follow. A page with long settings and errors ends early.
    */
   messageEvents(query: MessageQuery & { readonly states?: readonly MessageState[] }): Promise<Listing<MessageEvent>>;
   cancelMessage(command: { readonly instanceId: string; readonly messageId: string }): Promise<CancelOutcome>;

@@ -1,14 +1,16 @@
 /** Plain messages as users ask for them: published, looked at, canceled. */
-import { LIMITS } from '../config/limits.js';
+import { LIMITS, PART } from '../config/limits.js';
 import type { DecisionContext } from '../engine/ids.js';
 import { keyOfMessage } from '../engine/ids.js';
 import { ADVANCE_SLOT, type MessageSettings, type RunPayload } from '../engine/run.js';
 import { type Started, startRun } from '../engine/start.js';
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
+import { attemptsOf } from '../ports/history-parts.js';
 import type { Listing, Position, Store } from '../ports/store.js';
 import { eventsOf, isMessageRun } from './message-log.js';
 import type {
   CancelOutcome,
+  ListedMessage,
   MessageCommand,
   MessageEvent,
   MessageQuery,
@@ -22,7 +24,7 @@ import type {
 const PAGE = 100;
 
 export interface PublishedMessagesOptions {
-  readonly store: Pick<Store, 'runRecord' | 'runHistory' | 'loadPayload' | 'listRuns' | 'findUrlGroup'>;
+  readonly store: Pick<Store, 'runRecord' | 'runHistory' | 'listAttempts' | 'listRuns' | 'findUrlGroup'>;
   readonly context: () => DecisionContext;
   /** Makes a unit durable; rejects when that may not have happened. */
   readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
@@ -57,6 +59,18 @@ function settingsOf(command: MessageCommand, { endpointName }: Addressee): Messa
     ...(endpointName === null ? {} : { endpointName }),
     ...(callback ? { callback } : {}),
   };
+}
+
+/** A message is tried at most so often, so its attempts are few. */
+const WHOLE = { maxRows: LIMITS.maxRetries + 1, maxBytes: LIMITS.maxPageBytes };
+
+/** Every event repeats them. */
+const settingsBytes = ({ settings }: MessageRecord['run']): number => JSON.stringify(settings).length + LIMITS.rowBytes;
+
+async function failedAttempts(store: Pick<Store, 'listAttempts'>, runKey: string): Promise<number> {
+  let failed = 0;
+  for await (const attempts of attemptsOf(store, { runKey, bounds: PART, slot: ADVANCE_SLOT })) failed += attempts.length;
+  return failed;
 }
 
 const shown = ({ started, addressee }: Draft, messageId = started.run.workflowRunId, deduplicated = false): PublishedMessage => ({
@@ -100,22 +114,19 @@ export class PublishedMessages implements Pick<MessageService, Methods> {
   }): Promise<MessageRecord | null> {
     const { store, isInFlight } = this.options;
     const runKey = keyOfMessage(messageId);
-    const history = runKey === null ? null : await store.runHistory({ runKey });
+    const history = runKey === null ? null : await store.runHistory({ runKey, bounds: PART, maxOutBytes: 0 });
     if (runKey === null || history?.run.instanceId !== instanceId || !isMessageRun(history.run)) return null;
     const { run, tasks } = history;
-    const payload = await store.loadPayload({ runKey });
-    if (payload === null) return null;
     const task = tasks.find(({ slot }) => slot === ADVANCE_SLOT);
     return {
       run,
-      payload,
-      retried: history.attempts.filter(({ slot }) => slot === ADVANCE_SLOT).length,
+      retried: await failedAttempts(store, runKey),
       nextAttemptAt: run.status === 'active' ? (task?.dueAt ?? null) : null,
       inFlight: isInFlight({ runKey, slot: ADVANCE_SLOT }),
     };
   }
 
-  messages(query: MessageQuery): Promise<Listing<MessageRecord['run']>> {
+  messages(query: MessageQuery): Promise<Listing<ListedMessage>> {
     return this.list(query, query.after, query.limit);
   }
 
@@ -123,17 +134,23 @@ export class PublishedMessages implements Pick<MessageService, Methods> {
     const { states, limit } = query;
     const events: MessageEvent[] = [];
     let looked = 0;
+    let bytes = 0;
     let next = query.after;
     do {
       // Few at a time: what happened to one message is never torn apart.
       const page = await this.list(query, next, Math.max(1, Math.min(PAGE, Math.ceil((limit - events.length) / 3))));
-      for (const ofMessage of await Promise.all(page.items.map((run) => this.eventsOfRun(run)))) {
-        events.push(...ofMessage.filter(({ state }) => states?.includes(state) ?? true).reverse());
-      }
       next = page.next;
       looked += page.items.length;
+      for (const [index, run] of page.items.entries()) {
+        const wanted = (await this.eventsOfRun(run)).filter(({ state }) => states?.includes(state) ?? true);
+        bytes += wanted.length * settingsBytes(run) + wanted.reduce((sum, { error = '' }) => sum + error.length, 0);
+        events.push(...wanted.reverse());
+        const isLast = index === page.items.length - 1;
+        if (bytes < LIMITS.maxPageBytes || isLast) continue;
+        return { items: events.sort((a, b) => b.at - a.at), next: run.position };
+      }
       // A state that hardly any message has been in would be looked for in all of them.
-    } while (next !== null && events.length < limit && looked < LIMITS.maxMessagesLookedAt);
+    } while (next !== null && events.length < limit && looked < LIMITS.maxMessagesLookedAt && bytes < LIMITS.maxPageBytes);
     return { items: events.sort((a, b) => b.at - a.at), next };
   }
 
@@ -208,7 +225,7 @@ export class PublishedMessages implements Pick<MessageService, Methods> {
     return shown(draft);
   }
 
-  private async list(query: MessageQuery, after: Position | null, limit: number): Promise<Listing<MessageRecord['run']>> {
+  private async list(query: MessageQuery, after: Position | null, limit: number): Promise<Listing<ListedMessage>> {
     const { instanceId } = query;
     const { messageIds, ...filter } = query.filter;
     const runKeys = messageIds?.map(keyOfMessage).filter((key) => key !== null);
@@ -221,12 +238,12 @@ export class PublishedMessages implements Pick<MessageService, Methods> {
       horizon: null,
       limit,
     });
-    return { items: page.items.filter(isMessageRun), next: page.next };
+    return { items: page.items.filter((run): run is ListedMessage => isMessageRun(run)), next: page.next };
   }
 
   private async eventsOfRun(run: MessageRecord['run']): Promise<readonly MessageEvent[]> {
     const { store, isInFlight, context } = this.options;
-    const history = await store.runHistory({ runKey: run.key });
+    const history = await store.runHistory({ runKey: run.key, bounds: WHOLE, maxOutBytes: 0 });
     const inFlight = isInFlight({ runKey: run.key, slot: ADVANCE_SLOT });
     return history ? eventsOf(run, history, { inFlight, now: context().now }) : [];
   }

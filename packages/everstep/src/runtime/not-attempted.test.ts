@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { NotAttemptedError } from '../ports/not-attempted.js';
 import type { StepCall } from '../ports/step-caller.js';
+import { wholeHistory } from '../stores/conformance/samples.js';
 import { endOf, inARow, ScriptedCaller, ScriptedSender, SETTINGS, settle, withRuntime } from './runtime.fixture.js';
 
 test('a step that could not be attempted is tried again, and used up no attempt', async () => {
@@ -26,7 +27,7 @@ test('a step that could not be attempted is tried again, and used up no attempt'
       caller.calls.map(({ request }) => request.retried),
       [0, 0, 0, 0],
     );
-    const history = await bench.store.runHistory({ runKey: outcome.run.runKey });
+    const history = await wholeHistory(bench.store, { runKey: outcome.run.runKey });
     assert.deepEqual(history?.attempts, []);
   });
 });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LIMITS } from '../config/limits.js';
 import type { ReplayCheck, ReplayVerdict } from '../ports/step-caller.js';
+import { wholeHistory } from '../stores/conformance/samples.js';
 import { endOf, inARow, ScriptedCaller, ScriptedSender, SETTINGS, settle, withRuntime } from './runtime.fixture.js';
 
 const NOBODY_LEAVES = new AbortController().signal;
@@ -32,7 +33,7 @@ test('a check sends the whole journal and what is planned, says where it differs
   await withRuntime(caller, async (bench) => {
     const { run } = await bench.trigger();
     await endOf(bench, run);
-    const before = await bench.store.runHistory({ runKey: run.runKey });
+    const before = await wholeHistory(bench.store, { runKey: run.runKey });
     const calls = caller.calls.length;
     const checked = await bench.runtime.checkReplays({ runKeys: [run.runKey], signal: NOBODY_LEAVES });
     assert.deepEqual(checked, [{ outcome: 'differs', stepId: 2, stepName: 's2', message: 'other' }]);
@@ -45,7 +46,7 @@ test('a check sends the whole journal and what is planned, says where it differs
       ],
     );
     assert.deepEqual([request.open, forwardHeaders, request.input.contentType], [[], { 'x-a': 'b' }, 'application/json']);
-    assert.deepEqual(await bench.store.runHistory({ runKey: run.runKey }), before);
+    assert.deepEqual(await wholeHistory(bench.store, { runKey: run.runKey }), before);
     assert.equal(caller.calls.length, calls);
   });
 });

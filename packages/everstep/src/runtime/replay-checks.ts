@@ -59,6 +59,10 @@ function named(verdict: ReplayVerdict, { request }: ReplayCheck): CheckedRun {
 async function checkOne({ store, stepCaller }: ReplayChecksOptions, runKey: string, signal: AbortSignal): Promise<CheckedRun> {
   if (signal.aborted) return cannotTell(NO_TIME);
   const run = await store.loadRun({ runKey });
+  if (run && run.journalBytes > LIMITS.maxCheckedJournalBytes)
+    return cannotTell(
+      `the journal has ${run.journalBytes} bytes, more than the ${LIMITS.maxCheckedJournalBytes} that are sent to be checked`,
+    );
   const payload = run && (await store.loadPayload({ runKey }));
   if (!run || !payload) return cannotTell('the run was removed');
   if (run.settings.message) return cannotTell('a plain message has no steps, so there is nothing to replay');

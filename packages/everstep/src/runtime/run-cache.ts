@@ -34,6 +34,12 @@ export interface CachedRun {
   givenUp: number;
 }
 
+/** What a new run was triggered with; of a run that was made from another one perhaps without the body. */
+export type BegunPayload = Omit<RunPayload, 'body'> & Partial<Pick<RunPayload, 'body'>>;
+
+/** A longer body is not kept in memory. */
+export const KEPT_PAYLOAD_BYTES = 64 * 1024;
+
 export class RunCache {
   private readonly store: Store;
   private readonly capacity: number;
@@ -54,12 +60,13 @@ export class RunCache {
     return this.entries.get(runKey);
   }
 
-  add(run: Run, payload: RunPayload): CachedRun {
+  /** Without a body the payload is read when it is sent. */
+  add(run: Run, { forwardHeaders, contentType, body }: BegunPayload): CachedRun {
     const entry: CachedRun = {
       run,
       durable: run,
-      forwardHeaders: payload.forwardHeaders,
-      payload,
+      forwardHeaders,
+      payload: body ? { forwardHeaders, contentType, body } : null,
       hold: null,
       digested: EMPTY_JOURNAL,
       misses: 0,
@@ -132,7 +139,8 @@ export class RunCache {
     const payload = run?.status === 'active' ? await this.store.loadPayload({ runKey }) : null;
     if (!isLatest()) return this.load(runKey);
     if (run?.status !== 'active' || payload === null) return null;
-    return this.entries.get(runKey) ?? this.add(run, payload);
+    const { body, ...headers } = payload;
+    return this.entries.get(runKey) ?? this.add(run, body.length > KEPT_PAYLOAD_BYTES ? headers : payload);
   }
 
   /** Lets the least recently used runs go. One with something under way is in use: it moves behind the others. */

@@ -5,7 +5,7 @@
  */
 import type { Decision } from '../engine/decision.js';
 import type { DecisionContext } from '../engine/ids.js';
-import { ADVANCE_SLOT, CALLBACK_SLOT, type FlowControl, type Run, type RunPayload, type Task } from '../engine/run.js';
+import { ADVANCE_SLOT, CALLBACK_SLOT, type FlowControl, type Run, type Task } from '../engine/run.js';
 import type { Submission } from '../engine/submissions.js';
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
 import { type InstanceLimits, NO_LIMITS } from '../ports/instance-limits.js';
@@ -25,14 +25,13 @@ import { Invocations } from './invocations.js';
 import { LiveChanges, type RunOfHint } from './live-changes.js';
 import { joinedNode, type NodeParts } from './membership.js';
 import { type Delivery, passageOf, passageOfCallback, passageOfDue } from './passages.js';
-import { type CachedRun, RunCache } from './run-cache.js';
+import { type BegunPayload, type CachedRun, KEPT_PAYLOAD_BYTES, RunCache } from './run-cache.js';
 import type { RunDriverOptions } from './run-driver-options.js';
 import { StoreWrites, sendingWhileOpen, whileOpen } from './store-writes.js';
 import { callingInTime, isLong, sendingInTime, timeoutOf, timeoutOfCallback } from './timeouts.js';
 import type { QueuedBecause } from './workflow-service.js';
 
 const CACHE_CAPACITY = 5_000;
-const KEPT_PAYLOAD_BYTES = 64 * 1024;
 /** An endpoint that submits steps while the store takes no writes waits so long; then it is told to try again. */
 const SUBMISSION_WAIT_MS = 10_000;
 
@@ -203,7 +202,7 @@ export class RunDriver {
   }
 
   /** A run that was just made durable: keeps it in memory and acts on its first tasks. */
-  begin(run: Run, payload: RunPayload): void {
+  begin(run: Run, payload: BegunPayload): void {
     const { clock } = this.options;
     this.departures.triggered(run.instanceId);
     this.limits.messagesCounted(run.instanceId);
@@ -213,7 +212,8 @@ export class RunDriver {
     const entry = this.cache.peek(run.key) ?? this.cache.add(run, payload);
     const now = clock.now();
     // Kept in memory only until it is sent, and only when that is soon and it is small.
-    if (payload.body.length > KEPT_PAYLOAD_BYTES || [...run.tasks.values()].every(({ dueAt }) => dueAt === null || dueAt > now)) {
+    const bodyBytes = payload.body?.length ?? 0;
+    if (bodyBytes > KEPT_PAYLOAD_BYTES || [...run.tasks.values()].every(({ dueAt }) => dueAt === null || dueAt > now)) {
       entry.payload = null;
     }
     for (const task of run.tasks.values()) this.schedule(entry, task);

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import type { EventContent, PlannedStep, StepReply } from '@everstep/sdk/protocol';
 import type { MessageAnswer } from '../ports/message-sender.js';
 import type { StepCall } from '../ports/step-caller.js';
+import { wholeHistory } from '../stores/conformance/samples.js';
 import {
   type Bench,
   endOf,
@@ -307,7 +308,7 @@ test('an invoked run gets its payload, and its end is the result', async () => {
     await settle();
     const [outcome] = (await resultOf(bench, run)) as { state: string; result: string; workflowRunId: string }[];
     assert.deepEqual([outcome?.state, JSON.parse(outcome?.result ?? '')], ['succeeded', '{"n":2}']);
-    const history = await bench.store.runHistory({ runKey: run.runKey });
+    const history = await wholeHistory(bench.store, { runKey: run.runKey });
     assert.deepEqual(
       history?.invoked.map(({ workflowRunId, stepId, status }) => [workflowRunId, stepId, status]),
       [[outcome?.workflowRunId, 1, 'succeeded']],

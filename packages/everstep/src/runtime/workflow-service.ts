@@ -206,6 +206,8 @@ export interface Explanation {
   readonly run: RunRecord;
   /** What it owes, by position; empty when it has ended and nothing is owed. */
   readonly tasks: readonly ExplainedTask[];
+  /** It owes more than is told. */
+  readonly shortened?: true;
 }
 
 export type CallbackOutcome =

@@ -10,6 +10,7 @@ import type { Message, MessageAnswer, MessageSender } from '../ports/message-sen
 import type { StepCaller } from '../ports/step-caller.js';
 import type { RunRecord, Store } from '../ports/store.js';
 import { createRuntime, type Runtime } from '../runtime/runtime.js';
+import { wholeHistory } from '../stores/conformance/samples.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import { faultyStore } from './faulty-store.js';
 import { SeededRandom } from './seeded-random.js';
@@ -172,7 +173,7 @@ class World {
     assert.equal(inQueue.length, MESSAGES);
     for (const run of runs) assert.equal(run.status, 'succeeded', `${run.workflowRunId}: ${run.error}`);
     for (const { key, workflowRunId } of inQueue) {
-      const history = await this.store.runHistory({ runKey: key });
+      const history = await wholeHistory(this.store, { runKey: key });
       const answered = history?.attempts.filter(({ status }) => status !== null).length ?? 0;
       const told = runs.filter(({ settings }) => settings.message?.callbackOf === workflowRunId).length;
       assert.equal(told, answered + 1, 'the callback is told of each answer that was taken, once');

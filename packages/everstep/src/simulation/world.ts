@@ -5,6 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import type { EventContent, InvokeOutcome } from '@everstep/sdk/protocol';
+import { PART } from '../config/limits.js';
 import type { RecordedStep, RunSettings } from '../engine/run.js';
 import type { Log } from '../ports/log.js';
 import type { DeadLetterRecord, RunRecord, Store } from '../ports/store.js';
@@ -391,7 +392,7 @@ export class World {
   async check(problemsOf: HistoryCheck): Promise<void> {
     const runs = await this.runs();
     for (const run of runs) {
-      const history = await this.store.runHistory({ runKey: run.key });
+      const history = await this.store.runHistory({ runKey: run.key, bounds: PART, maxOutBytes: 0 });
       assert.ok(history);
       assert.deepEqual(
         history.steps.map((step) => step.index),

@@ -7,6 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { type FailedAs, groupOf } from '../engine/likeness.js';
 import { DEFAULT_INSTANCE_SETTINGS } from '../engine/run.js';
+import { ANY_BYTES } from '../ports/search-store.js';
 import type { Store } from '../ports/store.js';
 import {
   addTeam,
@@ -37,6 +38,7 @@ import {
   stepTask,
   T0,
   waitTask,
+  wholeHistory,
 } from '../stores/conformance/samples.js';
 import { openPostgresStore } from '../stores/postgres/index.js';
 import { openPostgresSearchDocuments } from '../stores/postgres/search/index.js';
@@ -167,7 +169,7 @@ async function answers(store: Store): Promise<unknown> {
   for (const { key: runKey } of [active, failed, done, message, child, resumed])
     runs.push(
       await store.loadRun({ runKey }),
-      await store.runHistory({ runKey }),
+      await wholeHistory(store, { runKey }),
       await store.loadPayload({ runKey }),
       await store.loadJournal({ runKey, from: 0 }),
     );
@@ -263,7 +265,7 @@ describe('a copy of an embedded store in PostgreSQL', { skip: typeof schemas ===
     }
     const documents = openPostgresSearchDocuments({ url: schema.url, log: LOG });
     try {
-      const query = { indexId: 'idx_1', namespace: '', text: 'vertigo', limit: 5, filter: null };
+      const query = { indexId: 'idx_1', namespace: '', text: 'vertigo', limit: 5, filter: null, maxBytes: ANY_BYTES };
       assert.deepEqual(
         (await documents.search(query)).map(({ id }) => id),
         ['m1'],
@@ -317,7 +319,7 @@ describe('a copy of an embedded store in PostgreSQL', { skip: typeof schemas ===
     }
     assert.equal((await copy(file, other.url)).changedTexts, 1);
     const store = await openPostgresStore({ url: other.url, log: LOG });
-    const history = await store.runHistory({ runKey: active.key });
+    const history = await wholeHistory(store, { runKey: active.key });
     await store.close();
     assert.deepEqual(
       history?.attempts.map((attempt) => attempt.message),

@@ -215,6 +215,8 @@ export interface RunExplanation extends RunReference {
     /** In the order in which they have to come true. */
     readonly reasons: readonly WaitReason[];
   }[];
+  /** More is pending than the answer lists. */
+  readonly shortened?: true;
 }
 
 export interface SigningKeyPair {

@@ -34,6 +34,8 @@ export interface ComparedStep {
   readonly stepId: number;
   /** JSON text; absent when there is no result, and where both are the same. */
   readonly out?: string;
+  /** Bytes of a result that is left out because it is long; `runs.step` returns it. */
+  readonly outLeftOut?: number;
   /** The result was given in a fork. */
   readonly edited?: true;
 }
@@ -63,6 +65,8 @@ export interface RunComparison {
     readonly right: ComparedStep | null;
     readonly same: boolean;
   }[];
+  /** The runs have more steps than one answer compares; the first ones are compared. */
+  readonly shortened?: true;
 }
 
 /** A run that another one came of, or that came of it. */

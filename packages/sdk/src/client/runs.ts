@@ -5,7 +5,16 @@ import type { RunExplanation } from './control-types.js';
 import type { CompareOptions, ForkOptions, RunCheck, RunComparison, RunLineage } from './run-tool-types.js';
 import { durationText } from './settings.js';
 import { asLists, type Call, jsonCall } from './transport.js';
-import type { RunJournal, RunLogEntry, RunLogPage, RunReference, RunResult, RunState, RunUnderWay } from './types.js';
+import type {
+  JournalStep,
+  RunJournal,
+  RunLogEntry,
+  RunLogPage,
+  RunReference,
+  RunResult,
+  RunState,
+  RunUnderWay,
+} from './types.js';
 
 type OneOrMore<T> = T | readonly T[];
 
@@ -106,6 +115,11 @@ export class Runs {
   /** The run with all its steps and attempts: the latest of this id, or the one created at `workflowCreatedAt`. */
   get(workflowRunId: string, options: { readonly workflowCreatedAt?: number } = {}): Promise<RunJournal> {
     return this.call({ method: 'GET', path: `${RUNS}/${encodeURIComponent(workflowRunId)}`, query: options });
+  }
+
+  /** One recorded step with its result, for a result that another answer leaves out. */
+  step(workflowRunId: string, stepId: number, options: { readonly workflowCreatedAt?: number } = {}): Promise<JournalStep> {
+    return this.call({ method: 'GET', path: `${RUNS}/${encodeURIComponent(workflowRunId)}/steps/${stepId}`, query: options });
   }
 
   /** How the run ended. Waits for that at most `timeout`; then it says that the run is under way. */

@@ -16,6 +16,8 @@ export interface StoredDocument {
   /** Absent when it was not asked for. */
   readonly content?: JsonObject;
   readonly metadata?: JsonObject;
+  /** Bytes of content and metadata that are left out because the answer would be too long. */
+  readonly leftOut?: number;
 }
 
 export interface ScoredDocument extends StoredDocument {

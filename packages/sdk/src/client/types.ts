@@ -130,6 +130,8 @@ export interface LoggedStep extends StepFields {
   readonly messageId: string;
   /** JSON text. */
   readonly out?: string;
+  /** Bytes of a result that is left out because it is long; `runs.step` returns it. */
+  readonly outLeftOut?: number;
   /** The result was given in a fork. */
   readonly edited?: true;
   readonly concurrent: number;
@@ -148,7 +150,11 @@ export interface StepGroup {
 export interface RunLogEntry extends RunFields {
   /** JSON text of what the workflow returned. */
   readonly workflowRunResponse?: string;
+  /** Bytes of a response that is left out because it is long; `runs.result` returns it. */
+  readonly workflowRunResponseLeftOut?: number;
   readonly workflowRunError?: string;
+  /** Steps or failed attempts are left out; `runs.get` returns all of them. */
+  readonly shortened?: true;
   readonly steps: readonly StepGroup[];
 }
 
@@ -165,6 +171,8 @@ export interface JournalStep extends StepFields {
   readonly messageId: string;
   /** JSON text. */
   readonly out?: string;
+  /** Bytes of a result that is left out because it is long; `runs.step` returns it. */
+  readonly outLeftOut?: number;
   /** The result was given in a fork. */
   readonly edited?: true;
   /** Position of the first step that was planned together with this one. */

@@ -42,11 +42,18 @@ const entry = (messageId: string, body: object): WireEntry => ({
   callType: 'step',
 });
 
+/** What the run was triggered with. */
+export const firstEntry = (runKey: string, { body }: RunPayload): WireEntry => ({
+  messageId: firstMessageId(runKey),
+  body: base64(body),
+  callType: 'step',
+});
+
 function planEntry(messageId: string, { stepId, name, type, concurrent }: Planned): WireEntry {
   return entry(messageId, { stepId: 0, stepName: name, stepType: type, concurrent, targetStep: stepId });
 }
 
-function stepEntry(step: RecordedStep, place: HookPlace): WireEntry {
+export function stepEntry(step: RecordedStep, place: HookPlace): WireEntry {
   const { stepId, name, type, concurrent, out } = step;
   return entry(step.messageId, {
     stepId,
@@ -73,25 +80,26 @@ function typeOf(task: StepTask): StepType {
   }
 }
 
-/** The result has the id of the message; what planned it needs another. */
-const planIdOf = (step: RecordedStep): string => `${step.messageId}_plan`;
+/** That a recorded step was planned. The result has the id of the message; what planned it needs another. */
+export const planEntryOf = (step: RecordedStep): WireEntry => planEntry(`${step.messageId}_plan`, step);
+
+/** That a step is planned which is not recorded. */
+export const openEntry = (task: StepTask): WireEntry =>
+  planEntry(task.messageId, { stepId: task.slot, name: task.name, type: typeOf(task), concurrent: task.concurrent });
 
 export function wireJournal(source: JournalSource): readonly WireEntry[] {
   const { recorded, payload } = source;
-  const entries: WireEntry[] = [{ messageId: firstMessageId(source.runKey), body: base64(payload.body), callType: 'step' }];
+  const entries: WireEntry[] = [firstEntry(source.runKey, payload)];
   for (let at = 0; at < recorded.length; ) {
     const first = recorded[at];
     if (!first) break;
     let end = at + 1;
     while (recorded[end]?.group === first.group) end++;
     const group = recorded.slice(at, end);
-    if (first.concurrent > 1) entries.push(...group.map((step) => planEntry(planIdOf(step), step)));
+    if (first.concurrent > 1) entries.push(...group.map(planEntryOf));
     entries.push(...group.map((step) => stepEntry(step, source)));
     at = end;
   }
-  for (const task of source.open) {
-    const { slot: stepId, name, concurrent } = task;
-    entries.push(planEntry(task.messageId, { stepId, name, type: typeOf(task), concurrent }));
-  }
+  entries.push(...source.open.map(openEntry));
   return entries;
 }

@@ -1,21 +1,42 @@
 /** Every attempt of a run: what was sent, what came back. */
 import Type from 'typebox';
-import { LIMITS } from '../../config/limits.js';
+import { LIMITS, PART } from '../../config/limits.js';
 import { RunAttempts } from '../../contract/attempts.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { keyOfMessage } from '../../engine/ids.js';
-import type { RunHistory, Store } from '../../ports/store.js';
-import { answer, operation } from '../operation.js';
+import { ANY_LENGTH, attemptsOf, stepsOf } from '../../ports/history-parts.js';
+import type { RunRecord, Store } from '../../ports/store.js';
+import { answer, operation, type RequestContext } from '../operation.js';
 import { shown } from '../parameters/unacceptable.js';
 import { Cursor, UnixMs } from '../parameters/values.js';
-import { presentAttempts } from '../presenters/attempts.js';
+import { type AttemptSource, presentAttempts } from '../presenters/attempts.js';
+import { historyBytes } from '../run-histories.js';
 import { RunIdPath, requireRun } from './runs.js';
 
 /** A plain message has its key in its ID. */
-async function messageHistory(store: Store, instanceId: string, messageId: string): Promise<RunHistory | null> {
+async function findMessage(store: Store, instanceId: string, messageId: string): Promise<RunRecord | null> {
   const runKey = keyOfMessage(messageId);
-  const history = runKey === null ? null : await store.runHistory({ runKey, exchanges: true });
-  return history?.run.instanceId === instanceId && history.run.workflowRunId === messageId ? history : null;
+  const run = runKey === null ? null : await store.runRecord({ runKey });
+  return run?.instanceId === instanceId && run.workflowRunId === messageId ? run : null;
+}
+
+/** Reads part by part what a page asks for. Null when the run was removed. */
+async function sourceOf(store: Store, runKey: string, reserve: RequestContext['reserve']): Promise<AttemptSource | null> {
+  const history = await store.runHistory({ runKey, bounds: PART, maxOutBytes: LIMITS.maxInlineBytes });
+  if (!history) return null;
+  const { longestOutBytes } = await store.journalSize({ runKey });
+  const payloadBytes = (await store.payloadHead({ runKey }))?.bodyBytes ?? 0;
+  await reserve(2 * Math.max(historyBytes(history), longestOutBytes + payloadBytes));
+  const inParts = { runKey, bounds: PART, exchanges: true } as const;
+  return {
+    run: history.run,
+    payload: await store.loadPayload({ runKey }),
+    head: history.steps,
+    tasks: history.tasks,
+    steps: () => stepsOf(store, { ...inParts, below: history.journalLength, maxOutBytes: LIMITS.maxInlineBytes }),
+    attempts: () => attemptsOf(store, inParts),
+    findStep: (stepId, whole) => store.findStep({ runKey, stepId, maxOutBytes: whole ? ANY_LENGTH : 0 }),
+  };
 }
 
 export const getRunAttempts = operation({
@@ -44,20 +65,17 @@ export const getRunAttempts = operation({
   }),
   responses: { 200: RunAttempts },
   errors: ['bad-parameter', 'bad-cursor', 'not-found'],
-  async handle({ path: { workflowRunId }, query }, { store, cursors }, { instanceId }) {
+  async handle({ path: { workflowRunId }, query, request }, { store, cursors }, { instanceId }) {
     const { cursor: given, count, ...asked } = query;
     const scope = { operation: 'attempts', instanceId, filters: { workflowRunId, ...asked } };
     const begin = given === undefined || given === '' ? null : await cursors.open(scope, given);
-    const history =
-      (await messageHistory(store, instanceId, workflowRunId)) ??
-      (await store.runHistory({
-        runKey: (await requireRun(store, { instanceId, workflowRunId, createdAt: asked.createdAt })).key,
-        exchanges: true,
-      }));
-    if (!history) throw new ApiError('not-found', `the run ${shown(workflowRunId)} was removed`);
+    const run =
+      (await findMessage(store, instanceId, workflowRunId)) ??
+      (await requireRun(store, { instanceId, workflowRunId, createdAt: asked.createdAt }));
+    const source = await sourceOf(store, run.key, request.reserve);
+    if (!source) throw new ApiError('not-found', `the run ${shown(workflowRunId)} was removed`);
     const limit = count ?? LIMITS.attemptsPageDefault;
-    const payload = await store.loadPayload({ runKey: history.run.key });
-    const { attempts, next } = presentAttempts(history, payload, asked.stepId, begin ? Number(begin.after) : 0, limit);
+    const { attempts, next } = await presentAttempts(source, asked.stepId, begin ? Number(begin.after) : 0, limit);
     const place = next === null ? null : { after: String(next), horizon: null, left: null };
     return answer(200, { ...(place ? { cursor: await cursors.seal(scope, place) } : {}), attempts });
   },

@@ -3,6 +3,7 @@ import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { DeadLetterEntry, DeadLetterPage } from '../../contract/dead-letters.js';
 import { ApiError } from '../../contract/error-codes.js';
+import { callbackHistory, readDeadLetter, readDeadLetters } from '../dead-letter-pages.js';
 import { answer, operation } from '../operation.js';
 import { shown } from '../parameters/unacceptable.js';
 import { Cursor, Text } from '../parameters/values.js';
@@ -42,12 +43,12 @@ export const listDeadLetters = operation({
   }),
   responses: { 200: DeadLetterPage },
   errors: ['bad-parameter', 'bad-cursor'],
-  async handle({ query }, { store, cursors }, { instanceId }) {
+  async handle({ query, request }, { store, cursors }, { instanceId }) {
     const { cursor: given, count, ...asked } = query;
     const scope = { operation: 'dlq', instanceId, filters: asked };
     const begin = given === undefined || given === '' ? null : await cursors.open(scope, given);
     if (isEmptyRange(asked)) return answer(200, { cursor: '', messages: [] });
-    const { items, next } = await store.listDeadLetters({
+    const listing = await store.listDeadLetters({
       instanceId,
       filter: { ...deadLetterFilterOf(asked), workflowRunId: asked.workflowRunId },
       order: 'newest-first',
@@ -55,10 +56,11 @@ export const listDeadLetters = operation({
       horizon: null,
       limit: count ?? LIMITS.deadLettersPageDefault,
     });
+    const { entries, next } = await readDeadLetters(store, listing, request.reserve);
     const cursor = next === null ? '' : await cursors.seal(scope, { after: next, horizon: null, left: null });
-    const coming = await store.repairs.comingDeletions({ instanceId, dlqIds: items.map(({ dlqId }) => dlqId) });
+    const coming = await store.repairs.comingDeletions({ instanceId, dlqIds: entries.map(({ dlqId }) => dlqId) });
     const deletions = new Map(coming.map((deletion) => [deletion.dlqId, deletion]));
-    return answer(200, { cursor, messages: items.map((entry) => presentDeadLetter(entry, deletions.get(entry.dlqId))) });
+    return answer(200, { cursor, messages: entries.map((entry) => presentDeadLetter(entry, deletions.get(entry.dlqId))) });
   },
 });
 
@@ -72,10 +74,10 @@ export const getDeadLetter = operation({
   pathParameters: DlqIdPath,
   responses: { 200: DeadLetterEntry },
   errors: ['bad-parameter', 'not-found'],
-  async handle({ path: { dlqId } }, { store }, { instanceId }) {
-    const entry = await store.findDeadLetter({ instanceId, dlqId });
+  async handle({ path: { dlqId }, request }, { store }, { instanceId }) {
+    const entry = await readDeadLetter(store, { instanceId, dlqId }, request.reserve);
     if (!entry) throw noSuchEntry([dlqId]);
-    const history = entry.failureFunctionState === null ? null : await store.runHistory({ runKey: entry.runKey });
+    const history = await callbackHistory(store, entry);
     const [deletion] = await store.repairs.comingDeletions({ instanceId, dlqIds: [dlqId] });
     return answer(200, presentDeadLetter(entry, deletion, history));
   },

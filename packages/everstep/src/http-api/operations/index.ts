@@ -26,7 +26,7 @@ import { listWaiters, notifyEvent, notifyRun } from './notify.js';
 import { recoverOperations } from './recover.js';
 import { compareRun, getLineage } from './relatives.js';
 import { repairOperations } from './repairs.js';
-import { cancelRun, getRun, getRunResult } from './runs.js';
+import { cancelRun, getRun, getRunResult, getRunStep } from './runs.js';
 import { scheduleRunOperations } from './schedule-runs.js';
 import { scheduleOperations } from './schedules.js';
 import { searchRuns } from './search-runs.js';
@@ -40,6 +40,7 @@ export const OPERATIONS: readonly Operation[] = Object.freeze([
   triggerRuns,
   getRun,
   getRunResult,
+  getRunStep,
   getRunAttempts,
   explainRun,
   forkRun,

@@ -4,10 +4,11 @@ import type { Caller } from '../../accounts/authority.js';
 import { LIMITS } from '../../config/limits.js';
 import { RunLogPage, RunStateSchema } from '../../contract/runs.js';
 import type { RunFilter } from '../../ports/store.js';
-import { type ApiContext, answer, operation } from '../operation.js';
+import { type ApiContext, answer, operation, type RequestContext } from '../operation.js';
 import { Cursor, Text, UnixMs } from '../parameters/values.js';
 import { statusOfState } from '../presenters/run.js';
 import { presentRunLog } from '../presenters/run-log.js';
+import { PageRoom, readHistory, readPage } from '../run-pages.js';
 import { isEmptyRange, RunIdFilter, triggerFilters } from './filters.js';
 
 /** What runs are filtered by. */
@@ -54,8 +55,13 @@ export const runFilterOf = (asked: StaticDecode<typeof RunFilters>): RunFilter =
   callerIps: asked.callerIp,
 });
 
-async function listLogs(query: StaticDecode<typeof LogQuery>, context: ApiContext, caller: Caller) {
-  const { cursor: given, count, trimBody, ...asked } = query;
+async function listLogs(
+  query: StaticDecode<typeof LogQuery>,
+  context: ApiContext,
+  caller: Caller,
+  { reserve }: Pick<RequestContext, 'reserve'>,
+) {
+  const { cursor: given, count, trimBody = false, ...asked } = query;
   const { store, cursors } = context;
   const { instanceId } = caller;
   const scope = { operation: 'logs', instanceId, filters: asked };
@@ -69,15 +75,10 @@ async function listLogs(query: StaticDecode<typeof LogQuery>, context: ApiContex
     horizon: null,
     limit: count ?? LIMITS.runsPageDefault,
   });
-  const runs = [];
-  for (const { key } of listing.items) {
-    const history = await store.runHistory({ runKey: key });
-    // A run may have been removed since the page was read.
-    if (history) runs.push(presentRunLog(history, { trimBody: trimBody ?? false }));
-  }
-  const { next } = listing;
+  const room = new PageRoom(reserve);
+  const { runs, next } = await readPage(listing, (run) => readHistory(store, run, room, !trimBody));
   const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon: null, left: null }) };
-  return answer(200, { ...cursor, runs });
+  return answer(200, { ...cursor, runs: runs.map((history) => presentRunLog(history, { trimBody })) });
 }
 
 export const listRunLogs = operation({
@@ -91,7 +92,7 @@ export const listRunLogs = operation({
   query: LogQuery,
   responses: { 200: RunLogPage },
   errors: ['bad-parameter', 'bad-cursor'],
-  handle: ({ query }, context, caller) => listLogs(query, context, caller),
+  handle: ({ query, request }, context, caller) => listLogs(query, context, caller, request),
 });
 
 export const listRunEvents = operation({
@@ -105,5 +106,5 @@ export const listRunEvents = operation({
   query: EventQuery,
   responses: { 200: RunLogPage },
   errors: ['bad-parameter', 'bad-cursor'],
-  handle: ({ query: { groupBy: _byRun, ...query } }, context, caller) => listLogs(query, context, caller),
+  handle: ({ query: { groupBy: _byRun, ...query }, request }, context, caller) => listLogs(query, context, caller, request),
 });

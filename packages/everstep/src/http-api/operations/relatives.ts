@@ -4,10 +4,11 @@ import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { type Relative, RunComparison, RunLineage } from '../../contract/run-tools.js';
 import type { RunRecord, Store } from '../../ports/store.js';
+import { comparedBytes, comparedRun } from '../compared-runs.js';
 import { answer, operation } from '../operation.js';
 import { shown } from '../parameters/unacceptable.js';
 import { Text, UnixMs } from '../parameters/values.js';
-import { type ComparedRun, compareRuns } from '../presenters/comparison.js';
+import { compareRuns } from '../presenters/comparison.js';
 import { optional } from '../presenters/optional.js';
 import { presentReference, stateOfRun } from '../presenters/run.js';
 import { RunIdPath, requireRun, workflowCreatedAt } from './runs.js';
@@ -28,13 +29,6 @@ async function lastGood(store: Store, run: RunRecord): Promise<RunRecord> {
   throw new ApiError('not-found', words);
 }
 
-async function comparedRun(store: Store, { key: runKey, workflowRunId }: RunRecord): Promise<ComparedRun> {
-  const history = await store.runHistory({ runKey });
-  const payload = history && (await store.loadPayload({ runKey }));
-  if (!history || !payload) throw new ApiError('not-found', `the run ${shown(workflowRunId)} was removed`);
-  return { history, payload };
-}
-
 export const compareRun = operation({
   operationId: 'compareRun',
   showsPayloads: true,
@@ -53,7 +47,7 @@ export const compareRun = operation({
   }),
   responses: { 200: RunComparison },
   errors: ['bad-parameter', 'not-found'],
-  async handle({ path: { workflowRunId }, query }, { store }, { instanceId }) {
+  async handle({ path: { workflowRunId }, query, request }, { store }, { instanceId }) {
     const { with: named, withCreatedAt, createdAt } = query;
     if (named === undefined && withCreatedAt !== undefined)
       throw new ApiError('bad-parameter', 'withCreatedAt goes with the parameter with, which is missing');
@@ -62,7 +56,9 @@ export const compareRun = operation({
       named === undefined
         ? await lastGood(store, run)
         : await requireRun(store, { instanceId, workflowRunId: named, createdAt: withCreatedAt });
-    return answer(200, compareRuns(await comparedRun(store, run), await comparedRun(store, against)));
+    await request.reserve((await comparedBytes(store, run)) + (await comparedBytes(store, against)));
+    const [left, right] = [await comparedRun(store, run), await comparedRun(store, against)];
+    return answer(200, await compareRuns(left.compared, right.compared, !left.isWhole || !right.isWhole));
   },
 });
 

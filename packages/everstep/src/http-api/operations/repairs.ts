@@ -171,14 +171,25 @@ const listRepairs = operation({
   }),
   responses: { 200: RepairPage },
   errors: ['bad-parameter', 'bad-cursor'],
-  async handle({ query }, { store, cursors }, { instanceId }) {
+  async handle({ query, request }, { store, cursors }, { instanceId }) {
     const { cursor: given, count: limit = LIMITS.repairsPageDefault, state } = query;
     const scope = { operation: 'repairs', instanceId, filters: { state } };
     const begin = given ? await cursors.open(scope, given) : null;
     const phases = state && state.length > 0 ? { phases: state } : {};
-    const { items, next } = await store.repairs.list({ instanceId, ...phases, after: begin?.after ?? null, limit });
-    const cursor = next === null ? '' : await cursors.seal(scope, { after: next, horizon: null, left: null });
-    return answer(200, { cursor, repairs: items.map(presentRepair) });
+    const repairs: RepairEntry[] = [];
+    let after = begin?.after ?? null;
+    let bytes = 0;
+    // Filters and plans may be long: few are read at a time, and a page with long ones ends early.
+    do {
+      const wanted = Math.min(limit - repairs.length, LIMITS.repairsAtOnce);
+      const part = await store.repairs.list({ instanceId, ...phases, after, limit: wanted });
+      repairs.push(...part.items.map(presentRepair));
+      bytes = JSON.stringify(repairs).length;
+      after = part.next;
+    } while (after !== null && repairs.length < limit && bytes < LIMITS.maxPageBytes / 2);
+    await request.reserve(bytes);
+    const cursor = after === null ? '' : await cursors.seal(scope, { after, horizon: null, left: null });
+    return answer(200, { cursor, repairs });
   },
 });
 

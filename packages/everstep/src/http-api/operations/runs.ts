@@ -2,12 +2,16 @@
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
-import { Cancelled, RunJournal, RunResult, RunUnderWay } from '../../contract/runs.js';
+import { Cancelled, JournalStep, RunJournal, RunResult, RunUnderWay } from '../../contract/runs.js';
+import { ANY_LENGTH } from '../../ports/history-parts.js';
 import type { RunRecord, Store } from '../../ports/store.js';
 import { answer, operation } from '../operation.js';
 import { shown } from '../parameters/unacceptable.js';
 import { Duration, Text, UnixMs } from '../parameters/values.js';
-import { presentJournal, presentReference, presentResult } from '../presenters/run.js';
+import { presentJournalStep, presentReference, presentResult } from '../presenters/run.js';
+import type { InvokedByStep } from '../presenters/step-fields.js';
+import { withWholeResult } from '../run-histories.js';
+import { journalOf } from './journals.js';
 
 export const RunIdPath = Type.Object({ workflowRunId: Text(LIMITS.maxRunIdLength, { description: 'ID of the run' }) });
 export const workflowCreatedAt = Type.Optional(
@@ -20,6 +24,9 @@ export async function requireRun(store: Store, query: Parameters<Store['findRun'
   const when = query.createdAt === undefined ? '' : ` that was created at ${query.createdAt}`;
   throw new ApiError('not-found', `there is no run ${shown(query.workflowRunId)}${when}`);
 }
+
+/** An invocation that is recorded names its run in its result. */
+const NO_INVOCATIONS: InvokedByStep = new Map();
 
 export const getRun = operation({
   operationId: 'getRun',
@@ -34,11 +41,35 @@ export const getRun = operation({
   query: Type.Object({ workflowCreatedAt }),
   responses: { 200: RunJournal },
   errors: ['bad-parameter', 'not-found'],
-  async handle({ path: { workflowRunId }, query }, { store }, { instanceId }) {
+  async handle({ path: { workflowRunId }, query, request }, { store }, { instanceId }) {
     const run = await requireRun(store, { instanceId, workflowRunId, createdAt: query.workflowCreatedAt });
-    const history = await store.runHistory({ runKey: run.key });
-    if (!history) throw new ApiError('not-found', `the run ${shown(workflowRunId)} was removed`);
-    return answer(200, presentJournal(history, await store.loadPayload({ runKey: run.key })));
+    return answer(200, await journalOf(store, run, request));
+  },
+});
+
+export const getRunStep = operation({
+  operationId: 'getRunStep',
+  tag: 'Runs',
+  summary: 'Get one recorded step of a run with its result',
+  description: 'As the journal of the run shows it. Use it for a result that another answer leaves out because it is long.',
+  method: 'GET',
+  path: '/v2/workflows/runs/{workflowRunId}/steps/{stepId}',
+  unknownQuery: 'refuse',
+  pathParameters: Type.Object({
+    workflowRunId: RunIdPath.properties.workflowRunId,
+    stepId: Type.Integer({ minimum: 1, maximum: LIMITS.maxJournalSteps, description: 'Position of the step' }),
+  }),
+  query: Type.Object({ workflowCreatedAt }),
+  responses: { 200: JournalStep },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { workflowRunId, stepId }, query, request }, { store }, { instanceId }) {
+    const run = await requireRun(store, { instanceId, workflowRunId, createdAt: query.workflowCreatedAt });
+    const found = await store.findStep({ runKey: run.key, stepId, maxOutBytes: LIMITS.maxInlineBytes });
+    if (found?.outLeftOut !== undefined) await request.reserve(2 * found.outLeftOut);
+    const step =
+      found?.outLeftOut === undefined ? found : await store.findStep({ runKey: run.key, stepId, maxOutBytes: ANY_LENGTH });
+    if (!step) throw new ApiError('not-found', `the run ${shown(workflowRunId)} has recorded no step ${stepId}`);
+    return answer(200, presentJournalStep(step, run.settings.redact, NO_INVOCATIONS));
   },
 });
 
@@ -67,12 +98,16 @@ export const getRunResult = operation({
   async handle({ path: { workflowRunId }, query, request }, { store, service }, { instanceId, access }) {
     const run = await requireRun(store, { instanceId, workflowRunId, createdAt: query.workflowCreatedAt });
     const redacted = access === 'read-only';
-    if (run.status !== 'active') return answer(200, presentResult(run, redacted));
+    const resultOf = async (ended: RunRecord): Promise<RunResult> => {
+      await request.reserve(2 * (ended.resultLeftOut ?? 0));
+      return presentResult(await withWholeResult(store, ended), redacted);
+    };
+    if (run.status !== 'active') return answer(200, await resultOf(run));
     const timeoutMs = query.timeout ?? LIMITS.defaultResultWaitMs;
     const reference = { runKey: run.key, workflowRunId, createdAt: run.createdAt };
     const ended =
       timeoutMs === 0 ? null : await service.awaitEnd({ instanceId, run: reference, timeoutMs, signal: request.signal() });
-    if (ended) return answer(200, presentResult(ended, redacted));
+    if (ended) return answer(200, await resultOf(ended));
     return answer(202, { ...presentReference(run), workflowState: 'RUN_STARTED' as const });
   },
 });

@@ -11,6 +11,7 @@ import { type ApiContext, answer, type Operation, operation, type RequestContext
 import { shown } from '../parameters/unacceptable.js';
 import { Text } from '../parameters/values.js';
 import { presentSchedule } from '../presenters/schedule.js';
+import { listedSchedules } from '../schedule-list.js';
 import { SCHEDULE_PATH } from '../target.js';
 import { checkDestination, FORWARD, ScheduleHeaders, TRIGGER_FAMILIES } from './setting-headers.js';
 import { destinationOf, stringOrNull } from './trigger.js';
@@ -120,8 +121,8 @@ const listSchedules = operation({
   unknownQuery: 'ignore',
   responses: { 200: ScheduleList },
   errors: [],
-  handle: async (_input, { store }, { instanceId }) =>
-    answer(200, (await store.listSchedules({ instanceId })).map(presentSchedule)),
+  handle: async ({ request }, { store }, { instanceId }) =>
+    answer(200, await listedSchedules(store, instanceId, request.reserve, presentSchedule)),
 });
 
 const getSchedule = operation({

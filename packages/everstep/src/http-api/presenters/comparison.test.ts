@@ -43,17 +43,19 @@ interface Side {
   readonly redact?: Redaction;
 }
 const side = (steps: readonly RecordedStep[], { run = {}, body = '{"n":1}', redact }: Side = {}): ComparedRun => ({
-  history: { run: { ...RUN, ...run, settings: { ...RUN.settings, ...(redact ? { redact } : {}) } }, steps },
+  run: { ...RUN, ...run, settings: { ...RUN.settings, ...(redact ? { redact } : {}) } },
+  steps,
+  outOf: async ({ out }) => out,
   payload: { body: Buffer.from(body), contentType: 'application/json', forwardHeaders: { 'x-a': 'b' } },
 });
-const first = (left: ComparedRun, right: ComparedRun) => compareRuns(left, right).firstDifference;
+const first = async (left: ComparedRun, right: ComparedRun) => (await compareRuns(left, right)).firstDifference;
 const failed = { status: 'failed', error: 'no stock', result: null } as const;
 
 describe('the first difference between two runs', () => {
   const both = [step(1, 'a'), step(2, 'b', { total: 5, items: [{ price: 1 }] })];
 
-  test('is none when all is the same, whatever the order of the names in objects', () => {
-    const { firstDifference, steps } = compareRuns(
+  test('is none when all is the same, whatever the order of the names in objects', async () => {
+    const { firstDifference, steps } = await compareRuns(
       side(both),
       side([both[0] ?? assert.fail(), step(2, 'b', { items: [{ price: 1 }], total: 5 })]),
     );
@@ -67,14 +69,14 @@ describe('the first difference between two runs', () => {
     );
   });
 
-  test('is the input before anything else, and says where in it', () => {
-    const found = first(side(both, { body: '{"n":2}' }), side([]));
+  test('is the input before anything else, and says where in it', async () => {
+    const found = await first(side(both, { body: '{"n":2}' }), side([]));
     assert.deepEqual([found?.kind, found?.index, found?.left, found?.right], ['input', null, '2', '1']);
     assert.match(found?.message ?? '', /at \.body\.n$/);
   });
 
-  test('does not hide the others: a result that differs, and the step that failed', () => {
-    const { firstDifference, differences } = compareRuns(
+  test('does not hide the others: a result that differs, and the step that failed', async () => {
+    const { firstDifference, differences } = await compareRuns(
       side([step(1, 'a', 2)], { body: '{"n":2}', run: failed }),
       side([step(1, 'a'), step(2, 'b'), step(3, 'c')]),
     );
@@ -88,11 +90,11 @@ describe('the first difference between two runs', () => {
     );
     assert.deepEqual(firstDifference, differences[0]);
     assert.match(differences[2]?.message ?? '', /it failed: no stock$/);
-    assert.deepEqual(compareRuns(side(both), side(both)).differences, []);
+    assert.deepEqual((await compareRuns(side(both), side(both))).differences, []);
   });
 
-  test('is a result, by where in it the two part', () => {
-    const found = first(side(both), side([step(1, 'a'), step(2, 'b', { total: 5, items: [{ price: 2 }] }), step(3, 'c')]));
+  test('is a result, by where in it the two part', async () => {
+    const found = await first(side(both), side([step(1, 'a'), step(2, 'b', { total: 5, items: [{ price: 2 }] }), step(3, 'c')]));
     assert.deepEqual(found, {
       kind: 'result',
       index: 1,
@@ -100,70 +102,74 @@ describe('the first difference between two runs', () => {
       right: '2',
       message: 'step 2 (Run "b") came to something else at .items[0].price',
     });
-    assert.deepEqual(first(side([step(1, 'a')]), side([step(1, 'a', 1, { out: null })]))?.right, null, 'one has no result');
+    assert.deepEqual(
+      (await first(side([step(1, 'a')]), side([step(1, 'a', 1, { out: null })])))?.right,
+      null,
+      'one has no result',
+    );
   });
 
-  test('is where a run that failed has no step any more, with why', () => {
-    const found = first(side(both.slice(0, 1), { run: failed }), side(both));
+  test('is where a run that failed has no step any more, with why', async () => {
+    const found = await first(side(both.slice(0, 1), { run: failed }), side(both));
     assert.deepEqual([found?.kind, found?.index, found?.left, found?.right], ['length', 1, null, 'step 2 (Run "b")']);
     assert.match(found?.message ?? '', /the left run has no step any more .* it failed: no stock/);
   });
 
-  test('is a step that only one of them has', () => {
-    const found = first(side([step(1, 'a'), step(2, 'new'), step(3, 'b', 2)]), side([step(1, 'a'), step(2, 'b')]));
+  test('is a step that only one of them has', async () => {
+    const found = await first(side([step(1, 'a'), step(2, 'new'), step(3, 'b', 2)]), side([step(1, 'a'), step(2, 'b')]));
     assert.deepEqual([found?.kind, found?.index], ['step', 1]);
     assert.match(
       found?.message ?? '',
       /the left run has step 2 \(Run "new"\), where the right one goes on with step 2 \(Run "b"\)/,
     );
-    const other = first(side([step(1, 'a'), step(2, 'b')]), side([step(1, 'a', 1, { type: 'Call' }), step(2, 'b')]));
+    const other = await first(side([step(1, 'a'), step(2, 'b')]), side([step(1, 'a', 1, { type: 'Call' }), step(2, 'b')]));
     assert.deepEqual([other?.kind, other?.index], ['step', 0]);
   });
 
-  test('is none of parallel branches that were recorded in another order', () => {
+  test('is none of parallel branches that were recorded in another order', async () => {
     const left = side([step(1, 'x1', 1), step(2, 'y1', 2), step(3, 'x2', 3), step(4, 'y2', 4)]);
     const right = side([step(1, 'x1', 1), step(2, 'y1', 2), step(3, 'y2', 4), step(4, 'x2', 3)]);
-    assert.equal(first(left, right), null);
+    assert.equal(await first(left, right), null);
     const loops = (values: number[]) => side(values.map((value, at) => step(at + 1, 'turn', value)));
-    assert.equal(first(loops([1, 2, 3]), loops([1, 9, 3]))?.index, 1, 'of the same name by which of them it is');
+    assert.equal((await first(loops([1, 2, 3]), loops([1, 9, 3])))?.index, 1, 'of the same name by which of them it is');
   });
 
-  test('is how they ended, when all before was the same', () => {
-    const found = first(side(both, { run: failed }), side(both));
+  test('is how they ended, when all before was the same', async () => {
+    const found = await first(side(both, { run: failed }), side(both));
     assert.deepEqual([found?.kind, found?.left, found?.right], ['outcome', '"RUN_FAILED"', '"RUN_SUCCESS"']);
-    assert.equal(first(side(both, { run: { result: '1' } }), side(both))?.kind, 'outcome');
+    assert.equal((await first(side(both, { run: { result: '1' } }), side(both)))?.kind, 'outcome');
   });
 
-  test('is cut when it is long', () => {
-    const found = first(side([step(1, 'a', 'x'.repeat(100_000))]), side([step(1, 'a', 'y')]));
+  test('is cut when it is long', async () => {
+    const found = await first(side([step(1, 'a', 'x'.repeat(100_000))]), side([step(1, 'a', 'y')]));
     assert.ok((found?.left ?? '').length < 3_000);
   });
 });
 
-test('what one of two runs hides is hidden in both, and tells nothing by being the same or not', () => {
+test('what one of two runs hides is hidden in both, and tells nothing by being the same or not', async () => {
   const redact: Redaction = { body: false, headers: ['x-a'], fields: ['pin'] };
   const left = side([step(1, 'a', { pin: 1, ok: true })], { redact, body: '{"pin":1}' });
   for (const pin of [1, 2]) {
-    const compared = compareRuns(left, side([step(1, 'a', { pin, ok: true })], { body: `{"pin":${pin}}` }));
+    const compared = await compareRuns(left, side([step(1, 'a', { pin, ok: true })], { body: `{"pin":${pin}}` }));
     assert.equal(compared.firstDifference, null);
     assert.equal(compared.steps[0]?.same, true);
   }
-  const other = compareRuns(side([step(1, 'a', { pin: 7, ok: false })], { body: '{"pin":7}' }), left);
+  const other = await compareRuns(side([step(1, 'a', { pin: 7, ok: false })], { body: '{"pin":7}' }), left);
   assert.ok(!JSON.stringify(other).includes('7'));
   assert.equal(other.firstDifference?.message, 'step 1 (Run "a") came to something else at .ok');
 });
 
-test('an edited result is marked', () => {
-  const { steps } = compareRuns(side([step(1, 'a', 2, { edited: true })]), side([step(1, 'a', 1)]));
+test('an edited result is marked', async () => {
+  const { steps } = await compareRuns(side([step(1, 'a', 2, { edited: true })]), side([step(1, 'a', 1)]));
   assert.deepEqual(steps[0]?.left, { stepId: 1, out: '2', edited: true });
 });
 
-test('bytes, and texts that are no JSON, are compared as well', () => {
-  assert.equal(first(side([], { body: 'a' }), side([], { body: 'b' }))?.kind, 'input');
+test('bytes, and texts that are no JSON, are compared as well', async () => {
+  assert.equal((await first(side([], { body: 'a' }), side([], { body: 'b' })))?.kind, 'input');
   const bytes = (value: number): ComparedRun => ({
     ...side([]),
     payload: { ...side([]).payload, body: Uint8Array.from([0xff, value]) },
   });
-  assert.equal(first(bytes(1), bytes(2))?.kind, 'input');
-  assert.equal(first(bytes(1), bytes(1)), null);
+  assert.equal((await first(bytes(1), bytes(2)))?.kind, 'input');
+  assert.equal(await first(bytes(1), bytes(1)), null);
 });

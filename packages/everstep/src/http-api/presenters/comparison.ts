@@ -9,17 +9,22 @@
  * the same by which of them it is: parallel steps may be recorded, and so
  * those behind them be asked for, in another order in each run.
  */
-import { parseJson } from '@everstep/sdk/protocol';
+import { LIMITS } from '../../config/limits.js';
 import type { RunComparison } from '../../contract/run-tools.js';
-import type { RecordedStep, Redaction, RunPayload } from '../../engine/run.js';
-import type { RunHistory } from '../../ports/store.js';
+import type { Redaction, RunPayload } from '../../engine/run.js';
+import type { ListedStep, RunRecord } from '../../ports/store.js';
 import { type JsonDifference, jsonDifference } from './json-difference.js';
 import { shownBody, shownHeaders, shownJson, shownOut } from './redaction.js';
 import { jsonValue, presentReference, stateOfRun } from './run.js';
 
 export interface ComparedRun {
-  readonly history: Pick<RunHistory, 'run' | 'steps'>;
+  /** With its whole result. */
+  readonly run: RunRecord;
+  /** Without their results. */
+  readonly steps: readonly ListedStep[];
   readonly payload: RunPayload;
+  /** The result of a step. Steps are asked for in about the order in which they were recorded. */
+  outOf(step: ListedStep): Promise<string | null>;
 }
 
 type Difference = RunComparison['differences'][number];
@@ -29,16 +34,17 @@ type Side = 'left' | 'right';
 /** Longer values are cut: they stand in the steps. */
 const MAX_SHOWN = 2_000;
 const clipped = (text: string): string => (text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text);
-const written = (value: unknown): string | null => (value === undefined ? null : clipped(JSON.stringify(value)));
+const written = (value: unknown): string | null =>
+  value === undefined ? null : clipped(JSON.stringify(typeof value === 'string' ? clipped(value) : value));
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** JSON as its value; other texts as texts; bytes in base64. */
+/** JSON as its value, unless it is long; other texts as texts; bytes in base64. */
 function bodyValue(body: Uint8Array): unknown {
   try {
     const text = utf8.decode(body);
     try {
-      return parseJson(text);
+      return parsed(text);
     } catch {
       return text;
     }
@@ -47,17 +53,21 @@ function bodyValue(body: Uint8Array): unknown {
   }
 }
 
-const parsed = (text: string | null): unknown => (text === null ? undefined : jsonValue(text));
+/** A long text is compared as it is: to parse it takes many times its memory. */
+function parsed(text: string | null): unknown {
+  if (text === null) return undefined;
+  return text.length > LIMITS.maxParsedValueBytes ? text : jsonValue(text);
+}
 
 /** What is hidden by one or the other. */
 class Shown {
   private readonly redactions: readonly (Redaction | undefined)[];
 
   constructor(...runs: readonly ComparedRun[]) {
-    this.redactions = runs.map(({ history }) => history.run.settings.redact);
+    this.redactions = runs.map(({ run }) => run.settings.redact);
   }
 
-  out({ type, out }: RecordedStep): string | null {
+  out({ type }: ListedStep, out: string | null): string | null {
     return out === null ? null : this.redactions.reduce((shown, redact) => shownOut(type, shown, redact), out);
   }
   json(text: string | null): string | null {
@@ -74,9 +84,9 @@ class Shown {
 }
 
 /** Steps in the order in which the code asked for them, each with a name of its own. */
-function keyed({ history }: ComparedRun): readonly (readonly [key: string, step: RecordedStep])[] {
+function keyed({ steps }: ComparedRun): readonly (readonly [key: string, step: ListedStep])[] {
   const seen = new Map<string, number>();
-  return [...history.steps]
+  return [...steps]
     .sort((a, b) => a.stepId - b.stepId)
     .map((step) => {
       const key = `${step.type} ${step.name}`;
@@ -86,7 +96,7 @@ function keyed({ history }: ComparedRun): readonly (readonly [key: string, step:
     });
 }
 
-type Pair = { readonly left: RecordedStep | null; readonly right: RecordedStep | null };
+type Pair = { readonly left: ListedStep | null; readonly right: ListedStep | null };
 
 function pairs(left: ComparedRun, right: ComparedRun): readonly Pair[] {
   const [ofLeft, ofRight] = [keyed(left), keyed(right)];
@@ -109,14 +119,14 @@ function pairs(left: ComparedRun, right: ComparedRun): readonly Pair[] {
   return found;
 }
 
-const spoken = ({ type, name, stepId }: RecordedStep): string => `step ${stepId} (${type} ${JSON.stringify(name)})`;
+const spoken = ({ type, name, stepId }: ListedStep): string => `step ${stepId} (${type} ${JSON.stringify(name)})`;
 const other = (side: Side): Side => (side === 'left' ? 'right' : 'left');
 
 const values = ({ left, right }: JsonDifference) => ({ left: written(left), right: written(right) });
 const at = ({ path }: JsonDifference): string => (path === '' ? '' : ` at ${path}`);
 
 /** How a run stands behind its last step. */
-function standing({ history: { run } }: ComparedRun): string {
+function standing({ run }: ComparedRun): string {
   return run.status === 'failed' && run.error !== null ? `it failed: ${clipped(run.error)}` : `it is ${stateOfRun(run.status)}`;
 }
 
@@ -138,7 +148,7 @@ function missing(index: number, pair: Pair, rows: readonly Pair[], runs: Readonl
 }
 
 function outcomes(left: ComparedRun, right: ComparedRun, shown: Shown): Difference | null {
-  const [a, b] = [left, right].map(({ history: { run } }) => ({
+  const [a, b] = [left, right].map(({ run }) => ({
     state: stateOfRun(run.status),
     error: run.error ?? undefined,
     result: parsed(shown.json(run.result)),
@@ -147,20 +157,34 @@ function outcomes(left: ComparedRun, right: ComparedRun, shown: Shown): Differen
   return found && { kind: 'outcome', index: null, ...values(found), message: `they ended in another way${at(found)}` };
 }
 
-const presentSide = ({ stepId, edited }: RecordedStep, out: string | null) => ({
-  stepId,
-  ...(out === null ? {} : { out }),
-  ...(edited ? { edited } : {}),
-});
+/** Results for which there is room in the answer. */
+class ShownResults {
+  private left: number = LIMITS.maxPageBytes;
 
-const presentRun = ({ history: { run } }: ComparedRun) => ({
+  side({ stepId, edited }: ListedStep, out: string | null) {
+    return { stepId, ...this.result(out), ...(edited ? { edited } : {}) };
+  }
+
+  private result(out: string | null) {
+    if (out === null) return {};
+    if (out.length > this.left) return { outLeftOut: Buffer.byteLength(out) };
+    this.left -= out.length;
+    return { out };
+  }
+}
+
+const presentRun = ({ run }: ComparedRun) => ({
   ...presentReference(run),
   workflowUrl: run.workflowUrl,
   workflowState: stateOfRun(run.status),
 });
 
-export function compareRuns(left: ComparedRun, right: ComparedRun): RunComparison {
+/** `shortened`: there are more steps than are compared. */
+export async function compareRuns(left: ComparedRun, right: ComparedRun, shortened = false): Promise<RunComparison> {
   const shown = new Shown(left, right);
+  const results = new ShownResults();
+  const outOf = async (run: ComparedRun, step: ListedStep | null): Promise<string | null> =>
+    step && shown.out(step, await run.outOf(step));
   const input = jsonDifference(shown.input(left.payload), shown.input(right.payload));
   const differences: Difference[] = [];
   if (input) {
@@ -170,10 +194,11 @@ export function compareRuns(left: ComparedRun, right: ComparedRun): RunCompariso
   let sameSteps = true;
   let sameResults = true;
   const rows = pairs(left, right);
-  const steps = rows.map((pair, index): Row => {
-    const [a, b] = [pair.left && shown.out(pair.left), pair.right && shown.out(pair.right)];
+  const steps: Row[] = [];
+  for (const [index, pair] of rows.entries()) {
+    const [a, b] = [await outOf(left, pair.left), await outOf(right, pair.right)];
     const both = pair.left !== null && pair.right !== null;
-    const found = both ? jsonDifference(parsed(a), parsed(b)) : null;
+    const found = both && a !== b ? jsonDifference(parsed(a), parsed(b)) : null;
     if (sameSteps && !both) {
       sameSteps = false;
       differences.push(missing(index, pair, rows, { left, right }));
@@ -185,17 +210,24 @@ export function compareRuns(left: ComparedRun, right: ComparedRun): RunCompariso
     }
     const { name, type } = pair.left ?? pair.right ?? {};
     const same = both && found === null;
-    return {
+    steps.push({
       index,
       stepName: name ?? '',
       stepType: type ?? 'Run',
-      left: pair.left && presentSide(pair.left, same ? null : a),
-      right: pair.right && presentSide(pair.right, same ? null : b),
+      left: pair.left && results.side(pair.left, same ? null : a),
+      right: pair.right && results.side(pair.right, same ? null : b),
       same,
-    };
-  });
+    });
+  }
   // A run that lacks steps has ended elsewhere, and it is told there why.
   const outcome = sameSteps ? outcomes(left, right, shown) : null;
   if (outcome) differences.push(outcome);
-  return { left: presentRun(left), right: presentRun(right), firstDifference: differences[0] ?? null, differences, steps };
+  return {
+    left: presentRun(left),
+    right: presentRun(right),
+    firstDifference: differences[0] ?? null,
+    differences,
+    steps,
+    ...(shortened ? { shortened } : {}),
+  };
 }

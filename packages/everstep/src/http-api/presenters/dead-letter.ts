@@ -2,7 +2,8 @@
 import type { DeadLetterEntry } from '../../contract/dead-letters.js';
 import type { Redaction, RunPayload } from '../../engine/run.js';
 import type { ComingDeletion } from '../../ports/repair-store.js';
-import type { DeadLetterRecord, RunHistory } from '../../ports/store.js';
+import type { WholeDeadLetter } from '../../ports/store.js';
+import type { CallbackHistory } from '../dead-letter-pages.js';
 import { base64, utf8OrNull } from '../encoded-bytes.js';
 import { presentFailureFunction } from './failure-function.js';
 import { optional } from './optional.js';
@@ -11,7 +12,7 @@ import { shownBody, shownHeaders } from './redaction.js';
 type HeaderMap = Record<string, string[]>;
 
 /** What is sent to the workflow beside the body. */
-export function sentHeaders({ contentType, forwardHeaders }: RunPayload, redact: Redaction | undefined): HeaderMap {
+export function sentHeaders({ contentType, forwardHeaders }: Omit<RunPayload, 'body'>, redact: Redaction | undefined): HeaderMap {
   const sent: [string, string[]][] = Object.entries(forwardHeaders).map(([name, value]) => [name, [value]]);
   if (contentType !== null) sent.push(['Content-Type', [contentType]]);
   return shownHeaders(Object.fromEntries(sent), redact);
@@ -27,7 +28,7 @@ export function presentBytes<Text extends string, Base64 extends string>(text: T
 export const presentStartBody = ({ body }: RunPayload, redact: Redaction | undefined) =>
   body.byteLength === 0 ? {} : presentBytes('body', 'bodyBase64', shownBody(body, redact));
 
-function presentResponse(entry: DeadLetterRecord, redact: Redaction | undefined) {
+function presentResponse(entry: WholeDeadLetter, redact: Redaction | undefined) {
   if (entry.responseStatus === null) return {};
   return {
     responseStatus: entry.responseStatus,
@@ -38,9 +39,9 @@ function presentResponse(entry: DeadLetterRecord, redact: Redaction | undefined)
 
 /** `history` of its run, where the attempts of the failure callback are to be shown; `deletion`: that it is about to go. */
 export function presentDeadLetter(
-  entry: DeadLetterRecord,
+  entry: WholeDeadLetter,
   deletion: ComingDeletion | undefined,
-  history: RunHistory | null = null,
+  history: CallbackHistory | null = null,
 ): DeadLetterEntry {
   const { run, payload } = entry;
   const { settings } = run;
@@ -53,7 +54,7 @@ export function presentDeadLetter(
     url: run.workflowUrl,
     method: 'POST',
     header: sentHeaders(payload, redact),
-    ...presentBytes('body', 'bodyBase64', shownBody(payload.body, redact)),
+    ...presentBytes('body', 'bodyBase64', shownBody(entry.body, redact)),
     maxRetries: settings.maxRetries,
     createdAt: entry.createdAt,
     ...optional('failureCallback', settings.failureCallback?.url),

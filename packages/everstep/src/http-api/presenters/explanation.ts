@@ -165,12 +165,13 @@ function summaryOf(tasks: ExplanationAnswer['tasks'], status: Explanation['run']
   return `${tasks.length} things are open: ${doing.join(', ')}.`;
 }
 
-export function presentExplanation({ run, tasks }: Explanation): ExplanationAnswer {
+export function presentExplanation({ run, tasks, shortened }: Explanation): ExplanationAnswer {
   const shown = tasks.map((task) => presentTask(task, run.settings.redact));
   return {
     ...presentReference(run),
     workflowState: stateOfRun(run.status),
     summary: summaryOf(shown, run.status),
     tasks: shown,
+    ...optional('shortened', shortened),
   };
 }

@@ -10,6 +10,7 @@
  */
 import { JsonBoundsError, parseJson, type StepType } from '@everstep/sdk/protocol';
 import { canonicalHeaders } from '../../answers/header-names.js';
+import { LIMITS } from '../../config/limits.js';
 import type { Redaction } from '../../engine/run.js';
 
 export const REDACTED = '[REDACTED]';
@@ -52,8 +53,12 @@ function textWithoutHidden(text: string, redact: Redaction): string {
   return JSON.stringify(withoutHidden(parsed, redact));
 }
 
-/** Applies to a JSON text; as it was where there is nothing to hide. What cannot be worked on is hidden. */
+/**
+ * Applies to a JSON text; as it was where there is nothing to hide. What cannot be worked on is hidden, and so is a long text,
+ * which would take many times its memory.
+ */
 function reworked(text: string, change: (value: unknown) => unknown): string {
+  if (text.length > LIMITS.maxParsedValueBytes) return REDACTED_JSON;
   try {
     const value: unknown = parseJson(text);
     const before = JSON.stringify(value);
@@ -72,10 +77,17 @@ export function shownJson(text: string, redact: Redaction | undefined): string {
   return reworked(text, (value) => withoutHidden(value, redact));
 }
 
+/** A long body is not read: it is hidden where something in it might have to be. */
+function shownLongBody(body: Uint8Array, redact: Redaction): Uint8Array {
+  const mayBeJson = /^\s*[[{]/.test(Buffer.from(body.subarray(0, 64)).toString('latin1'));
+  return redact.fields.length > 0 || (mayBeJson && hidesHeaders(redact)) ? REDACTED_BYTES : body;
+}
+
 /** A body as it was sent. Nothing is hidden of an empty one. */
 export function shownBody(body: Uint8Array, redact: Redaction | undefined): Uint8Array {
   if (!redact || body.byteLength === 0) return body;
   if (redact.body) return REDACTED_BYTES;
+  if (body.byteLength > LIMITS.maxParsedValueBytes) return shownLongBody(body, redact);
   let text: string;
   try {
     text = utf8.decode(body);

@@ -5,22 +5,15 @@
  * group `next`.
  */
 import type { LoggedStep, RunLogEntry, StepGroup, StepState } from '../../contract/runs.js';
-import {
-  ADVANCE_SLOT,
-  CALLBACK_SLOT,
-  type FailedAttempt,
-  type RecordedStep,
-  type RunStatus,
-  type StepTask,
-  type Task,
-} from '../../engine/run.js';
+import { ADVANCE_SLOT, CALLBACK_SLOT, type FailedAttempt, type RunStatus, type StepTask, type Task } from '../../engine/run.js';
 import { stepTypeOf } from '../../engine/step-type.js';
-import type { RunHistory } from '../../ports/store.js';
+import type { ListedStep, RunRecord } from '../../ports/store.js';
+import type { ShownHistory } from '../run-histories.js';
 import { presentError } from './failure-function.js';
 import { optional } from './optional.js';
-import { shownJson, shownOut } from './redaction.js';
-import { presentHistory, presentRun } from './run.js';
-import { fieldsOfRecorded, fieldsOfTask, isStepTask } from './step-fields.js';
+import { shownJson } from './redaction.js';
+import { presentHistory, presentOut, presentRun } from './run.js';
+import { fieldsOfRecorded, fieldsOfTask, type InvokedByStep, invokedByStep, isStepTask } from './step-fields.js';
 
 export interface RunLogOptions {
   /** Leaves the results of steps and of the run away. */
@@ -62,19 +55,19 @@ const errorsOf = (attempts: readonly FailedAttempt[]) =>
   optional('errors', attempts.length > 0 ? attempts.map(presentError) : null);
 
 function presentRecorded(
-  step: RecordedStep,
+  step: ListedStep,
   attempts: readonly FailedAttempt[],
-  { run, invoked }: RunHistory,
+  { settings }: RunRecord,
+  invoked: InvokedByStep,
   options: RunLogOptions,
 ): LoggedStep {
-  const out = options.trimBody || step.out === null ? null : shownOut(step.type, step.out, run.settings.redact);
   return {
     stepId: step.stepId,
     stepName: step.name,
     stepType: step.type,
     callType: 'step',
     messageId: step.messageId,
-    ...optional('out', out),
+    ...(options.trimBody ? {} : presentOut(step, settings.redact)),
     ...(step.edited ? { edited: true as const } : {}),
     concurrent: step.concurrent,
     state: 'STEP_SUCCESS',
@@ -95,15 +88,19 @@ function openState(status: RunStatus, attempts: readonly FailedAttempt[]): StepS
  * The state of an invoke step of a run that failed: the run that it invoked continues, and a resume takes its end as the
  * result of the step. Null when no run was invoked yet.
  */
-function invokeState(task: Task, { run, invoked }: RunHistory): StepState | null {
-  const child =
-    run.status === 'failed' && task.kind === 'invoke' ? invoked.find(({ stepId }) => stepId === task.slot) : undefined;
+function invokeState(task: Task, { run }: ShownHistory, invoked: InvokedByStep): StepState | null {
+  const child = run.status === 'failed' && task.kind === 'invoke' ? invoked.get(task.slot) : undefined;
   return child ? (child.status === 'active' ? 'STEP_PROGRESS' : 'STEP_SUCCESS') : null;
 }
 
 type RunTask = Exclude<Task, { readonly kind: 'callback' }>;
 
-function presentOpen(task: RunTask, history: RunHistory, attempts: readonly FailedAttempt[]): LoggedStep {
+function presentOpen(
+  task: RunTask,
+  history: ShownHistory,
+  invoked: InvokedByStep,
+  attempts: readonly FailedAttempt[],
+): LoggedStep {
   const { status, settings } = history.run;
   const step = isStepTask(task) ? { stepId: task.slot, stepName: task.name, stepType: stepTypeOf(task) } : {};
   return {
@@ -111,7 +108,7 @@ function presentOpen(task: RunTask, history: RunHistory, attempts: readonly Fail
     callType: 'step',
     messageId: task.messageId,
     concurrent: isStepTask(task) ? task.concurrent : 1,
-    state: invokeState(task, history) ?? openState(status, attempts),
+    state: invokeState(task, history, invoked) ?? openState(status, attempts),
     createdAt: task.createdAt,
     ...fieldsOfTask(task, settings.redact),
     ...errorsOf(attempts),
@@ -138,8 +135,9 @@ interface Placed {
   readonly group: StepGroup;
 }
 
-export function presentRunLog(history: RunHistory, options: RunLogOptions): RunLogEntry {
+export function presentRunLog(history: ShownHistory, options: RunLogOptions): RunLogEntry {
   const { run, steps } = history;
+  const invoked = invokedByStep(history.invoked);
   // Telling of a failure is no step of the run.
   const tasks = history.tasks.filter((task) => task.kind !== 'callback');
   const attempts = new Attempts(history.attempts.filter(({ slot }) => slot !== CALLBACK_SLOT));
@@ -156,13 +154,13 @@ export function presentRunLog(history: RunHistory, options: RunLogOptions): RunL
     return members;
   };
   for (const step of steps) {
-    const logged = presentRecorded(step, attempts.take(step.stepId, step.messageId), history, options);
+    const logged = presentRecorded(step, attempts.take(step.stepId, step.messageId), run, invoked, options);
     groupOf(step.group, step.concurrent, step.createdAt).set(step.stepId, logged);
   }
   const active = run.status === 'active';
   const next: LoggedStep[] = [];
   for (const task of tasks.filter((each): each is StepTask => isStepTask(each))) {
-    const logged = presentOpen(task, history, attempts.take(task.slot, task.messageId));
+    const logged = presentOpen(task, history, invoked, attempts.take(task.slot, task.messageId));
     if (task.concurrent === 1 && active) next.push(logged);
     else groupOf(task.group, task.concurrent, task.createdAt).set(task.slot, logged);
   }
@@ -176,7 +174,7 @@ export function presentRunLog(history: RunHistory, options: RunLogOptions): RunL
   const advance = tasks.find(({ kind }) => kind === 'advance');
   if (advance) {
     const failed = attempts.take(ADVANCE_SLOT, advance.messageId);
-    const logged = presentOpen(advance, history, failed);
+    const logged = presentOpen(advance, history, invoked, failed);
     // While steps are out, asking the code to go on is no news, unless it fails.
     const news = failed.length > 0 || tasks.length === 1;
     if (active && news) next.push(logged);
@@ -201,6 +199,7 @@ export function presentRunLog(history: RunHistory, options: RunLogOptions): RunL
   return {
     ...presentRun(run),
     ...optional('workflowRunResponse', options.trimBody || run.result === null ? null : shownJson(run.result, redact)),
+    ...optional('workflowRunResponseLeftOut', options.trimBody ? null : run.resultLeftOut),
     ...optional('workflowRunError', run.error),
     ...presentHistory(history),
     steps: [
@@ -208,5 +207,6 @@ export function presentRunLog(history: RunHistory, options: RunLogOptions): RunL
       ...placed.map(({ group }) => group),
       ...(next.length > 0 ? [{ type: 'next' as const, steps: next }] : []),
     ],
+    ...(history.shortened ? { shortened: true as const } : {}),
   };
 }

@@ -1,10 +1,9 @@
 /** Runs as answers show them. */
 import { parseJson } from '@everstep/sdk/protocol';
-import type { FoundRun, RunJournal, RunOriginLink, RunResult, RunState } from '../../contract/runs.js';
+import type { FoundRun, JournalStep, RunJournal, RunOriginLink, RunResult, RunState } from '../../contract/runs.js';
 import {
   CALLBACK_SLOT,
   type FailedAttempt,
-  type RecordedStep,
   type Redaction,
   type RunOrigin,
   type RunPayload,
@@ -12,12 +11,12 @@ import {
   type Task,
 } from '../../engine/run.js';
 import { stepTypeOf } from '../../engine/step-type.js';
-import type { RunHistory, RunRecord } from '../../ports/store.js';
+import type { ListedStep, RunHistory, RunRecord } from '../../ports/store.js';
 import { presentFailureFunction } from './failure-function.js';
 import { optional } from './optional.js';
 import { shownJson, shownOut } from './redaction.js';
 import { presentInput } from './run-input.js';
-import { fieldsOfRecorded, fieldsOfTask, isStepTask } from './step-fields.js';
+import { fieldsOfRecorded, fieldsOfTask, type InvokedByStep, invokedByStep, isStepTask } from './step-fields.js';
 
 const STATES: Readonly<Record<RunStatus, RunState>> = {
   active: 'RUN_STARTED',
@@ -88,8 +87,14 @@ function presentOrigin(origin: RunOrigin): RunOriginLink {
   }
 }
 
+/** The result of a step, unless it is left out. */
+export const presentOut = ({ type, out, outLeftOut }: ListedStep, redact: Redaction | undefined) => ({
+  ...optional('out', out === null ? null : shownOut(type, out, redact)),
+  ...optional('outLeftOut', outLeftOut),
+});
+
 /** What logs and journals both say of what came of a run. */
-export function presentHistory(history: RunHistory) {
+export function presentHistory(history: Pick<RunHistory, 'run' | 'invoked' | 'tasks' | 'attempts'>) {
   const invoked = history.invoked.map((child) => ({
     stepId: child.stepId,
     ...presentReference(child),
@@ -126,12 +131,12 @@ export const presentFoundRun = (run: RunRecord): FoundRun => ({
   ...optional('workflowRunError', run.error),
 });
 
-const presentRecordedStep = (step: RecordedStep, { run, invoked }: RunHistory) => ({
+export const presentJournalStep = (step: ListedStep, redact: Redaction | undefined, invoked: InvokedByStep): JournalStep => ({
   stepId: step.stepId,
   stepName: step.name,
   stepType: step.type,
   messageId: step.messageId,
-  ...optional('out', step.out === null ? null : shownOut(step.type, step.out, run.settings.redact)),
+  ...presentOut(step, redact),
   ...(step.edited ? { edited: true as const } : {}),
   group: step.group,
   concurrent: step.concurrent,
@@ -141,7 +146,7 @@ const presentRecordedStep = (step: RecordedStep, { run, invoked }: RunHistory) =
   ...fieldsOfRecorded(step, invoked),
 });
 
-const presentTask = (task: Task, redact: Redaction | undefined) => ({
+export const presentTask = (task: Task, redact: Redaction | undefined) => ({
   kind: task.kind,
   ...(isStepTask(task) ? { stepId: task.slot, stepName: task.name, stepType: stepTypeOf(task) } : {}),
   messageId: task.messageId,
@@ -151,7 +156,7 @@ const presentTask = (task: Task, redact: Redaction | undefined) => ({
   ...fieldsOfTask(task, redact),
 });
 
-const presentAttempt = (attempt: FailedAttempt) => ({
+export const presentAttempt = (attempt: FailedAttempt) => ({
   ...optional('stepId', attempt.slot > 0 ? attempt.slot : null),
   ...optional('stepName', attempt.name),
   messageId: attempt.messageId,
@@ -163,9 +168,30 @@ const presentAttempt = (attempt: FailedAttempt) => ({
   ...optional('retryAt', attempt.retryAt),
 });
 
-/** `payload`: what it was triggered with, unless that is gone. */
-export function presentJournal(history: RunHistory, payload: RunPayload | null): RunJournal {
-  const { run, steps, tasks, attempts, keptEvents } = history;
+/** The lists of a journal: whole, or read while they are sent. */
+export type JournalLists = Pick<RunJournal, 'steps' | 'tasks' | 'attempts'>;
+
+/** Those of a short run. */
+export function journalLists({ run, steps, tasks, attempts, invoked }: RunHistory): JournalLists {
+  const { redact } = run.settings;
+  const children = invokedByStep(invoked);
+  return {
+    steps: steps.map((step) => presentJournalStep(step, redact, children)),
+    tasks: tasks.map((task) => presentTask(task, redact)),
+    attempts: attempts.filter(isOfRun).map(presentAttempt),
+  };
+}
+
+/** Telling of its failure is no attempt of the run. */
+export const isOfRun = ({ slot }: FailedAttempt): boolean => slot !== CALLBACK_SLOT;
+
+/** `payload`: what it was triggered with, unless that is gone. The result has to be there. */
+export function presentJournal<Lists>(
+  history: Pick<RunHistory, 'run' | 'invoked' | 'tasks' | 'attempts' | 'keptEvents'>,
+  payload: RunPayload | null,
+  lists: Lists,
+): Omit<RunJournal, keyof JournalLists> & Lists {
+  const { run, keptEvents } = history;
   const { settings } = run;
   const kept = keptEvents.map(({ eventId, receivedAt }) => ({ eventId, receivedAt }));
   return {
@@ -179,9 +205,7 @@ export function presentJournal(history: RunHistory, payload: RunPayload | null):
     ...withResult(run, settings.redact),
     ...optional('error', run.error),
     ...presentHistory(history),
-    steps: steps.map((step) => presentRecordedStep(step, history)),
-    tasks: tasks.map((task) => presentTask(task, settings.redact)),
-    attempts: attempts.filter(({ slot }) => slot !== CALLBACK_SLOT).map(presentAttempt),
+    ...lists,
     ...optional('keptEvents', kept.length > 0 ? kept : null),
   };
 }

@@ -2,7 +2,7 @@
 import { parseJson } from '@everstep/sdk/protocol';
 import type { LoggedStep } from '../../contract/runs.js';
 import type { RecordedStep, Redaction, StepTask, Task } from '../../engine/run.js';
-import type { RunHistory } from '../../ports/store.js';
+import type { InvokedRun } from '../../ports/store.js';
 import { optional } from './optional.js';
 import { shownUrl } from './redaction.js';
 
@@ -63,7 +63,11 @@ function parsedOut({ out }: RecordedStep): Readonly<Record<string, unknown>> {
 const textOrNull = (value: unknown): string | null => (typeof value === 'string' ? value : null);
 const integerOrNull = (value: unknown): number | null => (Number.isSafeInteger(value) ? Number(value) : null);
 
-export function fieldsOfRecorded(step: RecordedStep, invoked: RunHistory['invoked']): Fields {
+export type InvokedByStep = ReadonlyMap<number, InvokedRun>;
+export const invokedByStep = (invoked: readonly InvokedRun[]): InvokedByStep =>
+  new Map(invoked.map((child) => [child.stepId, child]));
+
+export function fieldsOfRecorded(step: RecordedStep, invoked: InvokedByStep): Fields {
   switch (step.type) {
     case 'Wait':
     case 'WaitForWebhook': {
@@ -73,7 +77,7 @@ export function fieldsOfRecorded(step: RecordedStep, invoked: RunHistory['invoke
     case 'Call':
       return optional('callResponseStatus', integerOrNull(parsedOut(step).status));
     case 'Invoke': {
-      const child = invoked.find(({ stepId }) => stepId === step.stepId);
+      const child = invoked.get(step.stepId);
       const { workflowRunId, workflowCreatedAt } = child
         ? { workflowRunId: child.workflowRunId, workflowCreatedAt: child.createdAt }
         : parsedOut(step);

@@ -4,7 +4,7 @@ import type { Principal } from '../../accounts/account-service.js';
 import { createPeople } from '../../accounts/people.fixture.js';
 import { LIMITS } from '../../config/limits.js';
 import type { SearchIndexView } from '../../search/search-service.js';
-import { ApiWorld } from '../testing/api-world.js';
+import { ApiWorld, type ErrorAnswer } from '../testing/api-world.js';
 import { DOCUMENT_OPERATIONS } from './documents.js';
 
 let principal: Principal;
@@ -20,8 +20,8 @@ before(async () => {
 });
 after(() => world.close());
 
-const post = (path: string, body: unknown, headers: Readonly<Record<string, string>> = {}) =>
-  world.send({
+const post = <Body = ErrorAnswer>(path: string, body: unknown, headers: Readonly<Record<string, string>> = {}) =>
+  world.send<Body>({
     method: 'POST',
     url: `/search/${made.index.indexId}/${path}`,
     headers: { authorization: `Bearer ${made.token}`, 'content-type': 'application/json', ...headers },
@@ -79,6 +79,32 @@ test('without a good token of the index, each operation is refused before its bo
     const answer = await world.send({ method: 'POST', url: unknown, headers: { authorization: `Bearer ${made.token}` } });
     assert.equal(answer.status, 401, unknown);
   }
+});
+
+test('a long range ends early, and a long answer leaves out what is behind', async () => {
+  const text = 'x'.repeat(LIMITS.maxSearchDocumentBytes - 100);
+  const most = Math.floor(LIMITS.maxPageBytes / Buffer.byteLength(JSON.stringify({ text, n: 100 })));
+  for (let n = 100; n <= 100 + most; n += 40) {
+    const some = Array.from({ length: Math.min(40, 100 + most + 1 - n) }, (_, at) => ({
+      id: n + at,
+      content: { text, n: n + at },
+    }));
+    assert.equal((await post('upsert-data/long', some)).status, 200);
+  }
+  type Page = { readonly result: { readonly nextCursor: string; readonly vectors: readonly { readonly id: string }[] } };
+  const range = async (cursor: string): Promise<Page['result']> =>
+    (await post<Page>('range/long', { cursor, limit: 1_000 })).body.result;
+  const first = await range('');
+  assert.equal(first.vectors.length, most);
+  const second = await range(first.nextCursor);
+  assert.deepEqual([second.vectors.length, second.nextCursor], [1, '']);
+  const ids = [...first.vectors, ...second.vectors].map(({ id }) => id);
+  type Fetched = { readonly result: readonly { readonly content?: object; readonly leftOut?: number }[] };
+  const { result } = (await post<Fetched>('fetch/long', { ids })).body;
+  assert.deepEqual(
+    [result.filter(({ content }) => content !== undefined).length, result.filter(({ leftOut }) => leftOut !== undefined).length],
+    [most, 1],
+  );
 });
 
 test('without a namespace, the one without a name is meant', async () => {

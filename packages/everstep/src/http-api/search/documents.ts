@@ -17,7 +17,7 @@ import {
   Success,
   UpsertBody,
 } from '../../contract/search.js';
-import type { DocumentChoice, Filter, Namespace, SearchDocument } from '../../ports/search-store.js';
+import type { DocumentChoice, Filter, Namespace, SearchDocument, SearchDocuments } from '../../ports/search-store.js';
 import { parseFilter } from '../../search/filter-parser.js';
 import { answer, indexOperation, type Operation } from '../operation.js';
 import { shown } from '../parameters/unacceptable.js';
@@ -26,6 +26,8 @@ import { presentDocument, presentHit, presentInfo, readDocument } from './presen
 const TAG = 'Documents';
 const ERRORS: readonly ErrorCode[] = ['bad-parameter', 'bad-body', 'unsupported-media-type'];
 const SUCCESS = answer(200, { result: 'Success' as const });
+
+const LEFT_OUT = `An answer has at most ${LIMITS.maxPageBytes} bytes of content and metadata: documents behind that have \`leftOut\` in their place. Fetch them with fewer ids.`;
 
 const inIndex = Type.Object({ indexId: Type.String({ minLength: 1, maxLength: LIMITS.maxRecordIdLength }) });
 const inNamespace = Type.Object({
@@ -78,6 +80,10 @@ function readCursor(cursor: string | number | undefined): string | null {
   throw new ApiError('bad-body', `the body.cursor ${shown(text)} is none of a page before`);
 }
 
+/** A page of documents ends early; other answers leave out the content of what is behind. */
+const BOUND = { maxBytes: LIMITS.maxPageBytes };
+const longestAnswer = (documents: number): number => Math.min(documents * LIMITS.maxSearchDocumentBytes, BOUND.maxBytes);
+
 function checkSize(documents: readonly SearchDocument[]): void {
   for (const { id, content, metadata } of documents) {
     const bytes = Buffer.byteLength(content) + Buffer.byteLength(metadata ?? '');
@@ -116,14 +122,16 @@ const searchDocuments = indexOperation({
   operationId: 'searchDocuments',
   summary: 'Search the content of documents',
   description:
-    'Full text by BM25: words in any case, without accents, by their English stems. The fields that tune other ways of searching (`reranking`, `semanticWeight`, `inputEnrichment`) are taken and have no effect.',
+    'Full text by BM25: words in any case, without accents, by their English stems. The fields that tune other ways of searching (`reranking`, `semanticWeight`, `inputEnrichment`) are taken and have no effect. ' +
+    LEFT_OUT,
   needs: 'read',
   pathParameters: inNamespace,
   body: json(SearchBody),
   responses: { 200: resultOf(Type.Array(ScoredDocument)) },
-  async handle({ path, body }, { search }) {
+  async handle({ path, body, request }, { search }) {
     const { query: text, topK: limit = LIMITS.searchResultsDefault, filter, ...parts } = read(body);
-    const wanted = { ...path, text, limit, filter: filter === undefined ? null : readFilter(filter) };
+    await request.reserve(longestAnswer(limit));
+    const wanted = { ...path, text, limit, filter: filter === undefined ? null : readFilter(filter), ...BOUND };
     const found = await search.documents.search(wanted);
     return answer(200, { result: found.map((document) => presentHit(document, parts)) });
   },
@@ -136,20 +144,19 @@ async function fetchPrefix(
   documents: { range: RangeOfDocuments },
 ): Promise<readonly SearchDocument[]> {
   const limit = LIMITS.maxSearchDocumentsAtOnce;
-  const found = await documents.range({ ...place, prefix, after: null, limit: limit + 1 });
+  const found = await documents.range({ ...place, prefix, after: null, limit: limit + 1, ...BOUND });
   if (found.length > limit)
     throw new ApiError('bad-body', `more than ${limit} documents have ids with the body.prefix; use range, which has pages`);
   return found;
 }
-type RangeOfDocuments = (
-  query: Namespace & { readonly prefix: string; readonly after: string | null; readonly limit: number },
-) => Promise<readonly SearchDocument[]>;
+type RangeOfDocuments = SearchDocuments['range'];
 
 const fetchDocuments = indexOperation({
   ...common,
   ...at('fetch'),
   operationId: 'fetchDocuments',
   summary: 'Get documents by their ids, or by how these begin',
+  description: LEFT_OUT,
   needs: 'read',
   pathParameters: inNamespace,
   body: json(FetchBody),
@@ -160,12 +167,13 @@ const fetchDocuments = indexOperation({
       }),
     ),
   },
-  async handle({ path, body }, { search: { documents } }) {
+  async handle({ path, body, request }, { search: { documents } }) {
     const { ids, prefix, ...parts } = read(body);
+    await request.reserve(longestAnswer(ids?.length ?? LIMITS.maxSearchDocumentsAtOnce));
     const choice = readChoice({ ...(ids === undefined ? {} : { ids }), ...(prefix === undefined ? {} : { prefix }) });
     const found =
       choice.kind === 'ids'
-        ? await documents.fetch({ ...path, ids: choice.ids })
+        ? await documents.fetch({ ...path, ids: choice.ids, ...BOUND })
         : await fetchPrefix(path, prefix ?? '', documents);
     return answer(200, { result: found.map((document) => document && presentDocument(document, parts)) });
   },
@@ -191,17 +199,20 @@ const rangeDocuments = indexOperation({
   ...at('range'),
   operationId: 'rangeDocuments',
   summary: 'List documents by id, page by page',
+  description: 'A page with long documents ends early.',
   needs: 'read',
   pathParameters: inNamespace,
   body: json(RangeBody),
   responses: { 200: resultOf(DocumentPage) },
-  async handle({ path, body }, { search }) {
+  async handle({ path, body, request }, { search }) {
     const { cursor, limit, prefix = '', ...parts } = read(body);
+    await request.reserve(longestAnswer(limit));
     // One more than is shown tells whether there is a next page.
-    const found = await search.documents.range({ ...path, prefix, after: readCursor(cursor), limit: limit + 1 });
-    const page = found.slice(0, limit);
+    const found = await search.documents.range({ ...path, prefix, after: readCursor(cursor), limit: limit + 1, ...BOUND });
+    const end = found.findIndex(({ leftOut }) => leftOut !== undefined);
+    const page = found.slice(0, end === -1 ? limit : Math.min(end, limit));
     const last = page.at(-1);
-    const nextCursor = last && found.length > limit ? cursorOf(last) : '';
+    const nextCursor = last && found.length > page.length ? cursorOf(last) : '';
     return answer(200, { result: { nextCursor, vectors: page.map((document) => presentDocument(document, parts)) } });
   },
 });

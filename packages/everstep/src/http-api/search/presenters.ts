@@ -8,11 +8,14 @@ export interface Parts {
   readonly includeMetadata?: boolean;
 }
 
-export const presentDocument = ({ id, content, metadata }: SearchDocument, parts: Parts): StoredDocument => ({
-  id,
-  ...(parts.includeData === false ? {} : { content: JSON.parse(content) }),
-  ...(parts.includeMetadata === false || metadata === null ? {} : { metadata: JSON.parse(metadata) }),
-});
+export function presentDocument({ id, content, metadata, leftOut }: SearchDocument, parts: Parts): StoredDocument {
+  if (leftOut !== undefined) return { id, leftOut };
+  return {
+    id,
+    ...(parts.includeData === false ? {} : { content: JSON.parse(content) }),
+    ...(parts.includeMetadata === false || metadata === null ? {} : { metadata: JSON.parse(metadata) }),
+  };
+}
 
 export const presentHit = (found: FoundDocument, parts: Parts): Static<typeof ScoredDocument> => ({
   ...presentDocument(found, parts),

@@ -115,6 +115,9 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   triggerRun: changesOwn(() => ({ params: { workflowUrl: 'http://w.test/ok' } })),
   triggerRuns: changesOwn(() => ({ body: [{ destination: 'http://w.test/ok' }] })),
   getRun: reads(run),
+  getRunStep: reads(async (things) => ({
+    params: { workflowRunId: await things.run('steps', { 'svc-wait-for-result': 'true' }), stepId: '1' },
+  })),
   getRunResult: reads(async (things) => ({ params: { workflowRunId: await things.run('ok') }, query: 'timeout=60s' })),
   getRunAttempts: reads(run),
   explainRun: reads(run),

@@ -3,17 +3,17 @@
  * done both or neither. The unit is written on the version of the repair that let it begin.
  */
 import type { Begin, ItemMove, RepairItemState } from '../../engine/repair.js';
-import type { RunPayload } from '../../engine/run.js';
 import type { Started } from '../../engine/start.js';
 import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../engine/writes.js';
 import type { InstanceLimits, LetIn } from '../../ports/instance-limits.js';
 import type { RepairItemRecord, RepairRecord } from '../../ports/repair-store.js';
 import type { Store } from '../../ports/store.js';
+import type { BegunPayload } from '../run-cache.js';
 import type { RecoverCommand } from '../workflow-service.js';
 
 export interface Recovery {
   readonly started: Started;
-  readonly payload: RunPayload;
+  readonly payload: BegunPayload;
 }
 
 export interface BeginningOptions {
@@ -25,7 +25,7 @@ export interface BeginningOptions {
     dlqId: string,
   ) => Promise<Recovery | 'missing' | 'no-flow-control-key'>;
   readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
-  readonly begin: (started: Started, payload: RunPayload) => void;
+  readonly begin: (started: Started, payload: BegunPayload) => void;
   readonly limits: Pick<InstanceLimits, 'letRunsIn' | 'notStarted' | 'recount'>;
 }
 

@@ -19,6 +19,7 @@ import {
   T0,
   unit,
   waitTask,
+  wholeHistory,
 } from './samples.js';
 
 const steps = async (store: Store, runKey: string) => (await store.loadJournal({ runKey, from: 0 })).map((step) => step.stepId);
@@ -221,10 +222,10 @@ export function commitConformance(open: OpenStore): void {
           { kind: 'put-task', runKey: kept.key, task: stepTask(2, T0 + 5) },
           ...failure(failed),
         ]);
-        const before = [await store.loadRun({ runKey: kept.key }), await store.runHistory({ runKey: failed.key })];
+        const before = [await store.loadRun({ runKey: kept.key }), await wholeHistory(store, { runKey: failed.key })];
         const reopened = await underTest.reopen();
         assert.deepEqual(
-          [await reopened.loadRun({ runKey: kept.key }), await reopened.runHistory({ runKey: failed.key })],
+          [await reopened.loadRun({ runKey: kept.key }), await wholeHistory(reopened, { runKey: failed.key })],
           before,
         );
         assert.deepEqual(await reopened.loadPayload({ runKey: kept.key }), PAYLOAD);

@@ -15,6 +15,7 @@ import {
   stepTask,
   T0,
   waitTask,
+  wholeHistory,
 } from './samples.js';
 
 const run = sampleRun(1);
@@ -254,7 +255,7 @@ export function eventConformance(open: OpenStore): void {
         const reopened = await underTest.reopen();
         assert.deepEqual((await reopened.loadRun({ runKey }))?.keptEvents, events);
         assert.deepEqual(
-          (await reopened.runHistory({ runKey }))?.keptEvents,
+          (await wholeHistory(reopened, { runKey }))?.keptEvents,
           events.map(({ eventKey, eventId, receivedAt }) => ({ eventKey, eventId, receivedAt })),
         );
       }),

@@ -16,6 +16,7 @@ import { flowControlConformance } from './flow-control.js';
 import { forkConformance } from './forks.js';
 import { groupUpkeepConformance } from './group-upkeep.js';
 import type { OpenStore } from './harness.js';
+import { historyConformance } from './histories.js';
 import { instanceConformance } from './instances.js';
 import { listingConformance } from './listings.js';
 import { loginConformance } from './logins.js';
@@ -44,6 +45,7 @@ export function runConformance(name: string, open: OpenStore): void {
     taskKindConformance(open);
     eventConformance(open);
     runLogConformance(open);
+    historyConformance(open);
     deadLetterConformance(open);
     deadLetterGroupConformance(open);
     groupUpkeepConformance(open);

@@ -17,6 +17,7 @@ import {
   sleepTask,
   stepTask,
   T0,
+  wholeHistory,
 } from './samples.js';
 
 const run = sampleRun(1);
@@ -62,7 +63,7 @@ export function progressConformance(open: OpenStore): void {
       withStore(open, async (store) => {
         assert.equal(await store.loadRun({ runKey }), null);
         assert.equal(await store.loadPayload({ runKey }), null);
-        assert.equal(await store.runHistory({ runKey }), null);
+        assert.equal(await wholeHistory(store, { runKey }), null);
         assert.deepEqual(await store.loadJournal({ runKey, from: 0 }), []);
         assert.deepEqual(await store.dueTasks(all), []);
         assert.equal(await store.nextDueAt({ after: 0 }), null);

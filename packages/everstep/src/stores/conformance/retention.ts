@@ -20,6 +20,7 @@ import {
   stepTask,
   T0,
   unit,
+  wholeHistory,
 } from './samples.js';
 
 const OUTCOMES: Readonly<Record<'succeeded' | 'canceled', RunOutcome>> = {
@@ -148,7 +149,7 @@ export function retentionConformance(open: OpenStore): void {
           assert.equal(await opened.loadPayload({ runKey }), null);
           assert.deepEqual(await opened.loadJournal({ runKey, from: 0 }), []);
           assert.equal(await opened.runRecord({ runKey }), null);
-          assert.equal(await opened.runHistory({ runKey }), null);
+          assert.equal(await wholeHistory(opened, { runKey }), null);
           assert.equal(await opened.findRun({ instanceId: INSTANCE, workflowRunId: run.workflowRunId }), null);
           const filters: readonly RunFilter[] = [
             { workflowRunId: run.workflowRunId },

@@ -15,6 +15,7 @@ import {
   sampleStep,
   sleepTask,
   T0,
+  wholeHistory,
 } from './samples.js';
 
 export function runLogConformance(open: OpenStore): void {
@@ -69,7 +70,7 @@ export function runLogConformance(open: OpenStore): void {
           { kind: 'put-task', runKey: run.key, task: sleepTask(3, T0 + 9, T0 + 9) },
           { kind: 'put-task', runKey: run.key, task: advanceTask(T0) },
         ]);
-        const history = await store.runHistory({ runKey: run.key });
+        const history = await wholeHistory(store, { runKey: run.key });
         assert.deepEqual(history?.steps, steps);
         assert.deepEqual(history?.attempts, attempts);
         assert.deepEqual(history?.tasks, [advanceTask(T0), sleepTask(3, T0 + 9, T0 + 9)]);
@@ -93,8 +94,8 @@ export function runLogConformance(open: OpenStore): void {
         const reopened = await underTest.reopen();
         const without = steps.map(({ sent: _left, ...step }) => step);
         for (const key of [runKey, copyKey]) {
-          assert.deepEqual((await reopened.runHistory({ runKey: key, exchanges: true }))?.steps, steps);
-          assert.deepEqual((await reopened.runHistory({ runKey: key }))?.steps, without);
+          assert.deepEqual((await wholeHistory(reopened, { runKey: key, exchanges: true }))?.steps, steps);
+          assert.deepEqual((await wholeHistory(reopened, { runKey: key }))?.steps, without);
           assert.deepEqual(await reopened.loadJournal({ runKey: key, from: 0 }), without);
         }
       }),
@@ -114,9 +115,9 @@ export function runLogConformance(open: OpenStore): void {
           ...attempts.map((attempt) => ({ kind: 'record-attempt', runKey, attempt }) as const),
         ]);
         const reopened = await underTest.reopen();
-        assert.deepEqual((await reopened.runHistory({ runKey, exchanges: true }))?.attempts, attempts);
+        assert.deepEqual((await wholeHistory(reopened, { runKey, exchanges: true }))?.attempts, attempts);
         const without = attempts.map(({ exchange: _left, ...attempt }) => attempt);
-        assert.deepEqual((await reopened.runHistory({ runKey }))?.attempts, without);
+        assert.deepEqual((await wholeHistory(reopened, { runKey }))?.attempts, without);
       }),
     );
 

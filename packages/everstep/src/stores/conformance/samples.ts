@@ -16,7 +16,7 @@ import {
   type RunSettings,
   type Task,
 } from '../../engine/run.js';
-import type { CommitUnit, Store, StoreGuard, StoreWrite } from '../../ports/store.js';
+import type { CommitUnit, RunHistory, Store, StoreGuard, StoreWrite } from '../../ports/store.js';
 
 export const T0 = 1_800_000_000_000;
 export const INSTANCE = 'qi_one';
@@ -274,4 +274,21 @@ export function seededNumbers(seed: number): (below: number) => number {
     mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
     return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296) * below);
   };
+}
+
+/** More than any sample has. */
+const WHOLE = { bounds: { maxRows: 1_000_000, maxBytes: 2 ** 40 }, maxOutBytes: 2 ** 30 };
+
+type Whole = Omit<RunHistory, 'next' | 'journalLength'>;
+
+/** A history that is one part. */
+export async function wholeHistory(
+  store: Store,
+  query: { readonly runKey: string; readonly exchanges?: true },
+): Promise<Whole | null> {
+  const found = await store.runHistory({ ...WHOLE, ...query });
+  if (!found) return null;
+  const { next, journalLength: _, ...history } = found;
+  if (next.steps ?? next.tasks ?? next.attempts) throw new Error(`the history of ${query.runKey} is longer than one part`);
+  return history;
 }

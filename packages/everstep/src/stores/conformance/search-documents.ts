@@ -1,7 +1,7 @@
 /** What every keeper of the documents of search indexes must do. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { FieldPath, Filter, SearchDocument, SearchDocuments } from '../../ports/search-store.js';
+import { ANY_BYTES, type FieldPath, type Filter, type SearchDocument, type SearchDocuments } from '../../ports/search-store.js';
 
 export interface DocumentsUnderTest {
   readonly documents: SearchDocuments;
@@ -42,19 +42,23 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
     }
   };
   const found = async (documents: SearchDocuments, text: string, filter: Filter | null = null, limit = 10) =>
-    (await documents.search({ ...here, text, limit, filter })).map(({ id }) => id);
+    (await documents.search({ maxBytes: ANY_BYTES, ...here, text, limit, filter })).map(({ id }) => id);
   const all = async (documents: SearchDocuments, namespace = here) =>
-    (await documents.range({ ...namespace, prefix: '', after: null, limit: 1000 })).map(({ id }) => id);
+    (await documents.range({ maxBytes: ANY_BYTES, ...namespace, prefix: '', after: null, limit: 1000 })).map(({ id }) => id);
 
   test(
     'documents are fetched as they were written, in the order asked for; one of the same id is replaced',
     withDocuments(async (documents) => {
       assert.equal(await documents.upsert({ ...here, documents: FILMS }), 'done');
       const [alien, , , dune] = FILMS;
-      assert.deepEqual(await documents.fetch({ ...here, ids: ['dune', 'none', 'alien'] }), [dune, null, alien]);
+      assert.deepEqual(await documents.fetch({ maxBytes: ANY_BYTES, ...here, ids: ['dune', 'none', 'alien'] }), [
+        dune,
+        null,
+        alien,
+      ]);
       const other = sampleDocument('dune', { title: 'Arrakis' });
       await documents.upsert({ ...here, documents: [other] });
-      assert.deepEqual(await documents.fetch({ ...here, ids: ['dune'] }), [other]);
+      assert.deepEqual(await documents.fetch({ maxBytes: ANY_BYTES, ...here, ids: ['dune'] }), [other]);
       assert.deepEqual(await found(documents, 'dune'), []);
       assert.deepEqual(await found(documents, 'arrakis'), ['dune']);
       assert.deepEqual((await documents.info(here)).namespaces, [{ name: 'films', documents: 4 }]);
@@ -66,7 +70,7 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
     withDocuments(async (documents) => {
       const [first, second] = [sampleDocument('a', { n: 'one' }), sampleDocument('a', { n: 'two' })];
       await documents.upsert({ ...here, documents: [first, second] });
-      assert.deepEqual(await documents.fetch({ ...here, ids: ['a'] }), [second]);
+      assert.deepEqual(await documents.fetch({ maxBytes: ANY_BYTES, ...here, ids: ['a'] }), [second]);
       assert.deepEqual(await found(documents, 'one two'), ['a']);
       assert.deepEqual((await documents.info(here)).namespaces, [{ name: 'films', documents: 1 }]);
     }),
@@ -100,7 +104,7 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
     'what has more and rarer words comes first, and a shorter text before a longer one; scores fall',
     withDocuments(async (documents) => {
       await documents.upsert({ ...here, documents: FILMS });
-      const hits = await documents.search({ ...here, text: 'deep space', limit: 10, filter: null });
+      const hits = await documents.search({ maxBytes: ANY_BYTES, ...here, text: 'deep space', limit: 10, filter: null });
       assert.deepEqual(
         hits.map(({ id }) => id),
         ['contact', 'alien'],
@@ -174,12 +178,31 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
   );
 
   test(
+    'documents behind the bytes of an answer come without their content, with their lengths',
+    withDocuments(async (documents) => {
+      const made = ['a', 'b', 'c'].map((id) => sampleDocument(id, { text: `word ${'é'.repeat(100)}` }, { id }));
+      await documents.upsert({ ...here, documents: made });
+      const bytes = Buffer.byteLength((made[0]?.content ?? '') + (made[0]?.metadata ?? ''));
+      const bounded = { ...here, maxBytes: 2 * bytes };
+      const left = { id: 'c', content: '{}', metadata: null, leftOut: bytes };
+      assert.deepEqual(await documents.range({ ...bounded, prefix: '', after: null, limit: 10 }), [made[0], made[1], left]);
+      const ids = ['c', 'none', 'a', 'b'];
+      assert.deepEqual(await documents.fetch({ ...bounded, ids }), [made[2], null, made[0], { ...left, id: 'b' }]);
+      const hits = await documents.search({ ...bounded, text: 'word', limit: 10, filter: null });
+      assert.deepEqual(
+        hits.map(({ score: _score, ...document }) => document),
+        [made[0], made[1], left],
+      );
+    }),
+  );
+
+  test(
     'ranges walk by id, with a prefix and behind an id',
     withDocuments(async (documents) => {
       const ids = ['a', 'a/1', 'a/2', 'a0', 'b', '\u{10ffff}'];
       await documents.upsert({ ...here, documents: ids.map((id) => sampleDocument(id, { id })) });
       const range = async (prefix: string, after: string | null, limit: number) =>
-        (await documents.range({ ...here, prefix, after, limit })).map(({ id }) => id);
+        (await documents.range({ maxBytes: ANY_BYTES, ...here, prefix, after, limit })).map(({ id }) => id);
       assert.deepEqual(await range('', null, 10), ids);
       assert.deepEqual(await range('', 'a/1', 2), ['a/2', 'a0']);
       assert.deepEqual(await range('a/', null, 10), ['a/1', 'a/2']);
@@ -212,7 +235,8 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
       const texts = async () =>
         Promise.all(
           [ours, sibling, foreign].map(
-            async (place) => (await documents.search({ ...place, text: 'word', limit: 5, filter: null })).length,
+            async (place) =>
+              (await documents.search({ maxBytes: ANY_BYTES, ...place, text: 'word', limit: 5, filter: null })).length,
           ),
         );
       assert.deepEqual(await texts(), [1, 1, 1]);
@@ -238,7 +262,7 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
   test(
     'of an index without documents there is nothing, and asking makes nothing',
     withDocuments(async (documents) => {
-      assert.deepEqual(await documents.fetch({ ...here, ids: ['a'] }), [null]);
+      assert.deepEqual(await documents.fetch({ maxBytes: ANY_BYTES, ...here, ids: ['a'] }), [null]);
       assert.deepEqual(await all(documents), []);
       assert.deepEqual(await found(documents, 'a'), []);
       assert.equal(await documents.remove({ ...here, choice: { kind: 'prefix', prefix: '' } }), 0);

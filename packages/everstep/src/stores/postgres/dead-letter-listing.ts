@@ -1,7 +1,7 @@
 /** The dead letter queue: pages of entries under any filter, and single ones. */
 import { LIMITS } from '../../config/limits.js';
-import type { DeadLetterFilter, DeadLetterRecord, Listing, Page, Position } from '../../ports/store.js';
-import { integer, text } from './columns.js';
+import type { DeadLetterBodies, DeadLetterFilter, DeadLetterRecord, Listing, Page, Position } from '../../ports/store.js';
+import { bytes, text } from './columns.js';
 import { planned, type Session, type SqlValue, statement } from './connection.js';
 import { type Candidates, type Condition, candidatesOf, createdWithin, EMPTY_LISTING, Parameters, pageOf } from './listing.js';
 import { DEAD_LETTER_COLUMNS, deadLetterRecordOf, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from './rows.js';
@@ -16,6 +16,10 @@ const ofEntry = (table: string) => `${table}.instance_id = d.instance_id AND ${t
 
 const FIND = statement(`
   SELECT ${RECORD} FROM ${RUN_RECORD_TABLES} ${PAYLOAD} WHERE d.instance_id = $1 AND d.dlq_id = $2`);
+const BODIES = statement(`
+  SELECT d.dlq_id, d.response_body, p.body FROM dead_letter d
+  JOIN payload p ON p.instance_id = d.instance_id AND p.run_key = d.run_key
+  WHERE d.instance_id = $1 AND d.dlq_id = ANY($2::text[])`);
 const HORIZON = statement(
   'SELECT place::text AS place FROM dead_letter WHERE instance_id = $1 ORDER BY dead_letter.place DESC LIMIT 1',
 );
@@ -130,36 +134,30 @@ export async function listDeadLetterIds(session: Session, page: Page<DeadLetterF
   );
 }
 
-/** A page takes no further entry once its bodies are over the limit: their sizes are looked at before they are read. */
 export async function listDeadLetters(session: Session, page: Page<DeadLetterFilter>): Promise<Listing<DeadLetterRecord>> {
   const parameters = new Parameters();
   const sql = await candidates(session, page, parameters);
   if (sql === null) return EMPTY_LISTING;
-  const order = page.order === 'newest-first' ? 'DESC' : 'ASC';
-  const [limit, most] = [parameters.one(page.limit, 'integer'), parameters.one(LIMITS.maxPageBytes, 'bigint')];
   const rows = await session.query(
     planned(`
-    WITH found AS MATERIALIZED (${sql}),
-    weighed AS MATERIALIZED (
-      SELECT f.instance_id, f.run_key, row_number() OVER by_place AS n, count(*) OVER () AS found,
-        coalesce(sum(octet_length(p.body) + octet_length(d.response_body)) OVER (
-          by_place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before
-      FROM found f
-      JOIN dead_letter d ON d.instance_id = f.instance_id AND d.dlq_id = f.dlq_id
-      JOIN payload p ON p.instance_id = f.instance_id AND p.run_key = f.run_key
-      WINDOW by_place AS (ORDER BY f.place ${order})
-    )
-    SELECT ${RECORD}, w.found, d.place::text AS entry_place FROM (
-      SELECT * FROM weighed WHERE n <= ${limit} AND before < ${most}
-    ) w, LATERAL (
-      SELECT * FROM run WHERE run.instance_id = w.instance_id AND run.run_key = w.run_key
+    SELECT ${RECORD} FROM (${sql}) c, LATERAL (
+      SELECT * FROM run WHERE run.instance_id = c.instance_id AND run.run_key = c.run_key
     ) ${RUN_RECORD_TABLES.replace('run r', 'r')} ${PAYLOAD}
-    ORDER BY w.n`),
+    ORDER BY c.place ${page.order === 'newest-first' ? 'DESC' : 'ASC'}`),
     parameters.values,
   );
-  const last = rows.at(-1);
-  const more = last !== undefined && integer(last, 'found') > rows.length;
-  return { items: rows.map(deadLetterRecordOf), next: more ? text(last, 'entry_place') : null };
+  return pageOf(rows, page.limit, (row) => text(row, 'entry_place'), deadLetterRecordOf);
+}
+
+export async function loadDeadLetterBodies(
+  session: Session,
+  instanceId: string,
+  dlqIds: readonly string[],
+): Promise<ReadonlyMap<string, DeadLetterBodies>> {
+  const rows = await session.query(BODIES, [instanceId, dlqIds]);
+  return new Map(
+    rows.map((row) => [text(row, 'dlq_id'), { body: bytes(row, 'body'), responseBody: bytes(row, 'response_body') }]),
+  );
 }
 
 export async function findDeadLetter(session: Session, instanceId: string, dlqId: string): Promise<DeadLetterRecord | null> {

@@ -12,11 +12,18 @@ import { readLatestTime } from './clock-marks.js';
 import { DEFAULT_LEASE_MS, PostgresCluster, type PostgresClusterOptions } from './cluster.js';
 import { Database, type DatabaseOptions } from './connection.js';
 import { createDeadLetterGroups } from './dead-letter-groups.js';
-import { deadLetterHorizon, findDeadLetter, listDeadLetterIds, listDeadLetters } from './dead-letter-listing.js';
+import {
+  deadLetterHorizon,
+  findDeadLetter,
+  listDeadLetterIds,
+  listDeadLetters,
+  loadDeadLetterBodies,
+} from './dead-letter-listing.js';
 import { placeOfUrl, StoreOpenError } from './errors.js';
 import { hasWebhook, listAllWaiters, listWaiters } from './event-reader.js';
 import { ExclusiveWork } from './exclusive-work.js';
 import { findFlowControl, listFlowControls } from './flow-control-records.js';
+import { findStep, journalSize, listAttempts, listSteps, listTasks, loadHistory } from './history-reader.js';
 import { listHolds } from './hold-records.js';
 import { findInstanceSettings } from './instance-records.js';
 import { migrate } from './migrate.js';
@@ -30,10 +37,11 @@ import {
   descendantsOf,
   endedAmong,
   findInvoker,
-  loadHistory,
   loadJournal,
   loadPayload,
+  loadResult,
   loadRun,
+  payloadHead,
   readDueTasks,
   readNextDueAt,
   retriesBeforeFailure,
@@ -142,6 +150,8 @@ export function createPostgresStore(
     probeWrites: () => probeWrites(database),
     loadRun: ({ runKey }) => loadRun(database, runKey),
     loadPayload: ({ runKey }) => loadPayload(database, runKey),
+    payloadHead: ({ runKey }) => payloadHead(database, runKey),
+    loadResult: ({ runKey }) => loadResult(database, runKey),
     loadJournal: ({ runKey, from }) => loadJournal(database, runKey, from),
     dueTasks: (query) =>
       cluster ? readClaimed(database, cluster.nodeId, query) : readDueTasks(database, query.before, query.after, query.limit),
@@ -149,7 +159,12 @@ export function createPostgresStore(
     findRun: ({ instanceId, workflowRunId, createdAt }) => findRun(database, instanceId, workflowRunId, createdAt),
     runRecord: ({ runKey }) => records.find(runKey),
     endedAmong: ({ runKeys }) => endedAmong(database, runKeys),
-    runHistory: ({ runKey, exchanges }) => loadHistory(database, runKey, exchanges === true),
+    runHistory: (query) => loadHistory(database, query),
+    journalSize: ({ runKey }) => journalSize(database, runKey),
+    listSteps: (query) => listSteps(database, query),
+    listTasks: (query) => listTasks(database, query),
+    listAttempts: (query) => listAttempts(database, query),
+    findStep: ({ runKey, stepId, maxOutBytes }) => findStep(database, runKey, stepId, maxOutBytes),
     listRuns: (page) => listRuns(database, page),
     listRunTexts: (page) => listRunTexts(database, page),
     listDeadLetters: (page) => listDeadLetters(database, page),
@@ -157,6 +172,7 @@ export function createPostgresStore(
     deadLetterHorizon: ({ instanceId }) => deadLetterHorizon(database, instanceId),
     runHorizon: ({ instanceId }) => runHorizon(database, instanceId),
     findDeadLetter: ({ instanceId, dlqId }) => findDeadLetter(database, instanceId, dlqId),
+    loadDeadLetterBodies: ({ instanceId, dlqIds }) => loadDeadLetterBodies(database, instanceId, dlqIds),
     listWaiters: ({ instanceId, eventId, after, limit }) => listWaiters(database, instanceId, eventId, after, limit),
     listAllWaiters: ({ instanceId, after, limit }) => listAllWaiters(database, instanceId, after, limit),
     descendantsOf: ({ runKey, limit }) => descendantsOf(database, runKey, limit),
@@ -171,7 +187,7 @@ export function createPostgresStore(
     retriedInQueue: ({ instanceId, name }) => retriedInQueue(database, instanceId, name),
     listUrlGroups: ({ instanceId }) => listUrlGroups(database, instanceId),
     findUrlGroup: ({ instanceId, name }) => findUrlGroup(database, instanceId, name),
-    listSchedules: ({ instanceId }) => listSchedules(database, instanceId),
+    listSchedules: ({ instanceId, after, limit }) => listSchedules(database, instanceId, after, limit),
     countSchedules: ({ instanceId }) => countSchedules(database, instanceId),
     findSchedule: ({ instanceId, scheduleId }) => findSchedule(database, instanceId, scheduleId),
     dueSchedules: ({ before, limit }) => dueSchedules(database, before, limit),

@@ -1,5 +1,6 @@
 /** Rows as the types of the engine and the ports: the one place that knows both. */
 import { STEP_TYPES } from '@everstep/sdk/protocol';
+import { LIMITS } from '../../config/limits.js';
 import type { KeptExchange, KeptRequest } from '../../engine/exchanges.js';
 import {
   DIALECT_NAMES,
@@ -30,7 +31,8 @@ export const RUN_IDENTITY_TABLES = `run r
   LEFT JOIN ended_run e ON e.instance_id = r.instance_id AND e.run_key = r.run_key`;
 
 /** Columns and tables for runRecordOf, up to the WHERE. */
-export const RUN_RECORD_COLUMNS = `${RUN_IDENTITY_COLUMNS}, r.place::text AS place, e.completed_at, e.result, e.error,
+export const RUN_RECORD_COLUMNS = `${RUN_IDENTITY_COLUMNS}, r.place::text AS place, e.completed_at, e.error,
+  CASE WHEN octet_length(e.result) <= ${LIMITS.maxInlineBytes} THEN e.result END AS result, octet_length(e.result) AS result_bytes,
   d.dlq_id, e.became_kind, b.run_key AS became_key, b.workflow_run_id AS became_run_id, b.created_at AS became_created_at`;
 export const RUN_RECORD_TABLES = `${RUN_IDENTITY_TABLES}
   LEFT JOIN dead_letter d ON d.instance_id = r.instance_id AND d.run_key = r.run_key
@@ -50,10 +52,15 @@ export const runIdentityOf = (row: Row) => ({
   status: word(row, 'status', STATUSES),
 });
 
+function resultOf(row: Row): Pick<RunRecord, 'result' | 'resultLeftOut'> {
+  const [result, bytes] = [textOrNull(row, 'result'), integerOrNull(row, 'result_bytes')];
+  return result === null && bytes !== null ? { result, resultLeftOut: bytes } : { result };
+}
+
 export const runRecordOf = (row: Row): RunRecord => ({
   ...runIdentityOf(row),
   completedAt: integerOrNull(row, 'completed_at'),
-  result: textOrNull(row, 'result'),
+  ...resultOf(row),
   error: textOrNull(row, 'error'),
   dlqId: textOrNull(row, 'dlq_id'),
   became:
@@ -67,15 +74,17 @@ export const runRecordOf = (row: Row): RunRecord => ({
         },
 });
 
-export const payloadOf = (row: Row): RunPayload => ({
-  body: bytes(row, 'body'),
+export const headersOf = (row: Row): Omit<RunPayload, 'body'> => ({
   contentType: textOrNull(row, 'content_type'),
   forwardHeaders: json<RunPayload['forwardHeaders']>(row, 'forward_headers'),
 });
 
+export const payloadOf = (row: Row): RunPayload => ({ body: bytes(row, 'body'), ...headersOf(row) });
+
 /** Columns of an entry for deadLetterRecordOf, with the payload `p` of its run. */
 export const DEAD_LETTER_COLUMNS = `d.dlq_id, d.created_at AS failed_at, d.failure_function_state, d.response_status,
-  d.response_headers, d.response_body, d.error AS failure, d.fingerprint, p.content_type, p.forward_headers, p.body`;
+  d.response_headers, octet_length(d.response_body) AS response_bytes, d.error AS failure, d.fingerprint,
+  d.place::text AS entry_place, p.content_type, p.forward_headers, octet_length(p.body) AS body_bytes`;
 
 /** From a row of the dead letter with its run and the payload. */
 export function deadLetterRecordOf(row: Row): DeadLetterRecord {
@@ -89,11 +98,13 @@ export function deadLetterRecordOf(row: Row): DeadLetterRecord {
       row.failure_function_state === null ? null : word(row, 'failure_function_state', FAILURE_FUNCTION_STATES),
     responseStatus: integerOrNull(row, 'response_status'),
     responseHeaders: json<DeadLetterRecord['responseHeaders']>(row, 'response_headers'),
-    responseBody: bytes(row, 'response_body'),
+    responseBytes: integer(row, 'response_bytes'),
     error: text(row, 'failure'),
     fingerprint: textOrNull(row, 'fingerprint'),
     run,
-    payload: payloadOf(row),
+    payload: headersOf(row),
+    bodyBytes: integer(row, 'body_bytes'),
+    position: text(row, 'entry_place'),
   };
 }
 

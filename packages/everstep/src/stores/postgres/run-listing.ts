@@ -1,5 +1,5 @@
 /** The run log: pages of runs under any filter. */
-import type { Listing, Page, Position, RunFilter, RunRecord, RunTexts } from '../../ports/store.js';
+import type { ListedRun, Listing, Page, Position, RunFilter, RunRecord, RunTexts } from '../../ports/store.js';
 import { integer, json, type Row, text, textOrNull } from './columns.js';
 import { planned, type Session, statement } from './connection.js';
 import { type Candidates, type Condition, candidatesOf, createdWithin, EMPTY_LISTING, Parameters, pageOf } from './listing.js';
@@ -150,8 +150,10 @@ async function urlsWithPrefix(
   return rows.length > MOST_URLS ? null : rows.map((row) => text(row, 'value'));
 }
 
-export function listRuns(session: Session, page: Page<RunFilter>): Promise<Listing<RunRecord>> {
-  return listed(session, page, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES, runRecordOf);
+const listedRunOf = (row: Row): ListedRun => ({ ...runRecordOf(row), position: text(row, 'place') });
+
+export function listRuns(session: Session, page: Page<RunFilter>): Promise<Listing<ListedRun>> {
+  return listed(session, page, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES, listedRunOf);
 }
 
 const TEXT_COLUMNS = `r.run_key, r.workflow_run_id, r.created_at, r.workflow_url, (r.settings::json -> 'labels')::text AS labels,

@@ -1,12 +1,12 @@
 /** Reads of single runs and of what is due. */
 import { nextPosition, positionsIn } from '../../engine/positions.js';
-import { ADVANCE_SLOT, type KeptEvent, type RecordedStep, type Run, type RunOrigin, type RunPayload } from '../../engine/run.js';
-import type { DueTask, RunHistory, RunRecord, TaskReference } from '../../ports/store.js';
-import { flag, integer, json, type Row, text, word } from './columns.js';
+import { ADVANCE_SLOT, type KeptEvent, type RecordedStep, type Run, type RunPayload } from '../../engine/run.js';
+import type { DueTask, PayloadHead, RunRecord, TaskReference } from '../../ports/store.js';
+import { flag, integer, json, type Row, text, textOrNull } from './columns.js';
 import { type Database, type Session, statement } from './connection.js';
 import { DUE_COLUMNS, dueTaskOf } from './due-tasks.js';
 import {
-  failedAttemptOf,
+  headersOf,
   payloadOf,
   RUN_IDENTITY_COLUMNS,
   RUN_IDENTITY_TABLES,
@@ -15,8 +15,6 @@ import {
   recordedStepOf,
   runIdentityOf,
   runRecordOf,
-  STATUS,
-  STATUSES,
 } from './rows.js';
 import { taskOf } from './task-rows.js';
 
@@ -30,35 +28,25 @@ const IDENTITY = statement(`
   LEFT JOIN active_run a ON a.instance_id = r.instance_id AND a.run_key = r.run_key
   LEFT JOIN failure_function f ON f.instance_id = r.instance_id AND f.run_key = r.run_key
   WHERE ${ofRun('r')}`);
-const RECORD = statement(`SELECT ${RUN_RECORD_COLUMNS} FROM ${RUN_RECORD_TABLES} WHERE ${ofRun('r')}`);
 const JOURNAL_SIZE = statement(`
   SELECT count(*) AS entries, coalesce(max(step_id), 0) AS last_step_id, coalesce(sum(octet_length(out)), 0)::bigint AS result_bytes
   FROM step s WHERE ${ofRun('s')}`);
 const STEP_IDS = statement(`SELECT s.step_id FROM step s WHERE ${ofRun('s')}`);
 /** By their names: a node that runs when a newer version adds a column goes on with the statements that it has prepared. */
-const stepsWith = (more: string) =>
-  statement(`
+const STEPS = statement(`
   SELECT s.idx, s.step_id, s.name, s.type, s.out, s.message_id, s.first_of_group, s.concurrent, s.created_at, s.completed_at,
-    s.started_at, s.sleep_ms, s.wake_at, s.edited${more}
+    s.started_at, s.sleep_ms, s.wake_at, s.edited
   FROM step s WHERE ${ofRun('s')} AND s.idx >= $2 ORDER BY s.idx`);
-const STEPS = stepsWith('');
-const STEPS_WITH_SENT = stepsWith(', s.sent');
 const TASKS = statement(`SELECT t.* FROM task t WHERE ${ofRun('t')} ORDER BY t.slot`);
-const ATTEMPT_COLUMNS = 'a.slot, a.name, a.message_id, a.retried, a.at, a.cause, a.message, a.status, a.retry_at';
-const ATTEMPTS = statement(`SELECT ${ATTEMPT_COLUMNS} FROM attempt a WHERE ${ofRun('a')} ORDER BY a.place`);
-const EXCHANGES = statement(`SELECT ${ATTEMPT_COLUMNS}, a.exchange FROM attempt a WHERE ${ofRun('a')} ORDER BY a.place`);
 const RETRIES = statement(`
   SELECT a.retried FROM attempt a
   WHERE ${ofRun('a')} AND a.slot >= 0 AND a.retry_at IS NULL AND a.at = $2 ORDER BY a.place DESC LIMIT 1`);
 const PAYLOAD = statement(`SELECT p.* FROM payload p WHERE ${ofRun('p')}`);
+const PAYLOAD_HEAD = statement(`
+  SELECT p.content_type, p.forward_headers, octet_length(p.body) AS body_bytes FROM payload p WHERE ${ofRun('p')}`);
+const RESULT = statement(`SELECT e.result FROM ended_run e WHERE ${ofRun('e')}`);
 const EVENTS = statement(`
   SELECT k.event_key, k.event_id, k.received_at, k.content FROM kept_event k WHERE ${ofRun('k')} ORDER BY k.place`);
-const EVENTS_WITHOUT_CONTENT = statement(`
-  SELECT k.event_key, k.event_id, k.received_at FROM kept_event k WHERE ${ofRun('k')} ORDER BY k.place`);
-const INVOKED = statement(`
-  SELECT r.run_key, r.workflow_run_id, r.created_at, r.origin, ${STATUS} AS status
-  FROM ${RUN_IDENTITY_TABLES}
-  WHERE r.instance_id = (SELECT instance_id FROM run_directory WHERE run_key = $1) AND r.invoked_by_run_key = $1`);
 const STILL_ACTIVE = statement(`
   SELECT a.run_key FROM run_directory d JOIN active_run a ON a.instance_id = d.instance_id AND a.run_key = d.run_key
   WHERE d.run_key = ANY($1::text[])`);
@@ -76,22 +64,10 @@ const DUE = statement(`
   ORDER BY t.due_at, t.run_key, t.slot`);
 const NEXT_DUE = statement('SELECT due_at FROM task WHERE due_at > $1 ORDER BY due_at LIMIT 1');
 
-const invokedOf = (row: Row): RunHistory['invoked'][number] => ({
-  runKey: text(row, 'run_key'),
-  workflowRunId: text(row, 'workflow_run_id'),
-  createdAt: integer(row, 'created_at'),
-  stepId: json<Extract<RunOrigin, { readonly kind: 'invoke' }>>(row, 'origin').stepId,
-  status: word(row, 'status', STATUSES),
-});
-
-const eventWithoutContentOf = (row: Row): Omit<KeptEvent, 'content'> => ({
+const keptEventOf = (row: Row): KeptEvent => ({
   eventKey: text(row, 'event_key'),
   eventId: text(row, 'event_id'),
   receivedAt: integer(row, 'received_at'),
-});
-
-const keptEventOf = (row: Row): KeptEvent => ({
-  ...eventWithoutContentOf(row),
   content: json<KeptEvent['content']>(row, 'content'),
 });
 
@@ -141,32 +117,19 @@ export async function loadPayload(session: Session, runKey: string): Promise<Run
   return row && payloadOf(row);
 }
 
-export async function loadJournal(session: Session, runKey: string, from: number): Promise<readonly RecordedStep[]> {
-  return (await session.query(STEPS, [runKey, from])).map(recordedStepOf);
+export async function payloadHead(session: Session, runKey: string): Promise<PayloadHead | null> {
+  const row = await firstOf(session.query(PAYLOAD_HEAD, [runKey]));
+  return row && { ...headersOf(row), bodyBytes: integer(row, 'body_bytes') };
 }
 
-/** All of it as it was at one moment. */
-export function loadHistory(database: Database, runKey: string, exchanges: boolean): Promise<RunHistory | null> {
-  return database.snapshot(async (session) => {
-    const [records, steps, tasks, attempts, invoked, events] = await Promise.all([
-      session.query(RECORD, [runKey]),
-      session.query(exchanges ? STEPS_WITH_SENT : STEPS, [runKey, 0]),
-      session.query(TASKS, [runKey]),
-      session.query(exchanges ? EXCHANGES : ATTEMPTS, [runKey]),
-      session.query(INVOKED, [runKey]),
-      session.query(EVENTS_WITHOUT_CONTENT, [runKey]),
-    ]);
-    const [record] = records;
-    if (!record) return null;
-    return {
-      run: runRecordOf(record),
-      steps: steps.map(recordedStepOf),
-      tasks: tasks.map(taskOf),
-      attempts: attempts.map(failedAttemptOf),
-      invoked: invoked.map(invokedOf).sort((a, b) => a.stepId - b.stepId),
-      keptEvents: events.map(eventWithoutContentOf),
-    };
-  });
+/** JSON text. */
+export async function loadResult(session: Session, runKey: string): Promise<string | null> {
+  const row = await firstOf(session.query(RESULT, [runKey]));
+  return row && textOrNull(row, 'result');
+}
+
+export async function loadJournal(session: Session, runKey: string, from: number): Promise<readonly RecordedStep[]> {
+  return (await session.query(STEPS, [runKey, from])).map(recordedStepOf);
 }
 
 export async function readDueTasks(

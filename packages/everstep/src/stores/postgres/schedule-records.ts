@@ -2,9 +2,10 @@
 import { createHash } from 'node:crypto';
 import { LIMITS } from '../../config/limits.js';
 import type { RunPayload, Schedule } from '../../engine/run.js';
-import type { ListedSchedule, StoreWrite } from '../../ports/store.js';
+import type { ListedSchedule, Listing, Position, StoreWrite } from '../../ports/store.js';
 import { bytes, flag, integer, integerOrNull, json, type Row, text, textOrNull, word } from './columns.js';
 import { type Session, type SqlValue, statement, type TransactionSession } from './connection.js';
+import { pageOf } from './listing.js';
 import { type InstancesThing, thingArrays } from './row-sets.js';
 import { DIALECTS } from './rows.js';
 
@@ -60,9 +61,9 @@ const COLUMNS = NAMES.join(', ');
 const LISTED = NAMES.map((column) =>
   column === 'body' ? `CASE WHEN length(body) > ${LIMITS.maxListedBodyBytes} THEN ''::bytea ELSE body END AS body` : column,
 ).join(', ');
-const SELECT_ALL = statement(
-  `SELECT ${LISTED}, length(body) AS body_bytes FROM schedule WHERE instance_id = $1 ORDER BY created_at, seq`,
-);
+const SELECT_PAGE = statement(`
+  SELECT seq::text AS seq, ${LISTED}, length(body) AS body_bytes FROM schedule
+  WHERE instance_id = $1 AND (created_at, seq) > ($2::bigint, $3::bigint) ORDER BY created_at, schedule.seq LIMIT $4`);
 const COUNT = statement('SELECT count(*) AS schedules FROM schedule WHERE instance_id = $1');
 const SELECT_ONE = statement(`SELECT ${COLUMNS} FROM schedule WHERE instance_id = $1 AND schedule_id = $2`);
 const SELECT_DUE = statement(`SELECT ${COLUMNS} FROM schedule WHERE next_at <= $1 ORDER BY next_at, seq LIMIT $2`);
@@ -176,8 +177,15 @@ export async function countSchedulesOf(session: Session, instanceIds: readonly s
 }
 
 /** By creation, oldest first; payloads that are long are left out. */
-export async function listSchedules(session: Session, instanceId: string): Promise<readonly ListedSchedule[]> {
-  return (await session.query(SELECT_ALL, [instanceId])).map(listedOf);
+export async function listSchedules(
+  session: Session,
+  instanceId: string,
+  after: Position | null,
+  limit: number,
+): Promise<Listing<ListedSchedule>> {
+  const [createdAt = '-1', seq = '0'] = after?.split(' ') ?? [];
+  const rows = await session.query(SELECT_PAGE, [instanceId, createdAt, seq, limit + 1]);
+  return pageOf(rows, limit, (row) => `${integer(row, 'created_at')} ${text(row, 'seq')}`, listedOf);
 }
 
 export async function countSchedules(session: Session, instanceId: string): Promise<number> {

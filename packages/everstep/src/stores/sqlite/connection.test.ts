@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { creation, INSTANCE, sampleRun, T0, unit } from '../conformance/samples.js';
+import { creation, INSTANCE, sampleRun, T0, unit, wholeHistory } from '../conformance/samples.js';
 import { migrate, openConnection, StoreOpenError, type StoreOpenErrorCode } from './connection.js';
 import { createSqliteStore, openSqliteStore } from './index.js';
 import { MIGRATIONS } from './migrations/index.js';
@@ -97,7 +97,7 @@ describe('a store file', () => {
     const runs = (await store.listRuns(page)).items;
     assert.ok(runs.length >= 50, `${runs.length} runs`);
     for (const { key: runKey, settings } of runs) {
-      assert.equal((await store.runHistory({ runKey }))?.steps.length, 1);
+      assert.equal((await wholeHistory(store, { runKey }))?.steps.length, 1);
       assert.ok(await store.loadPayload({ runKey }));
       const labeled = await store.listRuns({ ...page, filter: { labels: settings.labels } });
       assert.ok(labeled.items.some(({ key }) => key === runKey));

@@ -1,12 +1,11 @@
 /** The dead-letter queue: pages of entries under any filter, and single ones. */
 import type { StatementSync } from 'node:sqlite';
-import { LIMITS } from '../../config/limits.js';
 import { FAILURE_FUNCTION_STATES, type FailureFunctionState } from '../../engine/run.js';
-import type { DeadLetterFilter, DeadLetterRecord, Listing, Page, Position } from '../../ports/store.js';
-import { integer, text } from './columns.js';
+import type { DeadLetterBodies, DeadLetterFilter, DeadLetterRecord, Listing, Page, Position } from '../../ports/store.js';
+import { bytes, integer, text } from './columns.js';
 import { FACET, NO_STATE, type RunKind, separatedPrefixes, stateValues } from './facets/facets.js';
 import { namedMembers } from './facets/members.js';
-import { EMPTY_LISTING, pageOf, positionOf, Selection, type Weight } from './listing.js';
+import { EMPTY_LISTING, pageOf, positionOf, Selection } from './listing.js';
 import { deadLetterRecordOf } from './rows.js';
 import type { RunReader } from './run-reader.js';
 import type { StoreParts } from './store-parts.js';
@@ -15,16 +14,11 @@ import type { StoreParts } from './store-parts.js';
 const STATES: readonly (FailureFunctionState | typeof NO_STATE)[] = [NO_STATE, ...FAILURE_FUNCTION_STATES];
 export const ALL_STATES: readonly string[] = stateValues(undefined, STATES);
 
-/** Payloads are in a page: it must stay small enough to be sent. */
-const WEIGHT: Weight<DeadLetterRecord> = {
-  of: ({ payload, responseBody }) => payload.body.length + responseBody.length,
-  most: LIMITS.maxPageBytes,
-};
-
 export class DeadLetterListing {
   private readonly parts: StoreParts;
   private readonly reader: RunReader;
   private readonly selectEntry: StatementSync;
+  private readonly selectBodies: StatementSync;
   private readonly selectId: StatementSync;
   private readonly selectSeq: StatementSync;
   private readonly selectRunId: StatementSync;
@@ -34,8 +28,12 @@ export class DeadLetterListing {
     this.parts = parts;
     this.reader = reader;
     this.selectEntry = connection.prepare(
-      `SELECT d.*, p.content_type, p.forward_headers, p.body
+      `SELECT d.dlq_id, d.run_seq, d.created_at, d.failure_function_state, d.response_status, d.response_headers, d.error, d.fingerprint,
+         octet_length(d.response_body) AS response_bytes, p.content_type, p.forward_headers, octet_length(p.body) AS body_bytes
        FROM dead_letter d JOIN payload p ON p.run_seq = d.run_seq WHERE d.seq = ?`,
+    );
+    this.selectBodies = connection.prepare(
+      'SELECT d.response_body, p.body FROM dead_letter d JOIN payload p ON p.run_seq = d.run_seq WHERE d.seq = ?',
     );
     this.selectId = connection.prepare('SELECT dlq_id FROM dead_letter WHERE seq = ?');
     this.selectSeq = connection.prepare('SELECT seq FROM dead_letter WHERE dlq_id = ? AND tenant = ?');
@@ -45,7 +43,7 @@ export class DeadLetterListing {
   }
 
   list(page: Page<DeadLetterFilter>): Listing<DeadLetterRecord> {
-    return this.page(page, (seq) => this.read(seq), WEIGHT);
+    return this.page(page, (seq) => this.read(seq));
   }
 
   listIds(page: Page<DeadLetterFilter>): Listing<string> {
@@ -58,15 +56,22 @@ export class DeadLetterListing {
     return seq === null ? null : this.read(seq);
   }
 
+  bodies(instanceId: string, dlqIds: readonly string[]): ReadonlyMap<string, DeadLetterBodies> {
+    const found = new Map<string, DeadLetterBodies>();
+    const tenant = this.parts.tenants.find(instanceId);
+    for (const dlqId of tenant === null ? [] : dlqIds) {
+      const seq = this.seqOf(tenant ?? 0, dlqId);
+      const row = seq === null ? undefined : this.selectBodies.get(seq);
+      if (row) found.set(dlqId, { body: bytes(row, 'body'), responseBody: bytes(row, 'response_body') });
+    }
+    return found;
+  }
+
   horizon(): Position {
     return positionOf(this.parts.deadLetterOrder.lastSeq());
   }
 
-  private page<Item>(
-    page: Page<DeadLetterFilter>,
-    read: (seq: number) => Item,
-    weight: Weight<Item> | null = null,
-  ): Listing<Item> {
+  private page<Item>(page: Page<DeadLetterFilter>, read: (seq: number) => Item): Listing<Item> {
     const tenant = this.parts.tenants.find(page.instanceId);
     if (tenant === null) return EMPTY_LISTING;
     const { filter } = page;
@@ -93,7 +98,7 @@ export class DeadLetterListing {
     selection.createdWithin(deadLetterOrder, filter.fromDate, filter.toDate);
     if (filter.workflowRunIdPrefix !== undefined) this.withRunIdPrefix(selection, filter.workflowRunIdPrefix);
     const rows = selection.rows(() => facetReader.anyOf(tenant, FACET.deadLetterState, ALL_STATES, selection.direction));
-    return pageOf(rows, page.limit, read, weight);
+    return pageOf(rows, page.limit, read);
   }
 
   /** Whether the kind narrows anything down: few queues hold entries of both. */
@@ -133,6 +138,6 @@ export class DeadLetterListing {
     const row = this.selectEntry.get(seq);
     const run = row && this.reader.record(integer(row, 'run_seq'));
     if (!row || !run) throw new Error(`the index names dead letter ${seq}, which does not exist`);
-    return deadLetterRecordOf(row, run);
+    return deadLetterRecordOf(row, run, positionOf(seq));
   }
 }

@@ -10,6 +10,7 @@ import { DeadLetterWriter } from './dead-letter-writer.js';
 import { EventRecords } from './event-records.js';
 import type { PrefixLimits } from './facets/members.js';
 import { FlowControlRecords } from './flow-control-records.js';
+import { HistoryReader } from './history-reader.js';
 import { InstanceRecords } from './instance-records.js';
 import type { CopyRequest } from './online-copy.js';
 import { ProbeWrite } from './probe-write.js';
@@ -79,6 +80,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
   const probe = new ProbeWrite(connection);
   const reader = new RunReader(parts, events);
   const runs = new RunListing(parts, reader);
+  const histories = new HistoryReader(parts, reader, events);
   const relatives = new Relatives(parts);
   const deadLetters = new DeadLetterListing(parts, reader);
   return {
@@ -90,6 +92,8 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     probeWrites: () => probe.write(),
     loadRun: async ({ runKey }) => reader.loadRun(runKey),
     loadPayload: async ({ runKey }) => reader.loadPayload(runKey),
+    payloadHead: async ({ runKey }) => reader.payloadHead(runKey),
+    loadResult: async ({ runKey }) => reader.result(runKey),
     loadJournal: async ({ runKey, from }) => reader.loadJournal(runKey, from),
     dueTasks: async ({ before, after, limit }) => {
       const due = reader.dueTasks(before, after, limit);
@@ -101,7 +105,12 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     findRun: async ({ instanceId, workflowRunId, createdAt }) => runs.find(instanceId, workflowRunId, createdAt),
     runRecord: async ({ runKey }) => reader.recordOf(runKey),
     endedAmong: async ({ runKeys }) => runKeys.filter((runKey) => reader.recordOf(runKey)?.status !== 'active'),
-    runHistory: async ({ runKey, exchanges }) => reader.history(runKey, exchanges === true),
+    runHistory: async (query) => histories.history(query),
+    journalSize: async ({ runKey }) => histories.size(runKey),
+    listSteps: async (query) => histories.steps(query),
+    listTasks: async (query) => histories.tasks(query),
+    listAttempts: async (query) => histories.attempts(query),
+    findStep: async ({ runKey, stepId, maxOutBytes }) => histories.step(runKey, stepId, maxOutBytes),
     listRuns: async (page) => runs.list(page),
     listRunTexts: async (page) => runs.listTexts(page),
     listDeadLetters: async (page) => deadLetters.list(page),
@@ -109,6 +118,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     deadLetterHorizon: async () => deadLetters.horizon(),
     runHorizon: async () => runs.horizon(),
     findDeadLetter: async ({ instanceId, dlqId }) => deadLetters.find(instanceId, dlqId),
+    loadDeadLetterBodies: async ({ instanceId, dlqIds }) => deadLetters.bodies(instanceId, dlqIds),
     listWaiters: async ({ instanceId, eventId, after, limit }) => events.waiters(instanceId, eventId, after, limit),
     listAllWaiters: async ({ instanceId, after, limit }) => events.allWaiters(instanceId, after, limit),
     descendantsOf: async ({ runKey, limit }) => relatives.descendantsOf(runKey, limit),
@@ -123,7 +133,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     retriedInQueue: async ({ instanceId, name }) => queues.retried(instanceId, name),
     listUrlGroups: async ({ instanceId }) => urlGroups.list(instanceId),
     findUrlGroup: async ({ instanceId, name }) => urlGroups.find(instanceId, name),
-    listSchedules: async ({ instanceId }) => schedules.list(instanceId),
+    listSchedules: async ({ instanceId, after, limit }) => schedules.list(instanceId, after, limit),
     countSchedules: async ({ instanceId }) => schedules.count(instanceId),
     findSchedule: async ({ instanceId, scheduleId }) => schedules.find(instanceId, scheduleId),
     dueSchedules: async ({ before, limit }) => {

@@ -77,29 +77,15 @@ function seqAt(position: string): number {
   return Number(position);
 }
 
-/** How heavy an item is, and from which sum on a page takes no more of them. */
-export interface Weight<Item> {
-  of(item: Item): number;
-  readonly most: number;
-}
-
-/** One page of `rows`, and whether there is another row behind it. With a weight it may hold fewer than `limit`. */
-export function pageOf<Item>(
-  rows: Iterable<number>,
-  limit: number,
-  read: (seq: number) => Item,
-  weight: Weight<Item> | null = null,
-): Listing<Item> {
+/** One page of `rows`, and whether there is another row behind it. */
+export function pageOf<Item>(rows: Iterable<number>, limit: number, read: (seq: number) => Item): Listing<Item> {
   if (!Number.isSafeInteger(limit) || limit < 1) throw new RangeError(`a page holds at least one item, not ${limit}`);
   const items: Item[] = [];
   let last = 0;
-  let sum = 0;
   for (const seq of rows) {
-    if (items.length === limit || (weight && sum >= weight.most)) return { items, next: positionOf(last) };
-    const item = read(seq);
-    items.push(item);
+    if (items.length === limit) return { items, next: positionOf(last) };
+    items.push(read(seq));
     last = seq;
-    if (weight) sum += weight.of(item);
   }
   return { items, next: null };
 }

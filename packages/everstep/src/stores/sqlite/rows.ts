@@ -1,5 +1,6 @@
 /** Rows as the types of the engine and the ports: the one place that knows both. */
 import { STEP_TYPES } from '@everstep/sdk/protocol';
+import { LIMITS } from '../../config/limits.js';
 import type { KeptExchange, KeptRequest } from '../../engine/exchanges.js';
 import {
   DIALECT_NAMES,
@@ -13,7 +14,7 @@ import {
   type RunSettings,
   type RunStatus,
 } from '../../engine/run.js';
-import type { DeadLetterRecord, RunRecord } from '../../ports/store.js';
+import type { DeadLetterRecord, Position, RunRecord } from '../../ports/store.js';
 import { bytes, integer, integerOrNull, json, type Row, text, textOrNull, word } from './columns.js';
 
 export const DIALECTS: readonly DialectName[] = DIALECT_NAMES;
@@ -22,7 +23,8 @@ export const STATUSES: readonly RunStatus[] = ['active', 'succeeded', 'failed', 
 /** Columns and tables for runRecordOf, up to the WHERE. */
 export const RUN_RECORD_COLUMNS = `
   r.seq, r.key, t.instance_id, r.workflow_run_id, r.created_at, r.dialect, r.workflow_url, r.caller_ip, r.origin,
-  r.settings, r.status, r.completed_at, r.result, r.error, d.dlq_id, r.became_kind,
+  r.settings, r.status, r.completed_at, r.error, d.dlq_id, r.became_kind,
+  CASE WHEN octet_length(r.result) <= ${LIMITS.maxInlineBytes} THEN r.result END AS result, octet_length(r.result) AS result_bytes,
   b.key AS became_key, b.workflow_run_id AS became_run_id, b.created_at AS became_created_at`;
 export const RUN_RECORD_TABLES = `run r
   JOIN tenant t ON t.seq = r.tenant
@@ -43,10 +45,15 @@ export const runIdentityOf = (row: Row) => ({
   status: word(row, 'status', STATUSES),
 });
 
+function resultOf(row: Row): Pick<RunRecord, 'result' | 'resultLeftOut'> {
+  const [result, bytes] = [textOrNull(row, 'result'), integerOrNull(row, 'result_bytes')];
+  return result === null && bytes !== null ? { result, resultLeftOut: bytes } : { result };
+}
+
 export const runRecordOf = (row: Row): RunRecord => ({
   ...runIdentityOf(row),
   completedAt: integerOrNull(row, 'completed_at'),
-  result: textOrNull(row, 'result'),
+  ...resultOf(row),
   error: textOrNull(row, 'error'),
   dlqId: textOrNull(row, 'dlq_id'),
   became:
@@ -60,14 +67,15 @@ export const runRecordOf = (row: Row): RunRecord => ({
         },
 });
 
-export const payloadOf = (row: Row): RunPayload => ({
-  body: bytes(row, 'body'),
+export const headersOf = (row: Row): Omit<RunPayload, 'body'> => ({
   contentType: textOrNull(row, 'content_type'),
   forwardHeaders: json<RunPayload['forwardHeaders']>(row, 'forward_headers'),
 });
 
+export const payloadOf = (row: Row): RunPayload => ({ body: bytes(row, 'body'), ...headersOf(row) });
+
 /** From a row of the dead letter with the payload of its run. */
-export const deadLetterRecordOf = (row: Row, run: RunRecord): DeadLetterRecord => ({
+export const deadLetterRecordOf = (row: Row, run: RunRecord, position: Position): DeadLetterRecord => ({
   dlqId: text(row, 'dlq_id'),
   runKey: run.key,
   instanceId: run.instanceId,
@@ -75,11 +83,13 @@ export const deadLetterRecordOf = (row: Row, run: RunRecord): DeadLetterRecord =
   failureFunctionState: row.failure_function_state === null ? null : word(row, 'failure_function_state', FAILURE_FUNCTION_STATES),
   responseStatus: integerOrNull(row, 'response_status'),
   responseHeaders: json<DeadLetterRecord['responseHeaders']>(row, 'response_headers'),
-  responseBody: bytes(row, 'response_body'),
+  responseBytes: integer(row, 'response_bytes'),
   error: text(row, 'error'),
   fingerprint: textOrNull(row, 'fingerprint'),
   run,
-  payload: payloadOf(row),
+  payload: headersOf(row),
+  bodyBytes: integer(row, 'body_bytes'),
+  position,
 });
 
 export const recordedStepOf = (row: Row): RecordedStep => ({

@@ -1,7 +1,7 @@
 /** The run log: pages of runs under any filter. */
 import type { StatementSync } from 'node:sqlite';
 import type { RunStatus } from '../../engine/run.js';
-import type { Listing, Page, Position, RunFilter, RunRecord, RunTexts } from '../../ports/store.js';
+import type { ListedRun, Listing, Page, Position, RunFilter, RunRecord, RunTexts } from '../../ports/store.js';
 import { integer, json, text, textOrNull } from './columns.js';
 import { FACET, type RunKind, stateValues } from './facets/facets.js';
 import { namedMembers } from './facets/members.js';
@@ -48,7 +48,7 @@ export class RunListing {
     );
   }
 
-  list(page: Page<RunFilter>): Listing<RunRecord> {
+  list(page: Page<RunFilter>): Listing<ListedRun> {
     const rows = this.rowsOf(page);
     return rows === null ? EMPTY_LISTING : pageOf(rows, page.limit, (seq) => this.read(seq));
   }
@@ -94,7 +94,8 @@ export class RunListing {
   find(instanceId: string, workflowRunId: string, createdAt: number | undefined): RunRecord | null {
     const filter: RunFilter = createdAt === undefined ? { workflowRunId } : { workflowRunId, createdAt };
     const page = { instanceId, filter, order: 'newest-first', after: null, horizon: null, limit: 1 } as const;
-    return this.list(page).items[0] ?? null;
+    const rows = this.rowsOf(page);
+    return rows === null ? null : (pageOf(rows, 1, (seq) => this.recordAt(seq)).items[0] ?? null);
   }
 
   horizon(): Position {
@@ -111,7 +112,11 @@ export class RunListing {
     return row ? text(row, 'workflow_url') : '';
   }
 
-  private read(seq: number): RunRecord {
+  private read(seq: number): ListedRun {
+    return { ...this.recordAt(seq), position: positionOf(seq) };
+  }
+
+  private recordAt(seq: number): RunRecord {
     const record = this.reader.record(seq);
     if (!record) throw notThere(seq);
     return record;

@@ -1,19 +1,18 @@
 /** Reads of single runs and of what is due. */
 import type { StatementSync } from 'node:sqlite';
 import { nextPosition, positionsIn } from '../../engine/positions.js';
-import { ADVANCE_SLOT, type RecordedStep, type Run, type RunOrigin, type RunPayload, type Task } from '../../engine/run.js';
-import type { DueTask, RunHistory, RunRecord, TaskReference } from '../../ports/store.js';
-import { integer, json, type Row, text, textOrNull, word } from './columns.js';
+import { ADVANCE_SLOT, type RecordedStep, type Run, type RunPayload, type Task } from '../../engine/run.js';
+import type { DueTask, PayloadHead, RunRecord, TaskReference } from '../../ports/store.js';
+import { integer, type Row, text, textOrNull } from './columns.js';
 import type { EventRecords } from './event-records.js';
 import {
-  failedAttemptOf,
+  headersOf,
   payloadOf,
   RUN_RECORD_COLUMNS,
   RUN_RECORD_TABLES,
   recordedStepOf,
   runIdentityOf,
   runRecordOf,
-  STATUSES,
 } from './rows.js';
 import type { StoreParts } from './store-parts.js';
 import { taskKindOf, taskOf } from './task-rows.js';
@@ -38,14 +37,6 @@ const dueTaskOf = (row: Row): DueTask => ({
   runVersion: 0,
 });
 
-const invokedOf = (row: Row): RunHistory['invoked'][number] => ({
-  runKey: text(row, 'key'),
-  workflowRunId: text(row, 'workflow_run_id'),
-  createdAt: integer(row, 'created_at'),
-  stepId: json<Extract<RunOrigin, { readonly kind: 'invoke' }>>(row, 'origin').stepId,
-  status: word(row, 'status', STATUSES),
-});
-
 export class RunReader {
   private readonly parts: StoreParts;
   private readonly events: EventRecords;
@@ -53,16 +44,14 @@ export class RunReader {
   private readonly selectRecord: StatementSync;
   private readonly selectJournalSize: StatementSync;
   private readonly selectSteps: StatementSync;
-  private readonly selectStepsWithSent: StatementSync;
   private readonly selectStepIds: StatementSync;
   private readonly selectTasks: StatementSync;
-  private readonly selectAttempts: StatementSync;
-  private readonly selectExchanges: StatementSync;
   private readonly selectRetries: StatementSync;
   private readonly selectPayload: StatementSync;
+  private readonly selectPayloadHead: StatementSync;
+  private readonly selectResult: StatementSync;
   private readonly selectDueTasks: StatementSync;
   private readonly selectNextDue: StatementSync;
-  private readonly selectInvoked: StatementSync;
   private readonly selectInvoker: StatementSync;
 
   constructor(parts: StoreParts, events: EventRecords) {
@@ -81,16 +70,16 @@ export class RunReader {
     const steps =
       'idx, step_id, name, type, message_id, first_of_group, concurrent, created_at, completed_at, started_at, sleep_ms, wake_at, out, edited';
     this.selectSteps = connection.prepare(`SELECT ${steps} FROM step WHERE run_seq = ? AND idx >= ? ORDER BY idx`);
-    this.selectStepsWithSent = connection.prepare(`SELECT ${steps}, sent FROM step WHERE run_seq = ? AND idx >= ? ORDER BY idx`);
     this.selectStepIds = connection.prepare('SELECT step_id FROM step WHERE run_seq = ?');
     this.selectTasks = connection.prepare('SELECT * FROM task WHERE run_seq = ? ORDER BY slot');
-    const attempts = 'slot, name, message_id, retried, at, cause, message, status, retry_at';
-    this.selectAttempts = connection.prepare(`SELECT ${attempts} FROM attempt WHERE run_seq = ? ORDER BY seq`);
-    this.selectExchanges = connection.prepare(`SELECT ${attempts}, exchange FROM attempt WHERE run_seq = ? ORDER BY seq`);
     this.selectRetries = connection.prepare(
       'SELECT retried FROM attempt WHERE run_seq = ? AND slot >= 0 AND retry_at IS NULL AND at = ? ORDER BY seq DESC LIMIT 1',
     );
     this.selectPayload = connection.prepare('SELECT * FROM payload WHERE run_seq = ?');
+    this.selectPayloadHead = connection.prepare(
+      'SELECT content_type, forward_headers, octet_length(body) AS body_bytes FROM payload WHERE run_seq = ?',
+    );
+    this.selectResult = connection.prepare('SELECT result FROM run WHERE seq = ?');
     this.selectDueTasks = connection.prepare(
       `SELECT t.due_at, t.run_seq, t.slot, t.kind, r.key, n.instance_id, ${DELIVERY_COLUMNS}
        FROM task t JOIN run r ON r.seq = t.run_seq JOIN tenant n ON n.seq = r.tenant
@@ -98,9 +87,6 @@ export class RunReader {
        ORDER BY t.due_at, t.run_seq, t.slot LIMIT ?`,
     );
     this.selectNextDue = connection.prepare('SELECT due_at FROM task WHERE due_at > ? ORDER BY due_at LIMIT 1');
-    this.selectInvoked = connection.prepare(
-      'SELECT key, workflow_run_id, created_at, origin, status FROM run WHERE invoked_by_run_key = ?',
-    );
     this.selectInvoker = connection.prepare(
       `SELECT t.slot, r.key FROM task t JOIN run r ON r.seq = t.run_seq WHERE t.child_run_key = ? AND r.status = 'active'`,
     );
@@ -135,6 +121,18 @@ export class RunReader {
     return row ? payloadOf(row) : null;
   }
 
+  payloadHead(runKey: string): PayloadHead | null {
+    const seq = this.parts.runs.find(runKey)?.seq;
+    const row = seq === undefined ? undefined : this.selectPayloadHead.get(seq);
+    return row ? { ...headersOf(row), bodyBytes: integer(row, 'body_bytes') } : null;
+  }
+
+  result(runKey: string): string | null {
+    const seq = this.parts.runs.find(runKey)?.seq;
+    const row = seq === undefined ? undefined : this.selectResult.get(seq);
+    return row ? textOrNull(row, 'result') : null;
+  }
+
   loadJournal(runKey: string, from: number): readonly RecordedStep[] {
     const seq = this.parts.runs.find(runKey)?.seq;
     return seq === undefined ? [] : this.selectSteps.all(seq, from).map(recordedStepOf);
@@ -148,20 +146,6 @@ export class RunReader {
   recordOf(runKey: string): RunRecord | null {
     const seq = this.parts.runs.find(runKey)?.seq;
     return seq === undefined ? null : this.record(seq);
-  }
-
-  history(runKey: string, exchanges: boolean): RunHistory | null {
-    const seq = this.parts.runs.find(runKey)?.seq;
-    const run = seq === undefined ? null : this.record(seq);
-    if (seq === undefined || !run) return null;
-    return {
-      run,
-      steps: (exchanges ? this.selectStepsWithSent : this.selectSteps).all(seq, 0).map(recordedStepOf),
-      tasks: this.tasksOf(seq),
-      attempts: (exchanges ? this.selectExchanges : this.selectAttempts).all(seq).map(failedAttemptOf),
-      invoked: this.invokedBy(runKey),
-      keptEvents: this.events.keptWithoutContent(seq),
-    };
   }
 
   dueTasks(before: number, after: TaskReference | null, limit: number): readonly DueTask[] {
@@ -185,13 +169,6 @@ export class RunReader {
   invokerOf(childRunKey: string): Pick<TaskReference, 'runKey' | 'slot'> | null {
     const row = this.selectInvoker.get(childRunKey);
     return row ? { runKey: text(row, 'key'), slot: integer(row, 'slot') } : null;
-  }
-
-  private invokedBy(runKey: string): RunHistory['invoked'] {
-    return this.selectInvoked
-      .all(runKey)
-      .map(invokedOf)
-      .sort((a, b) => a.stepId - b.stepId);
   }
 
   private tasksOf(seq: number): readonly Task[] {

@@ -2,7 +2,7 @@
 import type { StatementSync } from 'node:sqlite';
 import { LIMITS } from '../../config/limits.js';
 import type { Schedule } from '../../engine/run.js';
-import type { ListedSchedule } from '../../ports/store.js';
+import type { ListedSchedule, Listing, Position } from '../../ports/store.js';
 import { blob, integer, integerOrNull, json, type Row, text, textOrNull, word } from './columns.js';
 import { DIALECTS, payloadOf } from './rows.js';
 import type { StoreParts } from './store-parts.js';
@@ -58,8 +58,9 @@ export class ScheduleRecords {
     const select = 'SELECT s.*, t.instance_id FROM schedule s JOIN tenant t ON t.seq = s.tenant';
     const listed = columns.map((column) => (column === 'body' ? shortBody : `s.${column}`)).join(', ');
     this.selectAll = connection.prepare(
-      `SELECT s.schedule_id, t.instance_id, ${listed}, length(s.body) AS body_bytes
-       FROM schedule s JOIN tenant t ON t.seq = s.tenant WHERE s.tenant = ? ORDER BY s.created_at, s.seq`,
+      `SELECT s.seq, s.schedule_id, t.instance_id, ${listed}, length(s.body) AS body_bytes
+       FROM schedule s JOIN tenant t ON t.seq = s.tenant
+       WHERE s.tenant = ? AND (s.created_at, s.seq) > (?, ?) ORDER BY s.created_at, s.seq LIMIT ?`,
     );
     // Out of the index of ids: the rows themselves hold payloads.
     this.selectCount = connection.prepare('SELECT count(*) AS schedules FROM schedule WHERE tenant = ?');
@@ -104,9 +105,15 @@ export class ScheduleRecords {
     return row !== undefined && integerOrNull(row, 'next_at') === nextAt;
   }
 
-  list(instanceId: string): readonly ListedSchedule[] {
+  list(instanceId: string, after: Position | null, limit: number): Listing<ListedSchedule> {
     const tenant = this.parts.tenants.find(instanceId);
-    return tenant === null ? [] : this.selectAll.all(tenant).map(listedOf);
+    if (tenant === null) return { items: [], next: null };
+    const [createdAt, seq] = after === null ? [-1, 0] : after.split(' ').map(Number);
+    const rows = this.selectAll.all(tenant, createdAt ?? 0, seq ?? 0, limit + 1);
+    const shown = rows.slice(0, limit);
+    const last = shown.at(-1);
+    const next = last && rows.length > limit ? `${integer(last, 'created_at')} ${integer(last, 'seq')}` : null;
+    return { items: shown.map(listedOf), next };
   }
 
   count(instanceId: string): number {

@@ -26,6 +26,10 @@ export interface TaskDetail {
   readonly callback: Pick<TaskOf<'callback'>, 'dlqId'>;
 }
 
+/** All but `detail`. */
+export const TASK_COLUMNS =
+  'slot, kind, message_id, due_at, created_at, retried, name, first_of_group, concurrent, step_type, sleep_ms, wake_at, child_run_key, call_url';
+
 export const taskKindOf = (row: Row): Task['kind'] => word(row, 'kind', TASK_KINDS);
 
 export function taskOf(row: Row): Task {

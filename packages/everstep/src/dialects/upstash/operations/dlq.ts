@@ -9,6 +9,7 @@ import { LIMITS } from '../../../config/limits.js';
 import { FailureFunctionStateSchema } from '../../../contract/dead-letters.js';
 import { Empty } from '../../../contract/empty.js';
 import type { ErrorCode } from '../../../contract/error-codes.js';
+import { readDeadLetter, readDeadLetters } from '../../../http-api/dead-letter-pages.js';
 import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../../../http-api/operation.js';
 import { checkedDlqIds, DlqIds } from '../../../http-api/operations/bulk.js';
 import { DlqIdPath, noSuchEntry } from '../../../http-api/operations/dead-letters.js';
@@ -86,12 +87,13 @@ export async function listDlqPage(
   query: DlqQuery,
   { store, cursors }: Pick<ApiContext, 'store' | 'cursors'>,
   { instanceId }: Pick<Caller, 'instanceId'>,
+  { reserve }: Pick<RequestContext, 'reserve'>,
 ): Promise<DlqPage> {
   const { cursor: given, count, dlqIds, ...asked } = query;
   const scope = { operation: 'dlq-messages', instanceId, filters: { ...asked, dlqIds } };
   const begin = given === undefined || given === '' ? null : await cursors.open(scope, given);
   if (isEmptyRange(asked)) return { messages: [] };
-  const { items, next } = await store.listDeadLetters({
+  const listing = await store.listDeadLetters({
     instanceId,
     filter: { ...filterOf(asked), dlqIds },
     order: 'newest-first',
@@ -99,8 +101,9 @@ export async function listDlqPage(
     horizon: null,
     limit: limitOf(count),
   });
+  const { entries, next } = await readDeadLetters(store, listing, reserve);
   const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon: null, left: null }) };
-  return { ...cursor, messages: items.map((entry) => presentDlqMessage(entry)) };
+  return { ...cursor, messages: entries.map((entry) => presentDlqMessage(entry)) };
 }
 
 const listEntries = operation({
@@ -115,7 +118,7 @@ const listEntries = operation({
   query: DlqQuery,
   responses: { 200: DlqPage },
   errors: READ_ERRORS,
-  handle: async ({ query }, context, caller) => answer(200, await listDlqPage(query, context, caller)),
+  handle: async ({ query, request }, context, caller) => answer(200, await listDlqPage(query, context, caller, request)),
 });
 
 const getEntry = operation({
@@ -129,8 +132,8 @@ const getEntry = operation({
   pathParameters: DlqIdPath,
   responses: { 200: DlqMessage },
   errors: ['bad-parameter', 'not-found'],
-  async handle({ path: { dlqId } }, { store }, { instanceId }) {
-    const entry = await store.findDeadLetter({ instanceId, dlqId });
+  async handle({ path: { dlqId }, request }, { store }, { instanceId }) {
+    const entry = await readDeadLetter(store, { instanceId, dlqId }, request.reserve);
     if (!entry) throw noSuchEntry([dlqId]);
     return answer(200, presentDlqMessage(entry));
   },

@@ -35,10 +35,14 @@ const getMessage = operation({
   pathParameters: MessagePath,
   responses: { 200: MessageEntry },
   errors: ['bad-parameter', 'not-found'],
-  async handle({ path: { messageId } }, { service }, { instanceId }) {
+  async handle({ path: { messageId }, request }, { service, store }, { instanceId }) {
     const message = await service.message({ instanceId, messageId });
     if (message?.run.status !== 'active') throw noSuchMessage(messageId);
-    return answer(200, presentMessage(message));
+    const runKey = message.run.key;
+    await request.reserve((await store.payloadHead({ runKey }))?.bodyBytes ?? 0);
+    const payload = await store.loadPayload({ runKey });
+    if (payload === null) throw noSuchMessage(messageId);
+    return answer(200, presentMessage(message, payload));
   },
 });
 

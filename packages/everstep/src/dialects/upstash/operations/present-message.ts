@@ -1,10 +1,11 @@
 /** Messages, their dead letters and what happened to them, as answers of this dialect show them. */
-import type { FailureCallback, FlowControl, MessageSettings, RunSettings } from '../../../engine/run.js';
+import type { FailureCallback, FlowControl, MessageSettings, RunPayload, RunSettings } from '../../../engine/run.js';
+import type { CallbackHistory } from '../../../http-api/dead-letter-pages.js';
 import { presentBytes, presentDeadLetter, sentHeaders } from '../../../http-api/presenters/dead-letter.js';
 import { presentFailureFunction } from '../../../http-api/presenters/failure-function.js';
 import { optional } from '../../../http-api/presenters/optional.js';
 import { shownBody, shownHeaders } from '../../../http-api/presenters/redaction.js';
-import type { DeadLetterRecord, RunHistory } from '../../../ports/store.js';
+import type { DeadLetterRecord, WholeDeadLetter } from '../../../ports/store.js';
 import type { MessageEvent, MessageRecord } from '../../../runtime/workflow-service.js';
 import type { DlqMessage, LogEntry, MessageEntry } from './shapes.js';
 
@@ -38,7 +39,7 @@ const presentSettings = (settings: RunSettings) => ({
 
 const callerOf = ({ callerIp }: { readonly callerIp: string }) => ({ callerIP: callerIp, callerIp });
 
-export function presentMessage({ run, payload, retried, nextAttemptAt }: MessageRecord): MessageEntry {
+export function presentMessage({ run, retried, nextAttemptAt }: MessageRecord, payload: RunPayload): MessageEntry {
   const { settings } = run;
   const { redact, message } = settings;
   return {
@@ -72,7 +73,7 @@ const presentRunOf = ({ run, failureFunctionState, responseStatus }: DeadLetterR
       };
 
 /** `history` of a run, where the answer to its failure callback is to be shown. */
-export function presentDlqMessage(entry: DeadLetterRecord, history: RunHistory | null = null): DlqMessage {
+export function presentDlqMessage(entry: WholeDeadLetter, history: CallbackHistory | null = null): DlqMessage {
   const { run } = entry;
   const { settings } = run;
   const { message } = settings;

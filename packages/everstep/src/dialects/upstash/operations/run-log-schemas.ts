@@ -5,6 +5,9 @@ import { FAILURE_FUNCTION_STATES, RunStateSchema, SHOWN_STEP_TYPES, STEP_STATES 
 const unixMs = (description: string) => Type.Integer({ format: 'int64', description: `${description}, Unix ms` });
 const HeaderMap = Type.Record(Type.String(), Type.Array(Type.String()));
 
+const leftOut = (what: string) =>
+  Type.Optional(Type.Integer({ description: `Bytes of ${what} that is left out because the answer would be too long.` }));
+
 const StepError = Type.Object({
   error: Type.String(),
   body: Type.String({ description: 'What was answered, of the attempt with which the run failed; else empty.' }),
@@ -20,6 +23,7 @@ export const LoggedStep = Type.Object({
   callType: Type.Literal('step'),
   messageId: Type.String(),
   out: Type.Optional(Type.String({ description: 'The result as text: JSON, or what an event carried.' })),
+  outLeftOut: leftOut('a result, or of the payload,'),
   retries: Type.Integer({ description: 'How often an attempt that fails is followed by another.' }),
   retryDelay: Type.Optional(Type.String()),
   concurrent: Type.Integer(),
@@ -37,6 +41,7 @@ export const LoggedStep = Type.Object({
   callMethod: Type.Optional(Type.String()),
   callHeaders: Type.Optional(HeaderMap),
   callBody: Type.Optional(Type.String()),
+  callBodyLeftOut: leftOut('a body'),
   callResponseStatus: Type.Optional(Type.Integer({ description: '0 when there was no answer.' })),
   callResponseBody: Type.Optional(Type.String()),
   callResponseHeaders: Type.Optional(HeaderMap),
@@ -79,6 +84,7 @@ export const LoggedRun = Type.Object({
   workflowRunCreatedAt: unixMs('Creation of the run'),
   workflowRunCompletedAt: Type.Optional(unixMs('End of the run')),
   workflowRunResponse: Type.Optional(Type.String({ description: 'What the workflow returned, as JSON text.' })),
+  workflowRunResponseLeftOut: leftOut('a response'),
   failureFunction: Type.Optional(FailureFunction),
   steps: Type.Array(StepGroup),
   invoker: Type.Optional(
@@ -93,6 +99,9 @@ export const LoggedRun = Type.Object({
   label: Type.Optional(Type.String()),
   labels: Type.Array(Type.String()),
   flowControlKey: Type.Optional(Type.String()),
+  shortened: Type.Optional(
+    Type.Literal(true, { description: 'Steps or failed attempts are left out because the answer would be too long.' }),
+  ),
 });
 export type LoggedRun = Static<typeof LoggedRun>;
 

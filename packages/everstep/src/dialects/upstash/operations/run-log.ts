@@ -13,27 +13,36 @@ import { presentFailureFunction } from '../../../http-api/presenters/failure-fun
 import { optional } from '../../../http-api/presenters/optional.js';
 import { shownBody, shownHeaders, shownJson, shownUrl } from '../../../http-api/presenters/redaction.js';
 import { presentRunLog } from '../../../http-api/presenters/run-log.js';
-import type { DeadLetterRecord, RunHistory, RunRecord } from '../../../ports/store.js';
+import type { ShownHistory } from '../../../http-api/run-histories.js';
+import type { DeadLetterBodies, DeadLetterRecord, ListedTask, RunRecord } from '../../../ports/store.js';
 import type { FailureFunction, LoggedRun, LoggedStep, StepGroup } from './run-log-schemas.js';
 
 /** A run that a step invoked, and what it was started with. */
 export interface InvokedRun {
+  /** With its result, unless there is no room for that. */
   readonly run: RunRecord;
-  readonly payload: RunPayload | null;
+  /** `bodyLeftOut`: bytes of a body for which there is no room; it is empty then. */
+  readonly payload: ShownPayload | null;
+}
+
+export interface ShownPayload extends RunPayload {
+  readonly bodyLeftOut?: number;
 }
 
 /** All that the log of one run is made of. */
 export interface LogSource {
-  readonly history: RunHistory;
-  readonly payload: RunPayload | null;
+  readonly history: ShownHistory;
+  readonly payload: ShownPayload | null;
   /** What the run has in the dead letter queue. */
-  readonly deadLetter: DeadLetterRecord | null;
+  readonly deadLetter: (DeadLetterRecord & Pick<DeadLetterBodies, 'responseBody'>) | null;
   /** The run that invoked it. */
   readonly invoker: RunRecord | null;
   /** By the step that invoked it. */
   readonly invoked: ReadonlyMap<number, InvokedRun>;
   /** Leaves bodies and results away. */
   readonly trimBody: boolean;
+  /** False: the headers are so long that the first step alone shows them. */
+  readonly repeatsHeaders: boolean;
 }
 
 type HeaderMap = Record<string, string[]>;
@@ -41,8 +50,6 @@ type StepError = NonNullable<LoggedStep['errors']>[number];
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
-
-const bytesOf = ({ body }: RunPayload): Uint8Array => body;
 
 /** As text; in base64 where it is no UTF-8. */
 function bodyText(body: Uint8Array, redact: Redaction | undefined): string {
@@ -135,7 +142,7 @@ function invokedFields({ run, payload }: InvokedRun, trimBody: boolean): Partial
     ...(payload === null
       ? {}
       : {
-          ...(trimBody ? {} : { invokedWorkflowRunBody: bodyText(bytesOf(payload), redact) }),
+          ...(trimBody || payload.bodyLeftOut !== undefined ? {} : { invokedWorkflowRunBody: bodyText(payload.body, redact) }),
           invokedWorkflowRunHeaders: sentHeaders(payload, redact),
         }),
   };
@@ -144,7 +151,7 @@ function invokedFields({ run, payload }: InvokedRun, trimBody: boolean): Partial
 /** Makes the steps of one run. */
 class StepWriter {
   private readonly source: LogSource;
-  private readonly tasks: ReadonlyMap<string, Task>;
+  private readonly tasks: ReadonlyMap<string, ListedTask>;
   private readonly recorded: ReadonlyMap<string, RecordedStep>;
   private readonly headers: HeaderMap;
 
@@ -157,14 +164,17 @@ class StepWriter {
   }
 
   step(own: OwnStep): LoggedStep {
-    const { history, payload, trimBody, invoked } = this.source;
+    const { history, payload, trimBody, invoked, repeatsHeaders } = this.source;
     const { settings } = history.run;
     const { redact } = settings;
     const { stepId, stepName, stepType, callType, messageId, out, concurrent, state, createdAt } = own;
+    const isFirst = stepType === 'Initial';
+    const bodyLeftOut = isFirst ? payload?.bodyLeftOut : undefined;
     const task = this.tasks.get(messageId);
     const child = stepId === undefined ? undefined : invoked.get(stepId);
     const ended = child && state === 'STEP_SUCCESS' && !trimBody ? endOf(child) : null;
-    const initial = stepType === 'Initial' && payload !== null && !trimBody ? bodyText(payload.body, redact) : undefined;
+    const hasInitial = isFirst && payload !== null && !trimBody && bodyLeftOut === undefined;
+    const initial = hasInitial ? bodyText(payload.body, redact) : undefined;
     return {
       ...optional('stepId', stepId),
       ...optional('stepName', stepName),
@@ -177,7 +187,7 @@ class StepWriter {
       concurrent,
       state,
       createdAt,
-      headers: this.headers,
+      headers: isFirst || repeatsHeaders ? this.headers : {},
       ...optional('sleepFor', own.sleepFor),
       ...optional('sleepUntil', own.sleepUntil),
       ...optional('waitEventId', own.waitEventId),
@@ -190,7 +200,9 @@ class StepWriter {
       ...(out !== undefined && this.recorded.has(messageId)
         ? resultFields(stepType, out)
         : optional('out', out ?? initial ?? ended)),
+      ...optional('outLeftOut', own.outLeftOut ?? bodyLeftOut),
       ...(task ? taskFields(task, redact, trimBody) : {}),
+      ...optional('callBodyLeftOut', task && !trimBody ? task.bodyLeftOut : undefined),
       ...(child ? invokedFields(child, trimBody) : {}),
       ...optional('errors', own.errors && this.errors(own.errors, state)),
     };
@@ -217,7 +229,10 @@ class StepWriter {
   }
 }
 
-function answerOf({ run, responseHeaders, responseBody }: DeadLetterRecord): { body: string; headers: HeaderMap } {
+function answerOf({ run, responseHeaders, responseBody }: NonNullable<LogSource['deadLetter']>): {
+  body: string;
+  headers: HeaderMap;
+} {
   const { redact } = run.settings;
   return { body: bodyText(responseBody, redact), headers: shownHeaders(responseHeaders, redact) };
 }
@@ -255,6 +270,7 @@ export function presentLoggedRun(source: LogSource): LoggedRun {
     workflowRunCreatedAt: own.workflowRunCreatedAt,
     ...optional('workflowRunCompletedAt', own.workflowRunCompletedAt),
     ...optional('workflowRunResponse', trimBody || run.result === null ? null : shownJson(run.result, run.settings.redact)),
+    ...optional('workflowRunResponseLeftOut', trimBody ? null : run.resultLeftOut),
     ...optional('failureFunction', failureFunctionOf(source)),
     steps: own.steps.flatMap((group) => writer.groups(group)),
     ...optional(
@@ -270,5 +286,6 @@ export function presentLoggedRun(source: LogSource): LoggedRun {
     ...optional('label', own.label),
     labels: own.labels,
     ...optional('flowControlKey', own.flowControlKey),
+    ...optional('shortened', own.shortened),
   };
 }

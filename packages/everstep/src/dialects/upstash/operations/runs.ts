@@ -12,10 +12,12 @@ import { destinationOf, startTriggered } from '../../../http-api/operations/trig
 import { presentTriggered } from '../../../http-api/operations/trigger-command.js';
 import { shown } from '../../../http-api/parameters/unacceptable.js';
 import { KeptText } from '../../../http-api/parameters/values.js';
+import { StreamedList, streamed } from '../../../http-api/streamed-json.js';
 import { TRIGGER_PATH, WAIT_PATH } from '../../../http-api/target.js';
 import { Problem } from '../../frame-fields.js';
-import { wireJournal } from '../journal.js';
+import { type WireEntry, wireJournal } from '../journal.js';
 import { headerText } from './item-headers.js';
+import { longJournal } from './long-journal.js';
 import { readWait } from './planned-reader.js';
 import { requireSdkToken } from './sdk-token.js';
 import { checkVersion, refused, refusing, runOver } from './step-refusals.js';
@@ -52,17 +54,27 @@ const getJournal = operation({
   errors: ['bad-parameter', 'not-found'],
   // It shows what the run hides.
   needsReadWrite: true,
-  async handle({ path: { workflowRunId } }, { store }, { instanceId }) {
+  async handle({ path: { workflowRunId }, request }, { store }, { instanceId }) {
     const gone = () => new ApiError('not-found', `there is no active run ${shown(workflowRunId)}`);
     const record = await store.findRun({ instanceId, workflowRunId });
     if (record?.status !== 'active' || record.dialect !== 'upstash') throw gone();
     const runKey = record.key;
     const run = await store.loadRun({ runKey });
-    const payload = await store.loadPayload({ runKey });
-    if (!run || !payload || run.status !== 'active') throw gone();
-    const recorded = (await store.loadJournal({ runKey, from: 0 })).slice(0, run.journalLength);
+    const head = await store.payloadHead({ runKey });
+    if (!run || !head || run.status !== 'active') throw gone();
     const open = [...run.tasks.values()].filter(isStep).sort((a, b) => a.slot - b.slot);
-    return answer(200, [...wireJournal({ instanceId, workflowRunId, runKey, payload, recorded, open })]);
+    const { journalLength, journalBytes } = run;
+    const isShort = journalLength <= LIMITS.partRows && journalBytes + head.bodyBytes <= LIMITS.partBytes;
+    const { longestOutBytes } = isShort ? { longestOutBytes: 0 } : await store.journalSize({ runKey });
+    const bytes = isShort ? journalBytes : Math.max(LIMITS.partBytes, longestOutBytes);
+    // Running work waits for it: it is refused only when its endpoint would give up.
+    await request.reserve(2 * (bytes + head.bodyBytes), { waitMs: LIMITS.requestTimeoutMs });
+    const payload = await store.loadPayload({ runKey });
+    if (!payload) throw gone();
+    const source = { instanceId, workflowRunId, runKey, payload, open };
+    if (!isShort) return answer(200, streamed<WireEntry[]>(new StreamedList(longJournal(store, source, journalLength))));
+    const recorded = (await store.loadJournal({ runKey, from: 0 })).slice(0, journalLength);
+    return answer(200, [...wireJournal({ ...source, recorded })]);
   },
 });
 

@@ -14,6 +14,7 @@ import { shown } from '../../../http-api/parameters/unacceptable.js';
 import { Text } from '../../../http-api/parameters/values.js';
 import { presentStartBody, sentHeaders } from '../../../http-api/presenters/dead-letter.js';
 import { optional } from '../../../http-api/presenters/optional.js';
+import { listedSchedules } from '../../../http-api/schedule-list.js';
 import { SCHEDULE_PATH } from '../../../http-api/target.js';
 import type { ListedSchedule } from '../../../ports/store.js';
 import { checkedName, destinationFor, messageSettings } from './message-command.js';
@@ -143,13 +144,8 @@ const listSchedules = operation({
   unknownQuery: 'ignore',
   responses: { 200: Type.Array(ScheduleShown) },
   errors: [],
-  async handle(_input, { store }, { instanceId }) {
-    const schedules = await store.listSchedules({ instanceId });
-    return answer(
-      200,
-      schedules.map((schedule) => present(schedule)),
-    );
-  },
+  handle: async ({ request }, { store }, { instanceId }) =>
+    answer(200, await listedSchedules(store, instanceId, request.reserve, (schedule) => present(schedule))),
 });
 
 const getSchedule = operation({

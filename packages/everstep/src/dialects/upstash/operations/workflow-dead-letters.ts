@@ -1,5 +1,6 @@
 /** Failed runs under the paths of workflows: entries of the one dead letter queue, in the form that it has here. */
 import Type from 'typebox';
+import { callbackHistory, readDeadLetter } from '../../../http-api/dead-letter-pages.js';
 import { answer, type Operation, operation } from '../../../http-api/operation.js';
 import { DlqIdPath, noSuchEntry } from '../../../http-api/operations/dead-letters.js';
 import { DlqQuery, listDlqPage } from './dlq.js';
@@ -20,7 +21,8 @@ const list = operation({
   query: Type.Object(parameters),
   responses: { 200: DlqPage },
   errors: ['bad-parameter', 'bad-cursor'],
-  handle: async ({ query }, context, caller) => answer(200, await listDlqPage({ ...query, source: 'workflow' }, context, caller)),
+  handle: async ({ query, request }, context, caller) =>
+    answer(200, await listDlqPage({ ...query, source: 'workflow' }, context, caller, request)),
 });
 
 const get = operation({
@@ -34,10 +36,10 @@ const get = operation({
   pathParameters: DlqIdPath,
   responses: { 200: DlqMessage },
   errors: ['bad-parameter', 'not-found'],
-  async handle({ path: { dlqId } }, { store }, { instanceId }) {
-    const entry = await store.findDeadLetter({ instanceId, dlqId });
+  async handle({ path: { dlqId }, request }, { store }, { instanceId }) {
+    const entry = await readDeadLetter(store, { instanceId, dlqId }, request.reserve);
     if (!entry) throw noSuchEntry([dlqId]);
-    const history = entry.failureFunctionState === null ? null : await store.runHistory({ runKey: entry.runKey });
+    const history = await callbackHistory(store, entry);
     return answer(200, presentDlqMessage(entry, history));
   },
 });

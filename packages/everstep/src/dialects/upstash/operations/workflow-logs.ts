@@ -1,17 +1,20 @@
 /** The run log, for clients of this dialect. */
 import Type, { type StaticDecode } from 'typebox';
 import type { Caller } from '../../../accounts/authority.js';
-import { LIMITS } from '../../../config/limits.js';
+import { LIMITS, PART } from '../../../config/limits.js';
 import { RunStateSchema } from '../../../contract/runs.js';
-import { type ApiContext, answer, type Operation, operation } from '../../../http-api/operation.js';
+import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../../../http-api/operation.js';
 import { deadLetterFilters, isEmptyRange, RunIdFilter, triggerFilters } from '../../../http-api/operations/filters.js';
 import { Cursor, Text, UnixMs } from '../../../http-api/parameters/values.js';
 import { statusOfState } from '../../../http-api/presenters/run.js';
-import type { RunFilter, RunHistory, RunRecord, Store } from '../../../ports/store.js';
+import { type ShownHistory, withWholeResult } from '../../../http-api/run-histories.js';
+import { NO_ROOM, PageRoom, readHistory, readPage } from '../../../http-api/run-pages.js';
+import { attemptsOf, stepsOf, tasksOf } from '../../../ports/history-parts.js';
+import type { ListedRun, RunFilter, RunRecord, Store } from '../../../ports/store.js';
 import { firstMessageId } from '../journal.js';
 import { isAt, placeFilters } from './run-filters.js';
-import { type InvokedRun, presentLoggedRun } from './run-log.js';
-import { LoggedRunPage } from './run-log-schemas.js';
+import { type InvokedRun, type LogSource, presentLoggedRun, type ShownPayload } from './run-log.js';
+import { type LoggedRun, LoggedRunPage } from './run-log-schemas.js';
 
 const MAX_MESSAGE_ID_LENGTH = 256;
 
@@ -36,28 +39,57 @@ const EventQuery = Type.Object({
 });
 type LogQuery = StaticDecode<typeof LogQuery>;
 
-const hasMessage = ({ run, steps, tasks, attempts }: RunHistory, messageId: string): boolean =>
-  firstMessageId(run.key) === messageId || [...steps, ...tasks, ...attempts].some((each) => each.messageId === messageId);
+async function hasMessage(store: Store, { key }: RunRecord, wanted: string): Promise<boolean> {
+  if (firstMessageId(key) === wanted) return true;
+  const inParts = { runKey: key, bounds: PART };
+  const lists = [stepsOf(store, { ...inParts, maxOutBytes: 0 }), tasksOf(store, inParts), attemptsOf(store, inParts)];
+  for (const list of lists) for await (const part of list) if (part.some(({ messageId }) => messageId === wanted)) return true;
+  return false;
+}
 
-async function invokedRuns({ invoked }: RunHistory, store: Store): Promise<ReadonlyMap<number, InvokedRun>> {
+/** The payload of a run, without its body where there is no room for that. */
+async function payloadWithin(store: Store, runKey: string, room: PageRoom, trimBody: boolean): Promise<ShownPayload | null> {
+  const head = await store.payloadHead({ runKey });
+  if (!head) return null;
+  const { bodyBytes, ...headers } = head;
+  if (!trimBody && (await room.takeIfFits(bodyBytes))) return store.loadPayload({ runKey });
+  return { ...headers, body: new Uint8Array(), ...(trimBody ? {} : { bodyLeftOut: bodyBytes }) };
+}
+
+/** Runs that steps invoked, as far as there is room for what they were started with and what they came to. */
+async function invokedRuns({ invoked }: ShownHistory, store: Store, room: PageRoom, trimBody: boolean) {
   const found = new Map<number, InvokedRun>();
   for (const { stepId, runKey } of invoked.slice(0, LIMITS.loggedInvocations)) {
-    const run = await store.runRecord({ runKey });
-    if (run) found.set(stepId, { run, payload: await store.loadPayload({ runKey }) });
+    const record = await store.runRecord({ runKey });
+    if (!record) continue;
+    const hasRoom = !trimBody && record.resultLeftOut !== undefined && (await room.takeIfFits(record.resultLeftOut));
+    const run = hasRoom ? await withWholeResult(store, record) : record;
+    found.set(stepId, { run, payload: await payloadWithin(store, runKey, room, trimBody) });
   }
   return found;
 }
 
-async function loggedRun(history: RunHistory, store: Store, trimBody: boolean) {
-  const { run } = history;
-  const { instanceId, origin, dlqId, key: runKey } = run;
+async function deadLetterOf(store: Store, instanceId: string, dlqId: string | null): Promise<LogSource['deadLetter']> {
+  const entry = dlqId === null ? null : await store.findDeadLetter({ instanceId, dlqId });
+  const bodies = entry && (await store.loadDeadLetterBodies({ instanceId, dlqIds: [entry.dlqId] })).get(entry.dlqId);
+  return entry && { ...entry, responseBody: bodies?.responseBody ?? new Uint8Array() };
+}
+
+async function loggedRun(history: ShownHistory, store: Store, room: PageRoom, trimBody: boolean): Promise<LoggedRun> {
+  const { instanceId, origin, dlqId, key: runKey } = history.run;
+  const payload = await payloadWithin(store, runKey, room, trimBody);
+  const headersBytes = payload ? JSON.stringify(payload.forwardHeaders).length : 0;
+  // Every step repeats them.
+  const repeatsHeaders = headersBytes * history.steps.length <= room.left / 4;
+  room.take(headersBytes * (repeatsHeaders ? history.steps.length : 1));
   return presentLoggedRun({
     history,
     trimBody,
-    payload: await store.loadPayload({ runKey }),
-    deadLetter: dlqId === null ? null : await store.findDeadLetter({ instanceId, dlqId }),
+    payload,
+    repeatsHeaders,
+    deadLetter: await deadLetterOf(store, instanceId, dlqId),
     invoker: origin?.kind === 'invoke' ? await store.runRecord({ runKey: origin.runKey }) : null,
-    invoked: await invokedRuns(history, store),
+    invoked: await invokedRuns(history, store, room, trimBody),
   });
 }
 
@@ -75,7 +107,15 @@ function storeFilterOf(asked: LogQuery): RunFilter {
   };
 }
 
-async function listLogs(query: LogQuery, { store, cursors }: ApiContext, { instanceId }: Caller) {
+/** What is known of a call is shown twice: in its result and in fields of its own. */
+const ROOM_BYTES = LIMITS.maxPageBytes / 2;
+
+async function listLogs(
+  query: LogQuery,
+  { store, cursors }: ApiContext,
+  { instanceId }: Caller,
+  { reserve }: Pick<RequestContext, 'reserve'>,
+) {
   const { cursor: given, count, trimBody = false, ...asked } = query;
   const scope = { operation: 'upstash-logs', instanceId, filters: asked };
   const begin = given === undefined || given === '' ? null : await cursors.open(scope, given);
@@ -84,24 +124,27 @@ async function listLogs(query: LogQuery, { store, cursors }: ApiContext, { insta
   const { messageId } = asked;
   const wanted = isAt(asked);
   const limit = Math.min(count ?? LIMITS.runsPageDefault, LIMITS.runsPageMax);
-  const histories: RunHistory[] = [];
+  const room = new PageRoom(reserve, ROOM_BYTES);
+  const read = async (run: ListedRun): Promise<LoggedRun | null | typeof NO_ROOM> => {
+    if (wanted && !wanted(run)) return null;
+    if (messageId !== undefined && !(await hasMessage(store, run, messageId))) return null;
+    const history = await readHistory(store, run, room, !trimBody);
+    return history === null || history === NO_ROOM ? history : loggedRun(history, store, room, trimBody);
+  };
+  const runs: LoggedRun[] = [];
   let after = begin?.after ?? null;
   let looked = 0;
+  let isFull = false;
   // What no index finds is looked for in run after run; a request does only so much of that, and leaves the rest to the next.
   do {
-    const place = { after, horizon: null, limit: limit - histories.length };
-    const page = await store.listRuns({ instanceId, filter, order: 'newest-first', ...place });
-    looked += page.items.length;
-    const fitting: readonly RunRecord[] = wanted ? page.items.filter(wanted) : page.items;
-    for (const { key } of fitting) {
-      const history = await store.runHistory({ runKey: key });
-      // A run may have been removed since the page was read.
-      if (history && (messageId === undefined || hasMessage(history, messageId))) histories.push(history);
-    }
-    after = page.next;
-  } while (after !== null && histories.length < limit && looked < LIMITS.maxRunsLookedAt);
-  const runs = [];
-  for (const history of histories) runs.push(await loggedRun(history, store, trimBody));
+    const place = { after, horizon: null, limit: limit - runs.length };
+    const listing = await store.listRuns({ instanceId, filter, order: 'newest-first', ...place });
+    looked += listing.items.length;
+    const page = await readPage(listing, read);
+    runs.push(...page.runs);
+    isFull = page.isFull;
+    after = page.isFull && page.next === null ? after : page.next;
+  } while (after !== null && !isFull && runs.length < limit && looked < LIMITS.maxRunsLookedAt);
   if (after === null) return answer(200, { runs });
   return answer(200, { cursor: await cursors.seal(scope, { after, horizon: null, left: null }), runs });
 }
@@ -118,7 +161,7 @@ const listRunLogs = operation({
   query: LogQuery,
   responses: { 200: LoggedRunPage },
   errors: ['bad-parameter', 'bad-cursor'],
-  handle: ({ query }, context, caller) => listLogs(query, context, caller),
+  handle: ({ query, request }, context, caller) => listLogs(query, context, caller, request),
 });
 
 const listRunEvents = operation({
@@ -133,7 +176,7 @@ const listRunEvents = operation({
   query: EventQuery,
   responses: { 200: LoggedRunPage },
   errors: ['bad-parameter', 'bad-cursor'],
-  handle: ({ query: { groupBy: _byRun, ...query } }, context, caller) => listLogs(query, context, caller),
+  handle: ({ query: { groupBy: _byRun, ...query }, request }, context, caller) => listLogs(query, context, caller, request),
 });
 
 export const workflowLogOperations: readonly Operation[] = [listRunLogs, listRunEvents];

@@ -2,6 +2,7 @@
 import { LIMITS } from '../../../config/limits.js';
 import type { Log } from '../../../ports/log.js';
 import type {
+  DocumentBound,
   DocumentChoice,
   Filter,
   FoundDocument,
@@ -28,7 +29,7 @@ import {
 import { documentText } from './document-text.js';
 import { Values } from './filter-sql.js';
 import { endOfPrefix } from './prefix.js';
-import { documentOf, filterCondition, rankedSearch } from './ranked-search.js';
+import { documentOf, filterCondition, rankedSearch, withinBytes } from './ranked-search.js';
 
 const REMOVED_AT_ONCE = 1000;
 /** Documents that a filter looks at in one statement. */
@@ -107,35 +108,49 @@ class PostgresSearchDocuments implements SearchDocuments {
     return 'done';
   }
 
-  async fetch(query: Namespace & { readonly ids: readonly string[] }): Promise<readonly (SearchDocument | null)[]> {
+  async fetch(
+    query: Namespace & DocumentBound & { readonly ids: readonly string[] },
+  ): Promise<readonly (SearchDocument | null)[]> {
     const rows = await atPlace(this.database, query, ({ table, namespace }) =>
-      this.database.query(once(`SELECT id, content, metadata FROM ${table} WHERE namespace = $1 AND id = ANY ($2::text[])`), [
-        namespace,
-        query.ids,
-      ]),
+      this.database.query(
+        once(
+          withinBytes(
+            `SELECT d.id, d.content, d.metadata, w.n
+             FROM (SELECT id, min(n) AS n FROM unnest($2::text[]) WITH ORDINALITY AS u (id, n) GROUP BY id) w
+             JOIN ${table} d ON d.namespace = $1 AND d.id = w.id`,
+            '$3',
+          ),
+        ),
+        [namespace, query.ids, query.maxBytes],
+      ),
     );
     const found = new Map((rows ?? []).map((row) => [text(row, 'id'), documentOf(row)]));
     return query.ids.map((id) => found.get(id) ?? null);
   }
 
   async range(
-    query: Namespace & { readonly prefix: string; readonly after: string | null; readonly limit: number },
+    query: Namespace & DocumentBound & { readonly prefix: string; readonly after: string | null; readonly limit: number },
   ): Promise<readonly SearchDocument[]> {
-    const { prefix, after, limit } = query;
+    const { prefix, after, limit, maxBytes } = query;
     const rows = await atPlace(this.database, query, ({ table, namespace }) =>
       this.database.query(
-        once(`
-          SELECT id, content, metadata FROM ${table}
-          WHERE namespace = $1 AND id >= $2 AND id > $3 AND ($4::text IS NULL OR id < $4) ORDER BY id LIMIT $5`),
+        once(
+          withinBytes(
+            `SELECT r.*, row_number() OVER (ORDER BY r.id) AS n FROM (
+               SELECT id, content, metadata FROM ${table}
+               WHERE namespace = $1 AND id >= $2 AND id > $3 AND ($4::text IS NULL OR id < $4) ORDER BY id LIMIT $5) r`,
+            '$6',
+          ),
+        ),
         // No id is empty, so that every id is behind the empty text.
-        [namespace, prefix, after ?? '', endOfPrefix(prefix), limit],
+        [namespace, prefix, after ?? '', endOfPrefix(prefix), limit, maxBytes],
       ),
     );
     return (rows ?? []).map(documentOf);
   }
 
   async search(
-    query: Namespace & { readonly text: string; readonly limit: number; readonly filter: Filter | null },
+    query: Namespace & DocumentBound & { readonly text: string; readonly limit: number; readonly filter: Filter | null },
   ): Promise<readonly FoundDocument[]> {
     return (await atPlace(this.database, query, (place) => rankedSearch(this.database, place, query))) ?? [];
   }

@@ -5,7 +5,7 @@
  * words of a query are in more documents than are scored at once, only those are that have one of the rarer words; where no
  * word is rare, those that have all the words. How frequent a word is, is what the server's statistics say.
  */
-import type { Filter, FoundDocument } from '../../../ports/search-store.js';
+import type { DocumentBound, Filter, FoundDocument, SearchDocument } from '../../../ports/search-store.js';
 import { integer, type Row, text, textOrNull } from '../columns.js';
 import { type Session, statement } from '../connection.js';
 import { once, type Place } from './collection.js';
@@ -43,11 +43,25 @@ interface Word {
   readonly documents: number;
 }
 
-export const documentOf = (row: Row) => ({
+export const documentOf = (row: Row): SearchDocument => ({
   id: text(row, 'id'),
   content: text(row, 'content'),
   metadata: textOrNull(row, 'metadata'),
+  ...(row.left_out === null ? {} : { leftOut: integer(row, 'left_out') }),
 });
+
+/**
+ * Of documents with their order `n`: those behind the bytes come without their content. Lengths are known without reading the
+ * texts. `more`: columns that are kept besides.
+ */
+export const withinBytes = (documents: string, maxBytes: string, more = ''): string => `
+  SELECT b.id${more}, CASE WHEN b.total <= ${maxBytes}::bigint THEN b.content ELSE '{}' END AS content,
+    CASE WHEN b.total <= ${maxBytes}::bigint THEN b.metadata END AS metadata,
+    CASE WHEN b.total > ${maxBytes}::bigint THEN b.bytes END AS left_out
+  FROM (
+    SELECT a.*, sum(a.bytes) OVER (ORDER BY a.n) AS total
+    FROM (SELECT d.*, octet_length(d.content) + coalesce(octet_length(d.metadata), 0) AS bytes FROM (${documents}) d) a
+  ) b ORDER BY b.n`;
 
 function foundOf(row: Row): FoundDocument {
   const { score } = row;
@@ -71,10 +85,11 @@ interface Asked {
   /** What its tags must be for a document to fulfil the filter. */
   readonly wish: TagWish | null;
   readonly limit: number;
+  readonly maxBytes: number;
 }
 
 /** The best of the first so many documents that match: that have any of the words, or all of them. */
-function scored({ place, words, filter, wish, limit }: Asked, matching: readonly Word[], operator: '|' | '&') {
+function scored({ place, words, filter, wish, limit, maxBytes }: Asked, matching: readonly Word[], operator: '|' | '&') {
   const values = new Values();
   const { table, namespace, documents } = place;
   const query = (terms: readonly Word[]): string => terms.map(({ term }) => lexeme(namespace, term)).join(` ${operator} `);
@@ -109,9 +124,12 @@ function scored({ place, words, filter, wish, limit }: Asked, matching: readonly
           SELECT c.id, ${words.map(part).join(' + ')} AS score
           FROM s, LATERAL (SELECT *, ${double(SATURATION * (1 - LENGTH_WEIGHT))} + s.steepness * length AS norm FROM c) c
           ORDER BY score DESC, c.id LIMIT ${values.add(limit, 'integer')})
-      SELECT d.id, d.content, d.metadata, best.score FROM best
-      JOIN ${table} d ON d.namespace = ${values.add(namespace, 'bigint')} AND d.id = best.id
-      ORDER BY best.score DESC, d.id`),
+      ${withinBytes(
+        `SELECT d.id, d.content, d.metadata, best.score, row_number() OVER (ORDER BY best.score DESC, d.id) AS n FROM best
+         JOIN ${table} d ON d.namespace = ${values.add(namespace, 'bigint')} AND d.id = best.id`,
+        values.add(maxBytes, 'bigint'),
+        ', b.score',
+      )}`),
   };
 }
 
@@ -139,9 +157,9 @@ async function frequencies(session: Session, { table, namespace }: Place, terms:
 export async function rankedSearch(
   session: Session,
   place: Place,
-  query: { readonly text: string; readonly limit: number; readonly filter: Filter | null },
+  query: DocumentBound & { readonly text: string; readonly limit: number; readonly filter: Filter | null },
 ): Promise<readonly FoundDocument[]> {
-  const { filter, limit } = query;
+  const { filter, limit, maxBytes } = query;
   const terms = [...new Set(termsOf(query.text))].slice(0, MAX_QUERY_WORDS);
   if (terms.length === 0) return [];
   const wish = filter && tagWish(filter);
@@ -149,7 +167,7 @@ export async function rankedSearch(
   const documentsOf = isSmall ? () => 0 : await frequencies(session, place, terms, wish ? tagsOf(wish) : []);
   const words = terms.map((term): Word => ({ term, documents: documentsOf(term) })).sort((a, b) => a.documents - b.documents);
   const ask = async (matching: readonly Word[], operator: '|' | '&') => {
-    const { statement: sent, values } = scored({ place, words, filter, wish, limit }, matching, operator);
+    const { statement: sent, values } = scored({ place, words, filter, wish, limit, maxBytes }, matching, operator);
     return (await session.query(sent, values)).map(foundOf);
   };
   const isNarrow = isSmall || (wish !== null && boundOf(wish, documentsOf) <= MAX_SCORED);

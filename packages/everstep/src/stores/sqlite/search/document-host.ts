@@ -13,7 +13,7 @@ import type {
   SearchIndexInfo,
   UpsertResult,
 } from '../../../ports/search-store.js';
-import type { EmbeddedDocuments } from './document-requests.js';
+import type { EmbeddedDocuments, QueryOf } from './document-requests.js';
 import { IndexFile } from './index-file.js';
 
 const OWNER_ONLY = 0o700;
@@ -56,20 +56,16 @@ export class DocumentHost implements EmbeddedDocuments {
     return this.file(query.indexId).upsert(query.namespace, query.documents, LIMITS.maxSearchNamespaces);
   }
 
-  async fetch({ indexId, namespace, ids }: Namespace & { readonly ids: readonly string[] }): Promise<(SearchDocument | null)[]> {
-    return this.existing(indexId)?.fetch(namespace, ids) ?? ids.map(() => null);
+  async fetch(query: QueryOf<'fetch'>): Promise<(SearchDocument | null)[]> {
+    return this.existing(query.indexId)?.fetch(query) ?? query.ids.map(() => null);
   }
 
-  async range(
-    query: Namespace & { readonly prefix: string; readonly after: string | null; readonly limit: number },
-  ): Promise<SearchDocument[]> {
-    return this.existing(query.indexId)?.range(query.namespace, query.prefix, query.after, query.limit) ?? [];
+  async range(query: QueryOf<'range'>): Promise<SearchDocument[]> {
+    return this.existing(query.indexId)?.range(query) ?? [];
   }
 
-  async search(
-    query: Namespace & { readonly text: string; readonly limit: number; readonly filter: Filter | null },
-  ): Promise<FoundDocument[]> {
-    return this.existing(query.indexId)?.search(query.namespace, query.text, query.limit, query.filter) ?? [];
+  async search(query: QueryOf<'search'>): Promise<FoundDocument[]> {
+    return this.existing(query.indexId)?.search(query, nextTurn) ?? [];
   }
 
   async remove({ indexId, namespace, choice }: Namespace & { readonly choice: DocumentChoice }): Promise<number> {
@@ -164,12 +160,9 @@ export class DocumentHost implements EmbeddedDocuments {
   private async removePrefix({ indexId, namespace }: Namespace, prefix: string): Promise<number> {
     for (let removed = 0; ; await nextTurn()) {
       const file = this.existing(indexId);
-      const found = file?.range(namespace, prefix, null, REMOVED_AT_ONCE) ?? [];
-      if (!file || found.length === 0) return removed;
-      removed += file.remove(
-        namespace,
-        found.map(({ id }) => id),
-      );
+      const ids = file?.ids(namespace, prefix, REMOVED_AT_ONCE) ?? [];
+      if (!file || ids.length === 0) return removed;
+      removed += file.remove(namespace, ids);
     }
   }
 
@@ -211,8 +204,8 @@ export class DocumentHost implements EmbeddedDocuments {
 
   private closeOldest(): void {
     for (const [indexId, file] of this.files) {
-      // One that is being copied stays open until that is done.
-      if (file.isCopied) continue;
+      // One that is being copied or searched stays open until that is done.
+      if (file.isInUse) continue;
       file.close();
       this.files.delete(indexId);
       return;

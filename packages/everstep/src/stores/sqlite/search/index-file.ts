@@ -4,10 +4,14 @@ import type { Filter, FoundDocument, NamespaceInfo, SearchDocument, SearchIndexI
 import { integer, type Row, text } from '../columns.js';
 import { transact } from '../connection.js';
 import { type CopyRequest, copyOnline } from '../online-copy.js';
-import { NamespaceRows } from './namespace-rows.js';
+import type { QueryOf } from './document-requests.js';
+import { DocumentRoom, NamespaceRows } from './namespace-rows.js';
 import { RankedSearch } from './ranked-search.js';
 import { Remains } from './remains.js';
 import { namespaceTables, openIndexDatabase } from './schema.js';
+
+/** Of one index. */
+type Query<Name extends 'fetch' | 'range' | 'search'> = Omit<QueryOf<Name>, 'indexId'>;
 
 interface OpenNamespace {
   readonly rows: NamespaceRows;
@@ -24,6 +28,8 @@ export class IndexFile {
   private readonly selectPages: StatementSync;
   /** By number: statements are prepared once. */
   private readonly open = new Map<number, OpenNamespace>();
+  private searches = 0;
+  private isClosed = false;
   private readonly copies = new Set<{ readonly end: AbortController; readonly settled: Promise<void> }>();
 
   constructor(file: string) {
@@ -47,19 +53,41 @@ export class IndexFile {
     return 'done';
   }
 
-  fetch(namespace: string, ids: readonly string[]): (SearchDocument | null)[] {
+  fetch({ namespace, ids, maxBytes }: Query<'fetch'>): (SearchDocument | null)[] {
     const found = this.find(namespace);
-    return ids.map((id) => found?.rows.find(id) ?? null);
+    const room = new DocumentRoom(maxBytes);
+    return ids.map((id) => found?.rows.find(id, room) ?? null);
   }
 
-  range(namespace: string, prefix: string, after: string | null, limit: number): SearchDocument[] {
-    return this.find(namespace)?.rows.range(prefix, after, limit) ?? [];
+  range({ namespace, prefix, after, limit, maxBytes }: Query<'range'>): SearchDocument[] {
+    return this.find(namespace)?.rows.range(prefix, after, limit, new DocumentRoom(maxBytes)) ?? [];
   }
 
-  search(namespace: string, query: string, limit: number, filter: Filter | null): FoundDocument[] {
+  /** Ids of the first documents whose ids begin with the prefix. */
+  ids(namespace: string, prefix: string, limit: number): string[] {
+    return this.find(namespace)?.rows.ids(prefix, limit) ?? [];
+  }
+
+  /** `turn`: lets others have their turn. The search finds nothing more when its namespace is taken away meanwhile. */
+  async search(
+    { namespace, text: query, limit, filter, maxBytes }: Query<'search'>,
+    turn: () => Promise<void>,
+  ): Promise<FoundDocument[]> {
     const row = this.selectNamespace.get(namespace);
     if (!row) return [];
-    return this.openNamespace(integer(row, 'seq')).ranked.search(query, limit, filter, integer(row, 'documents'));
+    const seq = integer(row, 'seq');
+    const pause = async (): Promise<boolean> => {
+      await turn();
+      if (this.isClosed) return false;
+      const now = this.selectNamespace.get(namespace);
+      return now !== undefined && integer(now, 'seq') === seq;
+    };
+    this.searches++;
+    try {
+      return await this.openNamespace(seq).ranked.search(query, { filter, limit, maxBytes, pause }, integer(row, 'documents'));
+    } finally {
+      this.searches--;
+    }
   }
 
   /** How many there were. */
@@ -123,9 +151,9 @@ export class IndexFile {
     }
   }
 
-  /** Of this file a copy is being made: it must stay open. */
-  get isCopied(): boolean {
-    return this.copies.size > 0;
+  /** A copy of this file is being made, or a search goes on in it: it must stay open. */
+  get isInUse(): boolean {
+    return this.copies.size > 0 || this.searches > 0;
   }
 
   /** Resolves when no copy is being made any more. */
@@ -135,6 +163,7 @@ export class IndexFile {
   }
 
   close(): void {
+    this.isClosed = true;
     this.open.clear();
     this.database.close();
   }

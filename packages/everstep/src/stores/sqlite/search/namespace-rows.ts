@@ -5,7 +5,26 @@ import { integer, type Row, text, textOrNull } from '../columns.js';
 import { documentText } from './document-text.js';
 import { filterSql } from './filter-sql.js';
 
-export const documentOf = (row: Row): SearchDocument => ({
+export const DOCUMENT_BYTES = 'octet_length(content) + coalesce(octet_length(metadata), 0)';
+
+/** Bytes that one answer may have of documents: once they are used up, documents come without their content. */
+export class DocumentRoom {
+  private left: number;
+
+  constructor(maxBytes: number) {
+    this.left = maxBytes;
+  }
+
+  /** `head` has the id and the bytes; `read` gives the document. */
+  documentOf(head: Row, read: () => Row | undefined): SearchDocument {
+    const bytes = integer(head, 'bytes');
+    this.left -= bytes;
+    const row = this.left >= 0 ? read() : undefined;
+    return row ? documentOf(row) : { id: text(head, 'id'), content: '{}', metadata: null, leftOut: bytes };
+  }
+}
+
+const documentOf = (row: Row): SearchDocument => ({
   id: text(row, 'id'),
   content: text(row, 'content'),
   metadata: textOrNull(row, 'metadata'),
@@ -31,6 +50,7 @@ export class NamespaceRows {
   private readonly deleteDocument: StatementSync;
   private readonly deleteText: StatementSync;
   private readonly selectById: StatementSync;
+  private readonly selectHead: StatementSync;
   private readonly selectRange: StatementSync;
   private readonly countDocuments: StatementSync;
 
@@ -46,8 +66,9 @@ export class NamespaceRows {
     this.deleteDocument = database.prepare(`DELETE FROM ${documents} WHERE id = ? RETURNING seq`);
     this.deleteText = database.prepare(`DELETE FROM text_${seq} WHERE rowid = ?`);
     this.selectById = database.prepare(`SELECT seq, id, content, metadata FROM ${documents} WHERE id = ?`);
+    this.selectHead = database.prepare(`SELECT id, ${DOCUMENT_BYTES} AS bytes FROM ${documents} WHERE id = ?`);
     this.selectRange = database.prepare(
-      `SELECT id, content, metadata FROM ${documents}
+      `SELECT id, ${DOCUMENT_BYTES} AS bytes FROM ${documents}
        WHERE id >= ? AND id > ? AND (? IS NULL OR id < ?) ORDER BY id LIMIT ?`,
     );
     this.countDocuments = database.prepare('UPDATE namespace SET documents = documents + ? WHERE seq = ?');
@@ -55,7 +76,7 @@ export class NamespaceRows {
 
   /** Makes or replaces one document; true when it is new. */
   upsert({ id, content, metadata }: SearchDocument): boolean {
-    const isNew = this.selectById.get(id) === undefined;
+    const isNew = this.selectHead.get(id) === undefined;
     const row = this.insertDocument.get(id, content, metadata);
     if (!row) throw new Error('a document was not written');
     const { words, tags } = documentText(content, metadata);
@@ -75,15 +96,24 @@ export class NamespaceRows {
     if (difference !== 0) this.countDocuments.run(difference, this.seq);
   }
 
-  find(id: string): SearchDocument | null {
-    const row = this.selectById.get(id);
-    return row ? documentOf(row) : null;
+  find(id: string, room: DocumentRoom): SearchDocument | null {
+    const head = this.selectHead.get(id);
+    return head ? room.documentOf(head, () => this.selectById.get(id)) : null;
   }
 
-  range(prefix: string, after: string | null, limit: number): SearchDocument[] {
+  range(prefix: string, after: string | null, limit: number, room: DocumentRoom): SearchDocument[] {
+    return this.heads(prefix, after, limit).map((head) => room.documentOf(head, () => this.selectById.get(text(head, 'id'))));
+  }
+
+  /** The next ids alone. */
+  ids(prefix: string, limit: number): string[] {
+    return this.heads(prefix, null, limit).map((head) => text(head, 'id'));
+  }
+
+  private heads(prefix: string, after: string | null, limit: number): readonly Row[] {
     // No id is empty, so that every id is behind the empty text.
     const end = endOfPrefix(prefix);
-    return this.selectRange.all(prefix, after ?? '', end, end, limit).map(documentOf);
+    return this.selectRange.all(prefix, after ?? '', end, end, limit);
   }
 
   /** Ids of documents that fulfil the filter, of those numbered from `from` on; `next` is null when none are left. */

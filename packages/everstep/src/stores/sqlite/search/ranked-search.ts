@@ -12,7 +12,7 @@ import type { Filter, FoundDocument } from '../../../ports/search-store.js';
 import { integer, type Row, text } from '../columns.js';
 import { type TagWish, tagWish, UNTAGGED } from './document-text.js';
 import { filterSql } from './filter-sql.js';
-import { documentOf } from './namespace-rows.js';
+import { DOCUMENT_BYTES, DocumentRoom } from './namespace-rows.js';
 
 /** Documents that are scored at once: some ten ms. */
 const MAX_SCORED = 10_000;
@@ -22,6 +22,8 @@ const MAX_COUNTED = 150_000;
 const WORDS_AT_FULL = 3;
 /** Documents that are looked at for a filter that no tag narrows, before a search takes what it has. */
 const MAX_FILTERED = 50_000;
+/** Of them, before others have their turn. */
+const FILTERED_AT_ONCE = 500;
 const MAX_QUERY_WORDS = 32;
 const REMEMBERED_WORDS = 10_000;
 const NO_FILTER = { sql: '', values: [] } as const;
@@ -39,6 +41,16 @@ interface Hit {
   readonly score: number;
 }
 
+interface Asked {
+  readonly filter: Filter | null;
+  readonly limit: number;
+  /** Of the documents; those behind are given without their content. */
+  readonly maxBytes: number;
+  /** Lets others have their turn; false when the search has to end. */
+  readonly pause: () => Promise<boolean>;
+}
+
+const byScore = (a: Hit, b: Hit): number => b.score - a.score || a.seq - b.seq;
 const byRarity = (a: Word, b: Word): number => a.documents - b.documents;
 const quoted = (words: readonly Word[]): string[] => words.map(({ text: word }) => `"${word}"`);
 const anyOf = (words: readonly Word[]): string => quoted(words).join(' OR ');
@@ -61,6 +73,7 @@ export class RankedSearch {
   private readonly seq: number;
   private readonly selectCount: StatementSync;
   private readonly selectDocument: StatementSync;
+  private readonly selectHead: StatementSync;
   private readonly insertWord: StatementSync;
   private readonly deleteWords: StatementSync;
   private readonly selectTokens: StatementSync;
@@ -72,12 +85,15 @@ export class RankedSearch {
     this.seq = seq;
     this.selectCount = database.prepare(`SELECT doc FROM word_${seq} WHERE term = ?`);
     this.selectDocument = database.prepare(`SELECT id, content, metadata FROM document_${seq} WHERE seq = ?`);
+    this.selectHead = database.prepare(`SELECT id, ${DOCUMENT_BYTES} AS bytes FROM document_${seq} WHERE seq = ?`);
     this.insertWord = database.prepare('INSERT INTO temp.query_word (rowid, word) VALUES (?, ?)');
     this.deleteWords = database.prepare('DELETE FROM temp.query_word');
     this.selectTokens = database.prepare('SELECT doc, term FROM temp.query_token ORDER BY doc');
   }
 
-  search(query: string, limit: number, filter: Filter | null, documents: number): FoundDocument[] {
+  /** `documents`: how many the namespace has. */
+  async search(query: string, asked: Asked, documents: number): Promise<FoundDocument[]> {
+    const { filter, limit, maxBytes, pause } = asked;
     const words = this.wordsOf(query);
     if (words.length === 0) return [];
     const wish = filter ? tagWish(filter) : null;
@@ -86,17 +102,21 @@ export class RankedSearch {
     const bound = wish === null ? total : Math.min(total, this.boundOf(wish) + this.countOf(UNTAGGED));
     const hits =
       bound <= MAX_SCORED
-        ? this.score(`body : (${anyOf(words)})${tagged}`, MAX_SCORED, filter, limit)
-        : this.amongMany(words, tagged, filter, limit, documents);
-    const best = hits.sort((a, b) => b.score - a.score || a.seq - b.seq).slice(0, limit);
-    return best.map(({ seq, score }) => {
-      const row = this.selectDocument.get(seq);
-      if (!row) throw new Error('the text of a document is indexed, but the document is not there');
-      return { ...documentOf(row), score };
+        ? await this.score(`body : (${anyOf(words)})${tagged}`, MAX_SCORED, asked)
+        : await this.amongMany(words, tagged, asked, documents);
+    const best = hits.sort(byScore).slice(0, limit);
+    // The namespace may have been taken away meanwhile.
+    if (!(await pause())) return [];
+    const room = new DocumentRoom(maxBytes);
+    return best.flatMap(({ seq, score }) => {
+      const head = this.selectHead.get(seq);
+      // It may have been removed meanwhile.
+      if (!head) return [];
+      return [{ ...room.documentOf(head, () => this.selectDocument.get(seq)), score }];
     });
   }
 
-  private amongMany(all: readonly Word[], tagged: string, filter: Filter | null, limit: number, documents: number): Hit[] {
+  private async amongMany(all: readonly Word[], tagged: string, asked: Asked, documents: number): Promise<Hit[]> {
     // A word of more than half of the documents counts nothing in BM25.
     const telling = all.filter((word) => word.documents <= documents / 2);
     const words = telling.length > 0 ? telling : all.slice(0, 1);
@@ -108,39 +128,49 @@ export class RankedSearch {
       const frequent = within(words.slice(rare.length), MAX_COUNTED);
       // The rare words stand on both sides and so count twice; the others do likewise.
       const rest = [...rare, ...frequent, ...frequent];
-      const hits = this.score(`body : ((${anyOf(rare)}) AND (${anyOf(rest)}))${tagged}`, MAX_SCORED, filter, limit);
+      const hits = await this.score(`body : ((${anyOf(rare)}) AND (${anyOf(rest)}))${tagged}`, MAX_SCORED, asked);
       return hits.map(({ seq, score }) => ({ seq, score: score / 2 }));
     }
     const counted = within(words, MAX_COUNTED);
     const told = counted.length > 0 ? counted : words.slice(0, 1);
-    const hits = this.score(`body : (${quoted(told).join(' AND ')})${tagged}`, most, filter, limit);
-    if (hits.length >= limit || told.length === 1) return hits;
+    const hits = await this.score(`body : (${quoted(told).join(' AND ')})${tagged}`, most, asked);
+    if (hits.length >= asked.limit || told.length === 1) return hits;
     const known = new Set(hits.map(({ seq }) => seq));
-    const others = this.score(`body : (${anyOf(told.slice(0, 1))})${tagged}`, most, filter, limit);
+    const others = await this.score(`body : (${anyOf(told.slice(0, 1))})${tagged}`, most, asked);
     return [...hits, ...others.filter(({ seq }) => !known.has(seq))];
   }
 
   /** The best of the first `most` documents that match; with a filter, goes on until enough fulfil it. */
-  private score(expression: string, most: number, filter: Filter | null, limit: number): Hit[] {
+  private async score(expression: string, most: number, { filter, limit, pause }: Asked): Promise<Hit[]> {
     const { sql, values } = filter ? filterSql(filter, 'd') : NO_FILTER;
     const condition = filter ? `WHERE EXISTS (SELECT 1 FROM document_${this.seq} d WHERE d.seq = m.seq AND ${sql})` : '';
     const matches = `SELECT rowid AS seq, bm25(text_${this.seq}, 1.0, 0.0) AS score FROM text_${this.seq}
       WHERE text_${this.seq} MATCH ? AND rowid > ? ORDER BY rowid LIMIT ?`;
     const best = this.database.prepare(`SELECT seq, score FROM (${matches}) m ${condition} ORDER BY score, seq LIMIT ?`);
+    if (!filter) return best.all(expression, 0, most, limit).map(hitOf);
     const last = this.database.prepare(
       `SELECT max(seq) AS last, count(*) AS matches FROM
        (SELECT rowid AS seq FROM text_${this.seq} WHERE text_${this.seq} MATCH ? AND rowid > ? ORDER BY rowid LIMIT ?)`,
     );
     const hits: Hit[] = [];
+    let gathered: Hit[] = [];
     let after = 0;
-    for (let seen = 0; ; ) {
-      for (const row of best.all(expression, after, most, ...values, limit)) hits.push(hitOf(row));
-      if (!filter || hits.length >= limit) return hits;
-      const read = last.get(expression, after, most);
-      if (!read || read.last === null || integer(read, 'matches') < most) return hits;
-      after = integer(read, 'last');
-      seen += most;
-      if (seen >= MAX_FILTERED) return hits;
+    // Those of `most` documents compete with each other; they are looked at in slices, between which others have their turn.
+    for (let seen = 0, inRound = 0; ; ) {
+      const slice = Math.min(FILTERED_AT_ONCE, most - inRound);
+      gathered.push(...best.all(expression, after, slice, ...values, slice).map(hitOf));
+      const read = last.get(expression, after, slice);
+      const matched = read ? integer(read, 'matches') : 0;
+      inRound += matched;
+      seen += matched;
+      const isEnd = matched < slice || seen >= MAX_FILTERED;
+      if (isEnd || inRound >= most) {
+        hits.push(...gathered.sort(byScore).slice(0, limit));
+        if (isEnd || hits.length >= limit) return hits;
+        [gathered, inRound] = [[], 0];
+      }
+      after = read ? integer(read, 'last') : after;
+      if (!(await pause())) return hits;
     }
   }
 

@@ -1,0 +1,43 @@
+/** A long journal as the published SDK reads it, part by part: the same entries as those of `wireJournal`. */
+import { PART } from '../../../config/limits.js';
+import { otherTurn, stepsOf } from '../../../ports/history-parts.js';
+import type { ListedStep, Store } from '../../../ports/store.js';
+import { firstEntry, type JournalSource, openEntry, planEntryOf, stepEntry, type WireEntry } from '../journal.js';
+
+type StepStore = Pick<Store, 'listSteps'>;
+
+/** Steps behind this one that were planned with it and recorded one after the other, with it; without their results. */
+async function* groupOf(store: StepStore, runKey: string, first: ListedStep): AsyncGenerator<readonly ListedStep[]> {
+  let from: string | null = String(first.index);
+  while (from !== null) {
+    const part = await store.listSteps({ runKey, bounds: PART, maxOutBytes: 0, from });
+    const end = part.items.findIndex(({ group }) => group !== first.group);
+    yield end === -1 ? part.items : part.items.slice(0, end);
+    if (end !== -1) return;
+    from = part.next;
+    await otherTurn();
+  }
+}
+
+/** `length`: steps that were recorded when `source` was read. */
+export async function* longJournal(
+  store: StepStore,
+  source: Omit<JournalSource, 'recorded'>,
+  length: number,
+): AsyncGenerator<readonly WireEntry[]> {
+  const { runKey, payload, open } = source;
+  yield [firstEntry(runKey, payload)];
+  let group: number | null = null;
+  for await (const part of stepsOf(store, { runKey, bounds: PART, below: length })) {
+    const entries: WireEntry[] = [];
+    for (const step of part) {
+      if (step.group !== group && step.concurrent > 1)
+        for await (const planned of groupOf(store, runKey, step))
+          entries.push(...planned.filter(({ index }) => index < length).map(planEntryOf));
+      group = step.group;
+      entries.push(stepEntry(step, source));
+    }
+    yield entries;
+  }
+  yield open.map(openEntry);
+}

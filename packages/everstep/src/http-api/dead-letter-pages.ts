@@ -1,0 +1,79 @@
+/** Dead letters with their bodies: a page ends before the entry that would make it too long. */
+import { LIMITS, PART } from '../config/limits.js';
+import { CALLBACK_SLOT } from '../engine/run.js';
+import type { DeadLetterRecord, Listing, Position, RunHistory, Store, WholeDeadLetter } from '../ports/store.js';
+import type { Reserve } from './read-budget.js';
+
+type BodyStore = Pick<Store, 'loadDeadLetterBodies'>;
+
+const bytesOf = ({ bodyBytes, responseBytes, error }: DeadLetterRecord): number =>
+  bodyBytes + responseBytes + error.length + LIMITS.rowBytes;
+
+/** Those that are still there, with their bodies. */
+async function withBodies(store: BodyStore, entries: readonly DeadLetterRecord[]): Promise<readonly WholeDeadLetter[]> {
+  const [first] = entries;
+  if (!first) return [];
+  const dlqIds = entries.map(({ dlqId }) => dlqId);
+  const bodies = await store.loadDeadLetterBodies({ instanceId: first.instanceId, dlqIds });
+  return entries.flatMap((entry) => {
+    const found = bodies.get(entry.dlqId);
+    return found ? [{ ...entry, ...found }] : [];
+  });
+}
+
+export interface DeadLetterPage {
+  readonly entries: readonly WholeDeadLetter[];
+  /** Where the next page starts; null at the end. */
+  readonly next: Position | null;
+}
+
+/** The first entry is never left to the next page. */
+export async function readDeadLetters(
+  store: BodyStore,
+  { items, next }: Listing<DeadLetterRecord>,
+  reserve: Reserve,
+): Promise<DeadLetterPage> {
+  let bytes = 0;
+  let end = 0;
+  for (const entry of items) {
+    const more = bytes + bytesOf(entry);
+    if (end > 0 && more > LIMITS.maxPageBytes) break;
+    bytes = more;
+    end++;
+  }
+  await reserve(bytes);
+  const shown = items.slice(0, end);
+  const entries = await withBodies(store, shown);
+  return { entries, next: end < items.length ? (shown.at(-1)?.position ?? null) : next };
+}
+
+/** Null when there is no such entry. */
+export async function readDeadLetter(
+  store: BodyStore & Pick<Store, 'findDeadLetter'>,
+  query: { readonly instanceId: string; readonly dlqId: string },
+  reserve: Reserve,
+): Promise<WholeDeadLetter | null> {
+  const entry = await store.findDeadLetter(query);
+  if (!entry) return null;
+  await reserve(bytesOf(entry));
+  const [whole] = await withBodies(store, [entry]);
+  return whole ?? null;
+}
+
+/** What is known of telling of the failure of a run. */
+export type CallbackHistory = Pick<RunHistory, 'run' | 'tasks' | 'attempts'>;
+
+/** Null where nobody is to be told. */
+export async function callbackHistory(
+  store: Pick<Store, 'listTasks' | 'listAttempts'>,
+  { failureFunctionState, run }: DeadLetterRecord,
+): Promise<CallbackHistory | null> {
+  if (failureFunctionState === null) return null;
+  const query = { runKey: run.key, bounds: PART, from: null };
+  // Its task has the lowest slot of all.
+  const [{ items: tasks }, { items: attempts }] = await Promise.all([
+    store.listTasks(query),
+    store.listAttempts({ ...query, slot: CALLBACK_SLOT }),
+  ]);
+  return { run, tasks, attempts };
+}

@@ -1,0 +1,147 @@
+/**
+ * Bounds the bytes that answers under way are built of: of all of them together, and of those of one owner, so that nobody
+ * takes the room of everybody else. Small answers are not counted. A long answer that finds no room waits in line; it is
+ * refused when it has waited long enough.
+ */
+import type { FastifyReply } from 'fastify';
+import { LIMITS } from '../config/limits.js';
+import { ApiError } from '../contract/error-codes.js';
+
+export interface ReadLimits {
+  readonly maxBytes: number;
+  readonly maxBytesOfOwner: number;
+  /** Answers that may wait. */
+  readonly maxWaiting: number;
+  readonly waitMs: number;
+}
+
+interface Waiting {
+  readonly owner: string;
+  readonly bytes: number;
+  readonly granted: () => void;
+}
+
+const DEFAULT_LIMITS: ReadLimits = {
+  maxBytes: LIMITS.maxReadBytes,
+  maxBytesOfOwner: LIMITS.maxReadBytesOfInstance,
+  maxWaiting: LIMITS.maxWaitingReads,
+  waitMs: LIMITS.readWaitMs,
+};
+
+const RETRY_AFTER = { 'retry-after': '2' };
+const busy = (): ApiError =>
+  new ApiError('unavailable', 'too many long answers are being sent; retry after the seconds in Retry-After', RETRY_AFTER);
+
+export class ReadBudget {
+  private readonly limits: ReadLimits;
+  private readonly byOwner = new Map<string, number>();
+  private readonly waiting = new Set<Waiting>();
+  private taken = 0;
+
+  constructor(limits: Partial<ReadLimits> = {}) {
+    this.limits = { ...DEFAULT_LIMITS, ...limits };
+  }
+
+  /** Bytes that are taken now. */
+  get bytes(): number {
+    return this.taken;
+  }
+
+  /**
+   * Resolves with the function that gives the bytes back. More than the owner may have is taken as all of that. Rejects with
+   * ApiError `unavailable` when there is no room in time, or `signal` aborts.
+   */
+  async take(owner: string, bytes: number, signal: AbortSignal, waitMs = this.limits.waitMs): Promise<() => void> {
+    const wanted = Math.min(bytes, this.limits.maxBytesOfOwner);
+    if (this.waiting.size > 0 || !this.fits(owner, wanted)) await this.wait(owner, wanted, signal, waitMs);
+    else this.add(owner, wanted);
+    let held = true;
+    return () => {
+      if (!held) return;
+      held = false;
+      this.add(owner, -wanted);
+      this.grant();
+    };
+  }
+
+  private wait(owner: string, bytes: number, signal: AbortSignal, waitMs: number): Promise<void> {
+    if (this.waiting.size >= this.limits.maxWaiting || signal.aborted) throw busy();
+    return new Promise((resolve, reject) => {
+      const end = (): void => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', refuse);
+        this.waiting.delete(waiting);
+      };
+      const refuse = (): void => {
+        end();
+        reject(busy());
+        this.grant();
+      };
+      const waiting: Waiting = {
+        owner,
+        bytes,
+        granted: () => {
+          end();
+          this.add(owner, bytes);
+          resolve();
+        },
+      };
+      const timer = setTimeout(refuse, waitMs);
+      signal.addEventListener('abort', refuse);
+      this.waiting.add(waiting);
+      this.grant();
+    });
+  }
+
+  /** In the order in which they came. Who waits for others of the same owner holds up nobody else. */
+  private grant(): void {
+    for (const next of [...this.waiting]) {
+      if (this.taken + next.bytes > this.limits.maxBytes) return;
+      if (this.fits(next.owner, next.bytes)) next.granted();
+    }
+  }
+
+  private fits(owner: string, bytes: number): boolean {
+    const { maxBytes, maxBytesOfOwner } = this.limits;
+    return this.taken + bytes <= maxBytes && (this.byOwner.get(owner) ?? 0) + bytes <= maxBytesOfOwner;
+  }
+
+  private add(owner: string, bytes: number): void {
+    this.taken += bytes;
+    const left = (this.byOwner.get(owner) ?? 0) + bytes;
+    if (left === 0) this.byOwner.delete(owner);
+    else this.byOwner.set(owner, left);
+  }
+}
+
+export interface ReserveOptions {
+  /** `LIMITS.readWaitMs` when absent. */
+  readonly waitMs?: number;
+}
+
+/** Reserves bytes for an answer until it has been sent, or its client is gone. */
+export type Reserve = (bytes: number, options?: ReserveOptions) => Promise<void>;
+
+/** A client that does not take its answer would keep the room of others: it is disconnected. */
+function endInTime({ raw }: FastifyReply): void {
+  const timer = setTimeout(() => raw.destroy(), LIMITS.maxAnswerMs);
+  timer.unref();
+  raw.once('close', () => clearTimeout(timer));
+}
+
+export function reserveFor(budget: ReadBudget, reply: FastifyReply, owner: string, signal: () => AbortSignal): Reserve {
+  let watched = false;
+  return async (bytes, options = {}) => {
+    if (bytes <= LIMITS.maxInlineBytes) return;
+    const release = await budget.take(owner, bytes, signal(), options.waitMs);
+    const { raw } = reply;
+    if (raw.destroyed || raw.writableFinished) {
+      release();
+      return;
+    }
+    raw.once('finish', release);
+    raw.once('close', release);
+    if (!watched) endInTime(reply);
+    watched = true;
+  };
+}

@@ -1,0 +1,75 @@
+/**
+ * An answer in JSON whose long lists are read while it is sent: the next part of a list is read when the client has taken
+ * the one before, so that memory holds two parts at most. The text is the same as that of the whole value.
+ */
+import { Readable } from 'node:stream';
+
+/** A list that is read in parts. */
+export class StreamedList<Item> {
+  readonly parts: AsyncIterable<readonly Item[]>;
+
+  constructor(parts: AsyncIterable<readonly Item[]>) {
+    this.parts = parts;
+  }
+}
+
+/** Writes a value as JSON. */
+type Stringify = (value: unknown) => string;
+
+async function* listText({ parts }: StreamedList<unknown>, stringify: Stringify): AsyncGenerator<string> {
+  let separator = '[';
+  for await (const part of parts) {
+    if (part.length === 0) continue;
+    const text = stringify(part);
+    yield separator + text.slice(1, -1);
+    separator = ',';
+  }
+  yield separator === '[' ? '[]' : ']';
+}
+
+async function* objectText(body: Readonly<Record<string, unknown>>, stringify: Stringify): AsyncGenerator<string> {
+  let gathered = '{';
+  let separator = '';
+  for (const [name, value] of Object.entries(body)) {
+    const isList = value instanceof StreamedList;
+    // With its name, by which some values are hidden.
+    const text = isList ? `${JSON.stringify(name)}:` : stringify({ [name]: value }).slice(1, -1);
+    if (text === '') continue;
+    gathered += separator + text;
+    separator = ',';
+    if (!isList) continue;
+    yield gathered;
+    gathered = '';
+    yield* listText(value, stringify);
+  }
+  yield `${gathered}}`;
+}
+
+export class StreamedJson {
+  private readonly body: StreamedList<unknown> | Readonly<Record<string, unknown>>;
+
+  constructor(body: StreamedList<unknown> | Readonly<Record<string, unknown>>) {
+    this.body = body;
+  }
+
+  text(stringify: Stringify = JSON.stringify): AsyncGenerator<string> {
+    return this.body instanceof StreamedList ? listText(this.body, stringify) : objectText(this.body, stringify);
+  }
+
+  /** One text is read ahead of that which is being sent. */
+  stream(stringify?: Stringify): Readable {
+    return Readable.from(this.text(stringify), { objectMode: false, highWaterMark: 1 });
+  }
+}
+
+type Streamed<Body> = Body extends readonly (infer Item)[]
+  ? StreamedList<Item>
+  : {
+      readonly [Name in keyof Body]:
+        | Body[Name]
+        | (Body[Name] extends readonly (infer Item)[] | undefined ? StreamedList<Item> : never);
+    };
+
+/** The answer has the type of what the client reads; the server sends it as a stream. */
+export const streamed = <Body>(body: Streamed<Body>): Body =>
+  new StreamedJson(body as StreamedList<unknown> | Readonly<Record<string, unknown>>) as Body;

@@ -1,0 +1,37 @@
+/** The long lists of a run, part by part. */
+import type { FailedAttempt } from '../engine/run.js';
+import type { HistoryQuery, HistoryStore, ListedStep, ListedTask, Part } from './history-store.js';
+import type { Position } from './store.js';
+
+/** Longer than any result. */
+export const ANY_LENGTH = 2 ** 30;
+
+/** Others have their turn between two parts. */
+export const otherTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+async function* parts<Item>(read: (from: Position | null) => Promise<Part<Item>>): AsyncGenerator<readonly Item[]> {
+  let from: Position | null = null;
+  do {
+    const part: Part<Item> = await read(from);
+    yield part.items;
+    from = part.next;
+    await otherTurn();
+  } while (from !== null);
+}
+
+/** `below`: rows with that index and higher ones are left out. */
+export const stepsOf = (
+  store: Pick<HistoryStore, 'listSteps'>,
+  query: Omit<HistoryQuery, 'maxOutBytes'> & { readonly below?: number; readonly maxOutBytes?: number },
+): AsyncGenerator<readonly ListedStep[]> =>
+  parts((from) => store.listSteps({ maxOutBytes: ANY_LENGTH, ...query, from: from ?? '0' }));
+
+export const tasksOf = (
+  store: Pick<HistoryStore, 'listTasks'>,
+  query: Pick<HistoryQuery, 'runKey' | 'bounds'>,
+): AsyncGenerator<readonly ListedTask[]> => parts((from) => store.listTasks({ ...query, from }));
+
+export const attemptsOf = (
+  store: Pick<HistoryStore, 'listAttempts'>,
+  query: Omit<HistoryQuery, 'maxOutBytes'> & { readonly slot?: number },
+): AsyncGenerator<readonly FailedAttempt[]> => parts((from) => store.listAttempts({ ...query, from }));

@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { LIMITS } from '../../config/limits.js';
+import type { Part, StoreWrite } from '../../ports/store.js';
+import { type OpenStore, withStore } from './harness.js';
+import {
+  advanceTask,
+  apply,
+  callTask,
+  creation,
+  failure,
+  INSTANCE,
+  invokeTask,
+  OTHER_INSTANCE,
+  PAYLOAD,
+  putTasks,
+  sampleAttempt,
+  sampleDeadLetter,
+  sampleRun,
+  sampleStep,
+  sleepTask,
+  T0,
+} from './samples.js';
+
+const RUN = sampleRun(1);
+const runKey = RUN.key;
+const ROOM = { maxRows: 100, maxBytes: LIMITS.partBytes };
+
+const recorded = (outs: readonly (string | null)[]): readonly StoreWrite[] =>
+  outs.map((out, index) => ({ kind: 'record-step', runKey, step: sampleStep(index, { out }) }));
+
+/** All of a list, a part at a time, and how many parts that took. */
+async function inParts<Item>(read: (from: string | null) => Promise<Part<Item>>): Promise<{ items: Item[]; parts: number }> {
+  const items: Item[] = [];
+  let from: string | null = null;
+  let parts = 0;
+  do {
+    const part: Part<Item> = await read(from);
+    items.push(...part.items);
+    from = part.next;
+    parts++;
+  } while (from !== null);
+  return { items, parts };
+}
+
+export function historyConformance(open: OpenStore): void {
+  describe('long histories', () => {
+    test(
+      'a part of a journal ends at its rows or its bytes, and the next one continues behind it',
+      withStore(open, async (store) => {
+        await apply(store, [
+          creation(RUN),
+          ...recorded(Array.from({ length: 9 }, (_, n) => JSON.stringify('x'.repeat(n * 100)))),
+        ]);
+        const read = (bounds: { maxRows: number; maxBytes: number }, below?: number) =>
+          inParts((from) =>
+            store.listSteps({
+              runKey,
+              bounds,
+              maxOutBytes: 10_000,
+              from: from ?? '0',
+              ...(below === undefined ? {} : { below }),
+            }),
+          );
+        const journal = await store.loadJournal({ runKey, from: 0 });
+        assert.deepEqual(await read({ maxRows: 4, maxBytes: 100_000 }), { items: [...journal], parts: 3 });
+        assert.deepEqual((await read({ maxRows: 100, maxBytes: 1 })).parts, 9, 'a part has one row at least');
+        assert.ok((await read({ maxRows: 100, maxBytes: 2_500 })).parts > 1);
+        assert.deepEqual((await read({ maxRows: 4, maxBytes: 100_000 }, 5)).items, journal.slice(0, 5));
+      }),
+    );
+
+    test(
+      'a result that is longer than was asked for is left out, with its length',
+      withStore(open, async (store) => {
+        const long = JSON.stringify('é'.repeat(600));
+        await apply(store, [creation(RUN), ...recorded(['1', long, null])]);
+        const { items } = await store.listSteps({ runKey, bounds: ROOM, maxOutBytes: 1_000, from: '0' });
+        assert.deepEqual(
+          items.map(({ out, outLeftOut }) => [out, outLeftOut]),
+          [
+            ['1', undefined],
+            [null, 1_202],
+            [null, undefined],
+          ],
+        );
+        assert.deepEqual(await store.journalSize({ runKey }), {
+          steps: 3,
+          bytes: 1_203 + 3 * 'step 0'.length,
+          longestOutBytes: 1_202,
+        });
+        const found = await store.findStep({ runKey, stepId: 2, maxOutBytes: 10 });
+        assert.deepEqual([found?.out, found?.outLeftOut], [null, 1_202]);
+        const whole = await store.findStep({ runKey, stepId: 2, maxOutBytes: 2_000 });
+        assert.deepEqual([whole?.out, whole && 'outLeftOut' in whole], [long, false]);
+        assert.equal(await store.findStep({ runKey, stepId: 4, maxOutBytes: 10 }), null);
+        assert.deepEqual(await store.journalSize({ runKey: 'unknown' }), { steps: 0, bytes: 0, longestOutBytes: 0 });
+      }),
+    );
+
+    test(
+      'tasks and attempts are read in parts, attempts of one slot alone as well',
+      withStore(open, async (store) => {
+        const attempts = [3, 2, 1, 0].map((n) => ({ ...sampleAttempt(n), slot: n % 2 === 0 ? 1 : -1 }));
+        const tasks = [advanceTask(T0), ...[1, 2, 3].map((slot) => sleepTask(slot, T0, T0))];
+        await apply(store, [
+          creation(RUN),
+          ...putTasks(runKey, tasks),
+          ...attempts.map((attempt) => ({ kind: 'record-attempt', runKey, attempt }) as const),
+        ]);
+        const bounds = { maxRows: 3, maxBytes: LIMITS.partBytes };
+        assert.deepEqual(await inParts((from) => store.listTasks({ runKey, bounds, from })), { items: tasks, parts: 2 });
+        assert.deepEqual(await inParts((from) => store.listAttempts({ runKey, bounds, from })), { items: attempts, parts: 2 });
+        const ofSlot = await store.listAttempts({ runKey, bounds, from: null, slot: -1 });
+        assert.deepEqual([ofSlot.items, ofSlot.next], [attempts.filter(({ slot }) => slot === -1), null]);
+      }),
+    );
+
+    test(
+      'the body of a call or an invocation is left out where it is long',
+      withStore(open, async (store) => {
+        const body = { encoding: 'utf8', data: 'x'.repeat(LIMITS.maxInlineBytes) } as const;
+        const call = callTask(1, T0, { body });
+        const invoke = invokeTask(2, T0, 'KEY', { workflowUrl: 'http://app.example/child', headers: { 'x-a': 'b' }, body });
+        await apply(store, [creation(RUN), ...putTasks(runKey, [call, invoke, callTask(3, T0)])]);
+        const { items } = await store.listTasks({ runKey, bounds: ROOM, from: null });
+        const [first, second, third] = items;
+        const { body: _call, ...callWithout } = call.call;
+        const { body: _invoke, ...invokeWithout } = invoke.invoke ?? assert.fail();
+        assert.ok((first?.bodyLeftOut ?? 0) > LIMITS.maxInlineBytes && (second?.bodyLeftOut ?? 0) > LIMITS.maxInlineBytes);
+        assert.deepEqual(first, { ...call, call: callWithout, bodyLeftOut: first?.bodyLeftOut });
+        assert.deepEqual(second, { ...invoke, invoke: invokeWithout, bodyLeftOut: second?.bodyLeftOut });
+        assert.deepEqual(third, callTask(3, T0));
+      }),
+    );
+
+    test(
+      'a history has the first part of each list and says where they continue',
+      withStore(open, async (store) => {
+        await apply(store, [
+          creation(RUN),
+          ...recorded(['1', '2', '3']),
+          ...putTasks(runKey, [advanceTask(T0), sleepTask(9, T0, T0)]),
+          { kind: 'record-attempt', runKey, attempt: sampleAttempt(0) },
+        ]);
+        const history = await store.runHistory({ runKey, bounds: { maxRows: 1, maxBytes: 1_000 }, maxOutBytes: 10 });
+        assert.deepEqual(
+          [history?.journalLength, history?.steps.length, history?.tasks.length, history?.attempts.length],
+          [3, 1, 1, 1],
+        );
+        assert.deepEqual([history?.next.steps, history?.next.tasks, history?.next.attempts], ['1', '9', null]);
+      }),
+    );
+
+    test(
+      'a long result of a run is left out of its record, and read alone',
+      withStore(open, async (store) => {
+        const result = JSON.stringify('x'.repeat(LIMITS.maxInlineBytes));
+        await apply(store, [
+          creation(RUN),
+          { kind: 'end-run', runKey, outcome: { status: 'succeeded', result }, completedAt: T0 },
+        ]);
+        const record = await store.runRecord({ runKey });
+        assert.deepEqual([record?.result, record?.resultLeftOut], [null, result.length]);
+        assert.equal(await store.loadResult({ runKey }), result);
+        assert.equal(await store.loadResult({ runKey: 'unknown' }), null);
+        const page = { instanceId: INSTANCE, filter: {}, order: 'newest-first', after: null, horizon: null, limit: 5 } as const;
+        const { items } = await store.listRuns(page);
+        assert.equal(items[0]?.resultLeftOut, result.length);
+        assert.deepEqual((await store.listRuns({ ...page, after: items[0]?.position ?? '' })).items, []);
+      }),
+    );
+
+    test(
+      'a payload and the bodies of dead letters are weighed without being read',
+      withStore(open, async (store) => {
+        const other = sampleRun(2, { instanceId: OTHER_INSTANCE });
+        const entry = sampleDeadLetter(RUN);
+        await apply(store, [creation(RUN), ...failure(RUN, entry), creation(other), ...failure(other)]);
+        const { body, ...headers } = PAYLOAD;
+        assert.deepEqual(await store.payloadHead({ runKey }), { ...headers, bodyBytes: body.length });
+        assert.equal(await store.payloadHead({ runKey: 'unknown' }), null);
+        const dlqIds = [entry.dlqId, `dlq_${other.key}`, 'unknown'];
+        const bodies = await store.loadDeadLetterBodies({ instanceId: INSTANCE, dlqIds });
+        assert.deepEqual([...bodies], [[entry.dlqId, { body, responseBody: entry.responseBody }]]);
+      }),
+    );
+  });
+}
