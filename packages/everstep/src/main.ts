@@ -1,5 +1,5 @@
 /** Wires the service together; the only file that knows all of its parts. */
-import { access, constants, mkdir } from 'node:fs/promises';
+import { access, constants } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,7 +13,7 @@ import { createAccountService } from './accounts/service.js';
 import { type BackupRequest, type ControlChannel, listenForCommands } from './backup/control-channel.js';
 import { type BackupSource, copyEverything } from './backup/copying.js';
 import { type Credentials, credentialsFile, readCredentials } from './bootstrap/credentials.js';
-import { openDataDir } from './bootstrap/data-dir.js';
+import { makePrivateDirectory, openDataDir } from './bootstrap/data-dir.js';
 import { type Joined, type Started, startAccounts, startSharedAccounts } from './bootstrap/first-start.js';
 import { keepIdleMemoryLow } from './bootstrap/idle-memory.js';
 import { KeptAccess } from './bootstrap/kept-access.js';
@@ -97,7 +97,7 @@ async function openFile(
   onDiskFailure: (error: Error) => void,
 ): Promise<Opened> {
   try {
-    await mkdir(dirname(file), { recursive: true });
+    await makePrivateDirectory(dirname(file));
     await access(dirname(file), constants.W_OK);
   } catch (error) {
     throw fileError(`The store ${file} cannot be used`, error);

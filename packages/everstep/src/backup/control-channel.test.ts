@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
+import { statSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { askForBackup, listenForCommands } from './control-channel.js';
+import { askForBackup, listenForCommands, listenPrivately } from './control-channel.js';
 
 async function emptyDirectory(t: TestContext): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'everstep-control-'));
@@ -47,6 +48,19 @@ test('one back-up is made at a time; who goes away takes the request back; a ser
   await first;
   assert.deepEqual(reasons, ['nobody waits for the back-up any more', 'the service stops']);
   assert.equal(await askForBackup(dataDir, request), null, 'nobody listens any more');
+});
+
+test('the socket is for its owner alone from the moment at which it is there', async (t) => {
+  const path = join(await emptyDirectory(t), 's');
+  const server = createServer();
+  t.after(() => server.close());
+  const mask = process.umask();
+  const listening = listenPrivately(server, path);
+  assert.equal(statSync(path).mode & 0o777, 0o600);
+  assert.equal(process.umask(), mask);
+  await listening;
+  await assert.rejects(listenPrivately(createServer(), join(path, 'below')), /ENOTDIR|EACCES|EINVAL/);
+  assert.equal(process.umask(), mask);
 });
 
 test('a service of another version that answers nothing has made no back-up', async (t) => {

@@ -5,7 +5,8 @@
  * A request is a line of JSON, an answer too. Who goes away before the answer takes the request back.
  */
 import { randomUUID } from 'node:crypto';
-import { chmod, mkdtemp, readFile, rm, rmdir } from 'node:fs/promises';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, rmdir } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -19,7 +20,7 @@ const ADDRESS_FILE = 'control.json';
 const SOCKET = 'control.sock';
 /** What every system allows for the path of a socket. */
 const MAX_SOCKET_PATH_BYTES = 100;
-const OWNER_ONLY = 0o600;
+const OWNER_ONLY_MASK = 0o177;
 const MAX_REQUEST_BYTES = 64 * 1024;
 
 export interface BackupRequest {
@@ -59,6 +60,21 @@ function parseRequest(line: string): BackupRequest | null {
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/**
+ * The socket has its mode from the moment at which it is there: with a `chmod` after that, others could connect in between.
+ * `listen` makes it before it returns, so nothing else is made with this mask but by other threads, whose files lose rights.
+ */
+export async function listenPrivately(server: Server, path: string): Promise<void> {
+  const listening = once(server, 'listening');
+  const mask = process.umask(OWNER_ONLY_MASK);
+  try {
+    server.listen(path);
+  } finally {
+    process.umask(mask);
+  }
+  await listening;
+}
 
 /** Listens in the data directory of a service that has its store open. Rejects when the file system takes no socket. */
 export async function listenForCommands({ dataDir, backUp }: ControlOptions): Promise<ControlChannel> {
@@ -108,14 +124,7 @@ export async function listenForCommands({ dataDir, backUp }: ControlOptions): Pr
   });
   // What a crash has left: the store's lock says that nobody listens there.
   if (process.platform !== 'win32') await rm(path, { force: true });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(path, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
-  if (process.platform !== 'win32') await chmod(path, OWNER_ONLY);
+  await listenPrivately(server, path);
   await writePrivately(join(dataDir, ADDRESS_FILE), `${JSON.stringify({ socket: path })}\n`);
   return {
     async close() {

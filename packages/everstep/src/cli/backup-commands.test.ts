@@ -82,7 +82,7 @@ describe('back-ups from the command line', () => {
     assert.deepEqual((await readdir(at('bare'))).sort(), ['everstep.db', 'manifest.json']);
     assert.equal((await everstep('restore', '--from', at('bare'), '--data-dir', at('from-bare'))).code, 0);
     const service = await started(at('from-bare'));
-    assert.match(service.stdout, /These are new/);
+    assert.match(service.stdout, /New ones are in/);
     await service.end();
   });
 

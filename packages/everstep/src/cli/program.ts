@@ -1,5 +1,6 @@
 /** The command line of Everstep: its commands, and how it ends. */
 import { Command, CommanderError } from 'commander';
+import { readSecretFiles } from '../config/secret-files.js';
 import { SERVICE_VERSION } from '../step-calls/version.js';
 import { adminCommand } from './commands/admin/admin.js';
 import { backupCommand, restoreCommand, verifyBackupCommand, verifyCommand } from './commands/backup.js';
@@ -22,12 +23,13 @@ import { serviceCommand } from './commands/service.js';
 import { settingsCommand } from './commands/settings.js';
 import { triggerCommand } from './commands/trigger.js';
 import { urlGroupsCommand } from './commands/url-groups.js';
-import { describeFailure, EXIT, EXIT_CODES_HELP } from './exit-codes.js';
+import { describeFailure, EXIT, EXIT_CODES_HELP, UsageError } from './exit-codes.js';
 import { type Shell, terminal } from './output.js';
 
 const CONNECTION_HELP = `
 The commands that talk to a service find it by --url and --token, then EVERSTEP_URL and EVERSTEP_TOKEN, then the
-credentials that a service keeps in the local data directory (./.everstep or EVERSTEP_DATA_DIR).`;
+credentials that a service keeps in the local data directory (./.everstep or EVERSTEP_DATA_DIR). Flags are visible in the
+list of processes: give secrets in variables, or in files (EVERSTEP_TOKEN_FILE, EVERSTEP_ADMIN_API_KEY_FILE).`;
 
 /** Errors of the command line itself are thrown instead of ending the process; all commands below inherit that. */
 function throwInsteadOfExit(command: Command, shell: Shell): void {
@@ -75,12 +77,15 @@ export function createProgram(shell: Shell, finish: (code: number) => void): Com
 }
 
 /** Resolves with the exit code. `args` are without the program's own name. */
-export async function runCli(args: readonly string[], shell: Shell = terminal()): Promise<number> {
+export async function runCli(args: readonly string[], given: Shell = terminal()): Promise<number> {
   let code: number = EXIT.ok;
+  const secrets = readSecretFiles(given.env);
+  const shell = secrets.ok ? { ...given, env: secrets.env } : given;
   const program = createProgram(shell, (result) => {
     code = result;
   });
   try {
+    if (!secrets.ok) throw new UsageError(secrets.problems.join('\n'));
     await program.parseAsync(args, { from: 'user' });
     return code;
   } catch (error) {

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import type { NameSource } from './network-values.js';
 import type { Region } from './regions.js';
+import { SECRET_FILE_VARIABLES } from './secret-files.js';
 import {
   CLIENT_VARIABLES,
   type Commits,
@@ -87,7 +88,10 @@ const OWN_VARIABLES = Object.values(SETTINGS).map(({ env }) => env);
 const MAX_SHOWN_LENGTH = 80;
 
 const isKnown = (name: string): boolean =>
-  OWN_VARIABLES.includes(name) || CLIENT_VARIABLES.includes(name) || CLIENT_PATTERNS.some((pattern) => pattern.test(name));
+  OWN_VARIABLES.includes(name) ||
+  CLIENT_VARIABLES.includes(name) ||
+  SECRET_FILE_VARIABLES.includes(name) ||
+  CLIENT_PATTERNS.some((pattern) => pattern.test(name));
 
 /** Edits (insert, delete, replace) that turn one text into the other. */
 function distance(a: string, b: string): number {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createProgram } from '../cli/program.js';
+import { SECRET_FILE_VARIABLES } from '../config/secret-files.js';
 import { CLIENT_VARIABLES, SETTINGS } from '../config/settings.js';
 import {
   commandsInMarkdown,
@@ -43,7 +44,7 @@ test('every command in the dashboard, in help texts and in hints exists, with it
 
 /** Variables of the tests and of development; the pages that name them are for people who change the code. */
 const FOR_DEVELOPMENT = /^EVERSTEP_(TEST_|BENCH_|SOAK|CHROMIUM|SCREENSHOTS)/;
-const KNOWN = new Set([...Object.values(SETTINGS).map(({ env }) => env), ...CLIENT_VARIABLES]);
+const KNOWN = new Set([...Object.values(SETTINGS).map(({ env }) => env), ...CLIENT_VARIABLES, ...SECRET_FILE_VARIABLES]);
 const KNOWN_PATTERNS = [/^EVERSTEP_[A-Z0-9_]*_SIGNING_KEY$/, /^EVERSTEP_ADMIN_/];
 
 test('every variable in the documentation and in the dashboard exists', () => {

@@ -73,6 +73,22 @@ test('a public URL with https and no trusted proxy is warned about: all clients 
   assert.deepEqual(await warned({ EVERSTEP_PORT: '0', EVERSTEP_PUBLIC_URL: 'http://localhost:8081' }), []);
 });
 
+test('a data directory is made for its owner alone, and so is that of a store elsewhere; others keep their modes', async (t) => {
+  const directory = await directoryFor(t);
+  const modeOf = async (path: string) => (await fs.stat(join(directory, path))).mode & 0o777;
+  const start = async (env: Readonly<Record<string, string>>) => {
+    const service = await startService(configOf(directory, { EVERSTEP_PORT: '0', ...env }), { log: keptLog().log });
+    await service.stop();
+  };
+  await start({ EVERSTEP_DATA_DIR: 'a/b', EVERSTEP_STORE: join(directory, 'c/d/x.db') });
+  assert.deepEqual([await modeOf('a/b'), await modeOf('c/d')], [0o700, 0o700]);
+  const usual = 0o777 & ~process.umask();
+  assert.deepEqual([await modeOf('a'), await modeOf('c')], [usual, usual], 'what is above is not ours');
+  await fs.mkdir(join(directory, 'given'), { mode: 0o750 });
+  await start({ EVERSTEP_DATA_DIR: 'given' });
+  assert.equal(await modeOf('given'), 0o750);
+});
+
 async function takenPort(t: TestContext): Promise<number> {
   const taken = createServer().listen(0, '127.0.0.1');
   await once(taken, 'listening');
