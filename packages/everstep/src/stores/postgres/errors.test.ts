@@ -61,3 +61,15 @@ test('what waiting does not heal is another error: damaged data, a faulty statem
     assert.equal(storeErrorOf(error), error);
   }
 });
+
+test('a server whose certificate is not good is away until that is mended', () => {
+  const coded = (code: string) => Object.assign(new Error('tls'), { code });
+  for (const code of [
+    'CERT_HAS_EXPIRED',
+    'ERR_TLS_CERT_ALTNAME_INVALID',
+    'SELF_SIGNED_CERT_IN_CHAIN',
+    'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  ])
+    assert.ok(storeErrorOf(coded(code)) instanceof StoreUnavailableError, code);
+  assert.ok(storeErrorOf(new Error('The server does not support SSL connections')) instanceof StoreUnavailableError);
+});

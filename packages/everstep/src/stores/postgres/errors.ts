@@ -71,14 +71,17 @@ const AWAY_CODES: ReadonlySet<string> = new Set([
   'EAI_AGAIN',
   'ENOENT',
 ]);
+/** Of TLS: the certificate of the server has expired, for instance. Until that is mended nobody can ask the server anything. */
+const TLS_CODES = /^(CERT_|ERR_TLS_|ERR_SSL_|UNABLE_TO_|SELF_SIGNED_CERT|DEPTH_ZERO_SELF_SIGNED)/;
 /** Of the library, which gives them no codes. */
 const AWAY_WORDS =
-  /^(Connection terminated|timeout e|Query read timeout|Client has encountered a connection error|Client was closed)/;
+  /^(Connection terminated|timeout e|Query read timeout|Client has encountered a connection error|Client was closed|The server does not support SSL|There was an error establishing an SSL)/;
 
 function saysAway(error: Error): boolean {
   const state = sqlStateOf(error);
   if (state !== null) return AWAY_STATES.test(state);
-  if ('code' in error && typeof error.code === 'string' && AWAY_CODES.has(error.code)) return true;
+  if ('code' in error && typeof error.code === 'string' && (AWAY_CODES.has(error.code) || TLS_CODES.test(error.code)))
+    return true;
   if (error instanceof AggregateError) return error.errors.some((each) => each instanceof Error && saysAway(each));
   return AWAY_WORDS.test(error.message);
 }

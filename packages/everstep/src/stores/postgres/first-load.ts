@@ -16,6 +16,7 @@ import { type Columns, columnArrays, names, type RowOf, unnest } from './row-set
 import { makePlace, once } from './search/collection.js';
 import { writeDocuments } from './search/index.js';
 import { SYNCHRONOUS_COMMIT } from './synchronous-commit.js';
+import { checkTls } from './tls.js';
 
 export type { Columns, RowOf } from './row-sets.js';
 
@@ -116,6 +117,7 @@ async function begin(client: pg.Client, place: string): Promise<void> {
 
 export async function beginFirstLoad(url: string): Promise<FirstLoad> {
   const place = placeOfUrl(url);
+  checkTls(url, place);
   const client = new pg.Client({
     connectionString: await primaryUrl(url),
     types: TYPES,

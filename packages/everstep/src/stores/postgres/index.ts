@@ -50,6 +50,7 @@ import { RunRecords } from './run-records.js';
 import { countSchedules, dueSchedules, findSchedule, listSchedules, nextScheduleAt } from './schedule-records.js';
 import { createSearchIndexes } from './search-indexes.js';
 import { createSharedDays } from './shared-days.js';
+import { checkTls, tlsNotice } from './tls.js';
 import { findUrlGroup, listUrlGroups } from './url-group-records.js';
 
 export { StoreOpenError, type StoreOpenErrorCode } from './errors.js';
@@ -88,7 +89,10 @@ export async function openPostgresNode(
   options: PostgresStoreOptions & Pick<PostgresClusterOptions, 'facts' | 'leaseMs'>,
 ): Promise<OpenedNode> {
   // Who stands still in a transaction must not keep what it has locked for longer than all else that it has.
+  checkTls(options.url, placeOfUrl(options.url));
   const primary = new Primary(options);
+  const notice = tlsNotice(options.url);
+  if (notice !== null) options.log.warn({ store: placeOfUrl(options.url) }, notice);
   const database = await openDatabase({ ...options, primary, idleTransactionMs: options.leaseMs ?? DEFAULT_LEASE_MS });
   const cluster = new PostgresCluster(database, { ...options, primary });
   await cluster.readTime();
@@ -108,9 +112,10 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
 }
 
 async function openDatabase(options: DatabaseOptions): Promise<Database> {
+  const place = placeOfUrl(options.url);
+  checkTls(options.url, place);
   const primary = options.primary ?? new Primary(options);
   await primary.ready();
-  const place = placeOfUrl(options.url);
   if (!primary.isKnown) {
     primary.close();
     throw new StoreOpenError('unreachable', `${place} cannot be used: none of these servers can be reached and takes writes.`);

@@ -7,8 +7,8 @@ import type { ServerProbe, Standing } from './server-probe.js';
 import { fakeProbe } from './testing/fake-probe.js';
 
 const log = { debug() {}, info() {}, warn() {}, error() {} };
-const URL_OF_TWO = 'postgres://u:p@one:1,two:2/db?sslmode=require&target_session_attrs=read-write';
-const [ONE, TWO] = ['postgres://u:p@one:1/db?sslmode=require', 'postgres://u:p@two:2/db?sslmode=require'];
+const URL_OF_TWO = 'postgres://u:p@one:1,two:2/db?sslmode=verify-full&target_session_attrs=read-write';
+const [ONE, TWO] = ['postgres://u:p@one:1/db?sslmode=verify-full', 'postgres://u:p@two:2/db?sslmode=verify-full'];
 
 /** The two servers by their URLs. A server that is not named does not answer. */
 class Servers {

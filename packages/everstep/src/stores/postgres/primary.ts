@@ -10,6 +10,7 @@ import type { Log } from '../../ports/log.js';
 import { placeOfUrl } from './errors.js';
 import { probeServer, type ServerProbe, type Standing } from './server-probe.js';
 import { SharedWork } from './shared-work.js';
+import { withVerification } from './tls.js';
 
 /** How often all servers are asked while nobody reads. */
 const LOOK_EVERY_MS = 250;
@@ -27,7 +28,8 @@ const WANTED_SERVER = 'target_session_attrs';
 const SILENT: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** A URL for each server that the URL names, in its order. */
-export function serverUrls(url: string): readonly string[] {
+export function serverUrls(given: string): readonly string[] {
+  const url = withVerification(given);
   const [, head, hosts, path = '', query = ''] = URL_PARTS.exec(url) ?? [];
   if (head === undefined || hosts === undefined || !hosts.includes(',')) return [url];
   const kept = query.split('&').filter((part) => part !== '' && part.split('=')[0] !== WANTED_SERVER);

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { findBinaries, unpackBinaries } from './binaries.js';
-import { freePort, type Runner, runner, SERVER_OPTIONS, serverReady } from './server-process.js';
+import { freePort, type Runner, runner, SERVER_OPTIONS, serverReady, tlsOptions } from './server-process.js';
 
 const START_ATTEMPTS = 3;
 const PORT_TAKEN = /could not (bind|create any TCP\/IP sockets)/;
@@ -23,7 +23,8 @@ async function start(home: string, directory: string, user: Runner) {
   const login = ['--username=everstep', '--auth=password', `--pwfile=${passwordFile}`];
   const initdb = ['-D', data, ...login, '--encoding=UTF8', '--locale=C', '--no-sync', '--no-instructions'];
   await promisify(execFile)(join(directory, 'initdb'), initdb, options);
-  const more = process.env.EVERSTEP_TEST_POSTGRES_OPTIONS?.split(' ').filter((word) => word !== '') ?? [];
+  const asked = process.env.EVERSTEP_TEST_POSTGRES_OPTIONS?.split(' ').filter((word) => word !== '') ?? [];
+  const more = [...(await tlsOptions(home, user)), ...asked];
   for (let attempt = 1; ; attempt++) {
     const port = await freePort();
     const server = spawn(join(directory, 'postgres'), ['-D', data, '-p', String(port), ...SERVER_OPTIONS, ...more], {

@@ -1,8 +1,10 @@
 /** What it takes to run the programs of a PostgreSQL server. */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
+import { chown, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { LOCAL_CERTIFICATE } from '../../../config/certificates.fixture.js';
 
 const START_TIMEOUT_MS = 60_000;
 
@@ -14,6 +16,19 @@ export const SERVER_OPTIONS = [
   ...['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=200', 'shared_buffers=64MB'],
   ...['fsync=off', 'full_page_writes=off', 'synchronous_commit=on', 'max_wal_size=1GB', 'timezone=UTC'],
 ].flatMap((option) => ['-c', option]);
+
+/** The server takes connections with TLS as well, with the certificate for this machine. Writes its files into `directory`. */
+export async function tlsOptions(directory: string, { uid, gid }: Runner): Promise<readonly string[]> {
+  const files = { ssl_cert_file: LOCAL_CERTIFICATE.cert, ssl_key_file: LOCAL_CERTIFICATE.key };
+  const options = ['-c', 'ssl=on'];
+  for (const [name, content] of Object.entries(files)) {
+    const path = join(directory, `${name}.pem`);
+    await writeFile(path, content, { mode: 0o600 });
+    if (uid !== undefined && gid !== undefined) await chown(path, uid, gid);
+    options.push('-c', `${name}=${path}`);
+  }
+  return options;
+}
 
 /** PostgreSQL refuses to run as root. */
 export interface Runner {

@@ -1,0 +1,55 @@
+/**
+ * TLS to the database, as its URL says: `sslmode`, and files of certificates.
+ *
+ * The library takes `prefer`, `require` and `verify-ca` for `verify-full`, and announces to weaken them in its next major
+ * version. Here they mean `verify-full` for good: a URL never becomes weaker by an upgrade.
+ */
+import { accessSync, constants } from 'node:fs';
+import { StoreOpenError } from './errors.js';
+
+const MODE = /([?&]sslmode=)([^&#]*)/i;
+const VERIFIED: readonly string[] = ['prefer', 'require', 'verify-ca', 'verify-full'];
+const MODES: readonly string[] = ['disable', 'no-verify', ...VERIFIED];
+const FILES = ['sslrootcert', 'sslcert', 'sslkey'];
+const LOCAL = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\]|)(:\d+)?$/i;
+
+const parametersOf = (url: string): URLSearchParams => new URLSearchParams(/\?([^#]*)/.exec(url)?.[1] ?? '');
+
+/** The URL as the library gets it. Who asks for the meaning of libpq gets that. */
+export function withVerification(url: string): string {
+  if (parametersOf(url).get('uselibpqcompat') === 'true') return url;
+  return url.replace(MODE, (whole, name: string, mode: string) => (VERIFIED.includes(mode) ? `${name}verify-full` : whole));
+}
+
+/** Throws StoreOpenError for a mode that does not exist, and for a file that cannot be read. `place`: without a password. */
+export function checkTls(url: string, place: string): void {
+  const parameters = parametersOf(url);
+  const mode = parameters.get('sslmode');
+  if (mode !== null && !MODES.includes(mode))
+    throw new StoreOpenError('refused', `${place} cannot be used: sslmode must be one of ${MODES.join(', ')}; it is "${mode}".`);
+  for (const name of FILES) {
+    const path = parameters.get(name);
+    if (path === null) continue;
+    try {
+      accessSync(path, constants.R_OK);
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      throw new StoreOpenError('refused', `${place} cannot be used: the file of ${name} cannot be read: ${why}`, error);
+    }
+  }
+}
+
+/** For the operator: what is weaker than it may seem; null when nothing is. */
+export function tlsNotice(url: string): string | null {
+  const parameters = parametersOf(url);
+  const mode = parameters.get('sslmode');
+  if (mode === 'no-verify')
+    return 'the connection to the database is encrypted, but its certificate is not verified; use sslmode=verify-full';
+  if (mode !== null && mode !== 'verify-full' && VERIFIED.includes(mode) && parameters.get('uselibpqcompat') !== 'true')
+    return `sslmode=${mode} is deprecated and means verify-full; write sslmode=verify-full`;
+  const hosts = /^postgres(?:ql)?:\/\/(?:[^/?#]*@)?([^/?#@]*)/i.exec(url)?.[1] ?? '';
+  const isPlain = (mode === null || mode === 'disable') && !FILES.some((name) => parameters.has(name)) && !process.env.PGSSLMODE;
+  if (isPlain && !parameters.has('host') && !hosts.split(',').every((host) => LOCAL.test(host)))
+    return 'the connection to the database is not encrypted; use sslmode=verify-full unless its network is trusted';
+  return null;
+}
