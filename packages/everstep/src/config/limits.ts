@@ -92,7 +92,7 @@ export const LIMITS = Object.freeze({
   maxEventsPerWait: 100,
   /** Events that a run has kept before it waits for them. */
   maxKeptEvents: 1_000,
-  /** Of the bodies of all of them. They are in memory while their run is. */
+  /** Of the bodies of all of them. They are in memory while their run is, which `maxCachedRunBytes` limits. */
   maxKeptEventBytes: 32 * MiB,
   maxEventBytes: MiB,
   maxCallUrlLength: 8 * KiB,
@@ -293,6 +293,11 @@ export const LIMITS = Object.freeze({
   longDeliveryMs: 15 * MINUTE_MS,
   /** ... and of all slots no more than these are for such deliveries. */
   maxLongDeliveriesInFlight: 256,
+  /** Active runs that are kept in memory, and about how many bytes their states may take. */
+  maxCachedRuns: 5_000,
+  maxCachedRunBytes: 128 * MiB,
+  /** A run with at least so many is a heavy one: those with a delivery under way have at most `maxCachedRunBytes` together. */
+  heavyRunBytes: 256 * KiB,
   /** Names that are looked up at a time; and if that is done by a blocking function of the operating system. */
   maxLookups: 256,
   maxBlockingLookups: 4,
@@ -351,6 +356,7 @@ export function assertLimits(limits: Readonly<Record<keyof typeof LIMITS, number
     [limits.maxLongDeliveriesInFlight < limits.maxDeliveriesInFlight, 'maxLongDeliveriesInFlight < maxDeliveriesInFlight'],
     [limits.minNameFreshMs <= limits.maxNameFreshMs, 'minNameFreshMs <= maxNameFreshMs'],
     [limits.maxReplyBytes * 4 <= limits.maxReplyBytesInMemory, 'maxReplyBytes * 4 <= maxReplyBytesInMemory'],
+    [limits.maxKeptEventBytes * 2 <= limits.maxCachedRunBytes, 'maxKeptEventBytes * 2 <= maxCachedRunBytes'],
     [limits.maxKeptAttemptBodyBytes <= limits.maxKeptResponseBytes, 'maxKeptAttemptBodyBytes <= maxKeptResponseBytes'],
     [limits.maxInlineBytes <= limits.partBytes, 'maxInlineBytes <= partBytes'],
     [limits.maxStepResultBytes <= limits.maxPageBytes, 'maxStepResultBytes <= maxPageBytes'],

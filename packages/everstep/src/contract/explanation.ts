@@ -36,7 +36,7 @@ export const Reason = Type.Object(
     waitListSize: Type.Optional(Type.Integer()),
     queueName: Type.Optional(Type.String({ description: 'queue: the queue that the message is in.' })),
     because: Type.Optional(
-      Type.Enum(['parallelism', 'rate', 'paused', 'order', 'slots', 'plan', 'fair-share', 'long-deliveries', 'host'], {
+      Type.Enum(['parallelism', 'rate', 'paused', 'order', 'slots', 'plan', 'fair-share', 'long-deliveries', 'host', 'memory'], {
         type: 'string',
         description: 'flow-control, queue, queued: which limit it waits for.',
       }),

@@ -156,6 +156,7 @@ export class Decisions {
     }
     entry.run = decision.run;
     entry.uncommitted++;
+    this.options.cache.changed(entry, before, decision.writes);
     let result: CommitResult;
     try {
       const { key: runKey, version } = before;

@@ -4,6 +4,7 @@ import type { Decision } from '../engine/decision.js';
 import { CALLBACK_SLOT, type Run, type Task } from '../engine/run.js';
 import type { Clock } from '../ports/clock.js';
 import type { Cluster } from '../ports/cluster.js';
+import type { InstanceOwners } from '../ports/instance-owners.js';
 import type { MessageSender } from '../ports/message-sender.js';
 import { NotAttemptedError } from '../ports/not-attempted.js';
 import type { StepCaller } from '../ports/step-caller.js';
@@ -14,6 +15,7 @@ import { type Delivered, deliver } from './deliverer.js';
 import type { Departures } from './departures.js';
 import type { DueTasks } from './due-tasks.js';
 import type { DeliveryGates, DeliveryResult, Passage, Ticket } from './gates/delivery-gates.js';
+import { HeavyRuns } from './heavy-runs.js';
 import { sendMessage } from './message-delivery.js';
 import { makeCall } from './messages.js';
 import { isDelivery, resultOfEvent, resultOfFailure } from './passages.js';
@@ -34,6 +36,7 @@ export interface DeliveriesOptions {
   readonly gates: DeliveryGates;
   readonly departures: Departures;
   readonly callbacks: Callbacks;
+  readonly owners: InstanceOwners;
   readonly due: DueTasks;
   readonly writes: Pick<StoreWrites, 'failed' | 'persist'>;
   readonly stopped: AbortSignal;
@@ -60,11 +63,18 @@ export class Deliveries {
   /** Asked for while the delivery before of the same slot was out, which may have looked too early to see what is owed now. */
   private readonly askedMeanwhile = new Map<string, Passage>();
 
+  private readonly heavy: HeavyRuns;
   /** Takes back the timers of what is tried again. */
   private readonly tryingAgain = new Set<() => void>();
 
   constructor(options: DeliveriesOptions) {
     this.options = options;
+    this.heavy = new HeavyRuns(options.owners);
+  }
+
+  /** Whether the delivery waits because its run is too large for the memory that is free. */
+  waitsForMemory(ticket: Ticket): boolean {
+    return this.heavy.isWaiting(ticket);
   }
 
   /** A delivery of the slot was asked for, and one is here already: when that is out it may be the wrong one. */
@@ -75,6 +85,7 @@ export class Deliveries {
   /** Others have taken over: what was asked for before is theirs. */
   forgetAsked(): void {
     this.askedMeanwhile.clear();
+    this.heavy.forget();
     for (const cancel of this.tryingAgain) cancel();
     this.tryingAgain.clear();
   }
@@ -93,7 +104,7 @@ export class Deliveries {
   }
 
   private async makeOne(host: string, ticket: Ticket, passage: Passage, answerRecorded: Promise<void>): Promise<void> {
-    const { gates, departures, callbacks, decisions, due, cluster, stopped, writes } = this.options;
+    const { cache, gates, departures, callbacks, decisions, due, cluster, stopped, writes } = this.options;
     if (!gates.mayStart(ticket)) {
       // Its destination was held while it waited for a place: it waits at the gates again.
       departures.done(host, ticket);
@@ -109,6 +120,7 @@ export class Deliveries {
     let result: DeliveryResult = { kind: 'not-made' };
     let needsLongSlot = false;
     let isAttempted = true;
+    let heavyEnds: (() => void) | null = () => {};
     const mayTake = ({ instanceId }: Pick<Run, 'instanceId'>, timeoutMs: number): boolean => {
       needsLongSlot = !passage.isLong && this.options.isLong(instanceId, timeoutMs);
       return !needsLongSlot;
@@ -131,7 +143,9 @@ export class Deliveries {
         givenUp = entry?.givenUp ?? 0;
         const task = entry?.durable.tasks.get(ticket.slot);
         const isTaken = !entry || !task || !isDelivery(task) || mayTake(entry.durable, timeoutOf(entry.durable, task));
-        if (entry && isTaken && mayLeave()) delivered = await this.deliverTask(entry, ticket.slot, mayLeave, answerRecorded);
+        if (entry && isTaken) heavyEnds = this.heavy.begin(ticket, entry, () => this.options.admit(ticket, passage));
+        if (entry && isTaken && heavyEnds && mayLeave())
+          delivered = await this.deliverTask(entry, ticket.slot, mayLeave, answerRecorded);
         result = resultOfEvent(delivered?.event ?? null);
       }
     } catch (error) {
@@ -141,6 +155,7 @@ export class Deliveries {
       // again when the store takes writes.
       else if (!writes.failed(error)) throw error;
     } finally {
+      heavyEnds?.();
       departures.done(host, ticket);
       asked = this.askedMeanwhile.get(idOf(ticket));
       this.askedMeanwhile.delete(idOf(ticket));
@@ -149,6 +164,11 @@ export class Deliveries {
       gates.roomFreed();
       departures.drainSoon();
       due.resume();
+    }
+    if (heavyEnds === null) {
+      // Its run is read again when it is its turn.
+      if (entry && entry.deliveries === 0 && entry.uncommitted === 0) cache.drop(ticket.runKey);
+      return;
     }
     if (needsLongSlot) {
       // It was read from the store without its timeout.

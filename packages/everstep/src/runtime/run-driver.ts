@@ -3,6 +3,7 @@
  * acts on what it decided once that is durable. A crash at any point is safe,
  * because what is owed stands in the store as tasks.
  */
+import { LIMITS } from '../config/limits.js';
 import type { Decision } from '../engine/decision.js';
 import type { DecisionContext } from '../engine/ids.js';
 import { ADVANCE_SLOT, CALLBACK_SLOT, type FlowControl, type Run, type Task } from '../engine/run.js';
@@ -31,7 +32,6 @@ import { StoreWrites, sendingWhileOpen, whileOpen } from './store-writes.js';
 import { callingInTime, isLong, sendingInTime, timeoutOf, timeoutOfCallback } from './timeouts.js';
 import type { QueuedBecause } from './workflow-service.js';
 
-const CACHE_CAPACITY = 5_000;
 /** An endpoint that submits steps while the store takes no writes waits so long; then it is told to try again. */
 const SUBMISSION_WAIT_MS = 10_000;
 
@@ -61,7 +61,8 @@ export class RunDriver {
     const { store, clock, log } = options;
     this.options = options;
     this.limits = options.limits ?? NO_LIMITS;
-    this.cache = new RunCache(store, CACHE_CAPACITY);
+    const cacheLimits = { maxRuns: LIMITS.maxCachedRuns, maxBytes: LIMITS.maxCachedRunBytes };
+    this.cache = new RunCache(store, cacheLimits, options.owners);
     this.live = new LiveChanges({ clock, cluster: options.cluster ?? null, runOf: (runKey) => this.hintOf(runKey) });
     this.writes = options.writes ?? new StoreWrites(options);
     const { writes } = this;
@@ -128,6 +129,7 @@ export class RunDriver {
     this.deliveries = new Deliveries({
       ...options,
       ...{ cache, gates, due, departures, callbacks, decisions, writes },
+      owners: options.owners ?? ONE_OWNER,
       ...{ stepCaller, messageSender },
       isLong: (instanceId, timeoutMs) => isLong(timeoutMs, instanceId, this.limits),
       stopped: this.stopped.signal,
@@ -256,7 +258,7 @@ export class RunDriver {
 
   /** Why a delivery waits for a slot here; null when it does not. */
   queuedBecause(ticket: Ticket): QueuedBecause | null {
-    return this.departures.queuedBecause(ticket);
+    return this.departures.queuedBecause(ticket) ?? (this.deliveries.waitsForMemory(ticket) ? 'memory' : null);
   }
 
   isInFlight(ticket: Ticket): boolean {

@@ -154,7 +154,9 @@ export type QueuedBecause =
   /** Its timeout is long, and its account or its instance has its share of the slots for such deliveries. */
   | 'long-deliveries'
   /** Its host has as many deliveries in flight as allowed, of all accounts or of its own. */
-  | 'host';
+  | 'host'
+  /** Its run carries so much that it has to wait for memory. */
+  | 'memory';
 
 export type WaitReason =
   | { readonly kind: 'not-before'; readonly at: number }

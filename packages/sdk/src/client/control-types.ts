@@ -192,7 +192,7 @@ export interface WaitReason {
   readonly place?: number;
   readonly waitListSize?: number;
   /** Which limit it waits for. */
-  readonly because?: 'parallelism' | 'rate' | 'paused' | 'slots' | 'plan' | 'fair-share' | 'long-deliveries' | 'host';
+  readonly because?: 'parallelism' | 'rate' | 'paused' | 'slots' | 'plan' | 'fair-share' | 'long-deliveries' | 'host' | 'memory';
   readonly origin?: string;
   readonly heldBy?: 'breaker' | 'hand';
   readonly heldSince?: number;

@@ -29,6 +29,7 @@ const NO_SLOT: Readonly<Record<QueuedBecause, string>> = {
   'fair-share': 'the account has its fair share of them in flight',
   'long-deliveries': 'its timeout is long, and the account has its fair share of such deliveries in flight',
   host: 'as many deliveries to its host are in flight as allowed',
+  memory: 'the events and requests that its run carries need more memory than is free for its account',
 };
 
 const queuedMessage = (because: QueuedBecause | null): string =>
