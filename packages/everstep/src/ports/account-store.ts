@@ -113,6 +113,18 @@ export interface QueueInstance {
   readonly price?: number;
   /** Absent: the settings of the installation alone. */
   readonly outboundRules?: OutboundRules;
+  /** Private keys of Ed25519 signatures, PKCS #8 in base64url; absent: Ed25519 signatures are off. */
+  readonly keyPairs?: SigningKeyPairs;
+  /** Origins that steps were delivered to; absent: none. */
+  readonly workflowOrigins?: readonly string[];
+  /** Origins and patterns that the owner set: their plain messages are signed with the signing keys. Absent: not set. */
+  readonly signedOrigins?: readonly string[];
+}
+
+/** The current one signs, the next one replaces it at the next rotation. */
+export interface SigningKeyPairs {
+  readonly current: string;
+  readonly next: string;
 }
 
 /** What of an instance may change; null takes a value away, absent leaves it. */
@@ -125,6 +137,8 @@ export interface InstanceChange {
   /** Also of what was counted while there was none. */
   readonly price?: number;
   readonly outboundRules?: OutboundRules | null;
+  readonly keyPairs?: SigningKeyPairs | null;
+  readonly signedOrigins?: readonly string[] | null;
 }
 
 export interface TokenRecord {
@@ -345,6 +359,11 @@ export interface AccountStore extends NamedTokenStore {
     readonly next: string;
     readonly audit?: AuditEntry;
   }): Promise<void>;
+
+  /**
+   * Adds an origin to `workflowOrigins` unless it is there already, or `limit` is reached.
+   */
+  addWorkflowOrigin(query: { readonly instanceId: string; readonly origin: string; readonly limit: number }): Promise<void>;
 
   createToken(token: TokenRecord): Promise<void>;
   findToken(query: { readonly tokenId: string }): Promise<TokenRecord | null>;

@@ -51,6 +51,9 @@ export const ACCOUNTS: readonly CopiedTable[] = [
       price: 'double precision',
       first_price: 'double precision',
       outbound_rules: 'text',
+      key_pairs: 'text',
+      workflow_origins: 'text',
+      signed_origins: 'text',
     },
     // What was counted without a price has that of the first one already.
     select: 'SELECT q.*, q.price AS first_price FROM queue_instance q ORDER BY q.seq',

@@ -132,6 +132,46 @@ export function accountConformance(open: OpenStore): void {
     );
 
     test(
+      'a queue instance keeps its private keys and its origins, and each origin of a workflow once, up to a limit',
+      withStore(open, async (store, underTest) => {
+        const { accounts } = store;
+        const [bare, other] = [sampleInstance('qi_a'), sampleInstance('qi_b')];
+        const keyPairs = { current: 'private 1', next: 'private 2' };
+        const full = { ...other, keyPairs, signedOrigins: [], workflowOrigins: ['http://a.test'] };
+        for (const instance of [bare, full]) await accounts.createInstance(instance);
+        const add = async (instanceId: string, origin: string) => {
+          await accounts.addWorkflowOrigin({ instanceId, origin, limit: 2 });
+          return accounts.findInstance({ instanceId });
+        };
+        const [first, second] = ['https://app.test', 'http://127.0.0.1:3000'];
+        assert.deepEqual(await add('qi_a', first), { ...bare, workflowOrigins: [first] });
+        const both = { ...bare, workflowOrigins: [first, second] };
+        for (const origin of [second, first, 'http://third.test']) assert.deepEqual(await add('qi_a', origin), both);
+        assert.equal(await add('qi_none', first), null);
+
+        const change = (wanted: Parameters<typeof accounts.changeInstance>[0]['change']) =>
+          accounts.changeInstance({ instanceId: 'qi_a', change: wanted });
+        const set = { ...both, keyPairs, signedOrigins: ['https://*.app.test', '*'] };
+        assert.deepEqual(await change({ keyPairs, signedOrigins: set.signedOrigins }), set);
+        assert.deepEqual(await (await underTest.reopen()).accounts.listInstances(), [set, full]);
+      }),
+    );
+
+    test(
+      'origins of workflows that are added at once are all kept, and private keys and origins are taken away',
+      withStore(open, async ({ accounts }) => {
+        const keyPairs = { current: 'private 1', next: 'private 2' };
+        await accounts.createInstance(sampleInstance('qi_a', { keyPairs, signedOrigins: [] }));
+        const origins = Array.from({ length: 9 }, (_, n) => `http://${n}.test`);
+        await Promise.all(origins.map((origin) => accounts.addWorkflowOrigin({ instanceId: 'qi_a', origin, limit: 100 })));
+        const wanted = { keyPairs: null, signedOrigins: null };
+        const bare = await accounts.changeInstance({ instanceId: 'qi_a', change: wanted });
+        assert.deepEqual([...(bare?.workflowOrigins ?? [])].sort(), origins);
+        assert.deepEqual({ ...bare, workflowOrigins: undefined }, { ...sampleInstance('qi_a'), workflowOrigins: undefined });
+      }),
+    );
+
+    test(
       'a queue instance is not given to an account that does not exist',
       withStore(open, async ({ accounts }) => {
         await addUsers(accounts, 'ann');

@@ -1,24 +1,26 @@
 /** Queue instances and their tokens. */
-import type { InstanceChange, OutboundRules, QueueInstance, TokenRecord } from '../../ports/account-store.js';
+import type { InstanceChange, OutboundRules, QueueInstance, SigningKeyPairs, TokenRecord } from '../../ports/account-store.js';
 import { requireAccount } from './account-change.js';
 import { forgetBudgetAlerts, isBudgetedAnew } from './budget-alerts.js';
-import { integer, integerOrNull, type Row, text, textOrNull, word } from './columns.js';
+import { integer, integerOrNull, jsonOrNull, type Row, text, textOrNull, word } from './columns.js';
 import { type Session, statement, type TransactionSession } from './connection.js';
 
 const INSERT = statement(`
   INSERT INTO queue_instance (instance_id, region, name, created_at, current_signing_key, next_signing_key,
-    account_id, plan, budget_dollars, budget_alert_url, price, first_price, outbound_rules)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12)`);
+    account_id, plan, budget_dollars, budget_alert_url, price, first_price, outbound_rules, key_pairs, workflow_origins, signed_origins)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13, $14, $15)`);
 const SELECT_ONE = statement('SELECT * FROM queue_instance WHERE instance_id = $1');
 const LOCK_ONE = statement('SELECT * FROM queue_instance WHERE instance_id = $1 FOR UPDATE');
 const SELECT_ALL = statement('SELECT * FROM queue_instance ORDER BY seq');
 const UPDATE = statement(`
   UPDATE queue_instance SET name = $2, account_id = $3, plan = $4, budget_dollars = $5, budget_alert_url = $6,
-    price = $7, first_price = coalesce(first_price, $7), outbound_rules = $8
+    price = $7, first_price = coalesce(first_price, $7), outbound_rules = $8, key_pairs = $9, workflow_origins = $10,
+    signed_origins = $11
   WHERE instance_id = $1 RETURNING *`);
 const SET_SIGNING_KEYS = statement(
   'UPDATE queue_instance SET current_signing_key = $2, next_signing_key = $3 WHERE instance_id = $1',
 );
+const SET_WORKFLOW_ORIGINS = statement('UPDATE queue_instance SET workflow_origins = $2 WHERE instance_id = $1');
 const INSERT_TOKENS = statement(`
   INSERT INTO token (token_id, instance_id, access, created_at, revoked_at)
   SELECT token_id, instance_id, access, created_at, revoked_at
@@ -41,11 +43,10 @@ interface Choices {
   readonly budgetAlertUrl: string | null;
   readonly price: number | null;
   readonly outboundRules: OutboundRules | null;
+  readonly keyPairs: SigningKeyPairs | null;
+  readonly workflowOrigins: readonly string[] | null;
+  readonly signedOrigins: readonly string[] | null;
 }
-
-/** As this module wrote them. */
-const rulesOf = (json: string | null): OutboundRules | null => (json === null ? null : JSON.parse(json));
-const jsonOf = (rules: OutboundRules | null): string | null => rules && JSON.stringify(rules);
 
 const choicesOf = (row: Row): Choices => ({
   accountId: textOrNull(row, 'account_id'),
@@ -53,11 +54,15 @@ const choicesOf = (row: Row): Choices => ({
   budgetDollars: integerOrNull(row, 'budget_dollars'),
   budgetAlertUrl: textOrNull(row, 'budget_alert_url'),
   price: integerOrNull(row, 'price'),
-  outboundRules: rulesOf(textOrNull(row, 'outbound_rules')),
+  outboundRules: jsonOrNull(row, 'outbound_rules'),
+  keyPairs: jsonOrNull(row, 'key_pairs'),
+  workflowOrigins: jsonOrNull(row, 'workflow_origins'),
+  signedOrigins: jsonOrNull(row, 'signed_origins'),
 });
 
 function instanceOf(row: Row): QueueInstance {
-  const { accountId, plan, budgetDollars, budgetAlertUrl, price, outboundRules } = choicesOf(row);
+  const { accountId, plan, budgetDollars, budgetAlertUrl, price, outboundRules, ...signatures } = choicesOf(row);
+  const { keyPairs, workflowOrigins, signedOrigins } = signatures;
   return {
     instanceId: text(row, 'instance_id'),
     region: text(row, 'region'),
@@ -71,8 +76,18 @@ function instanceOf(row: Row): QueueInstance {
     ...(budgetAlertUrl === null ? {} : { budgetAlertUrl }),
     ...(price === null ? {} : { price }),
     ...(outboundRules === null ? {} : { outboundRules }),
+    ...(keyPairs === null ? {} : { keyPairs }),
+    ...(workflowOrigins === null ? {} : { workflowOrigins }),
+    ...(signedOrigins === null ? {} : { signedOrigins }),
   };
 }
+
+const choicesIn = (instance: Partial<Choices>): readonly (string | number | null)[] => {
+  const { accountId = null, plan = null, budgetDollars = null, budgetAlertUrl = null, price = null } = instance;
+  const { outboundRules = null, keyPairs = null, workflowOrigins = null, signedOrigins = null } = instance;
+  const texts = [outboundRules, keyPairs, workflowOrigins, signedOrigins].map((value) => value && JSON.stringify(value));
+  return [accountId, plan, budgetDollars, budgetAlertUrl, price, ...texts];
+};
 
 const tokenOf = (row: Row): TokenRecord => ({
   tokenId: text(row, 'token_id'),
@@ -85,11 +100,9 @@ const tokenOf = (row: Row): TokenRecord => ({
 /** Rejects when the id is taken, or when the account does not exist (any more). */
 export async function createInstance(session: TransactionSession, instance: QueueInstance): Promise<void> {
   const { instanceId, region, name, createdAt, currentSigningKey, nextSigningKey } = instance;
-  const { accountId = null, plan = null, budgetDollars = null, budgetAlertUrl = null, price = null } = instance;
-  const { outboundRules = null } = instance;
-  if (accountId !== null) await requireAccount(session, accountId);
-  const choices = [accountId, plan, budgetDollars, budgetAlertUrl, price, jsonOf(outboundRules)];
-  await session.execute(INSERT, [instanceId, region, name, createdAt, currentSigningKey, nextSigningKey, ...choices]);
+  if (instance.accountId !== undefined) await requireAccount(session, instance.accountId);
+  const keys = [currentSigningKey, nextSigningKey];
+  await session.execute(INSERT, [instanceId, region, name, createdAt, ...keys, ...choicesIn(instance)]);
 }
 
 export async function findInstance(session: Session, instanceId: string): Promise<QueueInstance | null> {
@@ -115,9 +128,7 @@ export async function changeInstance(
   if (!row) return null;
   if (change.accountId !== undefined) await requireAccount(session, change.accountId);
   const { name = text(row, 'name'), ...chosen } = change;
-  const { accountId, plan, budgetDollars, budgetAlertUrl, price, outboundRules } = { ...choicesOf(row), ...chosen };
-  const choices = [accountId, plan, budgetDollars, budgetAlertUrl, price, jsonOf(outboundRules)];
-  const [changed] = await session.query(UPDATE, [instanceId, name, ...choices]);
+  const [changed] = await session.query(UPDATE, [instanceId, name, ...choicesIn({ ...choicesOf(row), ...chosen })]);
   const [before, after] = [instanceOf(row), changed ? instanceOf(changed) : null];
   if (after && isBudgetedAnew(before, after)) forgetBudgetAlerts(session, instanceId);
   return after;
@@ -132,6 +143,18 @@ export async function setSigningKeys(
 ): Promise<void> {
   const changed = await session.execute(SET_SIGNING_KEYS, [instanceId, current, next]);
   if (changed !== 1) throw new Error(`there is no queue instance ${instanceId}`);
+}
+
+export async function addWorkflowOrigin(
+  session: TransactionSession,
+  instanceId: string,
+  origin: string,
+  limit: number,
+): Promise<void> {
+  const [row] = await session.query(LOCK_ONE, [instanceId]);
+  const known = row ? (instanceOf(row).workflowOrigins ?? []) : [];
+  if (!row || known.includes(origin) || known.length >= limit) return;
+  await session.execute(SET_WORKFLOW_ORIGINS, [instanceId, JSON.stringify([...known, origin])]);
 }
 
 /** Rejects when an id is taken. */

@@ -193,6 +193,9 @@ export function createAccounts(database: Database): AccountStore {
     setSigningKeys: ({ instanceId, current, next, audit }) =>
       change((session) => instances.setSigningKeys(session, instanceId, current, next), audit),
 
+    addWorkflowOrigin: ({ instanceId, origin, limit }) =>
+      change((session) => instances.addWorkflowOrigin(session, instanceId, origin, limit)),
+
     createToken: (token) => change((session) => instances.createTokens(session, [token])),
     findToken: ({ tokenId }) => instances.findToken(database, tokenId),
     listTokens: ({ instanceId }) => instances.listTokens(database, instanceId),

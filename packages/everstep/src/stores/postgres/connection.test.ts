@@ -213,6 +213,36 @@ if (typeof schemas === 'string') {
       await again.close();
     });
 
+    test('instances of version 21 get the origins of the workflows that they ran, and not those of their messages', async () => {
+      const fresh = await schemas.make();
+      const older = new Database({ url: fresh.url, log: silent });
+      await migrate(older, fresh.url, MIGRATIONS.slice(0, 21));
+      await older.withConnection(async (client) => {
+        await client.query(`
+          INSERT INTO queue_instance (instance_id, region, name, created_at, current_signing_key, next_signing_key) VALUES
+            ('qi_a', 'eu-central-1', 'a', 0, 'x', 'y'), ('qi_b', 'eu-central-1', 'b', 0, 'x', 'y'), ('qi_c', 'eu-central-1', 'c', 0, 'x', 'y')`);
+        const insert = `INSERT INTO run (instance_id, run_key, place, created_at, workflow_run_id, dialect, workflow_url, caller_ip, message,
+            url_host, url_path, settings)
+          SELECT instance_id, 'k' || n || instance_id, n, 0, 'r', 'native', url, '', message, '', '', '{}'
+          FROM unnest($1::text[], $2::text[], $3::boolean[]) WITH ORDINALITY AS w (instance_id, url, message, n)`;
+        const runs: (readonly [instanceId: string, url: string, message: boolean])[] = [
+          ...['https://App.test/flow?x=1', 'https://app.test/other', 'http://127.0.0.1:3000', 'nonsense'].map(
+            (url) => ['qi_a', url, false] as const,
+          ),
+          ['qi_a', 'https://customer.test/hook', true],
+          ['qi_b', 'https://customer.test/hook', true],
+          ...Array.from({ length: 120 }, (_, n) => ['qi_c', `https://tenant-${n}.test/flow`, false] as const),
+        ];
+        await client.query(insert, [runs.map(([id]) => id), runs.map(([, url]) => url), runs.map(([, , message]) => message)]);
+      });
+      await older.close();
+      const opened = await openPostgresStore({ url: fresh.url, log: silent });
+      const [a, b, c] = await opened.accounts.listInstances();
+      await opened.close();
+      assert.deepEqual(a?.workflowOrigins, ['http://127.0.0.1:3000', 'https://app.test']);
+      assert.deepEqual([b?.workflowOrigins, c?.workflowOrigins?.length], [undefined, 100]);
+    });
+
     test('a database of a newer version is left alone', async () => {
       const fresh = await schemas.make();
       const newer = new Database({ url: fresh.url, log: silent });

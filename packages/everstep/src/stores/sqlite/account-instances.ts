@@ -1,8 +1,8 @@
 /** Queue instances and their tokens. */
 import type { StatementSync } from 'node:sqlite';
-import type { InstanceChange, OutboundRules, QueueInstance, TokenRecord } from '../../ports/account-store.js';
+import type { InstanceChange, OutboundRules, QueueInstance, SigningKeyPairs, TokenRecord } from '../../ports/account-store.js';
 import { createAccountCheck } from './account-change.js';
-import { integer, integerOrNull, numberOrNull, type Row, text, textOrNull, word } from './columns.js';
+import { integer, integerOrNull, jsonOrNull, numberOrNull, type Row, text, textOrNull, word } from './columns.js';
 import type { Connection } from './connection.js';
 
 /** What an instance may have: null is how the row says that it has not. */
@@ -13,11 +13,10 @@ interface Choices {
   readonly budgetAlertUrl: string | null;
   readonly price: number | null;
   readonly outboundRules: OutboundRules | null;
+  readonly keyPairs: SigningKeyPairs | null;
+  readonly workflowOrigins: readonly string[] | null;
+  readonly signedOrigins: readonly string[] | null;
 }
-
-/** As this module wrote them. */
-const rulesOf = (json: string | null): OutboundRules | null => (json === null ? null : JSON.parse(json));
-const jsonOf = (rules: OutboundRules | null): string | null => rules && JSON.stringify(rules);
 
 const choicesOf = (row: Row): Choices => ({
   accountId: textOrNull(row, 'account_id'),
@@ -25,11 +24,15 @@ const choicesOf = (row: Row): Choices => ({
   budgetDollars: integerOrNull(row, 'budget_dollars'),
   budgetAlertUrl: textOrNull(row, 'budget_alert_url'),
   price: numberOrNull(row, 'price'),
-  outboundRules: rulesOf(textOrNull(row, 'outbound_rules')),
+  outboundRules: jsonOrNull(row, 'outbound_rules'),
+  keyPairs: jsonOrNull(row, 'key_pairs'),
+  workflowOrigins: jsonOrNull(row, 'workflow_origins'),
+  signedOrigins: jsonOrNull(row, 'signed_origins'),
 });
 
 function instanceOf(row: Row): QueueInstance {
-  const { accountId, plan, budgetDollars, budgetAlertUrl, price, outboundRules } = choicesOf(row);
+  const { accountId, plan, budgetDollars, budgetAlertUrl, price, outboundRules, ...signatures } = choicesOf(row);
+  const { keyPairs, workflowOrigins, signedOrigins } = signatures;
   return {
     instanceId: text(row, 'instance_id'),
     region: text(row, 'region'),
@@ -43,8 +46,18 @@ function instanceOf(row: Row): QueueInstance {
     ...(budgetAlertUrl === null ? {} : { budgetAlertUrl }),
     ...(price === null ? {} : { price }),
     ...(outboundRules === null ? {} : { outboundRules }),
+    ...(keyPairs === null ? {} : { keyPairs }),
+    ...(workflowOrigins === null ? {} : { workflowOrigins }),
+    ...(signedOrigins === null ? {} : { signedOrigins }),
   };
 }
+
+const choicesIn = (instance: Partial<Choices>): readonly (string | number | null)[] => {
+  const { accountId = null, plan = null, budgetDollars = null, budgetAlertUrl = null, price = null } = instance;
+  const { outboundRules = null, keyPairs = null, workflowOrigins = null, signedOrigins = null } = instance;
+  const texts = [outboundRules, keyPairs, workflowOrigins, signedOrigins].map((value) => value && JSON.stringify(value));
+  return [accountId, plan, budgetDollars, budgetAlertUrl, price, ...texts];
+};
 
 const tokenOf = (row: Row): TokenRecord => ({
   tokenId: text(row, 'token_id'),
@@ -60,6 +73,7 @@ export class AccountInstances {
   private readonly selectInstances: StatementSync;
   private readonly updateInstance: StatementSync;
   private readonly updateSigningKeys: StatementSync;
+  private readonly updateWorkflowOrigins: StatementSync;
   private readonly requireAccount: (accountId: string) => void;
   private readonly insertToken: StatementSync;
   private readonly selectToken: StatementSync;
@@ -69,19 +83,20 @@ export class AccountInstances {
   constructor(connection: Connection) {
     this.insertInstance = connection.prepare(
       `INSERT INTO queue_instance (instance_id, region, name, created_at, current_signing_key, next_signing_key,
-         account_id, plan, budget_dollars, budget_alert_url, price, outbound_rules)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         account_id, plan, budget_dollars, budget_alert_url, price, outbound_rules, key_pairs, workflow_origins, signed_origins)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.selectInstance = connection.prepare('SELECT * FROM queue_instance WHERE instance_id = ?');
     this.selectInstances = connection.prepare('SELECT * FROM queue_instance ORDER BY seq');
     this.updateInstance = connection.prepare(
       `UPDATE queue_instance SET name = ?, account_id = ?, plan = ?, budget_dollars = ?, budget_alert_url = ?,
-         price = ?, outbound_rules = ?
+         price = ?, outbound_rules = ?, key_pairs = ?, workflow_origins = ?, signed_origins = ?
        WHERE instance_id = ?`,
     );
     this.updateSigningKeys = connection.prepare(
       'UPDATE queue_instance SET current_signing_key = ?, next_signing_key = ? WHERE instance_id = ?',
     );
+    this.updateWorkflowOrigins = connection.prepare('UPDATE queue_instance SET workflow_origins = ? WHERE instance_id = ?');
     this.requireAccount = createAccountCheck(connection);
     this.insertToken = connection.prepare(
       'INSERT INTO token (token_id, instance_id, access, created_at, revoked_at) VALUES (?, ?, ?, ?, ?)',
@@ -94,11 +109,9 @@ export class AccountInstances {
   /** Throws when the id is taken, or when the account does not exist (any more). */
   create(instance: QueueInstance): void {
     const { instanceId, region, name, createdAt, currentSigningKey, nextSigningKey } = instance;
-    const { accountId = null, plan = null, budgetDollars = null, budgetAlertUrl = null, price = null } = instance;
-    const { outboundRules = null } = instance;
-    if (accountId !== null) this.requireAccount(accountId);
-    const choices = [accountId, plan, budgetDollars, budgetAlertUrl, price, jsonOf(outboundRules)];
-    this.insertInstance.run(instanceId, region, name, createdAt, currentSigningKey, nextSigningKey, ...choices);
+    if (instance.accountId !== undefined) this.requireAccount(instance.accountId);
+    const keys = [currentSigningKey, nextSigningKey];
+    this.insertInstance.run(instanceId, region, name, createdAt, ...keys, ...choicesIn(instance));
   }
 
   find(instanceId: string): QueueInstance | null {
@@ -117,10 +130,14 @@ export class AccountInstances {
     if (!row) return null;
     if (change.accountId !== undefined) this.requireAccount(change.accountId);
     const { name = text(row, 'name'), ...chosen } = change;
-    const { accountId, plan, budgetDollars, budgetAlertUrl, price, outboundRules } = { ...choicesOf(row), ...chosen };
-    const choices = [accountId, plan, budgetDollars, budgetAlertUrl, price, jsonOf(outboundRules)];
-    this.updateInstance.run(name, ...choices, instanceId);
+    this.updateInstance.run(name, ...choicesIn({ ...choicesOf(row), ...chosen }), instanceId);
     return this.find(instanceId);
+  }
+
+  addWorkflowOrigin(instanceId: string, origin: string, limit: number): void {
+    const known = this.find(instanceId)?.workflowOrigins ?? [];
+    if (known.includes(origin) || known.length >= limit) return;
+    this.updateWorkflowOrigins.run(JSON.stringify([...known, origin]), instanceId);
   }
 
   /** Throws when there is no such instance. */

@@ -226,6 +226,8 @@ export function createAccounts({ connection, usage, days }: Pick<StoreParts, 'co
     setSigningKeys: ({ instanceId, current, next, audit }) =>
       change(() => instances.setSigningKeys(instanceId, current, next), audit),
 
+    addWorkflowOrigin: ({ instanceId, origin, limit }) => change(() => instances.addWorkflowOrigin(instanceId, origin, limit)),
+
     createToken: (token) => change(() => instances.createToken(token)),
     findToken: async ({ tokenId }) => instances.findToken(tokenId),
     listTokens: async ({ instanceId }) => instances.listTokens(instanceId),

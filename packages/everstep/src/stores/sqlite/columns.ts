@@ -42,3 +42,4 @@ export function word<Word extends string>(row: Row, column: string, words: reado
 
 /** JSON that this store wrote itself from a value of the type. */
 export const json = <Value>(row: Row, column: string): Value => JSON.parse(text(row, column)) as Value;
+export const jsonOrNull = <Value>(row: Row, column: string): Value | null => (row[column] === null ? null : json(row, column));

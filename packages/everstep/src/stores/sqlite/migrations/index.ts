@@ -19,6 +19,7 @@ import { limitsPinnedAlone } from './0018-limits-pinned-alone.js';
 import { namedTokens } from './0019-named-tokens.js';
 import { outboundRules } from './0020-outbound-rules.js';
 import { lifeOfUsers } from './0021-life-of-users.js';
+import { signatures } from './0022-signatures.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -43,4 +44,5 @@ export const MIGRATIONS: readonly string[] = [
   namedTokens,
   outboundRules,
   lifeOfUsers,
+  signatures,
 ];

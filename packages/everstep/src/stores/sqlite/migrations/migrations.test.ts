@@ -284,3 +284,38 @@ describe('a file of version 17', () => {
     }
   });
 });
+
+describe('a file of version 21', () => {
+  test('has instances that know the origins of the workflows that they ran, and not those of their messages', async () => {
+    const file = join(directory, 'version-21.db');
+    const database = new DatabaseSync(file);
+    migrate(database, file, MIGRATIONS.slice(0, 21));
+    database.exec(`
+      INSERT INTO tenant (seq, instance_id) VALUES (1, 'qi_a'), (2, 'qi_b'), (3, 'qi_c');
+      INSERT INTO queue_instance (instance_id, region, name, created_at, current_signing_key, next_signing_key) VALUES
+        ('qi_a', 'eu-central-1', 'a', 0, 'x', 'y'), ('qi_b', 'eu-central-1', 'b', 0, 'x', 'y'), ('qi_c', 'eu-central-1', 'c', 0, 'x', 'y');
+    `);
+    const insert = database.prepare(
+      `INSERT INTO run (key, tenant, status, created_at, listed_at, workflow_run_id, dialect, workflow_url, caller_ip, settings)
+       VALUES (?, ?, 'succeeded', 0, 0, ?, 'native', ?, '', ?)`,
+    );
+    let runs = 0;
+    const add = (tenant: number, url: string, settings: object = {}) =>
+      insert.run(`k${++runs}`, tenant, `r${runs}`, url, JSON.stringify({ labels: [], ...settings }));
+    for (const url of ['https://App.test/flow?x=1', 'https://app.test/other', 'http://127.0.0.1:3000']) add(1, url);
+    add(1, 'https://customer.test/hook', { message: { method: 'POST' } });
+    add(2, 'https://customer.test/hook', { message: { method: 'POST' } });
+    for (let n = 0; n < 120; n++) add(3, `https://tenant-${n}.test/flow`);
+    database.close();
+    const opened = await openSqliteStore({ file });
+    try {
+      const [a, b, c] = await opened.accounts.listInstances();
+      assert.deepEqual(a?.workflowOrigins, ['http://127.0.0.1:3000', 'https://app.test']);
+      assert.equal(b?.workflowOrigins, undefined);
+      assert.equal(c?.workflowOrigins?.length, 100);
+      assert.deepEqual([a?.keyPairs, a?.signedOrigins], [undefined, undefined]);
+    } finally {
+      await opened.close();
+    }
+  });
+});
