@@ -12,6 +12,8 @@ import { Tally } from './tally.mjs';
 const TEST_TIMEOUT_MS = 300_000;
 
 const [root = '.', failedBefore = '0', ...filters] = process.argv.slice(2);
+// Without it the SDK warns in each file that has an endpoint without keys.
+process.env.NODE_ENV ??= 'test';
 // Children inherit this: the warning about node:sqlite would drown what matters.
 process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --disable-warning=ExperimentalWarning`.trim();
 

@@ -19,13 +19,9 @@ import {
   type StepReply,
   type StepRequest,
 } from './protocol.js';
-import { checkSignature, type SignatureCheck } from './signature.js';
+import { createRequestCheck, SIGNATURE_HEADERS, type SignatureOptions } from './signature/request-signature.js';
+import { isSameUrl, type SignatureClaims } from './signature/signature.js';
 import { contextOf } from './workflow-context.js';
-
-export interface SigningKeys {
-  readonly current: string;
-  readonly next?: string;
-}
 
 export interface HoldOptions {
   /** Most runs kept in memory; default 10,000. */
@@ -34,15 +30,7 @@ export interface HoldOptions {
   readonly idleMs?: number;
 }
 
-export interface ServeOptions<Payload> extends PayloadOptions<Payload> {
-  /**
-   * Keys that requests must be signed with. Default: the environment variables
-   * EVERSTEP_CURRENT_SIGNING_KEY and EVERSTEP_NEXT_SIGNING_KEY. Signatures are
-   * checked when there is a current key.
-   */
-  readonly signingKeys?: SigningKeys;
-  /** The URL under which the service calls this endpoint: shown as `context.url`, and signatures must be for it. */
-  readonly url?: string;
+export interface ServeOptions<Payload> extends PayloadOptions<Payload>, SignatureOptions {
   /** Most retries of a step or of the code between steps. Only lowers what the run was triggered with. */
   readonly retries?: number;
   /** True, or a function that takes lines: says what happens with each request. */
@@ -87,11 +75,14 @@ const BASE_HEADERS: Readonly<Record<string, string>> = Object.freeze({
   [VERSION_HEADER]: String(PROTOCOL_VERSION),
 });
 /** Names, in lower case, of all the request headers that an endpoint reads. */
-export const ENDPOINT_HEADERS = Object.freeze({
+const ENDPOINT_HEADERS = Object.freeze({
   protocol: VERSION_HEADER.toLowerCase(),
-  signature: `${NATIVE_PREFIX}Signature`.toLowerCase(),
+  ...SIGNATURE_HEADERS,
   failureFunction: FAILURE_HEADER.toLowerCase(),
 });
+/** The request headers that an endpoint reads, as `read` gives them by their lower-case names. */
+export const endpointHeaders = (read: (name: string) => string | null | undefined): EndpointRequest['headers'] =>
+  Object.fromEntries(Object.values(ENDPOINT_HEADERS).map((name) => [name, read(name) ?? undefined]));
 
 const DEFAULT_HOLD = { max: 10_000, idleMs: 60_000 } as const;
 
@@ -125,12 +116,12 @@ function failed(name: string, message: string): FailedReply {
 const one = (header: string | readonly string[] | undefined): string | undefined =>
   typeof header === 'string' ? header : header?.[0];
 
-function keysFromEnvironment(): SigningKeys | null {
-  const environment = typeof process === 'object' ? process.env : undefined;
-  const current = environment?.EVERSTEP_CURRENT_SIGNING_KEY;
-  if (!current) return null;
-  const next = environment.EVERSTEP_NEXT_SIGNING_KEY;
-  return next ? { current, next } : { current };
+/** Returns what is wrong if a signature and its frame name different URLs, else null. */
+function otherUrl(claims: SignatureClaims | null, frame: unknown): string | null {
+  const run = typeof frame === 'object' && frame !== null && 'run' in frame ? frame.run : null;
+  const named = typeof run === 'object' && run !== null && 'workflowUrl' in run ? run.workflowUrl : null;
+  if (claims === null || typeof named !== 'string' || isSameUrl(claims.sub, named)) return null;
+  return `the signature is for ${JSON.stringify(claims.sub)}, and the run is one of ${JSON.stringify(named)}`;
 }
 
 function heldRunsFor(option: boolean | HoldOptions | undefined): HeldRuns | null {
@@ -171,28 +162,11 @@ export function createEndpoint<Payload, Result>(
     failureFunction: failureFunction !== undefined,
   });
 
-  /** Looked up until there are some: reading the environment costs more than checking a signature does. */
-  let keys: SigningKeys | null = options.signingKeys ?? null;
+  const checkRequest = createRequestCheck(options);
 
-  function checkSigned(request: EndpointRequest): SignatureCheck | Promise<SignatureCheck> | null {
-    keys ??= keysFromEnvironment();
-    if (!keys) return null;
-    if (typeof request.body === 'object' && 'parsed' in request.body) {
-      return {
-        ok: false,
-        message:
-          'the body was parsed before it reached this endpoint, so its signature cannot be checked: mount the endpoint before ' +
-          'the JSON parser (Express: before express.json(), or express.raw({ type: "*/*" }) on this route; Fastify: toFastifyPlugin; ' +
-          'Next.js pages: bodyParser: false), or keep the bytes as request.rawBody',
-      };
-    }
-    return checkSignature({
-      signature: one(request.headers[ENDPOINT_HEADERS.signature]),
-      body: request.body,
-      currentSigningKey: keys.current,
-      ...(keys.next ? { nextSigningKey: keys.next } : {}),
-      ...(options.url ? { url: options.url } : {}),
-    });
+  function refuseSignature(message: string, status: 401 | 500): EndpointResponse {
+    log?.(`refused a request: ${message}`);
+    return json(status, failed('SignatureError', message));
   }
 
   /** A run has failed for good. */
@@ -228,18 +202,24 @@ export function createEndpoint<Payload, Result>(
       const message = `this is a workflow endpoint: start a run through the service (POST /v2/trigger/<this URL>) instead of calling it (the request has no ${VERSION_HEADER} header)`;
       return respond(refusal('bad-request', message));
     }
-    const pending = checkSigned(request);
+    const { url, headers, body: bytes } = request;
+    const pending = checkRequest({
+      url,
+      signature: one(headers[ENDPOINT_HEADERS.signature]),
+      ed25519Signature: one(headers[ENDPOINT_HEADERS.ed25519Signature]),
+      body: bytes,
+      kind: tellsFailure ? 'failure-function' : 'step',
+    });
     const signed = pending instanceof Promise ? await pending : pending;
-    if (signed && !signed.ok) {
-      log?.(`refused a request: ${signed.message}`);
-      return json(401, failed('SignatureError', signed.message));
-    }
+    if (!signed.ok) return refuseSignature(signed.message, 'isMisconfigured' in signed ? 500 : 401);
     if (!tellsFailure && version?.trim() !== String(PROTOCOL_VERSION))
       return respond(refusal('unsupported-protocol', unsupportedProtocol(version).message));
     const body = readJson(request.body);
     if (!body.ok) return respond(refusal('bad-request', body.message));
     const { value } = body;
     if (tellsFailure) return answerFailure(value);
+    const wrongRun = otherUrl(signed.claims, value);
+    if (wrongRun !== null) return refuseSignature(wrongRun, 401);
     const check = readCheckRequest(value);
     // Not logged: nothing happens to the run.
     if (check) return json(200, await checkReplay(check, (execution) => runCode(execution, check)));

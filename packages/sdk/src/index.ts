@@ -21,13 +21,21 @@ export type { FlowControlSettings, RunOverrides, SingleRecoverOptions, TriggerOp
 export type * from './client/types.js';
 export type { Workflow, WorkflowContext } from './context.js';
 export type { Duration, Instant } from './duration.js';
-export type { Endpoint, EndpointRequest, EndpointResponse, HoldOptions, ServeOptions, SigningKeys } from './endpoint.js';
+export type { Endpoint, EndpointRequest, EndpointResponse, HoldOptions, ServeOptions } from './endpoint.js';
 export { createEndpoint } from './endpoint.js';
 export { EverstepError, NonRetryableError, PayloadError, RetryAfterError } from './errors.js';
 export type { FailureFunction, RunFailure } from './failure-function.js';
 export type { PayloadSchema, RawPayload } from './payload.js';
 export * from './protocol.js';
 export { serve, type WorkflowHandler } from './serve.js';
-export { type SignatureCheck, type SignatureClaims, type SignatureInput, verifySignature } from './signature.js';
+export type { PublicSigningKey } from './signature/cryptography.js';
+export type { SignatureOptions, SigningKeys } from './signature/request-signature.js';
+export {
+  type SignatureCheck,
+  type SignatureClaims,
+  type SignatureInput,
+  type SignatureKeys,
+  verifySignature,
+} from './signature/signature.js';
 export type { JsonOf } from './step-result.js';
 export type * from './steps/step-types.js';

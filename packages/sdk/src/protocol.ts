@@ -23,6 +23,24 @@ export const PROTOCOL_VERSION = 1;
 export const PROTOCOL_HEADER = 'Workflow-Protocol';
 export const NATIVE_PREFIX = 'Svc-';
 
+/**
+ * Kinds of signed requests. The signature contains the kind (claim `kind`), so that a request of one kind cannot be replayed as
+ * another. Older services leave it out. `step` covers all frames of this protocol.
+ */
+export const SIGNED_KINDS = ['step', 'failure-function', 'failure-callback', 'call', 'message', 'budget-alert'] as const;
+export type SignedKind = (typeof SIGNED_KINDS)[number];
+
+/** Header names without their prefix: the signature with a shared key, and the one with the private key of the queue instance. */
+export const SIGNATURE_HEADER = 'Signature';
+export const ED25519_SIGNATURE_HEADER = 'Signature-Ed25519';
+
+/**
+ * A message key is `sig_` and the base64url of HMAC-SHA256 of this text, with a signing key as the key. It signs plain messages
+ * to origins that do not belong to the queue instance.
+ */
+export const MESSAGE_KEY_CONTEXT = 'everstep.message-key.1';
+export const SIGNING_KEY_PREFIX = 'sig_';
+
 /** Status with which an endpoint says that retrying cannot help (with `NonRetryable-Error: true`). */
 export const NON_RETRYABLE_STATUS = 489;
 

@@ -1,6 +1,6 @@
 /** Workflows behind anything that speaks Request and Response. */
 import type { Workflow } from './context.js';
-import { createEndpoint, ENDPOINT_HEADERS, type Endpoint, type ServeOptions } from './endpoint.js';
+import { createEndpoint, type Endpoint, endpointHeaders, type ServeOptions } from './endpoint.js';
 
 /** A fetch-style handler; adapters for other servers take the endpoint from it. */
 export interface WorkflowHandler {
@@ -27,11 +27,7 @@ export function serve<Payload = unknown, Result = unknown>(
     const answer = await endpoint.handle({
       method: request.method,
       url: request.url,
-      headers: {
-        [ENDPOINT_HEADERS.protocol]: request.headers.get(ENDPOINT_HEADERS.protocol) ?? undefined,
-        [ENDPOINT_HEADERS.signature]: request.headers.get(ENDPOINT_HEADERS.signature) ?? undefined,
-        [ENDPOINT_HEADERS.failureFunction]: request.headers.get(ENDPOINT_HEADERS.failureFunction) ?? undefined,
-      },
+      headers: endpointHeaders((name) => request.headers.get(name)),
       body: new Uint8Array(await request.arrayBuffer()),
     });
     return new Response(answer.body, { status: answer.status, headers: answer.headers });

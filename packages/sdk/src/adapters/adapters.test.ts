@@ -1,6 +1,5 @@
 /** Each adapter in front of the same workflow, with the servers it is for, over real connections where they have any. */
 import assert from 'node:assert/strict';
-import { createHash, createHmac } from 'node:crypto';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createRequire } from 'node:module';
 import { describe, it, type TestContext } from 'node:test';
@@ -9,6 +8,7 @@ import { Hono } from 'hono';
 import { FakeService } from '../executor/fake-service.fixture.js';
 import type { FailureNotice } from '../protocol.js';
 import { serve } from '../serve.js';
+import { sign } from '../signature/signed.fixture.js';
 import { toExpressHandler } from './express.js';
 import { toFastifyHandler, toFastifyPlugin } from './fastify.js';
 import { toHonoHandler } from './hono.js';
@@ -16,7 +16,7 @@ import { toNextApiHandler, toNextRoute } from './nextjs.js';
 import { toNodeHandler } from './node.js';
 
 interface ExpressApp extends RequestListener {
-  use(middleware: unknown): void;
+  use(...pathAndHandlers: unknown[]): void;
   all(path: string, handler: unknown): void;
   post(path: string, ...handlers: unknown[]): void;
 }
@@ -74,12 +74,7 @@ function signedFailure(): Signed {
 }
 
 function signed(body: string, headers: Record<string, string>): Signed {
-  const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
-  const iat = Math.floor(Date.now() / 1000);
-  const hash = createHash('sha256').update(body).digest('base64url');
-  const claims = { iss: 'Everstep', sub: 'http://app/flow', iat, nbf: iat, exp: iat + 300, jti: 'j', body: hash };
-  const sealed = `${encode({ alg: 'HS256' })}.${encode(claims)}`;
-  const signature = `${sealed}.${createHmac('sha256', KEY).update(sealed).digest('base64url')}`;
+  const signature = sign({ key: KEY, body });
   return { body, headers: { 'Content-Type': 'application/json', 'Svc-Signature': signature, ...headers } };
 }
 
@@ -116,6 +111,7 @@ const keepRaw = (request: { rawBody?: Buffer }, _response: unknown, bytes: Buffe
 const signedSetups: readonly (readonly [string, (test: TestContext) => Promise<Send>])[] = [
   ['Node http', (test) => listening(test, createServer(toNodeHandler(signedHandler)))],
   ['Node http, given the endpoint', (test) => listening(test, createServer(toNodeHandler(signedHandler.endpoint)))],
+  ['Express under a path', (test) => withExpress(test, (app) => app.use('/flow', toExpressHandler(signedHandler)))],
   ['Express without a parser', (test) => withExpress(test, (app) => app.all('/flow', toExpressHandler(signedHandler)))],
   [
     'Express with express.raw',

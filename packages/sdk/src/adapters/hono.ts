@@ -1,5 +1,5 @@
 /** Workflows behind Hono, on any runtime. */
-import { ENDPOINT_HEADERS, type Endpoint } from '../endpoint.js';
+import { type Endpoint, endpointHeaders } from '../endpoint.js';
 import type { WorkflowHandler } from '../serve.js';
 
 /** The parts of a Hono context that are used. */
@@ -24,11 +24,7 @@ export function toHonoHandler(handler: WorkflowHandler | Endpoint): (context: Ho
     const answer = await endpoint.handle({
       method: req.method,
       url: req.url,
-      headers: {
-        [ENDPOINT_HEADERS.protocol]: req.header(ENDPOINT_HEADERS.protocol),
-        [ENDPOINT_HEADERS.signature]: req.header(ENDPOINT_HEADERS.signature),
-        [ENDPOINT_HEADERS.failureFunction]: req.header(ENDPOINT_HEADERS.failureFunction),
-      },
+      headers: endpointHeaders((name) => req.header(name)),
       body: new Uint8Array(await req.arrayBuffer()),
     });
     return new Response(answer.body, { status: answer.status, headers: answer.headers });

@@ -35,6 +35,8 @@ export function readBody(request: IncomingMessage): Promise<Uint8Array> {
 
 /** A request whose body a framework may have taken already. */
 export interface MaybeParsedRequest extends IncomingMessage {
+  /** Where a framework strips the path under which a handler is mounted from `url`. */
+  readonly originalUrl?: unknown;
   readonly body?: unknown;
   readonly rawBody?: unknown;
 }
@@ -67,7 +69,8 @@ async function handle(endpoint: Endpoint, request: MaybeParsedRequest, response:
     });
     return;
   }
-  const { method = 'GET', url = '/', headers } = request;
+  const { method = 'GET', headers, originalUrl } = request;
+  const url = typeof originalUrl === 'string' ? originalUrl : (request.url ?? '/');
   send(response, await endpoint.handle({ method, url, headers, body }));
 }
 

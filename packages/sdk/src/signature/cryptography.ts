@@ -1,0 +1,150 @@
+/**
+ * The cryptography that signatures need, by node:crypto where there is one, because it is synchronous and several times
+ * faster, and by WebCrypto everywhere else.
+ */
+import { MESSAGE_KEY_CONTEXT, SIGNING_KEY_PREFIX } from '../protocol.js';
+
+/** A public key of a queue instance, as its key set lists it (RFC 8037). */
+export interface PublicSigningKey {
+  readonly kty: string;
+  readonly crv: string;
+  /** The key itself, base64url. */
+  readonly x: string;
+  /** Names the key in the header of a signature. */
+  readonly kid: string;
+}
+
+/** `seal` is over `text`. An invalid key or seal never matches. */
+export interface Cryptography {
+  isSealedWith(key: string, text: string, seal: string): boolean | Promise<boolean>;
+  isSealedBy(key: PublicSigningKey, text: string, seal: string): boolean | Promise<boolean>;
+  /** SHA-256, base64url without padding. */
+  hashOf(body: Uint8Array | string): string | Promise<string>;
+  messageKeyOf(signingKey: string): string | Promise<string>;
+}
+
+/** Continues synchronously if the value is not a promise. */
+export const andThen = <Value, Result>(
+  value: Value | Promise<Value>,
+  next: (value: Value) => Result | Promise<Result>,
+): Result | Promise<Result> => (value instanceof Promise ? value.then(next) : next(value));
+
+const isEd25519 = ({ kty, crv }: PublicSigningKey): boolean => kty === 'OKP' && crv === 'Ed25519';
+
+/** Caches what is made from a key. */
+class KeyCache<Made> {
+  private readonly made = new Map<string, Made>();
+  private readonly max: number;
+
+  constructor(max: number) {
+    this.max = max;
+  }
+
+  get(key: string, make: () => Made): Made {
+    const known = this.made.get(key);
+    if (known !== undefined) return known;
+    if (this.made.size >= this.max) this.made.clear();
+    const made = make();
+    this.made.set(key, made);
+    return made;
+  }
+}
+const MAX_KEYS = 32;
+
+function createNodeCryptography(crypto: typeof import('node:crypto')): Cryptography {
+  type KeyObject = import('node:crypto').KeyObject;
+  const secrets = new KeyCache<KeyObject>(MAX_KEYS);
+  const publicKeys = new KeyCache<KeyObject | null>(MAX_KEYS);
+  const messageKeys = new KeyCache<string>(MAX_KEYS);
+  const hmac = (key: string, text: string): Buffer =>
+    crypto
+      .createHmac(
+        'sha256',
+        secrets.get(key, () => crypto.createSecretKey(key, 'utf8')),
+      )
+      .update(text)
+      .digest();
+  function publicKeyOf(key: PublicSigningKey): KeyObject | null {
+    if (!isEd25519(key)) return null;
+    const { x } = key;
+    return publicKeys.get(x, () => {
+      try {
+        return crypto.createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
+      } catch {
+        return null;
+      }
+    });
+  }
+  return {
+    isSealedWith(key, text, seal) {
+      const [expected, given] = [hmac(key, text), Buffer.from(seal, 'base64url')];
+      return given.length === expected.length && crypto.timingSafeEqual(given, expected);
+    },
+    isSealedBy(key, text, seal) {
+      const publicKey = publicKeyOf(key);
+      return publicKey !== null && crypto.verify(null, Buffer.from(text), publicKey, Buffer.from(seal, 'base64url'));
+    },
+    hashOf: (body) => crypto.createHash('sha256').update(body).digest('base64url'),
+    messageKeyOf: (signingKey) =>
+      messageKeys.get(signingKey, () => SIGNING_KEY_PREFIX + hmac(signingKey, MESSAGE_KEY_CONTEXT).toString('base64url')),
+  };
+}
+
+function fromBase64Url(text: string): Uint8Array<ArrayBuffer> | null {
+  try {
+    const binary = atob(text.replaceAll('-', '+').replaceAll('_', '/'));
+    return Uint8Array.from(binary, (character) => character.charCodeAt(0));
+  } catch {
+    return null;
+  }
+}
+
+function toBase64Url(bytes: ArrayBuffer): string {
+  let binary = '';
+  for (const byte of new Uint8Array(bytes)) binary += String.fromCharCode(byte);
+  return btoa(binary).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+}
+
+function createWebCryptography(): Cryptography {
+  const encoder = new TextEncoder();
+  const algorithm = { name: 'HMAC', hash: 'SHA-256' };
+  const secretOf = (key: string) => crypto.subtle.importKey('raw', encoder.encode(key), algorithm, false, ['sign', 'verify']);
+  return {
+    async isSealedWith(key, text, seal) {
+      const given = fromBase64Url(seal);
+      return given !== null && crypto.subtle.verify('HMAC', await secretOf(key), given, encoder.encode(text));
+    },
+    async isSealedBy(key, text, seal) {
+      const given = fromBase64Url(seal);
+      const raw = fromBase64Url(key.x);
+      if (!isEd25519(key) || given === null || raw === null) return false;
+      try {
+        const publicKey = await crypto.subtle.importKey('raw', raw, 'Ed25519', false, ['verify']);
+        return await crypto.subtle.verify('Ed25519', publicKey, given, encoder.encode(text));
+      } catch {
+        return false;
+      }
+    },
+    async hashOf(body) {
+      const bytes = typeof body === 'string' ? encoder.encode(body) : new Uint8Array(body);
+      return toBase64Url(await crypto.subtle.digest('SHA-256', bytes));
+    },
+    async messageKeyOf(signingKey) {
+      const derived = await crypto.subtle.sign('HMAC', await secretOf(signingKey), encoder.encode(MESSAGE_KEY_CONTEXT));
+      return SIGNING_KEY_PREFIX + toBase64Url(derived);
+    },
+  };
+}
+
+const nodeCrypto =
+  typeof process === 'object' && typeof process.getBuiltinModule === 'function'
+    ? process.getBuiltinModule('node:crypto')
+    : undefined;
+
+/** Both, so that tests can check each of them on any runtime. */
+export const cryptographies: { readonly node: Cryptography | null; readonly web: Cryptography } = {
+  node: nodeCrypto ? createNodeCryptography(nodeCrypto) : null,
+  web: createWebCryptography(),
+};
+
+export const cryptography: Cryptography = cryptographies.node ?? cryptographies.web;

@@ -1,0 +1,142 @@
+/**
+ * The public keys of a queue instance, fetched from the service when a signature needs them and cached. Time and size of a
+ * fetch are bounded. An unknown key causes another fetch, with a rate limit.
+ */
+import type { PublicSigningKey } from './cryptography.js';
+
+const TIMEOUT_MS = 5_000;
+const MAX_BYTES = 64 * 1024;
+const MAX_KEYS = 16;
+/** How long keys are used without asking for them again. */
+export const FRESH_MS = 10 * 60_000;
+/** How long keys are used if they cannot be fetched. */
+export const STALE_MS = 60 * 60_000;
+/** Shortest time between two fetches. */
+export const REFETCH_MS = 30_000;
+
+/** Why the key is not known. */
+export interface NoKey {
+  readonly problem: string;
+}
+export type FoundKey = PublicSigningKey | NoKey | null;
+
+export interface KeySetOptions {
+  readonly url: string;
+  readonly fetch: typeof fetch;
+  /** Ms that only ever grow. */
+  readonly elapsedMs: () => number;
+}
+
+function isKey(value: unknown): value is PublicSigningKey {
+  if (typeof value !== 'object' || value === null) return false;
+  const { kty, crv, x, kid } = value as Readonly<Record<string, unknown>>;
+  return kty === 'OKP' && crv === 'Ed25519' && typeof x === 'string' && typeof kid === 'string';
+}
+
+/** Throws when the body is not a key set. Keys of other kinds are left out. */
+function readKeys(text: string): readonly PublicSigningKey[] {
+  const value: unknown = JSON.parse(text);
+  const keys: unknown = typeof value === 'object' && value !== null && 'keys' in value ? value.keys : undefined;
+  if (!Array.isArray(keys)) throw new Error('the answer is not a JSON Web Key Set');
+  return keys.filter(isKey).slice(0, MAX_KEYS);
+}
+
+async function boundedText(response: Response): Promise<string> {
+  const reader = response.body?.getReader();
+  if (!reader) return '';
+  const decoder = new TextDecoder();
+  let [text, bytes] = ['', 0];
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    bytes += value.byteLength;
+    if (bytes > MAX_BYTES) {
+      await reader.cancel();
+      throw new Error(`the answer is over ${MAX_BYTES} bytes`);
+    }
+    text += decoder.decode(value, { stream: true });
+  }
+}
+
+export class KeySet {
+  private readonly options: KeySetOptions;
+  private keys: readonly PublicSigningKey[] = [];
+  private fetchedAt = Number.NEGATIVE_INFINITY;
+  private triedAt = Number.NEGATIVE_INFINITY;
+  private problem: string | null = null;
+  private fetching: Promise<void> | null = null;
+
+  constructor(options: KeySetOptions) {
+    this.options = options;
+  }
+
+  /** Null: the queue instance has no such key. */
+  find(kid: string): FoundKey | Promise<FoundKey> {
+    const key = this.keyOf(kid);
+    if (key && this.age() < FRESH_MS) return key;
+    const fetching = this.fetchSoon();
+    return fetching ? fetching.then(() => this.outcome(kid)) : this.outcome(kid);
+  }
+
+  private keyOf(kid: string): PublicSigningKey | undefined {
+    return this.keys.find((key) => key.kid === kid);
+  }
+
+  private age(): number {
+    return this.options.elapsedMs() - this.fetchedAt;
+  }
+
+  private outcome(kid: string): FoundKey {
+    const key = this.age() < STALE_MS ? this.keyOf(kid) : undefined;
+    if (key) return key;
+    const { url } = this.options;
+    return this.problem === null ? null : { problem: `the public keys cannot be read from ${url}: ${this.problem}` };
+  }
+
+  /** Null: the last fetch was too recent. */
+  private fetchSoon(): Promise<void> | null {
+    if (this.fetching) return this.fetching;
+    const now = this.options.elapsedMs();
+    if (now - this.triedAt < REFETCH_MS) return null;
+    this.triedAt = now;
+    this.fetching = this.fetchKeys().finally(() => {
+      this.fetching = null;
+    });
+    return this.fetching;
+  }
+
+  private async fetchKeys(): Promise<void> {
+    const { url, elapsedMs } = this.options;
+    try {
+      const headers = { Accept: 'application/json' };
+      const response = await this.options.fetch(url, { headers, redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS) });
+      if (response.status !== 200) {
+        await response.body?.cancel();
+        throw new Error(`the answer has the status ${response.status}`);
+      }
+      this.keys = readKeys(await boundedText(response));
+      this.fetchedAt = elapsedMs();
+      this.problem = null;
+    } catch (error) {
+      this.problem = error instanceof Error ? error.message : String(error);
+    }
+  }
+}
+
+const MAX_KEY_SETS = 16;
+const keySets = new Map<string, KeySet>();
+
+/** The key set at a URL, which all endpoints of this process share. */
+export function keySetAt(url: string): KeySet {
+  const known = keySets.get(url);
+  if (known) return known;
+  if (keySets.size >= MAX_KEY_SETS) keySets.clear();
+  const made = new KeySet({
+    url,
+    // Looked up at each call, so that test doubles that replace the global one see it.
+    fetch: (input, init) => globalThis.fetch(input, init),
+    elapsedMs: () => performance.now(),
+  });
+  keySets.set(url, made);
+  return made;
+}

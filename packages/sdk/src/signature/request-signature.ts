@@ -1,0 +1,138 @@
+/** Decides whether an endpoint accepts a request: which keys its signature is checked with, and what happens without keys. */
+import { ED25519_SIGNATURE_HEADER, NATIVE_PREFIX, SIGNATURE_HEADER, type SignedKind } from '../protocol.js';
+import type { PublicSigningKey } from './cryptography.js';
+import { type CheckedSignature, checkSignature, pathOf, type SignatureCheck, type SignatureKeys } from './signature.js';
+
+export interface SigningKeys {
+  readonly current: string;
+  readonly next?: string;
+}
+
+export interface SignatureOptions {
+  /**
+   * Keys that requests must be signed with. Default: the environment variables
+   * EVERSTEP_CURRENT_SIGNING_KEY and EVERSTEP_NEXT_SIGNING_KEY.
+   */
+  readonly signingKeys?: SigningKeys;
+  /**
+   * The URL of the public keys of the queue instance, for an endpoint that shares no secret with the service:
+   * `<URL of the service>/v2/jwks/<ID of the queue instance>`. Default: the environment variable EVERSTEP_JWKS_URL.
+   */
+  readonly jwksUrl?: string;
+  /** The public keys themselves, instead of their URL. */
+  readonly publicKeys?: readonly PublicSigningKey[];
+  /**
+   * The URL under which the service calls this endpoint: shown as `context.url`, and signatures must be for it. Without it,
+   * signatures must be for the path under which a request arrives.
+   */
+  readonly url?: string;
+  /**
+   * Accepts unsigned requests where there are no keys. Without it, an endpoint without keys refuses all requests when
+   * NODE_ENV is "production", and logs a warning once unless NODE_ENV is "test".
+   */
+  readonly allowUnsigned?: boolean;
+}
+
+export interface SignedRequest {
+  readonly url: string;
+  readonly signature: string | undefined;
+  readonly ed25519Signature: string | undefined;
+  readonly body: Uint8Array | string | { readonly parsed: unknown };
+  /** What the headers of the request say that it is. */
+  readonly kind: SignedKind;
+}
+
+export type RequestVerdict =
+  | SignatureCheck
+  /** There is no key, and unsigned requests are accepted. */
+  | { readonly ok: true; readonly claims: null }
+  /** There is no key, and this app needs one. */
+  | { readonly ok: false; readonly message: string; readonly isMisconfigured: true };
+
+const NO_KEYS =
+  'this endpoint has no signing keys, so it cannot verify who calls it: set EVERSTEP_CURRENT_SIGNING_KEY and ' +
+  'EVERSTEP_NEXT_SIGNING_KEY (everstep keys get), or EVERSTEP_JWKS_URL, or the option allowUnsigned: true if nobody else can reach it';
+const PARSED =
+  'the body was parsed before it reached this endpoint, so its signature cannot be checked: mount the endpoint before ' +
+  'the JSON parser (Express: before express.json(), or express.raw({ type: "*/*" }) on this route; Fastify: toFastifyPlugin; ' +
+  'Next.js pages: bodyParser: false), or keep the bytes as request.rawBody';
+
+const environment = (): Readonly<Record<string, string | undefined>> => (typeof process === 'object' ? (process.env ?? {}) : {});
+
+function nodeEnv(): string | undefined {
+  try {
+    // Bundlers replace exactly this expression, also where there is no process.
+    return process.env.NODE_ENV;
+  } catch {
+    return undefined;
+  }
+}
+
+const logged = new Set<'error' | 'warn'>();
+/** Once in a process, however many endpoints it has. */
+function logOnce(level: 'error' | 'warn', text: string): void {
+  if (logged.has(level)) return;
+  logged.add(level);
+  console[level](`everstep: ${text}`);
+}
+
+const hasKeyOptions = ({ signingKeys, jwksUrl, publicKeys }: SignatureOptions): boolean =>
+  signingKeys !== undefined || jwksUrl !== undefined || publicKeys !== undefined;
+
+function keysOf(options: SignatureOptions): SignatureKeys | null {
+  const { signingKeys, jwksUrl, publicKeys } = options;
+  const { EVERSTEP_CURRENT_SIGNING_KEY, EVERSTEP_NEXT_SIGNING_KEY, EVERSTEP_JWKS_URL } = environment();
+  const [current, next, keySet] = hasKeyOptions(options)
+    ? [signingKeys?.current, signingKeys?.next, jwksUrl]
+    : [EVERSTEP_CURRENT_SIGNING_KEY, EVERSTEP_NEXT_SIGNING_KEY, EVERSTEP_JWKS_URL];
+  const keys: SignatureKeys = {
+    ...(current ? { currentSigningKey: current } : {}),
+    ...(current && next ? { nextSigningKey: next } : {}),
+    ...(keySet ? { jwksUrl: keySet } : {}),
+    ...(publicKeys && publicKeys.length > 0 ? { publicKeys } : {}),
+  };
+  return Object.keys(keys).length > 0 ? keys : null;
+}
+
+const takesPublicKeys = ({ jwksUrl, publicKeys }: SignatureKeys): boolean => jwksUrl !== undefined || publicKeys !== undefined;
+
+/** Returns the check that an endpoint makes of each request. */
+export function createRequestCheck(
+  options: SignatureOptions,
+): (request: SignedRequest) => RequestVerdict | Promise<RequestVerdict> {
+  const { url, allowUnsigned = false } = options;
+  /** Read once: reading the environment costs more than checking a signature. */
+  let keys: SignatureKeys | null = null;
+
+  return ({ url: receivedAt, signature, ed25519Signature, body, kind }) => {
+    keys ??= keysOf(options);
+    if (!keys) {
+      if (allowUnsigned) return { ok: true, claims: null };
+      // A key option without a key usually comes from a variable that is not set.
+      const isRefused = nodeEnv() === 'production' || hasKeyOptions(options);
+      if (isRefused || nodeEnv() !== 'test') logOnce(isRefused ? 'error' : 'warn', NO_KEYS);
+      return isRefused ? { ok: false, message: NO_KEYS, isMisconfigured: true } : { ok: true, claims: null };
+    }
+    if (typeof body === 'object' && 'parsed' in body) return { ok: false, message: PARSED };
+    const isPublic = takesPublicKeys(keys) && (ed25519Signature !== undefined || keys.currentSigningKey === undefined);
+    const { currentSigningKey, nextSigningKey, ...publicKeys } = keys;
+    const input: CheckedSignature = {
+      ...(isPublic ? publicKeys : {}),
+      ...(!isPublic && currentSigningKey !== undefined ? { currentSigningKey } : {}),
+      ...(!isPublic && nextSigningKey !== undefined ? { nextSigningKey } : {}),
+      signature: isPublic ? ed25519Signature : signature,
+      body,
+      kinds: [kind],
+      once: true,
+      messageKeys: false,
+      ...(url === undefined ? { path: pathOf(receivedAt) } : { url }),
+    };
+    return checkSignature(input);
+  };
+}
+
+/** Names, in lower case, of the headers that signatures are in. */
+export const SIGNATURE_HEADERS = Object.freeze({
+  signature: (NATIVE_PREFIX + SIGNATURE_HEADER).toLowerCase(),
+  ed25519Signature: (NATIVE_PREFIX + ED25519_SIGNATURE_HEADER).toLowerCase(),
+});

@@ -1,0 +1,263 @@
+/** Checks the signature of a request: a JWT over the hash of the body, the kind of the request and its receiver. */
+import { ED25519_SIGNATURE_HEADER, NATIVE_PREFIX, SIGNATURE_HEADER, type SignedKind } from '../protocol.js';
+import { andThen, type Cryptography, cryptography, type PublicSigningKey } from './cryptography.js';
+import { keySetAt } from './key-set.js';
+import { usedSignatures } from './used-signatures.js';
+
+export interface SignatureClaims {
+  readonly iss: string;
+  /** The URL that the request was sent to. */
+  readonly sub: string;
+  /** Unix seconds. */
+  readonly iat: number;
+  readonly nbf: number;
+  readonly exp: number;
+  readonly jti: string;
+  /** base64url of the SHA-256 of the body. */
+  readonly body: string;
+  /** What the request is: one of `SIGNED_KINDS`, or one that a later service knows. Older services leave it out. */
+  readonly kind?: string;
+}
+
+export type SignatureCheck =
+  | { readonly ok: true; readonly claims: SignatureClaims }
+  | { readonly ok: false /** What is wrong and what to check, in words. */; readonly message: string };
+
+/** Keys that signatures are checked with: signing keys, public keys, or both. */
+export interface SignatureKeys {
+  readonly currentSigningKey?: string;
+  /** Accepted as well, so that keys can be rotated. */
+  readonly nextSigningKey?: string;
+  /** Public keys of the queue instance, from its key set. */
+  readonly publicKeys?: readonly PublicSigningKey[];
+  /** The URL of the key set of the queue instance: `<URL of the service>/v2/jwks/<ID of the queue instance>`. */
+  readonly jwksUrl?: string;
+}
+
+export interface SignatureInput extends SignatureKeys {
+  /** Value of the `Svc-Signature` header; with public keys, of the `Svc-Signature-Ed25519` header. */
+  readonly signature: string | null | undefined;
+  /** The body exactly as it came. */
+  readonly body: Uint8Array | string;
+  /** When given, the URL that must be named as the receiver. */
+  readonly url?: string;
+  /** When given, the kinds of request that are accepted. Signatures of older services, which name no kind, are accepted. */
+  readonly kinds?: readonly SignedKind[];
+  /** Refuse a signature that this process has accepted before. */
+  readonly once?: boolean;
+  /** Default 30. */
+  readonly clockToleranceS?: number;
+  /** Unix ms; default the clock. */
+  readonly now?: number;
+}
+
+/** With what only endpoints ask for. */
+export interface CheckedSignature extends SignatureInput {
+  /** Also accept the message keys that follow from the signing keys. */
+  readonly messageKeys: boolean;
+  /** The path that the URL of the receiver must have. */
+  readonly path?: string;
+}
+
+const ISSUER = 'Everstep';
+const DEFAULT_TOLERANCE_S = 30;
+/** Ours have less than 3,500 characters: a URL of 2,048 is the longest part. */
+const MAX_SIGNATURE_LENGTH = 16_384;
+
+const decoder = new TextDecoder();
+/** Buffers decode several times faster than what every platform has. */
+function segmentText(segment: string): string | null {
+  if (typeof Buffer === 'function') return Buffer.from(segment, 'base64url').toString('utf8');
+  try {
+    const binary = atob(segment.replaceAll('-', '+').replaceAll('_', '/'));
+    return decoder.decode(Uint8Array.from(binary, (character) => character.charCodeAt(0)));
+  } catch {
+    return null;
+  }
+}
+
+function parseSegment(segment: string): Readonly<Record<string, unknown>> | null {
+  const text = segmentText(segment);
+  if (text === null) return null;
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : null;
+  } catch {
+    return null;
+  }
+}
+
+function isClaims(value: Readonly<Record<string, unknown>> | null): value is Readonly<Record<string, unknown>> & SignatureClaims {
+  return (
+    value !== null &&
+    typeof value.iss === 'string' &&
+    typeof value.sub === 'string' &&
+    typeof value.iat === 'number' &&
+    typeof value.nbf === 'number' &&
+    typeof value.exp === 'number' &&
+    typeof value.jti === 'string' &&
+    typeof value.body === 'string' &&
+    (value.kind === undefined || typeof value.kind === 'string')
+  );
+}
+
+/** `http://app` and `http://app/` are the same. */
+const normalized = (url: string): string => (URL.canParse(url) ? new URL(url).href : url);
+export const isSameUrl = (a: string, b: string): boolean => a === b || normalized(a) === normalized(b);
+
+/** Of an absolute URL, or of what follows the host in one. A slash at the end makes no difference. */
+export function pathOf(url: string): string {
+  const base = 'http://host';
+  const path = URL.canParse(url, base) ? new URL(url, base).pathname : url;
+  return path.endsWith('/') ? path.slice(0, -1) : path;
+}
+
+const fault = (message: string): SignatureCheck => ({ ok: false, message });
+const shown = (text: string): string => JSON.stringify(text);
+
+/** Checks the kind and the receiver; null if both are right. */
+function wrongUse({ url, path, kinds }: CheckedSignature, { sub, kind }: SignatureClaims): SignatureCheck | null {
+  if (kinds !== undefined && kind !== undefined && !kinds.some((each) => each === kind))
+    return fault(`the signature is for a request of the kind ${shown(kind)}, not for ${kinds.map(shown).join(' or ')}`);
+  if (url !== undefined && !isSameUrl(sub, url))
+    return fault(`the signature is for ${shown(sub)}, not for ${shown(url)}: check the url option`);
+  if (url === undefined && path !== undefined && pathOf(sub) !== path) {
+    return fault(
+      `the signature is for the path ${shown(pathOf(sub))}, and this request came to ${shown(path)}: if a proxy changes the path, ` +
+        'set the url option to the URL under which the service calls this endpoint',
+    );
+  }
+  return null;
+}
+
+/** Everything but the seal and the hash of the body. */
+function checkClaims(input: CheckedSignature, payload: string): SignatureCheck {
+  const claims = parseSegment(payload);
+  if (!isClaims(claims)) return fault('the signature lacks one of the claims iss, sub, iat, nbf, exp, jti, body');
+  if (claims.iss !== ISSUER) return fault(`the signature was issued by ${shown(claims.iss)}, not by ${ISSUER}`);
+  const nowS = (input.now ?? Date.now()) / 1000;
+  const toleranceS = input.clockToleranceS ?? DEFAULT_TOLERANCE_S;
+  if (!(nowS - toleranceS < claims.exp))
+    return fault('the signature has expired: check the clocks of the service and of this machine');
+  if (!(nowS + toleranceS >= claims.nbf)) {
+    return fault('the signature is not valid yet: check the clocks of the service and of this machine');
+  }
+  return wrongUse(input, claims) ?? { ok: true, claims };
+}
+
+const WRONG_KEY =
+  'the signature was made with another key: check that EVERSTEP_CURRENT_SIGNING_KEY and EVERSTEP_NEXT_SIGNING_KEY ' +
+  'are the keys of this queue instance (GET /v2/keys shows them)';
+const WRONG_BODY =
+  'the body is not the one that was signed: check that nothing between the service and this endpoint rewrites it ' +
+  '(a body parser that parses and prints JSON again does)';
+const USED =
+  'the signature was used before: each request, and each retry, has a signature of its own, so this request was sent twice';
+const NO_SHARED_KEY = 'the signature was made with a shared key, and this endpoint has public keys only';
+const NO_PUBLIC_KEY = 'the signature was made with a private key, and this endpoint has no public keys';
+const FORGED = 'the signature was not made with the private key that it names';
+
+interface Parts {
+  readonly header: Readonly<Record<string, unknown>> | null;
+  readonly payload: string;
+  /** What the seal is over. */
+  readonly text: string;
+  readonly seal: string;
+}
+
+function split({ signature, currentSigningKey }: SignatureInput): Parts | SignatureCheck {
+  const name = NATIVE_PREFIX + (currentSigningKey === undefined ? ED25519_SIGNATURE_HEADER : SIGNATURE_HEADER);
+  if (!signature) return fault(`the request has no ${name} header: only the service may call this endpoint`);
+  if (signature.length > MAX_SIGNATURE_LENGTH) return fault(`the ${name} header is too long to be a signature`);
+  const [header, payload, seal, ...rest] = signature.split('.');
+  if (!header || !payload || !seal || rest.length > 0) return fault(`the ${name} header is not a JWT`);
+  return { header: parseSegment(header), payload, text: `${header}.${payload}`, seal };
+}
+
+/** Whether one of the keys fits. */
+function isSealedWithAny(crypto: Cryptography, keys: readonly string[], parts: Parts): boolean | Promise<boolean> {
+  const [key, ...others] = keys;
+  if (key === undefined) return false;
+  return andThen(crypto.isSealedWith(key, parts.text, parts.seal), (sealed) => sealed || isSealedWithAny(crypto, others, parts));
+}
+
+function messageKeysOf(
+  crypto: Cryptography,
+  [key, ...others]: readonly string[],
+): readonly string[] | Promise<readonly string[]> {
+  if (key === undefined) return [];
+  return andThen(crypto.messageKeyOf(key), (first) => andThen(messageKeysOf(crypto, others), (rest) => [first, ...rest]));
+}
+
+/** Null: the seal is valid. */
+type Seal = SignatureCheck | null;
+
+function checkSharedSeal(crypto: Cryptography, input: CheckedSignature, parts: Parts): Seal | Promise<Seal> {
+  const keys = [input.currentSigningKey, input.nextSigningKey].flatMap((key) => (key ? [key] : []));
+  if (keys.length === 0) return fault(NO_SHARED_KEY);
+  return andThen(isSealedWithAny(crypto, keys, parts), (sealed) => {
+    if (sealed) return null;
+    if (!input.messageKeys) return fault(WRONG_KEY);
+    const byMessageKey = andThen(messageKeysOf(crypto, keys), (derived) => isSealedWithAny(crypto, derived, parts));
+    return andThen(byMessageKey, (fits): Seal => (fits ? null : fault(WRONG_KEY)));
+  });
+}
+
+function checkPublicSeal(crypto: Cryptography, input: CheckedSignature, parts: Parts): Seal | Promise<Seal> {
+  const { publicKeys = [], jwksUrl } = input;
+  if (publicKeys.length === 0 && jwksUrl === undefined) return fault(NO_PUBLIC_KEY);
+  const kid = parts.header?.kid;
+  if (typeof kid !== 'string') return fault('the signature does not name its key (kid)');
+  const given = publicKeys.find((key) => key.kid === kid);
+  const found = given ?? (jwksUrl === undefined ? null : keySetAt(jwksUrl).find(kid));
+  return andThen(found, (key) => {
+    if (key === null)
+      return fault(`the signature was made with the key ${shown(kid)}, which is not one of the public keys of this endpoint`);
+    if ('problem' in key) return fault(key.problem);
+    return andThen(crypto.isSealedBy(key, parts.text, parts.seal), (sealed): Seal => (sealed ? null : fault(FORGED)));
+  });
+}
+
+function checkSeal(crypto: Cryptography, input: CheckedSignature, parts: Parts): Seal | Promise<Seal> {
+  // Each kind of key is used with its own algorithm only, so the header cannot choose how a key is used.
+  switch (parts.header?.alg) {
+    case 'HS256':
+      return checkSharedSeal(crypto, input, parts);
+    case 'EdDSA':
+      return checkPublicSeal(crypto, input, parts);
+    default:
+      return fault('the signature is not a JWT with algorithm HS256 or EdDSA');
+  }
+}
+
+function isUsed({ once, now, clockToleranceS }: CheckedSignature, { jti, exp }: SignatureClaims): boolean {
+  if (!once) return false;
+  const nowS = (now ?? Date.now()) / 1000;
+  return !usedSignatures.use(jti, exp + (clockToleranceS ?? DEFAULT_TOLERANCE_S), nowS);
+}
+
+/** Returns a promise only if something must be awaited. */
+export function checkSignature(
+  input: CheckedSignature,
+  crypto: Cryptography = cryptography,
+): SignatureCheck | Promise<SignatureCheck> {
+  const parts = split(input);
+  if ('ok' in parts) return parts;
+  return andThen(checkSeal(crypto, input, parts), (wrong) => {
+    const check = wrong ?? checkClaims(input, parts.payload);
+    if (!check.ok) return check;
+    return andThen(crypto.hashOf(input.body), (hash) => {
+      if (hash !== check.claims.body.replaceAll('=', '')) return fault(WRONG_BODY);
+      return isUsed(input, check.claims) ? fault(USED) : check;
+    });
+  });
+}
+
+/**
+ * Checks the signature of a request that the service sent: to a workflow, or
+ * to any other receiver such as a failure callback. Never rejects for a bad
+ * signature: the result says what is wrong with it.
+ */
+export async function verifySignature(input: SignatureInput): Promise<SignatureCheck> {
+  return checkSignature({ ...input, messageKeys: true });
+}

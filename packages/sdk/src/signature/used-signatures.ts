@@ -1,0 +1,33 @@
+/**
+ * Remembers accepted signatures by their ids, so that this process accepts each of them once. A retry has its own signature.
+ * The memory is bounded: beyond `max` the oldest one is forgotten, and could be used again until it expires.
+ */
+export class UsedSignatures {
+  /** By id, when it expires (Unix seconds); in the order of use. */
+  private readonly used = new Map<string, number>();
+  private readonly max: number;
+
+  constructor(max: number) {
+    this.max = max;
+  }
+
+  get size(): number {
+    return this.used.size;
+  }
+
+  /** Returns false if the signature was used before. `untilS`: when it expires, Unix seconds. */
+  use(id: string, untilS: number, nowS: number): boolean {
+    for (const [oldest, forgetS] of this.used) {
+      if (forgetS > nowS && this.used.size < this.max) break;
+      this.used.delete(oldest);
+    }
+    const known = this.used.get(id);
+    if (known !== undefined && known > nowS) return false;
+    this.used.set(id, untilS);
+    return true;
+  }
+}
+
+/** All signatures of the 5.5 minutes for which they are accepted, at 300 requests a second. About 10 MB. */
+const MAX_USED = 100_000;
+export const usedSignatures = new UsedSignatures(MAX_USED);
