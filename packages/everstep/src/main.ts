@@ -304,12 +304,9 @@ export async function startService(config: Config, options: StartOptions = {}): 
       names,
       rulesOf: (instanceId) => authority.outboundRulesOf(instanceId),
     });
-    const signingKeys = (instanceId: string) => authority.signingKeys(instanceId);
-    const regionOf = (instanceId: string) => authority.regionOf(instanceId);
-    // Another node may have made the instance.
-    const prepare = (instanceId: string) => authority.prepare(instanceId);
+    const { signingKeys, privateKey, messageKeyFor, learnWorkflowOrigin, regionOf, prepare } = authority;
     const egressProxy = config.egressProxy === null ? {} : { egressProxy: { url: config.egressProxy } };
-    const keys = { signingKeys, regionOf, prepare };
+    const keys = { signingKeys, privateKey, messageKeyFor, learnWorkflowOrigin, regionOf, prepare };
     const outbound = createOutbound({ ...keys, ...egressProxy, addressPolicyOf, owners, now: machineTime, random, log });
     opened.push(() => outbound.close());
     const { stepCaller, messageSender } = outbound;
@@ -388,6 +385,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       limits,
       log,
       version: SERVICE_VERSION,
+      publicUrl: () => publicUrl,
       ...(descriptors ? { connectionLimits: descriptors } : {}),
       reads: new ReadBudget(),
       isStarting: () => starting,

@@ -13,6 +13,7 @@ import { newKey } from '../engine/ids.js';
 import type { OutboundRules } from '../ports/account-store.js';
 import type { TokenScope } from '../ports/named-tokens.js';
 import type { AuditEntry, QueueInstance, Store, TokenRecord } from '../ports/store.js';
+import { createInstanceSignatures, type InstanceSignatures } from './instance-signatures.js';
 import { hashOfToken, NAMED_TOKEN_PREFIX } from './named-token.js';
 import { RecentTokens } from './recent-tokens.js';
 import { REMEMBERED_MS, type Sharing } from './sharing.js';
@@ -60,7 +61,7 @@ export interface KeyRotation {
 /** What somebody did in an instance, for the audit log. */
 export type NotedAction = KeyRotation & Pick<AuditEntry, 'action' | 'subject' | 'details'>;
 
-export interface Authority {
+export interface Authority extends InstanceSignatures {
   /** The record of a new token, which is good once it is in the store. */
   newToken(request: { readonly instanceId: string; readonly access: Access }): TokenRecord;
   /** Issues a token for an instance. Rejects when there is no such instance. */
@@ -284,11 +285,36 @@ export async function createAuthority(options: {
     const action = { action: 'queue.rotate-signing-keys', subject: instanceId, details: {} };
     const audit = by && (await auditOf(instanceId, { ...by, ...action }));
     await accounts.setSigningKeys({ instanceId, ...keys, ...(audit ? { audit } : {}) });
-    learn({ ...instance, currentSigningKey: keys.current, nextSigningKey: keys.next }, beginReading());
+    const latest = instances.get(instanceId)?.instance ?? instance;
+    learn({ ...latest, currentSigningKey: keys.current, nextSigningKey: keys.next }, beginReading());
     return keys;
   }
 
+  /** One after the other, and from what there is: another process may have changed it a moment ago. */
+  async function inTurn<Result>(instanceId: string, work: () => Promise<Result>): Promise<Result> {
+    const result = await (accounts.exclusively?.(work) ?? work());
+    sharing?.changed(instanceId);
+    return result;
+  }
+
+  function recall(instanceId: string): QueueInstance {
+    const instance = recallInstance(instanceId);
+    if (!instance) throw new Error(`there is no queue instance ${instanceId}`);
+    return instance;
+  }
+
+  const signatures = createInstanceSignatures({
+    accounts,
+    recall,
+    find: findInstance,
+    read: readInstance,
+    auditOf,
+    inTurn,
+    changed: (instanceId) => sharing?.changed(instanceId),
+  });
+
   const authority: Authority = {
+    ...signatures,
     newToken,
     async issueToken(request) {
       const record = newToken(request);
@@ -320,18 +346,12 @@ export async function createAuthority(options: {
     },
     prepare: (instanceId) => (instances.has(instanceId) ? null : readInstance(instanceId).then(() => undefined)),
     signingKeys(instanceId) {
-      const instance = recallInstance(instanceId);
-      if (!instance) throw new Error(`there is no queue instance ${instanceId}`);
-      return { current: instance.currentSigningKey, next: instance.nextSigningKey };
+      const { currentSigningKey: current, nextSigningKey: next } = recall(instanceId);
+      return { current, next };
     },
     outboundRulesOf: (instanceId) => recallInstance(instanceId)?.outboundRules ?? null,
     regionOf: (instanceId) => instances.get(instanceId)?.instance.region ?? null,
-    async rotateSigningKeys(instanceId, by) {
-      // One after the other, and from the keys that there are: another process may have rotated them a moment ago.
-      const keys = await (accounts.exclusively?.(() => rotate(instanceId, by)) ?? rotate(instanceId, by));
-      sharing?.changed(instanceId);
-      return keys;
-    },
+    rotateSigningKeys: (instanceId, by) => inTurn(instanceId, () => rotate(instanceId, by)),
     auditEntry: auditOf,
     async note(instanceId, action) {
       await accounts.addAudit(await auditOf(instanceId, action));

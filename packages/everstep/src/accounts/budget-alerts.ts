@@ -164,7 +164,7 @@ export class BudgetAlerts {
         body: Buffer.from(body),
         timeoutMs: TIMEOUT_MS,
         maxAnswerBytes: MAX_ANSWER_BYTES,
-        signed: true,
+        signed: { kind: 'budget-alert', isOwn: false },
         take: 'forwarded',
       },
       this.stopped.signal,

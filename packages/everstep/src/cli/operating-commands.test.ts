@@ -276,6 +276,30 @@ describe('the commands that look after runs and the service', () => {
     assert.notEqual(rotated.next, next);
   });
 
+  test('origins are shown, set and taken back, and message keys are printed as an app takes them', async () => {
+    assert.match(await world.textOf('keys', 'origins'), /^set: not set\nof workflows: /);
+    assert.match(await world.textOf('keys', 'origins', 'https://A.test/', '*'), /^set: https:\/\/a\.test \*\n/);
+    assert.deepEqual((await world.jsonOf('keys', 'origins')).origins, ['https://a.test', '*']);
+    assert.match(await world.textOf('keys', 'origins', '--none'), /^set: none\n/);
+    assert.equal((await world.jsonOf('keys', 'origins', '--automatic')).origins, null);
+    const { current, next } = await world.jsonOf('keys', 'messages');
+    const lines = `EVERSTEP_CURRENT_SIGNING_KEY=${current}\nEVERSTEP_NEXT_SIGNING_KEY=${next}\n`;
+    assert.equal(await world.textOf('keys', 'messages'), lines);
+    assert.notEqual(current, world.written.EVERSTEP_CURRENT_SIGNING_KEY);
+  });
+
+  test('Ed25519 signatures are turned on, rotated and turned off, and looking at them changes nothing', async () => {
+    assert.match(await world.textOf('keys', 'ed25519'), /are off/);
+    const url = (await world.textOf('keys', 'ed25519', 'on')).trimEnd();
+    assert.match(url, /^EVERSTEP_JWKS_URL=http:\/\/\S+\/v2\/jwks\/qi_\S+$/);
+    const shown = await world.jsonOf('keys', 'ed25519');
+    const keySet = await fetch(shown.jwksUrl);
+    assert.deepEqual(await keySet.json(), { keys: [shown.current, shown.next] });
+    assert.deepEqual((await world.jsonOf('keys', 'ed25519', 'rotate')).current, shown.next);
+    assert.match(await world.textOf('keys', 'ed25519', 'off'), /are off/);
+    assert.equal((await fetch(shown.jwksUrl)).status, 404);
+  });
+
   const REFUSED: readonly (readonly [string, readonly string[], number, RegExp])[] = [
     ['event data in two places', ['notify', 'x', '-d', '1', '--data-file', 'y'], 2, /not both/],
     ['a file of event data that is not there', ['notify', 'x', '--data-file', 'nowhere'], 2, /cannot be read from nowhere/],
@@ -287,6 +311,9 @@ describe('the commands that look after runs and the service', () => {
     ['a destination that is none', ['destinations', 'hold', 'app'], 2, /absolute http or https URL/],
     ['no setting at all', ['settings', 'set'], 2, /at least one setting/],
     ['a switch that is neither', ['settings', 'set', '--breaker', 'maybe'], 2, /on or off/],
+    ['an origin that is none', ['keys', 'origins', 'https://a.test/path'], 1, /origins\[0\] must be an origin/],
+    ['origins and none', ['keys', 'origins', 'https://a.test', '--none'], 2, /only one of the three/],
+    ['an unknown use of public keys', ['keys', 'ed25519', 'maybe'], 2, /one of on, off, rotate/],
     ['a retention of nonsense', ['settings', 'set', '--keep-failed', 'size=1'], 2, /age=<duration>/],
     ['a retention age that is none', ['settings', 'set', '--keep-failed', 'age=long'], 2, /duration such as/],
     ['headers for no failure callback', ['trigger', 'http://x/', '--failure-callback-header', 'A: b'], 2, /--failure-callback/],

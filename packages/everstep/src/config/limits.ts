@@ -179,6 +179,13 @@ export const LIMITS = Object.freeze({
   /** So often a stream says that it is there, and it is asked whether its client may still have it. */
   livePingMs: 15 * SECOND_MS,
 
+  // signatures
+  /** Origins of workflows that are stored for an instance. */
+  maxWorkflowOrigins: 100,
+  /** Origins that the owner of an instance sets. */
+  maxSignedOrigins: 100,
+  maxOriginLength: 300,
+
   // search indexes
   maxSearchIndexes: 1_000,
   maxSearchNamespaces: 1_000,

@@ -1,4 +1,5 @@
 /** How one family of clients spells what all of them mean, and how a step travels to its endpoints. */
+import { ED25519_SIGNATURE_HEADER, SIGNATURE_HEADER } from '@everstep/sdk/protocol';
 import type { EndpointAnswer } from '../answers/endpoint-failure.js';
 import type { DialectName } from '../engine/run.js';
 import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall } from '../ports/step-caller.js';
@@ -8,7 +9,8 @@ export interface StepEnvelope {
   /** Workflow URL, as the signature has it. */
   readonly url: string;
   readonly userAgent: string;
-  readonly signature: string;
+  /** Headers with the signatures of the request, without their prefix. */
+  readonly signatures: Readonly<Record<string, string>>;
   /** Of the queue instance; null when it is not known. */
   readonly region: string | null;
 }
@@ -50,6 +52,8 @@ export interface Dialect {
   /** Header of an answer that says, with the value true, that the endpoint has no failure function; null when there is none. */
   readonly unwantedHeader: string | null;
   readonly steps: StepCodec;
+  /** Whether a header of this lower-case name carries a signature of the service. */
+  isSignature(name: string): boolean;
   /** A header name with its prefix, as documents show it. */
   spell(header: string): string;
   /** Whether a header of this lower-case name is the service's own, so that no header of a user may stand in its place. */
@@ -80,6 +84,7 @@ export interface DialectSpelling {
 export function createDialect(spelling: DialectSpelling): Dialect {
   const { name, prefix, tokenParameter, issuer, regionHeader = null, steps, reserves } = spelling;
   const { ignores = () => false, readToken = () => null, unwantedHeader = null, ownParameters = [] } = spelling;
+  const signatures = new Set([SIGNATURE_HEADER, ED25519_SIGNATURE_HEADER].map((header) => (prefix + header).toLowerCase()));
   return Object.freeze({
     name,
     prefix,
@@ -90,6 +95,7 @@ export function createDialect(spelling: DialectSpelling): Dialect {
     regionHeader,
     unwantedHeader,
     steps,
+    isSignature: (header: string) => signatures.has(header),
     spell: (header: string) => prefix + header,
     reserves,
     ignores,

@@ -25,6 +25,10 @@ const SDKS: Readonly<Record<DialectName, Sdk>> = {
   },
 };
 
+/** Whether an answer is one of a workflow endpoint, whatever its SDK. */
+export const isOfWorkflow = (headers: AnswerHeaders): boolean =>
+  Object.values(SDKS).some(({ header }) => headerOf(headers, header) !== undefined);
+
 /** What to do when an answer was given by another SDK than that of `dialect`; null when it was not. */
 export function otherSdk(headers: AnswerHeaders, dialect: DialectName): string | null {
   if (headerOf(headers, SDKS[dialect].header) !== undefined) return null;

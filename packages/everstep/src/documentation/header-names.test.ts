@@ -1,6 +1,7 @@
 /** Every header of the service that is named to people is one that it reads or sends. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { ED25519_SIGNATURE_HEADER, SIGNATURE_HEADER } from '@everstep/sdk/protocol';
 import { DIALECTS } from '../dialects/index.js';
 import { HEADERS } from '../dialects/upstash/wire.js';
 import { ApiWorld } from '../http-api/testing/api-world.js';
@@ -35,7 +36,8 @@ async function sentWithStep(): Promise<readonly string[]> {
   const { workflowRunId } = await world.trigger('ok');
   const call = world.endpoints.calls.find(({ request }) => request.run.id === workflowRunId);
   assert.ok(call);
-  const envelope = { url: call.workflowUrl, userAgent: 'Everstep', signature: 'sealed', region: 'eu-central-1' };
+  const signatures = { [SIGNATURE_HEADER]: 'sealed', [ED25519_SIGNATURE_HEADER]: 'sealed' };
+  const envelope = { url: call.workflowUrl, userAgent: 'Everstep', signatures, region: 'eu-central-1' };
   return [native, upstash].flatMap(({ steps }) => steps.headers(call, envelope).filter((_, at) => at % 2 === 0));
 }
 

@@ -143,6 +143,15 @@ test('signing keys: an app that knows both keys goes on accepting after a rotati
   assert.deepEqual(states, ['RUN_SUCCESS', 'RUN_SUCCESS', 'RUN_FAILED']);
 });
 
+test('signing keys: an app without a secret checks signatures with the public keys', async (t) => {
+  const { client } = service;
+  t.after(() => client.signatures.update({ ed25519: false }));
+  const url = await serveOne(t, signingKeys.withPublicKeys(await signingKeys.turnOnEd25519(client)));
+  const { workflowRunId } = await service.triggerAndSettle(url, { retries: 0 });
+  assert.equal(await service.stateOf(workflowRunId), 'RUN_SUCCESS');
+  assert.equal((await fetch(url, { method: 'POST', headers: { 'svc-workflow-protocol': '1' }, body: '{}' })).status, 401);
+});
+
 test('schedules: a run on each working day at nine in Berlin', async (t) => {
   const url = await serveOne(t, schedules.dailyReport);
   const { client } = service;

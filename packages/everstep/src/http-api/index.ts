@@ -47,6 +47,8 @@ export interface HttpApiDependencies {
   readonly log: Log;
   /** Of the service. */
   readonly version: string;
+  /** Where apps reach the runtime API; answers name paths alone when absent. */
+  readonly publicUrl?: () => string;
   /** The nodes on the store; this process alone when absent. */
   readonly nodes?: () => Promise<readonly NodeStanding[]>;
   /** How many connections each server accepts; no limit when absent. */
@@ -150,6 +152,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     cursors: createCursorSeal(store.accounts),
     liveStreams: new LiveStreams(),
     nodes: dependencies.nodes ?? aloneSince(service, version),
+    publicUrl: dependencies.publicUrl ?? (() => ''),
     isStarting: dependencies.isStarting ?? (() => false),
     isStopping: dependencies.isStopping ?? (() => false),
     hasLease: dependencies.hasLease ?? (() => true),

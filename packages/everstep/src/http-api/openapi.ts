@@ -31,6 +31,7 @@ import {
   InstanceSettingsSchema,
   SigningKeysSchema,
 } from '../contract/service.js';
+import { KeySetSchema, PublicKeySchema, SignatureSettingsSchema } from '../contract/signatures.js';
 import { DEFAULT_DIALECT } from '../dialects/index.js';
 import { openApiOf, SESSION_SECURITY } from './openapi-document.js';
 import { OPERATIONS } from './operations/index.js';
@@ -68,6 +69,9 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   RunUnderWay,
   Schedule: ScheduleEntry,
   Settings: InstanceSettingsSchema,
+  KeySet: KeySetSchema,
+  PublicKey: PublicKeySchema,
+  SignatureSettings: SignatureSettingsSchema,
   SigningKeys: SigningKeysSchema,
   StepGroup,
   TriggeredRun,

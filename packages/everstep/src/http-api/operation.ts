@@ -45,6 +45,8 @@ export interface ApiContext {
   readonly cursors: CursorSeal;
   readonly liveStreams: LiveStreams;
   readonly nodes: () => Promise<readonly NodeStanding[]>;
+  /** Where apps reach the runtime API, without a slash at the end. */
+  readonly publicUrl: () => string;
   readonly isStarting: () => boolean;
   readonly isStopping: () => boolean;
   readonly hasLease: () => boolean;

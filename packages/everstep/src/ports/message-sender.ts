@@ -3,8 +3,15 @@
  * failure callback. Unlike a step call its answer is no protocol: whatever
  * status comes back is an answer.
  */
+import type { SignedKind } from '@everstep/sdk/protocol';
 import type { SentRequest } from '../engine/exchanges.js';
 import type { DeliveryFailure, DialectName } from '../engine/run.js';
+
+export interface SignedMessage {
+  readonly kind: SignedKind;
+  /** It goes to the origin of its own workflow, so it is signed with the signing key. Otherwise the origin decides. */
+  readonly isOwn: boolean;
+}
 
 export interface Message {
   readonly instanceId: string;
@@ -21,8 +28,8 @@ export interface Message {
   readonly maxAnswerBytes: number;
   /** True where the status alone counts: of a longer body the beginning is taken, and one that cannot be decoded as it came. */
   readonly anyBody?: true;
-  /** Sign it with the key of the instance. Only for the user's own endpoints, never for third parties. */
-  readonly signed: boolean;
+  /** Null: it carries no signature. */
+  readonly signed: SignedMessage | null;
   /** `exact`: a header that cannot be sent is an error. `forwarded`: it is left out, as are those that a step call does not forward. */
   readonly take: 'exact' | 'forwarded';
   /** Settles when the answer is recorded or dropped: until then its bytes count as in memory. Absent: at its end. */
@@ -38,6 +45,8 @@ export type MessageAnswer =
       readonly body: Uint8Array;
       /** What was sent for it. */
       readonly sent?: SentRequest;
+      /** It was signed with the message key, and the endpoint seems to check signatures with the signing keys. */
+      readonly wantsSigningKeys?: true;
       /** The endpoint said that it has no use for such messages. */
       readonly unwanted?: true;
     }

@@ -37,7 +37,7 @@ test('a failure callback is told how the run failed, signed, and its success is 
       const letter = await letterOf(bench);
       assert.equal(letter.failureFunctionState, 'CALLBACK_SUCCESS');
       const [sent] = sender.sent;
-      assert.deepEqual([sent?.url, sent?.signed, sent?.headers['x-c']], ['http://app/failed', true, '1']);
+      assert.deepEqual([sent?.url, sent?.signed?.kind, sent?.headers['x-c']], ['http://app/failed', 'failure-callback', '1']);
       const notice: FailureNotice = JSON.parse(Buffer.from(sent?.body ?? '').toString());
       assert.deepEqual(
         [notice.workflowRunId, notice.dlqId, notice.url, Buffer.from(notice.sourceBody, 'base64').toString(), notice.maxRetries],
@@ -206,6 +206,27 @@ test('a failure callback that fails is tried again by the rules of the run, told
     },
     { sender },
   );
+});
+
+test('a failure callback is for the workflow itself exactly when it goes to its origin', async () => {
+  const cases: readonly (readonly [url: string | null, kind: string, isOwn: boolean])[] = [
+    ['http://app/failed', 'failure-callback', true],
+    ['http://other/failed', 'failure-callback', false],
+    [null, 'failure-function', true],
+  ];
+  for (const [url, kind, isOwn] of cases) {
+    const sender = new ScriptedSender(() => ok(''));
+    await withRuntime(
+      failing,
+      async (bench) => {
+        const failureCallback = url === null ? null : { url, headers: {} };
+        await bench.trigger({ settings: { ...SETTINGS, labels: ['function'], failureCallback } });
+        await settle();
+        assert.deepEqual(sender.sent[0]?.signed, { kind, isOwn });
+      },
+      { sender },
+    );
+  }
 });
 
 test('the failure function of an endpoint is called at the workflow itself', async () => {

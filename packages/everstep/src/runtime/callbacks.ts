@@ -10,6 +10,7 @@ import type { Store, WholeDeadLetter } from '../ports/store.js';
 import type { Decisions } from './decisions.js';
 import { messageNotice, sourceHeaderOf } from './message-notice.js';
 import { messageFailureOf } from './message-outcome.js';
+import { originOf } from './passages.js';
 import type { StoreWrites } from './store-writes.js';
 import { timeoutOfCallback } from './timeouts.js';
 import type { CallbackOutcome } from './workflow-service.js';
@@ -120,13 +121,14 @@ export class Callbacks {
     const letter = await this.wholeLetter(run.instanceId, task.dlqId);
     if (!letter) return 'given-up';
     const { failureCallback, message } = run.settings;
+    const url = callbackUrlOf(run);
     const retried = await store.retriesBeforeFailure({ runKey, at: letter.createdAt });
     const answer = await sender.send(
       {
         instanceId: run.instanceId,
         dialect: run.dialect,
         method: failureCallback?.method ?? 'POST',
-        url: callbackUrlOf(run),
+        url,
         headers: { ...(failureCallback?.headers ?? letter.payload.forwardHeaders), 'content-type': 'application/json' },
         serviceHeaders: {
           ...(message ? {} : runHeadersOf(run)),
@@ -137,7 +139,10 @@ export class Callbacks {
         body: message ? noticeOfMessage(run, letter, retried) : Buffer.from(JSON.stringify(noticeOf(run, letter, retried))),
         timeoutMs,
         maxAnswerBytes: LIMITS.maxReplyBytes,
-        signed: true,
+        signed: {
+          kind: failureCallback === null ? 'failure-function' : 'failure-callback',
+          isOwn: message === undefined && originOf(url) === originOf(run.workflowUrl),
+        },
         take: 'forwarded',
         answerRecorded,
       },

@@ -62,7 +62,7 @@ export async function sendMessage(
         maxAnswerBytes: LIMITS.maxCallAnswerBytes,
         // What was done by an endpoint is not to be done again because it said much of it.
         anyBody: true,
-        signed: true,
+        signed: { kind: 'message', isOwn: false },
         take: 'forwarded',
         answerRecorded,
       },

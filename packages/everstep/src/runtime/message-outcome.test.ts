@@ -11,6 +11,13 @@ function answered(status: number, headers: Record<string, readonly string[]> = {
   return { kind: 'answered', status, headers, body: Buffer.from(body) };
 }
 
+test('a refusal of a message key says what to do', () => {
+  const refusal = { ...answered(401, {}, 'no'), wantsSigningKeys: true } as MessageAnswer;
+  const message = messageFailureOf(refusal, NOW)?.message ?? '';
+  assert.match(message, /answered 401 \(.*signed with the message key.*everstep keys origins/);
+  assert.doesNotMatch(messageFailureOf(answered(401), NOW)?.message ?? '', /message key/);
+});
+
 test('any 2xx is a success', () => {
   for (const status of [200, 201, 202, 204, 299]) assert.equal(messageFailureOf(answered(status), NOW), null);
 });

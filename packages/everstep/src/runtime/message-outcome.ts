@@ -3,6 +3,10 @@ import { describeRedirect, keptOf, retryAdviceOf, snippetOf } from '../answers/h
 import type { DeliveryFailure } from '../engine/run.js';
 import type { MessageAnswer } from '../ports/message-sender.js';
 
+const SIGNED_OTHERWISE =
+  '; it was signed with the message key, because its origin has no workflow of this queue instance: if the endpoint checks ' +
+  'signatures with the signing keys, add its origin (everstep keys origins) or give it the message keys';
+
 /**
  * Why the attempt failed; null when it succeeded, that is with any 2xx. A
  * redirect is not followed, and would be the same the next time. `now` in
@@ -10,14 +14,14 @@ import type { MessageAnswer } from '../ports/message-sender.js';
  */
 export function messageFailureOf(answer: MessageAnswer, now: number, discreet = false): DeliveryFailure | null {
   if (answer.kind === 'failure') return answer.failure;
-  const { status, headers, body, sent } = answer;
+  const { status, headers, body, sent, wantsSigningKeys } = answer;
   if (status >= 200 && status < 300) return null;
   const redirected = status >= 300 && status < 400;
   return {
     cause: 'http',
     message: redirected
       ? `the endpoint answered ${describeRedirect(status, headers, discreet)}; redirects are not followed: use the final URL`
-      : `the endpoint answered ${status} (${snippetOf(body, discreet)})`,
+      : `the endpoint answered ${status} (${snippetOf(body, discreet)})${wantsSigningKeys ? SIGNED_OTHERWISE : ''}`,
     status,
     responseHeaders: headers,
     responseBody: keptOf(body),

@@ -35,7 +35,7 @@ export async function makeCall(
         timeoutMs: call.timeoutMs ?? LIMITS.defaultDeliveryTimeoutMs,
         maxAnswerBytes: LIMITS.maxCallAnswerBytes,
         // A third party could send what it received, with its signature, to the user's own endpoints.
-        signed: originOf(call.url) === originOf(workflowUrl),
+        signed: originOf(call.url) === originOf(workflowUrl) ? { kind: 'call', isOwn: true } : null,
         take: 'exact',
         answerRecorded,
       },

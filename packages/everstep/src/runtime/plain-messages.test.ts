@@ -38,7 +38,7 @@ describe('a plain message', () => {
         const [sent] = sender.sent;
         assert.deepEqual(
           [sent?.method, sent?.url, sent?.signed, sent && textOf(sent), sent?.headers],
-          ['PUT', URL_OF, true, 'hello', { 'x-a': 'b', 'content-type': 'text/plain' }],
+          ['PUT', URL_OF, { kind: 'message', isOwn: false }, 'hello', { 'x-a': 'b', 'content-type': 'text/plain' }],
         );
         assert.deepEqual(sent?.serviceHeaders, { 'Message-Id': message.messageId, Retried: '0', 'Caller-IP': '10.0.0.1' });
         assert.equal(await statusOf(bench, message.messageId), 'succeeded');

@@ -30,7 +30,7 @@ test('a call is signed exactly when it goes to the origin of the workflow', asyn
         await settle();
         assert.deepEqual(
           sender.sent.map((message) => [message.url, message.signed]),
-          [[url, signed]],
+          [[url, signed ? { kind: 'call', isOwn: true } : null]],
         );
       },
       { sender },

@@ -260,7 +260,7 @@ test('a call to another origin is made by the service, unsigned, and its answer 
       const [sent] = sender.sent;
       assert.deepEqual(
         [sent?.method, sent?.url, sent?.signed, Buffer.from(sent?.body ?? '').toString()],
-        ['POST', 'https://api.test/x', false, 'in'],
+        ['POST', 'https://api.test/x', null, 'in'],
       );
     },
     { sender },

@@ -124,7 +124,7 @@ export function message(changes: Partial<Message> = {}): Message {
     body: null,
     timeoutMs: 5_000,
     maxAnswerBytes: 64 * 1024,
-    signed: false,
+    signed: null,
     take: 'exact',
     ...changes,
   };

@@ -178,7 +178,7 @@ test('only a message that says so is signed, over its body, and no header of it 
   assert.equal(endpoint.received[0]?.headers['svc-signature'], undefined);
 
   for (const body of [Buffer.from([0, 255, 1]), null]) {
-    await sendTo(answering(200, {}), { body, signed: true, headers: { 'svc-signature': 'forged' } });
+    await sendTo(answering(200, {}), { body, signed: { kind: 'message', isOwn: false }, headers: { 'svc-signature': 'forged' } });
     const [request] = endpoint.received;
     const token = String(request?.headers['svc-signature']);
     const { payload } = await jwtVerify(token, new TextEncoder().encode(KEYS.current), {
@@ -209,7 +209,7 @@ test('headers of the service are spelled in the dialect, win over those of the m
 
 test('a message with forwarded headers takes along what a step call would, and what its sender says of its body', async () => {
   await sendTo(answering(200, {}), {
-    signed: true,
+    signed: { kind: 'message', isOwn: false },
     take: 'forwarded',
     serviceHeaders: { Retried: '2' },
     headers: {

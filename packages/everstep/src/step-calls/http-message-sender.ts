@@ -2,20 +2,20 @@
 import { valuesOf } from '../answers/endpoint-failure.js';
 import { headerOf } from '../answers/http-advice.js';
 import { DIALECTS } from '../dialects/index.js';
-import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
+import { isOfWorkflow } from '../dialects/other-sdk.js';
+import type { Message, MessageAnswer, MessageSender, SignedMessage } from '../ports/message-sender.js';
 import { NotAttemptedError } from '../ports/not-attempted.js';
 import { decodeAnswer } from './content-decoding.js';
-import { type AskedOutcome, Destinations } from './destinations.js';
+import { type AskedOutcome, Destinations, type Target } from './destinations.js';
 import { type HttpAnswer, METHODS, type Method } from './exchange.js';
 import { answerTooLong, type FailedAnswer, failureWithoutAnswer, untakenAnswer } from './failed-answer.js';
 import type { OutboundOptions } from './http-step-caller.js';
 import { messageHeaders } from './message-headers.js';
 import { sentRequest, withSent } from './sent-request.js';
-import { signRequest } from './signature.js';
+import { Signer } from './signer.js';
 import { USER_AGENT } from './version.js';
 
 const NEVER = { kind: 'never' } as const;
-const SIGNATURE_HEADER = 'Signature';
 const NO_BODY = new Uint8Array(0);
 const MAX_SHOWN_METHOD_LENGTH = 40;
 
@@ -29,10 +29,12 @@ const tooLong = (answer: HttpAnswer, maxBytes: number): FailedAnswer => answerTo
 export class HttpMessageSender implements MessageSender {
   private readonly options: OutboundOptions;
   private readonly destinations: Destinations;
+  private readonly signer: Signer;
 
   constructor(options: OutboundOptions, destinations: Destinations) {
     this.options = options;
     this.destinations = destinations;
+    this.signer = new Signer(options);
   }
 
   async send(message: Message, signal: AbortSignal, onLeave?: () => void): Promise<MessageAnswer> {
@@ -59,11 +61,12 @@ export class HttpMessageSender implements MessageSender {
     const verdict = this.destinations.targetOf(instanceId, message.url);
     if (!verdict.ok) return this.destinations.blocked(instanceId, verdict);
     const { target } = verdict;
+    const key = this.keyFor(message, target);
     const headers = messageHeaders({
       headers: message.headers,
       serviceHeaders: {
         ...message.serviceHeaders,
-        ...(message.signed ? this.proofOf(message, target.url) : {}),
+        ...(message.signed ? this.proofOf(message, message.signed, target, key) : {}),
       },
       dialect: DIALECTS[message.dialect],
       userAgent: USER_AGENT,
@@ -75,7 +78,12 @@ export class HttpMessageSender implements MessageSender {
     const outcome = await this.destinations.ask(instanceId, target, request, signal);
     const sent = sentRequest(target.url, request, outcome, startedAt, this.options.now(), true);
     const answer = await this.answerOf(outcome, message);
-    return answer.kind === 'failure' ? withSent(answer, sent) : { ...answer, sent };
+    if (answer.kind === 'failure') return withSent(answer, sent);
+    return { ...answer, sent, ...(key !== null && refusesSignature(outcome) ? { wantsSigningKeys: true } : {}) };
+  }
+
+  private keyFor({ instanceId, signed }: Message, { origin }: Target): string | null {
+    return signed === null || signed.isOwn ? null : this.signer.messageKeyFor(instanceId, origin);
   }
 
   private async answerOf(outcome: AskedOutcome, message: Message): Promise<MessageAnswer> {
@@ -90,16 +98,26 @@ export class HttpMessageSender implements MessageSender {
   }
 
   /** The signature, and where it comes from. */
-  private proofOf({ instanceId, dialect, body }: Message, url: string): Readonly<Record<string, string>> {
-    const { signingKeys, regionOf, now, random } = this.options;
-    const { issuer, regionHeader } = DIALECTS[dialect];
-    const key = signingKeys(instanceId).current;
-    const region = regionHeader === null ? null : (regionOf?.(instanceId) ?? null);
+  private proofOf(
+    { instanceId, dialect, body }: Message,
+    { kind }: SignedMessage,
+    { url }: Target,
+    key: string | null,
+  ): Readonly<Record<string, string>> {
+    const { regionHeader } = DIALECTS[dialect];
+    const region = regionHeader === null ? null : (this.options.regionOf?.(instanceId) ?? null);
     return {
-      [SIGNATURE_HEADER]: signRequest({ key, issuer, url, body: body ?? NO_BODY, now: now(), random }),
+      ...this.signer.sign({ instanceId, dialect, url, kind, body: body ?? NO_BODY, key }),
       ...(regionHeader !== null && region !== null ? { [regionHeader]: region } : {}),
     };
   }
+}
+
+/** As receivers of messages refuse one, or a workflow endpoint does. */
+function refusesSignature(outcome: AskedOutcome): boolean {
+  if (outcome.kind === 'failure') return false;
+  const { status, headers } = outcome.answer;
+  return status === 401 || status === 403 || (status === 500 && isOfWorkflow(headers));
 }
 
 function taken({ status, headers, body }: HttpAnswer, { dialect }: Message): MessageAnswer {

@@ -2,36 +2,32 @@
 import { LIMITS } from '../config/limits.js';
 import { DIALECTS } from '../dialects/index.js';
 import { NotAttemptedError } from '../ports/not-attempted.js';
-import type { Random } from '../ports/random.js';
 import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
 import { Destinations, type DestinationsOptions } from './destinations.js';
 import { answerTooLong, failureWithoutAnswer } from './failed-answer.js';
 import { sentRequest, withSent } from './sent-request.js';
-import { signRequest } from './signature.js';
+import { Signer, type SignerOptions } from './signer.js';
 import { USER_AGENT } from './version.js';
 
 const cannotTell = (message: string): ReplayVerdict => ({ outcome: 'cannot-tell', message });
 
 /** What everything that sends requests needs. */
-export interface OutboundOptions extends DestinationsOptions {
-  /** Signing keys of an instance: they always exist. Throws when it does not know the instance. */
-  readonly signingKeys: (instanceId: string) => { readonly current: string; readonly next: string };
-  /** Waited for before they are asked for; null when that is not needed. */
+export interface OutboundOptions extends DestinationsOptions, SignerOptions {
+  /** Awaited before an instance is asked about; null if that is not needed. */
   readonly prepare?: (instanceId: string) => Promise<void> | null;
   /** Where an instance is, for receivers that are told so; null when it is not known. */
   readonly regionOf?: (instanceId: string) => string | null;
-  /** Unix ms. */
-  readonly now: () => number;
-  readonly random: Random;
 }
 
 export class HttpStepCaller implements StepCaller {
   private readonly options: OutboundOptions;
   private readonly destinations: Destinations;
+  private readonly signer: Signer;
 
   constructor(options: OutboundOptions, destinations: Destinations) {
     this.options = options;
     this.destinations = destinations;
+    this.signer = new Signer(options);
   }
 
   async call(call: StepCall, signal: AbortSignal, onLeave?: () => void): Promise<StepAnswer> {
@@ -60,10 +56,9 @@ export class HttpStepCaller implements StepCaller {
   }
 
   private async ask(check: ReplayCheck, signal: AbortSignal): Promise<ReplayVerdict> {
-    const { options, destinations } = this;
+    const { options, destinations, signer } = this;
     const { instanceId, dialect } = check;
-    const { steps, issuer } = DIALECTS[dialect];
-    const { checks } = steps;
+    const { checks } = DIALECTS[dialect].steps;
     if (!checks) {
       return cannotTell(
         'endpoints with this SDK cannot be asked whether they would replay a run; serve the workflow with @everstep/sdk to know it, or try one run before the others',
@@ -73,18 +68,18 @@ export class HttpStepCaller implements StepCaller {
     const verdict = destinations.targetOf(instanceId, check.workflowUrl);
     if (!verdict.ok) return cannotTell(verdict.message);
     const { target } = verdict;
+    await signer.learnWorkflowOrigin(instanceId, target.origin);
     const body = checks.body(check);
-    const { now, random } = options;
     const { url, path } = target;
-    const signature = signRequest({ key: options.signingKeys(instanceId).current, issuer, url, body, now: now(), random });
+    const signatures = signer.sign({ instanceId, dialect, url, kind: 'step', body, key: null });
     const region = options.regionOf?.(instanceId) ?? null;
-    const headers = checks.headers(check, { url, userAgent: USER_AGENT, signature, region });
+    const headers = checks.headers(check, { url, userAgent: USER_AGENT, signatures, region });
     const { timeoutMs } = check;
     const request = { method: 'POST', path, headers, body, timeoutMs, maxAnswerBytes: LIMITS.maxReplyBytes } as const;
     const outcome = await destinations.ask(instanceId, target, request, signal);
     switch (outcome.kind) {
       case 'answered':
-        return checks.read(outcome.answer, check, now());
+        return checks.read(outcome.answer, check, options.now());
       case 'too-long':
         return cannotTell(answerTooLong(outcome.answer, LIMITS.maxReplyBytes, 'maxReplyBytes').failure.message);
       case 'failure':
@@ -93,29 +88,25 @@ export class HttpStepCaller implements StepCaller {
   }
 
   private async deliver(call: StepCall, signal: AbortSignal, onLeave: (() => void) | undefined): Promise<StepAnswer> {
-    const { options, destinations } = this;
-    const unprepared = options.prepare?.(call.instanceId);
+    const { options, destinations, signer } = this;
+    const { instanceId, dialect } = call;
+    const unprepared = options.prepare?.(instanceId);
     if (unprepared) await unprepared;
-    const verdict = destinations.targetOf(call.instanceId, call.workflowUrl);
-    if (!verdict.ok) return destinations.blocked(call.instanceId, verdict);
+    const verdict = destinations.targetOf(instanceId, call.workflowUrl);
+    if (!verdict.ok) return destinations.blocked(instanceId, verdict);
     const { target } = verdict;
-    const { steps, issuer } = DIALECTS[call.dialect];
+    const unknown = signer.learnWorkflowOrigin(instanceId, target.origin);
+    if (unknown) await unknown;
+    const { steps } = DIALECTS[dialect];
     const body = steps.body(call);
-    const signature = signRequest({
-      key: options.signingKeys(call.instanceId).current,
-      issuer,
-      url: target.url,
-      body,
-      now: options.now(),
-      random: options.random,
-    });
-    const region = options.regionOf?.(call.instanceId) ?? null;
-    const headers = steps.headers(call, { url: target.url, userAgent: USER_AGENT, signature, region });
+    const signatures = signer.sign({ instanceId, dialect, url: target.url, kind: 'step', body, key: null });
+    const region = options.regionOf?.(instanceId) ?? null;
+    const headers = steps.headers(call, { url: target.url, userAgent: USER_AGENT, signatures, region });
     const { timeoutMs, answerRecorded: recorded } = call;
     const { maxReplyBytes: maxAnswerBytes } = LIMITS;
     const request = { method: 'POST', path: target.path, headers, body, timeoutMs, maxAnswerBytes, onLeave, recorded } as const;
     const startedAt = options.now();
-    const outcome = await destinations.ask(call.instanceId, target, request, signal);
+    const outcome = await destinations.ask(instanceId, target, request, signal);
     const endedAt = options.now();
     const sent = sentRequest(target.url, request, outcome, startedAt, endedAt, false);
     switch (outcome.kind) {

@@ -173,7 +173,7 @@ test('a message that cannot even be made is a failure, and its URL is not logged
     },
   });
   t.after(() => keyless.close());
-  const failure = failureOf(await keyless.send(message({ signed: true }), unaborted()));
+  const failure = failureOf(await keyless.send(message({ signed: { kind: 'message', isOwn: false } }), unaborted()));
   assert.match(failure.message, /could not be made: no such instance/);
   assert.deepEqual(failure.retry, BACKOFF);
   assert.deepEqual(logged, [{ instanceId: 'qi_1', error: 'no such instance' }]);

@@ -7,6 +7,8 @@ import type {
   InstanceSettings,
   InstanceSettingsUpdate,
   NotifiedWaiter,
+  SignatureSettings,
+  SignatureSettingsUpdate,
   SigningKeyPair,
   Waiter,
 } from './control-types.js';
@@ -59,6 +61,14 @@ export class Client {
     /** The next key becomes the current one, and a new next one is made. */
     readonly rotate: () => Promise<SigningKeyPair>;
   };
+  /** What signatures go by: origins, message keys and public keys. */
+  readonly signatures: {
+    readonly get: () => Promise<SignatureSettings>;
+    /** What is absent stays as it is. Resolves with all of it. */
+    readonly update: (update: SignatureSettingsUpdate) => Promise<SignatureSettings>;
+    /** The next key pair becomes the current one, and a new next one is made. */
+    readonly rotate: () => Promise<SignatureSettings>;
+  };
   private readonly call: <T>(call: Call) => Promise<T>;
 
   /** Throws EverstepError without a base URL or token, TypeError for a malformed base URL, RangeError for a region that its host cannot carry. */
@@ -81,16 +91,20 @@ export class Client {
     this.destinations = new Destinations(call);
     this.schedules = new Schedules(call);
     this.live = new Live(transport);
+    const put = <T>(path: string, update: object): Promise<T> =>
+      call({ method: 'PUT', path, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(update) });
     this.settings = {
       get: () => call({ method: 'GET', path: '/v2/settings' }),
-      update: (update) => {
-        const headers = { 'Content-Type': 'application/json' };
-        return call({ method: 'PUT', path: '/v2/settings', headers, body: JSON.stringify(update) });
-      },
+      update: (update) => put('/v2/settings', update),
     };
     this.keys = {
       get: () => call({ method: 'GET', path: '/v2/keys' }),
       rotate: () => call({ method: 'POST', path: '/v2/keys/rotate' }),
+    };
+    this.signatures = {
+      get: () => call({ method: 'GET', path: '/v2/signatures' }),
+      update: (update) => put('/v2/signatures', update),
+      rotate: () => call({ method: 'POST', path: '/v2/signatures/rotate' }),
     };
   }
 

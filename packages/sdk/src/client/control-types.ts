@@ -1,6 +1,7 @@
 /** What the API answers about events, flow control, schedules, destinations and settings. All times are Unix ms unless said otherwise. */
 
 import type { StepType } from '../protocol.js';
+import type { PublicSigningKey } from '../signature/cryptography.js';
 import type { HeaderMap, RunReference, RunState } from './types.js';
 
 /** A run that waits for an event. */
@@ -217,6 +218,31 @@ export interface RunExplanation extends RunReference {
   }[];
   /** More is pending than the answer lists. */
   readonly shortened?: true;
+}
+
+/** What the signatures of a queue instance go by, besides its signing keys. */
+export interface SignatureSettings {
+  /** Origins whose plain messages are signed with the signing keys; null: not set. */
+  readonly origins: readonly string[] | null;
+  /** Origins that steps were delivered to: their plain messages are signed with the signing keys too. */
+  readonly workflowOrigins: readonly string[];
+  /** They sign plain messages to all other origins. */
+  readonly messageKeys: SigningKeyPair;
+  /** Null: requests carry no Ed25519 signatures. */
+  readonly ed25519: {
+    /** For the option `jwksUrl` of `serve`. */
+    readonly jwksUrl: string;
+    readonly current: PublicSigningKey;
+    readonly next: PublicSigningKey;
+  } | null;
+}
+
+/** What is absent stays as it is. */
+export interface SignatureSettingsUpdate {
+  /** Such as `https://app.example.com`, `https://*.example.com` for all subdomains, or `*` for all origins. */
+  readonly origins?: readonly string[] | null;
+  /** True makes key pairs if there are none; false deletes them. */
+  readonly ed25519?: boolean;
 }
 
 export interface SigningKeyPair {

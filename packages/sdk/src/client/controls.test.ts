@@ -181,6 +181,13 @@ const calls: readonly (readonly [string, (client: Client) => Promise<unknown>, P
     ['schedules.pause', (client) => client.schedules.pause('a'), { method: 'PATCH', path: '/v2/schedules/a/pause' }],
     ['schedules.resume', (client) => client.schedules.resume('a'), { method: 'PATCH', path: '/v2/schedules/a/resume' }],
     ['schedules.delete', (client) => client.schedules.delete('a'), { method: 'DELETE', path: '/v2/schedules/a' }],
+    ['signatures.get', (client) => client.signatures.get(), { method: 'GET', path: '/v2/signatures' }],
+    [
+      'signatures.update',
+      (client) => client.signatures.update({ origins: null, ed25519: true }),
+      { method: 'PUT', path: '/v2/signatures', headers: JSON_TYPE, body: '{"origins":null,"ed25519":true}' },
+    ],
+    ['signatures.rotate', (client) => client.signatures.rotate(), { method: 'POST', path: '/v2/signatures/rotate' }],
     ['settings.get', (client) => client.settings.get(), { method: 'GET', path: '/v2/settings' }],
     [
       'settings.update',

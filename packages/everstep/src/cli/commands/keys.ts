@@ -1,8 +1,9 @@
-/** `everstep keys get|rotate` */
-import type { SigningKeyPair } from '@everstep/sdk';
+/** `everstep keys get|rotate|origins|messages|ed25519` */
+import type { Client, SignatureSettings, SigningKeyPair } from '@everstep/sdk';
 import { Command } from 'commander';
+import { UsageError } from '../exit-codes.js';
 import { json, type Screen, type Shell } from '../output.js';
-import { open, withConnection } from './connection-options.js';
+import { type ClientOptions, open, withConnection } from './connection-options.js';
 
 /** As an app's environment has them. */
 function show(screen: Screen, { current, next }: SigningKeyPair): void {
@@ -20,10 +21,105 @@ function keyCommand(shell: Shell, name: 'get' | 'rotate', description: string): 
   });
 }
 
+function messagesCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('messages')).description(
+    'Print the message keys, as lines for the environment of an app that receives messages and has no workflow.',
+  );
+  return command.action(async () => {
+    const { client, options } = await open(command, shell);
+    const { messageKeys } = await client.signatures.get();
+    if (options.json) screen.write(json(messageKeys));
+    else show(screen, messageKeys);
+  });
+}
+
+interface OriginOptions extends ClientOptions {
+  readonly automatic?: boolean;
+  readonly none?: boolean;
+}
+
+function showOrigins(screen: Screen, { origins, workflowOrigins }: SignatureSettings): void {
+  const set = origins === null ? 'not set' : origins.length === 0 ? 'none' : origins.join(' ');
+  screen.write(`set: ${set}\nof workflows: ${workflowOrigins.length === 0 ? 'none yet' : workflowOrigins.join(' ')}\n`);
+  if (origins === null && workflowOrigins.length === 0)
+    screen.write('Plain messages to all origins are signed with the signing keys until the first step is delivered.\n');
+}
+
+/** Undefined: they are only shown. Throws UsageError. */
+function originsOf(
+  given: readonly string[],
+  { automatic = false, none = false }: OriginOptions,
+): readonly string[] | null | undefined {
+  if (Number(automatic) + Number(none) + Number(given.length > 0) > 1)
+    throw new UsageError('Give origins, --none or --automatic, and only one of the three.');
+  if (automatic) return null;
+  return given.length > 0 || none ? given : undefined;
+}
+
+function originsCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('origins'))
+    .description('Show or set the origins whose plain messages are signed with the signing keys, besides those of workflows.')
+    .argument(
+      '[origins...]',
+      'such as https://app.example.com, "https://*.example.com" for all subdomains, or "*" for all origins',
+    )
+    .option('--none', 'only origins of workflows')
+    .option('--automatic', 'all origins until the first step is delivered, then only origins of workflows');
+  return command.action(async (given: readonly string[]) => {
+    const origins = originsOf(given, command.opts<OriginOptions>());
+    const { client, options } = await open<OriginOptions>(command, shell);
+    const settings = await (origins === undefined ? client.signatures.get() : client.signatures.update({ origins }));
+    if (options.json) screen.write(json(settings));
+    else showOrigins(screen, settings);
+  });
+}
+
+const ED25519_ACTIONS = ['on', 'off', 'rotate'] as const;
+
+function withPublicKeys(
+  { signatures }: Client,
+  action: (typeof ED25519_ACTIONS)[number] | undefined,
+): Promise<SignatureSettings> {
+  switch (action) {
+    case undefined:
+      return signatures.get();
+    case 'rotate':
+      return signatures.rotate();
+    default:
+      return signatures.update({ ed25519: action === 'on' });
+  }
+}
+
+function showPublicKeys(screen: Screen, { ed25519 }: SignatureSettings): void {
+  if (ed25519 === null) screen.write('Ed25519 signatures are off; everstep keys ed25519 on turns them on.\n');
+  else screen.write(`EVERSTEP_JWKS_URL=${ed25519.jwksUrl}\n`);
+}
+
+function ed25519Command(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('ed25519'))
+    .description('Show the URL of the public keys of Ed25519 signatures, turn the signatures on or off, or rotate their keys.')
+    .argument('[action]', ED25519_ACTIONS.join(', '));
+  return command.action(async (given: string | undefined) => {
+    const action = ED25519_ACTIONS.find((each) => each === given);
+    if (given !== undefined && action === undefined)
+      throw new UsageError(`The action must be one of ${ED25519_ACTIONS.join(', ')}; it is "${given}".`);
+    const { client, options } = await open(command, shell);
+    const settings = await withPublicKeys(client, action);
+    if (options.json) screen.write(json(settings.ed25519));
+    else showPublicKeys(screen, settings);
+  });
+}
+
 export function keysCommand(shell: Shell): Command {
   const rotate = 'Make the next key the current one, and a new one the next. Apps that know both go on accepting.';
   return new Command('keys')
-    .description('The keys that deliveries are signed with: get, rotate.')
+    .description('What deliveries are signed with: get, rotate, messages, origins, ed25519.')
     .addCommand(keyCommand(shell, 'get', 'Print the keys, as lines for the environment of an app.'))
-    .addCommand(keyCommand(shell, 'rotate', rotate));
+    .addCommand(keyCommand(shell, 'rotate', rotate))
+    .addCommand(messagesCommand(shell))
+    .addCommand(originsCommand(shell))
+    .addCommand(ed25519Command(shell));
 }

@@ -9,13 +9,15 @@ import { headerValue, rememberForwarded } from '../header-text.js';
 import { otherSdk } from '../other-sdk.js';
 
 export const reserves = (name: string): boolean => name.startsWith(NATIVE_PREFIX.toLowerCase());
+export const signaturePairs = (signatures: StepEnvelope['signatures']): readonly string[] =>
+  Object.entries(signatures).flatMap(([name, value]) => [NATIVE_PREFIX + name, value]);
 const forwardedOf = rememberForwarded({ reserves });
 
 const cannotTell = (message: string): ReplayVerdict => ({ outcome: 'cannot-tell', message });
 const TOO_OLD =
   'the SDK at the endpoint cannot be asked yet: upgrade @everstep/sdk in this app; to be safe without, try one run before the others';
 
-function headers({ request, forwardHeaders }: ReplayCheck, { url, userAgent, signature }: StepEnvelope): string[] {
+function headers({ request, forwardHeaders }: ReplayCheck, { url, userAgent, signatures }: StepEnvelope): string[] {
   return [
     ...forwardedOf(forwardHeaders),
     'content-type',
@@ -30,8 +32,7 @@ function headers({ request, forwardHeaders }: ReplayCheck, { url, userAgent, sig
     headerValue(request.run.id),
     `${NATIVE_PREFIX}Workflow-Url`,
     url,
-    `${NATIVE_PREFIX}Signature`,
-    signature,
+    ...signaturePairs(signatures),
   ];
 }
 

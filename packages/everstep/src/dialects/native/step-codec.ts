@@ -7,14 +7,14 @@ import type { StepAnswer, StepCall } from '../../ports/step-caller.js';
 import type { StepCodec, StepEnvelope } from '../dialect.js';
 import { headerValue, rememberForwarded } from '../header-text.js';
 import { otherSdk } from '../other-sdk.js';
-import { nativeChecks, reserves } from './check-codec.js';
+import { nativeChecks, reserves, signaturePairs } from './check-codec.js';
 import { parseReply } from './parse-reply.js';
 
 const NEVER = { kind: 'never' } as const;
 
 const forwardedOf = rememberForwarded({ reserves });
 
-function headers({ request, forwardHeaders }: StepCall, { url, userAgent, signature }: StepEnvelope): string[] {
+function headers({ request, forwardHeaders }: StepCall, { url, userAgent, signatures }: StepEnvelope): string[] {
   return [
     ...forwardedOf(forwardHeaders),
     'content-type',
@@ -36,8 +36,7 @@ function headers({ request, forwardHeaders }: StepCall, { url, userAgent, signat
     headerValue(request.messageId),
     `${NATIVE_PREFIX}Retried`,
     String(request.retried),
-    `${NATIVE_PREFIX}Signature`,
-    signature,
+    ...signaturePairs(signatures),
   ];
 }
 

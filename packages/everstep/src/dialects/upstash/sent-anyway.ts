@@ -15,6 +15,7 @@ const NAMES: ReadonlySet<string> = new Set([
   'message-id',
   'retried',
   'signature',
+  'signature-ed25519',
   'region',
   'caller-ip',
   'schedule-id',

@@ -75,7 +75,8 @@ function shown(entries: readonly WireEntry[]): readonly string[] {
 
 const bodyOf = (call: StepCall): readonly WireEntry[] => JSON.parse(Buffer.from(upstashSteps.body(call)).toString());
 function headersOf(call: StepCall): Record<string, string> {
-  const pairs = upstashSteps.headers(call, { url: 'http://app/w', userAgent: 'Everstep/1', signature: 's.i.g', region: 'eu' });
+  const signatures = { Signature: 's.i.g', 'Signature-Ed25519': 'e.d.2' };
+  const pairs = upstashSteps.headers(call, { url: 'http://app/w', userAgent: 'Everstep/1', signatures, region: 'eu' });
   return Object.fromEntries(pairs.flatMap((name, at) => (at % 2 === 0 ? [[name.toLowerCase(), pairs[at + 1] ?? '']] : [])));
 }
 
@@ -94,6 +95,7 @@ test('the first delivery has what the run was triggered with, and nothing else',
     'upstash-message-id': 'msg_K',
     'upstash-retried': '2',
     'upstash-signature': 's.i.g',
+    'upstash-signature-ed25519': 'e.d.2',
     'upstash-label': 'a,b',
     'upstash-region': 'eu',
   });

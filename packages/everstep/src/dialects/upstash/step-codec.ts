@@ -51,7 +51,7 @@ function body(call: StepCall): Uint8Array {
   return text.byteLength > LIMITS.maxDeliveredJournalBytes ? NOTHING : text;
 }
 
-function headers(call: StepCall, { url, userAgent, signature, region }: StepEnvelope): string[] {
+function headers(call: StepCall, { url, userAgent, signatures, region }: StepEnvelope): string[] {
   const { run, retried } = call.request;
   const own: readonly (readonly [name: string, value: string])[] = [
     call.introduced ? [HEADERS.protocol, STEP_PROTOCOL_VERSION] : [HEADERS.unknownSdk, 'true'],
@@ -60,7 +60,7 @@ function headers(call: StepCall, { url, userAgent, signature, region }: StepEnve
     [HEADERS.url, url],
     [HEADERS.messageId, headerValue(messageIdOf(call))],
     [HEADERS.retried, String(retried)],
-    [HEADERS.signature, signature],
+    ...Object.entries(signatures),
     ...(run.labels.length > 0 ? [[HEADERS.label, headerValue(run.labels.join(','))] as const] : []),
     ...(region === null ? [] : [[HEADERS.region, region] as const]),
   ];

@@ -1,5 +1,7 @@
 /** Names of the step protocol of `@upstash/workflow`, without the prefix, and its version. */
 
+import { ED25519_SIGNATURE_HEADER, SIGNATURE_HEADER } from '@everstep/sdk/protocol';
+
 /** The one version that there is; sent with every delivery, submission and answer. */
 export const STEP_PROTOCOL_VERSION = '1';
 
@@ -12,7 +14,8 @@ export const HEADERS = Object.freeze({
   messageId: 'Message-Id',
   retried: 'Retried',
   label: 'Label',
-  signature: 'Signature',
+  signature: SIGNATURE_HEADER,
+  ed25519Signature: ED25519_SIGNATURE_HEADER,
   region: 'Region',
   errorStepName: 'Error-Step-Name',
   isFailure: 'Workflow-Is-Failure',
@@ -33,6 +36,7 @@ const OWN: ReadonlySet<string> = new Set(
     HEADERS.retried,
     HEADERS.label,
     HEADERS.signature,
+    HEADERS.ed25519Signature,
     HEADERS.region,
   ].map((name) => (PREFIX + name).toLowerCase()),
 );

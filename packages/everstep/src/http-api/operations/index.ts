@@ -31,6 +31,7 @@ import { scheduleRunOperations } from './schedule-runs.js';
 import { scheduleOperations } from './schedules.js';
 import { searchRuns } from './search-runs.js';
 import { getHealth, getOpenApi, getReadiness } from './service.js';
+import { changeSignatureSettings, getKeySet, getSignatureSettings, rotateKeyPairs } from './signatures.js';
 import { triggerRun } from './trigger.js';
 import { listAllWaiters } from './waiters.js';
 import { webhookOperations } from './webhooks.js';
@@ -81,6 +82,10 @@ export const OPERATIONS: readonly Operation[] = Object.freeze([
   changeSettings,
   getSigningKeys,
   rotateSigningKeys,
+  getSignatureSettings,
+  changeSignatureSettings,
+  rotateKeyPairs,
+  getKeySet,
   lookOn,
   listNodes,
   getClock,

@@ -239,6 +239,16 @@ test('prefixed headers are read, families carried, and all others left alone', (
   assert.deepEqual(carried, { 'Forward-': { 'x-a': '1', retries: '2' }, 'Failure-Callback-Forward-': { 'x-b': '3' } });
 });
 
+test('signatures of the service are not forwarded, and those of others are', () => {
+  for (const dialect of Object.values(DIALECTS)) {
+    const prefix = dialect.receivedPrefix;
+    const own = ['signature', 'signature-ed25519'].map((name) => [`${prefix}forward-${prefix}${name}`, 'a.b.c']);
+    const headers = { ...Object.fromEntries(own), [`${prefix}forward-x-hub-signature`]: 'theirs' };
+    const { families: carried } = readPrefixedHeaders(Headers, families, headers, dialect);
+    assert.deepEqual(carried['Forward-'], { 'x-hub-signature': 'theirs' });
+  }
+});
+
 test('header text beyond ASCII is read as UTF-8, and as Latin-1 when it is none', () => {
   assert.deepEqual(readHeaders({ 'svc-label': Buffer.from('grün').toString('latin1') }).values.Label, ['grün']);
   assert.deepEqual(readHeaders({ 'svc-label': 'gr\xfcn' }).values.Label, ['grün']);

@@ -67,7 +67,9 @@ export function readPrefixedHeaders<Schema extends TObject, Family extends strin
         if (dialect.ignores(bare) && !isMisspelt(bare, names)) continue;
         throw unknownHeader(received, [...names.values()], families, dialect);
       }
-      carried.get(family)?.push([bare.slice(family.length), text]);
+      const name = bare.slice(family.length);
+      // The published SDK forwards the headers of the request that starts a run. Its signature must not be sent on to anyone.
+      if (!dialect.isSignature(name)) carried.get(family)?.push([name, text]);
       continue;
     }
     try {

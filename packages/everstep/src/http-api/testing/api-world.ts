@@ -354,9 +354,11 @@ export class ApiWorld {
     // Pages are in no document.
     if (String(answer.headers['content-type']).startsWith('text/html'))
       return { status: answer.statusCode, headers: answer.headers, body: JSON.parse('null') };
-    // Nothing of an answer is kept on the way: whatever is in it.
+    // Caches keep no answer, except for public keys.
     const { 'cache-control': caching, 'x-content-type-options': sniffing } = answer.headers;
-    assert.deepEqual([caching, sniffing], ['no-store', 'nosniff'], `${request.method} ${request.url}`);
+    const isPublic = answer.statusCode === 200 && request.url.startsWith('/v2/jwks/');
+    const expected = isPublic ? 'public, max-age=300' : 'no-store';
+    assert.deepEqual([caching, sniffing], [expected, 'nosniff'], `${request.method} ${request.url}`);
     const body: Body = answer.payload === '' ? undefined : JSON.parse(answer.payload);
     if (answer.statusCode !== 405 && errorCodeOf(answer) !== 'unknown-route') {
       const { method, url, headers } = request;

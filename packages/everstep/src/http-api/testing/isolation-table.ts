@@ -220,6 +220,11 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   changeSettings: changesOwn(() => ({ body: { breaker: { enabled: false } } })),
   getSigningKeys: { access: 'token', ask: nothing, own: 200, readOnly: 403, other: 200 },
   rotateSigningKeys: changesOwn(),
+  getSignatureSettings: { access: 'token', ask: nothing, own: 200, readOnly: 403, other: 200 },
+  changeSignatureSettings: changesOwn(() => ({ body: { ed25519: true } })),
+  // Each instance that is asked has turned them on a row before.
+  rotateKeyPairs: changesOwn(),
+  getKeySet: open(404, () => ({ params: { instanceId: 'qi_none' } })),
   lookOn: readsOwn(() => ({ headers: { accept: 'text/event-stream' } })),
   listNodes: readsOwn(),
   // The clock of the test is the real one, whoever asks.

@@ -1,0 +1,54 @@
+/**
+ * Decides which origins get plain messages that are signed with the signing keys. The receiver of such a message can send it
+ * to a workflow endpoint, and endpoints of the published SDK cannot tell it from a step. So only origins of the queue
+ * instance's own get them. Messages to all other origins are signed with the message key.
+ */
+import type { QueueInstance } from '../ports/account-store.js';
+
+const EVERYWHERE = '*';
+const ORIGIN = /^(https?:\/\/)(\*\.)?([^/?#@*\s]+)\/?$/i;
+
+/**
+ * Normalizes an origin such as `https://app.example.com`, a pattern for all subdomains (`https://*.example.com`), or `*` for all
+ * origins. Returns null for other texts.
+ */
+export function readSignedOrigin(text: string): string | null {
+  if (text === EVERYWHERE) return text;
+  const [, scheme = '', anySubdomain = '', host = ''] = ORIGIN.exec(text) ?? [];
+  if (!URL.canParse(scheme + host)) return null;
+  const { protocol, host: normal } = new URL(scheme + host);
+  return normal === '' ? null : `${protocol}//${anySubdomain}${normal}`;
+}
+
+interface OriginSet {
+  readonly all: boolean;
+  readonly origins: ReadonlySet<string>;
+}
+
+const sets = new WeakMap<QueueInstance, OriginSet>();
+
+function setOf(instance: QueueInstance): OriginSet {
+  const known = sets.get(instance);
+  if (known) return known;
+  const { signedOrigins, workflowOrigins = [] } = instance;
+  const origins = new Set([...(signedOrigins ?? []), ...workflowOrigins]);
+  // Without a workflow there is no endpoint to protect, and receivers of the published SDK expect the signing keys.
+  const isFree = signedOrigins === undefined && workflowOrigins.length === 0;
+  const made = { all: isFree || origins.has(EVERYWHERE), origins };
+  sets.set(instance, made);
+  return made;
+}
+
+/** Yields the patterns that match an origin. */
+function* patternsOf(origin: string): Generator<string> {
+  const [scheme = '', host = ''] = origin.split('//');
+  for (let dot = host.indexOf('.'); dot >= 0; dot = host.indexOf('.', dot + 1)) yield `${scheme}//*${host.slice(dot)}`;
+}
+
+/** Whether plain messages to `origin` (in the form of `URL.origin`) are signed with the signing keys. */
+export function isSignedOrigin(instance: QueueInstance, origin: string): boolean {
+  const { all, origins } = setOf(instance);
+  if (all || origins.has(origin)) return true;
+  for (const pattern of patternsOf(origin)) if (origins.has(pattern)) return true;
+  return false;
+}
