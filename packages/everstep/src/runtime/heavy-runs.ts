@@ -71,7 +71,9 @@ export class HeavyRuns {
 
   private end(runKey: string): void {
     const busy = this.busy.get(runKey);
-    if (!busy || --busy.deliveries > 0) return;
+    if (!busy) return;
+    busy.deliveries -= 1;
+    if (busy.deliveries > 0) return;
     this.busy.delete(runKey);
     this.share.give(busy.instanceId, busy.bytes);
     // One of each account, by turns: which of them has room is found out when it begins.
