@@ -88,10 +88,30 @@ test('ports and addresses agree: the image, the compose file, the Deployment, th
   assert.equal(new Set(published.map(([, outside]) => outside)).size, nodes.length, 'each node has a port of its own');
   for (const [index, [, { environment }]] of nodes.entries())
     assert.equal(new URL(environment.EVERSTEP_PUBLIC_URL).port, published[index][1]);
-  const [{ name, containerPort }] = container.ports;
+  const [{ name, containerPort }, management] = container.ports;
+  const managementAddress = container.env.find((variable) => variable.name === 'EVERSTEP_MANAGEMENT_ADDRESS').value;
+  assert.equal(managementAddress, `0.0.0.0:${management.containerPort}`);
   assert.equal(containerPort, port);
   assert.equal(kindOf('Service').spec.ports[0].targetPort, name);
   for (const probe of ['startupProbe', 'livenessProbe', 'readinessProbe']) assert.equal(container[probe].httpGet.port, name);
+});
+
+test('nothing is opened that is not needed: destinations, ports, passwords', () => {
+  assert.ok(!container.env.some((variable) => variable.name === 'EVERSTEP_ALLOW_ADDRESSES'));
+  const services = manifests.filter(({ kind }) => kind === 'Service');
+  assert.deepEqual(
+    services.map(({ spec }) => spec.ports.map(({ targetPort }) => targetPort)),
+    [['http'], ['management']],
+  );
+  assert.match(kindOf('Secret').stringData.EVERSTEP_STORE, /:<password>@.*sslmode=verify-full$/);
+  const { spec } = kindOf('NetworkPolicy');
+  assert.deepEqual(spec.podSelector.matchLabels, deployment.spec.template.metadata.labels);
+  assert.deepEqual(spec.policyTypes, ['Ingress', 'Egress']);
+  const ofManagement = spec.ingress.filter(({ ports }) => ports.some(({ port }) => port === 'management'));
+  assert.deepEqual(ofManagement, [{ from: [{ podSelector: {} }], ports: [{ port: 'management' }] }]);
+  for (const { to, ports } of spec.egress) assert.ok(to?.length > 0 && ports?.length > 0, 'no rule is open to everything');
+  const [ipv4] = spec.egress.flatMap(({ to }) => to.flatMap(({ ipBlock }) => ipBlock ?? []));
+  for (const range of ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '169.254.0.0/16']) assert.ok(ipv4.except.includes(range));
 });
 
 test('probes ask for routes that the service has', () => {
