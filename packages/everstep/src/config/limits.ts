@@ -292,6 +292,8 @@ export const LIMITS = Object.freeze({
   // waiting for results
   defaultResultWaitMs: 30 * SECOND_MS,
   maxResultWaitMs: 10 * MINUTE_MS,
+  /** Requests that wait for a result; at most three quarters of the connections that are served. */
+  maxResultWaits: 10_000,
 
   // runtime
   maxDeliveriesInFlight: 512,

@@ -60,7 +60,8 @@ export const ERROR_CODES = Object.freeze({
   },
   unavailable: {
     status: 503,
-    about: 'The service is starting or stopping, too many connections are open, or too many long answers are being sent.',
+    about:
+      'The service is starting or stopping, too many connections or waiting requests are open, or too many long answers are being sent.',
   },
 } as const);
 

@@ -6,8 +6,10 @@ import type { AccountService } from '../accounts/account-service.js';
 import type { Authority } from '../accounts/authority.js';
 import type { Limits } from '../accounts/limits.js';
 import type { ConnectionLimits } from '../config/connection-limits.js';
+import { LIMITS } from '../config/limits.js';
 import { DEFAULT_REGION, type Region } from '../config/regions.js';
 import type { NodeStanding } from '../ports/cluster.js';
+import { ONE_OWNER } from '../ports/instance-owners.js';
 import type { Log } from '../ports/log.js';
 import type { Store } from '../ports/store.js';
 import type { VirtualTime } from '../ports/virtual-time.js';
@@ -16,7 +18,7 @@ import type { SearchService } from '../search/search-service.js';
 import { documentOnce } from './api-document.js';
 import { createCursorSeal } from './cursor.js';
 import { type DashboardFiles, dashboardOperations } from './dashboard/index.js';
-import { LiveStreams } from './live/live-streams.js';
+import { HeldRequests } from './held-requests.js';
 import { MANAGEMENT_OPERATIONS } from './management/index.js';
 import { managementOpenApiDocument } from './management/openapi.js';
 import { openApiDocument } from './openapi.js';
@@ -101,6 +103,9 @@ export interface HttpApi {
   readonly routes: readonly Route[];
 }
 
+/** Of the connections whose requests are served. */
+const RESULT_WAITS_SHARE = 3 / 4;
+
 interface Served {
   readonly operations: readonly Operation[];
   /** Of them, those that are not there for requests without a session. */
@@ -140,6 +145,10 @@ const managementDocument = documentOnce(managementOpenApiDocument);
 
 export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
   const { service, store, authority, accounts, search, log, version } = dependencies;
+  const owners = dependencies.limits?.owners ?? ONE_OWNER;
+  // Connections are left for those who do not wait.
+  const served = dependencies.connectionLimits?.served ?? Number.POSITIVE_INFINITY;
+  const maxResultWaits = Math.min(LIMITS.maxResultWaits, Math.floor(served * RESULT_WAITS_SHARE));
   const context: ApiContext = {
     service,
     store,
@@ -150,7 +159,13 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     log,
     version,
     cursors: createCursorSeal(store.accounts),
-    liveStreams: new LiveStreams(),
+    liveStreams: new HeldRequests({
+      what: 'live streams',
+      total: LIMITS.maxLiveStreamsInAll,
+      perInstance: LIMITS.maxLiveStreams,
+      owners,
+    }),
+    resultWaits: new HeldRequests({ what: 'requests that wait for a result', total: maxResultWaits, owners }),
     nodes: dependencies.nodes ?? aloneSince(service, version),
     publicUrl: dependencies.publicUrl ?? (() => ''),
     isStarting: dependencies.isStarting ?? (() => false),

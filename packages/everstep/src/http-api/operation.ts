@@ -19,7 +19,7 @@ import type { WorkflowService } from '../runtime/workflow-service.js';
 import type { SearchCaller, SearchService } from '../search/search-service.js';
 import type { Need } from './authentication.js';
 import type { CursorSeal } from './cursor.js';
-import type { LiveStreams } from './live/live-streams.js';
+import type { HeldRequests } from './held-requests.js';
 import type { ReceivedHeaders } from './parameters/prefixed-headers.js';
 import type { RawBody } from './raw-body.js';
 import type { Reserve } from './read-budget.js';
@@ -43,7 +43,9 @@ export interface ApiContext {
   readonly log: Log;
   readonly version: string;
   readonly cursors: CursorSeal;
-  readonly liveStreams: LiveStreams;
+  readonly liveStreams: HeldRequests;
+  /** Requests that wait for the end of a run. */
+  readonly resultWaits: HeldRequests;
   readonly nodes: () => Promise<readonly NodeStanding[]>;
   /** Where apps reach the runtime API, without a slash at the end. */
   readonly publicUrl: () => string;

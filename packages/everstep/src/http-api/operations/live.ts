@@ -1,5 +1,4 @@
 /** What goes on right now: a stream of hints, and the nodes of the service. */
-import { ApiError } from '../../contract/error-codes.js';
 import { LiveChange, Nodes } from '../../contract/live.js';
 import { HintStream } from '../live/hint-stream.js';
 import { answer, eventsOf, operation } from '../operation.js';
@@ -23,10 +22,6 @@ export const lookOn = operation({
   errors: ['bad-parameter'],
   handle({ request }, { service, liveStreams }, { instanceId }) {
     const over = liveStreams.open(instanceId);
-    if (!over)
-      throw new ApiError('rate-limited', 'as many streams are open as there may be; close some, or try again in a while', {
-        'retry-after': '5',
-      });
     const stream = new HintStream({
       lookOn: (told) => service.lookOn({ instanceId, told }),
       isStillLetIn: () => request.isStillLetIn(),

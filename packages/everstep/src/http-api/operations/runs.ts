@@ -95,7 +95,7 @@ export const getRunResult = operation({
   }),
   responses: { 200: RunResult, 202: RunUnderWay },
   errors: ['bad-parameter', 'not-found'],
-  async handle({ path: { workflowRunId }, query, request }, { store, service }, { instanceId, access }) {
+  async handle({ path: { workflowRunId }, query, request }, { store, service, resultWaits }, { instanceId, access }) {
     const run = await requireRun(store, { instanceId, workflowRunId, createdAt: query.workflowCreatedAt });
     const redacted = access === 'read-only';
     const resultOf = async (ended: RunRecord): Promise<RunResult> => {
@@ -105,8 +105,8 @@ export const getRunResult = operation({
     if (run.status !== 'active') return answer(200, await resultOf(run));
     const timeoutMs = query.timeout ?? LIMITS.defaultResultWaitMs;
     const reference = { runKey: run.key, workflowRunId, createdAt: run.createdAt };
-    const ended =
-      timeoutMs === 0 ? null : await service.awaitEnd({ instanceId, run: reference, timeoutMs, signal: request.signal() });
+    const wait = () => service.awaitEnd({ instanceId, run: reference, timeoutMs, signal: request.signal() });
+    const ended = timeoutMs === 0 ? null : await resultWaits.during(instanceId, wait);
     if (ended) return answer(200, await resultOf(ended));
     return answer(202, { ...presentReference(run), workflowState: 'RUN_STARTED' as const });
   },

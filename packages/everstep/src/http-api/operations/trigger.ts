@@ -89,14 +89,16 @@ export const triggerRun = operation({
       caller,
     );
     allowSize(context, caller.instanceId, body);
-    const outcome = await startTriggered(command, context);
-    const triggered = presentTriggered(outcome);
     const timeoutMs = headers['Wait-For-Result'] ?? null;
-    if (timeoutMs === null) return answer(200, triggered);
-    const { run } = outcome;
+    if (timeoutMs === null) return answer(200, presentTriggered(await startTriggered(command, context)));
     const { instanceId } = caller;
-    const ended = await context.service.awaitEnd({ instanceId, run, timeoutMs, signal: request.signal() });
-    if (ended) return answer(200, { ...triggered, ...presentResult(ended) });
-    return answer(202, { ...triggered, workflowState: 'RUN_STARTED' as const });
+    return context.resultWaits.during(instanceId, async () => {
+      const outcome = await startTriggered(command, context);
+      const triggered = presentTriggered(outcome);
+      const { run } = outcome;
+      const ended = await context.service.awaitEnd({ instanceId, run, timeoutMs, signal: request.signal() });
+      if (ended) return answer(200, { ...triggered, ...presentResult(ended) });
+      return answer(202, { ...triggered, workflowState: 'RUN_STARTED' as const });
+    });
   },
 });
