@@ -3,6 +3,8 @@
  * would take the processor away from one another and be slow together: one of them runs at a time, beside one of the others.
  */
 
+import { availableParallelism } from 'node:os';
+
 /** In end-to-end/ all but those that have the service in their own process. */
 const STARTS_PROCESSES = [
   /(^|\/)end-to-end\/(?!(published-(bulk|messages|queues|sdk-(failures|logs|management|steps))|forks|guides.*|time-travel|trial|budget-months)\.test\.)/,
@@ -46,7 +48,7 @@ function placeOf(source) {
 }
 
 /**
- * Runs every test file once, two at a time, the long ones first.
+ * Runs every test file once, the long ones first: two at a time, and three when those that need room are done.
  *
  * @template {{ readonly source: string }} T
  * @param {readonly T[]} tests
@@ -60,5 +62,9 @@ export async function runInLanes(tests, runOne) {
   async function lane(...queues) {
     for (const queue of queues) for (let test = queue.shift(); test; test = queue.shift()) await runOne(test);
   }
-  await Promise.all([lane(needRoom, withProcesses, others), lane(others, withProcesses)]);
+  const room = lane(needRoom);
+  const lanes = [room.then(() => lane(withProcesses, others)), lane(others, withProcesses)];
+  // Most of the other tests wait at times, so that two of them leave a processor idle.
+  if (availableParallelism() > 1) lanes.push(room.then(() => lane(others, withProcesses)));
+  await Promise.all(lanes);
 }

@@ -36,7 +36,10 @@ export class HttpStepCaller implements StepCaller {
     } catch (error) {
       if (error instanceof NotAttemptedError) throw error;
       const words = error instanceof Error ? error.message : String(error);
-      this.options.log.error({ instanceId: call.instanceId, runKey: call.request.run.key, error: words }, 'a step call could not be made');
+      this.options.log.error(
+        { instanceId: call.instanceId, runKey: call.request.run.key, error: words },
+        'a step call could not be made',
+      );
       return failureWithoutAnswer('network', `the call could not be made: ${words}`);
     }
   }

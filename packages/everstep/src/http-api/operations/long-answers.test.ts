@@ -166,7 +166,7 @@ test('a page of dead letters ends before the entry that would make it too long',
 
 test('a long answer that finds no room in time is refused with 503, and a short one is not', async () => {
   const [long, short] = [await longRun([2 * MiB]), await longRun([100])];
-  const release = await reads.take('qi_1', LIMITS.maxReadBytesOfInstance, new AbortController().signal);
+  const release = await reads.take('instance qi_1', LIMITS.maxReadBytesOfInstance, new AbortController().signal);
   try {
     const refused = await world.call('GET', `/v2/workflows/runs/${long}`);
     assert.deepEqual([refused.status, refused.headers['svc-error-code']], [503, 'unavailable']);
