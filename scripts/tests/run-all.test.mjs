@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { availableParallelism } from 'node:os';
 import { test } from 'node:test';
 import { needsRoom, startsProcesses } from './lanes.mjs';
 import { reportOf } from './report.mjs';
@@ -55,7 +56,7 @@ test('a file of suites that two test files run is counted for both', async () =>
   assert.deepEqual([...all.files.values()], [{ passed: 2, failed: 0, skipped: 0, durationMs: 4 }]);
 });
 
-test('two run at once while there are two, of those that need room one, and of those that start processes one while there are others', async () => {
+test('two run at once, three after those that need room, of which one runs at a time, as of those that start processes', async () => {
   const nodes = 'packages/a/src/end-to-end/nodes/ending.test.ts';
   const sources = [
     REAL,
@@ -78,10 +79,14 @@ test('two run at once while there are two, of those that need room one, and of t
     return new Tally([{ source, file }], root);
   });
   assert.equal(seen.length, sources.length);
-  for (const together of seen) assert.ok(together.length <= 2 && together.filter(needsRoom).length <= 1, together.join());
+  const lastWithRoom = seen.findLastIndex((together) => needsRoom(together.at(-1)));
+  for (const [at, together] of seen.entries()) {
+    const most = at <= lastWithRoom || availableParallelism() === 1 ? 2 : 3;
+    assert.ok(together.length <= most && together.filter(needsRoom).length <= 1, together.join());
+  }
   const lastOther = seen.findLastIndex((together) => !startsProcesses(together.at(-1)));
   for (const together of seen.slice(0, lastOther)) assert.ok(together.filter(startsProcesses).length <= 1, together.join());
-  assert.ok(seen.filter(({ length }) => length === 2).length >= sources.length - 2);
+  assert.ok(seen.filter(({ length }) => length >= 2).length >= sources.length - 2);
 });
 
 test('paths of every system are told apart alike', () => {

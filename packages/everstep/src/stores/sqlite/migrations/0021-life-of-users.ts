@@ -15,6 +15,7 @@ CREATE TABLE invitation (
   expires_at INTEGER NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX invitation_by_team ON invitation (team_id, email);
+CREATE INDEX invitation_of_team ON invitation (team_id);
 CREATE INDEX invitation_by_inviter ON invitation (invited_by);
 CREATE INDEX invitation_by_end ON invitation (expires_at);
 
