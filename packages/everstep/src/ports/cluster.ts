@@ -39,14 +39,24 @@ export interface ClusterEvents {
   changed(change: SharedChange): void | Promise<void>;
 }
 
+/** A page of due tasks to claim: of all instances, or of one. */
+export interface ClaimQuery {
+  /** Unix ms; tasks due later are left. */
+  readonly before: number;
+  readonly limit: number;
+  readonly instanceId?: string;
+}
+
 /** A page of queued messages to claim. */
 export interface QueuedQuery {
   /** Unix ms; messages due later are left. */
   readonly before: number;
   /** Unix ms; messages due then or earlier are left. Null: none is. */
   readonly after: number | null;
-  /** Whether messages that this node has claimed already are returned again. */
+  /** Whether messages that this node has claimed already are returned again: of all instances. */
   readonly anew: boolean;
+  /** Of this instance alone; absent: of all. */
+  readonly instanceId?: string;
   /** Messages in the page; more when several are due in the millisecond of the last one. */
   readonly limit: number;
 }
@@ -93,7 +103,7 @@ export interface Cluster {
   /** Rejects when the store cannot be reached. */
   join(events: ClusterEvents): Promise<void>;
   /** Takes tasks that are due and nobody's, or that were handed to this node; in the order of their due times. No queued messages. */
-  claimDue(query: { readonly before: number; readonly limit: number }): Promise<readonly DueTask[]>;
+  claimDue(query: ClaimQuery): Promise<readonly DueTask[]>;
   /**
    * Claims queued messages that are due, of instances whose gates belong to this node, or to none: then this node takes them.
    * Returns them in the order of their queues, none left out that was written before one that is returned.

@@ -276,12 +276,19 @@ export interface Store extends HistoryStore {
   /**
    * Tasks due at or before `before`, behind `after`: by due time, then in the order in which
    * their runs were created, then by slot. A run key that no run has is behind all smaller ones.
+   * With `instanceId` of this instance alone: then the tasks of others cost nothing, however many are due.
    */
   dueTasks(query: {
     readonly before: number;
     readonly after: TaskReference | null;
     readonly limit: number;
+    readonly instanceId?: string;
   }): Promise<readonly DueTask[]>;
+  /**
+   * Instances that have tasks due from `from` to `before`, both Unix ms and inclusive. Where several nodes share the store:
+   * tasks that no node has claimed. One look-up for each instance with open tasks, however many these are.
+   */
+  dueInstances(query: { readonly from: number; readonly before: number }): Promise<readonly string[]>;
   /** The earliest due time behind `after`; null when no task is due later. */
   nextDueAt(query: { readonly after: number }): Promise<number | null>;
 

@@ -13,7 +13,7 @@ import type { Callbacks } from './callbacks.js';
 import type { Decisions } from './decisions.js';
 import { type Delivered, deliver } from './deliverer.js';
 import type { Departures } from './departures.js';
-import type { DueTasks } from './due-tasks.js';
+import type { DueTasks } from './due/due-tasks.js';
 import type { DeliveryGates, DeliveryResult, Passage, Ticket } from './gates/delivery-gates.js';
 import { HeavyRuns } from './heavy-runs.js';
 import { sendMessage } from './message-delivery.js';
@@ -110,6 +110,7 @@ export class Deliveries {
       departures.done(host, ticket);
       gates.roomFreed();
       departures.drainSoon();
+      due.resume(passage.instanceId);
       return;
     }
     let entry: CachedRun | null = null;
@@ -163,7 +164,7 @@ export class Deliveries {
       gates.done(ticket, passage, result);
       gates.roomFreed();
       departures.drainSoon();
-      due.resume();
+      due.resume(passage.instanceId);
     }
     if (heavyEnds === null) {
       // Its run is read again when it is its turn.

@@ -8,6 +8,7 @@ import type { Clock } from '../ports/clock.js';
 import type { InstanceLimits } from '../ports/instance-limits.js';
 import type { InstanceOwners } from '../ports/instance-owners.js';
 import { BURST_RECHECK_MS, BurstGate } from './burst-gate.js';
+import type { Backlog } from './due/due-turns.js';
 import type { Passage, Ticket } from './gates/delivery-gates.js';
 import type { Places } from './gates/room.js';
 import { type Ready, ReadyQueue, type Urgency } from './ready-queue.js';
@@ -62,9 +63,9 @@ export class Departures {
     };
   }
 
-  /** What waits for a place, or is in flight. */
-  get size(): number {
-    return this.ready.size;
+  /** What waits for a slot, or is in flight. */
+  get backlog(): Backlog {
+    return this.ready;
   }
   /** Nothing is here, and nothing is about to leave. */
   get idle(): boolean {

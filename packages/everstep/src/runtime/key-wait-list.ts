@@ -35,8 +35,13 @@ async function dueAt(
   const found: Ticket[] = [];
   let after: TaskReference | null = null;
   for (let looked = 0; looked < LIMITS.maxDueTasksLookedAt && found.length < passed + limit; looked += PAGE) {
-    const page: Awaited<ReturnType<Store['dueTasks']>> = await store.dueTasks({ before: clock.now(), after, limit: PAGE });
-    found.push(...page.filter((task) => task.instanceId === instanceId && task.flowControlKey === key));
+    const page: Awaited<ReturnType<Store['dueTasks']>> = await store.dueTasks({
+      instanceId,
+      before: clock.now(),
+      after,
+      limit: PAGE,
+    });
+    found.push(...page.filter((task) => task.flowControlKey === key));
     after = page.at(-1) ?? null;
     if (page.length < PAGE) break;
     // Others have their turn.

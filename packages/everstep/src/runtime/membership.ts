@@ -7,7 +7,7 @@ import type { Store } from '../ports/store.js';
 import type { Decisions } from './decisions.js';
 import type { Deliveries } from './deliveries.js';
 import type { Departures } from './departures.js';
-import type { DueTasks } from './due-tasks.js';
+import type { DueTasks } from './due/due-tasks.js';
 import type { EndWatch } from './end-watch.js';
 import { GateHolders, type GateHoldersOptions } from './gate-holders.js';
 import type { DeliveryGates } from './gates/delivery-gates.js';

@@ -10,6 +10,7 @@
  * run slow. Starts that a rate counts are made at once, or they would be made in another window: slots are promised to them
  * before they come. Of the slots for which others wait they get every second one at most, so that neither starves the other.
  */
+import { FairShare } from '../fairness/fair-share.js';
 import { type InstanceOwners, ONE_OWNER } from '../ports/instance-owners.js';
 import type { TaskReference } from '../ports/store.js';
 import { type Queued, QueuedDeliveries, type Ready, type Urgency } from './queued-deliveries.js';
@@ -17,6 +18,9 @@ import { type SlotLimits, SlotShares } from './slot-shares.js';
 import type { QueuedBecause } from './workflow-service.js';
 
 export type { Ready, Urgency } from './queued-deliveries.js';
+
+/** While so many deliveries are queued or in flight, further due ones stay in the store. */
+const BACKLOG_MAX = 20_000;
 
 type Named = Pick<TaskReference, 'runKey' | 'slot'>;
 
@@ -77,6 +81,8 @@ export class ReadyQueue {
   private readonly flying = new Map<string, Ready>();
   /** Taken by deliveries in flight, and by counted starts that are queued. */
   private readonly slots: SlotShares;
+  /** What is queued or in flight, also what did not come from the store and so was not asked whether it has room. */
+  private readonly backlog: FairShare;
   private promisedTotal = 0;
   /** Some that could start at their host wait because all slots are taken. */
   private full = false;
@@ -86,6 +92,7 @@ export class ReadyQueue {
     this.limits = limits;
     this.owners = limits.owners ?? ONE_OWNER;
     this.slots = new SlotShares(limits, this.owners);
+    this.backlog = new FairShare(BACKLOG_MAX, this.owners);
   }
 
   get inFlight(): number {
@@ -105,6 +112,15 @@ export class ReadyQueue {
   /** Deliveries queued or in flight. */
   get size(): number {
     return this.known.size;
+  }
+
+  /** Of one instance, queued or in flight. */
+  countOf(instanceId: string): number {
+    return this.backlog.takenBy(instanceId);
+  }
+  /** Whether further due deliveries of the instance may be added. As many as there are slots always may. */
+  hasRoom(instanceId: string): boolean {
+    return this.countOf(instanceId) < this.limits.maxInFlight || this.backlog.allows(instanceId);
   }
 
   has(task: Named): boolean {
@@ -185,6 +201,7 @@ export class ReadyQueue {
     const instance = this.loadOf(task.passage.instanceId);
     const queued: Queued = { task, host, urgency, since, isQueued: true };
     this.known.set(id, { instance, queued });
+    this.backlog.take(instance.instanceId);
     instance.queued.add(queued);
     this.takeTurns(instance);
     const kind = urgency === 'counted' ? 'counted' : 'waiting';
@@ -364,6 +381,7 @@ export class ReadyQueue {
       for (const queued of instance.queued.takeAll()) {
         const load = this.hostOf(queued.host);
         this.known.delete(idOf(queued.task));
+        this.backlog.give(instance.instanceId);
         const counted = queued.urgency === 'counted';
         const kind = counted ? 'counted' : 'waiting';
         load[kind]--;
@@ -383,6 +401,7 @@ export class ReadyQueue {
     const load = this.hosts.get(host);
     if (!known || !load || !this.flying.delete(id)) return;
     this.known.delete(id);
+    this.backlog.give(known.instance.instanceId);
     load.inFlight--;
     known.instance.inFlight--;
     this.slots.give(host, known.queued.task.passage);

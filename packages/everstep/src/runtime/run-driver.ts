@@ -17,7 +17,7 @@ import { Committer } from './committer.js';
 import { Decisions } from './decisions.js';
 import { Deliveries } from './deliveries.js';
 import { Departures } from './departures.js';
-import { DueTasks } from './due-tasks.js';
+import { DueTasks } from './due/due-tasks.js';
 import { EndWatch } from './end-watch.js';
 import { Events } from './events.js';
 import { DeliveryGates, type Passage, type Ticket } from './gates/delivery-gates.js';
@@ -34,6 +34,7 @@ import type { QueuedBecause } from './workflow-service.js';
 
 /** An endpoint that submits steps while the store takes no writes waits so long; then it is told to try again. */
 const SUBMISSION_WAIT_MS = 10_000;
+const NOTHING = Promise.resolve();
 
 export class RunDriver {
   readonly ends: EndWatch;
@@ -120,8 +121,9 @@ export class RunDriver {
       store,
       clock,
       log,
-      take: (task) => this.takeDue(task),
-      backlog: () => this.departures.size,
+      take: (task, deciding) => this.takeDue(task, deciding),
+      backlog: this.departures.backlog,
+      owners: options.owners ?? ONE_OWNER,
       writes,
       ...(cluster ? { claims: cluster } : {}),
     });
@@ -321,29 +323,27 @@ export class RunDriver {
     this.node?.membership.limitsBrought(instanceId, flowControl);
   }
 
-  /** Acts on a task of an active run, now or when it is due. */
-  private schedule(entry: CachedRun, task: Task): void {
+  /** Acts on a task of an active run, now or when it is due. Resolves when what is decided on it now is durable. */
+  private schedule(entry: CachedRun, task: Task): Promise<void> {
     const { slot, dueAt } = task;
-    if (dueAt === null) return;
+    if (dueAt === null) return NOTHING;
     if (dueAt > this.options.clock.now()) {
       this.due.expect(dueAt);
-      return;
+      return NOTHING;
     }
     switch (task.kind) {
       case 'sleep':
       case 'wait':
-        this.track(this.decisions.apply(entry, { kind: 'due', slot }));
-        break;
+        return this.track(this.decisions.apply(entry, { kind: 'due', slot }));
       case 'notify':
-        this.track(this.events.carryOut(entry, task));
-        break;
+        return this.track(this.events.carryOut(entry, task));
       case 'invoke':
-        this.track(this.invocations.take(entry, task));
-        break;
+        return this.track(this.invocations.take(entry, task));
       case 'callback':
-        break;
+        return NOTHING;
       default:
         this.offer(entry.run, task);
+        return NOTHING;
     }
   }
 
@@ -374,7 +374,7 @@ export class RunDriver {
   }
 
   /** A due task as the store tells of it: the run may have moved on since. Who delivers it looks again. */
-  private async takeDue(task: DueTask): Promise<void> {
+  private async takeDue(task: DueTask, deciding: (decided: Promise<void>) => void): Promise<void> {
     const { runKey, slot } = task;
     this.cache.atLeast(runKey, task.runVersion);
     switch (task.kind) {
@@ -389,8 +389,8 @@ export class RunDriver {
       default: {
         const open = await this.decisions.openTask(runKey, slot);
         // The due time of an invocation was written by the run that ended, past the state in memory.
-        if (open?.task.kind === 'invoke') this.track(this.invocations.take(open.entry, open.task));
-        else if (open) this.schedule(open.entry, open.task);
+        if (open?.task.kind === 'invoke') deciding(this.track(this.invocations.take(open.entry, open.task)));
+        else if (open) deciding(this.schedule(open.entry, open.task));
       }
     }
   }
@@ -411,7 +411,7 @@ export class RunDriver {
     this.departures.drainSoon();
   }
 
-  private track(work: Promise<unknown>): void {
+  private track(work: Promise<unknown>): Promise<void> {
     const settled: Promise<void> = work.then(
       () => {},
       (error: unknown) => {
@@ -424,5 +424,6 @@ export class RunDriver {
     );
     this.underWay.add(settled);
     void settled.then(() => this.underWay.delete(settled));
+    return settled;
   }
 }

@@ -5,7 +5,7 @@
 import type { Task } from '../engine/run.js';
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
 import type { Clock } from '../ports/clock.js';
-import type { Cluster } from '../ports/cluster.js';
+import type { ClaimQuery, Cluster } from '../ports/cluster.js';
 import type { DueTask, Store } from '../ports/store.js';
 import type { SeededRandom } from './seeded-random.js';
 
@@ -121,7 +121,7 @@ export class SimulatedNode implements Cluster {
     };
   }
 
-  async claimDue(query: { readonly before: number; readonly limit: number }): Promise<readonly DueTask[]> {
+  async claimDue(query: ClaimQuery): Promise<readonly DueTask[]> {
     const due = await this.options.shared.store.dueTasks({ ...query, after: null });
     if (this.options.dead()) return [];
     return due

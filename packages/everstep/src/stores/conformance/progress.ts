@@ -7,8 +7,11 @@ import {
   advanceTask,
   apply,
   callbackTask,
+  callTask,
   creation,
   failure,
+  INSTANCE,
+  OTHER_INSTANCE,
   PAYLOAD,
   putTasks as putTasksOf,
   sampleDeadLetter,
@@ -201,6 +204,32 @@ export function progressConformance(open: OpenStore): void {
         const between = { dueAt: T0 + 5, runKey: `${first.key}-and-no-run`, slot: 9 };
         assert.deepEqual(places(await store.dueTasks({ before: T0 + 9, after: between, limit: 9 })), expected.slice(3));
         assert.deepEqual(slots(await store.dueTasks({ before: T0 - 1, after: null, limit: 9 })), []);
+      }),
+    );
+
+    test(
+      'due tasks of one instance are read without those of others, and the instances that have some are known',
+      withStore(open, async (store) => {
+        const [own, other] = [sampleRun(1), sampleRun(2, { instanceId: OTHER_INSTANCE })];
+        await apply(store, [
+          creation(own),
+          creation(other),
+          ...putTasks([stepTask(1, T0), stepTask(2, T0 + 1), sleepTask(3, T0 + 50, T0 + 50)], own.key),
+          ...putTasks([stepTask(4, T0), callTask(5, T0 + 2), stepTask(6, null)], other.key),
+        ]);
+        const of = async (instanceId: string, after: TaskReference | null, limit: number) =>
+          slots(await store.dueTasks({ before: T0 + 9, after, limit, instanceId }));
+        assert.deepEqual(await of(INSTANCE, null, 9), [1, 2]);
+        assert.deepEqual(await of(OTHER_INSTANCE, null, 1), [4]);
+        assert.deepEqual(await of(OTHER_INSTANCE, { runKey: other.key, slot: 4, dueAt: T0 }, 9), [5]);
+        assert.deepEqual(await of('qi_none', null, 9), []);
+        const instances = async (from: number, before: number) => [...(await store.dueInstances({ from, before }))].sort();
+        assert.deepEqual(await instances(0, T0 + 9), [INSTANCE, OTHER_INSTANCE]);
+        assert.deepEqual(await instances(T0 + 2, T0 + 9), [OTHER_INSTANCE]);
+        assert.deepEqual(await instances(T0 + 10, T0 + 50), [INSTANCE]);
+        assert.deepEqual(await instances(0, T0 - 1), []);
+        await apply(store, [{ kind: 'delete-tasks', runKey: other.key }]);
+        assert.deepEqual(await instances(0, T0 + 9), [INSTANCE]);
       }),
     );
 

@@ -1,19 +1,20 @@
 /** Who acts on which task: claims of nodes, and what is nobody's. */
-import type { Kept } from '../../ports/cluster.js';
+import type { ClaimQuery, Kept } from '../../ports/cluster.js';
 import type { DueTask, TaskReference } from '../../ports/store.js';
 import { integer } from './columns.js';
 import { type Database, type Session, statement, type TransactionSession } from './connection.js';
-import { DUE_COLUMNS, dueTaskOf } from './due-tasks.js';
+import { DUE_COLUMNS, type DueTasksQuery, dueAmong, dueParameters, dueTaskOf } from './due-tasks.js';
 import { type Columns, columnArrays, names, unnest } from './row-sets.js';
 
 const TASK_REFERENCE = { run_key: 'text', slot: 'integer' } as const satisfies Columns;
 
 /** Queued messages are claimed in `queue-claims.ts`. */
-const CLAIM = statement(`
+const claim = (where: string) =>
+  statement(`
   WITH picked AS (
     SELECT p.instance_id, p.run_key, p.slot FROM task p
     WHERE p.due_at IS NOT NULL AND p.claimed_by IS NULL AND p.due_at <= $1 AND (p.wanted_by IS NULL OR p.wanted_by = $2)
-      AND p.queue IS NULL
+      AND p.queue IS NULL AND ${where}
     ORDER BY p.due_at, p.run_key, p.slot LIMIT $3 FOR NO KEY UPDATE OF p SKIP LOCKED
   ), t AS (
     UPDATE task c SET claimed_by = $2, wanted_by = NULL FROM picked
@@ -22,13 +23,10 @@ const CLAIM = statement(`
   )
   SELECT ${DUE_COLUMNS} FROM t JOIN run r ON r.instance_id = t.instance_id AND r.run_key = t.run_key
   ORDER BY t.due_at, r.place, t.slot`);
-const CLAIMED = statement(`
-  SELECT ${DUE_COLUMNS} FROM (
-    SELECT due_at, run_key, slot, kind, instance_id, call_url, flow_key FROM task
-    WHERE claimed_by = $6 AND due_at <= $1 AND (due_at, run_key, slot) > ($2::bigint, $3::text, $4::bigint)
-    ORDER BY due_at, run_key, slot LIMIT $5
-  ) t JOIN run r ON r.instance_id = t.instance_id AND r.run_key = t.run_key
-  ORDER BY t.due_at, t.run_key, t.slot`);
+const CLAIM = claim('true');
+const CLAIM_OF_INSTANCE = claim('p.instance_id = $4');
+const CLAIMED = dueAmong('claimed_by = $6');
+const CLAIMED_OF_INSTANCE = dueAmong('claimed_by = $6 AND instance_id = $7');
 const NEXT_UNCLAIMED = statement(`
   SELECT due_at FROM task WHERE claimed_by IS NULL AND due_at > $1 ORDER BY due_at LIMIT 1`);
 /** To a node that has gone nothing can be handed: then it is nobody's. */
@@ -62,18 +60,27 @@ const LOST_HOLDERS = statement(`
   SELECT id FROM (SELECT id FROM claimed_by_of UNION SELECT id FROM wanted_by_of) AS h
   WHERE id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM node WHERE node_id = h.id)`);
 
-export async function claimDue(session: Session, nodeId: string, before: number, limit: number): Promise<readonly DueTask[]> {
-  return (await session.query(CLAIM, [before, nodeId, limit])).map(dueTaskOf);
+export async function claimDue(
+  session: Session,
+  nodeId: string,
+  { before, limit, instanceId }: ClaimQuery,
+): Promise<readonly DueTask[]> {
+  const rows =
+    instanceId === undefined
+      ? session.query(CLAIM, [before, nodeId, limit])
+      : session.query(CLAIM_OF_INSTANCE, [before, nodeId, limit, instanceId]);
+  return (await rows).map(dueTaskOf);
 }
 
 /** What this node has claimed and is due, for when it may have lost sight of it. */
-export async function readClaimed(
-  session: Session,
-  nodeId: string,
-  { before, after, limit }: { readonly before: number; readonly after: TaskReference | null; readonly limit: number },
-): Promise<readonly DueTask[]> {
-  const [dueAt, runKey, slot] = after ? [after.dueAt, after.runKey, after.slot] : [-1, '', 0];
-  return (await session.query(CLAIMED, [before, dueAt, runKey, slot, limit, nodeId])).map(dueTaskOf);
+export async function readClaimed(session: Session, nodeId: string, query: DueTasksQuery): Promise<readonly DueTask[]> {
+  const parameters = [...dueParameters(query), nodeId];
+  const { instanceId } = query;
+  const rows =
+    instanceId === undefined
+      ? session.query(CLAIMED, parameters)
+      : session.query(CLAIMED_OF_INSTANCE, [...parameters, instanceId]);
+  return (await rows).map(dueTaskOf);
 }
 
 export async function readNextUnclaimedAt(session: Session, after: number): Promise<number | null> {

@@ -1,5 +1,14 @@
 /** This process as one of the nodes on a database: its lease, what it hears of others and tells them. */
-import type { Cluster, ClusterEvents, GateStanding, Kept, NodeStanding, QueuedQuery, SharedChange } from '../../ports/cluster.js';
+import type {
+  ClaimQuery,
+  Cluster,
+  ClusterEvents,
+  GateStanding,
+  Kept,
+  NodeStanding,
+  QueuedQuery,
+  SharedChange,
+} from '../../ports/cluster.js';
 import type { Log } from '../../ports/log.js';
 import type { DueTask, TaskReference } from '../../ports/store.js';
 import type { BatchWriter, CommittingNode } from './batch-writer.js';
@@ -130,9 +139,9 @@ export class PostgresCluster implements Cluster {
     this.log.info({ node: this.nodeId, leaseMs: this.lease.leaseMs }, 'this node has joined');
   }
 
-  async claimDue({ before, limit }: { readonly before: number; readonly limit: number }): Promise<readonly DueTask[]> {
+  async claimDue(query: ClaimQuery): Promise<readonly DueTask[]> {
     if (!this.claims) return [];
-    return claimDue(this.database, this.nodeId, before, limit);
+    return claimDue(this.database, this.nodeId, query);
   }
 
   async claimQueued(query: QueuedQuery): Promise<readonly DueTask[]> {

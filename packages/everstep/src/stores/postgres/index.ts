@@ -19,6 +19,7 @@ import {
   listDeadLetters,
   loadDeadLetterBodies,
 } from './dead-letter-listing.js';
+import { readDueInstances } from './due-tasks.js';
 import { placeOfUrl, StoreOpenError } from './errors.js';
 import { hasWebhook, listAllWaiters, listWaiters } from './event-reader.js';
 import { ExclusiveWork } from './exclusive-work.js';
@@ -158,8 +159,8 @@ export function createPostgresStore(
     payloadHead: ({ runKey }) => payloadHead(database, runKey),
     loadResult: ({ runKey }) => loadResult(database, runKey),
     loadJournal: ({ runKey, from }) => loadJournal(database, runKey, from),
-    dueTasks: (query) =>
-      cluster ? readClaimed(database, cluster.nodeId, query) : readDueTasks(database, query.before, query.after, query.limit),
+    dueTasks: (query) => (cluster ? readClaimed(database, cluster.nodeId, query) : readDueTasks(database, query)),
+    dueInstances: ({ from, before }) => readDueInstances(database, from, before),
     nextDueAt: ({ after }) => (cluster ? readNextUnclaimedAt(database, after) : readNextDueAt(database, after)),
     findRun: ({ instanceId, workflowRunId, createdAt }) => findRun(database, instanceId, workflowRunId, createdAt),
     runRecord: ({ runKey }) => records.find(runKey),

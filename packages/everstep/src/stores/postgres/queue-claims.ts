@@ -10,10 +10,11 @@ import { type Session, statement } from './connection.js';
 import { DUE_COLUMNS, dueTaskOf } from './due-tasks.js';
 
 /** Gates that nobody holds, of instances with queued messages due. In one order, so that nodes wait for each other and not in a circle. */
-const TAKE_GATES = statement(`
+const takeGates = (where: string) =>
+  statement(`
   WITH waiting AS MATERIALIZED (
     SELECT DISTINCT p.instance_id FROM task p
-    WHERE p.queue IS NOT NULL AND p.due_at IS NOT NULL AND p.claimed_by IS NULL AND p.due_at <= $1
+    WHERE p.queue IS NOT NULL AND p.due_at IS NOT NULL AND p.claimed_by IS NULL AND p.due_at <= $1 AND ${where}
       AND NOT EXISTS (SELECT 1 FROM gate_lease g WHERE g.instance_id = p.instance_id)
   ), taker AS MATERIALIZED (
     SELECT n.node_id FROM node n WHERE n.node_id = $2 AND NOT n.leaving AND EXISTS (SELECT 1 FROM waiting) FOR KEY SHARE OF n
@@ -21,11 +22,14 @@ const TAKE_GATES = statement(`
   INSERT INTO gate_lease (instance_id, node_id)
   SELECT waiting.instance_id, taker.node_id FROM waiting CROSS JOIN taker ORDER BY waiting.instance_id
   ON CONFLICT (instance_id) DO NOTHING`);
+const TAKE_GATES = takeGates('true');
+const TAKE_GATES_OF_INSTANCE = takeGates('p.instance_id = $3');
 
-const DUE = `
+const due = (where: string) => `
   SELECT p.instance_id, p.run_key, p.slot, p.due_at FROM task p
-  WHERE p.queue IS NOT NULL AND p.due_at IS NOT NULL AND p.due_at <= $1 AND p.due_at > $4`;
-const UNCLAIMED = `${DUE} AND p.claimed_by IS NULL
+  WHERE ${where} AND p.due_at IS NOT NULL AND p.due_at <= $1 AND p.due_at > $4`;
+const DUE = due('p.queue IS NOT NULL');
+const unclaimed = (from: string) => `${from} AND p.claimed_by IS NULL
     AND EXISTS (SELECT 1 FROM gate_lease g WHERE g.instance_id = p.instance_id AND g.node_id = $2)`;
 
 /**
@@ -59,17 +63,23 @@ const claim = (from: string) =>
     JOIN run r ON r.instance_id = t.instance_id AND r.run_key = t.run_key
   ORDER BY t.due_at, r.place, t.slot`);
 
-const CLAIM = claim(UNCLAIMED);
+const CLAIM = claim(unclaimed(DUE));
+/** Written so that the index of all queued messages cannot be used: those of others may be many. */
+const CLAIM_OF_INSTANCE = claim(unclaimed(due('p.instance_id = $5 AND num_nonnulls(p.queue) = 1')));
 /** One snapshot for both: a claim whose answer was lost may become visible at any moment. */
-const CLAIM_ANEW = claim(`${UNCLAIMED} UNION ALL ${DUE} AND p.claimed_by = $2`);
+const CLAIM_ANEW = claim(`${unclaimed(DUE)} UNION ALL ${DUE} AND p.claimed_by = $2`);
 
 export async function claimQueued(
   session: Session,
   nodeId: string,
-  { before, after, anew, limit }: QueuedQuery,
+  { before, after, anew, limit, instanceId }: QueuedQuery,
 ): Promise<readonly DueTask[]> {
+  const parameters = [before, nodeId, limit, after ?? -1];
   // A statement of its own: the next one has to see what an earlier claim has marked that this one has waited for.
+  if (instanceId !== undefined && !anew) {
+    if (after === null) await session.execute(TAKE_GATES_OF_INSTANCE, [before, nodeId, instanceId]);
+    return (await session.query(CLAIM_OF_INSTANCE, [...parameters, instanceId])).map(dueTaskOf);
+  }
   if (after === null) await session.execute(TAKE_GATES, [before, nodeId]);
-  const rows = await session.query(anew ? CLAIM_ANEW : CLAIM, [before, nodeId, limit, after ?? -1]);
-  return rows.map(dueTaskOf);
+  return (await session.query(anew ? CLAIM_ANEW : CLAIM, parameters)).map(dueTaskOf);
 }

@@ -4,7 +4,7 @@ import { ADVANCE_SLOT, type KeptEvent, type RecordedStep, type Run, type RunPayl
 import type { DueTask, PayloadHead, RunRecord, TaskReference } from '../../ports/store.js';
 import { flag, integer, json, type Row, text, textOrNull } from './columns.js';
 import { type Database, type Session, statement } from './connection.js';
-import { DUE_COLUMNS, dueTaskOf } from './due-tasks.js';
+import { type DueTasksQuery, dueAmong, dueParameters, dueTaskOf } from './due-tasks.js';
 import {
   headersOf,
   payloadOf,
@@ -55,13 +55,8 @@ const INVOKER = statement(`
   JOIN active_run a ON a.instance_id = t.instance_id AND a.run_key = t.run_key
   WHERE t.child_run_key = $1`);
 
-const DUE = statement(`
-  SELECT ${DUE_COLUMNS} FROM (
-    SELECT due_at, run_key, slot, kind, instance_id, call_url, flow_key FROM task
-    WHERE due_at <= $1 AND (due_at, run_key, slot) > ($2::bigint, $3::text, $4::bigint)
-    ORDER BY due_at, run_key, slot LIMIT $5
-  ) t JOIN run r ON r.instance_id = t.instance_id AND r.run_key = t.run_key
-  ORDER BY t.due_at, t.run_key, t.slot`);
+const DUE = dueAmong('true');
+const DUE_OF_INSTANCE = dueAmong('instance_id = $6');
 const NEXT_DUE = statement('SELECT due_at FROM task WHERE due_at > $1 ORDER BY due_at LIMIT 1');
 
 const keptEventOf = (row: Row): KeptEvent => ({
@@ -132,14 +127,13 @@ export async function loadJournal(session: Session, runKey: string, from: number
   return (await session.query(STEPS, [runKey, from])).map(recordedStepOf);
 }
 
-export async function readDueTasks(
-  session: Session,
-  before: number,
-  after: TaskReference | null,
-  limit: number,
-): Promise<readonly DueTask[]> {
-  const [dueAt, runKey, slot] = after ? [after.dueAt, after.runKey, after.slot] : [-1, '', 0];
-  return (await session.query(DUE, [before, dueAt, runKey, slot, limit])).map(dueTaskOf);
+export async function readDueTasks(session: Session, query: DueTasksQuery): Promise<readonly DueTask[]> {
+  const { instanceId } = query;
+  const rows =
+    instanceId === undefined
+      ? session.query(DUE, dueParameters(query))
+      : session.query(DUE_OF_INSTANCE, [...dueParameters(query), instanceId]);
+  return (await rows).map(dueTaskOf);
 }
 
 export async function readNextDueAt(session: Session, after: number): Promise<number | null> {

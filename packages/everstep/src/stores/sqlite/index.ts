@@ -95,12 +95,13 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     payloadHead: async ({ runKey }) => reader.payloadHead(runKey),
     loadResult: async ({ runKey }) => reader.result(runKey),
     loadJournal: async ({ runKey, from }) => reader.loadJournal(runKey, from),
-    dueTasks: async ({ before, after, limit }) => {
-      const due = reader.dueTasks(before, after, limit);
+    dueTasks: async (query) => {
+      const due = reader.dueTasks(query);
       // Tasks are acted on, so what is shown here has to be on the disk.
       if (due.length > 0) await connection.durable();
       return due;
     },
+    dueInstances: async ({ from, before }) => reader.dueInstances(from, before),
     nextDueAt: async ({ after }) => reader.nextDueAt(after),
     findRun: async ({ instanceId, workflowRunId, createdAt }) => runs.find(instanceId, workflowRunId, createdAt),
     runRecord: async ({ runKey }) => reader.recordOf(runKey),

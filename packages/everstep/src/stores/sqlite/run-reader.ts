@@ -2,7 +2,7 @@
 import type { StatementSync } from 'node:sqlite';
 import { nextPosition, positionsIn } from '../../engine/positions.js';
 import { ADVANCE_SLOT, type RecordedStep, type Run, type RunPayload, type Task } from '../../engine/run.js';
-import type { DueTask, PayloadHead, RunRecord, TaskReference } from '../../ports/store.js';
+import type { DueTask, PayloadHead, RunRecord, Store, TaskReference } from '../../ports/store.js';
 import { integer, type Row, text, textOrNull } from './columns.js';
 import type { EventRecords } from './event-records.js';
 import {
@@ -24,6 +24,13 @@ const DELIVERY_COLUMNS = `
     ELSE r.workflow_url END AS url,
   CASE t.kind WHEN 'call' THEN t.flow_key WHEN 'advance' THEN r.flow_key WHEN 'step' THEN r.flow_key WHEN 'message' THEN r.flow_key END AS flow_key,
   t.queue`;
+
+const DUE = `
+  SELECT t.due_at, t.run_seq, t.slot, t.kind, r.key, n.instance_id, ${DELIVERY_COLUMNS}
+  FROM task t JOIN run r ON r.seq = t.run_seq JOIN tenant n ON n.seq = r.tenant
+  WHERE t.due_at <= ? AND (t.due_at, t.run_seq, t.slot) > (?, ?, ?)`;
+
+type DueTasksQuery = Parameters<Store['dueTasks']>[0];
 
 const dueTaskOf = (row: Row): DueTask => ({
   runKey: text(row, 'key'),
@@ -51,6 +58,9 @@ export class RunReader {
   private readonly selectPayloadHead: StatementSync;
   private readonly selectResult: StatementSync;
   private readonly selectDueTasks: StatementSync;
+  private readonly selectDueTasksOf: StatementSync;
+  private readonly selectNextTenant: StatementSync;
+  private readonly selectIsDue: StatementSync;
   private readonly selectNextDue: StatementSync;
   private readonly selectInvoker: StatementSync;
 
@@ -80,12 +90,13 @@ export class RunReader {
       'SELECT content_type, forward_headers, octet_length(body) AS body_bytes FROM payload WHERE run_seq = ?',
     );
     this.selectResult = connection.prepare('SELECT result FROM run WHERE seq = ?');
-    this.selectDueTasks = connection.prepare(
-      `SELECT t.due_at, t.run_seq, t.slot, t.kind, r.key, n.instance_id, ${DELIVERY_COLUMNS}
-       FROM task t JOIN run r ON r.seq = t.run_seq JOIN tenant n ON n.seq = r.tenant
-       WHERE t.due_at <= ? AND (t.due_at, t.run_seq, t.slot) > (?, ?, ?)
-       ORDER BY t.due_at, t.run_seq, t.slot LIMIT ?`,
+    this.selectDueTasks = connection.prepare(`${DUE} ORDER BY t.due_at, t.run_seq, t.slot LIMIT ?`);
+    this.selectDueTasksOf = connection.prepare(`${DUE} AND t.tenant = ? ORDER BY t.due_at, t.run_seq, t.slot LIMIT ?`);
+    this.selectNextTenant = connection.prepare(
+      `SELECT n.seq, n.instance_id FROM tenant n
+       WHERE n.seq = (SELECT tenant FROM task WHERE due_at IS NOT NULL AND tenant > ? ORDER BY tenant LIMIT 1)`,
     );
+    this.selectIsDue = connection.prepare('SELECT 1 FROM task WHERE tenant = ? AND due_at >= ? AND due_at <= ? LIMIT 1');
     this.selectNextDue = connection.prepare('SELECT due_at FROM task WHERE due_at > ? ORDER BY due_at LIMIT 1');
     this.selectInvoker = connection.prepare(
       `SELECT t.slot, r.key FROM task t JOIN run r ON r.seq = t.run_seq WHERE t.child_run_key = ? AND r.status = 'active'`,
@@ -148,9 +159,22 @@ export class RunReader {
     return seq === undefined ? null : this.record(seq);
   }
 
-  dueTasks(before: number, after: TaskReference | null, limit: number): readonly DueTask[] {
+  dueTasks({ before, after, limit, instanceId }: DueTasksQuery): readonly DueTask[] {
     const [dueAt, seq, slot] = after ? [after.dueAt, this.parts.runs.placeOf(after.runKey), after.slot] : [-1, 0, 0];
-    return this.selectDueTasks.all(before, dueAt, seq, slot, limit).map(dueTaskOf);
+    if (instanceId === undefined) return this.selectDueTasks.all(before, dueAt, seq, slot, limit).map(dueTaskOf);
+    const tenant = this.parts.tenants.find(instanceId);
+    return tenant === null ? [] : this.selectDueTasksOf.all(before, dueAt, seq, slot, tenant, limit).map(dueTaskOf);
+  }
+
+  dueInstances(from: number, before: number): readonly string[] {
+    const found: string[] = [];
+    // From one tenant to the next in the index.
+    for (let row = this.selectNextTenant.get(-1); row; ) {
+      const tenant = integer(row, 'seq');
+      if (this.selectIsDue.get(tenant, from, before)) found.push(text(row, 'instance_id'));
+      row = this.selectNextTenant.get(tenant);
+    }
+    return found;
   }
 
   nextDueAt(after: number): number | null {

@@ -16,7 +16,7 @@ interface SpecialColumns {
 }
 
 const COLUMNS =
-  'run_seq, slot, kind, message_id, due_at, created_at, retried, name, first_of_group, concurrent, step_type, sleep_ms, wake_at';
+  'run_seq, tenant, slot, kind, message_id, due_at, created_at, retried, name, first_of_group, concurrent, step_type, sleep_ms, wake_at';
 
 export class TaskWriter {
   private readonly parts: StoreParts;
@@ -35,15 +35,15 @@ export class TaskWriter {
     const { connection } = parts;
     this.parts = parts;
     this.replaceTask = connection.prepare(
-      `INSERT OR REPLACE INTO task (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT OR REPLACE INTO task (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.replaceMessage = connection.prepare(
-      `INSERT OR REPLACE INTO task (run_seq, slot, kind, message_id, due_at, created_at, retried, queue)
-       VALUES (?, ?, ?, ?, ?, ?, ?, (SELECT queue FROM run WHERE seq = ?))`,
+      `INSERT OR REPLACE INTO task (run_seq, tenant, slot, kind, message_id, due_at, created_at, retried, queue)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, (SELECT queue FROM run WHERE seq = ?))`,
     );
     this.replaceSpecialTask = connection.prepare(
       `INSERT OR REPLACE INTO task (${COLUMNS}, flow_key, child_run_key, call_url, detail)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.deleteOneTask = connection.prepare('DELETE FROM task WHERE run_seq = ? AND slot = ?');
     this.parkAllTasks = connection.prepare(`UPDATE task SET due_at = NULL WHERE run_seq = ? AND slot > ${CALLBACK_SLOT}`);
@@ -62,7 +62,7 @@ export class TaskWriter {
   put(runKey: string, task: Task): void {
     const run = this.parts.runs.require(runKey);
     this.endWait(run, task.slot);
-    const place = [run.seq, task.slot, task.kind, task.messageId, task.dueAt, task.createdAt] as const;
+    const place = [run.seq, run.tenant, task.slot, task.kind, task.messageId, task.dueAt, task.createdAt] as const;
     switch (task.kind) {
       case 'advance':
         this.replaceTask.run(...place, task.retried, null, null, null, null, null, null);
@@ -137,6 +137,7 @@ export class TaskWriter {
     const wait = task.kind === 'wait' ? task : null;
     this.replaceSpecialTask.run(
       run.seq,
+      run.tenant,
       task.slot,
       task.kind,
       task.messageId,

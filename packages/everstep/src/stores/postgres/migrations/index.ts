@@ -20,6 +20,7 @@ import { namedTokens } from './0019-named-tokens.js';
 import { outboundRules } from './0020-outbound-rules.js';
 import { lifeOfUsers } from './0021-life-of-users.js';
 import { signatures } from './0022-signatures.js';
+import { tasksOfInstances } from './0023-tasks-of-instances.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -45,4 +46,5 @@ export const MIGRATIONS: readonly string[] = [
   outboundRules,
   lifeOfUsers,
   signatures,
+  tasksOfInstances,
 ];

@@ -1,0 +1,158 @@
+/** Whose due tasks are handled while somebody else has very many. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { ownersOf } from '../../fairness/owners.fixture.js';
+import type { DueTask, Store } from '../../ports/store.js';
+import { ALWAYS_OPEN } from '../../ports/store-writes.js';
+import { ReadyQueue } from '../ready-queue.js';
+import { quiet, StandingClock, settle } from '../runtime.fixture.js';
+import { DueTasks } from './due-tasks.js';
+
+const HOSTILE = 'hostile1';
+const QUIET = 'quiet1';
+const MANY = 50_000;
+const SLOTS = 512;
+
+const dueTask = (instanceId: string, n: number, dueAt: number, more: Partial<DueTask> = {}): DueTask => ({
+  ...{ instanceId, dueAt, slot: 0, runKey: `${instanceId}-${String(n).padStart(6, '0')}`, kind: 'step' },
+  ...{ workflowUrl: 'http://app', flowControlKey: null, runVersion: 0 },
+  ...more,
+});
+
+/** Tasks in the order of their due times; those that are claimed are read no more where nodes share the store. */
+class Tasks implements Pick<Store, 'dueTasks' | 'dueInstances' | 'nextDueAt'> {
+  readonly all: DueTask[] = [];
+  private readonly claimed = new Set<DueTask>();
+
+  async dueTasks({ before, after, limit, instanceId }: Parameters<Store['dueTasks']>[0]) {
+    const isBehind = ({ dueAt, runKey }: DueTask) =>
+      !after || dueAt > after.dueAt || (dueAt === after.dueAt && runKey > after.runKey);
+    return this.firstOf(limit, (task) => task.dueAt <= before && isBehind(task), instanceId);
+  }
+  async dueInstances({ from, before }: { readonly from: number; readonly before: number }) {
+    const due = this.all.filter((task) => !this.claimed.has(task) && task.dueAt >= from && task.dueAt <= before);
+    return [...new Set(due.map(({ instanceId }) => instanceId))];
+  }
+  async nextDueAt({ after }: { readonly after: number }) {
+    return this.all.find(({ dueAt }) => dueAt > after)?.dueAt ?? null;
+  }
+  readonly claims = {
+    claimDue: (query: { readonly before: number; readonly limit: number; readonly instanceId?: string }) =>
+      this.claim(query, ({ queue }) => queue === undefined),
+    claimQueued: (query: { readonly before: number; readonly limit: number; readonly instanceId?: string }) =>
+      this.claim(query, ({ queue }) => queue !== undefined),
+  };
+  private async claim(
+    { before, limit, instanceId }: { readonly before: number; readonly limit: number; readonly instanceId?: string },
+    isWanted: (task: DueTask) => boolean,
+  ) {
+    const page = this.firstOf(limit, (task) => task.dueAt <= before && !this.claimed.has(task) && isWanted(task), instanceId);
+    for (const task of page) this.claimed.add(task);
+    return page;
+  }
+  private firstOf(limit: number, isWanted: (task: DueTask) => boolean, instanceId?: string): readonly DueTask[] {
+    const found: DueTask[] = [];
+    for (const task of this.all) {
+      if (instanceId !== undefined && task.instanceId !== instanceId) continue;
+      if (isWanted(task) && found.push(task) >= limit) break;
+    }
+    return found;
+  }
+}
+
+function world(kind: 'alone' | 'node') {
+  const clock = new StandingClock();
+  const tasks = new Tasks();
+  const owners = ownersOf(HOSTILE, QUIET);
+  const queue = new ReadyQueue({ maxInFlight: SLOTS, maxInFlightPerHost: SLOTS, owners });
+  const taken: DueTask[] = [];
+  const undecided: (() => void)[] = [];
+  const due = new DueTasks({
+    ...{ store: tasks, clock, log: quiet, writes: ALWAYS_OPEN, backlog: queue, owners },
+    ...(kind === 'node' ? { claims: tasks.claims } : {}),
+    async take(task, deciding) {
+      taken.push(task);
+      const { instanceId, runKey, slot } = task;
+      if (task.kind === 'sleep') deciding(new Promise((resolve) => undecided.push(resolve)));
+      else
+        queue.add(
+          'http://app',
+          { runKey, slot, passage: { instanceId, flowControlKey: null, origin: 'http://app' } },
+          'begun',
+          0,
+        );
+    },
+  });
+  const hostile = (more: Partial<DueTask> = {}) => {
+    for (let n = 0; n < MANY; n++) tasks.all.push(dueTask(HOSTILE, n, clock.now(), more));
+  };
+  const takenOf = (instanceId: string) => taken.filter((task) => task.instanceId === instanceId).length;
+  return { clock, tasks, queue, due, hostile, takenOf, undecided };
+}
+
+for (const kind of ['alone', 'node'] as const) {
+  describe(`due tasks of a process that is ${kind === 'alone' ? 'alone on its store' : 'one of several nodes'}`, () => {
+    test('a quiet instance has its task handled at once beside another one with 50,000 deliveries that are due', async () => {
+      const { clock, tasks, due, hostile, takenOf } = world(kind);
+      hostile();
+      tasks.all.push(dueTask(QUIET, 1, clock.now()), dueTask(QUIET, 2, clock.now() + 1_000));
+      const started = due.start();
+      await settle();
+      assert.equal(takenOf(QUIET), 1);
+      clock.move(1_000);
+      await settle();
+      assert.equal(takenOf(QUIET), 2, 'also one that comes due while the others are read');
+      await started;
+      assert.ok(takenOf(HOSTILE) <= 10_500, `an account has at most half of the backlog: ${takenOf(HOSTILE)}`);
+      await due.stop();
+    });
+
+    test('a quiet instance has its sleep ended at once beside another one whose 50,000 sleeps end', async () => {
+      const { clock, tasks, due, hostile, takenOf, undecided } = world(kind);
+      hostile({ kind: 'sleep' });
+      tasks.all.push(dueTask(QUIET, 1, clock.now(), { kind: 'sleep' }));
+      void due.start();
+      await settle();
+      assert.equal(takenOf(QUIET), 1);
+      const first = takenOf(HOSTILE);
+      assert.ok(first <= 600, 'of the other one no more is read until some are written');
+      for (const decided of undecided.splice(0)) decided();
+      await settle();
+      assert.ok(takenOf(HOSTILE) > first);
+      await due.stop();
+    });
+
+    test('an instance whose backlog is full is read again when half of it is done', async () => {
+      const { due, queue, hostile, takenOf } = world(kind);
+      hostile();
+      await due.start();
+      const first = takenOf(HOSTILE);
+      queue.drain(
+        () => Number.POSITIVE_INFINITY,
+        (host, task) => {
+          queue.done(host, task);
+          due.resume(HOSTILE);
+        },
+      );
+      await settle();
+      assert.ok(takenOf(HOSTILE) > first, `${first} were taken, then ${takenOf(HOSTILE)}`);
+      await due.stop();
+    });
+  });
+}
+
+test('messages of a queue are claimed in their order, however many they are', async () => {
+  const { tasks, due, hostile, queue } = world('node');
+  hostile({ queue: 'q' });
+  tasks.all.splice(3_000);
+  const order: string[] = [];
+  const add = queue.add.bind(queue);
+  queue.add = (host, task, urgency, since) => {
+    order.push(task.runKey);
+    return add(host, task, urgency, since);
+  };
+  await due.start();
+  assert.deepEqual(order, [...order].sort());
+  assert.ok(order.length >= 500);
+  await due.stop();
+});
