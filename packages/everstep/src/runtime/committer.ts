@@ -1,6 +1,7 @@
 /**
  * Group commit: decisions that are taken in one turn of the event loop become
  * durable in one transaction, so a hundred concurrent runs share an fsync.
+ * A batch is bounded: where more units wait, accounts take turns (`commits/commit-turns.ts`).
  *
  * A store that gains by it has several batches under way at once. Units that
  * name something in common are written in their order all the same: the later
@@ -8,11 +9,14 @@
  */
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
 import type { Clock } from '../ports/clock.js';
+import { type InstanceOwners, ONE_OWNER } from '../ports/instance-owners.js';
 import type { BatchesSideBySide, Store } from '../ports/store.js';
 import { StoreRefusesWritesError, StoreUnavailableError } from '../ports/store-unavailable.js';
+import { CommitTurns, type Waiting } from './commits/commit-turns.js';
+import { bytesOf, instanceOf } from './commits/unit-facts.js';
 import { namesOf } from './unit-names.js';
 
-interface Pending {
+interface Pending extends Waiting {
   readonly unit: CommitUnit;
   /** Empty where batches are written one after the other. */
   readonly names: readonly string[];
@@ -30,6 +34,8 @@ export interface DurableWatcher {
 const NOBODY: DurableWatcher = { isWanted: false, committed: () => {} };
 const NO_NAMES: readonly string[] = [];
 const ONE_BY_ONE: BatchesSideBySide = { most: 1, leastUnits: 1 };
+/** More are written in several batches, so that those of one account do not keep others waiting. */
+const BATCH = { maxUnits: 256, maxBytes: 16 * 1024 * 1024 };
 /** The weight of the latest batch in how many units batches have had lately. */
 const WEIGHT_OF_LATEST = 1 / 8;
 
@@ -42,6 +48,7 @@ export class Committer {
   private readonly watcher: DurableWatcher;
   private readonly onFailure: FailureListener;
   private readonly sideBySide: BatchesSideBySide;
+  private readonly turns: CommitTurns;
   private pending: Pending[] = [];
   private scheduled = false;
   /** The first batch waits for more units; this takes its timer back. */
@@ -56,22 +63,25 @@ export class Committer {
     clock: Clock,
     watcher = NOBODY,
     onFailure: FailureListener = () => {},
+    owners: InstanceOwners = ONE_OWNER,
   ) {
     this.store = store;
     this.clock = clock;
     this.watcher = watcher;
     this.onFailure = onFailure;
     this.sideBySide = store.sideBySide ?? ONE_BY_ONE;
+    this.turns = new CommitTurns(owners, BATCH);
   }
 
   /**
    * Resolves when the unit is durable, or was refused by a guard; rejects when nothing of its batch happened, or
    * nothing of one before it: what was decided meanwhile may build on that. `onLost` is called at that very moment.
+   * `instanceId`: of the unit, where the caller knows it.
    */
-  submit(unit: CommitUnit, onLost?: () => void): Promise<CommitResult> {
+  submit(unit: CommitUnit, onLost?: () => void, instanceId = instanceOf(unit)): Promise<CommitResult> {
     return new Promise((resolve, reject) => {
       const names = this.sideBySide.most > 1 ? namesOf(unit) : NO_NAMES;
-      this.pending.push({ unit, names, resolve, reject, onLost });
+      this.pending.push({ unit, names, instanceId, bytes: bytesOf(unit), resolve, reject, onLost });
       this.writeSoon();
     });
   }
@@ -128,26 +138,21 @@ export class Committer {
         this.writeSoon();
       });
       this.underWay.add(writing);
+      this.writeSoon();
     });
   }
 
   /** What may be written now: what waits for nothing that is under way, nor for anything that itself has to wait. */
   private take(): readonly Pending[] {
-    if (this.sideBySide.most === 1) return this.pending.splice(0);
-    const batch: Pending[] = [];
-    const waiting: Pending[] = [];
     const waitedFor = new Set<string>();
-    for (const item of this.pending) {
-      const { names } = item;
-      if (!names.some((name) => this.named.has(name) || waitedFor.has(name))) batch.push(item);
-      else {
-        waiting.push(item);
-        for (const name of names) waitedFor.add(name);
-      }
-    }
+    const batch = this.turns.take(this.pending, ({ names }) => {
+      if (!names.some((name) => this.named.has(name) || waitedFor.has(name))) return true;
+      for (const name of names) waitedFor.add(name);
+      return false;
+    });
     for (const { names } of batch) for (const name of names) this.named.add(name);
-    this.pending = waiting;
-    return batch;
+    this.pending = batch.size === this.pending.length ? [] : this.pending.filter((item) => !batch.has(item));
+    return [...batch];
   }
 
   /** Never rejects. */

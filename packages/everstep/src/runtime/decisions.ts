@@ -78,9 +78,9 @@ export class Decisions {
    */
   async isLatest(entry: CachedRun): Promise<boolean> {
     if (!this.options.isShared) return this.isCurrent(entry);
-    const { key: runKey, version } = entry.run;
+    const { key: runKey, version, instanceId } = entry.run;
     const guards = [{ kind: 'run-active' as const, runKey, version }];
-    const result = await this.options.committer.submit({ guards, writes: [] });
+    const result = await this.options.committer.submit({ guards, writes: [] }, undefined, instanceId);
     if (result.kind === 'applied') return this.isCurrent(entry);
     if (entry.run.version === version) this.forget(entry, 'let-finish');
     return false;
@@ -164,7 +164,7 @@ export class Decisions {
       const unit = { guards, writes: decision.writes };
       // The state in memory is ahead of the disk: forget it before anything else is decided on it. Deliveries that are in
       // flight finish: their answers are decided on the state that is read again, so nothing is executed twice.
-      result = await committer.submit(unit, () => this.forget(entry, 'let-finish'));
+      result = await committer.submit(unit, () => this.forget(entry, 'let-finish'), before.instanceId);
     } catch (error) {
       onLost();
       throw error;

@@ -67,7 +67,7 @@ export class RunDriver {
     this.live = new LiveChanges({ clock, cluster: options.cluster ?? null, runOf: (runKey) => this.hintOf(runKey) });
     this.writes = options.writes ?? new StoreWrites(options);
     const { writes } = this;
-    this.committer = new Committer(store, clock, this.live, (error) => writes.failed(error));
+    this.committer = new Committer(store, clock, this.live, (error) => writes.failed(error), options.owners);
     this.ends = new EndWatch(clock);
     const context = () => this.context;
     this.decisions = new Decisions({

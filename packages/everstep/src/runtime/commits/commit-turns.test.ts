@@ -1,0 +1,79 @@
+/** Whose units are written first when more wait than one batch may have. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { CommitUnit } from '../../engine/writes.js';
+import { ownersOf } from '../../fairness/owners.fixture.js';
+import { Committer } from '../committer.js';
+import { StandingClock } from '../runtime.fixture.js';
+import { CommitTurns, type Waiting } from './commit-turns.js';
+
+interface Named extends Waiting {
+  readonly name: string;
+}
+const units = (instanceId: string | null, count: number, bytes = 1): readonly Named[] =>
+  Array.from({ length: count }, (_, n) => ({ instanceId, bytes, name: `${instanceId}/${n}` }));
+const namesOf = (taken: ReadonlySet<Named>) => [...taken].map(({ name }) => name);
+const all = () => true;
+
+test('accounts take turns, then their instances, and those of an instance keep their order', () => {
+  const turns = new CommitTurns(ownersOf('a1', 'b1', 'b2'), { maxUnits: 6, maxBytes: 100 });
+  const waiting = [...units('a1', 5), ...units('b1', 2), ...units('b2', 2)];
+  const taken = turns.take(waiting, all);
+  assert.deepEqual(namesOf(taken), ['a1/0', 'b1/0', 'a1/1', 'b2/0', 'a1/2', 'b1/1']);
+});
+
+test('the next batch starts with the account behind the last one, so that of very many each has its turn', () => {
+  const turns = new CommitTurns(ownersOf('a1', 'b1', 'c1'), { maxUnits: 2, maxBytes: 100 });
+  let waiting = [...units('a1', 3), ...units('b1', 3), ...units('c1', 3)];
+  const first: (string | null)[] = [];
+  while (waiting.length > 0) {
+    const taken = turns.take(waiting, all);
+    first.push(...[...taken].map(({ instanceId }) => instanceId));
+    waiting = waiting.filter((unit) => !taken.has(unit));
+  }
+  assert.deepEqual(first.slice(0, 6), ['a1', 'b1', 'c1', 'a1', 'b1', 'c1']);
+});
+
+test('a batch has no more than so many bytes, except a single unit that has more', () => {
+  const turns = new CommitTurns(ownersOf('a1'), { maxUnits: 10, maxBytes: 10 });
+  assert.deepEqual(namesOf(turns.take([...units('a1', 5, 4)], all)), ['a1/0', 'a1/1']);
+  assert.deepEqual(namesOf(turns.take([...units('a1', 2, 40)], all)), ['a1/0']);
+});
+
+test('a unit of an unknown instance comes behind all that were submitted before it, and before all others', () => {
+  const turns = new CommitTurns(ownersOf('a1', 'b1'), { maxUnits: 3, maxBytes: 100 });
+  const unknown = units(null, 1);
+  const waiting = [...units('a1', 2), ...unknown, ...units('b1', 9)];
+  assert.deepEqual(namesOf(turns.take(waiting, all)), ['a1/0', 'a1/1']);
+  assert.deepEqual(namesOf(turns.take([...unknown, ...units('b1', 9)], all)), ['null/0']);
+});
+
+test('a unit that must wait for another one uses no place', () => {
+  const turns = new CommitTurns(ownersOf('a1'), { maxUnits: 2, maxBytes: 100 });
+  assert.deepEqual(namesOf(turns.take(units('a1', 5), ({ name }) => name !== 'a1/0')), ['a1/1', 'a1/2']);
+});
+
+for (const most of [1, 3]) {
+  test(`a unit of a quiet account is in the next batch beside 10,000 of another one, with ${most} batches at a time`, async () => {
+    const clock = new StandingClock();
+    const batches: (readonly string[])[] = [];
+    const store = {
+      sideBySide: { most, leastUnits: 1 },
+      async commit(batch: readonly CommitUnit[]) {
+        batches.push(batch.flatMap(({ guards }) => guards.map((guard) => ('instanceId' in guard ? guard.instanceId : ''))));
+        return batch.map(() => ({ kind: 'applied' as const }));
+      },
+    };
+    const committer = new Committer(store, clock, undefined, undefined, ownersOf('hostile1', 'quiet1'));
+    const submit = (instanceId: string, n: number) =>
+      committer.submit({ guards: [{ kind: 'run-id-free', instanceId, workflowRunId: `wfr_${n}` }], writes: [] });
+    const hostile = Array.from({ length: 10_000 }, (_, n) => submit('hostile1', n));
+    await submit('quiet1', 0);
+    assert.ok(batches.length <= most, `${batches.length} batches were written before it`);
+    await Promise.all(hostile);
+    assert.equal(batches.flat().length, 10_001);
+    assert.ok(batches.every(({ length }) => length <= 256));
+    assert.ok(batches.length <= 41, `one account alone fills its batches: ${batches.length}`);
+    await committer.settled();
+  });
+}

@@ -1,0 +1,94 @@
+/**
+ * Which units are written next when more wait than fit into one batch. Accounts take turns, then the instances of an account, one
+ * unit at a time. Units of one instance keep their order, and only they can build on each other. A unit whose instance is unknown
+ * is written after all that were submitted before it, and before all that come later.
+ */
+import type { InstanceOwners } from '../../ports/instance-owners.js';
+
+export interface Waiting {
+  /** Null when it is unknown. */
+  readonly instanceId: string | null;
+  readonly bytes: number;
+}
+
+export interface BatchLimits {
+  readonly maxUnits: number;
+  /** A single unit may have more: it is written alone. */
+  readonly maxBytes: number;
+}
+
+export class CommitTurns {
+  private readonly owners: InstanceOwners;
+  private readonly limits: BatchLimits;
+  /** The next batch starts with the account behind this one. */
+  private lastAccountId: string | null = null;
+
+  constructor(owners: InstanceOwners, limits: BatchLimits) {
+    this.owners = owners;
+    this.limits = limits;
+  }
+
+  /**
+   * Units for one batch, in the order in which they are written. `mayTake` is asked once for each unit that is looked at, those of
+   * an instance in their order; one that may not be taken is passed over and uses no place.
+   */
+  take<Unit extends Waiting>(waiting: readonly Unit[], mayTake: (unit: Unit) => boolean): ReadonlySet<Unit> {
+    const { maxUnits, maxBytes } = this.limits;
+    if (waiting.length <= maxUnits && sumOf(waiting) <= maxBytes) return new Set(waiting.filter(mayTake));
+    const [first] = waiting;
+    if (first?.instanceId === null) return new Set(mayTake(first) ? [first] : []);
+    const taken = new Set<Unit>();
+    let bytes = 0;
+    for (const unit of this.inTurns(waiting)) {
+      if (taken.size >= maxUnits || (taken.size > 0 && bytes + unit.bytes > maxBytes)) break;
+      if (!mayTake(unit)) continue;
+      taken.add(unit);
+      bytes += unit.bytes;
+      this.lastAccountId = unit.instanceId === null ? null : this.owners.accountOf(unit.instanceId);
+    }
+    return taken;
+  }
+
+  /** Up to the first unit whose instance is unknown. */
+  private *inTurns<Unit extends Waiting>(waiting: readonly Unit[]): Generator<Unit> {
+    const accounts = new Map<string, Map<string, Unit[]>>();
+    for (const unit of waiting) {
+      const { instanceId } = unit;
+      if (instanceId === null) break;
+      const accountId = this.owners.accountOf(instanceId);
+      const instances = accounts.get(accountId) ?? new Map<string, Unit[]>();
+      accounts.set(accountId, instances);
+      const units = instances.get(instanceId);
+      if (units) units.push(unit);
+      else instances.set(instanceId, [unit]);
+    }
+    const ids = [...accounts.keys()];
+    const start = this.lastAccountId === null ? 0 : ids.indexOf(this.lastAccountId) + 1;
+    let turns = [...ids.slice(start), ...ids.slice(0, start)].map((id) =>
+      oneByOne([...(accounts.get(id) ?? new Map<string, Unit[]>()).values()]),
+    );
+    while (turns.length > 0) {
+      const going: Generator<Unit, undefined>[] = [];
+      for (const turn of turns) {
+        const { value } = turn.next();
+        if (value === undefined) continue;
+        yield value;
+        going.push(turn);
+      }
+      turns = going;
+    }
+  }
+}
+
+/** The first of each list, then the second of each, and so on. */
+function* oneByOne<Item>(lists: readonly (readonly Item[])[]): Generator<Item, undefined> {
+  for (let index = 0, left = lists; left.length > 0; index++) {
+    left = left.filter(({ length }) => length > index);
+    for (const list of left) {
+      const item = list[index];
+      if (item !== undefined) yield item;
+    }
+  }
+}
+
+const sumOf = (waiting: readonly Waiting[]): number => waiting.reduce((sum, { bytes }) => sum + bytes, 0);
