@@ -128,6 +128,26 @@ export type StoreWrite =
       readonly length?: number;
       readonly without?: readonly number[];
     }
+  /**
+   * Copies a slice of a journal, the rows from index `from` on, below `below` and not among `without`, for a run that is still
+   * to be created: nobody finds them before. `at` (Unix ms) is when that run is created.
+   */
+  | {
+      readonly kind: 'stage-journal';
+      readonly fromRunKey: string;
+      readonly toRunKey: string;
+      readonly from: number;
+      readonly below: number;
+      readonly without: readonly number[];
+      readonly at: number;
+    }
+  /**
+   * The run, created before in the same unit, has the journal that was staged for it. A fault when that has not so many steps,
+   * or was abandoned.
+   */
+  | { readonly kind: 'adopt-journal'; readonly runKey: string; readonly instanceId: string; readonly steps: number }
+  /** The run will not be created: what was staged for it is deleted later, by `removeStagedSteps`. */
+  | { readonly kind: 'abandon-journal'; readonly runKey: string; readonly instanceId: string }
   /** Tells of a change in the audit log, in the unit that makes it. */
   | { readonly kind: 'add-audit'; readonly entry: AuditNote }
   /** Appends to the journal. A row with that index or step id is a fault: the batch is refused. */

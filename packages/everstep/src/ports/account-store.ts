@@ -7,6 +7,7 @@
 
 import type { CountOfDay, DayCountKind } from '../engine/writes.js';
 import type { NamedTokenStore } from './named-tokens.js';
+import type { InstanceStorage } from './stored-bytes.js';
 
 export type { CountOfDay, DayCountKind } from '../engine/writes.js';
 
@@ -344,6 +345,10 @@ export interface AccountStore extends NamedTokenStore {
   findInstance(query: { readonly instanceId: string }): Promise<QueueInstance | null>;
   /** By creation. */
   listInstances(): Promise<readonly QueueInstance[]>;
+  /** Of these accounts, by creation. */
+  instancesOf(query: { readonly accountIds: readonly AccountId[] }): Promise<readonly QueueInstance[]>;
+  /** What each instance of the account stores, by the creation of the instances. Counted in the unit that changes it. */
+  storageOf(query: { readonly accountId: AccountId }): Promise<readonly InstanceStorage[]>;
   /**
    * Null when there is none. A budget that is another one from then on (none and 0 are the same), or another owner, takes
    * the instance's alerts with it, those that are owed too.

@@ -383,6 +383,11 @@ export interface Store extends HistoryStore {
    * entry and what an active run was made from. What a waiting invocation still asks for stays in any state.
    */
   removeEndedRuns(query: RemovalQuery): Promise<number>;
+  /**
+   * Deletes some steps that were staged for runs that will not be created: a unit abandoned them, or the process that
+   * staged them is gone. False when none are left.
+   */
+  removeStagedSteps(): Promise<boolean>;
   /** Gives freed disk space back, a little at a time; false when there is no more to give. */
   releaseSpace(): Promise<boolean>;
 

@@ -60,6 +60,7 @@ function* namesOfWrite(write: StoreWrite): Generator<string> {
       if ('copyOf' in write.input) yield run(write.input.copyOf);
       break;
     case 'copy-journal':
+    case 'stage-journal':
       yield run(write.fromRunKey);
       yield run(write.toRunKey);
       break;
@@ -70,6 +71,8 @@ function* namesOfWrite(write: StoreWrite): Generator<string> {
       yield run(write.runKey);
       if (write.task.kind === 'invoke') yield run(write.task.childRunKey);
       break;
+    case 'adopt-journal':
+    case 'abandon-journal':
     case 'record-step':
     case 'delete-task':
     case 'park-tasks':

@@ -54,6 +54,25 @@ const RUN = {
   settings: 'text',
 } as const satisfies Columns;
 
+const STEP = {
+  ...KEY,
+  idx: 'integer',
+  step_id: 'integer',
+  first_of_group: 'integer',
+  concurrent: 'integer',
+  created_at: 'bigint',
+  completed_at: 'bigint',
+  sleep_ms: 'bigint',
+  wake_at: 'bigint',
+  started_at: 'bigint',
+  name: 'text',
+  type: 'text',
+  message_id: 'text',
+  out: 'text',
+  edited: 'boolean',
+  sent: 'text',
+} as const satisfies Columns;
+
 const RUNS: readonly CopiedTable[] = [
   {
     table: 'run',
@@ -121,23 +140,21 @@ const RUNS: readonly CopiedTable[] = [
     allOf: null,
   },
   ofRun('payload', { content_type: 'text', forward_headers: 'text', body: 'bytea' }),
-  ofRun('step', {
-    idx: 'integer',
-    step_id: 'integer',
-    first_of_group: 'integer',
-    concurrent: 'integer',
-    created_at: 'bigint',
-    completed_at: 'bigint',
-    sleep_ms: 'bigint',
-    wake_at: 'bigint',
-    started_at: 'bigint',
-    name: 'text',
-    type: 'text',
-    message_id: 'text',
-    out: 'text',
-    edited: 'boolean',
-    sent: 'text',
-  }),
+  {
+    table: 'step',
+    columns: STEP,
+    // Some may be staged for a run that was never created.
+    select: `SELECT t.instance_id, coalesce(r.key, j.run_key) AS run_key, ${columnList(STEP, 'x', ...Object.keys(KEY))}
+      FROM step x LEFT JOIN run r ON r.seq = x.run_seq LEFT JOIN staged_journal j ON r.seq IS NULL AND j.run_seq = x.run_seq
+      JOIN tenant t ON t.seq = coalesce(r.tenant, j.tenant)`,
+    allOf: 'step',
+  },
+  {
+    table: 'staged_journal',
+    columns: { ...KEY, staged_at: 'bigint', gone: 'boolean' },
+    select: 'SELECT t.instance_id, j.run_key, 0 AS staged_at, 1 AS gone FROM staged_journal j JOIN tenant t ON t.seq = j.tenant',
+    allOf: 'staged_journal',
+  },
   {
     table: 'task',
     columns: TASK,
@@ -227,6 +244,12 @@ const DEAD_LETTERS: readonly CopiedTable[] = [
 
 const CONTROLS: readonly CopiedTable[] = [
   ofInstance('deduplication', { deduplication_id: 'text', run_key: 'text', expires_at: 'bigint' }),
+  {
+    table: 'stored_bytes',
+    columns: { instance_id: 'text', shard: 'integer', bytes: 'bigint' },
+    select: 'SELECT t.instance_id, 0 AS shard, x.bytes FROM stored_bytes x JOIN tenant t ON t.seq = x.tenant',
+    allOf: 'stored_bytes',
+  },
   ofInstance('flow_control', {
     key: 'text',
     parallelism: 'integer',

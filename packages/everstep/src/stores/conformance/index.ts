@@ -29,6 +29,7 @@ import { runLogConformance } from './run-log.js';
 import { scheduleConformance } from './schedules.js';
 import { searchIndexConformance } from './search-indexes.js';
 import { sessionConformance } from './sessions.js';
+import { storedBytesConformance } from './stored-bytes.js';
 import { taskKindConformance } from './task-kinds.js';
 import { triggerConformance } from './triggers.js';
 import { unchangedConformance } from './unchanged.js';
@@ -59,6 +60,7 @@ export function runConformance(name: string, open: OpenStore): void {
     retentionConformance(open);
     repairConformance(open);
     dayCountConformance(open);
+    storedBytesConformance(open);
   });
 }
 

@@ -17,6 +17,7 @@ const UPDATE = statement(`
     price = $7, first_price = coalesce(first_price, $7), outbound_rules = $8, key_pairs = $9, workflow_origins = $10,
     signed_origins = $11
   WHERE instance_id = $1 RETURNING *`);
+const SELECT_OF_ACCOUNTS = statement('SELECT * FROM queue_instance WHERE account_id = ANY ($1::text[]) ORDER BY seq');
 const SET_SIGNING_KEYS = statement(
   'UPDATE queue_instance SET current_signing_key = $2, next_signing_key = $3 WHERE instance_id = $1',
 );
@@ -111,6 +112,11 @@ export async function findInstance(session: Session, instanceId: string): Promis
 }
 
 /** By creation. */
+/** By creation. */
+export async function instancesOf(session: Session, accountIds: readonly string[]): Promise<readonly QueueInstance[]> {
+  return (await session.query(SELECT_OF_ACCOUNTS, [accountIds])).map(instanceOf);
+}
+
 export async function listInstances(session: Session): Promise<readonly QueueInstance[]> {
   return (await session.query(SELECT_ALL)).map(instanceOf);
 }

@@ -81,7 +81,7 @@ export class BatchNames {
   }
 
   private ofWrite(write: StoreWrite): void {
-    if ('runKey' in write) this.runs.add(write.runKey);
+    if ('runKey' in write && write.kind !== 'abandon-journal') this.runs.add(write.runKey);
     switch (write.kind) {
       case 'create-run':
         this.begun.set(write.run.key, write.run.instanceId);
@@ -94,6 +94,9 @@ export class BatchNames {
         break;
       case 'copy-journal':
         this.runs.add(write.fromRunKey).add(write.toRunKey);
+        break;
+      case 'stage-journal':
+        this.runs.add(write.fromRunKey);
         break;
       case 'wake-invoker':
         this.children.add(write.childRunKey);

@@ -9,6 +9,7 @@ import { CALLBACK_SLOT, type Run, type RunPayload, type Task } from '../../engin
 import type { AuditNote } from '../../engine/writes.js';
 import type { CountOfDay } from '../../ports/account-store.js';
 import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../ports/store.js';
+import { bytesAdded } from '../../ports/stored-bytes.js';
 import { addAudit } from './audit-log.js';
 import type { BatchState, KnownRun } from './batch-state.js';
 import { timeOf } from './clock-marks.js';
@@ -26,6 +27,8 @@ import { type QueueWrite, writeQueues } from './queue-records.js';
 import { type RepairItemWrite, writeRepairItems } from './repair-items.js';
 import { type RunPlace, RunWrites } from './run-writes.js';
 import { type ScheduleWrite, writeSchedules } from './schedule-records.js';
+import { noteStaged, type StagingWrite, writeStagings } from './storage/staged-journals.js';
+import { StoredBytes } from './storage/stored-bytes.js';
 import { isWaitingForRun } from './task-rows.js';
 import { TaskWrites, type Writer } from './task-writes.js';
 import { type UrlGroupWrite, writeUrlGroups } from './url-group-records.js';
@@ -53,6 +56,9 @@ export class Batch {
   private readonly days: CountOfDay[] = [];
   private readonly repairItems: RepairItemWrite[] = [];
   private readonly audits: AuditNote[] = [];
+  private readonly stored = new StoredBytes();
+  private readonly staged: RunPlace[] = [];
+  private readonly stagings: StagingWrite[] = [];
   /** Ids of runs that were ended since anything was sent. */
   private readonly endedIds = new Set<string>();
   latestTime = 0;
@@ -72,6 +78,7 @@ export class Batch {
     for (const write of writes) {
       this.latestTime = Math.max(this.latestTime, timeOf(write));
       this.write(write, guards);
+      this.count(write);
     }
     for (const guard of guards) {
       if (guard.kind === 'run-active' && guard.next !== undefined) this.moved(guard.runKey, guard.next);
@@ -88,6 +95,9 @@ export class Batch {
   flush(): void {
     const { session } = this;
     this.runs.sendBeginnings(session);
+    // What was staged is counted before more is recorded behind it.
+    sendAll(session, this.stagings, writeStagings);
+    sendAll(session, this.staged, noteStaged);
     this.journals.send(session);
     this.tasks.send(session);
     this.events.send(session);
@@ -101,6 +111,7 @@ export class Batch {
     sendAll(session, this.schedules, writeSchedules);
     sendAll(session, this.holds, writeHolds);
     sendAll(session, this.settings, writeInstanceSettings);
+    this.stored.send(session);
     sendAll(session, this.usage, countMessages);
     sendAll(session, this.days, countDays);
     sendAll(session, this.repairItems, writeRepairItems);
@@ -150,9 +161,20 @@ export class Batch {
       case 'copy-journal': {
         const [from, to] = [state.requireRun(write.fromRunKey), state.requireRun(write.toRunKey)];
         if (this.journals.isBeingCopied(write.fromRunKey)) this.flush();
-        this.journals.copy(from, to, write.length, write.without ?? []);
+        this.journals.copy(from, to, { below: write.length, without: write.without });
         break;
       }
+      case 'stage-journal': {
+        const from = state.requireRun(write.fromRunKey);
+        const to = { instanceId: from.instanceId, runKey: write.toRunKey };
+        this.staged.push(to);
+        this.journals.copy(from, to, write);
+        break;
+      }
+      case 'adopt-journal':
+      case 'abandon-journal':
+        this.stagings.push(write);
+        break;
       case 'park-tasks': {
         const run = state.requireRun(write.runKey);
         this.tasks.parkAll(run, run.waits);
@@ -167,9 +189,11 @@ export class Batch {
       case 'keep-event':
         this.events.keep(state.requireRun(write.runKey), write.event);
         break;
-      case 'drop-event':
-        this.events.drop(state.requireRun(write.runKey), write.eventKey);
+      case 'drop-event': {
+        const run = state.requireRun(write.runKey);
+        this.stored.add(run.instanceId, -this.events.drop(run, write.eventKey));
         break;
+      }
       case 'note-failure-function':
         this.runs.noteFailureFunction(state.requireRun(write.runKey));
         break;
@@ -255,6 +279,15 @@ export class Batch {
       default:
         write satisfies never;
     }
+  }
+
+  /** What it adds, as far as that can be seen here. */
+  private count(write: StoreWrite): void {
+    const bytes = bytesAdded(write);
+    if (bytes === 0) return;
+    if (write.kind === 'create-run') this.stored.add(write.run.instanceId, bytes);
+    else if (write.kind === 'add-dead-letter') this.stored.add(write.entry.instanceId, bytes);
+    else if ('runKey' in write) this.stored.add(this.state.requireRun(write.runKey).instanceId, bytes);
   }
 
   private createRun(run: Run, input: RunPayload | { readonly copyOf: string }, guards: readonly StoreGuard[]): void {

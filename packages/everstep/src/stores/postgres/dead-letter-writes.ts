@@ -1,7 +1,9 @@
 /** Writes of the dead letter queue: entries put in, changed and taken out. */
 import type { DeadLetter, FailureFunctionState } from '../../engine/run.js';
+import { storedSql } from '../../ports/stored-bytes.js';
 import { statement, type TransactionSession } from './connection.js';
 import { type Columns, columnArrays, names, PLACE_BASE, type RowOf, unnest } from './row-sets.js';
+import { addBytes } from './storage/stored-bytes.js';
 
 const ENTRY = {
   instance_id: 'text',
@@ -51,7 +53,9 @@ const TAKE_OUT = statement(`
   WITH given AS MATERIALIZED (SELECT * FROM ${unnest(TAKE)} AS u(${names(TAKE)})),
   entries AS (
     DELETE FROM dead_letter d USING given g WHERE d.instance_id = g.instance_id AND d.dlq_id = g.dlq_id
+    RETURNING d.instance_id, ${storedSql('dead_letter', 'd')} AS bytes
   ),
+  given_back AS (${addBytes('entries', '-')}),
   labels AS (
     DELETE FROM dead_letter_label l USING given g WHERE l.instance_id = g.instance_id AND l.dlq_id = g.dlq_id
   )

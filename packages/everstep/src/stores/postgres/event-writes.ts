@@ -1,8 +1,10 @@
 /** Writes of events that came before their run waited for them. */
 import type { KeptEvent } from '../../engine/run.js';
+import { contentBytes, RECORD_BYTES, storedSql } from '../../ports/stored-bytes.js';
 import { statement, type TransactionSession } from './connection.js';
 import { type Columns, columnArrays, names, PLACE_BASE, type RowOf, unnest } from './row-sets.js';
 import type { RunPlace } from './run-writes.js';
+import { charged } from './storage/stored-bytes.js';
 
 const EVENT = {
   instance_id: 'text',
@@ -18,9 +20,14 @@ const INSERT = statement(`
   INSERT INTO kept_event (${names(EVENT)}, place)
   SELECT ${names(EVENT)}, base.place + n
   FROM (SELECT ${PLACE_BASE} AS place) base, ${unnest(EVENT)} WITH ORDINALITY AS u(${names(EVENT)}, n)`);
-const DELETE = statement(`
-  DELETE FROM kept_event k USING ${unnest(DROP)} AS u(${names(DROP)})
-  WHERE k.instance_id = u.instance_id AND k.run_key = u.run_key AND k.event_key = u.event_key`);
+const DELETE = statement(
+  charged(
+    `DELETE FROM kept_event k USING ${unnest(DROP)} AS u(${names(DROP)})
+     WHERE k.instance_id = u.instance_id AND k.run_key = u.run_key AND k.event_key = u.event_key
+     RETURNING k.instance_id, ${storedSql('kept_event', 'k')} AS bytes`,
+    '-',
+  ),
+);
 
 export class EventWrites {
   private kept: RowOf<typeof EVENT>[] = [];
@@ -37,9 +44,12 @@ export class EventWrites {
     });
   }
 
-  drop({ instanceId, runKey }: RunPlace, eventKey: string): void {
-    if (this.kept.length > 0) this.kept = this.kept.filter((row) => row.run_key !== runKey || row.event_key !== eventKey);
+  /** Returns the bytes of what was to be kept and has not been sent. */
+  drop({ instanceId, runKey }: RunPlace, eventKey: string): number {
+    const unsent = this.kept.filter((row) => row.run_key === runKey && row.event_key === eventKey);
+    if (unsent.length > 0) this.kept = this.kept.filter((row) => !unsent.includes(row));
     this.dropped.push({ instance_id: instanceId, run_key: runKey, event_key: eventKey });
+    return unsent.reduce((sum, { content }) => sum + RECORD_BYTES + contentBytes(String(content)), 0);
   }
 
   send(session: TransactionSession): void {

@@ -51,6 +51,7 @@ import { RunRecords } from './run-records.js';
 import { countSchedules, dueSchedules, findSchedule, listSchedules, nextScheduleAt } from './schedule-records.js';
 import { createSearchIndexes } from './search-indexes.js';
 import { createSharedDays } from './shared-days.js';
+import { removeStagedSteps } from './storage/staged-journals.js';
 import { checkTls, tlsNotice } from './tls.js';
 import { findUrlGroup, listUrlGroups } from './url-group-records.js';
 
@@ -201,6 +202,7 @@ export function createPostgresStore(
     listHolds: ({ instanceId }) => listHolds(database, instanceId),
     instanceSettings: ({ instanceId }) => findInstanceSettings(database, instanceId),
     removeEndedRuns: (query) => retention.remove(query),
+    removeStagedSteps: () => removeStagedSteps(database),
     // Space is the server's: its autovacuum uses it again.
     releaseSpace: async () => false,
     deadLetterGroups: createDeadLetterGroups(database),

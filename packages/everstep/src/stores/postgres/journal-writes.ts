@@ -1,8 +1,10 @@
 /** Writes of journals and of failed attempts: the hot path. */
 import type { FailedAttempt, RecordedStep } from '../../engine/run.js';
+import { storedSql } from '../../ports/stored-bytes.js';
 import { statement, type TransactionSession } from './connection.js';
 import { type Columns, columnArrays, insertInto, names, PLACE_BASE, type RowOf, unnest } from './row-sets.js';
 import type { RunPlace } from './run-writes.js';
+import { charged } from './storage/stored-bytes.js';
 
 const STEP = {
   instance_id: 'text',
@@ -27,6 +29,7 @@ const COPY = {
   run_key: 'text',
   from_instance: 'text',
   from_key: 'text',
+  at_least: 'integer',
   below: 'integer',
   without: 'text',
 } as const satisfies Columns;
@@ -50,12 +53,15 @@ const ATTEMPT = {
 } as const satisfies Columns;
 
 const INSERT_STEPS = statement(insertInto('step', STEP));
-const COPY_STEPS = statement(`
+const COPY_STEPS = statement(
+  charged(`
   INSERT INTO step (${names(STEP)}, edited, sent)
   SELECT c.instance_id, c.run_key, ${names(COPIED)}, edited, sent
   FROM ${unnest(COPY)} AS c(${names(COPY)})
   JOIN step s ON s.instance_id = c.from_instance AND s.run_key = c.from_key
-    AND s.idx < c.below AND NOT (c.without::jsonb @> to_jsonb(s.idx))`);
+    AND s.idx >= c.at_least AND s.idx < c.below AND NOT (c.without::jsonb @> to_jsonb(s.idx))
+  RETURNING step.instance_id, ${storedSql('step', 'step')} AS bytes`),
+);
 /** Statements of their own, which hardly any step needs. */
 const KEEP_SENT = statement(`
   UPDATE step s SET sent = e.sent FROM ${unnest(SENT)} AS e(${names(SENT)})
@@ -67,6 +73,12 @@ const INSERT_ATTEMPTS = statement(`
   INSERT INTO attempt (${names(ATTEMPT)}, place)
   SELECT ${names(ATTEMPT)}, base.place + n
   FROM (SELECT ${PLACE_BASE} AS place) base, ${unnest(ATTEMPT)} WITH ORDINALITY AS u(${names(ATTEMPT)}, n)`);
+
+export interface CopiedRange {
+  readonly from?: number;
+  readonly below?: number | undefined;
+  readonly without?: readonly number[] | undefined;
+}
 
 export class JournalWrites {
   private steps: RowOf<typeof STEP>[] = [];
@@ -103,14 +115,15 @@ export class JournalWrites {
     return this.copies.some((copy) => copy.from_key === runKey || copy.run_key === runKey);
   }
 
-  /** Rows whose index is below `length`, all when that is undefined, and not among `without`. */
-  copy(from: RunPlace, to: RunPlace, length: number | undefined, without: readonly number[]): void {
+  /** Rows of a range of indexes, all when that is absent, and not among `without`. */
+  copy(from: RunPlace, to: RunPlace, { from: atLeast = 0, below = ALL, without = [] }: CopiedRange): void {
     this.copies.push({
       instance_id: to.instanceId,
       run_key: to.runKey,
       from_instance: from.instanceId,
       from_key: from.runKey,
-      below: length ?? ALL,
+      at_least: atLeast,
+      below,
       without: JSON.stringify(without),
     });
   }

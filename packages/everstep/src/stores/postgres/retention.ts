@@ -11,6 +11,7 @@ import { integer, type Row, text } from './columns.js';
 import { type Database, planned, type SqlValue, type Statement, statement, type TransactionSession } from './connection.js';
 import { sendGroupChanges } from './dead-letter-group-writes.js';
 import { type Columns, columnArrays, names, unnest } from './row-sets.js';
+import { GIVE_BACK_RUNS } from './storage/stored-bytes.js';
 
 /** Rows after which a transaction takes no further run: a few ms. */
 const ROWS_PER_REMOVAL = 1000;
@@ -191,6 +192,7 @@ async function removeFound(
       for (let n = integer(row, 'entries'); n > 0; n--) changes.entryLeft(instanceId, left, null);
     }
   }
+  session.send(GIVE_BACK_RUNS, values);
   session.send(DELETE_ENTRY_LABELS, values);
   for (const deletion of DELETIONS) session.send(deletion, values);
   session.send(DELETE_FROM_DIRECTORY, [keys]);

@@ -1,7 +1,9 @@
 /** Writes of runs as a whole: begun, ended, their payloads. */
 import type { Run, RunOutcome, RunPayload } from '../../engine/run.js';
+import { storedSql } from '../../ports/stored-bytes.js';
 import { statement, type TransactionSession } from './connection.js';
 import { type Columns, columnArrays, insertInto, names, PLACE_BASE, type RowOf, unnest } from './row-sets.js';
+import { charged } from './storage/stored-bytes.js';
 
 const RUN = {
   instance_id: 'text',
@@ -71,11 +73,14 @@ const INSERT_RUNS = statement(`
 
 const INSERT_PAYLOADS = statement(insertInto('payload', PAYLOAD));
 /** A source that is not there makes a row that the table refuses. */
-const COPY_PAYLOADS = statement(`
+const COPY_PAYLOADS = statement(
+  charged(`
   INSERT INTO payload (${names(PAYLOAD)})
   SELECT c.instance_id, c.run_key, p.content_type, p.forward_headers, p.body
   FROM ${unnest(COPY)} AS c(${names(COPY)})
-  LEFT JOIN payload p ON p.instance_id = c.from_instance AND p.run_key = c.from_key`);
+  LEFT JOIN payload p ON p.instance_id = c.from_instance AND p.run_key = c.from_key
+  RETURNING payload.instance_id, ${storedSql('payload', 'payload')} AS bytes`),
+);
 const END_RUNS = statement(`
   WITH gone AS (
     DELETE FROM active_run a USING ${unnest(END)} AS g(${names(END)})

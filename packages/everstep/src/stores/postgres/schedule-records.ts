@@ -3,11 +3,13 @@ import { createHash } from 'node:crypto';
 import { LIMITS } from '../../config/limits.js';
 import type { RunPayload, Schedule } from '../../engine/run.js';
 import type { ListedSchedule, Listing, Position, StoreWrite } from '../../ports/store.js';
+import { storedSql } from '../../ports/stored-bytes.js';
 import { bytes, flag, integer, integerOrNull, json, type Row, text, textOrNull, word } from './columns.js';
 import { type Session, type SqlValue, statement, type TransactionSession } from './connection.js';
 import { pageOf } from './listing.js';
 import { type InstancesThing, thingArrays } from './row-sets.js';
 import { DIALECTS } from './rows.js';
+import { charged } from './storage/stored-bytes.js';
 
 export type ScheduleWrite = Extract<StoreWrite, { readonly kind: 'put-schedule' | 'delete-schedule' }>;
 
@@ -39,7 +41,8 @@ const WRITTEN: readonly (readonly [column: string, type: string, of: (schedule: 
 const NAMES = WRITTEN.map(([column]) => column);
 
 /** `n` says in which order the batch named them first: that is the order of their creation. */
-const PUT = statement(`
+const PUT = statement(
+  charged(`
   INSERT INTO schedule (${NAMES.join(', ')})
   SELECT ${NAMES.join(', ')}
   FROM unnest(${WRITTEN.map(([, type], index) => `$${index + 1}::${type}[]`).join(', ')}) WITH ORDINALITY AS w (${NAMES.join(', ')}, n)
@@ -47,10 +50,27 @@ const PUT = statement(`
   ON CONFLICT (instance_id, schedule_id)
   DO UPDATE SET ${NAMES.slice(2)
     .map((column) => `${column} = excluded.${column}`)
-    .join(', ')}`);
-const DELETE = statement(`
-  DELETE FROM schedule s USING unnest($1::text[], $2::text[]) AS w (instance_id, schedule_id)
-  WHERE s.instance_id = w.instance_id AND s.schedule_id = w.schedule_id`);
+    .join(', ')}
+  RETURNING schedule.instance_id, ${storedSql('schedule', 'schedule')} AS bytes`),
+);
+const NAMED = 'unnest($1::text[], $2::text[]) AS w (instance_id, schedule_id)';
+const DELETE = statement(
+  charged(
+    `DELETE FROM schedule s USING ${NAMED}
+     WHERE s.instance_id = w.instance_id AND s.schedule_id = w.schedule_id
+     RETURNING s.instance_id, ${storedSql('schedule', 's')} AS bytes`,
+    '-',
+  ),
+);
+/** Of those that are replaced; their rows are locked until they are. */
+const GIVE_BACK = statement(
+  charged(
+    `SELECT s.instance_id, ${storedSql('schedule', 's')} AS bytes FROM schedule s JOIN ${NAMED}
+       ON s.instance_id = w.instance_id AND s.schedule_id = w.schedule_id
+     ORDER BY s.instance_id, s.schedule_id FOR UPDATE OF s`,
+    '-',
+  ),
+);
 const LOCK = statement(`
   SELECT s.instance_id, s.schedule_id, s.next_at FROM schedule s
   JOIN unnest($1::text[], $2::text[]) AS w (instance_id, schedule_id)
@@ -126,11 +146,12 @@ export function writeSchedules(session: TransactionSession, writes: readonly Sch
     session.send(DELETE, [references.map(({ instanceId }) => instanceId), references.map(({ scheduleId }) => scheduleId)]);
   }
   const schedules = [...last.values()];
-  if (schedules.length > 0)
-    session.send(
-      PUT,
-      WRITTEN.map(([, , of]) => schedules.map(of)),
-    );
+  if (schedules.length === 0) return;
+  session.send(GIVE_BACK, [schedules.map(({ instanceId }) => instanceId), schedules.map(({ scheduleId }) => scheduleId)]);
+  session.send(
+    PUT,
+    WRITTEN.map(([, , of]) => schedules.map(of)),
+  );
 }
 
 /**

@@ -10,6 +10,8 @@ function belongingOf(part: StoreGuard | StoreWrite): Belonging {
       return part.run;
     case 'copy-journal':
       return { runKey: part.toRunKey };
+    case 'stage-journal':
+      return { runKey: part.fromRunKey };
     case 'wake-invoker':
       return { runKey: part.childRunKey };
     case 'add-dead-letter':

@@ -71,6 +71,7 @@ export class AccountInstances {
   private readonly insertInstance: StatementSync;
   private readonly selectInstance: StatementSync;
   private readonly selectInstances: StatementSync;
+  private readonly selectOfAccount: StatementSync;
   private readonly updateInstance: StatementSync;
   private readonly updateSigningKeys: StatementSync;
   private readonly updateWorkflowOrigins: StatementSync;
@@ -88,6 +89,7 @@ export class AccountInstances {
     );
     this.selectInstance = connection.prepare('SELECT * FROM queue_instance WHERE instance_id = ?');
     this.selectInstances = connection.prepare('SELECT * FROM queue_instance ORDER BY seq');
+    this.selectOfAccount = connection.prepare('SELECT * FROM queue_instance WHERE account_id = ? ORDER BY seq');
     this.updateInstance = connection.prepare(
       `UPDATE queue_instance SET name = ?, account_id = ?, plan = ?, budget_dollars = ?, budget_alert_url = ?,
          price = ?, outbound_rules = ?, key_pairs = ?, workflow_origins = ?, signed_origins = ?
@@ -122,6 +124,12 @@ export class AccountInstances {
   /** By creation. */
   list(): readonly QueueInstance[] {
     return this.selectInstances.all().map(instanceOf);
+  }
+
+  /** By creation. */
+  ofAccounts(accountIds: readonly string[]): readonly QueueInstance[] {
+    const rows = [...new Set(accountIds)].flatMap((accountId) => this.selectOfAccount.all(accountId));
+    return rows.sort((a, b) => integer(a, 'seq') - integer(b, 'seq')).map(instanceOf);
   }
 
   /** Null when there is none. Throws when the new account does not exist (any more). */

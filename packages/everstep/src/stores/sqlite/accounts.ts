@@ -19,7 +19,8 @@ const ownerOf = (instance: QueueInstance): string | null => instance.accountId ?
 const isBudgetedAnew = (before: QueueInstance, after: QueueInstance): boolean =>
   budgetOf(before) !== budgetOf(after) || ownerOf(before) !== ownerOf(after);
 
-export function createAccounts({ connection, usage, days }: Pick<StoreParts, 'connection' | 'usage' | 'days'>): AccountStore {
+export function createAccounts(parts: Pick<StoreParts, 'connection' | 'usage' | 'days' | 'stored'>): AccountStore {
+  const { connection, usage, days, stored } = parts;
   const insertSecret = connection.prepare('INSERT INTO secret (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING');
   const selectSecret = connection.prepare('SELECT value FROM secret WHERE name = ?');
   const users = new AccountUsers(connection);
@@ -211,6 +212,8 @@ export function createAccounts({ connection, usage, days }: Pick<StoreParts, 'co
       }, audit),
     findInstance: async ({ instanceId }) => instances.find(instanceId),
     listInstances: async () => instances.list(),
+    instancesOf: async ({ accountIds }) => instances.ofAccounts(accountIds),
+    storageOf: async ({ accountId }) => stored.ofAccount(accountId),
     changeInstance: ({ instanceId, change: wanted, audit }) =>
       change(
         () => {

@@ -2,6 +2,7 @@
 import type { StatementSync } from 'node:sqlite';
 import { isDeepStrictEqual } from 'node:util';
 import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../ports/store.js';
+import { bytesAdded } from '../../ports/stored-bytes.js';
 import type { AuditLog } from './audit-log.js';
 import { integer, text } from './columns.js';
 import type { DeadLetterWriter } from './dead-letter-writer.js';
@@ -81,7 +82,11 @@ export class BatchWriter {
       const refusal = this.refusalOf(guard);
       if (refusal) return refusal;
     }
-    for (const write of unit.writes) this.write(write);
+    for (const write of unit.writes) {
+      this.write(write);
+      const bytes = bytesAdded(write);
+      if (bytes > 0) this.parts.stored.add(this.parts.runs.require(runKeyOf(write)).tenant, bytes);
+    }
     return APPLIED;
   }
 
@@ -163,6 +168,15 @@ export class BatchWriter {
         break;
       case 'copy-journal':
         progress.copyJournal(write);
+        break;
+      case 'stage-journal':
+        progress.stageJournal(write);
+        break;
+      case 'adopt-journal':
+        this.parts.staged.adopt(write.runKey, write.steps);
+        break;
+      case 'abandon-journal':
+        this.parts.staged.abandon(write.runKey);
         break;
       case 'park-tasks':
         tasks.parkAll(write.runKey);
@@ -291,6 +305,14 @@ function timeOf(write: StoreWrite): number {
     default:
       return 0;
   }
+}
+
+/** The run that a write which adds bytes belongs to. */
+function runKeyOf(write: StoreWrite): string {
+  if (write.kind === 'create-run') return write.run.key;
+  if (write.kind === 'add-dead-letter') return write.entry.runKey;
+  if ('runKey' in write) return write.runKey;
+  throw new Error(`${write.kind} belongs to no run`);
 }
 
 const begunKey = (instanceId: string, workflowRunId: string): string => `${instanceId}\n${workflowRunId}`;

@@ -4,6 +4,7 @@ import type { StatementSync } from 'node:sqlite';
 import type { FailureGroup } from '../../engine/dead-letter-groups.js';
 import { CALLBACK_SLOT, type DeadLetter, type FailureFunctionState, type RunSettings } from '../../engine/run.js';
 import type { StoreWrite } from '../../ports/store.js';
+import { storedSql } from '../../ports/stored-bytes.js';
 import { blob, integer, json, type Row, text, textOrNull } from './columns.js';
 import { FACET, type FacetValue, NO_STATE, type RunKind, separatedPrefixes, stateValue } from './facets/facets.js';
 import type { StoreParts } from './store-parts.js';
@@ -64,7 +65,7 @@ export class DeadLetterWriter {
     this.deleteEntry = connection.prepare('DELETE FROM dead_letter WHERE seq = ?');
     this.selectIndexed = connection.prepare(
       `SELECT d.run_seq, d.failure_function_state, d.response_status, d.fingerprint, r.workflow_run_id, r.workflow_url, r.caller_ip, r.settings,
-         r.created_at AS run_created_at
+         r.created_at AS run_created_at, ${storedSql('dead_letter', 'd')} AS bytes
        FROM dead_letter d JOIN run r ON r.seq = d.run_seq WHERE d.seq = ?`,
     );
     this.selectSeq = connection.prepare('SELECT seq FROM dead_letter WHERE dlq_id = ? AND tenant = ?');
@@ -138,6 +139,7 @@ export class DeadLetterWriter {
   remove(instanceId: string, tenant: number, seq: number, recoveredAt: number | null = null): number {
     const row = this.index(tenant, seq, 'remove');
     this.deleteEntry.run(seq);
+    this.parts.stored.add(tenant, -integer(row, 'bytes'));
     const fingerprint = textOrNull(row, 'fingerprint');
     if (fingerprint !== null) {
       this.parts.groups.entryLeft(instanceId, { fingerprint, workflowUrl: text(row, 'workflow_url') }, recoveredAt);

@@ -2,6 +2,7 @@
 import type { StatementSync } from 'node:sqlite';
 import type { KeptEvent } from '../../engine/run.js';
 import type { EventWaiterRecord, WaiterRecord } from '../../ports/store.js';
+import { storedSql } from '../../ports/stored-bytes.js';
 import { integer, json, type Row, text, word } from './columns.js';
 import { DIALECTS } from './rows.js';
 import type { StoreParts } from './store-parts.js';
@@ -45,7 +46,9 @@ export class EventRecords {
     this.insertEvent = connection.prepare(
       'INSERT INTO kept_event (run_seq, event_key, event_id, received_at, content) VALUES (?, ?, ?, ?, ?)',
     );
-    this.deleteEvent = connection.prepare('DELETE FROM kept_event WHERE run_seq = ? AND event_key = ?');
+    this.deleteEvent = connection.prepare(
+      `DELETE FROM kept_event WHERE run_seq = ? AND event_key = ? RETURNING ${storedSql('kept_event', 'kept_event')} AS bytes`,
+    );
     this.selectEvents = connection.prepare('SELECT * FROM kept_event WHERE run_seq = ? ORDER BY seq');
     this.selectEventsWithoutContent = connection.prepare(
       'SELECT event_key, event_id, received_at FROM kept_event WHERE run_seq = ? ORDER BY seq',
@@ -73,7 +76,8 @@ export class EventRecords {
   }
 
   drop(runKey: string, eventKey: string): void {
-    this.deleteEvent.run(this.parts.runs.require(runKey).seq, eventKey);
+    const { seq, tenant } = this.parts.runs.require(runKey);
+    for (const row of this.deleteEvent.all(seq, eventKey)) this.parts.stored.add(tenant, -integer(row, 'bytes'));
   }
 
   /** Oldest first. */

@@ -77,6 +77,8 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     repairs,
     audit,
   });
+  // What an earlier process staged has lost the run that it was for.
+  if (parts.staged.any) transaction.run(() => parts.staged.abandonAll());
   const probe = new ProbeWrite(connection);
   const reader = new RunReader(parts, events);
   const runs = new RunListing(parts, reader);
@@ -146,6 +148,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     listHolds: async ({ instanceId }) => instances.holds(instanceId),
     instanceSettings: async ({ instanceId }) => instances.settings(instanceId),
     removeEndedRuns: (query) => retention.remove(query),
+    removeStagedSteps: async () => transaction.run(() => parts.staged.removeSome()),
     releaseSpace: async () => connection.releaseSpace(),
     deadLetterGroups: new DeadLetterGroups(parts, transaction),
     accounts: createAccounts(parts),

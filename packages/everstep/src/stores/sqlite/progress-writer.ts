@@ -2,12 +2,15 @@
 import type { StatementSync } from 'node:sqlite';
 import type { FailedAttempt, RecordedStep } from '../../engine/run.js';
 import type { StoreWrite } from '../../engine/writes.js';
+import { storedSql } from '../../ports/stored-bytes.js';
+import { integer } from './columns.js';
 import type { StoreParts } from './store-parts.js';
 
 export class ProgressWriter {
   private readonly parts: StoreParts;
   private readonly insertStep: StatementSync;
   private readonly copySteps: StatementSync;
+  private readonly selectBytes: StatementSync;
   private readonly markEdited: StatementSync;
   private readonly keepSent: StatementSync;
   private readonly insertAttempt: StatementSync;
@@ -23,7 +26,11 @@ export class ProgressWriter {
     this.copySteps = connection.prepare(
       `INSERT INTO step (run_seq, idx, ${stepColumns}, edited, sent)
        SELECT ?, idx, ${stepColumns}, edited, sent FROM step
-       WHERE run_seq = ? AND idx < ? AND idx NOT IN (SELECT value FROM json_each(?)) ORDER BY idx`,
+       WHERE run_seq = ? AND idx >= ? AND idx < ? AND idx NOT IN (SELECT value FROM json_each(?)) ORDER BY idx`,
+    );
+    this.selectBytes = connection.prepare(
+      `SELECT coalesce(sum(${storedSql('step', 's')}), 0) AS bytes FROM step s
+       WHERE s.run_seq = ? AND s.idx >= ? AND s.idx < ? AND s.idx NOT IN (SELECT value FROM json_each(?))`,
     );
     this.markEdited = connection.prepare('UPDATE step SET edited = 1 WHERE run_seq = ? AND idx = ?');
     this.keepSent = connection.prepare('UPDATE step SET sent = ? WHERE run_seq = ? AND idx = ?');
@@ -56,8 +63,24 @@ export class ProgressWriter {
   }
 
   copyJournal({ fromRunKey, toRunKey, length, without = [] }: Extract<StoreWrite, { readonly kind: 'copy-journal' }>): void {
-    const below = length ?? Number.MAX_SAFE_INTEGER;
-    this.copySteps.run(this.seqOf(toRunKey), this.seqOf(fromRunKey), below, JSON.stringify(without));
+    this.copy(fromRunKey, this.seqOf(toRunKey), { from: 0, below: length ?? Number.MAX_SAFE_INTEGER, without });
+  }
+
+  stageJournal(write: Extract<StoreWrite, { readonly kind: 'stage-journal' }>): void {
+    const { fromRunKey, toRunKey, at } = write;
+    const { tenant } = this.parts.runs.require(fromRunKey);
+    this.copy(fromRunKey, this.parts.staged.seqFor(toRunKey, tenant, at), write);
+  }
+
+  private copy(
+    fromRunKey: string,
+    toSeq: number,
+    { from, below, without }: { readonly from: number; readonly below: number; readonly without: readonly number[] },
+  ): void {
+    const { seq, tenant } = this.parts.runs.require(fromRunKey);
+    const which = [seq, from, below, JSON.stringify(without)] as const;
+    this.copySteps.run(toSeq, ...which);
+    this.parts.stored.add(tenant, integer(this.selectBytes.get(...which) ?? {}, 'bytes'));
   }
 
   recordAttempt(runKey: string, attempt: FailedAttempt): void {

@@ -1,9 +1,10 @@
 /** Removes runs that have ended, with all that belongs to them. Only inside a transaction. */
 import type { StatementSync } from 'node:sqlite';
 import type { RunSettings } from '../../engine/run.js';
-import { json, text, word } from './columns.js';
+import { integer, json, text, word } from './columns.js';
 import { STATUSES } from './rows.js';
 import { runFacetsOf } from './run-writer.js';
+import { RUN_BYTES } from './storage/stored-bytes.js';
 import type { StoreParts } from './store-parts.js';
 
 /** Tables whose rows name their run by `run_seq`. */
@@ -20,7 +21,7 @@ export class RunRemover {
     const { connection } = parts;
     this.parts = parts;
     this.selectIndexed = connection.prepare(
-      'SELECT key, status, workflow_url, caller_ip, workflow_run_id, settings FROM run WHERE seq = ?',
+      `SELECT key, status, workflow_url, caller_ip, workflow_run_id, settings, ${RUN_BYTES} AS bytes FROM run r WHERE seq = ?`,
     );
     this.deleteBelongings = TABLES_OF_RUN.map((table) => connection.prepare(`DELETE FROM ${table} WHERE run_seq = ?`));
     this.deleteDeduplication = connection.prepare('DELETE FROM deduplication WHERE run_key = ?');
@@ -29,7 +30,7 @@ export class RunRemover {
 
   /** Returns how many rows that were. An entry in the DLQ has to be gone before. */
   remove(tenant: number, seq: number): number {
-    const { runs, facets, ended } = this.parts;
+    const { runs, facets, ended, stored } = this.parts;
     const row = this.selectIndexed.get(seq);
     if (!row) throw new Error(`there is no run in row ${seq}`);
     const key = text(row, 'key');
@@ -43,6 +44,7 @@ export class RunRemover {
       settings: json<RunSettings>(row, 'settings'),
     };
     for (const value of runFacetsOf(indexed)) facets.remove(tenant, value, seq);
+    stored.add(tenant, -integer(row, 'bytes'));
     let rows = 1;
     for (const statement of this.deleteBelongings) rows += Number(statement.run(seq).changes);
     this.deleteDeduplication.run(key);

@@ -1,7 +1,8 @@
 /** Writes of runs as a whole: begun, ended, brought into the index. */
 import type { StatementSync } from 'node:sqlite';
 import type { MessageSettings, Run, RunOutcome, RunPayload, RunStatus } from '../../engine/run.js';
-import { blob } from './columns.js';
+import { storedSql } from '../../ports/stored-bytes.js';
+import { blob, integer } from './columns.js';
 import { FACET, type FacetValue, type RunKind, stateValue } from './facets/facets.js';
 import type { StoreParts } from './store-parts.js';
 
@@ -58,16 +59,17 @@ export class RunWriter {
     const { connection } = parts;
     this.parts = parts;
     this.insertRun = connection.prepare(
-      `INSERT INTO run (key, tenant, status, created_at, listed_at, workflow_run_id, dialect, workflow_url, caller_ip, origin, settings,
+      `INSERT INTO run (seq, key, tenant, status, created_at, listed_at, workflow_run_id, dialect, workflow_url, caller_ip, origin, settings,
          flow_key, invoked_by_run_key, failure_function, queue)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.insertPayload = connection.prepare(
       'INSERT INTO payload (run_seq, content_type, forward_headers, body) VALUES (?, ?, ?, ?)',
     );
     this.copyPayload = connection.prepare(
       `INSERT INTO payload (run_seq, content_type, forward_headers, body)
-       SELECT ?, content_type, forward_headers, body FROM payload WHERE run_seq = ?`,
+       SELECT ?, content_type, forward_headers, body FROM payload WHERE run_seq = ?
+       RETURNING ${storedSql('payload', 'payload')} AS bytes`,
     );
     this.updateEnded = connection.prepare(
       `UPDATE run SET status = ?, completed_at = ?, result = ?, error = ? WHERE seq = ? AND status = 'active'`,
@@ -77,10 +79,13 @@ export class RunWriter {
   }
 
   create(run: Run, input: RunPayload | { readonly copyOf: string }): void {
-    const { tenants, runs, runOrder, facets } = this.parts;
+    const { tenants, runs, runOrder, facets, staged } = this.parts;
     const tenant = tenants.findOrCreate(run.instanceId);
-    const listedAt = runOrder.listedAt(run.createdAt);
+    // Its journal may have been copied before: then it has its place since that began.
+    const reserved = run.origin?.kind === 'fork' || run.origin?.kind === 'resume' ? staged.find(run.key) : null;
+    const listedAt = reserved?.listedAt ?? runOrder.listedAt(run.createdAt);
     const inserted = this.insertRun.run(
+      reserved?.runSeq ?? null,
       run.key,
       tenant,
       run.status,
@@ -99,20 +104,21 @@ export class RunWriter {
     );
     const seq = Number(inserted.lastInsertRowid);
     if (run.origin?.kind === 'fork') this.updateForkedFrom.run(run.origin.runKey, seq);
-    runOrder.added(seq, listedAt);
+    if (!reserved) runOrder.added(seq, listedAt);
     const kind = run.settings.message ? 'message' : 'workflow';
     runs.remember(run.key, { seq, tenant, kind, active: run.status === 'active', waitSlots: null });
-    this.insertInput(seq, input);
+    this.insertInput(seq, tenant, input);
     for (const value of runFacetsOf(run)) facets.add(tenant, value, seq);
   }
 
-  private insertInput(seq: number, input: RunPayload | { readonly copyOf: string }): void {
+  private insertInput(seq: number, tenant: number, input: RunPayload | { readonly copyOf: string }): void {
     if (!('copyOf' in input)) {
       this.insertPayload.run(seq, input.contentType, JSON.stringify(input.forwardHeaders), blob(input.body));
       return;
     }
-    const { changes } = this.copyPayload.run(seq, this.parts.runs.require(input.copyOf).seq);
-    if (changes !== 1) throw new Error(`the run ${input.copyOf} has no payload to copy`);
+    const copied = this.copyPayload.get(seq, this.parts.runs.require(input.copyOf).seq);
+    if (copied) this.parts.stored.add(tenant, integer(copied, 'bytes'));
+    else throw new Error(`the run ${input.copyOf} has no payload to copy`);
   }
 
   /** Its endpoint said that it has a failure function. */

@@ -3,6 +3,7 @@ import type { StatementSync } from 'node:sqlite';
 import { LIMITS } from '../../config/limits.js';
 import type { Schedule } from '../../engine/run.js';
 import type { ListedSchedule, Listing, Position } from '../../ports/store.js';
+import { contentBytes, RECORD_BYTES, storedSql } from '../../ports/stored-bytes.js';
 import { blob, integer, integerOrNull, json, type Row, text, textOrNull, word } from './columns.js';
 import { DIALECTS, payloadOf } from './rows.js';
 import type { StoreParts } from './store-parts.js';
@@ -34,6 +35,7 @@ export class ScheduleRecords {
   private readonly parts: StoreParts;
   private readonly replace: StatementSync;
   private readonly deleteOne: StatementSync;
+  private readonly selectBytes: StatementSync;
   private readonly selectTick: StatementSync;
   private readonly selectAll: StatementSync;
   private readonly selectCount: StatementSync;
@@ -53,6 +55,9 @@ export class ScheduleRecords {
        ON CONFLICT (tenant, schedule_id) DO UPDATE SET ${columns.map((column) => `${column} = excluded.${column}`).join(', ')}`,
     );
     this.deleteOne = connection.prepare('DELETE FROM schedule WHERE tenant = ? AND schedule_id = ?');
+    this.selectBytes = connection.prepare(
+      `SELECT ${storedSql('schedule', 's')} AS bytes FROM schedule s WHERE s.tenant = ? AND s.schedule_id = ?`,
+    );
     this.selectTick = connection.prepare('SELECT next_at FROM schedule WHERE tenant = ? AND schedule_id = ?');
     const shortBody = `CASE WHEN length(s.body) > ${LIMITS.maxListedBodyBytes} THEN x'' ELSE s.body END AS body`;
     const select = 'SELECT s.*, t.instance_id FROM schedule s JOIN tenant t ON t.seq = s.tenant';
@@ -71,8 +76,12 @@ export class ScheduleRecords {
 
   put(schedule: Schedule): void {
     const { payload } = schedule;
+    const tenant = this.parts.tenants.findOrCreate(schedule.instanceId);
+    const forwardHeaders = JSON.stringify(payload.forwardHeaders);
+    const bytes = RECORD_BYTES + contentBytes(forwardHeaders, payload.body);
+    this.parts.stored.add(tenant, bytes - this.bytesOf(tenant, schedule.scheduleId));
     this.replace.run(
-      this.parts.tenants.findOrCreate(schedule.instanceId),
+      tenant,
       schedule.scheduleId,
       schedule.createdAt,
       schedule.nextAt,
@@ -87,15 +96,23 @@ export class ScheduleRecords {
       schedule.callerIp,
       JSON.stringify(schedule.settings),
       payload.contentType,
-      JSON.stringify(payload.forwardHeaders),
+      forwardHeaders,
       blob(payload.body),
     );
+  }
+
+  /** What it counts; 0 when there is none. */
+  private bytesOf(tenant: number, scheduleId: string): number {
+    const row = this.selectBytes.get(tenant, scheduleId);
+    return row ? integer(row, 'bytes') : 0;
   }
 
   /** Nothing happens when there is no such schedule. */
   delete(instanceId: string, scheduleId: string): void {
     const tenant = this.parts.tenants.find(instanceId);
-    if (tenant !== null) this.deleteOne.run(tenant, scheduleId);
+    if (tenant === null) return;
+    this.parts.stored.add(tenant, -this.bytesOf(tenant, scheduleId));
+    this.deleteOne.run(tenant, scheduleId);
   }
 
   /** Whether the schedule exists and its next tick is `nextAt`. */

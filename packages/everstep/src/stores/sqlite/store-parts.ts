@@ -8,6 +8,8 @@ import { EndedBlocks } from './ended-blocks.js';
 import { FacetIndex } from './facets/facet-index.js';
 import { FacetReader, type PrefixLimits } from './facets/members.js';
 import { RunDirectory } from './run-directory.js';
+import { StagedJournals } from './storage/staged-journals.js';
+import { StoredBytes } from './storage/stored-bytes.js';
 import { Tenants } from './tenants.js';
 import { UsageCounts } from './usage-counts.js';
 
@@ -24,17 +26,21 @@ export interface StoreParts {
   readonly usage: UsageCounts;
   readonly days: DayCounts;
   readonly groups: GroupCounts;
+  readonly stored: StoredBytes;
+  readonly staged: StagedJournals;
 }
 
 export function createStoreParts(connection: Connection, prefixLimits?: PrefixLimits): StoreParts {
   const counters = new Counters(connection);
   const tenants = new Tenants(connection);
+  const runOrder = new CreationOrder(connection, counters, 'run');
+  const stored = new StoredBytes(connection);
   return {
     connection,
     counters,
     tenants,
     runs: new RunDirectory(connection),
-    runOrder: new CreationOrder(connection, counters, 'run'),
+    runOrder,
     deadLetterOrder: new CreationOrder(connection, counters, 'dead_letter'),
     facets: new FacetIndex(connection),
     facetReader: new FacetReader(connection, prefixLimits),
@@ -42,11 +48,13 @@ export function createStoreParts(connection: Connection, prefixLimits?: PrefixLi
     usage: new UsageCounts(connection),
     days: new DayCounts(connection),
     groups: new GroupCounts(connection, tenants),
+    stored,
+    staged: new StagedJournals(connection, runOrder, stored),
   };
 }
 
 /** After a rollback: what memory holds may never have happened. */
 export function forgetUnwritten(parts: StoreParts): void {
-  const { tenants, runs, counters, runOrder, deadLetterOrder, facets, usage, days, groups } = parts;
-  for (const part of [tenants, runs, counters, runOrder, deadLetterOrder, facets, usage, days, groups]) part.forget();
+  const { tenants, runs, counters, runOrder, deadLetterOrder, facets, usage, days, groups, stored } = parts;
+  for (const part of [tenants, runs, counters, runOrder, deadLetterOrder, facets, usage, days, groups, stored]) part.forget();
 }

@@ -29,6 +29,7 @@ export class Transaction {
       this.parts.usage.flush();
       this.parts.days.flush();
       this.parts.groups.flush();
+      this.parts.stored.flush();
       this.parts.connection.countCommit();
       this.commit.run();
       return result;

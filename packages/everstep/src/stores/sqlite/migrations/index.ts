@@ -21,6 +21,7 @@ import { outboundRules } from './0020-outbound-rules.js';
 import { lifeOfUsers } from './0021-life-of-users.js';
 import { signatures } from './0022-signatures.js';
 import { tasksOfInstances } from './0023-tasks-of-instances.js';
+import { storedBytes } from './0024-stored-bytes.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -47,4 +48,5 @@ export const MIGRATIONS: readonly string[] = [
   lifeOfUsers,
   signatures,
   tasksOfInstances,
+  storedBytes,
 ];

@@ -1,0 +1,73 @@
+/**
+ * Journals that are copied in slices, each in a transaction of its own, to the key of a run that is still to be created.
+ * Nobody finds them before that. Those of runs that will not be created are deleted in slices, too.
+ */
+import { LIMITS } from '../../../config/limits.js';
+import type { StoreWrite } from '../../../ports/store.js';
+import { storedSql } from '../../../ports/stored-bytes.js';
+import { integerOrNull, text } from '../columns.js';
+import { type Database, statement, type TransactionSession } from '../connection.js';
+import { charged } from './stored-bytes.js';
+
+export type StagingWrite = Extract<StoreWrite, { readonly kind: 'adopt-journal' | 'abandon-journal' }>;
+
+/** A process that copies touches its row with each slice; after so long without it, it is gone. */
+const ABANDONED_AFTER_MS = 3_600_000;
+const NOW_MS = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
+
+const STAGE = statement(`
+  INSERT INTO staged_journal (instance_id, run_key, staged_at)
+  SELECT instance_id, run_key, ${NOW_MS} FROM unnest($1::text[], $2::text[]) AS w (instance_id, run_key)
+  ON CONFLICT (instance_id, run_key) DO UPDATE SET staged_at = excluded.staged_at`);
+/** Fails, by a division by zero, when not all of the journal is there, or the run was given up. */
+const ADOPT = statement(`
+  WITH adopted AS (DELETE FROM staged_journal WHERE instance_id = $1 AND run_key = $2 AND NOT gone RETURNING run_key)
+  SELECT 1 / (CASE WHEN EXISTS (SELECT 1 FROM adopted)
+    AND (SELECT count(*) FROM step WHERE instance_id = $1 AND run_key = $2) = $3::integer THEN 1 ELSE 0 END)`);
+const ABANDON = statement('UPDATE staged_journal SET gone = true WHERE instance_id = $1 AND run_key = $2');
+const ABANDON_OLD = statement(`
+  UPDATE staged_journal SET gone = true
+  WHERE NOT gone AND staged_at < ${NOW_MS} - ${ABANDONED_AFTER_MS}`);
+const LOCK_GONE = statement('SELECT instance_id, run_key FROM staged_journal WHERE gone LIMIT 1 FOR UPDATE SKIP LOCKED');
+const SELECT_SOME = statement(`
+  SELECT max(idx) AS last FROM (
+    SELECT idx, sum(bytes) OVER (ORDER BY idx) - bytes AS bytes_before FROM (
+      SELECT s.idx, ${storedSql('step', 's')} AS bytes FROM step s
+      WHERE s.instance_id = $1 AND s.run_key = $2 ORDER BY s.idx LIMIT ${LIMITS.partRows}) steps) summed
+  WHERE bytes_before < ${LIMITS.partBytes}`);
+const DELETE_SOME = statement(
+  charged(
+    `DELETE FROM step s WHERE s.instance_id = $1 AND s.run_key = $2 AND s.idx <= $3
+     RETURNING s.instance_id, ${storedSql('step', 's')} AS bytes`,
+    '-',
+  ),
+);
+const DELETE = statement('DELETE FROM staged_journal WHERE instance_id = $1 AND run_key = $2');
+
+/** Of runs that are still to be created. */
+export function noteStaged(session: TransactionSession, runs: readonly { instanceId: string; runKey: string }[]): void {
+  session.send(STAGE, [runs.map(({ instanceId }) => instanceId), runs.map(({ runKey }) => runKey)]);
+}
+
+export function writeStagings(session: TransactionSession, writes: readonly StagingWrite[]): void {
+  for (const write of writes) {
+    const { instanceId, runKey } = write;
+    if (write.kind === 'adopt-journal') session.send(ADOPT, [instanceId, runKey, write.steps]);
+    else session.send(ABANDON, [instanceId, runKey]);
+  }
+}
+
+/** Deletes some steps that were staged for nothing. False when none are left, or others delete them. */
+export async function removeStagedSteps(database: Database): Promise<boolean> {
+  await database.execute(ABANDON_OLD);
+  return database.transaction(async (session) => {
+    const [gone] = await session.query(LOCK_GONE);
+    if (!gone) return false;
+    const run = [text(gone, 'instance_id'), text(gone, 'run_key')];
+    const [some] = await session.query(SELECT_SOME, run);
+    const last = some ? integerOrNull(some, 'last') : null;
+    if (last === null) session.send(DELETE, run);
+    else session.send(DELETE_SOME, [...run, last]);
+    return true;
+  });
+}

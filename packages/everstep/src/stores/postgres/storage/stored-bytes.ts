@@ -1,0 +1,61 @@
+/**
+ * What the data of each instance counts. A batch adds one row for each instance; what it copies, replaces or deletes is
+ * counted by the statements that do that. Each connection adds to rows of its own, as for usage, and their sum counts.
+ */
+import { type InstanceStorage, STORED_TABLES_OF_RUN, storedSql } from '../../../ports/stored-bytes.js';
+import { integer, text, textOrNull } from '../columns.js';
+import { type Session, statement, type TransactionSession } from '../connection.js';
+import { type Columns, names, unnest } from '../row-sets.js';
+import { SHARDS } from '../usage-counts.js';
+
+const KEY = { instance_id: 'text', run_key: 'text' } as const satisfies Columns;
+
+/** SQL that adds up `bytes` by `instance_id`, of the rows that `from` gives. */
+export const addBytes = (from: string, sign: '' | '-' = ''): string => `
+  INSERT INTO stored_bytes (instance_id, shard, bytes)
+  SELECT instance_id, pg_backend_pid() % ${SHARDS}, ${sign}sum(bytes) FROM ${from} GROUP BY instance_id ORDER BY instance_id
+  ON CONFLICT (instance_id, shard) DO UPDATE SET bytes = stored_bytes.bytes + excluded.bytes`;
+
+/** SQL that makes a change, which returns `instance_id` and `bytes`, and adds them up. */
+export const charged = (change: string, sign: '' | '-' = ''): string => `WITH changed AS (${change})${addBytes('changed', sign)}`;
+
+const ADD = statement(addBytes('unnest($1::text[], $2::bigint[]) AS w (instance_id, bytes)'));
+
+const ofTable = (table: (typeof STORED_TABLES_OF_RUN)[number]): string =>
+  `SELECT ${storedSql(table, 't')} AS bytes FROM ${table} t WHERE t.instance_id = k.instance_id AND t.run_key = k.run_key`;
+const OF_RUNS = `(
+  SELECT k.instance_id, b.bytes FROM ${unnest(KEY)} AS k(${names(KEY)}), LATERAL (
+    SELECT octet_length(e.result) AS bytes FROM ended_run e
+    WHERE e.instance_id = k.instance_id AND e.run_key = k.run_key AND e.result IS NOT NULL
+    UNION ALL ${STORED_TABLES_OF_RUN.map(ofTable).join(' UNION ALL ')}) b) w`;
+/** Of runs that are deleted next with all that belongs to them. */
+export const GIVE_BACK_RUNS = statement(addBytes(OF_RUNS, '-'));
+
+const OF_ACCOUNT = statement(`
+  SELECT q.instance_id, q.plan, coalesce(
+    (SELECT sum(s.bytes) FROM stored_bytes s WHERE s.instance_id = q.instance_id), 0)::bigint AS bytes
+  FROM queue_instance q WHERE q.account_id = $1 ORDER BY q.seq`);
+
+/** What a batch adds. */
+export class StoredBytes {
+  private readonly sums = new Map<string, number>();
+
+  add(instanceId: string, bytes: number): void {
+    if (bytes !== 0) this.sums.set(instanceId, bytes + (this.sums.get(instanceId) ?? 0));
+  }
+
+  send(session: TransactionSession): void {
+    if (this.sums.size === 0) return;
+    session.send(ADD, [[...this.sums.keys()], [...this.sums.values()]]);
+    this.sums.clear();
+  }
+}
+
+/** Of each instance of the account, by creation. */
+export async function storageOf(session: Session, accountId: string): Promise<readonly InstanceStorage[]> {
+  return (await session.query(OF_ACCOUNT, [accountId])).map((row) => ({
+    instanceId: text(row, 'instance_id'),
+    plan: textOrNull(row, 'plan'),
+    bytes: integer(row, 'bytes'),
+  }));
+}

@@ -1,0 +1,38 @@
+/**
+ * Version 24: what the data of each instance counts, and journals that are copied in slices.
+ *
+ * `stored_bytes` is counted from here on in the transactions that change it; its first values come from what is there.
+ * `staged_journal` has a row for each run that is still to be created with a journal that is being copied to `run_seq`, a
+ * number that was reserved for it. `gone` is 1 when that run will not be created any more: its steps are deleted later.
+ */
+export const storedBytes = `
+CREATE TABLE stored_bytes (
+  tenant INTEGER PRIMARY KEY,
+  bytes INTEGER NOT NULL
+) STRICT;
+
+WITH record AS (
+  SELECT r.tenant, 512 + octet_length(p.forward_headers) + octet_length(p.body) + coalesce(octet_length(r.result), 0) AS bytes
+    FROM run r JOIN payload p ON p.run_seq = r.seq
+  UNION ALL
+  SELECT r.tenant, 512 + coalesce(octet_length(s.out), 0) + coalesce(octet_length(s.sent), 0) FROM step s JOIN run r ON r.seq = s.run_seq
+  UNION ALL
+  SELECT r.tenant, 512 + coalesce(octet_length(a.exchange), 0) FROM attempt a JOIN run r ON r.seq = a.run_seq
+  UNION ALL
+  SELECT r.tenant, 512 + octet_length(k.content) FROM kept_event k JOIN run r ON r.seq = k.run_seq
+  UNION ALL
+  SELECT d.tenant, 512 + octet_length(d.response_body) FROM dead_letter d
+  UNION ALL
+  SELECT s.tenant, 512 + octet_length(s.forward_headers) + octet_length(s.body) FROM schedule s
+)
+INSERT INTO stored_bytes (tenant, bytes) SELECT tenant, sum(bytes) FROM record GROUP BY tenant;
+
+CREATE TABLE staged_journal (
+  run_key TEXT PRIMARY KEY,
+  run_seq INTEGER NOT NULL,
+  tenant INTEGER NOT NULL,
+  listed_at INTEGER NOT NULL,
+  gone INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+CREATE INDEX staged_journal_by_state ON staged_journal (gone);
+`;

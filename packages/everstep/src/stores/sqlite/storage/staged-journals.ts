@@ -1,0 +1,109 @@
+/**
+ * Journals that are copied in slices, each in a transaction of its own, to a row number that is reserved for a run which is
+ * still to be created. Nobody finds them before that. Those of runs that will not be created are deleted in slices, too.
+ */
+import type { StatementSync } from 'node:sqlite';
+import { LIMITS } from '../../../config/limits.js';
+import { storedSql } from '../../../ports/stored-bytes.js';
+import { integer, text } from '../columns.js';
+import type { Connection } from '../connection.js';
+import type { CreationOrder } from '../creation-order.js';
+import type { StoredBytes } from './stored-bytes.js';
+
+export interface StagedJournal {
+  readonly runSeq: number;
+  readonly listedAt: number;
+}
+
+export class StagedJournals {
+  private readonly runOrder: CreationOrder;
+  private readonly stored: StoredBytes;
+  private readonly reserve: StatementSync;
+  private readonly insert: StatementSync;
+  private readonly select: StatementSync;
+  private readonly selectGone: StatementSync;
+  private readonly selectAny: StatementSync;
+  private readonly markGone: StatementSync;
+  private readonly markAllGone: StatementSync;
+  private readonly delete: StatementSync;
+  private readonly selectSome: StatementSync;
+  private readonly deleteSome: StatementSync;
+  private readonly countSteps: StatementSync;
+
+  constructor(connection: Connection, runOrder: CreationOrder, stored: StoredBytes) {
+    this.runOrder = runOrder;
+    this.stored = stored;
+    this.reserve = connection.prepare(`UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'run' RETURNING seq`);
+    this.insert = connection.prepare('INSERT INTO staged_journal (run_key, run_seq, tenant, listed_at) VALUES (?, ?, ?, ?)');
+    this.select = connection.prepare('SELECT run_seq, listed_at FROM staged_journal WHERE run_key = ? AND gone = 0');
+    this.selectGone = connection.prepare('SELECT run_key, run_seq, tenant FROM staged_journal WHERE gone = 1 LIMIT 1');
+    this.selectAny = connection.prepare('SELECT 1 FROM staged_journal WHERE gone = 0 LIMIT 1');
+    this.markGone = connection.prepare('UPDATE staged_journal SET gone = 1 WHERE run_key = ?');
+    this.markAllGone = connection.prepare('UPDATE staged_journal SET gone = 1 WHERE gone = 0');
+    this.delete = connection.prepare('DELETE FROM staged_journal WHERE run_key = ?');
+    this.selectSome = connection.prepare(
+      `SELECT max(idx) AS last, count(*) AS steps, coalesce(sum(bytes), 0) AS bytes FROM (
+         SELECT idx, bytes, sum(bytes) OVER (ORDER BY idx) - bytes AS bytes_before FROM (
+           SELECT s.idx, ${storedSql('step', 's')} AS bytes FROM step s WHERE s.run_seq = ? ORDER BY s.idx LIMIT ${LIMITS.partRows}))
+       WHERE bytes_before < ${LIMITS.partBytes}`,
+    );
+    this.countSteps = connection.prepare('SELECT count(*) AS steps FROM step WHERE run_seq = ?');
+    this.deleteSome = connection.prepare('DELETE FROM step WHERE run_seq = ? AND idx <= ?');
+  }
+
+  /** Whether journals are staged for runs that may still be created. */
+  get any(): boolean {
+    return this.selectAny.get() !== undefined;
+  }
+
+  /** Null when no journal is staged for a run of this key. */
+  find(runKey: string): StagedJournal | null {
+    const row = this.select.get(runKey);
+    return row ? { runSeq: integer(row, 'run_seq'), listedAt: integer(row, 'listed_at') } : null;
+  }
+
+  /** The row number for the run; reserved when it is named for the first time. Only inside a transaction. */
+  seqFor(runKey: string, tenant: number, createdAt: number): number {
+    const staged = this.find(runKey);
+    if (staged) return staged.runSeq;
+    const row = this.reserve.get();
+    // A journal is copied from a run, so there has been one.
+    if (!row) throw new Error('no run was ever created');
+    const runSeq = integer(row, 'seq');
+    this.insert.run(runKey, runSeq, tenant, this.runOrder.listedAt(createdAt));
+    return runSeq;
+  }
+
+  /** The run is created. Only inside a transaction. Throws when no journal of so many steps is staged for it. */
+  adopt(runKey: string, steps: number): void {
+    const staged = this.find(runKey);
+    if (!staged || integer(this.countSteps.get(staged.runSeq) ?? {}, 'steps') !== steps)
+      throw new Error(`no journal of ${steps} steps is staged for the run ${runKey}`);
+    this.delete.run(runKey);
+  }
+
+  /** No run of this key will be created. Only inside a transaction. */
+  abandon(runKey: string): void {
+    this.markGone.run(runKey);
+  }
+
+  /** Only inside a transaction. */
+  abandonAll(): void {
+    this.markAllGone.run();
+  }
+
+  /** Deletes some steps that were staged for nothing. Only inside a transaction. False when none are left. */
+  removeSome(): boolean {
+    const gone = this.selectGone.get();
+    if (!gone) return false;
+    const runSeq = integer(gone, 'run_seq');
+    const some = this.selectSome.get(runSeq) ?? {};
+    if (integer(some, 'steps') === 0) {
+      this.delete.run(text(gone, 'run_key'));
+      return true;
+    }
+    this.deleteSome.run(runSeq, integer(some, 'last'));
+    this.stored.add(integer(gone, 'tenant'), -integer(some, 'bytes'));
+    return true;
+  }
+}
