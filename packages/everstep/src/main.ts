@@ -286,6 +286,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       maxTimeoutMs: config.maxTimeoutMs,
       onSpending: (instanceId) => budgetAlerts.spent(instanceId),
       refusals,
+      documentBytes: (accountId) => search.storedBytes(accountId),
       ...(node ? { sharedDays: node.sharedDays } : {}),
     });
     const { owners } = limits;
@@ -379,6 +380,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
           runtime.changed({ instanceId, topic: 'settings' });
         },
         refusedNow: (instanceId) => limits.refusedNow(instanceId),
+        storage: (instanceId) => limits.storage(instanceId),
         log,
       }),
       search,

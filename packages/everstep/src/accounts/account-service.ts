@@ -117,6 +117,18 @@ export interface Plan {
   readonly apiCallsPerSecond: number | null;
   /** The longest that one delivery may take, ms. */
   readonly maxTimeoutMs: number | null;
+  readonly maxQueues: number | null;
+  readonly maxUrlGroups: number | null;
+  readonly maxFlowControlKeys: number | null;
+  /** This and what follows are of the whole account; the largest one of its instances counts. */
+  readonly maxStoredBytes: number | null;
+  readonly maxActiveRuns: number | null;
+  readonly maxInstances: number | null;
+  readonly maxSearchIndexes: number | null;
+  /** That a user creates and owns. */
+  readonly maxTeams: number | null;
+  /** Of one team, with pending invitations. */
+  readonly maxTeamMembers: number | null;
   /** Dollars for 100,000 messages. */
   readonly pricePer100kMessages: number;
 }
@@ -143,11 +155,23 @@ export interface InstanceStats {
   readonly months: readonly UsagePoint[];
   readonly budgetDollars: number;
   readonly spentDollars: number;
+  readonly storage: StorageStanding;
   /** What is refused now, in words; empty when nothing is. */
   readonly refused: readonly string[];
   readonly requestsToday: number;
   /** What was refused on the days (UTC) that the period touches, by kind. */
   readonly refusals: readonly RefusalCount[];
+}
+
+/** Bytes that are stored, and active runs, with what the account may have of both. Null: no limit. */
+export interface StorageStanding {
+  readonly instanceBytes: number;
+  /** With its search indexes. */
+  readonly accountBytes: number;
+  readonly maxBytes: number | null;
+  /** Of the account. */
+  readonly activeRuns: number;
+  readonly maxActiveRuns: number | null;
 }
 
 export interface DayPoint {

@@ -12,6 +12,7 @@ import {
   type RefusalCount,
   RIGHTS,
   type Right,
+  type StorageStanding,
 } from './account-service.js';
 import type { Access, Authority } from './authority.js';
 import { monthsBetween } from './billed-months.js';
@@ -22,6 +23,14 @@ import type { Plans } from './plans.js';
 import { costOf } from './prices.js';
 import type { RefusalKind } from './refusals.js';
 import { INSTANCE, type SeenInstance, seenInstance } from './seen-instance.js';
+
+const NOTHING_STORED: StorageStanding = {
+  instanceBytes: 0,
+  accountBytes: 0,
+  maxBytes: null,
+  activeRuns: 0,
+  maxActiveRuns: null,
+};
 
 const PERSONAL_ID = /^usr_/;
 
@@ -34,6 +43,7 @@ export interface InstanceRulesOptions {
   readonly instanceChanged: (instanceId: string) => unknown;
   /** What is refused to an instance now, in words. */
   readonly refusedNow: (instanceId: string) => Promise<readonly string[]>;
+  readonly storage: (instanceId: string) => Promise<StorageStanding | null>;
   readonly accountsOf: AccountService['accountsOf'];
 }
 
@@ -269,7 +279,8 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
       const spentDollars = costOf(usageOf(monthOf(at)), pricePer100kMessages);
       const refused = await options.refusedNow(instanceId);
       const counted = await countedSince(instanceId, at - periodMs);
-      return done({ months: points, budgetDollars, spentDollars, refused, ...counted });
+      const storage = (await options.storage(instanceId)) ?? NOTHING_STORED;
+      return done({ storage, months: points, budgetDollars, spentDollars, refused, ...counted });
     },
 
     async usage(principal, { instanceId, days }) {

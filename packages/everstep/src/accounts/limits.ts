@@ -9,19 +9,21 @@ import type { AccountStore } from '../ports/account-store.js';
 import { type InstanceLimits, type LetIn, type TickRefusal, UNBOUNDED } from '../ports/instance-limits.js';
 import type { InstanceOwners } from '../ports/instance-owners.js';
 import type { SharedDays } from '../ports/shared-days.js';
-import type { Plan } from './account-service.js';
+import type { Plan, StorageStanding } from './account-service.js';
 import { type BudgetExceeded, type Budgets, createBudgets } from './budget.js';
 import { CallRates } from './call-rates.js';
 import { KnownInstances } from './known-instances.js';
 import { endOfDay, monthOf } from './months.js';
 import type { Plans } from './plans.js';
+import { KnownTotals } from './quotas/account-totals.js';
+import { Quotas } from './quotas/quotas.js';
 import type { RefusalKind, Refusals } from './refusals.js';
 import { SharedStartsOfDay } from './shared-starts-of-day.js';
 import { StartsOfDay } from './starts-of-day.js';
 
 /** Why something new is refused; `message` is for the caller. */
 export type Refusal =
-  | { readonly kind: 'budget-exceeded'; readonly message: string }
+  | { readonly kind: 'budget-exceeded' | 'storage-quota-exceeded' | 'too-many-active-runs'; readonly message: string }
   /** `resetAt`: Unix ms at which the next day begins. */
   | {
       readonly kind: 'daily-limit';
@@ -42,8 +44,14 @@ export interface Limits extends InstanceLimits {
   admitCall(instanceId: string): number | null;
   /** Asked right before so many runs are started. When they may, they count for the day; else none may. */
   letRunsIn(instanceId: string, runs: number): Promise<LetIn | Refusal>;
-  /** For what is no run: a schedule, a message. Null when it may begin. */
+  /** For what starts no run yet, such as a schedule. Null when it may begin. */
   refuseSpending(instanceId: string): Promise<Refusal | null>;
+  /** Whether the account of the instance may store so many bytes more. Null when it may. */
+  refuseStorage(instanceId: string, bytes: number): Promise<Refusal | null>;
+  /** The same for a search index of the account. */
+  refuseDocuments(accountId: string, bytes: number): Promise<Refusal | null>;
+  /** Null when there is no such instance, or nobody owns it. */
+  storage(instanceId: string): Promise<StorageStanding | null>;
   /** What is refused now, in words; empty when nothing is. */
   refusedNow(instanceId: string): Promise<readonly string[]>;
   /** Something was refused: counts it for the owner to see. */
@@ -55,7 +63,7 @@ export interface Limits extends InstanceLimits {
 }
 
 export interface LimitsOptions {
-  readonly accounts: Pick<AccountStore, 'usage' | 'findInstance' | 'listInstances' | 'countsOfDays'>;
+  readonly accounts: Pick<AccountStore, 'usage' | 'findInstance' | 'listInstances' | 'countsOfDays' | 'totalsOf'>;
   readonly plans: Plans;
   /** Unix ms on the clock of the service. */
   readonly now: () => number;
@@ -70,11 +78,18 @@ export interface LimitsOptions {
   readonly sharedDays?: SharedDays;
   /** The longest that one delivery may take, whatever the plan; when absent it is the limit of the service. */
   readonly maxTimeoutMs?: number;
+  /** Bytes that the search indexes of an account store. None when absent. */
+  readonly documentBytes?: (accountId: string) => Promise<number>;
   /** Where refusals are counted; nowhere when absent. */
   readonly refusals?: Pick<Refusals, 'count'>;
 }
 
-const TICK_KINDS = { 'budget-exceeded': 'tick-budget-exceeded', 'daily-limit': 'tick-daily-limit-reached' } as const;
+const TICK_KINDS = {
+  'budget-exceeded': 'tick-budget-exceeded',
+  'daily-limit': 'tick-daily-limit-reached',
+  'storage-quota-exceeded': 'tick-storage-quota-exceeded',
+  'too-many-active-runs': 'tick-too-many-active-runs',
+} as const;
 
 const isoOf = (at: number): string => new Date(at).toISOString().replace('.000Z', 'Z');
 
@@ -95,7 +110,7 @@ function dayWords(plan: Plan, runs: number, at: number): string {
 export async function createLimits(options: LimitsOptions): Promise<Limits> {
   const { accounts, plans, now, onSpending } = options;
   const elapsedMs = options.elapsedMs ?? now;
-  const { sharedDays, maxTimeoutMs = LIMITS.maxDeliveryTimeoutMs } = options;
+  const { sharedDays, documentBytes, maxTimeoutMs = LIMITS.maxDeliveryTimeoutMs } = options;
   const listeners: ((instanceId: string) => void)[] = [];
   const tellListeners = (instanceId: string): void => {
     for (const changed of listeners) changed(instanceId);
@@ -112,9 +127,13 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
 
   const planOf = (instanceId: string): Plan => plans.planOf(instances.recall(instanceId) ?? {});
 
+  const storedTotals = new KnownTotals({ accounts, plans, elapsedMs, ...(documentBytes ? { documentBytes } : {}) });
+  const quotas = new Quotas({ totals: storedTotals, instances, plans });
+
   async function refuseSpending(instanceId: string): Promise<Refusal | null> {
     const exceeded = await budgets.check(instanceId);
-    return exceeded && { kind: 'budget-exceeded', message: budgetWords(exceeded) };
+    if (exceeded) return { kind: 'budget-exceeded', message: budgetWords(exceeded) };
+    return quotas.refuseStorage(instanceId, 0);
   }
 
   /** Counts the runs when they may start. */
@@ -132,7 +151,7 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
   }
 
   async function letRunsIn(instanceId: string, runs: number): Promise<LetIn | Refusal> {
-    const refused = await refuseSpending(instanceId);
+    const refused = (await refuseSpending(instanceId)) ?? (await quotas.refuseActive(instanceId, runs));
     if (refused) return refused;
     return letInToday(instanceId, plans.planOf((await instances.find(instanceId)) ?? {}), runs);
   }
@@ -143,11 +162,16 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
     plan: planOf,
     letRunsIn,
     refuseSpending,
+    refuseStorage: (instanceId, bytes) => quotas.refuseStorage(instanceId, bytes),
+    refuseDocuments: (accountId, bytes) => quotas.refuseDocuments(accountId, bytes),
+    storage: (instanceId) => quotas.standing(instanceId),
     admitCall: (instanceId) => rates.admit(instanceId, planOf(instanceId).apiCallsPerSecond),
     async refusedNow(instanceId) {
       const refused: string[] = [];
       const spending = await refuseSpending(instanceId);
       if (spending) refused.push(spending.message);
+      const tooMany = await quotas.refuseActive(instanceId, 1);
+      if (tooMany) refused.push(tooMany.message);
       const plan = plans.planOf((await instances.find(instanceId)) ?? {});
       if (plan.maxRequestsPerDay === null) return refused;
       const today = await starts.startedToday(instanceId);
@@ -157,6 +181,7 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
     refused: (instanceId, kind) => options.refusals?.count(instanceId, kind),
     async forget(instanceId) {
       const known = budgets.forget(instanceId);
+      storedTotals.forget();
       // A budget may be passed because it was lowered.
       onSpending?.(instanceId);
       await known;
@@ -164,6 +189,7 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
     },
     async forgetEverything() {
       budgets.forgetCounts();
+      storedTotals.forget();
       const found = await accounts.listInstances().catch(() => null);
       if (found) instances.learn(found);
       for (const instanceId of instances.ids()) changedElsewhere(instanceId);

@@ -18,6 +18,7 @@ const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
+const GIB = 1024 ** 3;
 
 type LimitName = Exclude<keyof Plan, 'name' | 'pricePer100kMessages'>;
 
@@ -31,6 +32,15 @@ const RANGES: Readonly<Record<LimitName, readonly [least: number, most: number]>
   maxRequestsPerDay: [0, 1_000_000_000],
   apiCallsPerSecond: [1, 1_000_000],
   maxTimeoutMs: [SECOND_MS, LIMITS.maxDeliveryTimeoutMs],
+  maxQueues: [0, LIMITS.maxQueues],
+  maxUrlGroups: [0, LIMITS.maxUrlGroups],
+  maxFlowControlKeys: [0, LIMITS.maxFlowControlKeys],
+  maxStoredBytes: [0, Number.MAX_SAFE_INTEGER],
+  maxActiveRuns: [1, 1_000_000_000],
+  maxInstances: [1, LIMITS.maxInstances],
+  maxSearchIndexes: [0, LIMITS.maxSearchIndexes],
+  maxTeams: [0, LIMITS.maxTeams],
+  maxTeamMembers: [1, LIMITS.maxTeamMembers],
 };
 
 const UNLIMITED: Plan = Object.freeze({
@@ -43,6 +53,15 @@ const UNLIMITED: Plan = Object.freeze({
   maxRequestsPerDay: null,
   apiCallsPerSecond: null,
   maxTimeoutMs: null,
+  maxQueues: null,
+  maxUrlGroups: null,
+  maxFlowControlKeys: null,
+  maxStoredBytes: null,
+  maxActiveRuns: null,
+  maxInstances: null,
+  maxSearchIndexes: null,
+  maxTeams: null,
+  maxTeamMembers: null,
   pricePer100kMessages: DEFAULT_PRICE,
 });
 
@@ -56,6 +75,15 @@ const STANDARD: Plan = Object.freeze({
   maxRequestsPerDay: 1_000_000,
   apiCallsPerSecond: 200,
   maxTimeoutMs: HOUR_MS,
+  maxQueues: 1_000,
+  maxUrlGroups: 1_000,
+  maxFlowControlKeys: 10_000,
+  maxStoredBytes: 10 * GIB,
+  maxActiveRuns: 100_000,
+  maxInstances: 20,
+  maxSearchIndexes: 20,
+  maxTeams: 10,
+  maxTeamMembers: 100,
 });
 
 export interface Plans {
@@ -138,6 +166,15 @@ function readPlan(entry: unknown, problem: (text: string) => void): Plan | null 
     maxRequestsPerDay: limit('maxRequestsPerDay'),
     apiCallsPerSecond: limit('apiCallsPerSecond'),
     maxTimeoutMs: limit('maxTimeoutMs'),
+    maxQueues: limit('maxQueues'),
+    maxUrlGroups: limit('maxUrlGroups'),
+    maxFlowControlKeys: limit('maxFlowControlKeys'),
+    maxStoredBytes: limit('maxStoredBytes'),
+    maxActiveRuns: limit('maxActiveRuns'),
+    maxInstances: limit('maxInstances'),
+    maxSearchIndexes: limit('maxSearchIndexes'),
+    maxTeams: limit('maxTeams'),
+    maxTeamMembers: limit('maxTeamMembers'),
     pricePer100kMessages: readPrice(entry, problem),
   });
 }

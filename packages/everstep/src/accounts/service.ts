@@ -3,7 +3,7 @@ import type { AccountStore } from '../ports/account-store.js';
 import type { Log } from '../ports/log.js';
 import type { Random } from '../ports/random.js';
 import { AccountRules } from './account-rules.js';
-import type { AccountService } from './account-service.js';
+import type { AccountService, StorageStanding } from './account-service.js';
 import type { Authority } from './authority.js';
 import { createFailedLogins } from './failed-logins.js';
 import { createInstanceRules } from './instance-rules.js';
@@ -27,6 +27,8 @@ export interface AccountServiceOptions {
   readonly instanceChanged?: (instanceId: string) => unknown;
   /** What is refused to an instance now, in words; nothing when absent. */
   readonly refusedNow?: (instanceId: string) => Promise<readonly string[]>;
+  /** What the account of an instance stores; unknown when absent. */
+  readonly storage?: (instanceId: string) => Promise<StorageStanding | null>;
   /** Told of logins that no account can be told of. */
   readonly log?: Pick<Log, 'warn'>;
 }
@@ -57,6 +59,7 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
       isOperator: (userId) => isOperator(rules, userId),
       instanceChanged: options.instanceChanged ?? (() => undefined),
       refusedNow: options.refusedNow ?? (async () => []),
+      storage: options.storage ?? (async () => null),
       accountsOf: own.accountsOf,
     }),
   };

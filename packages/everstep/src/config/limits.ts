@@ -52,6 +52,10 @@ export const LIMITS = Object.freeze({
   maxStepNameLength: 1024,
   maxQueueNameLength: 256,
   maxGroupEndpoints: 1_000,
+  /** Of a queue instance: the most that a plan may allow. */
+  maxQueues: 100_000,
+  maxUrlGroups: 100_000,
+  maxFlowControlKeys: 1_000_000,
 
   // runs
   defaultRetries: 3,

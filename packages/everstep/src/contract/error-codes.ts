@@ -37,6 +37,16 @@ export const ERROR_CODES = Object.freeze({
   'run-not-active': { status: 409, about: 'The run has ended, so it cannot be canceled or notified any more.' },
   'too-many-events': { status: 409, about: 'The run has as many events kept for it as it may.' },
   'too-many-schedules': { status: 409, about: 'The queue instance has as many schedules as it may.' },
+  'storage-quota-exceeded': {
+    status: 409,
+    about: 'The account stores as many bytes as its plan allows, or would store more than that.',
+  },
+  'too-many-queues': { status: 409, about: 'The queue instance has as many queues as its plan allows.' },
+  'too-many-url-groups': { status: 409, about: 'The queue instance has as many URL groups as its plan allows.' },
+  'too-many-flow-control-keys': {
+    status: 409,
+    about: 'The queue instance has as many flow control keys as its plan allows.',
+  },
   'callback-not-possible': { status: 409, about: 'The failure callback is in no state that allows this, or there is none.' },
   'repair-state': { status: 409, about: 'The repair is in a state that does not allow this: the message says which one does.' },
   conflict: { status: 409, about: 'What is there does not allow this: the message says what to change first.' },
@@ -48,6 +58,10 @@ export const ERROR_CODES = Object.freeze({
   'url-too-long': { status: 414, about: 'The request URL is over the limit.' },
   'unsupported-media-type': { status: 415, about: 'The body has a content type that this operation does not take.' },
   'headers-too-large': { status: 431, about: 'The headers are over the limit.' },
+  'too-many-active-runs': {
+    status: 429,
+    about: 'The account has as many active runs and messages as its plan allows.',
+  },
   'daily-limit-reached': {
     status: 429,
     about: 'The queue instance has started as many runs today (UTC) as its plan allows.',

@@ -28,6 +28,8 @@ export const REPAIR_STOP_REASONS = [
   'canary-failed',
   'budget-exceeded',
   'daily-limit-reached',
+  'storage-quota-exceeded',
+  'too-many-active-runs',
   'paused-by-hand',
   'aborted-by-hand',
   'undone',

@@ -28,10 +28,12 @@ export const REPAIR_ITEM_STATES = ['pending', 'started', 'succeeded', 'failed', 
 export type RepairItemState = (typeof REPAIR_ITEM_STATES)[number];
 export type RepairCounts = Readonly<Record<RepairItemState, number>>;
 
+/** What the plan or the budget says against more. */
+export type HeldReason = 'budget-exceeded' | 'daily-limit-reached' | 'storage-quota-exceeded' | 'too-many-active-runs';
+
 export type RepairStopReason =
   | 'canary-failed'
-  | 'budget-exceeded'
-  | 'daily-limit-reached'
+  | HeldReason
   | 'paused-by-hand'
   | 'aborted-by-hand'
   /** A delete that was aborted before anything was deleted. */
@@ -100,7 +102,7 @@ export type RepairEvent =
   | { readonly kind: 'items-moved'; readonly moves: readonly ItemMove[] }
   | { readonly kind: 'paused' }
   /** The plan or the budget of the instance lets nothing begin. */
-  | { readonly kind: 'held'; readonly reason: 'budget-exceeded' | 'daily-limit-reached'; readonly message: string }
+  | { readonly kind: 'held'; readonly reason: HeldReason; readonly message: string }
   /** Undefined: at the rate that it has. */
   | { readonly kind: 'continued'; readonly ratePerSecond: number | undefined }
   | { readonly kind: 'aborted' };

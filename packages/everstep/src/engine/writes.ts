@@ -64,9 +64,16 @@ export type DayCountKind =
   | 'rate-limited'
   | 'body-too-large'
   | 'too-many-schedules'
+  | 'storage-quota-exceeded'
+  | 'too-many-active-runs'
+  | 'too-many-queues'
+  | 'too-many-url-groups'
+  | 'too-many-flow-control-keys'
   | 'tick-budget-exceeded'
   | 'tick-daily-limit-reached'
   | 'tick-body-too-large'
+  | 'tick-storage-quota-exceeded'
+  | 'tick-too-many-active-runs'
   | 'step-body-too-large'
   /** Of the installation, whose instance id is empty: failed logins of e-mails that nobody has. */
   | 'unknown-login';

@@ -35,7 +35,9 @@ function refused(
 function errorOf(context: Limited, instanceId: string, refusal: Refusal): ApiError {
   switch (refusal.kind) {
     case 'budget-exceeded':
-      return refused(context, instanceId, 'budget-exceeded', refusal.message);
+    case 'storage-quota-exceeded':
+    case 'too-many-active-runs':
+      return refused(context, instanceId, refusal.kind, refusal.message);
     case 'daily-limit':
       return refused(context, instanceId, 'daily-limit-reached', refusal.message, {
         ...retryAfter(refusal.retryAfterMs),

@@ -7,7 +7,7 @@
 
 import type { CountOfDay, DayCountKind } from '../engine/writes.js';
 import type { NamedTokenStore } from './named-tokens.js';
-import type { InstanceStorage } from './stored-bytes.js';
+import type { InstanceTotals } from './stored-bytes.js';
 
 export type { CountOfDay, DayCountKind } from '../engine/writes.js';
 
@@ -348,7 +348,7 @@ export interface AccountStore extends NamedTokenStore {
   /** Of these accounts, by creation. */
   instancesOf(query: { readonly accountIds: readonly AccountId[] }): Promise<readonly QueueInstance[]>;
   /** What each instance of the account stores, by the creation of the instances. Counted in the unit that changes it. */
-  storageOf(query: { readonly accountId: AccountId }): Promise<readonly InstanceStorage[]>;
+  totalsOf(query: { readonly accountId: AccountId }): Promise<readonly InstanceTotals[]>;
   /**
    * Null when there is none. A budget that is another one from then on (none and 0 are the same), or another owner, takes
    * the instance's alerts with it, those that are owed too.

@@ -15,6 +15,8 @@ export interface InstanceLimits {
   letTickIn(instanceId: string, bodyBytes: number): Promise<LetIn | TickRefusal>;
   /** Asked right before so many runs are started. When they may, they count for the day; else none may. */
   letRunsIn(instanceId: string, runs: number): Promise<LetIn | RunRefusal>;
+  /** Whether so many bytes more may be stored for the instance. Null when they may. */
+  refuseStorage(instanceId: string, bytes: number): Promise<RunRefusal | null>;
   /** So many of the runs that were let in came to nothing. */
   notStarted(instanceId: string, runs: number, letIn: LetIn): void;
   /** Nobody knows whether runs that were let in were started: the store does. */
@@ -42,7 +44,7 @@ export interface TickRefusal {
 
 /** Why runs may not be started; `message` is for the owner. */
 export interface RunRefusal {
-  readonly kind: 'budget-exceeded' | 'daily-limit';
+  readonly kind: 'budget-exceeded' | 'daily-limit' | 'storage-quota-exceeded' | 'too-many-active-runs';
   readonly message: string;
 }
 
@@ -61,6 +63,7 @@ export const NO_LIMITS: InstanceLimits = Object.freeze({
   messageLimit: () => null,
   letTickIn: async () => UNBOUNDED,
   letRunsIn: async () => UNBOUNDED,
+  refuseStorage: async () => null,
   notStarted: () => {},
   recount: () => {},
   messagesCounted: () => {},

@@ -151,6 +151,11 @@ export interface SearchDocuments {
   reset(query: { readonly indexId: string; readonly namespace: string | null }): Promise<void>;
   /** False when there is none. The disk space is given back after. */
   removeNamespace(query: Namespace): Promise<boolean>;
+  /**
+   * What the documents of these indexes count: the bytes of their content and metadata, and `RECORD_BYTES` for each. Counted
+   * in the transaction that changes them; a namespace that was emptied counts nothing.
+   */
+  storedBytes(query: { readonly indexIds: readonly string[] }): Promise<number>;
   info(query: { readonly indexId: string }): Promise<SearchIndexInfo>;
   /** Removes all that is kept of an index, and its disk space; of one that is not there, nothing. */
   drop(query: { readonly indexId: string }): Promise<void>;

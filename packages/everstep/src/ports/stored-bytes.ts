@@ -67,10 +67,15 @@ export function bytesAdded(write: StoreWrite): number {
   }
 }
 
+/** By how many the active runs become more. */
+export const activeRunsAdded = ({ kind }: StoreWrite): number => (kind === 'create-run' ? 1 : kind === 'end-run' ? -1 : 0);
+
 /** What one queue instance of an account stores. */
-export interface InstanceStorage {
+export interface InstanceTotals {
   readonly instanceId: string;
   /** Name of its plan; null: the default plan. */
   readonly plan: string | null;
   readonly bytes: number;
+  /** Runs and messages that have not ended. */
+  readonly activeRuns: number;
 }

@@ -64,6 +64,10 @@ export interface SearchService {
   /** Read-write for roles that may use the index, read-only for those that see it. */
   accessTo(principal: Principal, indexId: string): Promise<Outcome<SearchCaller>>;
   readonly documents: SearchDocuments;
+  /** Of all indexes of the account. */
+  storedBytes(accountId: string): Promise<number>;
+  /** Null when the index does not exist. */
+  ownerOf(indexId: string): Promise<string | null>;
   /** Goes on with removals that were cut off. */
   start(): void;
   /** Resolves when no removal is under way; what is left goes after the next start. */
@@ -277,6 +281,13 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
       if (seen.kind !== 'seen') return seen;
       return done({ indexId, access: RIGHTS[seen.role].includes('use') ? 'read-write' : 'read-only' });
     },
+
+    async storedBytes(accountId) {
+      const owned = await indexes.list({ accountIds: [accountId] });
+      return owned.length === 0 ? 0 : documents.storedBytes({ indexIds: owned.map(({ indexId }) => indexId) });
+    },
+
+    ownerOf: async (indexId) => (await indexes.find({ indexId }))?.accountId ?? null,
 
     start: () => removals.resume(),
     stop: () => removals.stop(),

@@ -245,10 +245,10 @@ const DEAD_LETTERS: readonly CopiedTable[] = [
 const CONTROLS: readonly CopiedTable[] = [
   ofInstance('deduplication', { deduplication_id: 'text', run_key: 'text', expires_at: 'bigint' }),
   {
-    table: 'stored_bytes',
-    columns: { instance_id: 'text', shard: 'integer', bytes: 'bigint' },
-    select: 'SELECT t.instance_id, 0 AS shard, x.bytes FROM stored_bytes x JOIN tenant t ON t.seq = x.tenant',
-    allOf: 'stored_bytes',
+    table: 'instance_totals',
+    columns: { instance_id: 'text', shard: 'integer', bytes: 'bigint', active_runs: 'bigint' },
+    select: 'SELECT t.instance_id, 0 AS shard, x.bytes, x.active_runs FROM instance_totals x JOIN tenant t ON t.seq = x.tenant',
+    allOf: 'instance_totals',
   },
   ofInstance('flow_control', {
     key: 'text',

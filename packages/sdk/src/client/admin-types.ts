@@ -94,6 +94,16 @@ export interface QueuePlan {
   readonly max_requests_per_day: number | null;
   readonly api_calls_per_second: number | null;
   readonly max_timeout_ms: number | null;
+  readonly max_queues: number | null;
+  readonly max_url_groups: number | null;
+  readonly max_flow_control_keys: number | null;
+  /** This and what follows are of the whole account; the largest one of its queue instances counts. */
+  readonly max_stored_bytes: number | null;
+  readonly max_active_runs: number | null;
+  readonly max_instances: number | null;
+  readonly max_search_indexes: number | null;
+  readonly max_teams: number | null;
+  readonly max_team_members: number | null;
   /** Dollars. */
   readonly price_per_100k_messages: number;
 }
@@ -154,6 +164,17 @@ export interface QueueStats {
   readonly budget: number;
   /** Dollars in this month. */
   readonly spent: number;
+  /** Null: no limit. */
+  readonly storage: {
+    /** Bytes that this queue instance stores. */
+    readonly instance_bytes: number;
+    /** Bytes that all queue instances and search indexes of its account store. */
+    readonly account_bytes: number;
+    readonly max_bytes: number | null;
+    /** Active runs and messages of the account. */
+    readonly active_runs: number;
+    readonly max_active_runs: number | null;
+  };
   /** What is refused now, in words; empty when nothing is. */
   readonly refused: readonly string[];
   /** Runs that were started today (UTC), which `max_requests_per_day` bounds. */

@@ -18,6 +18,8 @@ export type RepairStopReason =
   | 'canary-failed'
   | 'budget-exceeded'
   | 'daily-limit-reached'
+  | 'storage-quota-exceeded'
+  | 'too-many-active-runs'
   | 'paused-by-hand'
   | 'aborted-by-hand'
   | 'undone';

@@ -24,6 +24,15 @@ export const presentPlan = (plan: Plan): PlanRecord => ({
   max_requests_per_day: plan.maxRequestsPerDay,
   api_calls_per_second: plan.apiCallsPerSecond,
   max_timeout_ms: plan.maxTimeoutMs,
+  max_queues: plan.maxQueues,
+  max_url_groups: plan.maxUrlGroups,
+  max_flow_control_keys: plan.maxFlowControlKeys,
+  max_stored_bytes: plan.maxStoredBytes,
+  max_active_runs: plan.maxActiveRuns,
+  max_instances: plan.maxInstances,
+  max_search_indexes: plan.maxSearchIndexes,
+  max_teams: plan.maxTeams,
+  max_team_members: plan.maxTeamMembers,
   price_per_100k_messages: plan.pricePer100kMessages,
 });
 

@@ -192,6 +192,13 @@ const getQueueStats = accountOperation({
       months: stats.months.map(({ month, messages, dollars }) => ({ month, messages, dollars })),
       budget: stats.budgetDollars,
       spent: stats.spentDollars,
+      storage: {
+        instance_bytes: stats.storage.instanceBytes,
+        account_bytes: stats.storage.accountBytes,
+        max_bytes: stats.storage.maxBytes,
+        active_runs: stats.storage.activeRuns,
+        max_active_runs: stats.storage.maxActiveRuns,
+      },
       refused: [...stats.refused],
       requests_today: stats.requestsToday,
       refusals: stats.refusals.map(({ kind, count, lastAt }) => ({ kind, count, last_time: toSeconds(lastAt) })),

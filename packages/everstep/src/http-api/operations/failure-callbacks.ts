@@ -32,7 +32,7 @@ export const retryFailureCallback = operation({
   unknownQuery: 'refuse',
   pathParameters: DlqIdPath,
   responses: { 200: FailureFunctionChanged },
-  errors: ['bad-parameter', 'budget-exceeded', 'not-found', 'callback-not-possible'],
+  errors: ['bad-parameter', 'budget-exceeded', 'storage-quota-exceeded', 'not-found', 'callback-not-possible'],
   async handle({ path: { dlqId } }, context, { instanceId }) {
     await allowSpending(context, instanceId);
     callbackDone(await context.service.retryCallback({ instanceId, dlqId }), dlqId);

@@ -49,10 +49,12 @@ export const forkRun = operation({
     'body-too-large',
     'unsupported-media-type',
     'budget-exceeded',
+    'storage-quota-exceeded',
     'not-found',
     'conflict',
     'run-id-taken',
     'daily-limit-reached',
+    'too-many-active-runs',
   ],
   async handle({ path: { workflowRunId }, body, request }, context, { instanceId, actor }) {
     if (body === undefined) throw new Error('a fork without a body came through');

@@ -139,9 +139,11 @@ function single(kind: RecoverKind): Operation {
       'bad-url',
       'blocked-address',
       'budget-exceeded',
+      'storage-quota-exceeded',
       'not-found',
       'run-id-taken',
       'daily-limit-reached',
+      'too-many-active-runs',
     ],
     async handle({ path: { dlqId }, headers, carried, request }, context, { instanceId }) {
       const overrides = overridesOf({ headers, carried }, { context, request, instanceId });
@@ -180,8 +182,10 @@ function bulk(kind: RecoverKind): Operation {
       'bad-url',
       'blocked-address',
       'budget-exceeded',
+      'storage-quota-exceeded',
       'not-found',
       'daily-limit-reached',
+      'too-many-active-runs',
     ],
     async handle({ query, headers, carried, request }, context, { instanceId }) {
       const overrides = overridesOf({ headers, carried }, { context, request, instanceId });

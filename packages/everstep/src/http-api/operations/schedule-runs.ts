@@ -50,7 +50,16 @@ const runNow = operation({
   unknownQuery: 'refuse',
   pathParameters: SchedulePath,
   responses: { 200: ScheduleRunStarted },
-  errors: ['bad-parameter', 'not-found', 'conflict', 'budget-exceeded', 'body-too-large', 'daily-limit-reached'],
+  errors: [
+    'bad-parameter',
+    'not-found',
+    'conflict',
+    'budget-exceeded',
+    'storage-quota-exceeded',
+    'body-too-large',
+    'daily-limit-reached',
+    'too-many-active-runs',
+  ],
   async handle({ path: { scheduleId } }, context, { instanceId }) {
     const { service, store } = context;
     const schedule = await store.findSchedule({ instanceId, scheduleId });

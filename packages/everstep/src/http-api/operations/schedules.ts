@@ -84,6 +84,7 @@ const createSchedule = operation({
     'bad-expression',
     'blocked-address',
     'budget-exceeded',
+    'storage-quota-exceeded',
     'body-too-large',
     'too-many-schedules',
   ],

@@ -71,8 +71,10 @@ export const triggerRun = operation({
     'bad-expression',
     'blocked-address',
     'budget-exceeded',
+    'storage-quota-exceeded',
     'body-too-large',
     'daily-limit-reached',
+    'too-many-active-runs',
   ],
   async handle({ headers, carried, body, request }, context, caller) {
     const command = triggerCommand(

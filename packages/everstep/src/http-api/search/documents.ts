@@ -18,8 +18,9 @@ import {
   UpsertBody,
 } from '../../contract/search.js';
 import type { DocumentChoice, Filter, Namespace, SearchDocument, SearchDocuments } from '../../ports/search-store.js';
+import { contentBytes, RECORD_BYTES } from '../../ports/stored-bytes.js';
 import { parseFilter } from '../../search/filter-parser.js';
-import { answer, indexOperation, type Operation } from '../operation.js';
+import { type ApiContext, answer, indexOperation, type Operation } from '../operation.js';
 import { shown } from '../parameters/unacceptable.js';
 import { presentDocument, presentHit, presentInfo, readDocument } from './presenters.js';
 
@@ -84,6 +85,19 @@ function readCursor(cursor: string | number | undefined): string | null {
 const BOUND = { maxBytes: LIMITS.maxPageBytes };
 const longestAnswer = (documents: number): number => Math.min(documents * LIMITS.maxSearchDocumentBytes, BOUND.maxBytes);
 
+/** Throws ApiError when the account of the index may not store the documents. */
+async function allowDocuments(
+  { limits, search }: ApiContext,
+  indexId: string,
+  documents: readonly SearchDocument[],
+): Promise<void> {
+  const owner = limits && (await search.ownerOf(indexId));
+  if (!limits || !owner) return;
+  const bytes = documents.reduce((sum, { content, metadata }) => sum + RECORD_BYTES + contentBytes(content, metadata), 0);
+  const refusal = await limits.refuseDocuments(owner, bytes);
+  if (refusal) throw new ApiError('storage-quota-exceeded', refusal.message);
+}
+
 function checkSize(documents: readonly SearchDocument[]): void {
   for (const { id, content, metadata } of documents) {
     const bytes = Buffer.byteLength(content) + Buffer.byteLength(metadata ?? '');
@@ -104,10 +118,12 @@ const upsertDocuments = indexOperation({
   pathParameters: inNamespace,
   body: { ...json(UpsertBody), maxBytes: LIMITS.maxBodyBytes },
   responses: { 200: resultOf(Success) },
-  errors: [...ERRORS, 'conflict', 'not-found'],
-  async handle({ path, body }, { search }) {
+  errors: [...ERRORS, 'conflict', 'not-found', 'storage-quota-exceeded'],
+  async handle({ path, body }, context) {
+    const { search } = context;
     const documents = [read(body)].flat().map(readDocument);
     checkSize(documents);
+    await allowDocuments(context, path.indexId, documents);
     const result = await search.documents.upsert({ ...path, documents });
     if (result === 'gone') throw new ApiError('not-found', 'the search index was deleted');
     if (result === 'too-many-namespaces')

@@ -2,7 +2,7 @@
  * Begins entries of a repair: each in one unit with what becomes of it, so that a process which is killed in between has
  * done both or neither. The unit is written on the version of the repair that let it begin.
  */
-import type { Begin, ItemMove, RepairItemState } from '../../engine/repair.js';
+import type { Begin, HeldReason, ItemMove, RepairItemState } from '../../engine/repair.js';
 import type { Started } from '../../engine/start.js';
 import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../engine/writes.js';
 import type { InstanceLimits, LetIn } from '../../ports/instance-limits.js';
@@ -30,7 +30,7 @@ export interface BeginningOptions {
 }
 
 export interface Held {
-  readonly reason: 'budget-exceeded' | 'daily-limit-reached';
+  readonly reason: HeldReason;
   readonly message: string;
 }
 
@@ -96,7 +96,7 @@ export class Beginning {
         break;
       }
     }
-    const reason = refusal.kind === 'budget-exceeded' ? 'budget-exceeded' : 'daily-limit-reached';
+    const reason = refusal.kind === 'daily-limit' ? 'daily-limit-reached' : refusal.kind;
     return { letIn, held: { reason, message: refusal.message } };
   }
 

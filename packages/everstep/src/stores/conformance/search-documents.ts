@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ANY_BYTES, type FieldPath, type Filter, type SearchDocument, type SearchDocuments } from '../../ports/search-store.js';
+import { contentBytes, RECORD_BYTES } from '../../ports/stored-bytes.js';
 
 export interface DocumentsUnderTest {
   readonly documents: SearchDocuments;
@@ -45,6 +46,31 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
     (await documents.search({ maxBytes: ANY_BYTES, ...here, text, limit, filter })).map(({ id }) => id);
   const all = async (documents: SearchDocuments, namespace = here) =>
     (await documents.range({ maxBytes: ANY_BYTES, ...namespace, prefix: '', after: null, limit: 1000 })).map(({ id }) => id);
+
+  test(
+    'stored bytes are those of the documents that there are, whatever was replaced, removed or emptied',
+    withDocuments(async (documents, { reopen }) => {
+      const counted = (list: readonly SearchDocument[]): number =>
+        list.reduce((sum, one) => sum + RECORD_BYTES + contentBytes(one.content, one.metadata), 0);
+      const stored = (of: SearchDocuments = documents, ...indexIds: string[]) =>
+        of.storedBytes({ indexIds: [INDEX, 'idx_b', 'idx_none', ...indexIds] });
+      assert.equal(await stored(), 0);
+      await documents.upsert({ ...here, documents: FILMS });
+      const [alien, ...others] = FILMS as [SearchDocument, ...SearchDocument[]];
+      assert.equal(await stored(), counted(FILMS));
+      const longer = sampleDocument('alien', { title: 'Ä'.repeat(100) }, { seen: 'ü' });
+      await documents.upsert({ ...here, documents: [alien, longer] });
+      await documents.upsert({ indexId: 'idx_b', namespace: '', documents: FILMS });
+      assert.equal(await stored(), counted([longer, ...others, ...FILMS]));
+      await documents.remove({ ...here, choice: { kind: 'ids', ids: ['alien', 'none'] } });
+      await documents.remove({ ...here, choice: { kind: 'prefix', prefix: 'bra' } });
+      await documents.remove({ ...here, choice: { kind: 'filter', filter: is(content('year'), 1997) } });
+      assert.equal(await stored(), counted([...others.slice(2), ...FILMS]));
+      await documents.reset({ indexId: 'idx_b', namespace: null });
+      assert.equal(await stored(), counted(others.slice(2)));
+      if (reopen) assert.equal(await stored(await reopen()), counted(others.slice(2)));
+    }),
+  );
 
   test(
     'documents are fetched as they were written, in the order asked for; one of the same id is replaced',

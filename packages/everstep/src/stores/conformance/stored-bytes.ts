@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Run, Schedule } from '../../engine/run.js';
 import type { Store, StoreWrite } from '../../ports/store.js';
-import { contentBytes, RECORD_BYTES } from '../../ports/stored-bytes.js';
+import { contentBytes, type InstanceTotals, RECORD_BYTES } from '../../ports/stored-bytes.js';
 import { sampleApiKey, sampleInstance, sampleUser } from './account-samples.js';
 import { type OpenStore, withStore } from './harness.js';
 import {
@@ -27,6 +27,7 @@ import {
 
 const ACCOUNT = 'usr_1';
 const FAR = T0 * 2;
+const PAGE = { instanceId: INSTANCE, filter: {}, order: 'oldest-first', after: null, horizon: null, limit: 1_000 } as const;
 const BOUNDS = { maxRows: 1_000, maxBytes: 1_000_000 };
 
 async function openAccount(store: Store, instanceIds: readonly string[]): Promise<void> {
@@ -34,19 +35,20 @@ async function openAccount(store: Store, instanceIds: readonly string[]): Promis
   for (const instanceId of instanceIds) await store.accounts.createInstance(sampleInstance(instanceId, { accountId: ACCOUNT }));
 }
 
-async function storedBytes(store: Store, instanceId: string = INSTANCE): Promise<number> {
-  const found = await store.accounts.storageOf({ accountId: ACCOUNT });
-  return found.find((one) => one.instanceId === instanceId)?.bytes ?? Number.NaN;
+async function totalsOf(store: Store, instanceId: string = INSTANCE): Promise<InstanceTotals | undefined> {
+  const found = await store.accounts.totalsOf({ accountId: ACCOUNT });
+  return found.find((one) => one.instanceId === instanceId);
 }
+
+const storedBytes = async (store: Store, instanceId?: string) => (await totalsOf(store, instanceId))?.bytes;
 
 /** The same, added up from what the store shows of each run and schedule. */
 async function recount(store: Store): Promise<number> {
-  const page = { instanceId: INSTANCE, filter: {}, order: 'oldest-first', after: null, horizon: null, limit: 1_000 } as const;
   let sum = 0;
   const record = (...contents: readonly (string | Uint8Array | null)[]) => {
     sum += RECORD_BYTES + contentBytes(...contents);
   };
-  for (const run of (await store.listRuns(page)).items) {
+  for (const run of (await store.listRuns(PAGE)).items) {
     const runKey = run.key;
     const payload = await store.loadPayload({ runKey });
     record(JSON.stringify(payload?.forwardHeaders), payload?.body ?? null);
@@ -56,7 +58,7 @@ async function recount(store: Store): Promise<number> {
     for (const { exchange } of history?.attempts ?? []) record(exchange ? JSON.stringify(exchange) : null);
     for (const { content } of (await store.loadRun({ runKey }))?.keptEvents ?? []) record(JSON.stringify(content));
   }
-  for (const { dlqId } of (await store.listDeadLetters(page)).items) {
+  for (const { dlqId } of (await store.listDeadLetters(PAGE)).items) {
     const bodies = await store.loadDeadLetterBodies({ instanceId: INSTANCE, dlqIds: [dlqId] });
     record(bodies.get(dlqId)?.responseBody ?? null);
   }
@@ -194,6 +196,13 @@ export function storedBytesConformance(open: OpenStore): void {
           if (n % 30 === 29) assert.equal(await storedBytes(store), await recount(store), `after ${n + 1} changes`);
         }
         assert.ok((await recount(store)) > 0);
+        const active = await store.listRuns({ ...PAGE, filter: { statuses: ['active'] } });
+        assert.deepEqual(await totalsOf(store), {
+          instanceId: INSTANCE,
+          plan: null,
+          bytes: await recount(store),
+          activeRuns: active.items.length,
+        });
         const again = await underTest.reopen();
         assert.equal(await storedBytes(again), await recount(again));
         assert.equal(await storedBytes(again, 'qi_empty'), 0);
@@ -223,7 +232,7 @@ export function storedBytesConformance(open: OpenStore): void {
           creation(from),
           ...journal.map((step): StoreWrite => ({ kind: 'record-step', runKey: from.key, step })),
         ]);
-        const before = await storedBytes(store);
+        const before = (await storedBytes(store)) ?? 0;
         const slice = (to: Run, first: number, below: number): StoreWrite => ({
           kind: 'stage-journal',
           fromRunKey: from.key,
@@ -237,17 +246,10 @@ export function storedBytesConformance(open: OpenStore): void {
         await apply(store, [slice(fork, 2, 4)]);
         await apply(store, [slice(never, 0, 4)]);
         const copied = [0, 1, 3].reduce((sum, n) => sum + RECORD_BYTES + contentBytes(journal[n]?.out ?? null), 0);
-        assert.equal((await storedBytes(store)) - before, 2 * copied);
+        assert.equal(await storedBytes(store), before + 2 * copied);
         const later = sampleRun(4);
         await apply(store, [creation(later)]);
-        const found = await store.listRuns({
-          instanceId: INSTANCE,
-          filter: {},
-          order: 'oldest-first',
-          after: null,
-          horizon: null,
-          limit: 10,
-        });
+        const found = await store.listRuns(PAGE);
         assert.deepEqual(
           found.items.map(({ key }) => key),
           [from.key, later.key],

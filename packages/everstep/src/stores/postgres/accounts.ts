@@ -14,7 +14,7 @@ import { ExclusiveWork } from './exclusive-work.js';
 import { loginNotedAt, noteLogin } from './login-places.js';
 import * as sessions from './login-sessions.js';
 import * as namedTokens from './named-tokens.js';
-import { storageOf } from './storage/stored-bytes.js';
+import { totalsOf } from './storage/stored-bytes.js';
 import { listDayUsage, listUsage } from './usage-counts.js';
 
 const INSERT_SECRET = statement('INSERT INTO secret (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING');
@@ -186,7 +186,7 @@ export function createAccounts(database: Database): AccountStore {
     findInstance: ({ instanceId }) => instances.findInstance(database, instanceId),
     listInstances: () => instances.listInstances(database),
     instancesOf: ({ accountIds }) => instances.instancesOf(database, accountIds),
-    storageOf: ({ accountId }) => storageOf(database, accountId),
+    totalsOf: ({ accountId }) => totalsOf(database, accountId),
     changeInstance: ({ instanceId, change: wanted, audit }) =>
       change(
         (session) => instances.changeInstance(session, instanceId, wanted),

@@ -9,7 +9,7 @@ import { CALLBACK_SLOT, type Run, type RunPayload, type Task } from '../../engin
 import type { AuditNote } from '../../engine/writes.js';
 import type { CountOfDay } from '../../ports/account-store.js';
 import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../ports/store.js';
-import { bytesAdded } from '../../ports/stored-bytes.js';
+import { activeRunsAdded, bytesAdded } from '../../ports/stored-bytes.js';
 import { addAudit } from './audit-log.js';
 import type { BatchState, KnownRun } from './batch-state.js';
 import { timeOf } from './clock-marks.js';
@@ -283,11 +283,11 @@ export class Batch {
 
   /** What it adds, as far as that can be seen here. */
   private count(write: StoreWrite): void {
-    const bytes = bytesAdded(write);
-    if (bytes === 0) return;
-    if (write.kind === 'create-run') this.stored.add(write.run.instanceId, bytes);
+    const [bytes, activeRuns] = [bytesAdded(write), activeRunsAdded(write)];
+    if (bytes === 0 && activeRuns === 0) return;
+    if (write.kind === 'create-run') this.stored.add(write.run.instanceId, bytes, activeRuns);
     else if (write.kind === 'add-dead-letter') this.stored.add(write.entry.instanceId, bytes);
-    else if ('runKey' in write) this.stored.add(this.state.requireRun(write.runKey).instanceId, bytes);
+    else if ('runKey' in write) this.stored.add(this.state.requireRun(write.runKey).instanceId, bytes, activeRuns);
   }
 
   private createRun(run: Run, input: RunPayload | { readonly copyOf: string }, guards: readonly StoreGuard[]): void {

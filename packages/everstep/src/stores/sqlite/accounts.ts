@@ -213,7 +213,7 @@ export function createAccounts(parts: Pick<StoreParts, 'connection' | 'usage' | 
     findInstance: async ({ instanceId }) => instances.find(instanceId),
     listInstances: async () => instances.list(),
     instancesOf: async ({ accountIds }) => instances.ofAccounts(accountIds),
-    storageOf: async ({ accountId }) => stored.ofAccount(accountId),
+    totalsOf: async ({ accountId }) => stored.ofAccount(accountId),
     changeInstance: ({ instanceId, change: wanted, audit }) =>
       change(
         () => {

@@ -2,7 +2,7 @@
 import type { StatementSync } from 'node:sqlite';
 import { isDeepStrictEqual } from 'node:util';
 import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../ports/store.js';
-import { bytesAdded } from '../../ports/stored-bytes.js';
+import { activeRunsAdded, bytesAdded } from '../../ports/stored-bytes.js';
 import type { AuditLog } from './audit-log.js';
 import { integer, text } from './columns.js';
 import type { DeadLetterWriter } from './dead-letter-writer.js';
@@ -84,8 +84,9 @@ export class BatchWriter {
     }
     for (const write of unit.writes) {
       this.write(write);
-      const bytes = bytesAdded(write);
-      if (bytes > 0) this.parts.stored.add(this.parts.runs.require(runKeyOf(write)).tenant, bytes);
+      const [bytes, activeRuns] = [bytesAdded(write), activeRunsAdded(write)];
+      if (bytes !== 0 || activeRuns !== 0)
+        this.parts.stored.add(this.parts.runs.require(runKeyOf(write)).tenant, bytes, activeRuns);
     }
     return APPLIED;
   }

@@ -174,6 +174,9 @@ function statsCommand(shell: Shell): Command {
     screen.write(table(screen, ['MONTH (UTC)', 'MESSAGES', 'DOLLARS'], rows));
     screen.write(`\n${stats.spent} dollars spent this month; the budget is ${budgetText(stats.budget)}.\n`);
     screen.write(`${stats.requests_today} runs started today (UTC).\n`);
+    const { account_bytes, instance_bytes, max_bytes, active_runs, max_active_runs } = stats.storage;
+    screen.write(`${instance_bytes} bytes stored, ${account_bytes} by its account; the limit is ${max_bytes ?? 'none'}.\n`);
+    screen.write(`${active_runs} active runs of its account; the limit is ${max_active_runs ?? 'none'}.\n`);
     for (const refused of stats.refused) screen.write(`Refused: ${printable(refused)}.\n`);
     if (stats.refusals.length === 0) return;
     const refusals = stats.refusals.map(({ kind, count, last_time }) => [kind, count, instant(last_time * MS_PER_SECOND)]);

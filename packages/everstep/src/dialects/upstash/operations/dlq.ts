@@ -241,8 +241,10 @@ const RETRY_ERRORS: readonly ErrorCode[] = [
   'bad-url',
   'blocked-address',
   'budget-exceeded',
+  'storage-quota-exceeded',
   'not-found',
   'daily-limit-reached',
+  'too-many-active-runs',
 ];
 /** What an SDK says of itself is taken, and not looked at. */
 const FAMILIES = Object.freeze({ ...OVERRIDE_FAMILIES, 'Telemetry-': 'What an SDK says of itself. Not looked at.' });

@@ -48,8 +48,10 @@ const enqueue = operation({
     'bad-expression',
     'blocked-address',
     'budget-exceeded',
+    'storage-quota-exceeded',
     'body-too-large',
     'daily-limit-reached',
+    'too-many-active-runs',
     'not-found',
   ],
   async handle({ body, request }, context, caller) {

@@ -187,8 +187,10 @@ const startByHand = operation({
     'bad-expression',
     'blocked-address',
     'budget-exceeded',
+    'storage-quota-exceeded',
     'body-too-large',
     'daily-limit-reached',
+    'too-many-active-runs',
   ],
   async handle({ body, request }, context, caller) {
     const destination = destinationOf(request.target);

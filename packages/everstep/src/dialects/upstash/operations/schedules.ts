@@ -66,6 +66,7 @@ const createSchedule = operation({
     'bad-expression',
     'blocked-address',
     'budget-exceeded',
+    'storage-quota-exceeded',
     'body-too-large',
     'not-found',
     'too-many-schedules',

@@ -94,7 +94,17 @@ function recoverMany(kind: RecoverKind): Operation {
     headers: OverrideHeaders,
     headerFamilies: OVERRIDE_FAMILIES,
     responses: { 200: RecoveredRuns },
-    errors: [...ERRORS, 'bad-header', 'bad-expression', 'bad-url', 'blocked-address', 'budget-exceeded', 'daily-limit-reached'],
+    errors: [
+      ...ERRORS,
+      'bad-header',
+      'bad-expression',
+      'bad-url',
+      'blocked-address',
+      'budget-exceeded',
+      'storage-quota-exceeded',
+      'daily-limit-reached',
+      'too-many-active-runs',
+    ],
     async handle({ query, headers, carried, request }, context, { instanceId }) {
       const overrides = overridesOf({ headers, carried }, { context, request, instanceId });
       const command = { kind, instanceId, overrides } as const;
@@ -167,7 +177,7 @@ const retryFailureFunction = operation({
   unknownQuery: 'ignore',
   pathParameters: DlqIdPath,
   responses: { 200: RunReferenceSchema },
-  errors: ['bad-parameter', 'budget-exceeded', 'not-found', 'callback-not-possible'],
+  errors: ['bad-parameter', 'budget-exceeded', 'storage-quota-exceeded', 'not-found', 'callback-not-possible'],
   async handle({ path: { dlqId } }, context, { instanceId }) {
     const { store, service } = context;
     const entry = await store.findDeadLetter({ instanceId, dlqId });

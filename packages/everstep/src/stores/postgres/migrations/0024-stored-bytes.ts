@@ -1,16 +1,17 @@
 /**
- * Version 24: what the data of each instance counts, and journals that are copied in slices.
+ * Version 24: what the data of each instance counts, how many runs of it are active, and journals that are copied in slices.
  *
- * `stored_bytes` is counted from here on in the transactions that change it; its first values come from what is there.
+ * `instance_totals` is counted from here on in the transactions that change it; its first values come from what is there.
  * `staged_journal` has a row for each run that is still to be created with a journal that is being copied to its key.
  * `gone` says that this run will not be created any more: its steps are deleted later.
  */
 export const storedBytes = `
-CREATE TABLE stored_bytes (
+CREATE TABLE instance_totals (
   instance_id text COLLATE "C" NOT NULL,
   -- Rows of an instance are many, so that commits do not wait for each other; their sum counts.
   shard integer NOT NULL,
   bytes bigint NOT NULL,
+  active_runs bigint NOT NULL DEFAULT 0,
   PRIMARY KEY (instance_id, shard)
 ) WITH (fillfactor = 50);
 
@@ -29,7 +30,9 @@ WITH record AS (
   UNION ALL
   SELECT instance_id, 512 + octet_length(forward_headers) + octet_length(body) FROM schedule
 )
-INSERT INTO stored_bytes (instance_id, shard, bytes) SELECT instance_id, 0, sum(bytes) FROM record GROUP BY instance_id;
+INSERT INTO instance_totals (instance_id, shard, bytes, active_runs)
+  SELECT instance_id, 0, sum(bytes), (SELECT count(*) FROM active_run a WHERE a.instance_id = record.instance_id)
+  FROM record GROUP BY instance_id;
 
 ALTER TABLE search_namespace ADD COLUMN bytes bigint NOT NULL DEFAULT 0;
 DO $$

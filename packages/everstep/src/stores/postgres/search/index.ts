@@ -12,7 +12,8 @@ import type {
   SearchIndexInfo,
   UpsertResult,
 } from '../../../ports/search-store.js';
-import { text, textOrNull } from '../columns.js';
+import { contentBytes, RECORD_BYTES } from '../../../ports/stored-bytes.js';
+import { integer, text, textOrNull } from '../columns.js';
 import { Database, type SqlValue, statement, type TransactionSession } from '../connection.js';
 import { Cleaner } from './cleaner.js';
 import {
@@ -35,7 +36,11 @@ const REMOVED_AT_ONCE = 1000;
 /** Documents that a filter looks at in one statement. */
 const FILTERED_AT_ONCE = 2000;
 
-const COUNT = statement('UPDATE search_namespace SET documents = documents + $2 WHERE number = $1');
+const COUNT = statement('UPDATE search_namespace SET documents = documents + $2, bytes = bytes + $3 WHERE number = $1');
+const STORED_BYTES = statement(`
+  SELECT coalesce(sum(bytes), 0)::bigint AS bytes FROM search_namespace WHERE index_id = ANY ($1::text[]) AND NOT gone`);
+/** SQL: what a document counts. */
+const BYTES = `(${RECORD_BYTES} + octet_length(content) + coalesce(octet_length(metadata), 0))`;
 const MARK_GONE = statement(`
   UPDATE search_namespace SET gone = true WHERE index_id = $1 AND ($2::text IS NULL OR name = $2) AND NOT gone RETURNING name`);
 const INSERT_NAMESPACES = statement('INSERT INTO search_namespace (index_id, name) SELECT $1, unnest($2::text[])');
@@ -61,6 +66,13 @@ export async function writeDocuments(
 ) {
   // The last one of an id counts.
   const last = [...new Map(documents.map((document) => [document.id, document])).values()];
+  // The namespace is locked, so these are still there when they are replaced.
+  const replaced = session
+    .query(
+      once(`SELECT coalesce(sum(${BYTES}), 0)::bigint AS bytes FROM ${table} WHERE namespace = $1 AND id = ANY ($2::text[])`),
+      [namespace, last.map(({ id }) => id)],
+    )
+    .then(([row]) => (row ? integer(row, 'bytes') : 0));
   const texts = last.map((document) => documentText(namespace, document));
   const rows = await session.query(
     once(`
@@ -83,7 +95,8 @@ export async function writeDocuments(
       texts.map(({ fields }) => fields),
     ],
   );
-  session.send(COUNT, [namespace, rows.filter(({ made }) => made === true).length]);
+  const bytes = last.reduce((sum, { content, metadata }) => sum + RECORD_BYTES + contentBytes(content, metadata), 0);
+  session.send(COUNT, [namespace, rows.filter(({ made }) => made === true).length, bytes - (await replaced)]);
 }
 
 class PostgresSearchDocuments implements SearchDocuments {
@@ -185,6 +198,11 @@ class PostgresSearchDocuments implements SearchDocuments {
     return gone.length > 0;
   }
 
+  async storedBytes({ indexIds }: { readonly indexIds: readonly string[] }): Promise<number> {
+    const [row] = await this.database.query(STORED_BYTES, [indexIds]);
+    return row ? integer(row, 'bytes') : 0;
+  }
+
   async info({ indexId }: { readonly indexId: string }): Promise<SearchIndexInfo> {
     const table = await findTable(this.database, indexId);
     if (table === null) return { namespaces: [], diskBytes: 0 };
@@ -209,9 +227,13 @@ class PostgresSearchDocuments implements SearchDocuments {
     return this.database.transaction(async (session) => {
       const place = await lockPlace(session, indexId, namespace);
       if (!place) return 0;
-      const sql = `DELETE FROM ${place.table} WHERE namespace = $1 AND ${which.replaceAll('TABLE', place.table)}`;
-      const removed = await session.execute(once(sql), [place.namespace, ...values]);
-      session.send(COUNT, [place.namespace, -removed]);
+      const sql = `WITH removed AS (
+        DELETE FROM ${place.table} WHERE namespace = $1 AND ${which.replaceAll('TABLE', place.table)} RETURNING ${BYTES} AS bytes)
+        SELECT count(*) AS documents, coalesce(sum(bytes), 0)::bigint AS bytes FROM removed`;
+      const [row] = await session.query(once(sql), [place.namespace, ...values]);
+      if (!row) return 0;
+      const removed = integer(row, 'documents');
+      session.send(COUNT, [place.namespace, -removed, -integer(row, 'bytes')]);
       return removed;
     });
   }

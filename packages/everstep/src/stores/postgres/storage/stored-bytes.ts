@@ -1,8 +1,8 @@
 /**
- * What the data of each instance counts. A batch adds one row for each instance; what it copies, replaces or deletes is
+ * What the data of each instance counts, and its active runs. A batch adds one row for each instance; what it copies, replaces or deletes is
  * counted by the statements that do that. Each connection adds to rows of its own, as for usage, and their sum counts.
  */
-import { type InstanceStorage, STORED_TABLES_OF_RUN, storedSql } from '../../../ports/stored-bytes.js';
+import { type InstanceTotals, STORED_TABLES_OF_RUN, storedSql } from '../../../ports/stored-bytes.js';
 import { integer, text, textOrNull } from '../columns.js';
 import { type Session, statement, type TransactionSession } from '../connection.js';
 import { type Columns, names, unnest } from '../row-sets.js';
@@ -12,14 +12,19 @@ const KEY = { instance_id: 'text', run_key: 'text' } as const satisfies Columns;
 
 /** SQL that adds up `bytes` by `instance_id`, of the rows that `from` gives. */
 export const addBytes = (from: string, sign: '' | '-' = ''): string => `
-  INSERT INTO stored_bytes (instance_id, shard, bytes)
+  INSERT INTO instance_totals (instance_id, shard, bytes)
   SELECT instance_id, pg_backend_pid() % ${SHARDS}, ${sign}sum(bytes) FROM ${from} GROUP BY instance_id ORDER BY instance_id
-  ON CONFLICT (instance_id, shard) DO UPDATE SET bytes = stored_bytes.bytes + excluded.bytes`;
+  ON CONFLICT (instance_id, shard) DO UPDATE SET bytes = instance_totals.bytes + excluded.bytes`;
 
 /** SQL that makes a change, which returns `instance_id` and `bytes`, and adds them up. */
 export const charged = (change: string, sign: '' | '-' = ''): string => `WITH changed AS (${change})${addBytes('changed', sign)}`;
 
-const ADD = statement(addBytes('unnest($1::text[], $2::bigint[]) AS w (instance_id, bytes)'));
+const ADD = statement(`
+  INSERT INTO instance_totals (instance_id, shard, bytes, active_runs)
+  SELECT instance_id, pg_backend_pid() % ${SHARDS}, bytes, active_runs
+  FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS w (instance_id, bytes, active_runs) ORDER BY instance_id
+  ON CONFLICT (instance_id, shard) DO UPDATE SET
+    bytes = instance_totals.bytes + excluded.bytes, active_runs = instance_totals.active_runs + excluded.active_runs`);
 
 const ofTable = (table: (typeof STORED_TABLES_OF_RUN)[number]): string =>
   `SELECT ${storedSql(table, 't')} AS bytes FROM ${table} t WHERE t.instance_id = k.instance_id AND t.run_key = k.run_key`;
@@ -32,30 +37,42 @@ const OF_RUNS = `(
 export const GIVE_BACK_RUNS = statement(addBytes(OF_RUNS, '-'));
 
 const OF_ACCOUNT = statement(`
-  SELECT q.instance_id, q.plan, coalesce(
-    (SELECT sum(s.bytes) FROM stored_bytes s WHERE s.instance_id = q.instance_id), 0)::bigint AS bytes
-  FROM queue_instance q WHERE q.account_id = $1 ORDER BY q.seq`);
+  SELECT q.instance_id, q.plan, coalesce(s.bytes, 0)::bigint AS bytes, coalesce(s.active_runs, 0)::bigint AS active_runs
+  FROM queue_instance q CROSS JOIN LATERAL (
+    SELECT sum(bytes) AS bytes, sum(active_runs) AS active_runs FROM instance_totals t WHERE t.instance_id = q.instance_id) s
+  WHERE q.account_id = $1 ORDER BY q.seq`);
 
 /** What a batch adds. */
 export class StoredBytes {
-  private readonly sums = new Map<string, number>();
+  private readonly sums = new Map<string, { bytes: number; activeRuns: number }>();
 
-  add(instanceId: string, bytes: number): void {
-    if (bytes !== 0) this.sums.set(instanceId, bytes + (this.sums.get(instanceId) ?? 0));
+  add(instanceId: string, bytes: number, activeRuns = 0): void {
+    const sum = this.sums.get(instanceId);
+    if (!sum) this.sums.set(instanceId, { bytes, activeRuns });
+    else {
+      sum.bytes += bytes;
+      sum.activeRuns += activeRuns;
+    }
   }
 
   send(session: TransactionSession): void {
-    if (this.sums.size === 0) return;
-    session.send(ADD, [[...this.sums.keys()], [...this.sums.values()]]);
+    const changed = [...this.sums].filter(([, { bytes, activeRuns }]) => bytes !== 0 || activeRuns !== 0);
     this.sums.clear();
+    if (changed.length === 0) return;
+    session.send(ADD, [
+      changed.map(([instanceId]) => instanceId),
+      changed.map(([, { bytes }]) => bytes),
+      changed.map(([, { activeRuns }]) => activeRuns),
+    ]);
   }
 }
 
 /** Of each instance of the account, by creation. */
-export async function storageOf(session: Session, accountId: string): Promise<readonly InstanceStorage[]> {
+export async function totalsOf(session: Session, accountId: string): Promise<readonly InstanceTotals[]> {
   return (await session.query(OF_ACCOUNT, [accountId])).map((row) => ({
     instanceId: text(row, 'instance_id'),
     plan: textOrNull(row, 'plan'),
     bytes: integer(row, 'bytes'),
+    activeRuns: integer(row, 'active_runs'),
   }));
 }

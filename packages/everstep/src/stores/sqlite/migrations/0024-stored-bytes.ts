@@ -1,14 +1,15 @@
 /**
- * Version 24: what the data of each instance counts, and journals that are copied in slices.
+ * Version 24: what the data of each instance counts, how many runs of it are active, and journals that are copied in slices.
  *
- * `stored_bytes` is counted from here on in the transactions that change it; its first values come from what is there.
+ * `instance_totals` is counted from here on in the transactions that change it; its first values come from what is there.
  * `staged_journal` has a row for each run that is still to be created with a journal that is being copied to `run_seq`, a
  * number that was reserved for it. `gone` is 1 when that run will not be created any more: its steps are deleted later.
  */
 export const storedBytes = `
-CREATE TABLE stored_bytes (
+CREATE TABLE instance_totals (
   tenant INTEGER PRIMARY KEY,
-  bytes INTEGER NOT NULL
+  bytes INTEGER NOT NULL,
+  active_runs INTEGER NOT NULL
 ) STRICT;
 
 WITH record AS (
@@ -25,7 +26,9 @@ WITH record AS (
   UNION ALL
   SELECT s.tenant, 512 + octet_length(s.forward_headers) + octet_length(s.body) FROM schedule s
 )
-INSERT INTO stored_bytes (tenant, bytes) SELECT tenant, sum(bytes) FROM record GROUP BY tenant;
+INSERT INTO instance_totals (tenant, bytes, active_runs)
+  SELECT tenant, sum(bytes), (SELECT count(*) FROM run r WHERE r.tenant = record.tenant AND r.status = 'active')
+  FROM record GROUP BY tenant;
 
 CREATE TABLE staged_journal (
   run_key TEXT PRIMARY KEY,

@@ -42,6 +42,8 @@ export class DocumentHost implements EmbeddedDocuments {
   /** Copies that are being made, by where to. */
   private readonly copies = new Map<string, AbortController>();
   private readonly dropped = new Set<string>();
+  /** What the documents of an index count, until its file is used again: then it may have changed. */
+  private readonly stored = new Map<string, number>();
   private closed = false;
 
   constructor({ directory, onFailure = () => {} }: DocumentHostOptions) {
@@ -90,6 +92,16 @@ export class DocumentHost implements EmbeddedDocuments {
     return taken > 0;
   }
 
+  async storedBytes({ indexIds }: QueryOf<'storedBytes'>): Promise<number> {
+    let sum = 0;
+    for (const indexId of indexIds) {
+      const known = this.stored.get(indexId) ?? this.existing(indexId)?.storedBytes() ?? 0;
+      this.stored.set(indexId, known);
+      sum += known;
+    }
+    return sum;
+  }
+
   async info({ indexId }: { readonly indexId: string }): Promise<SearchIndexInfo> {
     return this.existing(indexId)?.info() ?? NOTHING;
   }
@@ -97,6 +109,7 @@ export class DocumentHost implements EmbeddedDocuments {
   async drop({ indexId }: { readonly indexId: string }): Promise<void> {
     const path = this.pathOf(indexId);
     this.dropped.add(indexId);
+    this.stored.delete(indexId);
     const file = this.files.get(indexId);
     await file?.endCopies();
     file?.close();
@@ -196,6 +209,7 @@ export class DocumentHost implements EmbeddedDocuments {
     if (this.closed) throw new Error('the documents are closed');
     const path = this.pathOf(indexId);
     const file = this.files.get(indexId) ?? new IndexFile(path ?? ':memory:');
+    this.stored.delete(indexId);
     this.files.delete(indexId);
     this.files.set(indexId, file);
     if (path !== null && this.files.size > MAX_OPEN_FILES) this.closeOldest();

@@ -26,6 +26,8 @@ function perform(request: DocumentRequest): Promise<unknown> {
       return host.reset(request.query);
     case 'removeNamespace':
       return host.removeNamespace(request.query);
+    case 'storedBytes':
+      return host.storedBytes(request.query);
     case 'info':
       return host.info(request.query);
     case 'drop':

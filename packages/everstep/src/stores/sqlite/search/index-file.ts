@@ -26,6 +26,7 @@ export class IndexFile {
   private readonly insertNamespace: StatementSync;
   private readonly markGone: StatementSync;
   private readonly selectPages: StatementSync;
+  private readonly selectBytes: StatementSync;
   /** By number: statements are prepared once. */
   private readonly open = new Map<number, OpenNamespace>();
   private searches = 0;
@@ -37,6 +38,7 @@ export class IndexFile {
     this.remains = new Remains(this.database);
     this.selectNamespace = this.database.prepare('SELECT seq, documents FROM namespace WHERE name = ? AND gone = 0');
     this.selectNamespaces = this.database.prepare('SELECT name, documents FROM namespace WHERE gone = 0 ORDER BY name');
+    this.selectBytes = this.database.prepare('SELECT coalesce(sum(bytes), 0) AS bytes FROM namespace WHERE gone = 0');
     this.insertNamespace = this.database.prepare('INSERT INTO namespace (name) VALUES (?) RETURNING seq');
     this.markGone = this.database.prepare('UPDATE namespace SET gone = 1 WHERE gone = 0 AND (? IS NULL OR name = ?)');
     this.selectPages = this.database.prepare('SELECT page_count, page_size FROM pragma_page_count, pragma_page_size');
@@ -46,9 +48,7 @@ export class IndexFile {
     if (!this.selectNamespace.get(namespace) && this.namespaces().length >= maxNamespaces) return 'too-many-namespaces';
     transact(this.database, () => {
       const { rows } = this.find(namespace) ?? this.create(namespace);
-      let made = 0;
-      for (const document of documents) if (rows.upsert(document)) made++;
-      rows.count(made);
+      rows.count(documents.map((document) => rows.upsert(document)));
     });
     return 'done';
   }
@@ -95,9 +95,7 @@ export class IndexFile {
     const found = this.find(namespace);
     if (!found || ids.length === 0) return 0;
     return transact(this.database, () => {
-      const removed = ids.filter((id) => found.rows.remove(id)).length;
-      found.rows.count(-removed);
-      return removed;
+      return -found.rows.count(ids.map((id) => found.rows.remove(id)));
     });
   }
 
@@ -129,6 +127,12 @@ export class IndexFile {
   /** Removes some of the rows that nobody sees, and gives back some disk space; false when nothing is left of them. */
   removeSome(): boolean {
     return this.remains.removeSome();
+  }
+
+  /** What its documents count. */
+  storedBytes(): number {
+    const row = this.selectBytes.get();
+    return row ? integer(row, 'bytes') : 0;
   }
 
   info(): SearchIndexInfo {

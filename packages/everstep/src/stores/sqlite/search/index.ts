@@ -103,6 +103,7 @@ export function openSearchDocuments({ directory, onFailure = () => {} }: Documen
     remove: (query) => thread.ask('remove', query),
     reset: (query) => thread.ask('reset', query),
     removeNamespace: (query) => thread.ask('removeNamespace', query),
+    storedBytes: (query) => thread.ask('storedBytes', query),
     info: (query) => thread.ask('info', query),
     drop: (query) => thread.ask('drop', query),
     resume: (query) => thread.ask('resume', query),

@@ -1,11 +1,11 @@
 /** The documents of one namespace in the file of its index. Each method is a part of a transaction of its caller. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Filter, SearchDocument } from '../../../ports/search-store.js';
+import { contentBytes, RECORD_BYTES } from '../../../ports/stored-bytes.js';
 import { integer, type Row, text, textOrNull } from '../columns.js';
 import { documentText } from './document-text.js';
 import { filterSql } from './filter-sql.js';
-
-export const DOCUMENT_BYTES = 'octet_length(content) + coalesce(octet_length(metadata), 0)';
+import { DOCUMENT_BYTES, STORED_BYTES } from './schema.js';
 
 /** Bytes that one answer may have of documents: once they are used up, documents come without their content. */
 export class DocumentRoom {
@@ -42,6 +42,12 @@ export function endOfPrefix(prefix: string): string | null {
   }
 }
 
+/** By how much a namespace becomes more. */
+export interface Difference {
+  readonly documents: number;
+  readonly bytes: number;
+}
+
 export class NamespaceRows {
   readonly seq: number;
   private readonly database: DatabaseSync;
@@ -63,7 +69,7 @@ export class NamespaceRows {
        ON CONFLICT (id) DO UPDATE SET content = excluded.content, metadata = excluded.metadata RETURNING seq`,
     );
     this.insertText = database.prepare(`INSERT OR REPLACE INTO text_${seq} (rowid, body, tags) VALUES (?, ?, ?)`);
-    this.deleteDocument = database.prepare(`DELETE FROM ${documents} WHERE id = ? RETURNING seq`);
+    this.deleteDocument = database.prepare(`DELETE FROM ${documents} WHERE id = ? RETURNING seq, ${STORED_BYTES} AS bytes`);
     this.deleteText = database.prepare(`DELETE FROM text_${seq} WHERE rowid = ?`);
     this.selectById = database.prepare(`SELECT seq, id, content, metadata FROM ${documents} WHERE id = ?`);
     this.selectHead = database.prepare(`SELECT id, ${DOCUMENT_BYTES} AS bytes FROM ${documents} WHERE id = ?`);
@@ -71,29 +77,38 @@ export class NamespaceRows {
       `SELECT id, ${DOCUMENT_BYTES} AS bytes FROM ${documents}
        WHERE id >= ? AND id > ? AND (? IS NULL OR id < ?) ORDER BY id LIMIT ?`,
     );
-    this.countDocuments = database.prepare('UPDATE namespace SET documents = documents + ? WHERE seq = ?');
+    this.countDocuments = database.prepare('UPDATE namespace SET documents = documents + ?, bytes = bytes + ? WHERE seq = ?');
   }
 
-  /** Makes or replaces one document; true when it is new. */
-  upsert({ id, content, metadata }: SearchDocument): boolean {
-    const isNew = this.selectHead.get(id) === undefined;
+  /** Makes or replaces one document. */
+  upsert({ id, content, metadata }: SearchDocument): Difference {
+    const before = this.selectHead.get(id);
     const row = this.insertDocument.get(id, content, metadata);
     if (!row) throw new Error('a document was not written');
     const { words, tags } = documentText(content, metadata);
     this.insertText.run(integer(row, 'seq'), words, tags);
-    return isNew;
+    const bytes = contentBytes(content, metadata);
+    if (before) return { documents: 0, bytes: bytes - integer(before, 'bytes') };
+    return { documents: 1, bytes: RECORD_BYTES + bytes };
   }
 
-  /** False when there is none. */
-  remove(id: string): boolean {
+  /** Nothing when there is none. */
+  remove(id: string): Difference {
     const row = this.deleteDocument.get(id);
-    if (row) this.deleteText.run(integer(row, 'seq'));
-    return row !== undefined;
+    if (!row) return { documents: 0, bytes: 0 };
+    this.deleteText.run(integer(row, 'seq'));
+    return { documents: -1, bytes: -integer(row, 'bytes') };
   }
 
-  /** What was made less what was removed. */
-  count(difference: number): void {
-    if (difference !== 0) this.countDocuments.run(difference, this.seq);
+  /** Returns the documents that were made, less those that were removed. */
+  count(differences: readonly Difference[]): number {
+    let [documents, bytes] = [0, 0];
+    for (const difference of differences) {
+      documents += difference.documents;
+      bytes += difference.bytes;
+    }
+    if (documents !== 0 || bytes !== 0) this.countDocuments.run(documents, bytes, this.seq);
+    return documents;
   }
 
   find(id: string, room: DocumentRoom): SearchDocument | null {

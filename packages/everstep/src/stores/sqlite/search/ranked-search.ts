@@ -12,7 +12,8 @@ import type { Filter, FoundDocument } from '../../../ports/search-store.js';
 import { integer, type Row, text } from '../columns.js';
 import { type TagWish, tagWish, UNTAGGED } from './document-text.js';
 import { filterSql } from './filter-sql.js';
-import { DOCUMENT_BYTES, DocumentRoom } from './namespace-rows.js';
+import { DocumentRoom } from './namespace-rows.js';
+import { DOCUMENT_BYTES } from './schema.js';
 
 /** Documents that are scored at once: some ten ms. */
 const MAX_SCORED = 10_000;

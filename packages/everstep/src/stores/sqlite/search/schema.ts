@@ -1,5 +1,7 @@
 /** The tables of the file of one index: a list of namespaces, and three tables for each of them. */
 import { DatabaseSync, type DatabaseSyncOptions } from 'node:sqlite';
+import { RECORD_BYTES } from '../../../ports/stored-bytes.js';
+import { transact } from '../connection.js';
 import { createPrivately } from '../private-file.js';
 
 const BUSY_TIMEOUT_MS = 1000;
@@ -9,11 +11,17 @@ const KEPT_LOG_BYTES = 16 * 1024 * 1024;
 /** Words by their letters and digits, without accents, by their English stems. */
 export const TOKENIZER = 'porter unicode61 remove_diacritics 2';
 
+export const DOCUMENT_BYTES = 'octet_length(content) + coalesce(octet_length(metadata), 0)';
+/** What a document counts. */
+export const STORED_BYTES = `${RECORD_BYTES} + ${DOCUMENT_BYTES}`;
+
 const LIST = `
 CREATE TABLE IF NOT EXISTS namespace (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
   name TEXT NOT NULL,
   documents INTEGER NOT NULL DEFAULT 0,
+  -- RECORD_BYTES for each document, and those of content and metadata
+  bytes INTEGER NOT NULL DEFAULT 0,
   -- 1: nobody sees it, its rows are being removed
   gone INTEGER NOT NULL DEFAULT 0
 ) STRICT;
@@ -41,6 +49,20 @@ CREATE VIRTUAL TABLE temp.query_token USING fts5vocab ('temp', 'query_word', 'in
 /** Not defensive (as later versions of Node are): rows of a text index that nobody searches any more are removed some at a time. */
 const OPTIONS: DatabaseSyncOptions & { readonly defensive: boolean } = { defensive: false };
 
+/** In a file of a version that did not count bytes. */
+function countBytes(database: DatabaseSync): void {
+  const columns = database.prepare("SELECT name FROM pragma_table_info('namespace')").all();
+  if (columns.some(({ name }) => name === 'bytes')) return;
+  transact(database, () => {
+    database.exec('ALTER TABLE namespace ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0');
+    const update = database.prepare('UPDATE namespace SET bytes = ? WHERE seq = ?');
+    for (const { seq } of database.prepare('SELECT seq FROM namespace WHERE gone = 0').all()) {
+      const sum = database.prepare(`SELECT coalesce(sum(${STORED_BYTES}), 0) AS bytes FROM document_${Number(seq)}`).get();
+      update.run(Number(sum?.bytes ?? 0), Number(seq));
+    }
+  });
+}
+
 const IN_MEMORY = ':memory:';
 
 /** Opens the file of an index, which is made if it does not exist. `:memory:` keeps nothing. */
@@ -60,6 +82,7 @@ export function openIndexDatabase(file: string): DatabaseSync {
       ${LIST}
       ${QUERY_WORDS}
     `);
+    countBytes(database);
     return database;
   } catch (error) {
     database.close();

@@ -1,6 +1,6 @@
-/** What the data of each instance counts: summed in memory over a batch and written once for each instance when the batch is. */
+/** What the data of each instance counts, and its active runs: summed in memory over a batch and written once for each instance when the batch is. */
 import type { StatementSync } from 'node:sqlite';
-import { type InstanceStorage, STORED_TABLES_OF_RUN, storedSql } from '../../../ports/stored-bytes.js';
+import { type InstanceTotals, STORED_TABLES_OF_RUN, storedSql } from '../../../ports/stored-bytes.js';
 import { integer, text, textOrNull } from '../columns.js';
 import type { Connection } from '../connection.js';
 
@@ -15,26 +15,33 @@ export const RUN_BYTES = [
 export class StoredBytes {
   private readonly upsert: StatementSync;
   private readonly selectOfAccount: StatementSync;
-  private readonly unwritten = new Map<number, number>();
+  private readonly unwritten = new Map<number, { bytes: number; activeRuns: number }>();
 
   constructor(connection: Connection) {
     this.upsert = connection.prepare(
-      'INSERT INTO stored_bytes (tenant, bytes) VALUES (?, ?) ON CONFLICT (tenant) DO UPDATE SET bytes = bytes + excluded.bytes',
+      `INSERT INTO instance_totals (tenant, bytes, active_runs) VALUES (?, ?, ?) ON CONFLICT (tenant) DO UPDATE SET
+         bytes = bytes + excluded.bytes, active_runs = active_runs + excluded.active_runs`,
     );
     this.selectOfAccount = connection.prepare(
-      `SELECT q.instance_id, q.plan, coalesce(
-         (SELECT s.bytes FROM tenant t JOIN stored_bytes s ON s.tenant = t.seq WHERE t.instance_id = q.instance_id), 0) AS bytes
-       FROM queue_instance q WHERE q.account_id = ? ORDER BY q.seq`,
+      `SELECT q.instance_id, q.plan, coalesce(s.bytes, 0) AS bytes, coalesce(s.active_runs, 0) AS active_runs
+       FROM queue_instance q LEFT JOIN tenant t ON t.instance_id = q.instance_id LEFT JOIN instance_totals s ON s.tenant = t.seq
+       WHERE q.account_id = ? ORDER BY q.seq`,
     );
   }
 
   /** Only inside a transaction, whose end writes it. */
-  add(tenant: number, bytes: number): void {
-    if (bytes !== 0) this.unwritten.set(tenant, bytes + (this.unwritten.get(tenant) ?? 0));
+  add(tenant: number, bytes: number, activeRuns = 0): void {
+    const sum = this.unwritten.get(tenant);
+    if (!sum) this.unwritten.set(tenant, { bytes, activeRuns });
+    else {
+      sum.bytes += bytes;
+      sum.activeRuns += activeRuns;
+    }
   }
 
   flush(): void {
-    for (const [tenant, bytes] of this.unwritten) this.upsert.run(tenant, bytes);
+    for (const [tenant, { bytes, activeRuns }] of this.unwritten)
+      if (bytes !== 0 || activeRuns !== 0) this.upsert.run(tenant, bytes, activeRuns);
     this.unwritten.clear();
   }
 
@@ -44,11 +51,12 @@ export class StoredBytes {
   }
 
   /** Of each instance of the account, by creation. */
-  ofAccount(accountId: string): readonly InstanceStorage[] {
+  ofAccount(accountId: string): readonly InstanceTotals[] {
     return this.selectOfAccount.all(accountId).map((row) => ({
       instanceId: text(row, 'instance_id'),
       plan: textOrNull(row, 'plan'),
       bytes: integer(row, 'bytes'),
+      activeRuns: integer(row, 'active_runs'),
     }));
   }
 }

@@ -1,0 +1,132 @@
+/** What an account may store and have active, on a real store in memory, in simulated time. */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { creation, sampleRun } from '../../stores/conformance/samples.js';
+import { createLimits } from '../limits.js';
+import { loadPlans } from '../plans.js';
+import { INSTANCE, NOON, OTHER_OWNER, OWNER, openSpending } from '../spending.fixture.js';
+
+const SECOND = 'qi_2';
+const PLANS = JSON.stringify({
+  plans: [
+    { name: 'default', maxStoredBytes: 3_000, maxActiveRuns: 3 },
+    { name: 'large', maxStoredBytes: 5_000, maxActiveRuns: 4 },
+    { name: 'endless' },
+  ],
+});
+
+/** An account with two instances. */
+async function open(t: TestContext, documents = 0) {
+  const world = await openSpending(t);
+  const { store } = world;
+  const keys = { currentSigningKey: 'a', nextSigningKey: 'b' };
+  await store.accounts.createInstance({
+    instanceId: SECOND,
+    region: 'eu-central-1',
+    name: 'second',
+    createdAt: NOON,
+    accountId: OWNER,
+    ...keys,
+  });
+  const read = loadPlans(PLANS);
+  assert.ok(read.ok);
+  const { accounts } = store;
+  const limits = await createLimits({
+    accounts,
+    plans: read.plans,
+    now: () => world.at,
+    documentBytes: async (accountId) => (accountId === OWNER ? documents : 0),
+  });
+  let runs = 0;
+  /** Runs whose payloads count 1,000 bytes each; known at once. */
+  async function start(instanceId: string, count: number): Promise<void> {
+    for (let n = 0; n < count; n++) {
+      const payload = { body: new Uint8Array(1_000 - 512 - 2), contentType: null, forwardHeaders: {} };
+      await store.commit([{ guards: [], writes: [creation(sampleRun(++runs, { instanceId }), payload)] }]);
+    }
+    world.at += 1_000;
+  }
+  async function setPlan(instanceId: string, plan: string): Promise<void> {
+    await accounts.changeInstance({ instanceId, change: { plan } });
+    await limits.forget(instanceId);
+  }
+  const kindOf = async (instanceId: string, bytes = 0) => (await limits.refuseStorage(instanceId, bytes))?.kind ?? null;
+  return { ...world, store, limits, start, setPlan, kindOf };
+}
+
+const FULL = 'storage-quota-exceeded';
+
+test('what all instances of an account store counts together, and a full account starts nothing new anywhere', async (t) => {
+  const { limits, start, kindOf } = await open(t);
+  await start(INSTANCE, 1);
+  await start(SECOND, 1);
+  assert.equal(await kindOf(INSTANCE), null);
+  assert.equal(await kindOf(INSTANCE, 1_000), null, 'as much as is left');
+  assert.equal(await kindOf(INSTANCE, 1_001), FULL, 'more than is left');
+  await start(SECOND, 1);
+  for (const instanceId of [INSTANCE, SECOND]) {
+    assert.equal(await kindOf(instanceId), FULL);
+    assert.equal((await limits.refuseSpending(instanceId))?.kind, FULL);
+    assert.equal((await limits.letRunsIn(instanceId, 1)).kind, FULL);
+    assert.equal((await limits.letTickIn(instanceId, 1)).kind, `tick-${FULL}`);
+  }
+  const [words = ''] = await limits.refusedNow(INSTANCE);
+  assert.match(words, /2\.9 KiB of the 2\.9 KiB/);
+  assert.deepEqual(await limits.storage(INSTANCE), {
+    instanceBytes: 1_000,
+    accountBytes: 3_000,
+    maxBytes: 3_000,
+    activeRuns: 3,
+    maxActiveRuns: 3,
+  });
+});
+
+test('documents of search indexes count with the runs', async (t) => {
+  const { limits, start, kindOf } = await open(t, 2_000);
+  await start(INSTANCE, 1);
+  assert.equal(await kindOf(INSTANCE), FULL);
+  assert.equal((await limits.refuseDocuments(OWNER, 1))?.kind, FULL);
+  assert.equal(await limits.refuseDocuments(OTHER_OWNER, 1_000), null);
+});
+
+test('the largest plan of its instances is that of the account, and one without a limit has none', async (t) => {
+  const { limits, start, setPlan, kindOf } = await open(t);
+  await start(INSTANCE, 3);
+  assert.equal(await kindOf(INSTANCE), FULL);
+  await setPlan(SECOND, 'large');
+  assert.equal(await kindOf(INSTANCE, 2_000), null);
+  assert.equal(await kindOf(INSTANCE, 2_001), FULL);
+  await setPlan(SECOND, 'endless');
+  assert.equal(await kindOf(INSTANCE, 1e9), null);
+  assert.equal((await limits.storage(INSTANCE))?.maxBytes, null);
+});
+
+test('what is given back can be used again', async (t) => {
+  const { store, start, kindOf, at } = await open(t);
+  await start(INSTANCE, 3);
+  assert.equal(await kindOf(INSTANCE), FULL);
+  const runKey = sampleRun(1).key;
+  const outcome = { status: 'canceled' } as const;
+  await store.commit([{ guards: [], writes: [{ kind: 'end-run', runKey, outcome, completedAt: NOON }] }]);
+  const removed = await store.removeEndedRuns({
+    instanceId: INSTANCE,
+    state: 'canceled',
+    endedBefore: at + 1,
+    keepNewest: null,
+    limit: 10,
+  });
+  assert.equal(removed, 1);
+  await start(INSTANCE, 0);
+  assert.equal(await kindOf(INSTANCE), null);
+});
+
+test('an account has as many active runs as its plan allows, over all of its instances', async (t) => {
+  const { limits, start, setPlan } = await open(t);
+  await setPlan(SECOND, 'large');
+  await start(INSTANCE, 2);
+  assert.equal((await limits.letRunsIn(SECOND, 2)).kind, 'let-in');
+  assert.equal((await limits.letRunsIn(SECOND, 3)).kind, 'too-many-active-runs');
+  await start(SECOND, 2);
+  assert.equal((await limits.letRunsIn(INSTANCE, 1)).kind, 'too-many-active-runs');
+  assert.equal(await limits.refuseSpending(INSTANCE), null, 'a schedule may be made');
+});
