@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { parseAllDocuments } from 'yaml';
+import { SECRET_FILE_VARIABLES } from '../../packages/everstep/dist/config/secret-files.js';
 import { CLIENT_VARIABLES, SETTINGS } from '../../packages/everstep/dist/config/settings.js';
 import { readDockerfile, wordsOf } from './dockerfile.mjs';
 
@@ -44,7 +45,7 @@ function stopMs() {
 }
 
 test('every EVERSTEP_ variable in deploy/ and in the pages about it is one that the service reads', () => {
-  const known = new Set([...Object.values(SETTINGS).map(({ env }) => env), ...CLIENT_VARIABLES]);
+  const known = new Set([...Object.values(SETTINGS).map(({ env }) => env), ...CLIENT_VARIABLES, ...SECRET_FILE_VARIABLES]);
   const found = [...filesIn('deploy'), 'docs/operations/containers.md', 'docs/operations/scaling.md'].flatMap((path) =>
     [...read(path).matchAll(/\bEVERSTEP_[A-Z_]+/g)].map(([name]) => ({ path, name })),
   );
@@ -77,6 +78,15 @@ test('the store is a PostgreSQL database in both, and its password is not in a m
   const { secretKeyRef } = container.env.find(({ name }) => name === 'EVERSTEP_STORE').valueFrom;
   assert.deepEqual(secretKeyRef, { name: kindOf('Secret').metadata.name, key: 'EVERSTEP_STORE' });
   assert.doesNotMatch(read('deploy/kubernetes/deployment.yaml'), /postgres:\/\//);
+});
+
+test('every node has the key of the secrets, and no node the credentials of the first start', () => {
+  const { name } = kindOf('Secret').metadata;
+  const key = 'EVERSTEP_SECRETS_KEY';
+  assert.deepEqual(container.env.find((variable) => variable.name === key).valueFrom, { secretKeyRef: { name, key } });
+  assert.deepEqual(Object.keys(kindOf('Secret').stringData), ['EVERSTEP_STORE', key]);
+  assert.ok(!pod.initContainers && pod.volumes.every(({ secret }) => !secret));
+  for (const [, { environment }] of nodes) assert.match(environment[key], /^\$\{EVERSTEP_SECRETS_KEY:\?/);
 });
 
 test('ports and addresses agree: the image, the compose file, the Deployment, the Service', () => {
@@ -136,7 +146,7 @@ test('nobody is root, nothing but data can be written, and the data directory is
   assert.deepEqual(instructionsOf('VOLUME'), [dataDir]);
   assert.equal(pod.securityContext.runAsNonRoot, true);
   assert.equal(pod.securityContext.runAsUser, 1000);
-  for (const { securityContext, volumeMounts } of [...pod.initContainers, ...pod.containers]) {
+  for (const { securityContext, volumeMounts } of pod.containers) {
     assert.equal(securityContext.allowPrivilegeEscalation, false);
     assert.equal(securityContext.readOnlyRootFilesystem, true);
     assert.ok(volumeMounts.some(({ mountPath }) => mountPath === dataDir));

@@ -117,16 +117,17 @@ const DIRECTIONS: readonly DirectionRule[] = [
     may: [PORTS, LIMITS_FILE, ...inEverstep('accounts'), NODE],
     because: 'who may do what with an index follows from its account; how documents are kept is behind a port',
   },
+  { area: 'everstep/src/secrets', may: [PORTS, PROTOCOL, NODE], because: 'secrets are sealed alike in every store' },
   { area: 'everstep/src/config', may: [NODE], because: 'settings are read before there is anything else' },
   { area: 'everstep/src/clock', may: [PORTS, NODE], because: 'the real clock and randomness implement ports' },
   {
     area: 'everstep/src/bootstrap',
-    may: [PORTS, ENGINE, PROTOCOL, ...inEverstep('accounts', 'config', 'clock', 'dialects'), 'pino', NODE],
+    may: [PORTS, ENGINE, PROTOCOL, ...inEverstep('accounts', 'config', 'clock', 'dialects', 'secrets'), 'pino', NODE],
     because: 'the first start prepares what the service needs, and serves nobody',
   },
   {
     area: 'everstep/src/backup',
-    may: [PROTOCOL, ...inEverstep('bootstrap', 'stores/sqlite'), NODE],
+    may: [PROTOCOL, `types ${PORTS}`, ...inEverstep('bootstrap', 'stores/sqlite'), NODE],
     because: 'a back-up is of the embedded store, whoever asks for it',
   },
   {

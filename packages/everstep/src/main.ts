@@ -10,8 +10,8 @@ import { createLimits } from './accounts/limits.js';
 import { recordPrices } from './accounts/prices.js';
 import { Refusals } from './accounts/refusals.js';
 import { createAccountService } from './accounts/service.js';
-import { type BackupRequest, type ControlChannel, listenForCommands } from './backup/control-channel.js';
-import { type BackupSource, copyEverything } from './backup/copying.js';
+import { answerCommands } from './backup/answering.js';
+import type { ControlChannel } from './backup/control-channel.js';
 import { type Credentials, credentialsFile, readCredentials } from './bootstrap/credentials.js';
 import { makePrivateDirectory, openDataDir } from './bootstrap/data-dir.js';
 import { type Joined, type Started, startAccounts, startSharedAccounts } from './bootstrap/first-start.js';
@@ -19,6 +19,7 @@ import { keepIdleMemoryLow } from './bootstrap/idle-memory.js';
 import { KeptAccess } from './bootstrap/kept-access.js';
 import { addressesOf, findPortsFree, type Listener, localUrl, managementListener, proxyWarning } from './bootstrap/listeners.js';
 import { readPlans } from './bootstrap/plans-file.js';
+import { openSecrets } from './bootstrap/secrets-key.js';
 import { createServiceLog } from './bootstrap/service-log.js';
 import { fileError, listenError, StartError } from './bootstrap/start-error.js';
 import { createSystemClock } from './clock/system-clock.js';
@@ -39,8 +40,8 @@ import { createSearchTokens } from './search/search-tokens.js';
 import { createAddressPolicies, createNameResolver, createOutbound, type OwnListener } from './step-calls/index.js';
 import { SERVICE_VERSION } from './step-calls/version.js';
 import type { OpenedNode } from './stores/postgres/index.js';
-import { type EmbeddedStore, openSqliteStore, StoreOpenError } from './stores/sqlite/index.js';
-import { type EmbeddedDocuments, openSearchDocuments } from './stores/sqlite/search/index.js';
+import { openSqliteStore, StoreOpenError } from './stores/sqlite/index.js';
+import { openSearchDocuments } from './stores/sqlite/search/index.js';
 
 /** How long deliveries that are under way may take to end when the service stops; they are delivered again otherwise. */
 const GRACE_MS = 5_000;
@@ -114,7 +115,7 @@ async function openFile(
     const directory = join(dirname(file), SEARCH_DIRECTORY);
     async function openDocuments(onFailure: (error: Error) => void): Promise<OpenedDocuments> {
       const documents = openSearchDocuments({ directory, onFailure });
-      return { documents, control: await takeBackups(dataDir, store, documents, log) };
+      return { documents, control: await answerCommands({ dataDir, store, documents, log }) };
     }
     return { store, node: null, openDocuments, place: file };
   } catch (error) {
@@ -141,42 +142,6 @@ async function openDatabase(url: string, { nodeLeaseMs: leaseMs, commits, virtua
   } catch (error) {
     if (error instanceof PostgresOpenError) throw new StartError(error.message, { cause: error });
     throw error;
-  }
-}
-
-/** Takes back-ups for who may use the data directory; null where the file system takes no socket. */
-async function takeBackups(
-  dataDir: string,
-  store: EmbeddedStore,
-  documents: EmbeddedDocuments,
-  log: Logger,
-): Promise<ControlChannel | null> {
-  const source: BackupSource = {
-    dataDir,
-    copyStore: (request) => store.copyTo(request),
-    searchIndexIds: () => store.searchIndexes.listIds(),
-    async copyDocuments({ indexId, file, signal }) {
-      const end = () => void documents.endCopy({ file }).catch(() => {});
-      signal?.addEventListener('abort', end, { once: true });
-      try {
-        return await documents.copyTo({ indexId, file });
-      } finally {
-        signal?.removeEventListener('abort', end);
-      }
-    },
-  };
-  async function backUp({ to, credentials }: BackupRequest, signal: AbortSignal): Promise<readonly string[]> {
-    const startedAt = performance.now();
-    const written = await copyEverything(source, { to, credentials, signal });
-    log.info({ to, files: written.length, tookMs: Math.round(performance.now() - startedAt) }, 'a back-up was copied');
-    return written;
-  }
-  try {
-    return await listenForCommands({ dataDir, backUp });
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    log.warn({ dataDir, error: reason }, 'no socket can be made in the data directory: back-ups need the service stopped');
-    return null;
   }
 }
 
@@ -230,7 +195,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const plans = await readPlans(config.plansFile, config.newInstancePlan);
   await findPortsFree([{ host: config.host, port: config.port }, managementListener(config)]);
   await openDataDir(config.dataDir);
-  const { store, node, openDocuments, place } =
+  const openedStore =
     config.store.kind === 'postgres'
       ? await openDatabase(config.store.url, config, log)
       : await openFile(config.store.file, config, log, (error) => {
@@ -238,11 +203,15 @@ export async function startService(config: Config, options: StartOptions = {}): 
           process.exit(1);
         });
   /** What has to be closed again, the latest first. */
-  const opened: (() => Promise<void>)[] = [() => store.close()];
+  const opened: (() => Promise<void>)[] = [() => openedStore.store.close()];
   const closeAll = async () => {
     for (const close of opened.reverse()) await close();
   };
   try {
+    const { node, openDocuments, place } = openedStore;
+    const secrets = await openSecrets(openedStore.store.accounts, config);
+    const { accounts } = secrets;
+    const store: Store = { ...openedStore.store, accounts };
     const cluster = node?.cluster ?? null;
     // Nodes have one time, that of their database, whatever the clocks of their machines say.
     const wall = cluster ? { wall: () => cluster.now() } : {};
@@ -262,7 +231,6 @@ export async function startService(config: Config, options: StartOptions = {}): 
     const accountChanged = (instanceId: string): void => cluster?.tell({ kind: 'account', instanceId });
     const sharing = cluster ? { sharing: { elapsedMs: () => performance.now(), changed: accountChanged } } : {};
     const authority = await createAuthority({ store, now: machineTime, ...sharing });
-    const { accounts } = store;
     const { dataDir, region, adminEmail } = config;
     const first = { dataDir, region, adminEmail, accounts, authority, clock, random };
     const exclusively: OpenedNode['exclusively'] = (work) => (node ? node.exclusively(work) : work());
@@ -431,8 +399,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     // Only now: a script that waits for it reads the env file next.
     starting = false;
     log.info({ url, dataDir, store: place, region }, 'everstep listens');
-    const warning = proxyWarning(config);
-    if (warning) log.warn({}, warning);
+    for (const warning of [secrets.warning, proxyWarning(config)]) if (warning) log.warn({}, warning);
     let stopped: Promise<void> | undefined;
     const stop = () => {
       stopping = true;

@@ -5,6 +5,7 @@ import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseJson } from '@everstep/sdk/protocol';
+import { SECRETS_KEY_FILE } from '../bootstrap/secrets-key.js';
 import { codeOf } from '../bootstrap/start-error.js';
 import type { StoreCounts } from '../stores/sqlite/store-at-rest.js';
 
@@ -18,6 +19,13 @@ const FORMAT = 'everstep-backup-1';
 /** Why a back-up could not be made, or cannot be used; the message is for the operator. */
 export class BackupError extends Error {
   override readonly name = 'BackupError';
+}
+
+/** What of the data directory is in a back-up besides the store. */
+export interface BackupParts {
+  readonly credentials: boolean;
+  /** The file with the key of the secrets in the store, if the data directory has one. */
+  readonly secretsKey: boolean;
 }
 
 export interface BackedUpFile {
@@ -46,7 +54,7 @@ export const manifestText = (manifest: Omit<Manifest, 'format'>): string =>
 const isText = (value: unknown): value is string => typeof value === 'string';
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null;
 /** Only names that we give: a manifest leads nowhere else. */
-const PATHS = new RegExp(`^(?:${STORE_FILE}|${CREDENTIALS_FILE}|${SEARCH_DIRECTORY}/[\\w-]+\\.db)$`);
+const PATHS = new RegExp(`^(?:${STORE_FILE}|${CREDENTIALS_FILE}|${SECRETS_KEY_FILE}|${SEARCH_DIRECTORY}/[\\w-]+\\.db)$`);
 
 const isFile = (value: unknown): value is BackedUpFile =>
   isObject(value) &&

@@ -28,7 +28,7 @@ test('one back-up is made at a time; who goes away takes the request back; a ser
         });
       }),
   });
-  const request = { to: join(dataDir, 'z'), credentials: true };
+  const request = { to: join(dataDir, 'z'), credentials: true, secretsKey: true };
   const nextBegun = () =>
     new Promise<void>((resolve) => {
       begun = resolve;
@@ -69,6 +69,9 @@ test('a service of another version that answers nothing has made no back-up', as
   const server = createServer((client) => client.once('data', () => client.end()));
   await new Promise<void>((resolve) => server.listen(socket, resolve));
   await writeFile(join(dataDir, 'control.json'), JSON.stringify({ socket }));
-  await assert.rejects(askForBackup(dataDir, { to: join(dataDir, 'z'), credentials: true }), /ended before the back-up was done/);
+  await assert.rejects(
+    askForBackup(dataDir, { to: join(dataDir, 'z'), credentials: true, secretsKey: true }),
+    /ended before the back-up was done/,
+  );
   await new Promise((resolve) => server.close(resolve));
 });

@@ -13,7 +13,7 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { writePrivately } from '../bootstrap/private-file.js';
 import { codeOf } from '../bootstrap/start-error.js';
-import { BackupError } from './contents.js';
+import { BackupError, type BackupParts } from './contents.js';
 
 /** Says where the socket is: its path may have to be shorter than one in the data directory. */
 const ADDRESS_FILE = 'control.json';
@@ -23,10 +23,9 @@ const MAX_SOCKET_PATH_BYTES = 100;
 const OWNER_ONLY_MASK = 0o177;
 const MAX_REQUEST_BYTES = 64 * 1024;
 
-export interface BackupRequest {
+export interface BackupRequest extends BackupParts {
   /** Absolute, on the service's machine. */
   readonly to: string;
-  readonly credentials: boolean;
 }
 type Answer =
   | { readonly kind: 'done'; readonly written: readonly string[] }
@@ -53,7 +52,8 @@ function parseRequest(line: string): BackupRequest | null {
   try {
     const value: unknown = JSON.parse(line);
     if (typeof value !== 'object' || value === null || !('to' in value) || typeof value.to !== 'string') return null;
-    return { to: value.to, credentials: !('credentials' in value) || value.credentials !== false };
+    const parts = new Map<string, unknown>(Object.entries(value));
+    return { to: value.to, credentials: parts.get('credentials') !== false, secretsKey: parts.get('secretsKey') !== false };
   } catch {
     return null;
   }

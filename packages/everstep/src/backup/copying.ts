@@ -6,10 +6,11 @@ import { chmod, mkdir, readdir, readFile, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { credentialsFile } from '../bootstrap/credentials.js';
 import { writePrivately } from '../bootstrap/private-file.js';
+import { SECRETS_KEY_FILE, secretsKeyFile } from '../bootstrap/secrets-key.js';
 import { codeOf, fileError } from '../bootstrap/start-error.js';
 import type { CopyRequest } from '../stores/sqlite/index.js';
 import { openDocumentsAtRest, openStoreAtRest } from '../stores/sqlite/store-at-rest.js';
-import { BackupError, CREDENTIALS_FILE, SEARCH_DIRECTORY, STORE_FILE } from './contents.js';
+import { BackupError, type BackupParts, CREDENTIALS_FILE, SEARCH_DIRECTORY, STORE_FILE } from './contents.js';
 
 const OWNER_ONLY = 0o700;
 
@@ -23,10 +24,9 @@ export interface BackupSource {
   readonly dataDir: string;
 }
 
-export interface CopyingOptions {
+export interface CopyingOptions extends BackupParts {
   /** Absolute; empty, or made. */
   readonly to: string;
-  readonly credentials: boolean;
   readonly signal?: AbortSignal;
 }
 
@@ -44,8 +44,9 @@ async function claim(directory: string): Promise<boolean> {
   }
 }
 
-async function copyCredentials(dataDir: string, to: string): Promise<boolean> {
-  const text = await readFile(credentialsFile(dataDir), 'utf8').catch((error) => {
+/** False when there is no such file. */
+async function copyText(from: string, to: string): Promise<boolean> {
+  const text = await readFile(from, 'utf8').catch((error) => {
     if (codeOf(error) === 'ENOENT') return null;
     throw error;
   });
@@ -76,8 +77,12 @@ export async function copyEverything(source: BackupSource, options: CopyingOptio
       await rm(file, { force: true });
       written.pop();
     }
-    const credentials = begin(CREDENTIALS_FILE);
-    if (!options.credentials || !(await copyCredentials(source.dataDir, credentials))) written.pop();
+    const { dataDir } = source;
+    for (const [path, from, isWanted] of [
+      [CREDENTIALS_FILE, credentialsFile(dataDir), options.credentials],
+      [SECRETS_KEY_FILE, secretsKeyFile(dataDir), options.secretsKey],
+    ] as const)
+      if (isWanted && !(await copyText(from, begin(path)))) written.pop();
     if (made) await chmod(to, OWNER_ONLY);
     return written;
   } catch (error) {

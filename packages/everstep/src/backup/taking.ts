@@ -3,16 +3,15 @@ import { open, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writePrivately } from '../bootstrap/private-file.js';
 import { inspectFiles } from './checking.js';
-import { digestOf, MANIFEST_FILE, type Manifest, manifestText, readManifest } from './contents.js';
+import { type BackupParts, digestOf, MANIFEST_FILE, type Manifest, manifestText, readManifest } from './contents.js';
 import { askForBackup } from './control-channel.js';
 import { copyEverything, openSourceAtRest } from './copying.js';
 
-export interface TakingOptions {
+export interface TakingOptions extends BackupParts {
   /** Absolute, as the next two. */
   readonly dataDir: string;
   readonly storeFile: string;
   readonly to: string;
-  readonly credentials: boolean;
   /** Of this program. */
   readonly version: string;
 }
@@ -33,10 +32,10 @@ async function sync(path: string): Promise<void> {
   }
 }
 
-async function copyAtRest({ dataDir, storeFile, to, credentials }: TakingOptions): Promise<readonly string[]> {
+async function copyAtRest({ dataDir, storeFile, ...options }: TakingOptions): Promise<readonly string[]> {
   const { source, close } = openSourceAtRest({ dataDir, storeFile });
   try {
-    return await copyEverything(source, { to, credentials });
+    return await copyEverything(source, options);
   } finally {
     close();
   }
@@ -44,9 +43,9 @@ async function copyAtRest({ dataDir, storeFile, to, credentials }: TakingOptions
 
 /** Rejects with BackupError, StoreOpenError or StartError, whose messages are for the operator; then there is no back-up. */
 export async function takeBackup(options: TakingOptions): Promise<Taken> {
-  const { dataDir, to, credentials, version } = options;
+  const { dataDir, to, credentials, secretsKey, version } = options;
   const beganAt = new Date().toISOString();
-  const copied = await askForBackup(dataDir, { to, credentials });
+  const copied = await askForBackup(dataDir, { to, credentials, secretsKey });
   const written = copied ?? (await copyAtRest(options));
   const endedAt = new Date().toISOString();
   const located = (path: string) => join(to, ...path.split('/'));

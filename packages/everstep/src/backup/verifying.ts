@@ -26,7 +26,7 @@ export interface Verified extends FoundInFiles {
 async function verifyRunning(dataDir: string): Promise<Verified | null> {
   const to = join(dataDir, `verify.${randomUUID()}.tmp`);
   try {
-    const written = await askForBackup(dataDir, { to, credentials: false });
+    const written = await askForBackup(dataDir, { to, credentials: false, secretsKey: false });
     return written && { ...(await inspectFiles(to, written)), online: true, doubts: [] };
   } finally {
     await rm(to, { recursive: true, force: true });

@@ -1,7 +1,7 @@
 /**
  * What somebody needs to use the service, kept in the data directory so that
- * a later start can tell it again. Only the owner of the directory can read
- * it; the store itself keeps no token and no API key in the clear.
+ * a later start can show it again. Only the owner of the directory can read
+ * it. The store has hashes of API keys, and the key that tokens are made with, encrypted.
  */
 
 import { readFile, rename } from 'node:fs/promises';

@@ -40,7 +40,7 @@ describe('back-ups from the command line', () => {
   });
 
   test('a stopped service is backed up, and keeps all that it had', async () => {
-    assert.deepEqual((await readdir(sound)).sort(), ['credentials.json', 'everstep.db', 'manifest.json']);
+    assert.deepEqual((await readdir(sound)).sort(), ['credentials.json', 'everstep.db', 'manifest.json', 'secrets.key']);
     assert.equal((await stat(sound)).mode & 0o777, 0o700);
     const { code, stdout } = await everstep('verify-backup', '--from', sound, '--json');
     assert.equal(code, 0);
@@ -79,11 +79,21 @@ describe('back-ups from the command line', () => {
   test('credentials may be left out; the restored service makes new ones', async () => {
     const made = await everstep('backup', '--to', at('bare'), '--data-dir', at('stopped'), '--no-credentials');
     assert.equal(made.code, 0);
-    assert.deepEqual((await readdir(at('bare'))).sort(), ['everstep.db', 'manifest.json']);
+    assert.deepEqual((await readdir(at('bare'))).sort(), ['everstep.db', 'manifest.json', 'secrets.key']);
     assert.equal((await everstep('restore', '--from', at('bare'), '--data-dir', at('from-bare'))).code, 0);
     const service = await started(at('from-bare'));
     assert.match(service.stdout, /New ones are in/);
     await service.end();
+  });
+
+  test('without the key of its secrets a restored service says what is missing, and starts when it is there', async () => {
+    const made = await everstep('backup', '--to', at('keyless'), '--data-dir', at('stopped'), '--no-secrets-key');
+    assert.equal(made.code, 0);
+    assert.equal((await everstep('restore', '--from', at('keyless'), '--data-dir', at('from-keyless'))).code, 0);
+    const refused = await everstep('serve', '--port', '0', '--data-dir', at('from-keyless'));
+    assert.deepEqual([refused.code, /\(secrets-key-missing\)/.test(refused.stderr)], [1, true], refused.stderr);
+    await copyFile(at('stopped/secrets.key'), at('from-keyless/secrets.key'));
+    await (await started(at('from-keyless'))).end();
   });
 
   test('no secret is printed, nor stands in the manifest', async () => {

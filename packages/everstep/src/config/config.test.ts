@@ -26,6 +26,7 @@ test('without anything set, dev listens on 127.0.0.1:8080 and keeps its data in 
     publicUrl: null,
     dataDir: '/srv/app/.everstep',
     store: { kind: 'file', file: '/srv/app/.everstep/everstep.db' },
+    secretsKeys: null,
     acceptLoss: false,
     nodeLeaseMs: 5_000,
     commits: 'together',

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { NameSource } from './network-values.js';
 import type { Region } from './regions.js';
 import { SECRET_FILE_VARIABLES } from './secret-files.js';
+import type { SecretKeys } from './secret-keys.js';
 import {
   CLIENT_VARIABLES,
   type Commits,
@@ -26,6 +27,8 @@ export interface Config {
   /** Absolute. */
   readonly dataDir: string;
   readonly store: StoreSetting;
+  /** Encrypt the secrets in the store; null: the key in the data directory, if there is one. */
+  readonly secretsKeys: SecretKeys | null;
   /** Whether an embedded store that has lost acknowledged changes is used as it is. */
   readonly acceptLoss: boolean;
   /** Ms that a node which is silent keeps what it has, where several share a database. */
@@ -151,7 +154,8 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
       if (given.text === '') throw new Error('needs a value');
       return setting.parse(given.text, surroundings);
     } catch (error) {
-      problems.push(`${given.from} ${error instanceof Error ? error.message : String(error)}; it is "${shown(given.text)}"`);
+      const found = setting.isSecret ? '' : `; it is "${shown(given.text)}"`;
+      problems.push(`${given.from} ${error instanceof Error ? error.message : String(error)}${found}`);
       return setting.fallback(surroundings);
     }
   }
@@ -165,6 +169,7 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
     publicUrl: read(SETTINGS.publicUrl),
     dataDir,
     store: read(SETTINGS.store) ?? ({ kind: 'file', file: join(dataDir, 'everstep.db') } as const),
+    secretsKeys: read(SETTINGS.secretsKey),
     acceptLoss: read(SETTINGS.acceptLoss),
     nodeLeaseMs: read(SETTINGS.nodeLease),
     commits: read(SETTINGS.commits),

@@ -50,3 +50,19 @@ test('what cannot be used is named, and nothing of the secret is shown', async (
     assert.ok(!read.problems.join().includes('secret '));
   }
 });
+
+test('keys of the store are read from a file, the current one first, and an invalid one is not shown', async () => {
+  const [current, old] = ['A'.repeat(43), 'B'.repeat(42)];
+  const parsedWith = async (content: string) => {
+    const read = readSecretFiles({ EVERSTEP_SECRETS_KEY_FILE: await file('keys', content) });
+    return parseConfig({ mode: 'serve', flags: {}, env: read.ok ? read.env : {}, cwd: '/' });
+  };
+  const parsed = await parsedWith(`${current}=\n${old}8=\n`);
+  assert.deepEqual(parsed.ok && parsed.config.secretsKeys?.map((key) => key.length), [32, 32]);
+  for (const content of [`${current}=,short`, `${current},${current}`, 'secret words', `${current}A`]) {
+    const refused = await parsedWith(content);
+    assert.ok(!refused.ok);
+    assert.match(refused.problems.join(), /^EVERSTEP_SECRETS_KEY must be 1 to 8 different keys of 32 random bytes/);
+    assert.ok(!refused.problems.join().includes(content));
+  }
+});

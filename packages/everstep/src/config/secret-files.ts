@@ -9,6 +9,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** Variables that may contain a secret and are read from a file as well. */
 export const SECRET_VARIABLES: readonly string[] = Object.freeze([
   'EVERSTEP_STORE',
+  'EVERSTEP_SECRETS_KEY',
   'EVERSTEP_EGRESS_PROXY',
   'EVERSTEP_TOKEN',
   'EVERSTEP_ADMIN_API_KEY',

@@ -17,6 +17,7 @@ import {
   parseProxies,
 } from './network-values.js';
 import { DEFAULT_REGION, REGIONS, type Region } from './regions.js';
+import { parseSecretKeys, type SecretKeys } from './secret-keys.js';
 
 export type Mode = 'dev' | 'serve';
 
@@ -38,6 +39,8 @@ export interface Setting<Value> {
   readonly help: string;
   /** In words, for the help. */
   readonly defaultText: string;
+  /** Whether a value that is invalid is left out of the message about it. */
+  readonly isSecret?: true;
   readonly fallback: (surroundings: Surroundings) => Value;
   /** Throws an Error that says what is allowed. */
   readonly parse: (text: string, surroundings: Surroundings) => Value;
@@ -212,6 +215,16 @@ export const SETTINGS = Object.freeze({
     defaultText: 'everstep.db in the data directory',
     fallback: () => null,
     parse: parseStore,
+  }),
+  secretsKey: setting<SecretKeys | null>({
+    env: 'EVERSTEP_SECRETS_KEY',
+    flag: '--secrets-key <keys>',
+    option: 'secretsKey',
+    help: 'encrypts the secrets in the store: 32 random bytes in Base64; after a comma, earlier keys. Give it in EVERSTEP_SECRETS_KEY_FILE',
+    defaultText: 'secrets.key in the data directory, which is made for an embedded store',
+    isSecret: true,
+    fallback: () => null,
+    parse: parseSecretKeys,
   }),
   acceptLoss: setting({
     env: 'EVERSTEP_ACCEPT_LOSS',

@@ -14,7 +14,6 @@ const OTHER_PROGRAMS: Readonly<Record<string, string>> = {
   pg_basebackup: 'end-to-end/postgres-moment.test.ts recovers from a base backup',
   pg_dump: 'end-to-end/postgres-backup.test.ts dumps a database',
   pg_restore: 'end-to-end/postgres-backup.test.ts restores a dump',
-  rm: 'removes a file that the line before made',
 };
 /** Files of the reader, and what shows that the line is right. */
 const FILES_OF_READERS: Readonly<Record<string, string>> = {

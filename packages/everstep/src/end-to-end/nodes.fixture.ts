@@ -142,7 +142,14 @@ export class Nodes {
     const directory = await mkdtemp(join(tmpdir(), 'everstep-nodes-'));
     const all: NodeProcess[] = [];
     for (let index = 0; index < count; index++) {
-      const mine = { EVERSTEP_STORE: url, EVERSTEP_NODE_LEASE: '1', EVERSTEP_LOG_LEVEL: 'warn', ...settings, ...own(index) };
+      const mine = {
+        EVERSTEP_STORE: url,
+        EVERSTEP_NODE_LEASE: '1',
+        EVERSTEP_SECRETS_KEY: 'k'.repeat(43),
+        EVERSTEP_LOG_LEVEL: 'warn',
+        ...settings,
+        ...own(index),
+      };
       all.push(new NodeProcess(join(directory, `node-${index}`), await freePort(), mine));
     }
     const nodes = new Nodes(directory, all);

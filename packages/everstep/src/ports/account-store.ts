@@ -225,6 +225,15 @@ export interface AuditEntry {
   readonly accountIds: readonly AccountId[];
 }
 
+/** A secret of the installation. */
+export interface InstallationSecret {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** What of an instance is secret. */
+export type InstanceKeys = Pick<QueueInstance, 'currentSigningKey' | 'nextSigningKey' | 'keyPairs'>;
+
 export interface AccountStore extends NamedTokenStore {
   /**
    * Does the work while no other process on the store does such work; the others wait. Not to be called from within such
@@ -236,6 +245,12 @@ export interface AccountStore extends NamedTokenStore {
   secret(query: { readonly name: string; readonly value: string }): Promise<string>;
   /** Null when there is none of that name. */
   findSecret(query: { readonly name: string }): Promise<string | null>;
+  /** By name. */
+  listSecrets(): Promise<readonly InstallationSecret[]>;
+  /** Replaces the value if it is `from`. False: it is not, and nothing was changed. */
+  replaceSecret(query: { readonly name: string; readonly from: string; readonly to: string }): Promise<boolean>;
+  /** Deletes the secret, if there is one of that name. */
+  deleteSecret(query: { readonly name: string }): Promise<void>;
 
   createUser(query: { readonly user: UserRecord; readonly apiKey: ApiKeyRecord; readonly audit?: AuditEntry }): Promise<void>;
   /** By creation. */
@@ -364,6 +379,13 @@ export interface AccountStore extends NamedTokenStore {
     readonly next: string;
     readonly audit?: AuditEntry;
   }): Promise<void>;
+
+  /** Replaces signing keys and key pairs if they are `from`. False: they are not, and nothing was changed. */
+  replaceInstanceKeys(query: {
+    readonly instanceId: string;
+    readonly from: InstanceKeys;
+    readonly to: InstanceKeys;
+  }): Promise<boolean>;
 
   /**
    * Adds an origin to `workflowOrigins` unless it is there already, or `limit` is reached.

@@ -1,7 +1,7 @@
 /** `everstep verify`, `everstep backup`, `everstep verify-backup`, `everstep restore`: of the embedded store, on the machine where it lies. */
 import { join, resolve } from 'node:path';
 import { Command } from 'commander';
-import type { Manifest } from '../../backup/contents.js';
+import type { BackupParts, Manifest } from '../../backup/contents.js';
 import { SETTINGS, type Setting } from '../../config/settings.js';
 import { SERVICE_VERSION } from '../../step-calls/version.js';
 import { UsageError } from '../exit-codes.js';
@@ -61,14 +61,22 @@ export function backupCommand(shell: Shell): Command {
     .option(DATA_DIR, 'data directory of the service (or EVERSTEP_DATA_DIR)')
     .option('--store <path>', 'file of the store, if it is not in there (or EVERSTEP_STORE)')
     .option('--no-credentials', 'leave credentials.json out; a service restored without it makes new ones')
+    .option('--no-secrets-key', 'leave secrets.key out; a service restored without it needs the key from you')
     .option('--json', 'print the manifest')
-    .action(async (options: PlaceOptions & { to: string; credentials: boolean; json?: boolean }) => {
+    .action(async (options: PlaceOptions & BackupParts & { to: string; json?: boolean }) => {
       const dataDir = settingOf(SETTINGS.dataDir, options.dataDir, shell);
       const storeFile = storeFileOf(options, dataDir, shell);
       const to = resolve(shell.cwd, options.to);
-      const { credentials } = options;
+      const { credentials, secretsKey } = options;
       const { takeBackup } = await import('../../backup/taking.js');
-      const { manifest, online } = await takeBackup({ dataDir, storeFile, to, credentials, version: SERVICE_VERSION });
+      const { manifest, online } = await takeBackup({
+        dataDir,
+        storeFile,
+        to,
+        credentials,
+        secretsKey,
+        version: SERVICE_VERSION,
+      });
       if (options.json) return screen.write(json(manifest));
       tell(shell, manifest);
       screen.write(

@@ -30,6 +30,42 @@ export function accountConformance(open: OpenStore): void {
     );
 
     test(
+      'a secret is replaced only if it is what the caller has read, and is listed until it is deleted',
+      withStore(open, async ({ accounts }) => {
+        await accounts.secret({ name: 'jwt', value: 'one' });
+        await accounts.secret({ name: 'Cursor', value: 'two' });
+        assert.equal(await accounts.replaceSecret({ name: 'jwt', from: 'two', to: 'three' }), false);
+        assert.equal(await accounts.replaceSecret({ name: 'none', from: 'one', to: 'three' }), false);
+        assert.equal(await accounts.replaceSecret({ name: 'jwt', from: 'one', to: 'three' }), true);
+        const [jwt, cursor] = [
+          { name: 'jwt', value: 'three' },
+          { name: 'Cursor', value: 'two' },
+        ];
+        assert.deepEqual(await accounts.listSecrets(), [cursor, jwt]);
+        await accounts.deleteSecret({ name: 'Cursor' });
+        await accounts.deleteSecret({ name: 'none' });
+        assert.deepEqual(await accounts.listSecrets(), [jwt]);
+      }),
+    );
+
+    test(
+      'the keys of an instance are replaced only if they are what the caller has read',
+      withStore(open, async ({ accounts }) => {
+        const instance = sampleInstance('one');
+        const { instanceId } = instance;
+        await accounts.createInstance(instance);
+        const keyPairs = { current: 'p1', next: 'p2' };
+        const to = { currentSigningKey: 's1', nextSigningKey: 's2', keyPairs };
+        assert.equal(await accounts.replaceInstanceKeys({ instanceId, from: to, to: instance }), false);
+        assert.equal(await accounts.replaceInstanceKeys({ instanceId, from: instance, to }), true);
+        assert.equal(await accounts.replaceInstanceKeys({ instanceId, from: instance, to: instance }), false);
+        assert.deepEqual(await accounts.findInstance({ instanceId }), { ...instance, ...to });
+        assert.equal(await accounts.replaceInstanceKeys({ instanceId, from: to, to: instance }), true);
+        assert.deepEqual(await accounts.findInstance({ instanceId }), instance);
+      }),
+    );
+
+    test(
       'users are found by id and by e-mail, in whatever case it is written',
       withStore(open, async (store, underTest) => {
         const [mixed, apiKey] = [{ ...ben, email: 'Ben@Example.com' }, sampleApiKey('ben')];

@@ -1,5 +1,12 @@
 /** Queue instances and their tokens. */
-import type { InstanceChange, OutboundRules, QueueInstance, SigningKeyPairs, TokenRecord } from '../../ports/account-store.js';
+import type {
+  InstanceChange,
+  InstanceKeys,
+  OutboundRules,
+  QueueInstance,
+  SigningKeyPairs,
+  TokenRecord,
+} from '../../ports/account-store.js';
 import { requireAccount } from './account-change.js';
 import { forgetBudgetAlerts, isBudgetedAnew } from './budget-alerts.js';
 import { integer, integerOrNull, jsonOrNull, type Row, text, textOrNull, word } from './columns.js';
@@ -21,6 +28,9 @@ const SELECT_OF_ACCOUNTS = statement('SELECT * FROM queue_instance WHERE account
 const SET_SIGNING_KEYS = statement(
   'UPDATE queue_instance SET current_signing_key = $2, next_signing_key = $3 WHERE instance_id = $1',
 );
+const REPLACE_KEYS = statement(`
+  UPDATE queue_instance SET current_signing_key = $2, next_signing_key = $3, key_pairs = $4
+  WHERE instance_id = $1 AND current_signing_key = $5 AND next_signing_key = $6 AND key_pairs IS NOT DISTINCT FROM $7`);
 const SET_WORKFLOW_ORIGINS = statement('UPDATE queue_instance SET workflow_origins = $2 WHERE instance_id = $1');
 const INSERT_TOKENS = statement(`
   INSERT INTO token (token_id, instance_id, access, created_at, revoked_at)
@@ -90,6 +100,12 @@ const choicesIn = (instance: Partial<Choices>): readonly (string | number | null
   return [accountId, plan, budgetDollars, budgetAlertUrl, price, ...texts];
 };
 
+const keysIn = ({ currentSigningKey, nextSigningKey, keyPairs }: InstanceKeys): readonly [string, string, string | null] => [
+  currentSigningKey,
+  nextSigningKey,
+  keyPairs ? JSON.stringify(keyPairs) : null,
+];
+
 const tokenOf = (row: Row): TokenRecord => ({
   tokenId: text(row, 'token_id'),
   instanceId: text(row, 'instance_id'),
@@ -149,6 +165,16 @@ export async function setSigningKeys(
 ): Promise<void> {
   const changed = await session.execute(SET_SIGNING_KEYS, [instanceId, current, next]);
   if (changed !== 1) throw new Error(`there is no queue instance ${instanceId}`);
+}
+
+/** False when the keys are not `from`. */
+export async function replaceInstanceKeys(
+  session: TransactionSession,
+  instanceId: string,
+  from: InstanceKeys,
+  to: InstanceKeys,
+): Promise<boolean> {
+  return (await session.execute(REPLACE_KEYS, [instanceId, ...keysIn(to), ...keysIn(from)])) === 1;
 }
 
 export async function addWorkflowOrigin(

@@ -19,6 +19,9 @@ import { listDayUsage, listUsage } from './usage-counts.js';
 
 const INSERT_SECRET = statement('INSERT INTO secret (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING');
 const SELECT_SECRET = statement('SELECT value FROM secret WHERE name = $1');
+const SELECT_SECRETS = statement('SELECT name, value FROM secret ORDER BY name COLLATE "C"');
+const UPDATE_SECRET = statement('UPDATE secret SET value = $2 WHERE name = $1 AND value = $3');
+const DELETE_SECRET = statement('DELETE FROM secret WHERE name = $1');
 
 const isTrue = (happened: boolean): boolean => happened;
 const isDone = (outcome: string): boolean => outcome === 'done' || outcome === 'deleted';
@@ -41,6 +44,13 @@ export function createAccounts(database: Database): AccountStore {
     async findSecret({ name }) {
       const [row] = await database.query(SELECT_SECRET, [name]);
       return row ? text(row, 'value') : null;
+    },
+    listSecrets: async () =>
+      (await database.query(SELECT_SECRETS)).map((row) => ({ name: text(row, 'name'), value: text(row, 'value') })),
+    replaceSecret: ({ name, from, to }) =>
+      change(async (session) => (await session.execute(UPDATE_SECRET, [name, to, from])) === 1),
+    async deleteSecret({ name }) {
+      await change((session) => session.execute(DELETE_SECRET, [name]));
     },
 
     createUser: ({ user, apiKey, audit }) =>
@@ -195,6 +205,8 @@ export function createAccounts(database: Database): AccountStore {
       ),
     setSigningKeys: ({ instanceId, current, next, audit }) =>
       change((session) => instances.setSigningKeys(session, instanceId, current, next), audit),
+    replaceInstanceKeys: ({ instanceId, from, to }) =>
+      change((session) => instances.replaceInstanceKeys(session, instanceId, from, to)),
 
     addWorkflowOrigin: ({ instanceId, origin, limit }) =>
       change((session) => instances.addWorkflowOrigin(session, instanceId, origin, limit)),

@@ -1,6 +1,13 @@
 /** Queue instances and their tokens. */
 import type { StatementSync } from 'node:sqlite';
-import type { InstanceChange, OutboundRules, QueueInstance, SigningKeyPairs, TokenRecord } from '../../ports/account-store.js';
+import type {
+  InstanceChange,
+  InstanceKeys,
+  OutboundRules,
+  QueueInstance,
+  SigningKeyPairs,
+  TokenRecord,
+} from '../../ports/account-store.js';
 import { createAccountCheck } from './account-change.js';
 import { integer, integerOrNull, jsonOrNull, numberOrNull, type Row, text, textOrNull, word } from './columns.js';
 import type { Connection } from './connection.js';
@@ -59,6 +66,12 @@ const choicesIn = (instance: Partial<Choices>): readonly (string | number | null
   return [accountId, plan, budgetDollars, budgetAlertUrl, price, ...texts];
 };
 
+const keysIn = ({ currentSigningKey, nextSigningKey, keyPairs }: InstanceKeys): readonly [string, string, string | null] => [
+  currentSigningKey,
+  nextSigningKey,
+  keyPairs ? JSON.stringify(keyPairs) : null,
+];
+
 const tokenOf = (row: Row): TokenRecord => ({
   tokenId: text(row, 'token_id'),
   instanceId: text(row, 'instance_id'),
@@ -74,6 +87,7 @@ export class AccountInstances {
   private readonly selectOfAccount: StatementSync;
   private readonly updateInstance: StatementSync;
   private readonly updateSigningKeys: StatementSync;
+  private readonly updateKeys: StatementSync;
   private readonly updateWorkflowOrigins: StatementSync;
   private readonly requireAccount: (accountId: string) => void;
   private readonly insertToken: StatementSync;
@@ -97,6 +111,10 @@ export class AccountInstances {
     );
     this.updateSigningKeys = connection.prepare(
       'UPDATE queue_instance SET current_signing_key = ?, next_signing_key = ? WHERE instance_id = ?',
+    );
+    this.updateKeys = connection.prepare(
+      `UPDATE queue_instance SET current_signing_key = ?, next_signing_key = ?, key_pairs = ?
+       WHERE instance_id = ? AND current_signing_key = ? AND next_signing_key = ? AND key_pairs IS ?`,
     );
     this.updateWorkflowOrigins = connection.prepare('UPDATE queue_instance SET workflow_origins = ? WHERE instance_id = ?');
     this.requireAccount = createAccountCheck(connection);
@@ -152,6 +170,11 @@ export class AccountInstances {
   setSigningKeys(instanceId: string, current: string, next: string): void {
     const { changes } = this.updateSigningKeys.run(current, next, instanceId);
     if (changes !== 1) throw new Error(`there is no queue instance ${instanceId}`);
+  }
+
+  /** False when the keys are not `from`. */
+  replaceKeys(instanceId: string, from: InstanceKeys, to: InstanceKeys): boolean {
+    return this.updateKeys.run(...keysIn(to), instanceId, ...keysIn(from)).changes === 1;
   }
 
   /** Throws when the id is taken. */

@@ -23,6 +23,9 @@ export function createAccounts(parts: Pick<StoreParts, 'connection' | 'usage' | 
   const { connection, usage, days, stored } = parts;
   const insertSecret = connection.prepare('INSERT INTO secret (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING');
   const selectSecret = connection.prepare('SELECT value FROM secret WHERE name = ?');
+  const selectSecrets = connection.prepare('SELECT name, value FROM secret ORDER BY name');
+  const updateSecret = connection.prepare('UPDATE secret SET value = ? WHERE name = ? AND value = ?');
+  const removeSecret = connection.prepare('DELETE FROM secret WHERE name = ?');
   const users = new AccountUsers(connection);
   const teams = new AccountTeams(connection);
   const invitations = new AccountInvitations(connection);
@@ -46,6 +49,11 @@ export function createAccounts(parts: Pick<StoreParts, 'connection' | 'usage' | 
     async findSecret({ name }) {
       const row = selectSecret.get(name);
       return row ? text(row, 'value') : null;
+    },
+    listSecrets: async () => selectSecrets.all().map((row) => ({ name: text(row, 'name'), value: text(row, 'value') })),
+    replaceSecret: ({ name, from, to }) => change(() => updateSecret.run(to, name, from).changes === 1),
+    async deleteSecret({ name }) {
+      await change(() => removeSecret.run(name));
     },
 
     createUser: ({ user, apiKey, audit }) =>
@@ -228,6 +236,7 @@ export function createAccounts(parts: Pick<StoreParts, 'connection' | 'usage' | 
       ),
     setSigningKeys: ({ instanceId, current, next, audit }) =>
       change(() => instances.setSigningKeys(instanceId, current, next), audit),
+    replaceInstanceKeys: ({ instanceId, from, to }) => change(() => instances.replaceKeys(instanceId, from, to)),
 
     addWorkflowOrigin: ({ instanceId, origin, limit }) => change(() => instances.addWorkflowOrigin(instanceId, origin, limit)),
 

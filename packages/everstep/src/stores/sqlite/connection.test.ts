@@ -200,7 +200,11 @@ describe('migrations', () => {
     const connection = openConnection(':memory:');
     createSqliteStore(connection);
     // Of accounts there are few, and these list all of them.
-    const whole = new Set(['SELECT * FROM queue_instance ORDER BY seq', 'SELECT * FROM account_user ORDER BY seq']);
+    const whole = new Set([
+      'SELECT * FROM queue_instance ORDER BY seq',
+      'SELECT * FROM account_user ORDER BY seq',
+      'SELECT name, value FROM secret ORDER BY name',
+    ]);
     // json_each is the list that a statement is given.
     assert.ok(connection.statements.length > 50);
     for (const sql of [...connection.statements]) {

@@ -1,0 +1,45 @@
+/** What the running service does for the commands on its data directory: it alone has its files open. */
+import type { Log } from '../ports/log.js';
+import type { EmbeddedStore } from '../stores/sqlite/index.js';
+import type { EmbeddedDocuments } from '../stores/sqlite/search/index.js';
+import { type BackupRequest, type ControlChannel, listenForCommands } from './control-channel.js';
+import { type BackupSource, copyEverything } from './copying.js';
+
+export interface AnsweringOptions {
+  readonly dataDir: string;
+  readonly store: EmbeddedStore;
+  readonly documents: EmbeddedDocuments;
+  readonly log: Log;
+}
+
+/** Answers the commands of whoever may use the data directory; null where the file system takes no socket. */
+export async function answerCommands({ dataDir, store, documents, log }: AnsweringOptions): Promise<ControlChannel | null> {
+  const source: BackupSource = {
+    dataDir,
+    copyStore: (request) => store.copyTo(request),
+    searchIndexIds: () => store.searchIndexes.listIds(),
+    async copyDocuments({ indexId, file, signal }) {
+      const end = () => void documents.endCopy({ file }).catch(() => {});
+      signal?.addEventListener('abort', end, { once: true });
+      try {
+        return await documents.copyTo({ indexId, file });
+      } finally {
+        signal?.removeEventListener('abort', end);
+      }
+    },
+  };
+  async function backUp(request: BackupRequest, signal: AbortSignal): Promise<readonly string[]> {
+    const startedAt = performance.now();
+    const written = await copyEverything(source, { ...request, signal });
+    const tookMs = Math.round(performance.now() - startedAt);
+    log.info({ to: request.to, files: written.length, tookMs }, 'a back-up was copied');
+    return written;
+  }
+  try {
+    return await listenForCommands({ dataDir, backUp });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    log.warn({ dataDir, error: reason }, 'no socket can be made in the data directory: back-ups need the service stopped');
+    return null;
+  }
+}

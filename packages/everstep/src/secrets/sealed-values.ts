@@ -1,0 +1,103 @@
+/**
+ * Encryption of secrets in the store: AES-256-GCM with a random nonce. The name of a value (its table, row and column) is
+ * authenticated with it, so that a sealed value is valid in its own place only.
+ *
+ * A sealed value is `enc1.<id of the key>.<base64url of nonce, ciphertext and tag>`.
+ */
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+
+const ALGORITHM = 'aes-256-gcm';
+const PREFIX = 'enc1';
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const KEY_ID_BYTES = 6;
+const KEY_ID_CONTEXT = 'everstep secrets key id';
+
+export type SecretsErrorCode =
+  /** The store has sealed values, and no key is given. */
+  | 'secrets-key-missing'
+  /** A value is sealed under a key that is not among the given ones. */
+  | 'secrets-key-wrong'
+  /** A new database is not used without a key. */
+  | 'secrets-key-required'
+  /** The file with the key cannot be read or written. */
+  | 'secrets-key-file'
+  /** A sealed value was altered, or moved to another row. */
+  | 'secret-damaged';
+
+/** Why secrets cannot be read. The message is for the operator, without any secret, and ends with the code. */
+export class SecretsError extends Error {
+  override readonly name = 'SecretsError';
+  readonly code: SecretsErrorCode;
+  constructor(code: SecretsErrorCode, message: string, cause?: unknown) {
+    super(`${message} (${code})`, { cause });
+    this.code = code;
+  }
+}
+
+/** Id of a key of 32 bytes, which says nothing of the key. */
+export const keyIdOf = (key: Uint8Array): string =>
+  createHash('sha256').update(KEY_ID_CONTEXT).update(key).digest().subarray(0, KEY_ID_BYTES).toString('hex');
+
+/** Whether the value in the store is encrypted. No other value that the store keeps starts like this. */
+export const isSealed = (value: string): boolean => value.startsWith(`${PREFIX}.`);
+
+export interface Sealer {
+  /** Encrypts a value under the current key. */
+  seal(name: string, plain: string): string;
+  /** Returns the plain text of a value, which may be plain already. Throws SecretsError. */
+  open(name: string, value: string): string;
+  /** Whether the value is sealed under the current key. */
+  isCurrent(value: string): boolean;
+}
+
+/** Leaves values plain; refuses those that are sealed. */
+export const NO_KEY: Sealer = Object.freeze({
+  seal: (_name, plain) => plain,
+  open(name, value) {
+    if (!isSealed(value)) return value;
+    throw new SecretsError(
+      'secrets-key-missing',
+      `The store is encrypted (${name}), and no key is given. Set EVERSTEP_SECRETS_KEY_FILE to the file with its key.`,
+    );
+  },
+  isCurrent: (value) => !isSealed(value),
+} satisfies Sealer);
+
+/** Seals under the first key (32 bytes each), and opens what is sealed under any of them. */
+export function createSealer(keys: readonly [Uint8Array, ...Uint8Array[]]): Sealer {
+  const byId = new Map(keys.map((key) => [keyIdOf(key), key]));
+  const [current] = keys;
+  const currentPrefix = `${PREFIX}.${keyIdOf(current)}.`;
+  const opened = (name: string, value: string): string => {
+    const [, id = '', text = ''] = value.split('.');
+    const key = byId.get(id);
+    if (!key)
+      throw new SecretsError(
+        'secrets-key-wrong',
+        `The store is encrypted under the key ${id} (${name}), and the given keys are ${[...byId.keys()].join(', ')}. ` +
+          'Add the right key to EVERSTEP_SECRETS_KEY or its file.',
+      );
+    const bytes = Buffer.from(text, 'base64url');
+    try {
+      const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });
+      decipher.setAAD(Buffer.from(name));
+      decipher.setAuthTag(bytes.subarray(bytes.length - TAG_BYTES));
+      const body = bytes.subarray(NONCE_BYTES, bytes.length - TAG_BYTES);
+      return Buffer.concat([decipher.update(body), decipher.final()]).toString();
+    } catch (error) {
+      throw new SecretsError('secret-damaged', `The encrypted value of ${name} was altered, or belongs to another row.`, error);
+    }
+  };
+  return {
+    seal(name, plain) {
+      const nonce = randomBytes(NONCE_BYTES);
+      const cipher = createCipheriv(ALGORITHM, current, nonce, { authTagLength: TAG_BYTES });
+      cipher.setAAD(Buffer.from(name));
+      const sealed = Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
+      return `${currentPrefix}${sealed.toString('base64url')}`;
+    },
+    open: (name, value) => (isSealed(value) ? opened(name, value) : value),
+    isCurrent: (value) => value.startsWith(currentPrefix),
+  };
+}
