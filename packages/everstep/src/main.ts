@@ -36,7 +36,6 @@ import type { Store } from './ports/store.js';
 import { createRuntime } from './runtime/runtime.js';
 import { StoreWrites, sendingWhileOpen } from './runtime/store-writes.js';
 import { createSearchService } from './search/search-service.js';
-import { createSearchTokens } from './search/search-tokens.js';
 import { createAddressPolicies, createNameResolver, createOutbound, type OwnListener } from './step-calls/index.js';
 import { SERVICE_VERSION } from './step-calls/version.js';
 import type { OpenedNode } from './stores/postgres/index.js';
@@ -324,7 +323,6 @@ export async function startService(config: Config, options: StartOptions = {}): 
       accounts,
       indexes: store.searchIndexes,
       documents,
-      tokens: await createSearchTokens(accounts),
       now,
       random,
       log,

@@ -35,8 +35,15 @@ function checkedUrl(url: string): string {
 export const managementUrlOf = ({ managementUrl }: AdminOptions, { env }: Pick<Shell, 'env'>): string =>
   checkedUrl(managementUrl || env.EVERSTEP_MANAGEMENT_URL || DEFAULT_URL);
 
-/** Rejects with UsageError when no login can be found, or the URL is none. */
-export async function connectAdmin(options: AdminOptions, { env, cwd }: Pick<Shell, 'env' | 'cwd'>): Promise<AdminClient> {
+/** A user, and where the user logs in. */
+export interface AdminLogin {
+  readonly baseUrl: string;
+  readonly email: string;
+  readonly apiKey: string;
+}
+
+/** Rejects with UsageError when no login can be found, or the URL is invalid. */
+export async function adminLoginOf(options: AdminOptions, { env, cwd }: Pick<Shell, 'env' | 'cwd'>): Promise<AdminLogin> {
   const givenUrl = options.managementUrl || env.EVERSTEP_MANAGEMENT_URL;
   const givenKey = options.apiKey || env.EVERSTEP_ADMIN_API_KEY;
   const givenEmail = options.email || env.EVERSTEP_ADMIN_EMAIL;
@@ -56,8 +63,12 @@ export async function connectAdmin(options: AdminOptions, { env, cwd }: Pick<She
   const email = givenEmail || (givenKey ? undefined : kept?.adminEmail);
   if (!email) throw new UsageError('No e-mail: give --email or EVERSTEP_ADMIN_EMAIL, the user whose API key it is.');
   const baseUrl = checkedUrl(givenUrl || kept?.managementUrl || DEFAULT_URL);
-  return new AdminClient({ baseUrl, email, apiKey });
+  return { baseUrl, email, apiKey };
 }
+
+/** Rejects with UsageError when no login can be found, or the URL is invalid. */
+export const connectAdmin = async (options: AdminOptions, shell: Pick<Shell, 'env' | 'cwd'>): Promise<AdminClient> =>
+  new AdminClient(await adminLoginOf(options, shell));
 
 /** The options of a command as they were typed, and a client for the management API they name. */
 export async function openAdmin<Options extends AdminOptions>(

@@ -1,7 +1,7 @@
 /** Which search index a command talks to, and with which token: flags, the environment, or the management API. */
 import { SearchClient, type SearchNamespace } from '@everstep/sdk';
 import type { Command } from 'commander';
-import { type AdminOptions, connectAdmin } from './admin-connection.js';
+import { type AdminOptions, adminLoginOf } from './admin-connection.js';
 import { UsageError } from './exit-codes.js';
 import type { Shell } from './output.js';
 
@@ -16,7 +16,7 @@ export function withSearchConnection(command: Command): Command {
   return command
     .option('--url <url>', 'endpoint of the index (or EVERSTEP_SEARCH_URL)')
     .option('--token <token>', 'a token of the index (or EVERSTEP_SEARCH_TOKEN)')
-    .option('--index <indexId>', 'take both from the management API, as the admin commands log in')
+    .option('--index <indexId>', 'use this index with a login, as the admin commands log in')
     .option('--management-url <url>', 'with --index: the management API (or EVERSTEP_MANAGEMENT_URL)')
     .option('--email <email>', 'with --index: e-mail of the user (or EVERSTEP_ADMIN_EMAIL)')
     .option('--api-key <key>', 'with --index: API key of the user (or EVERSTEP_ADMIN_API_KEY)')
@@ -35,10 +35,8 @@ async function connectSearch(options: SearchConnectionOptions, shell: Pick<Shell
   const { index } = options;
   if (index !== undefined) {
     if (options.url || options.token) throw new UsageError('Give --index, or --url and --token, not both.');
-    const { endpoint, token } = await (await connectAdmin(options, shell)).searchIndexes.get(index);
-    if (token === undefined)
-      throw new Error('your role sees this index, but may not use it: its tokens are for owner, admin and dev');
-    return new SearchClient({ url: endpoint, token });
+    const { baseUrl, ...login } = await adminLoginOf(options, shell);
+    return new SearchClient({ url: `${baseUrl.replace(/\/+$/, '')}/search/${encodeURIComponent(index)}`, login });
   }
   const { EVERSTEP_SEARCH_URL, EVERSTEP_SEARCH_TOKEN } = shell.env;
   const url = options.url || EVERSTEP_SEARCH_URL;

@@ -18,8 +18,9 @@ export const SearchIndexEntry = Type.Object(
     type: Type.String(),
     endpoint: Type.String({ description: 'URL of the API of the index.' }),
     creation_time: Type.Integer({ format: 'int64', description: 'Unix seconds' }),
-    token: Type.Optional(Type.String({ description: 'Reads and writes. For those who may use the index.' })),
-    read_only_token: Type.Optional(Type.String({ description: 'Reads. For those who may use the index.' })),
+    access: Type.Enum(['read-write', 'read-only'], { type: 'string', description: 'What the user may do with its documents.' }),
+    token: Type.Optional(Type.String({ description: 'Reads and writes. Only in the answer that creates it.' })),
+    read_only_token: Type.Optional(Type.String({ description: 'Reads. Only in the answer that creates it.' })),
   },
   CLOSED,
 );

@@ -10,7 +10,7 @@ import type { Dialect } from '../dialects/index.js';
 import type { SearchCaller } from '../search/search-service.js';
 import { allowCall } from './allowance.js';
 import { authenticate, credentialOf, type Need } from './authentication.js';
-import { logIn } from './basic-authentication.js';
+import { isBasic, logIn } from './basic-authentication.js';
 import { callerIpOf } from './caller-ip.js';
 import { unknownRoute } from './error-replies.js';
 import type { Admitted, ApiContext, Operation } from './operation.js';
@@ -46,6 +46,8 @@ export interface AdmissionOptions {
   readonly isClosing: () => boolean;
   /** Operations that are not there for requests without a session. */
   readonly forSessions: ReadonlySet<Operation>;
+  /** Whether users may log in with their API key. */
+  readonly takesLogins: boolean;
   /** Whether a token in the query of a URL is taken. */
   readonly queryTokens: boolean;
 }
@@ -105,7 +107,7 @@ function queueOf(request: FastifyRequest, operation: Operation, target: Target):
 }
 
 /** Gives, or rejects with ApiError. Answers at once where nothing has to be read, as for a token that is remembered. */
-export function createAdmission({ context, defaultRegion, isClosing, forSessions, queryTokens }: AdmissionOptions) {
+export function createAdmission({ context, defaultRegion, isClosing, forSessions, takesLogins, queryTokens }: AdmissionOptions) {
   const { accounts, authority, search } = context;
 
   function refuseWhileStopping(): void {
@@ -179,9 +181,12 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
 
   async function searchCaller(request: FastifyRequest, indexId: string, need: Need): Promise<SearchCaller> {
     const { authorization } = request.headers;
-    if (authorization !== undefined || secretOf(request.headers) === null)
+    const isLogin = takesLogins && isBasic(authorization);
+    if (!isLogin && (authorization !== undefined || secretOf(request.headers) === null))
       return admitToIndex(search, { indexId, authorization, need });
-    const { principal } = await sessionOf(request, accounts);
+    const principal = isLogin
+      ? await logIn(accounts, authorization, callerIpOf(request))
+      : (await sessionOf(request, accounts)).principal;
     return allowed(await search.accessTo(principal, indexId), need === 'read' ? 'read' : 'write');
   }
 
@@ -195,7 +200,9 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
   return (request: FastifyRequest, chosen: Chosen): Admission | Promise<Admission> => {
     checkLimits(request);
     const { access, whileStopping } = chosen.operation;
-    if (forSessions.has(chosen.operation) && !hasOnlySession(request)) throw unknownRoute(splitTarget(request.originalUrl).path);
+    const isForUsers = chosen.operation.access === 'index' && isBasic(request.headers.authorization);
+    if (forSessions.has(chosen.operation) && !hasOnlySession(request) && !isForUsers)
+      throw unknownRoute(splitTarget(request.originalUrl).path);
     if (access !== 'open' || whileStopping === 'refuse') refuseWhileStopping();
     switch (access) {
       case 'open':

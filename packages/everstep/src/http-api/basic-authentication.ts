@@ -43,6 +43,8 @@ export function basicCredentialOf(authorization: string | undefined): BasicCrede
   );
 }
 
+export const isBasic = (authorization: string | undefined): boolean => /^basic /i.test(authorization ?? '');
+
 export function tooManyLogins(retryAfterMs: number): ApiError {
   const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000));
   return new ApiError('rate-limited', `too many failed logins; try again in ${seconds} s`, { 'retry-after': String(seconds) });

@@ -110,6 +110,8 @@ interface Served {
   readonly operations: readonly Operation[];
   /** Of them, those that are not there for requests without a session. */
   readonly forSessions: readonly Operation[];
+  /** Whether users may log in with their API key: where the management API is. */
+  readonly takesLogins: boolean;
 }
 
 function servedBy({ serves = 'both', dialectOperations, dashboard }: HttpApiDependencies): Served {
@@ -118,14 +120,14 @@ function servedBy({ serves = 'both', dialectOperations, dashboard }: HttpApiDepe
   const pages = dashboard === undefined ? [] : dashboardOperations(dashboard);
   switch (serves) {
     case 'both':
-      return { operations: [...runtime, ...management, ...pages], forSessions: [] };
+      return { operations: [...runtime, ...management, ...pages], forSessions: [], takesLogins: true };
     case 'runtime':
-      return { operations: runtime, forSessions: [] };
+      return { operations: runtime, forSessions: [], takesLogins: false };
     case 'management': {
       const open = [getHealth, getReadiness];
       const wanted = [...OPERATIONS, ...SEARCH_OPERATIONS].filter(({ access }) => access !== 'open');
       const forSessions = dashboard === undefined ? [] : wanted;
-      return { operations: [...management, ...open, ...forSessions, ...pages], forSessions };
+      return { operations: [...management, ...open, ...forSessions, ...pages], forSessions, takesLogins: true };
     }
   }
 }

@@ -103,6 +103,11 @@ async function walkIndex(operation: Operation, row: IndexRow, path: string): Pro
     const [hidden, unknown] = [await send(request, `Bearer ${token}`), await send(nowhere, `Bearer ${token}`)];
     assert.deepEqual([hidden.status, hidden.body], [unknown.status, unknown.body], 'like an index that does not exist');
   }
+  for (const person of ['stranger', 'operator'] as const) {
+    const [hidden, unknown] = [await send(request, basicOf(person)), await send(nowhere, basicOf(person))];
+    assert.deepEqual([hidden.status, hidden.body], [404, unknown.body], `the login of ${person}`);
+  }
+  assert.equal((await send(request, basicOf('finance'))).status, row.readOnly, 'the login of a user who may only look');
   const readOnly = await send(request, `Bearer ${own.readOnlyToken}`);
   assert.equal(readOnly.status, row.readOnly, `read-only: ${JSON.stringify(readOnly.body)}`);
   const answer = await send(request, `Bearer ${own.token}`);

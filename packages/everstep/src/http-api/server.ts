@@ -51,6 +51,8 @@ export interface ServerOptions {
   readonly operations: readonly Operation[];
   /** Of them, those that are not there for requests without a session. */
   readonly forSessions: readonly Operation[];
+  /** Whether users may log in with their API key. */
+  readonly takesLogins: boolean;
   /** Whether a token in the query of a URL is taken. */
   readonly queryTokens: boolean;
   /** Whether each request is logged at `info`, with who asked. */
@@ -130,6 +132,7 @@ export function createServer({
   isPublicHttps,
   operations,
   forSessions,
+  takesLogins,
   queryTokens,
   accessLog,
   reads,
@@ -229,7 +232,7 @@ export function createServer({
   // Bodies are collected when their request is admitted; an operation that takes JSON reads it from the bytes.
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
 
-  const admission = { context, defaultRegion, queryTokens, forSessions: new Set(forSessions) };
+  const admission = { context, defaultRegion, queryTokens, forSessions: new Set(forSessions), takesLogins };
   const admit = createAdmission({ ...admission, isClosing: () => closing });
 
   async function isStillLetIn(request: FastifyRequest, { operation, dialect }: Admission): Promise<boolean> {

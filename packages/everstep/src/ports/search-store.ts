@@ -16,14 +16,22 @@ export interface SearchIndexRecord {
   readonly type: SearchType;
   /** Unix ms. */
   readonly createdAt: number;
-  /** Counts up; tokens of earlier numbers are refused. */
-  readonly tokenNumber: number;
+  /** Absent: an earlier version made the index, and its tokens are derived. */
+  readonly tokenHashes?: SearchTokenHashes;
+  /** Part of what derived tokens are made of. */
+  readonly derivedNumber: number;
+}
+
+/** SHA-256 of tokens, hex. The tokens themselves are never stored. */
+export interface SearchTokenHashes {
+  readonly readWrite: string;
+  readonly readOnly: string;
 }
 
 export interface SearchIndexChange {
   readonly accountId?: AccountId;
   readonly name?: string;
-  readonly tokenNumber?: number;
+  readonly tokenHashes?: SearchTokenHashes;
 }
 
 /**
@@ -44,6 +52,8 @@ export interface SearchIndexStore {
     readonly change: SearchIndexChange;
     readonly audit?: AuditEntry;
   }): Promise<SearchIndexRecord | null>;
+  /** Stores hashes for an index that has none. */
+  hashDerivedTokens(query: { readonly indexId: string; readonly hashes: SearchTokenHashes }): Promise<void>;
   /** From the moment it resolves nobody finds the index. False when there is none. */
   markDeleted(query: { readonly indexId: string; readonly audit?: AuditEntry }): Promise<boolean>;
   /** Ids of indexes whose documents are still to be removed. */

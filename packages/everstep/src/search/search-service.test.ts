@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +13,7 @@ import type { SearchDocuments } from '../ports/search-store.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import { openSearchDocuments } from '../stores/sqlite/search/index.js';
 import { createSearchService } from './search-service.js';
-import { createSearchTokens } from './search-tokens.js';
+import { endDerivedTokens, SEARCH_TOKEN_KEY } from './search-tokens.js';
 
 const NOW = 1_700_000_000_000;
 const random = createSystemRandom();
@@ -26,11 +27,10 @@ async function openWorld(t: TestContext, directory: string | null = null) {
   const authority = await createAuthority({ store, now });
   const service = createAccountService({ accounts, authority, now, random, plans: BUILT_IN_PLANS, instanceChanged: () => {} });
   const people = await createPeople(accounts, service);
-  const tokens = await createSearchTokens(accounts);
   const documents = openSearchDocuments({ directory });
   const publicUrl = () => 'http://everstep.test';
   const serviceOn = (used: SearchDocuments) =>
-    createSearchService({ accounts, indexes: store.searchIndexes, documents: used, tokens, now, random, log, publicUrl });
+    createSearchService({ accounts, indexes: store.searchIndexes, documents: used, now, random, log, publicUrl });
   const search = serviceOn(documents);
   t.after(async () => {
     await search.stop();
@@ -45,17 +45,19 @@ async function openWorld(t: TestContext, directory: string | null = null) {
   return { store, accounts, service, people, documents, search, serviceOn, as, create, errors };
 }
 
-test('an index is shown with its endpoint, and with tokens to those who may use it', async (t) => {
-  const { search, people, as, create } = await openWorld(t);
+test('an index is shown with its endpoint, and with tokens only when they are made', async (t) => {
+  const { store, search, people, as, create } = await openWorld(t);
   const made = await create('owner', people.teamId);
   const { indexId } = made.index;
   assert.equal(made.endpoint, `http://everstep.test/search/${indexId}`);
   assert.match(made.token ?? '', /^srw_[\w-]{43}$/);
   assert.match(made.readOnlyToken ?? '', /^sro_[\w-]{43}$/);
-  assert.deepEqual(doneValue(await search.find(as('dev'), indexId)), made);
-  assert.deepEqual(await search.list(as('admin')), [made]);
-  const seen = doneValue(await search.find(as('finance'), indexId));
-  assert.deepEqual([seen.token, seen.readOnlyToken], [undefined, undefined]);
+  const { token, readOnlyToken, ...shown } = made;
+  assert.deepEqual(doneValue(await search.find(as('dev'), indexId)), shown);
+  assert.deepEqual(await search.list(as('admin')), [shown]);
+  assert.deepEqual([shown.access, doneValue(await search.find(as('finance'), indexId)).access], ['read-write', 'read-only']);
+  assert.ok(!JSON.stringify(await store.searchIndexes.find({ indexId })).includes(token.slice(4)), 'the store has hashes');
+  assert.deepEqual(await search.admit({ indexId, token: readOnlyToken }), { indexId, access: 'read-only' });
   assert.equal((await search.find(as('stranger'), indexId)).kind, 'not-found');
   assert.deepEqual(await search.list(as('stranger')), []);
 });
@@ -74,7 +76,29 @@ test('a transfer goes to a team in which one may change things, and to no person
   assert.equal((await transfer('dev', people.teamId)).kind, 'forbidden');
   assert.equal((await transfer('owner', people.teamId)).kind, 'done', 'it is there already');
   const seen = doneValue(await search.find(as('dev'), indexId));
-  assert.deepEqual([seen.index.accountId, seen.token], [people.teamId, token]);
+  assert.equal(seen.index.accountId, people.teamId);
+  assert.equal((await search.admit({ indexId, token }))?.access, 'read-write', 'its tokens stay valid');
+});
+
+test('tokens that an earlier version derived are valid until they are replaced, also when their key is deleted', async (t) => {
+  const { store, search, as, accounts } = await openWorld(t);
+  const { searchIndexes } = store;
+  const [indexId, key] = ['idx_old', 'k'.repeat(43)];
+  await accounts.secret({ name: SEARCH_TOKEN_KEY, value: key });
+  const identity = { indexId, accountId: 'usr_owner', name: 'films', region: 'eu-central-1', type: 'payg' } as const;
+  await searchIndexes.create({ ...identity, createdAt: 1, derivedNumber: 3 });
+  const derived = (number: number) =>
+    `srw_${createHmac('sha256', key).update(`${indexId} ${number} read-write`).digest('base64url')}`;
+  const admitted = async (token: string) => (await search.admit({ indexId, token }))?.access;
+  assert.deepEqual([await admitted(derived(3)), await admitted(derived(4))], ['read-write', undefined]);
+  await endDerivedTokens(accounts, searchIndexes);
+  assert.equal(await accounts.findSecret({ name: SEARCH_TOKEN_KEY }), null);
+  assert.deepEqual([await admitted(derived(3)), await admitted(derived(4))], ['read-write', undefined]);
+  const { token } = doneValue(await search.resetPassword(as('owner'), indexId));
+  assert.deepEqual(
+    [await admitted(token), await admitted(derived(3)), await admitted(derived(4))],
+    ['read-write', undefined, undefined],
+  );
 });
 
 test('every change is in the audit log of its accounts, without a secret', async (t) => {

@@ -16,19 +16,25 @@ import type {
   SearchIndexStore,
   SearchType,
 } from '../ports/search-store.js';
-import type { SearchAccess, SearchTokens } from './search-tokens.js';
+import { issueSearchTokens, type SearchAccess, searchAccessOf } from './search-tokens.js';
 
 const INDEX = 'search index';
-const FIRST_TOKEN = 1;
+/** Tokens of new indexes are not derived. */
+const NOT_DERIVED = 0;
 
 /** An index with what who asks may see of it. */
 export interface SearchIndexView {
   readonly index: SearchIndexRecord;
   /** URL of its own API. */
   readonly endpoint: string;
-  /** For roles that may use the index. */
-  readonly token?: string;
-  readonly readOnlyToken?: string;
+  /** What the user may do with its documents. */
+  readonly access: SearchAccess;
+}
+
+/** The only time that its tokens are known. */
+export interface IssuedSearchIndex extends SearchIndexView {
+  readonly token: string;
+  readonly readOnlyToken: string;
 }
 
 export interface SearchIndexStats extends SearchIndexInfo {
@@ -49,12 +55,12 @@ export interface SearchService {
   create(
     principal: Principal,
     wish: { readonly name: string; readonly region: string; readonly type: SearchType; readonly teamId?: string },
-  ): Promise<Outcome<SearchIndexView>>;
+  ): Promise<Outcome<IssuedSearchIndex>>;
   rename(principal: Principal, wish: { readonly indexId: string; readonly name: string }): Promise<Outcome<null>>;
   /** Needs rights on both sides; to a personal account is invalid. */
   transfer(principal: Principal, move: { readonly indexId: string; readonly accountId: string }): Promise<Outcome<null>>;
   /** From the moment it resolves the old tokens are refused. */
-  resetPassword(principal: Principal, indexId: string): Promise<Outcome<SearchIndexView>>;
+  resetPassword(principal: Principal, indexId: string): Promise<Outcome<IssuedSearchIndex>>;
   /** From the moment it resolves nobody finds the index; its documents go after. */
   remove(principal: Principal, indexId: string): Promise<Outcome<null>>;
   stats(principal: Principal): Promise<readonly SearchIndexStats[]>;
@@ -78,7 +84,6 @@ export interface SearchServiceOptions {
   readonly accounts: AccountStore;
   readonly indexes: SearchIndexStore;
   readonly documents: SearchDocuments;
-  readonly tokens: SearchTokens;
   /** Unix ms. */
   readonly now: () => number;
   readonly random: Random;
@@ -134,17 +139,16 @@ class Removals {
 }
 
 export function createSearchService(options: SearchServiceOptions): SearchService {
-  const { accounts, indexes, documents, tokens, publicUrl } = options;
+  const { accounts, indexes, documents, publicUrl } = options;
   const rules = new AccountRules(options);
   const removals = new Removals(options);
 
   const endpointOf = (indexId: string): string => `${publicUrl()}/search/${indexId}`;
 
-  function view(index: SearchIndexRecord, role: Role): SearchIndexView {
-    const shown = { index, endpoint: endpointOf(index.indexId) };
-    if (!RIGHTS[role].includes('use')) return shown;
-    return { ...shown, token: tokens.tokenOf(index, 'read-write'), readOnlyToken: tokens.tokenOf(index, 'read-only') };
-  }
+  const accessOf = (role: Role): SearchAccess => (RIGHTS[role].includes('use') ? 'read-write' : 'read-only');
+  const view = (index: SearchIndexRecord, role: Role): SearchIndexView => {
+    return { index, endpoint: endpointOf(index.indexId), access: accessOf(role) };
+  };
 
   async function find(principal: Principal, indexId: string, right: Right): Promise<Seen> {
     const index = await indexes.find({ indexId });
@@ -203,10 +207,12 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
         const tooMany = await full(accountId);
         if (tooMany) return tooMany;
         const indexId = rules.newId('idx');
-        const index = { indexId, accountId, name, region, type, createdAt: rules.now(), tokenNumber: FIRST_TOKEN };
+        const { hashes: tokenHashes, ...tokens } = issueSearchTokens();
+        const identity = { indexId, accountId, name, region, type, createdAt: rules.now() };
+        const index = { ...identity, tokenHashes, derivedNumber: NOT_DERIVED };
         const told = { action: 'search.create', subject: indexId, details: { name, region, type }, accountIds: [accountId] };
         await indexes.create(index, rules.audit(principal, told));
-        return done(view(index, allowed.role));
+        return done({ ...view(index, allowed.role), ...tokens });
       }),
 
     rename: (principal, { indexId, name }) =>
@@ -244,8 +250,9 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
         const seen = await find(principal, indexId, 'change');
         if (seen.kind !== 'seen') return seen;
         const told = { action: 'search.reset-password', accountIds: [seen.index.accountId] };
-        const changed = await change(principal, indexId, { tokenNumber: seen.index.tokenNumber + 1 }, told);
-        return changed ? done(view(changed, seen.role)) : notFound(INDEX);
+        const { hashes: tokenHashes, ...tokens } = issueSearchTokens();
+        const changed = await change(principal, indexId, { tokenHashes }, told);
+        return changed ? done({ ...view(changed, seen.role), ...tokens }) : notFound(INDEX);
       }),
 
     remove: (principal, indexId) =>
@@ -272,14 +279,14 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
 
     async admit({ indexId, token }) {
       const index = await indexes.find({ indexId });
-      const access = index && tokens.accessOf(index, token);
+      const access = index && (await searchAccessOf(accounts, index, token));
       return access ? { indexId, access } : null;
     },
 
     async accessTo(principal, indexId) {
       const seen = await find(principal, indexId, 'see');
       if (seen.kind !== 'seen') return seen;
-      return done({ indexId, access: RIGHTS[seen.role].includes('use') ? 'read-write' : 'read-only' });
+      return done({ indexId, access: accessOf(seen.role) });
     },
 
     async storedBytes(accountId) {

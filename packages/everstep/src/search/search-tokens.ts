@@ -1,37 +1,72 @@
-/** Tokens of search indexes: made from a secret of the installation, so that none is stored, and every one can be shown again. */
+/**
+ * Tokens of search indexes: random, shown when they are made, and stored as hashes. Those of an index that an earlier version
+ * made were derived from a key of the installation; they are valid until they are replaced.
+ */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { hashOfToken } from '../accounts/named-token.js';
 import type { AccountStore } from '../ports/account-store.js';
-import type { SearchIndexRecord } from '../ports/search-store.js';
+import type { SearchIndexRecord, SearchIndexStore, SearchTokenHashes } from '../ports/search-store.js';
 
-const SECRET_NAME = 'search-token-key';
-const SECRET_BYTES = 32;
+/** Name of the secret that tokens were derived from. */
+export const SEARCH_TOKEN_KEY = 'search-token-key';
+const TOKEN_BYTES = 32;
 const PREFIXES = { 'read-write': 'srw', 'read-only': 'sro' } as const;
 
 export type SearchAccess = keyof typeof PREFIXES;
-type TokenClaims = Pick<SearchIndexRecord, 'indexId' | 'tokenNumber'>;
 
-export interface SearchTokens {
-  tokenOf(index: TokenClaims, access: SearchAccess): string;
-  /** What the token may do with the index; null: nothing. Takes as long for any token of the usual length. */
-  accessOf(index: TokenClaims, token: string): SearchAccess | null;
+/** Tokens that nobody else knows; only their hashes are stored. */
+export interface IssuedSearchTokens {
+  readonly token: string;
+  readonly readOnlyToken: string;
+  readonly hashes: SearchTokenHashes;
 }
 
-export async function createSearchTokens(accounts: Pick<AccountStore, 'secret'>): Promise<SearchTokens> {
-  const secret = await accounts.secret({ name: SECRET_NAME, value: randomBytes(SECRET_BYTES).toString('base64url') });
-  const tokenOf = ({ indexId, tokenNumber }: TokenClaims, access: SearchAccess): string => {
-    const mac = createHmac('sha256', secret).update(`${indexId} ${tokenNumber} ${access}`).digest('base64url');
+const hashesOf = (tokenOf: (access: SearchAccess) => string): SearchTokenHashes => ({
+  readWrite: hashOfToken(tokenOf('read-write')),
+  readOnly: hashOfToken(tokenOf('read-only')),
+});
+
+export function issueSearchTokens(): IssuedSearchTokens {
+  const made = (access: SearchAccess) => `${PREFIXES[access]}_${randomBytes(TOKEN_BYTES).toString('base64url')}`;
+  const tokens = { 'read-write': made('read-write'), 'read-only': made('read-only') };
+  return { token: tokens['read-write'], readOnlyToken: tokens['read-only'], hashes: hashesOf((access) => tokens[access]) };
+}
+
+/** Of an index without hashes; null when the key is gone, so that its tokens are invalid. */
+async function derivedHashes(
+  accounts: Pick<AccountStore, 'findSecret'>,
+  { indexId, derivedNumber }: SearchIndexRecord,
+): Promise<SearchTokenHashes | null> {
+  const key = await accounts.findSecret({ name: SEARCH_TOKEN_KEY });
+  if (key === null) return null;
+  return hashesOf((access) => {
+    const mac = createHmac('sha256', key).update(`${indexId} ${derivedNumber} ${access}`).digest('base64url');
     return `${PREFIXES[access]}_${mac}`;
-  };
-  const equal = (a: string, b: string): boolean => {
-    const [left, right] = [Buffer.from(a), Buffer.from(b)];
-    return left.length === right.length && timingSafeEqual(left, right);
-  };
-  return {
-    tokenOf,
-    accessOf(index, token) {
-      const [mayWrite, mayRead] = [equal(token, tokenOf(index, 'read-write')), equal(token, tokenOf(index, 'read-only'))];
-      if (mayWrite) return 'read-write';
-      return mayRead ? 'read-only' : null;
-    },
-  };
+  });
+}
+
+const isSame = (hash: string, other: string): boolean => timingSafeEqual(Buffer.from(hash, 'hex'), Buffer.from(other, 'hex'));
+
+/** What the token may do with the index; null: nothing. Takes as long for any token. */
+export async function searchAccessOf(
+  accounts: Pick<AccountStore, 'findSecret'>,
+  index: SearchIndexRecord,
+  token: string,
+): Promise<SearchAccess | null> {
+  const hashes = index.tokenHashes ?? (await derivedHashes(accounts, index));
+  if (!hashes) return null;
+  const given = hashOfToken(token);
+  const [mayWrite, mayRead] = [isSame(given, hashes.readWrite), isSame(given, hashes.readOnly)];
+  if (mayWrite) return 'read-write';
+  return mayRead ? 'read-only' : null;
+}
+
+/** Stores the hashes of derived tokens, which stay valid, and deletes the key: then nobody can derive others. */
+export async function endDerivedTokens(accounts: AccountStore, indexes: SearchIndexStore): Promise<void> {
+  for (const indexId of await indexes.listIds()) {
+    const index = await indexes.find({ indexId });
+    const hashes = index && !index.tokenHashes ? await derivedHashes(accounts, index) : null;
+    if (hashes) await indexes.hashDerivedTokens({ indexId, hashes });
+  }
+  await accounts.deleteSecret({ name: SEARCH_TOKEN_KEY });
 }

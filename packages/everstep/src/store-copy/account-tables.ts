@@ -105,6 +105,8 @@ export const ACCOUNTS: readonly CopiedTable[] = [
       type: 'text',
       created_at: 'bigint',
       token_number: 'bigint',
+      read_write_hash: 'text',
+      read_only_hash: 'text',
       deleted: 'boolean',
     }),
   },

@@ -91,7 +91,7 @@ async function fill(store: Store): Promise<void> {
     name: 'films',
     region: 'eu-central-1',
     type: 'free',
-    tokenNumber: 1,
+    derivedNumber: 1,
   } as const;
   await store.searchIndexes.create({ ...index, createdAt: T0 });
 

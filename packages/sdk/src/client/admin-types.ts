@@ -238,7 +238,9 @@ export interface SearchIndex {
   /** URL of the API of the index. */
   readonly endpoint: string;
   readonly creation_time: number;
-  /** Reads and writes. Absent for those who may not use the index. */
+  /** What the user may do with its documents. */
+  readonly access: 'read-write' | 'read-only';
+  /** Reads and writes. Only in the answer that creates the token: it is not shown again. */
   readonly token?: string;
   readonly read_only_token?: string;
 }

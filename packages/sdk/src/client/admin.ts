@@ -6,7 +6,7 @@ import { QueueTokens } from './admin-tokens.js';
 import type { Account, ApiKey, AuditLogEntry, AuditLogPage, JoinedTeam, UserSession } from './admin-types.js';
 import { Users } from './admin-users.js';
 import { configured } from './configuration.js';
-import { type Call, callApi, jsonCall, type TransportOptions } from './transport.js';
+import { basic, type Call, callApi, jsonCall, type TransportOptions } from './transport.js';
 
 export interface AdminClientOptions {
   /** URL of the management API. Default: EVERSTEP_MANAGEMENT_URL. */
@@ -26,12 +26,6 @@ export interface AuditLogOptions {
 
 const API_KEYS = '/v2/apikeys';
 const SESSIONS = '/v2/sessions';
-
-/** HTTP Basic takes bytes, and the service reads them as UTF-8. */
-function basic(email: string, apiKey: string): string {
-  const bytes = new TextEncoder().encode(`${email}:${apiKey}`);
-  return `Basic ${btoa(String.fromCharCode(...bytes))}`;
-}
 
 /** Finds the management API; without a login. Throws TypeError for a malformed base URL. */
 function transportOf(options: Pick<AdminClientOptions, 'baseUrl' | 'fetch'>): TransportOptions {

@@ -12,13 +12,15 @@ import type {
   SearchOptions,
   StoredDocument,
 } from './search-types.js';
-import { callApi, jsonCall, type TransportOptions } from './transport.js';
+import { basic, callApi, jsonCall, type TransportOptions } from './transport.js';
 
 export interface SearchClientOptions {
   /** The `endpoint` of the index. Default: EVERSTEP_SEARCH_URL. */
   readonly url?: string;
   /** A token of the index. Default: EVERSTEP_SEARCH_TOKEN. */
   readonly token?: string;
+  /** The login of a user who may use the index, instead of a token. Then `url` has to be at the management address. */
+  readonly login?: { readonly email: string; readonly apiKey: string };
   readonly fetch?: typeof fetch;
 }
 
@@ -76,9 +78,12 @@ export class SearchClient {
   /** Throws EverstepError without a URL or token, TypeError for a malformed URL. */
   constructor(options: SearchClientOptions = {}) {
     const url = new URL(configured(options.url, 'url', 'EVERSTEP_SEARCH_URL')).toString();
+    const { login } = options;
     const transport: TransportOptions = {
       baseUrl: url.replace(/\/+$/, ''),
-      authorization: `Bearer ${configured(options.token, 'token', 'EVERSTEP_SEARCH_TOKEN')}`,
+      authorization: login
+        ? basic(login.email, login.apiKey)
+        : `Bearer ${configured(options.token, 'token', 'EVERSTEP_SEARCH_TOKEN')}`,
       fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
     };
     // The shapes of the answers are the word of the service.

@@ -165,3 +165,9 @@ export async function callApi(options: TransportOptions, call: Call): Promise<un
     throw new EverstepError(message, { status, code: 'unknown', cause });
   }
 }
+
+/** The credential of a user. HTTP Basic takes bytes, and the service reads them as UTF-8. */
+export function basic(email: string, apiKey: string): string {
+  const bytes = new TextEncoder().encode(`${email}:${apiKey}`);
+  return `Basic ${btoa(String.fromCharCode(...bytes))}`;
+}

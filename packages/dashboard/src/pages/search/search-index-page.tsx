@@ -8,7 +8,7 @@ import { useApi, useChange } from '../../api/queries.js';
 import { Card } from '../../components/card.js';
 import { CopyId } from '../../components/copy-id.js';
 import { DeedButton } from '../../components/deed-button.js';
-import { ConfirmDialog } from '../../components/dialogs.js';
+import { ConfirmDialog, DialogClose, DialogWindow } from '../../components/dialogs.js';
 import { Facts } from '../../components/facts.js';
 import { PageTitle } from '../../components/page-title.js';
 import { Secret } from '../../components/secret.js';
@@ -29,6 +29,7 @@ export default function SearchIndexPage() {
   const change = useChange();
   const [namespace, setNamespace] = useState('');
   const [asked, setAsked] = useState<Asked | null>(null);
+  const [issued, setIssued] = useState<SearchIndexEntry | null>(null);
   const close = () => setAsked(null);
   const { data, error, isPending, refetch } = useApi<SearchIndexEntry>({
     topic: 'account',
@@ -46,11 +47,7 @@ export default function SearchIndexPage() {
         )}
       </>
     );
-  const { token, read_only_token: readOnlyToken } = data;
-  // Who may use an index is shown its token; who may only look is not.
-  const write = token !== undefined;
-  const why = write ? undefined : 'Your role may look, but not change this index';
-  const hidden = <span className="muted">Your role may not see it</span>;
+  const why = data.access === 'read-write' ? undefined : 'Your role may look, but not change this index';
   return (
     <>
       <PageTitle
@@ -100,15 +97,10 @@ export default function SearchIndexPage() {
             </DeedButton>
           }
         >
-          <Facts
-            facts={[
-              ['Reads and writes', token === undefined ? hidden : <Secret key="token" value={token} what="token" />],
-              [
-                'Reads only',
-                readOnlyToken === undefined ? hidden : <Secret key="reads" value={readOnlyToken} what="read-only token" />,
-              ],
-            ]}
-          />
+          <p>
+            One token reads and writes, another one only reads. They are shown only when they are made: the server stores hashes.
+            If you do not have them, make new ones.
+          </p>
         </Card>
       </div>
       {asked === 'put' ? <PutDocument indexId={data.id} namespace={namespace} onClose={close} /> : null}
@@ -127,21 +119,41 @@ export default function SearchIndexPage() {
         onClose={close}
         confirmText="Make new tokens"
         danger
-        onConfirm={() =>
-          change({
+        onConfirm={async () => {
+          const outcome = await change<SearchIndexEntry>({
             method: 'POST',
             url: path`/v2/search/${data.id}/reset-password`,
             topics: ['account'],
             account: true,
-            done: 'There are new tokens',
-          })
-        }
+          });
+          if (outcome.ok) setIssued(outcome.value);
+          return outcome;
+        }}
       >
         <p>
           Both tokens of {data.name} are made anew, and <strong>the present ones are refused from that moment</strong>. Whoever
           searches it or puts documents into it has to be given a new one. The documents stay.
         </p>
       </ConfirmDialog>
+      {issued ? <TokensShown index={issued} onClose={() => setIssued(null)} /> : null}
     </>
+  );
+}
+
+/** The only time that the tokens are shown. */
+function TokensShown({ index, onClose }: { readonly index: SearchIndexEntry; readonly onClose: () => void }) {
+  const { name, token = '', read_only_token: readOnlyToken = '' } = index;
+  return (
+    <DialogWindow title={`New tokens of ${name}`} open onClose={onClose} actions={<DialogClose>I have them</DialogClose>}>
+      <div className="stack">
+        <p>Copy the tokens now: they are not shown again.</p>
+        <Facts
+          facts={[
+            ['Reads and writes', <Secret key="token" value={token} what="token" />],
+            ['Reads only', <Secret key="reads" value={readOnlyToken} what="read-only token" />],
+          ]}
+        />
+      </div>
+    </DialogWindow>
   );
 }

@@ -4,7 +4,7 @@ import { REGIONS } from '../../config/regions.js';
 import { AccountName, Ok, RecordId } from '../../contract/management.js';
 import { SearchIndexEntry, SearchIndexStatsEntry, SearchStats } from '../../contract/search.js';
 import { SEARCH_TYPES } from '../../ports/search-store.js';
-import type { SearchIndexStats, SearchIndexView } from '../../search/search-service.js';
+import type { IssuedSearchIndex, SearchIndexStats, SearchIndexView } from '../../search/search-service.js';
 import { accountOperation, answer, type Operation } from '../operation.js';
 import { BODY_ERRORS, CHANGE_ERRORS, done, given, jsonBody, OK } from './outcome.js';
 import { toSeconds } from './presenters.js';
@@ -12,7 +12,7 @@ import { toSeconds } from './presenters.js';
 const TAG = 'Search indexes';
 const pathParameters = Type.Object({ id: RecordId('Id of the search index.') });
 
-const presentIndex = ({ index, endpoint, token, readOnlyToken }: SearchIndexView): SearchIndexEntry => ({
+const presentIndex = ({ index, endpoint, access }: SearchIndexView): SearchIndexEntry => ({
   id: index.indexId,
   customer_id: index.accountId,
   name: index.name,
@@ -20,8 +20,13 @@ const presentIndex = ({ index, endpoint, token, readOnlyToken }: SearchIndexView
   type: index.type,
   endpoint,
   creation_time: toSeconds(index.createdAt),
-  ...(token === undefined ? {} : { token }),
-  ...(readOnlyToken === undefined ? {} : { read_only_token: readOnlyToken }),
+  access,
+});
+
+const presentIssued = ({ token, readOnlyToken, ...view }: IssuedSearchIndex): SearchIndexEntry => ({
+  ...presentIndex(view),
+  token,
+  read_only_token: readOnlyToken,
 });
 
 const presentStats = ({ index, namespaces, diskBytes }: SearchIndexStats): SearchIndexStatsEntry => ({
@@ -49,7 +54,8 @@ const createSearchIndex = accountOperation({
   operationId: 'createSearchIndex',
   tag: TAG,
   summary: 'Create a search index',
-  description: 'It belongs to the personal account of the user, or to a team.',
+  description:
+    'It belongs to the personal account of the user, or to a team. The answer has its tokens, which are not shown again.',
   method: 'POST',
   path: '/v2/search',
   unknownQuery: 'refuse',
@@ -64,7 +70,7 @@ const createSearchIndex = accountOperation({
   async handle({ body }, { search }, principal) {
     const { name, region, type, team_id: teamId } = given(body);
     const wish = { name, region, type, ...(teamId === undefined ? {} : { teamId }) };
-    return answer(200, presentIndex(done(await search.create(principal, wish))));
+    return answer(200, presentIssued(done(await search.create(principal, wish))));
   },
 });
 
@@ -91,7 +97,7 @@ const getSearchStats = accountOperation({
 const getSearchIndex = accountOperation({
   operationId: 'getSearchIndex',
   tag: TAG,
-  summary: 'Get a search index, with its tokens for those who may use it',
+  summary: 'Get a search index',
   method: 'GET',
   path: '/v2/search/{id}',
   unknownQuery: 'ignore',
@@ -161,7 +167,7 @@ const resetSearchPassword = accountOperation({
   responses: { 200: SearchIndexEntry },
   errors: CHANGE_ERRORS,
   handle: async ({ path }, { search }, principal) =>
-    answer(200, presentIndex(done(await search.resetPassword(principal, path.id)))),
+    answer(200, presentIssued(done(await search.resetPassword(principal, path.id)))),
 });
 
 const deleteSearchIndex = accountOperation({

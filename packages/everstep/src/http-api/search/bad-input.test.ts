@@ -3,13 +3,13 @@ import { after, before, test } from 'node:test';
 import type { Principal } from '../../accounts/account-service.js';
 import { createPeople } from '../../accounts/people.fixture.js';
 import { LIMITS } from '../../config/limits.js';
-import type { SearchIndexView } from '../../search/search-service.js';
+import type { IssuedSearchIndex } from '../../search/search-service.js';
 import { ApiWorld, type ErrorAnswer } from '../testing/api-world.js';
 import { DOCUMENT_OPERATIONS } from './documents.js';
 
 let principal: Principal;
 let world: ApiWorld;
-let made: SearchIndexView;
+let made: IssuedSearchIndex;
 
 before(async () => {
   world = await ApiWorld.open();

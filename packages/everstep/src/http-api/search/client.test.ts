@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import { Search } from '@upstash/search';
 import type { Principal } from '../../accounts/account-service.js';
 import { createPeople } from '../../accounts/people.fixture.js';
-import type { SearchIndexView } from '../../search/search-service.js';
+import type { IssuedSearchIndex } from '../../search/search-service.js';
 import { ApiWorld } from '../testing/api-world.js';
 
 type Content = {
@@ -30,13 +30,13 @@ before(async () => {
 });
 after(() => world.close());
 
-async function createIndex(): Promise<SearchIndexView> {
+async function createIndex(): Promise<IssuedSearchIndex> {
   const made = await world.search.create(principal, { name: 'films', region: 'eu-central-1', type: 'free' });
   assert.ok(made.kind === 'done');
   return made.value;
 }
 
-async function clientOf({ index, token }: SearchIndexView, used = token): Promise<Search> {
+async function clientOf({ index, token }: IssuedSearchIndex, used = token): Promise<Search> {
   return new Search({ url: `${url}/search/${index.indexId}`, token: used ?? '', retry: false, enableTelemetry: false });
 }
 

@@ -27,7 +27,6 @@ import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall, StepCaller } fro
 import type { Store } from '../../ports/store.js';
 import { createRuntime, type Runtime } from '../../runtime/runtime.js';
 import { createSearchService, type SearchService } from '../../search/search-service.js';
-import { createSearchTokens } from '../../search/search-tokens.js';
 import { openSqliteStore } from '../../stores/sqlite/index.js';
 import { openSearchDocuments } from '../../stores/sqlite/search/index.js';
 import { createHttpApi, type HttpApi, type HttpApiDependencies } from '../index.js';
@@ -309,7 +308,6 @@ export class ApiWorld {
       accounts: store.accounts,
       indexes: store.searchIndexes,
       documents: openSearchDocuments({ directory: null }),
-      tokens: await createSearchTokens(store.accounts),
       now,
       random,
       log,

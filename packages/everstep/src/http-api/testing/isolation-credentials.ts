@@ -86,7 +86,6 @@ export async function createCredentials(things: Things): Promise<Credentials> {
     notOfAnInstance: { ...tokens, ...indexTokens, ...logins },
     notOfAnIndex: {
       ...tokens,
-      ...logins,
       'of a queue instance': bearer(token),
       'of an instance of the team': bearer(team.token),
     },

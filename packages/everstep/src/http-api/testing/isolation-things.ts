@@ -1,7 +1,7 @@
 /** What there is for the rows of the isolation table to ask for, all of it of one queue instance or of one team. */
 import assert from 'node:assert/strict';
 import { addMember, addNewMember, createPeople, doneValue, type People } from '../../accounts/people.fixture.js';
-import type { SearchIndexView } from '../../search/search-service.js';
+import type { IssuedSearchIndex } from '../../search/search-service.js';
 import { ApiWorld, type WorldOptions } from './api-world.js';
 
 /** Stands in all that is the own, and in nothing of others. */
@@ -144,7 +144,7 @@ export class Things {
   }
 
   /** Of the team, with its tokens. */
-  async index(): Promise<SearchIndexView> {
+  async index(): Promise<IssuedSearchIndex> {
     const { people, world } = this;
     const wish = { name: this.name(), region: REGION, type: 'payg', teamId: people.teamId } as const;
     return doneValue(await world.search.create(people.principals.owner, wish));

@@ -14,7 +14,8 @@ const index = (indexId: string, accountId: string): SearchIndexRecord => ({
   region: 'eu-central-1',
   type: 'payg',
   createdAt: T0,
-  tokenNumber: 1,
+  derivedNumber: 1,
+  tokenHashes: { readWrite: `rw ${indexId}`, readOnly: `ro ${indexId}` },
 });
 
 /** With two users, and a team of the first. */
@@ -62,14 +63,30 @@ export function searchIndexConformance(open: OpenStore): void {
       withPeople(open, async ({ searchIndexes }) => {
         await searchIndexes.create(index('idx_a', 'usr_ann'));
         const [indexId, before] = ['idx_a', index('idx_a', 'usr_ann')];
+        const tokenHashes = { readWrite: 'new rw', readOnly: 'new ro' };
         assert.deepEqual(await searchIndexes.change({ indexId, change: { name: 'n' } }), { ...before, name: 'n' });
-        assert.deepEqual(await searchIndexes.change({ indexId, change: { accountId: 'team_kin', tokenNumber: 2 } }), {
+        assert.deepEqual(await searchIndexes.change({ indexId, change: { accountId: 'team_kin', tokenHashes } }), {
           ...before,
           name: 'n',
           accountId: 'team_kin',
-          tokenNumber: 2,
+          tokenHashes,
         });
         assert.equal(await searchIndexes.change({ indexId: 'idx_none', change: { name: 'n' } }), null);
+      }),
+    );
+
+    test(
+      'hashes of derived tokens are stored for an index that has none',
+      withPeople(open, async ({ searchIndexes }) => {
+        const { tokenHashes, ...derived } = index('idx_a', 'usr_ann');
+        const hashes = { readWrite: 'derived rw', readOnly: 'derived ro' };
+        await searchIndexes.create(derived);
+        assert.deepEqual(await searchIndexes.find(derived), derived);
+        await searchIndexes.hashDerivedTokens({ indexId: 'idx_a', hashes });
+        assert.deepEqual((await searchIndexes.find(derived))?.tokenHashes, hashes);
+        await searchIndexes.change({ indexId: 'idx_a', change: tokenHashes ? { tokenHashes } : {} });
+        await searchIndexes.hashDerivedTokens({ indexId: 'idx_a', hashes });
+        assert.deepEqual((await searchIndexes.find(derived))?.tokenHashes, tokenHashes);
       }),
     );
 

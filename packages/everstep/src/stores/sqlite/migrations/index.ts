@@ -22,6 +22,7 @@ import { lifeOfUsers } from './0021-life-of-users.js';
 import { signatures } from './0022-signatures.js';
 import { tasksOfInstances } from './0023-tasks-of-instances.js';
 import { storedBytes } from './0024-stored-bytes.js';
+import { searchTokenHashes } from './0025-search-token-hashes.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -49,4 +50,5 @@ export const MIGRATIONS: readonly string[] = [
   signatures,
   tasksOfInstances,
   storedBytes,
+  searchTokenHashes,
 ];

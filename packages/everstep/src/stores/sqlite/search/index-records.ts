@@ -3,8 +3,13 @@ import type { StatementSync } from 'node:sqlite';
 import type { AuditEntry } from '../../../ports/account-store.js';
 import { SEARCH_TYPES, type SearchIndexRecord, type SearchIndexStore } from '../../../ports/search-store.js';
 import { type AccountChange, createAccountChange, createAccountCheck } from '../account-change.js';
-import { integer, type Row, text, word } from '../columns.js';
+import { integer, type Row, text, textOrNull, word } from '../columns.js';
 import type { Connection } from '../connection.js';
+
+function hashesOf(row: Row): Pick<SearchIndexRecord, 'tokenHashes'> {
+  const [readWrite, readOnly] = [textOrNull(row, 'read_write_hash'), textOrNull(row, 'read_only_hash')];
+  return readWrite === null || readOnly === null ? {} : { tokenHashes: { readWrite, readOnly } };
+}
 
 const recordOf = (row: Row): SearchIndexRecord => ({
   indexId: text(row, 'index_id'),
@@ -13,7 +18,8 @@ const recordOf = (row: Row): SearchIndexRecord => ({
   region: text(row, 'region'),
   type: word(row, 'type', SEARCH_TYPES),
   createdAt: integer(row, 'created_at'),
-  tokenNumber: integer(row, 'token_number'),
+  derivedNumber: integer(row, 'token_number'),
+  ...hashesOf(row),
 });
 
 export class SqliteSearchIndexes implements SearchIndexStore {
@@ -24,6 +30,7 @@ export class SqliteSearchIndexes implements SearchIndexStore {
   private readonly selectOfAccounts: StatementSync;
   private readonly selectIds: StatementSync;
   private readonly update: StatementSync;
+  private readonly updateDerived: StatementSync;
   private readonly updateDeleted: StatementSync;
   private readonly delete: StatementSync;
 
@@ -31,8 +38,8 @@ export class SqliteSearchIndexes implements SearchIndexStore {
     this.inTransaction = createAccountChange(connection);
     this.requireAccount = createAccountCheck(connection);
     this.insert = connection.prepare(
-      `INSERT INTO search_index (index_id, account_id, name, region, type, created_at, token_number)
-       VALUES (?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO search_index (index_id, account_id, name, region, type, created_at, token_number, read_write_hash, read_only_hash)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.select = connection.prepare('SELECT * FROM search_index WHERE index_id = ? AND deleted = 0');
     this.selectOfAccounts = connection.prepare(
@@ -41,17 +48,22 @@ export class SqliteSearchIndexes implements SearchIndexStore {
     this.selectIds = connection.prepare('SELECT index_id FROM search_index WHERE deleted = ? ORDER BY seq');
     this.update = connection.prepare(
       `UPDATE search_index SET account_id = coalesce(?, account_id), name = coalesce(?, name),
-       token_number = coalesce(?, token_number) WHERE index_id = ? AND deleted = 0 RETURNING *`,
+       read_write_hash = coalesce(?, read_write_hash), read_only_hash = coalesce(?, read_only_hash)
+       WHERE index_id = ? AND deleted = 0 RETURNING *`,
+    );
+    this.updateDerived = connection.prepare(
+      'UPDATE search_index SET read_write_hash = ?, read_only_hash = ? WHERE index_id = ? AND read_write_hash IS NULL',
     );
     this.updateDeleted = connection.prepare('UPDATE search_index SET deleted = 1 WHERE index_id = ? AND deleted = 0');
     this.delete = connection.prepare('DELETE FROM search_index WHERE index_id = ? AND deleted = 1');
   }
 
   create(index: SearchIndexRecord, audit?: AuditEntry): Promise<void> {
-    const { indexId, accountId, name, region, type, createdAt, tokenNumber } = index;
+    const { indexId, accountId, name, region, type, createdAt, derivedNumber, tokenHashes } = index;
     return this.inTransaction(() => {
       this.requireAccount(accountId);
-      this.insert.run(indexId, accountId, name, region, type, createdAt, tokenNumber);
+      const hashes = [tokenHashes?.readWrite ?? null, tokenHashes?.readOnly ?? null];
+      this.insert.run(indexId, accountId, name, region, type, createdAt, derivedNumber, ...hashes);
     }, audit);
   }
 
@@ -69,16 +81,20 @@ export class SqliteSearchIndexes implements SearchIndexStore {
   }
 
   change({ indexId, change, audit }: Parameters<SearchIndexStore['change']>[0]): Promise<SearchIndexRecord | null> {
-    const { accountId = null, name = null, tokenNumber = null } = change;
+    const { accountId = null, name = null, tokenHashes } = change;
     return this.inTransaction(
       () => {
         if (accountId !== null) this.requireAccount(accountId);
-        const [row] = this.update.all(accountId, name, tokenNumber, indexId);
+        const [row] = this.update.all(accountId, name, tokenHashes?.readWrite ?? null, tokenHashes?.readOnly ?? null, indexId);
         return row ? recordOf(row) : null;
       },
       audit,
       (changed) => changed !== null,
     );
+  }
+
+  async hashDerivedTokens({ indexId, hashes }: Parameters<SearchIndexStore['hashDerivedTokens']>[0]): Promise<void> {
+    await this.inTransaction(() => this.updateDerived.run(hashes.readWrite, hashes.readOnly, indexId));
   }
 
   markDeleted({ indexId, audit }: Parameters<SearchIndexStore['markDeleted']>[0]): Promise<boolean> {
