@@ -240,6 +240,7 @@ test('the stats tell what was billed to the present owner in the months of the p
   doneValue(await service.setBudget(as('finance'), { instanceId, dollars: 20 }));
   const before = await stats(LIMITS.minStatsPeriodMs);
   assert.deepEqual(before, {
+    storage: { instanceBytes: 0, accountBytes: 0, maxBytes: null, activeRuns: 0, maxActiveRuns: null },
     months: [{ month: '2026-11', messages: 1_999_999, dollars: 19.99999 }],
     budgetDollars: 20,
     spentDollars: 19.99999,

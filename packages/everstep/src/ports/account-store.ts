@@ -6,6 +6,7 @@
  */
 
 import type { CountOfDay, DayCountKind } from '../engine/writes.js';
+import type { InstallationSecretStore } from './installation-secrets.js';
 import type { NamedTokenStore } from './named-tokens.js';
 import type { InstanceTotals } from './stored-bytes.js';
 
@@ -225,32 +226,15 @@ export interface AuditEntry {
   readonly accountIds: readonly AccountId[];
 }
 
-/** A secret of the installation. */
-export interface InstallationSecret {
-  readonly name: string;
-  readonly value: string;
-}
-
 /** What of an instance is secret. */
 export type InstanceKeys = Pick<QueueInstance, 'currentSigningKey' | 'nextSigningKey' | 'keyPairs'>;
 
-export interface AccountStore extends NamedTokenStore {
+export interface AccountStore extends NamedTokenStore, InstallationSecretStore {
   /**
    * Does the work while no other process on the store does such work; the others wait. Not to be called from within such
    * work. Absent: no other process uses the store.
    */
   readonly exclusively?: <Result>(work: () => Promise<Result>) => Promise<Result>;
-
-  /** A secret of the installation by name, created with `value` if it does not exist; returns what is kept. */
-  secret(query: { readonly name: string; readonly value: string }): Promise<string>;
-  /** Null when there is none of that name. */
-  findSecret(query: { readonly name: string }): Promise<string | null>;
-  /** By name. */
-  listSecrets(): Promise<readonly InstallationSecret[]>;
-  /** Replaces the value if it is `from`. False: it is not, and nothing was changed. */
-  replaceSecret(query: { readonly name: string; readonly from: string; readonly to: string }): Promise<boolean>;
-  /** Deletes the secret, if there is one of that name. */
-  deleteSecret(query: { readonly name: string }): Promise<void>;
 
   createUser(query: { readonly user: UserRecord; readonly apiKey: ApiKeyRecord; readonly audit?: AuditEntry }): Promise<void>;
   /** By creation. */
