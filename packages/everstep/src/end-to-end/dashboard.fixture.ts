@@ -24,6 +24,13 @@ export interface Look {
   readonly like?: Window;
 }
 
+/** How pages are checked: wide and light, narrow and dark. The one between is only looked at, where pictures are kept. */
+export const LOOKS: Readonly<Record<string, Look>> = {
+  '1440-light': { width: 1440, height: 900, theme: 'light' },
+  '390-dark': { width: 390, height: 844, theme: 'dark' },
+  ...(process.env.EVERSTEP_SCREENSHOTS ? { '900-dark': { width: 900, height: 800, theme: 'dark' } } : {}),
+};
+
 const AXE_SOURCE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 /** How long a page may take to show what it has to. How long it really takes only says how busy the machine is. */
@@ -249,6 +256,7 @@ export class Window {
   readonly problems: string[] = [];
   /** Requests without an answer yet, except for the live stream, which stays open. */
   private readonly underWay = new Set<Request>();
+  private looks = Object.entries(LOOKS);
 
   constructor(page: Page) {
     this.page = page;
@@ -290,6 +298,27 @@ export class Window {
     }
   }
 
+  /** Gives the window this size and theme; the page in it stays. */
+  async resize({ width = 1440, height = 900, theme = 'light' }: Look): Promise<void> {
+    await this.page.setViewportSize({ width, height });
+    await this.page.emulateMedia({ colorScheme: theme });
+    await this.settled();
+  }
+
+  /**
+   * Goes to the page and calls `check` in each of the `LOOKS`, first in the one that the page before was left in, so that half
+   * of the pages are loaded in each.
+   */
+  async inEachLook(page: string, check: (look: string) => Promise<void>): Promise<void> {
+    this.problems.length = 0;
+    await this.goTo(page);
+    for (const [look, size] of this.looks) {
+      await this.resize(size);
+      await check(look);
+    }
+    this.looks = this.looks.toReversed();
+  }
+
   /** The parameters of the address. */
   async parameters(): Promise<Readonly<Record<string, string>>> {
     return Object.fromEntries(new URL(this.page.url()).searchParams);
@@ -327,6 +356,15 @@ export class Window {
   /** What has moved since: how much of the window, what, from where and to where. */
   async shifts(): Promise<readonly string[]> {
     return this.page.evaluate<readonly string[]>('window.shifts');
+  }
+
+  /** Everything wrong with the page as it is shown: accessibility, errors of scripts, what is wider than the window. */
+  async faults(): Promise<readonly string[]> {
+    const [content = 0, room = 0] = await this.page.evaluate<[number, number]>(
+      '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',
+    );
+    const tooWide = content > room ? [`${content} px wide in ${room} px`] : [];
+    return [...(await this.findings()), ...this.problems, ...tooWide];
   }
 
   /** What the accessibility check finds wrong, by WCAG 2.2 A and AA and the rules of good practice. */
