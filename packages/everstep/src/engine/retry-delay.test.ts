@@ -44,7 +44,7 @@ for (const [source, said] of [
   ['pow(2)', /takes 2 values/],
   ['1; 2', /only arithmetic/],
   ['1/0', /no finite value/],
-  ['1+'.repeat(400) + '1', /longer than/],
+  [`${'1+'.repeat(400)}1`, /longer than/],
 ] as const) {
   test(`the expression "${source.slice(0, 30)}" is refused in plain words`, () => {
     const parsed = parseRetryDelay(source);
