@@ -51,8 +51,21 @@ test('without a workflow and a setting every origin gets signatures with the sig
   assert.equal(isSignedOrigin(instance({}), 'https://anybody.test'), true);
 });
 
-test('with a workflow only its origin does, and the origins that are set', () => {
-  const known = instance({ workflowOrigins: ['https://app.test'] });
+test('with a workflow only its host does, on every port, and every loopback address if the workflow is at one', () => {
+  const known = instance({ workflowOrigins: ['https://app.test:3000'] });
+  for (const own of ['https://app.test', 'https://app.test:3000', 'https://app.test:8443'])
+    assert.equal(isSignedOrigin(known, own), true, own);
+  for (const other of ['http://app.test:3000', 'https://api.app.test:3000', 'http://localhost:3000'])
+    assert.equal(isSignedOrigin(known, other), false, other);
+  const local = instance({ workflowOrigins: ['http://127.0.0.1:3000'] });
+  for (const own of ['http://localhost:4000', 'http://[::1]:3000', 'http://127.0.0.2', 'http://api.localhost:1'])
+    assert.equal(isSignedOrigin(local, own), true, own);
+  for (const other of ['http://localhost.evil.test', 'http://127.evil.test', 'https://localhost:3000'])
+    assert.equal(isSignedOrigin(local, other), false, other);
+});
+
+test('if origins are set, exactly they and the origins of workflows do', () => {
+  const known = instance({ workflowOrigins: ['https://app.test'], signedOrigins: [] });
   assert.equal(isSignedOrigin(known, 'https://app.test'), true);
   for (const other of [
     'http://app.test',

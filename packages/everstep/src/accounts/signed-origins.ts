@@ -23,6 +23,15 @@ export function readSignedOrigin(text: string): string | null {
 interface OriginSet {
   readonly all: boolean;
   readonly origins: ReadonlySet<string>;
+  /** Scheme and host of origins that are the owner's on every port. */
+  readonly hosts: ReadonlySet<string>;
+}
+
+/** An origin without its port. All loopback addresses are one host. */
+function hostOf(origin: string): string {
+  const { protocol, hostname } = new URL(origin);
+  const isLoopback = /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
+  return `${protocol}//${isLoopback ? 'localhost' : hostname}`;
 }
 
 const sets = new WeakMap<QueueInstance, OriginSet>();
@@ -34,7 +43,9 @@ function setOf(instance: QueueInstance): OriginSet {
   const origins = new Set([...(signedOrigins ?? []), ...workflowOrigins]);
   // Without a workflow there is no endpoint to protect, and receivers of the published SDK expect the signing keys.
   const isFree = signedOrigins === undefined && workflowOrigins.length === 0;
-  const made = { all: isFree || origins.has(EVERYWHERE), origins };
+  // A host that runs workflows is the owner's on every port, unless the owner has said what is.
+  const hosts = new Set(signedOrigins === undefined ? workflowOrigins.map(hostOf) : []);
+  const made = { all: isFree || origins.has(EVERYWHERE), origins, hosts };
   sets.set(instance, made);
   return made;
 }
@@ -47,8 +58,8 @@ function* patternsOf(origin: string): Generator<string> {
 
 /** Whether plain messages to `origin` (in the form of `URL.origin`) are signed with the signing keys. */
 export function isSignedOrigin(instance: QueueInstance, origin: string): boolean {
-  const { all, origins } = setOf(instance);
-  if (all || origins.has(origin)) return true;
+  const { all, origins, hosts } = setOf(instance);
+  if (all || origins.has(origin) || (hosts.size > 0 && hosts.has(hostOf(origin)))) return true;
   for (const pattern of patternsOf(origin)) if (origins.has(pattern)) return true;
   return false;
 }

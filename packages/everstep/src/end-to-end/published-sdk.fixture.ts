@@ -47,13 +47,6 @@ export async function startService(): Promise<ServiceProcess> {
   return service;
 }
 
-/** Messages to this origin are signed with the signing keys before it has run a workflow: other workflows have run elsewhere. */
-export async function signFor(service: ServiceProcess, origin: string): Promise<void> {
-  const body = JSON.stringify({ origins: [origin] });
-  const { status } = await service.request('PUT', '/v2/signatures', { 'content-type': 'application/json' }, body);
-  assert.equal(status, 200);
-}
-
 export interface Ended {
   readonly workflowState: string;
   readonly result?: unknown;
