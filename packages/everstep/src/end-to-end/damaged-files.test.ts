@@ -12,7 +12,7 @@ import { ServiceProcess } from './service-process.fixture.js';
 
 const BIN = fileURLToPath(new URL('../cli/bin.js', import.meta.url));
 const RUNS = 60;
-const KILLS = 6;
+const KILLS = 4;
 /** No server listens there, so the runs stay active. */
 const ENDPOINT = 'http://127.0.0.1:9/orders';
 

@@ -183,7 +183,7 @@ async function simulate(seed: number, faults: WorldFaults, { workflows, orders, 
 }
 
 const only = process.env.SIMULATION_SEED;
-const count = Number(process.env.SIMULATION_SEEDS ?? 20);
+const count = Number(process.env.SIMULATION_SEEDS ?? 12);
 
 for (const [name, faults, plan = EVERYTHING] of FAULTS) {
   test(`every acknowledged run ends well and each step is recorded once, under ${name}`, async (context) => {

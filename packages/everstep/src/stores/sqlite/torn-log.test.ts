@@ -34,6 +34,8 @@ before(async () => {
   directory = await mkdtemp(join(tmpdir(), 'everstep-torn-'));
   const live = join(directory, 'live.db');
   file = join(directory, 'cut.db');
+  // Closing moves the schema from the log to the database: a short log is quick to read many times.
+  await (await openSqliteStore({ file: live })).close();
   const store = await openSqliteStore({ file: live });
   const run = async (n: number) => store.commit([unit([creation(sampleRun(n))])]);
   for (let n = 1; n <= MARKED_RUNS; n++) await run(n);
@@ -53,19 +55,20 @@ const lossWith = (bytes: Buffer): string | null => {
 };
 
 test('a log that is cut anywhere behind the mark is no loss, and any byte before it is one', () => {
-  for (let bytes = markedBytes; bytes < log.length; bytes += 97) assert.equal(lossWith(log.subarray(0, bytes)), null, `${bytes}`);
+  for (let bytes = markedBytes; bytes < log.length; bytes += 509)
+    assert.equal(lossWith(log.subarray(0, bytes)), null, `${bytes}`);
   for (const bytes of [markedBytes - 1, markedBytes - 4096, 4096, 32, 31, 0])
     assert.match(lossWith(log.subarray(0, bytes)) ?? '', /lost acknowledged changes/, `${bytes}`);
 });
 
 test('sectors behind the mark that never reached the disk are no loss, whichever they are', async () => {
   const random = new SeededRandom(7);
-  for (let round = 0; round < 300; round++) {
+  for (let round = 0; round < 100; round++) {
     const bytes = Buffer.from(log);
     for (let at = Math.ceil(markedBytes / SECTOR_BYTES) * SECTOR_BYTES; at < bytes.length; at += SECTOR_BYTES)
       if (random.chance(0.1)) bytes.fill(0, at, Math.min(at + SECTOR_BYTES, bytes.length));
     assert.equal(lossWith(bytes), null, `round ${round}`);
-    if (round % 60 > 0) continue;
+    if (round % 20 > 0) continue;
     const store = await openSqliteStore({ file: copied(`round-${round}`) });
     for (let n = 1; n <= MARKED_RUNS; n++) assert.ok(await store.loadRun({ runKey: sampleRun(n).key }), `run ${n}`);
     await store.close();
@@ -75,7 +78,7 @@ test('sectors behind the mark that never reached the disk are no loss, whichever
 test('a flipped bit in front of the mark is a loss, wherever it is', () => {
   const random = new SeededRandom(8);
   // Of the fields of a header, the number of the checkpoint alone is never used, but the checksum covers it.
-  for (let round = 0; round < 300; round++) {
+  for (let round = 0; round < 100; round++) {
     const bytes = Buffer.from(log.subarray(0, markedBytes));
     const at = random.below(bytes.length);
     bytes[at] = (bytes[at] ?? 0) ^ (1 << random.below(8));
@@ -111,6 +114,13 @@ function startWriter(path: string): { readonly child: ChildProcess; acknowledged
   return { child, acknowledged: () => acknowledged };
 }
 
+/** A busy system stops a process later than it was asked to. Without /proc there is only waiting. */
+async function stopped({ pid }: ChildProcess): Promise<void> {
+  const status = `/proc/${pid}/status`;
+  do await pause(5);
+  while (existsSync(status) && !/^State:\s*T/m.test(readFileSync(status, 'utf8')));
+}
+
 test('a process that is stopped or killed at any moment leaves a store that opens with all that it acknowledged', async () => {
   const random = new SeededRandom(9);
   for (let life = 0; life < 12; life++) {
@@ -119,7 +129,7 @@ test('a process that is stopped or killed at any moment leaves a store that open
     if (life > 2) while (acknowledged() < 3) await pause(5);
     await pause(random.below(life > 2 ? 120 : 400));
     child.kill('SIGSTOP');
-    await pause(5);
+    await stopped(child);
     const seen = acknowledged();
     const frozen = copied(`life-${life}-frozen`, path);
     child.kill('SIGCONT');
