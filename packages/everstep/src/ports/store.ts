@@ -370,7 +370,14 @@ export interface Store extends HistoryStore {
   countSchedules(query: { readonly instanceId: string }): Promise<number>;
   findSchedule(query: { readonly instanceId: string; readonly scheduleId: string }): Promise<Schedule | null>;
   /** Schedules whose next tick is at or before `before`, earliest first. */
-  dueSchedules(query: { readonly before: number; readonly limit: number }): Promise<readonly Schedule[]>;
+  dueSchedules(query: {
+    readonly before: number;
+    readonly limit: number;
+    /** Of this instance alone. */
+    readonly instanceId?: string;
+  }): Promise<readonly Schedule[]>;
+  /** Instances with schedules that are due; one look-up for each instance with schedules, however many these are. */
+  instancesWithDueSchedules(query: { readonly before: number }): Promise<readonly string[]>;
   /** The earliest next tick of all; null when there is none. */
   nextScheduleAt(): Promise<number | null>;
   listHolds(query: { readonly instanceId: string }): Promise<readonly DestinationHold[]>;

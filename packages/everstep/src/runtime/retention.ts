@@ -2,13 +2,16 @@
  * Removes runs that ended and need not be kept any longer, as the settings of
  * their instance say, and gives the space back. It works in steps of a few
  * milliseconds and pauses after each of them for several times as long, so
- * that runs are hardly slower during a sweep. Whatever a sweep does not
- * finish, for example because the disk fails, is left to the next one.
+ * that runs are hardly slower during a sweep. Accounts take turns after each
+ * step, then their instances. Whatever a sweep does not finish, for example
+ * because the disk fails, is left to the next one.
  */
 import { LIMITS } from '../config/limits.js';
 import { DEFAULT_INSTANCE_SETTINGS, type RetentionRule, type RetentionSettings, type RetentionState } from '../engine/run.js';
+import { byOwner } from '../fairness/turns.js';
 import type { Clock } from '../ports/clock.js';
 import type { RetentionBounds } from '../ports/instance-limits.js';
+import { type InstanceOwners, ONE_OWNER } from '../ports/instance-owners.js';
 import type { Log } from '../ports/log.js';
 import type { RemovalQuery, Store } from '../ports/store.js';
 import { StepPace } from './step-pace.js';
@@ -37,8 +40,23 @@ export interface RetentionOptions {
   readonly log: Log;
   /** What the plan of an instance keeps at the longest, whatever the instance has set; none when absent. */
   readonly bounds?: (instanceId: string) => RetentionBounds;
+  /** Who takes turns; absent: everything belongs to one instance. */
+  readonly owners?: InstanceOwners;
   /** Where several nodes share the store: does the work unless another one is at it; false then. */
   readonly unlessBusy?: (work: () => Promise<void>) => Promise<boolean>;
+}
+
+interface StepResult {
+  /** It did something, so there may be more of the same. */
+  readonly more: boolean;
+  readonly removed: number;
+}
+
+/** What is left to remove of one instance. */
+interface InstanceSweep {
+  readonly instanceId: string;
+  readonly steps: AsyncGenerator<StepResult, undefined>;
+  removed: number;
 }
 
 export class Retention {
@@ -102,49 +120,76 @@ export class Retention {
   }
 
   private async sweepAll(): Promise<void> {
-    const { store, log } = this.options;
+    const { store } = this.options;
     this.sweepStartedAt = this.paceClock.now();
-    for (const { instanceId } of await store.accounts.listInstances()) {
-      if (this.stopped) return;
-      try {
-        const settings = (await store.instanceSettings({ instanceId })) ?? DEFAULT_INSTANCE_SETTINGS;
-        const bounds = this.options.bounds?.(instanceId);
-        const retention = bounds ? bounded(settings.retention, bounds) : settings.retention;
-        const removed = await this.sweepInstance(instanceId, retention);
-        await this.sweepRepairs(instanceId, retention.deadLetter);
-        if (removed > 0) log.info({ instanceId, removed }, 'runs that need not be kept any longer are removed');
-      } catch (error) {
-        this.report(error, { instanceId });
+    const sweeps = (await store.accounts.listInstances()).map(({ instanceId }) => ({
+      ...{ instanceId, removed: 0 },
+      steps: this.stepsOf(instanceId),
+    }));
+    let accounts = byOwner<InstanceSweep>(sweeps, this.options.owners ?? ONE_OWNER).map((instances) => instances.flat());
+    while (accounts.length > 0 && !this.stopped) {
+      for (const waiting of accounts) {
+        const sweep = waiting.shift();
+        if (sweep && !this.stopped && (await this.takeTurn(sweep))) waiting.push(sweep);
       }
+      accounts = accounts.filter(({ length }) => length > 0);
     }
     // Also what an earlier sweep freed and did not get to give back.
     while (!this.stopped && (await this.step(() => store.releaseSpace())));
   }
 
-  private async sweepInstance(instanceId: string, retention: RetentionSettings): Promise<number> {
-    let removed = 0;
-    for (const state of STATES) {
-      const query = removalOf(instanceId, state, retention[state], this.options.clock.now());
-      if (!query) continue;
-      const removeSome = async () => {
-        const since = this.paceClock.now();
-        const count = await this.options.store.removeEndedRuns({ ...query, limit: this.pace.items });
-        this.pace.stepTook(this.paceClock.now() - since);
-        removed += count;
-        return count > 0;
-      };
-      while (!this.stopped && (await this.step(removeSome)));
+  /** False when nothing is left of the instance, or it fails: then it is left to the next sweep. */
+  private async takeTurn(sweep: InstanceSweep): Promise<boolean> {
+    const { instanceId } = sweep;
+    try {
+      if (await this.takeStep(sweep)) return true;
+      const { removed } = sweep;
+      if (removed > 0) this.options.log.info({ instanceId, removed }, 'runs that need not be kept any longer are removed');
+    } catch (error) {
+      this.report(error, { instanceId });
     }
-    return removed;
+    return false;
   }
 
-  /** What is told of repairs stays as long as dead letters do, and for a month at the least; a plan that nobody starts goes then. */
-  private async sweepRepairs(instanceId: string, { maxAgeMs }: RetentionRule): Promise<void> {
-    const now = this.options.clock.now();
+  /** One step that does something, and what comes before it that has nothing to do. False when nothing is left. */
+  private async takeStep(sweep: InstanceSweep): Promise<boolean> {
+    while (!this.stopped) {
+      let next: StepResult | undefined;
+      const more = await this.step(async () => {
+        next = (await sweep.steps.next()).value;
+        return next?.more ?? false;
+      });
+      if (!next) return false;
+      sweep.removed += next.removed;
+      if (more) return true;
+    }
+    return false;
+  }
+
+  private async *stepsOf(instanceId: string): AsyncGenerator<StepResult, undefined> {
+    const { store, clock } = this.options;
+    const settings = (await store.instanceSettings({ instanceId })) ?? DEFAULT_INSTANCE_SETTINGS;
+    const bounds = this.options.bounds?.(instanceId);
+    const retention = bounds ? bounded(settings.retention, bounds) : settings.retention;
+    for (const state of STATES) {
+      const query = removalOf(instanceId, state, retention[state], clock.now());
+      for (let more = query !== null; query && more; ) {
+        const since = this.paceClock.now();
+        const removed = await store.removeEndedRuns({ ...query, limit: this.pace.items });
+        this.pace.stepTook(this.paceClock.now() - since);
+        more = removed > 0;
+        yield { more, removed };
+      }
+    }
+    // What is known of repairs stays as long as dead letters do, and for a month at the least; a plan that nobody starts goes then.
+    const now = clock.now();
     const plannedBefore = now - LIMITS.repairReportMs;
+    const { maxAgeMs } = retention.deadLetter;
     const before = maxAgeMs === null ? null : Math.min(plannedBefore, now - maxAgeMs);
-    const query = { instanceId, before, plannedBefore, limit: REPAIR_ITEMS_PER_STEP };
-    while (!this.stopped && (await this.step(() => this.options.store.repairs.removeBefore(query))));
+    for (let more = true; more; ) {
+      more = await store.repairs.removeBefore({ instanceId, before, plannedBefore, limit: REPAIR_ITEMS_PER_STEP });
+      yield { more, removed: 0 };
+    }
   }
 
   /** One step of a sweep. When the step did something, everything else gets its time before the next one. */

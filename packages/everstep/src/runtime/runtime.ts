@@ -65,6 +65,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     commit: (unit) => decisions.commit(unit),
     begin: (started, payload) => driver.begin(started.run, payload),
     limits,
+    ...(options.owners ? { owners: options.owners } : {}),
     writes,
   });
   const published = new PublishedMessages({
@@ -91,6 +92,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     paceClock: options.paceClock ?? clock,
     log,
     bounds: (instanceId) => limits.retentionBounds(instanceId),
+    ...(options.owners ? { owners: options.owners } : {}),
     ...(cluster ? { unlessBusy: (work) => cluster.unlessBusy('retention', work) } : {}),
   });
   const groups = new GroupUpkeep({
@@ -128,6 +130,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     commit: (unit) => decisions.commit(unit),
     begin: (started, payload) => driver.begin(started.run, payload),
     limits,
+    ...(options.owners ? { owners: options.owners } : {}),
     writes,
   });
   writes.onOpen(() => {

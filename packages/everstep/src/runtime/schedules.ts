@@ -1,8 +1,10 @@
 /**
  * Starts runs by the clock. The store is the timetable: one timer stands at
- * the earliest tick there is. Changes of schedules and rounds of ticks happen
- * one after the other, so that none writes over what another has read; what
- * another process has read and changed meanwhile is refused, and read again.
+ * the earliest tick there is. Changes of schedules of one instance happen one
+ * after the other. What was changed since it was read is refused and read again,
+ * also when another process or a tick has changed it.
+ *
+ * When more schedules tick together than one page has, accounts take turns, then their instances.
  */
 import type { DecisionContext } from '../engine/ids.js';
 import type { GroupEndpoint, RunPayload, Schedule } from '../engine/run.js';
@@ -17,8 +19,10 @@ import {
 } from '../engine/schedule.js';
 import type { Started } from '../engine/start.js';
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
+import { Turns } from '../fairness/turns.js';
 import type { Clock } from '../ports/clock.js';
 import type { InstanceLimits } from '../ports/instance-limits.js';
+import { type InstanceOwners, ONE_OWNER } from '../ports/instance-owners.js';
 import type { Log } from '../ports/log.js';
 import type { Store } from '../ports/store.js';
 import type { StoreWritesState } from '../ports/store-writes.js';
@@ -36,7 +40,7 @@ interface ScheduleId {
 }
 
 export interface SchedulesOptions {
-  readonly store: Pick<Store, 'dueSchedules' | 'nextScheduleAt' | 'findSchedule' | 'findUrlGroup'>;
+  readonly store: Pick<Store, 'dueSchedules' | 'instancesWithDueSchedules' | 'nextScheduleAt' | 'findSchedule' | 'findUrlGroup'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly context: () => DecisionContext;
@@ -45,6 +49,8 @@ export interface SchedulesOptions {
   /** Acts on a run that is durable. */
   readonly begin: (started: Started, payload: RunPayload) => void;
   readonly limits: Pick<InstanceLimits, 'letTickIn' | 'notStarted' | 'recount'>;
+  /** Who takes turns; absent: everything belongs to one instance. */
+  readonly owners?: InstanceOwners;
   /** While it is closed nothing ticks; `look` has to follow when it opens. */
   readonly writes: StoreWritesState;
 }
@@ -53,45 +59,49 @@ export class Schedules {
   private readonly options: SchedulesOptions;
   private wakeAt = Number.POSITIVE_INFINITY;
   private cancelTimer: () => void = () => {};
-  private last: Promise<void> = Promise.resolve();
-  private underWay = 0;
+  private readonly turns: Turns;
+  /** The last change of each instance that is under way. */
+  private readonly changing = new Map<string, Promise<void>>();
+  private rounds: Promise<void> | null = null;
+  private again = false;
   private stopped = true;
 
   constructor(options: SchedulesOptions) {
     this.options = options;
+    this.turns = new Turns(options.owners ?? ONE_OWNER);
   }
 
   /** Resolves when what fell due meanwhile has ticked. */
   start(): Promise<void> {
     this.stopped = false;
-    return this.inTurn(() => this.round());
+    return this.round();
   }
 
   /** There may be something that ticks, or has to: another node that knew of it is gone. */
   look(): void {
-    if (!this.stopped) void this.inTurn(() => this.round());
+    if (!this.stopped) void this.round();
   }
 
   async stop(): Promise<void> {
     this.stopped = true;
     this.cancelTimer();
-    await this.last;
+    await this.settled();
   }
 
   /** Whether no round and no change is under way. */
   get idle(): boolean {
-    return this.underWay === 0;
+    return this.changing.size === 0 && this.rounds === null;
   }
 
   /** Resolves when every round and change that is under way is done. */
-  settled(): Promise<void> {
-    return this.last;
+  async settled(): Promise<void> {
+    await Promise.all([...this.changing.values(), this.rounds]);
   }
 
   /** `too-many-schedules`: it would be one more than the command allows, and nothing happened. */
   put(command: ScheduleCommand): Promise<Schedule | 'too-many-schedules'> {
     const { instanceId, scheduleId } = command;
-    return this.inTurn(async () => {
+    return this.inTurn(instanceId, async () => {
       for (;;) {
         const existing = scheduleId === null ? null : await this.options.store.findSchedule({ instanceId, scheduleId });
         const decision = createSchedule(command, existing, this.options.context());
@@ -103,7 +113,7 @@ export class Schedules {
   }
 
   pause({ paused, ...id }: ScheduleId & { readonly paused: boolean }): Promise<Schedule | null> {
-    return this.inTurn(async () => {
+    return this.inTurn(id.instanceId, async () => {
       for (;;) {
         const schedule = await this.options.store.findSchedule(id);
         const decision = schedule && pauseSchedule(schedule, paused, this.options.context());
@@ -114,7 +124,7 @@ export class Schedules {
   }
 
   delete(id: ScheduleId): Promise<boolean> {
-    return this.inTurn(async () => {
+    return this.inTurn(id.instanceId, async () => {
       for (;;) {
         const was = await this.options.store.findSchedule(id);
         if (!was) return false;
@@ -130,7 +140,7 @@ export class Schedules {
   /** Starts now what a tick starts. `letInAt`: when it was let in, Unix ms; null: nobody had to. */
   run({ letInAt, ...id }: ScheduleId & { readonly letInAt: number | null }): Promise<ScheduleRun> {
     const { store, commit, begin, context } = this.options;
-    return this.inTurn(async () => {
+    return this.inTurn(id.instanceId, async () => {
       // Another process may have let it tick since it was read.
       for (let attempt = 0; attempt < RUN_ATTEMPTS; attempt++) {
         const schedule = await store.findSchedule(id);
@@ -148,16 +158,18 @@ export class Schedules {
     });
   }
 
-  /** After all that was begun before it. */
-  private inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    this.underWay++;
-    const result = this.last.then(work).finally(() => {
-      this.underWay--;
-    });
-    this.last = result.then(
-      () => {},
-      () => {},
-    );
+  /** After all changes of the instance that were asked for before it. */
+  private inTurn<Result>(instanceId: string, work: () => Promise<Result>): Promise<Result> {
+    const result = (this.changing.get(instanceId) ?? Promise.resolve()).then(work);
+    const done: Promise<void> = result
+      .then(
+        () => {},
+        () => {},
+      )
+      .then(() => {
+        if (this.changing.get(instanceId) === done) this.changing.delete(instanceId);
+      });
+    this.changing.set(instanceId, done);
     return result;
   }
 
@@ -182,7 +194,7 @@ export class Schedules {
     this.wakeAt = at;
     this.cancelTimer = this.options.clock.setTimer(at, () => {
       this.wakeAt = Number.POSITIVE_INFINITY;
-      void this.inTurn(() => this.round());
+      void this.round();
     });
   }
 
@@ -190,7 +202,23 @@ export class Schedules {
     this.expect(this.options.clock.now() + RETRY_AFTER_FAULT_MS);
   }
 
-  private async round(): Promise<void> {
+  /** One that is under way is followed by another one. */
+  private round(): Promise<void> {
+    this.again = true;
+    this.rounds ??= this.allRounds().finally(() => {
+      this.rounds = null;
+    });
+    return this.rounds;
+  }
+
+  private async allRounds(): Promise<void> {
+    while (this.again) {
+      this.again = false;
+      await this.oneRound();
+    }
+  }
+
+  private async oneRound(): Promise<void> {
     const { writes, log } = this.options;
     if (!writes.isOpen) return;
     try {
@@ -203,19 +231,34 @@ export class Schedules {
 
   private async fireAllDue(): Promise<void> {
     const { store, clock } = this.options;
-    let failed = false;
-    for (let more = true; more && !this.stopped; ) {
-      const due = await store.dueSchedules({ before: clock.now(), limit: PAGE });
-      const fired = await Promise.all(due.map((schedule) => this.fire(schedule)));
-      const count = fired.filter(Boolean).length;
-      failed = count < due.length;
+    /** Instances whose next schedules could not tick. */
+    const stuck = new Set<string>();
+    const together = await store.dueSchedules({ before: clock.now(), limit: PAGE });
+    const isCrowded = together.length === PAGE;
+    let failed = !isCrowded && (await this.fireEach(together)) < together.length;
+    while (isCrowded && !this.stopped) {
+      const before = clock.now();
+      const instances = await store.instancesWithDueSchedules({ before });
+      const turn = this.turns.next(instances.filter((id) => !stuck.has(id)).map((instanceId) => ({ instanceId })));
+      if (turn === null) {
+        failed = stuck.size > 0;
+        break;
+      }
+      const ofOne = await store.dueSchedules({ ...turn, before, limit: PAGE });
+      const fired = await this.fireEach(ofOne);
       // Those that failed are due still, at the head of the next page: while others get on, there may be more behind them.
-      more = due.length === PAGE && count > 0;
+      if (fired === 0 || (fired < ofOne.length && ofOne.length < PAGE)) stuck.add(turn.instanceId);
     }
     if (this.stopped) return;
     const nextAt = await store.nextScheduleAt();
     if (nextAt === null) return;
     this.expect(failed ? Math.max(nextAt, clock.now() + RETRY_AFTER_FAULT_MS) : nextAt);
+  }
+
+  /** How many of them are no longer due. */
+  private async fireEach(schedules: readonly Schedule[]): Promise<number> {
+    const fired = await Promise.all(schedules.map((schedule) => this.fire(schedule)));
+    return fired.filter(Boolean).length;
   }
 
   /** Of the group that it publishes to; none when the group is gone. Null when it is not for a group. */
@@ -254,7 +297,10 @@ export class Schedules {
       const result = await commit(fired.unit);
       // Refused, it has ticked already, or was changed: then it is looked at again. When only the answer was lost, its run is found among what is due.
       if (result.kind === 'applied') for (const started of fired.started) begin(started, schedule.payload);
-      else limits.notStarted(instanceId, 1, decided);
+      else {
+        limits.notStarted(instanceId, 1, decided);
+        this.again = true;
+      }
       if (fired.schedule.nextAt === null) log.warn({ instanceId, scheduleId }, 'the schedule has no next tick');
       return true;
     } catch (error) {

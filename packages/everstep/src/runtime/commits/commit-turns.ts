@@ -3,6 +3,7 @@
  * unit at a time. Units of one instance keep their order, and only they can build on each other. A unit whose instance is unknown
  * is written after all that were submitted before it, and before all that come later.
  */
+import { byOwner, oneByOne } from '../../fairness/turns.js';
 import type { InstanceOwners } from '../../ports/instance-owners.js';
 
 export interface Waiting {
@@ -49,46 +50,22 @@ export class CommitTurns {
     return taken;
   }
 
-  /** Up to the first unit whose instance is unknown. */
-  private *inTurns<Unit extends Waiting>(waiting: readonly Unit[]): Generator<Unit> {
-    const accounts = new Map<string, Map<string, Unit[]>>();
-    for (const unit of waiting) {
-      const { instanceId } = unit;
-      if (instanceId === null) break;
-      const accountId = this.owners.accountOf(instanceId);
-      const instances = accounts.get(accountId) ?? new Map<string, Unit[]>();
-      accounts.set(accountId, instances);
-      const units = instances.get(instanceId);
-      if (units) units.push(unit);
-      else instances.set(instanceId, [unit]);
-    }
-    const ids = [...accounts.keys()];
+  private inTurns<Unit extends Waiting>(waiting: readonly Unit[]): Iterable<Unit> {
+    const accounts = byOwner(upToUnknown(waiting), this.owners);
+    const ids = accounts.map(([units]) => this.owners.accountOf(units?.[0]?.instanceId ?? ''));
     const start = this.lastAccountId === null ? 0 : ids.indexOf(this.lastAccountId) + 1;
-    let turns = [...ids.slice(start), ...ids.slice(0, start)].map((id) =>
-      oneByOne([...(accounts.get(id) ?? new Map<string, Unit[]>()).values()]),
-    );
-    while (turns.length > 0) {
-      const going: Generator<Unit, undefined>[] = [];
-      for (const turn of turns) {
-        const { value } = turn.next();
-        if (value === undefined) continue;
-        yield value;
-        going.push(turn);
-      }
-      turns = going;
-    }
+    return oneByOne([...accounts.slice(start), ...accounts.slice(0, start)].map((instances) => [...oneByOne(instances)]));
   }
 }
 
-/** The first of each list, then the second of each, and so on. */
-function* oneByOne<Item>(lists: readonly (readonly Item[])[]): Generator<Item, undefined> {
-  for (let index = 0, left = lists; left.length > 0; index++) {
-    left = left.filter(({ length }) => length > index);
-    for (const list of left) {
-      const item = list[index];
-      if (item !== undefined) yield item;
-    }
+function* upToUnknown<Unit extends Waiting>(waiting: readonly Unit[]): Generator<Unit & { readonly instanceId: string }> {
+  for (const unit of waiting) {
+    if (!hasInstance(unit)) return;
+    yield unit;
   }
 }
+
+const hasInstance = <Unit extends Waiting>(unit: Unit): unit is Unit & { readonly instanceId: string } =>
+  unit.instanceId !== null;
 
 const sumOf = (waiting: readonly Waiting[]): number => waiting.reduce((sum, { bytes }) => sum + bytes, 0);

@@ -4,13 +4,14 @@
  * since the scan before. Tasks that are due at once never pass through here
  * but after a restart.
  */
+import { inTurns } from '../../fairness/turns.js';
 import type { Clock } from '../../ports/clock.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/instance-owners.js';
 import type { Log } from '../../ports/log.js';
 import type { DueTask, Store } from '../../ports/store.js';
 import type { StoreWritesState } from '../../ports/store-writes.js';
 import { type ClaimedTasks, type DueSource, StoredTasks, UnclaimedTasks } from './due-source.js';
-import { type Backlog, type DueTurn, DueTurns, inTurns } from './due-turns.js';
+import { type Backlog, type DueTurn, DueTurns } from './due-turns.js';
 
 /** Tasks that are handed over at once: some of them have to be read from the store first. */
 const TOGETHER = 10;

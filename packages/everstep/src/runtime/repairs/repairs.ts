@@ -6,8 +6,10 @@
 
 import { type DecisionContext, newId } from '../../engine/ids.js';
 import { decideRepair, isOver, newRepair, type Repair, type RepairEvent, type RepairOutcome } from '../../engine/repair.js';
+import { Turns } from '../../fairness/turns.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Cluster } from '../../ports/cluster.js';
+import { type InstanceOwners, ONE_OWNER } from '../../ports/instance-owners.js';
 import type { Log } from '../../ports/log.js';
 import type { RepairDriver, RepairRecord } from '../../ports/repair-store.js';
 import type { Store } from '../../ports/store.js';
@@ -17,8 +19,10 @@ import { Beginning, type BeginningOptions } from './beginning.js';
 import { Driving } from './driving.js';
 import { Freezing } from './freezing.js';
 
-/** Repairs that are driven in one turn. */
-const PAGE = 20;
+/** Repairs that are driven in one round, in turns by account. */
+const ROUND = 20;
+/** Due ones among which these are chosen. */
+const PAGE = 100;
 const RETRY_AFTER_FAULT_MS = 1_000;
 /** A plan that takes longer is answered while it is being made. */
 const PLANNED_WITHIN_MS = 2_000;
@@ -38,6 +42,8 @@ export interface RepairsOptions extends Omit<BeginningOptions, 'now'> {
   readonly log: Log;
   readonly context: () => DecisionContext;
   readonly cluster: Pick<Cluster, 'nodeId' | 'mayAct'> | null;
+  /** Who takes turns; absent: everything belongs to one instance. */
+  readonly owners?: InstanceOwners;
   /** While it is closed no repair continues; `look` has to follow when it opens. */
   readonly writes: StoreWritesState;
 }
@@ -46,6 +52,7 @@ export class Repairs {
   private readonly options: RepairsOptions;
   private readonly freezing: Freezing;
   private readonly driving: Driving;
+  private readonly turns: Turns;
   /** Repairs that this process drives and that have runs out: what it is told of is looked at before its time. */
   private readonly watched = new Map<string, RepairRecord>();
   private readonly plans = new Map<string, (record: RepairRecord | null) => void>();
@@ -60,6 +67,7 @@ export class Repairs {
 
   constructor(options: RepairsOptions) {
     this.options = options;
+    this.turns = new Turns(options.owners ?? ONE_OWNER);
     const { store, clock, cluster } = options;
     const [now, driver] = [() => clock.now(), () => this.driver()];
     this.freezing = new Freezing({ store, now, driver });
@@ -204,7 +212,7 @@ export class Repairs {
         this.expect(clock.now() + RETRY_AFTER_FAULT_MS);
         return;
       }
-      const due = await store.repairs.due({ before: clock.now(), limit: PAGE, driver: this.driver() });
+      const due = this.inTurns(await store.repairs.due({ before: clock.now(), limit: PAGE, driver: this.driver() }));
       const failed = await this.driveAll([...due, ...(await this.toldOf(due))]);
       if (this.stopped) return;
       const nextAt = await store.repairs.nextAt({ nodeId: cluster?.nodeId ?? null });
@@ -214,6 +222,19 @@ export class Repairs {
       if (!writes.failed(error)) log.error({ error: String(error) }, 'repairs could not be read; trying again');
       this.expect(clock.now() + RETRY_AFTER_FAULT_MS);
     }
+  }
+
+  /** As many as one round drives. The others are due still. */
+  private inTurns(due: readonly RepairRecord[]): readonly RepairRecord[] {
+    const left = due.map((record) => ({ instanceId: record.repair.instanceId, record }));
+    const chosen: RepairRecord[] = [];
+    while (chosen.length < ROUND) {
+      const turn = this.turns.next(left);
+      if (turn === null) break;
+      chosen.push(turn.record);
+      left.splice(left.indexOf(turn), 1);
+    }
+    return chosen;
   }
 
   /** Of those that have runs out, which may have ended: as they were when this process wrote them. */

@@ -82,6 +82,26 @@ export function scheduleConformance(open: OpenStore): void {
     );
 
     test(
+      'that are due are read of one instance alone, and the instances that have some are known',
+      withStore(open, async (store) => {
+        const other = sampleSchedule(3, { instanceId: OTHER_INSTANCE, nextAt: T0 + 5 });
+        const schedules = [sampleSchedule(1, { nextAt: T0 + 2 }), sampleSchedule(2, { nextAt: T0 + 1 }), other];
+        await apply(store, [...schedules, sampleSchedule(4, { nextAt: null })].map(put));
+        const of = async (instanceId: string, before: number, limit = 10) =>
+          (await store.dueSchedules({ instanceId, before, limit })).map(({ scheduleId }) => scheduleId);
+        assert.deepEqual(await of(INSTANCE, T0 + 9), ['sch_2', 'sch_1']);
+        assert.deepEqual(await of(INSTANCE, T0 + 9, 1), ['sch_2']);
+        assert.deepEqual(await of(INSTANCE, T0 + 1), ['sch_2']);
+        assert.deepEqual(await of(OTHER_INSTANCE, T0 + 9), ['sch_3']);
+        assert.deepEqual(await of('qi_none', T0 + 9), []);
+        const instances = async (before: number) => [...(await store.instancesWithDueSchedules({ before }))].sort();
+        assert.deepEqual(await instances(T0 + 9), [INSTANCE, OTHER_INSTANCE]);
+        assert.deepEqual(await instances(T0 + 4), [INSTANCE]);
+        assert.deepEqual(await instances(T0), []);
+      }),
+    );
+
+    test(
       'are read as they were put, also when the store is opened again',
       withStore(open, async (store, underTest) => {
         const schedules = [

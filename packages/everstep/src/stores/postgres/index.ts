@@ -48,7 +48,14 @@ import {
   retriesBeforeFailure,
 } from './run-reader.js';
 import { RunRecords } from './run-records.js';
-import { countSchedules, dueSchedules, findSchedule, listSchedules, nextScheduleAt } from './schedule-records.js';
+import {
+  countSchedules,
+  dueSchedules,
+  findSchedule,
+  instancesWithDueSchedules,
+  listSchedules,
+  nextScheduleAt,
+} from './schedule-records.js';
 import { createSearchIndexes } from './search-indexes.js';
 import { createSharedDays } from './shared-days.js';
 import { removeStagedSteps } from './storage/staged-journals.js';
@@ -197,7 +204,8 @@ export function createPostgresStore(
     listSchedules: ({ instanceId, after, limit }) => listSchedules(database, instanceId, after, limit),
     countSchedules: ({ instanceId }) => countSchedules(database, instanceId),
     findSchedule: ({ instanceId, scheduleId }) => findSchedule(database, instanceId, scheduleId),
-    dueSchedules: ({ before, limit }) => dueSchedules(database, before, limit),
+    dueSchedules: (query) => dueSchedules(database, query),
+    instancesWithDueSchedules: ({ before }) => instancesWithDueSchedules(database, before),
     nextScheduleAt: () => nextScheduleAt(database),
     listHolds: ({ instanceId }) => listHolds(database, instanceId),
     instanceSettings: ({ instanceId }) => findInstanceSettings(database, instanceId),

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { LIMITS } from '../../config/limits.js';
 import type { RunPayload, Schedule } from '../../engine/run.js';
-import type { ListedSchedule, Listing, Position, StoreWrite } from '../../ports/store.js';
+import type { ListedSchedule, Listing, Position, Store, StoreWrite } from '../../ports/store.js';
 import { storedSql } from '../../ports/stored-bytes.js';
 import { bytes, flag, integer, integerOrNull, json, type Row, text, textOrNull, word } from './columns.js';
 import { type Session, type SqlValue, statement, type TransactionSession } from './connection.js';
@@ -87,6 +87,18 @@ const SELECT_PAGE = statement(`
 const COUNT = statement('SELECT count(*) AS schedules FROM schedule WHERE instance_id = $1');
 const SELECT_ONE = statement(`SELECT ${COLUMNS} FROM schedule WHERE instance_id = $1 AND schedule_id = $2`);
 const SELECT_DUE = statement(`SELECT ${COLUMNS} FROM schedule WHERE next_at <= $1 ORDER BY next_at, seq LIMIT $2`);
+const SELECT_DUE_OF = statement(`
+  SELECT ${COLUMNS} FROM schedule WHERE next_at <= $1 AND instance_id = $3 ORDER BY next_at, seq LIMIT $2`);
+const FIRST_OF_NEXT = (where: string) => `
+  SELECT instance_id AS id, next_at AS at FROM schedule WHERE next_at IS NOT NULL ${where} ORDER BY instance_id, next_at, seq LIMIT 1`;
+/** Steps from one instance to the next in the index. */
+const SELECT_INSTANCES = statement(`
+  WITH RECURSIVE first AS (
+    (${FIRST_OF_NEXT('')})
+    UNION ALL
+    SELECT next.* FROM first CROSS JOIN LATERAL (${FIRST_OF_NEXT('AND instance_id > first.id')}) AS next
+  )
+  SELECT id FROM first WHERE at <= $1`);
 const SELECT_NEXT = statement('SELECT next_at FROM schedule WHERE next_at IS NOT NULL ORDER BY next_at LIMIT 1');
 /** Bodies may be long, and what is asked of them is whether they are the same. */
 const COMPARED = NAMES.map((column) => (column === 'body' ? `encode(sha256(s.body), 'hex') AS body` : `s.${column}`)).join(', ');
@@ -219,8 +231,19 @@ export async function findSchedule(session: Session, instanceId: string, schedul
   return row ? scheduleOf(row) : null;
 }
 
-export async function dueSchedules(session: Session, before: number, limit: number): Promise<readonly Schedule[]> {
-  return (await session.query(SELECT_DUE, [before, limit])).map(scheduleOf);
+export async function dueSchedules(
+  session: Session,
+  { before, limit, instanceId }: Parameters<Store['dueSchedules']>[0],
+): Promise<readonly Schedule[]> {
+  const rows =
+    instanceId === undefined
+      ? session.query(SELECT_DUE, [before, limit])
+      : session.query(SELECT_DUE_OF, [before, limit, instanceId]);
+  return (await rows).map(scheduleOf);
+}
+
+export async function instancesWithDueSchedules(session: Session, before: number): Promise<readonly string[]> {
+  return (await session.query(SELECT_INSTANCES, [before])).map((row) => text(row, 'id'));
 }
 
 /** Null when no schedule has a next tick. */

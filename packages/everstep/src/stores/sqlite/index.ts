@@ -139,11 +139,12 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     listSchedules: async ({ instanceId, after, limit }) => schedules.list(instanceId, after, limit),
     countSchedules: async ({ instanceId }) => schedules.count(instanceId),
     findSchedule: async ({ instanceId, scheduleId }) => schedules.find(instanceId, scheduleId),
-    dueSchedules: async ({ before, limit }) => {
-      const due = schedules.due(before, limit);
+    dueSchedules: async (query) => {
+      const due = schedules.due(query);
       if (due.length > 0) await connection.durable();
       return due;
     },
+    instancesWithDueSchedules: async ({ before }) => schedules.instancesWithDue(before),
     nextScheduleAt: async () => schedules.nextAt(),
     listHolds: async ({ instanceId }) => instances.holds(instanceId),
     instanceSettings: async ({ instanceId }) => instances.settings(instanceId),

@@ -2,7 +2,7 @@
 import type { StatementSync } from 'node:sqlite';
 import { LIMITS } from '../../config/limits.js';
 import type { Schedule } from '../../engine/run.js';
-import type { ListedSchedule, Listing, Position } from '../../ports/store.js';
+import type { ListedSchedule, Listing, Position, Store } from '../../ports/store.js';
 import { contentBytes, RECORD_BYTES, storedSql } from '../../ports/stored-bytes.js';
 import { blob, integer, integerOrNull, json, type Row, text, textOrNull, word } from './columns.js';
 import { DIALECTS, payloadOf } from './rows.js';
@@ -41,6 +41,8 @@ export class ScheduleRecords {
   private readonly selectCount: StatementSync;
   private readonly selectOne: StatementSync;
   private readonly selectDue: StatementSync;
+  private readonly selectDueOf: StatementSync;
+  private readonly selectNextTenant: StatementSync;
   private readonly selectNext: StatementSync;
 
   constructor(parts: StoreParts) {
@@ -71,6 +73,12 @@ export class ScheduleRecords {
     this.selectCount = connection.prepare('SELECT count(*) AS schedules FROM schedule WHERE tenant = ?');
     this.selectOne = connection.prepare(`${select} WHERE s.tenant = ? AND s.schedule_id = ?`);
     this.selectDue = connection.prepare(`${select} WHERE s.next_at <= ? ORDER BY s.next_at, s.seq LIMIT ?`);
+    this.selectDueOf = connection.prepare(`${select} WHERE s.tenant = ? AND s.next_at <= ? ORDER BY s.next_at LIMIT ?`);
+    this.selectNextTenant = connection.prepare(
+      `SELECT n.seq, n.instance_id, (SELECT min(next_at) FROM schedule WHERE tenant = n.seq AND next_at IS NOT NULL) AS next_at
+       FROM tenant n
+       WHERE n.seq = (SELECT tenant FROM schedule WHERE next_at IS NOT NULL AND tenant > ? ORDER BY tenant LIMIT 1)`,
+    );
     this.selectNext = connection.prepare('SELECT next_at FROM schedule WHERE next_at IS NOT NULL ORDER BY next_at LIMIT 1');
   }
 
@@ -145,8 +153,18 @@ export class ScheduleRecords {
     return row ? scheduleOf(row) : null;
   }
 
-  due(before: number, limit: number): readonly Schedule[] {
-    return this.selectDue.all(before, limit).map(scheduleOf);
+  due({ before, limit, instanceId }: Parameters<Store['dueSchedules']>[0]): readonly Schedule[] {
+    if (instanceId === undefined) return this.selectDue.all(before, limit).map(scheduleOf);
+    const tenant = this.parts.tenants.find(instanceId);
+    return tenant === null ? [] : this.selectDueOf.all(tenant, before, limit).map(scheduleOf);
+  }
+
+  instancesWithDue(before: number): readonly string[] {
+    const found: string[] = [];
+    // From one tenant to the next in the index.
+    for (let row = this.selectNextTenant.get(-1); row; row = this.selectNextTenant.get(integer(row, 'seq')))
+      if (integer(row, 'next_at') <= before) found.push(text(row, 'instance_id'));
+    return found;
   }
 
   nextAt(): number | null {
