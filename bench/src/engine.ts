@@ -10,12 +10,12 @@ import { JsonClient } from './json-client.js';
 import type { Options, Sdk } from './options.js';
 import type { WorkerReady } from './worker.js';
 
-const SERVICE_BIN = fileURLToPath(new URL('../../packages/everstep/dist/cli/bin.js', import.meta.url));
+export const SERVICE_BIN = fileURLToPath(new URL('../../packages/everstep/dist/cli/bin.js', import.meta.url));
 const WORKERS = {
   everstep: fileURLToPath(new URL('./worker.js', import.meta.url)),
   upstash: fileURLToPath(new URL('./published-worker.js', import.meta.url)),
 };
-const QUIET_NODE = '--disable-warning=ExperimentalWarning';
+export const QUIET_NODE = '--disable-warning=ExperimentalWarning';
 const CLIENT_CONNECTIONS = 128;
 const MAX_SHOWN_LOG_LENGTH = 1_500;
 
@@ -46,7 +46,7 @@ export interface Engine {
 }
 
 /** Lines `NAME=value` of the file that the service writes once it listens. */
-function readEnvFile(path: string): Readonly<Record<string, string>> | undefined {
+export function readEnvFile(path: string): Readonly<Record<string, string>> | undefined {
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
@@ -60,13 +60,13 @@ function readEnvFile(path: string): Readonly<Record<string, string>> | undefined
   return Object.fromEntries(pairs);
 }
 
-function required(env: Readonly<Record<string, string>>, name: string): string {
+export function required(env: Readonly<Record<string, string>>, name: string): string {
   const value = env[name];
   if (!value) throw new Error(`the service wrote no ${name} into its env file`);
   return value;
 }
 
-function isWorkerReady(message: unknown): message is WorkerReady {
+export function isWorkerReady(message: unknown): message is WorkerReady {
   return typeof message === 'object' && message !== null && 'url' in message && 'controlUrl' in message;
 }
 

@@ -1,4 +1,4 @@
-/** The worker process: two workflows with no-op steps, and a port of its own that tells how many runs have finished. */
+/** The worker process: workflows with no-op steps, and a port of its own that tells how many runs have finished. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { serve, type WorkflowContext } from '@everstep/sdk';
@@ -36,12 +36,21 @@ async function wait(ctx: WorkflowContext<Payload>): Promise<{ readonly steps: nu
   return { steps: 1 };
 }
 
+/** One step on each side of a short sleep. */
+async function nap(ctx: WorkflowContext<{ readonly ms: number }>): Promise<{ readonly steps: number }> {
+  await ctx.run('before', () => 1);
+  await ctx.sleep('nap', `${ctx.payload.ms}ms`);
+  await ctx.run('after', () => 1);
+  return { steps: 2 };
+}
+
 // The children run as in production, and have no keys with --verify 0.
 const options = { allowUnsigned: true };
 const handlers = {
   '/seq': toNodeHandler(serve(seq, options)),
   '/fan': toNodeHandler(serve(fan, options)),
   '/wait': toNodeHandler(serve(wait, options)),
+  '/nap': toNodeHandler(serve(nap, options)),
 };
 const isWorkflow = (path: string | undefined): path is keyof typeof handlers =>
   path !== undefined && Object.hasOwn(handlers, path);

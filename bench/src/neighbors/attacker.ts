@@ -1,0 +1,40 @@
+/** The process of the hostile client. The one that started it says when to prepare, to begin and to stop. */
+import { ATTACKS } from './attacks.js';
+import { type HostileAccess, HostileClient } from './hostile-client.js';
+
+export type Order =
+  | { readonly kind: 'prepare'; readonly attack: string; readonly access: HostileAccess }
+  | { readonly kind: 'begin' }
+  | { readonly kind: 'stop' };
+
+/** `answers`: how many requests were answered with each status; 0 is a connection that was closed. */
+export type Done =
+  | { readonly kind: 'done'; readonly order: Order['kind']; readonly answers: Readonly<Record<string, number>> }
+  | { readonly kind: 'failed'; readonly error: string };
+
+const isOrder = (message: unknown): message is Order => typeof message === 'object' && message !== null && 'kind' in message;
+
+let client: HostileClient | null = null;
+let attack = ATTACKS[0];
+
+async function follow(order: Order): Promise<void> {
+  if (order.kind === 'prepare') {
+    attack = ATTACKS.find(({ name }) => name === order.attack);
+    client = new HostileClient(order.access);
+  }
+  if (!client || !attack) throw new Error('there is no such attack');
+  if (order.kind === 'prepare') await attack.prepare?.(client);
+  else if (order.kind === 'begin') await attack.begin(client);
+  else await client.stop();
+}
+
+process.on('message', (order) => {
+  if (!isOrder(order)) return;
+  const told = (done: Done): void => void process.send?.(done);
+  follow(order).then(
+    () => told({ kind: 'done', order: order.kind, answers: Object.fromEntries(client?.answers ?? []) }),
+    (error: unknown) => told({ kind: 'failed', error: String(error) }),
+  );
+});
+process.once('disconnect', () => process.exit());
+process.send?.({ kind: 'ready' });

@@ -1,0 +1,151 @@
+/** What a hostile account does to an installation. Each is prepared first; `begin` starts it and does not wait for its end. */
+import { setTimeout as pause } from 'node:timers/promises';
+import type { HostileClient } from './hostile-client.js';
+
+export interface Attack {
+  readonly name: string;
+  readonly what: string;
+  prepare?(client: HostileClient): Promise<void>;
+  begin(client: HostileClient): Promise<void>;
+}
+
+const DUE_TASKS = 25_000;
+const DEAD_LETTERS = 5_000;
+const SEARCHED_RUNS = 10_000;
+const LARGE_BODY = Buffer.from(JSON.stringify('x'.repeat(9 * 1024 * 1024)));
+const BRACKETS = Buffer.alloc(9 * 1024 * 1024, '[');
+const LONG: Readonly<Record<string, string>> = { 'svc-timeout': '12h', 'svc-retries': '0' };
+const NO_RETRIES: Readonly<Record<string, string>> = { 'svc-retries': '0' };
+
+const times = <Item>(count: number, item: (n: number) => Item): readonly Item[] =>
+  Array.from({ length: count }, (_, n) => item(n));
+
+function textOf(text: string, name: string): string {
+  const value = new RegExp(`"${name}":"([^"]+)"`).exec(text)?.[1];
+  if (value === undefined) throw new Error(`an answer has no ${name}: ${text.slice(0, 300)}`);
+  return value;
+}
+
+async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 120_000;
+  while (!(await isSo())) {
+    if (performance.now() > deadline) throw new Error(`${what}: not within 120 s`);
+    await pause(200);
+  }
+}
+
+let largeRunId = '';
+/** Its journal has 72 MiB. */
+async function prepareLargeRun(client: HostileClient): Promise<void> {
+  const { status, text } = await client.trigger(`${client.endpoints.app}/large`, '{}', { 'svc-wait-for-result': '120s' });
+  if (status !== 200 || !text.includes('RUN_SUCCESS')) throw new Error(`the large run failed: ${text.slice(0, 300)}`);
+  largeRunId = textOf(text, 'workflowRunId');
+}
+
+let dueAtS = 0;
+
+export const ATTACKS: readonly Attack[] = [
+  {
+    name: 'silent-ports',
+    what: '600 runs with a timeout of 12 hours at two ports that never answer',
+    begin: (client) =>
+      client.triggerAll(
+        times(600, (n) => client.endpoints.silent[n % 2 === 0 ? 0 : 1]),
+        LONG,
+      ),
+  },
+  {
+    name: 'slow-names',
+    what: '1,000 runs at host names whose name server never answers',
+    begin: (client) => client.triggerAll(times(1_000, (n) => `http://a${n}.slow.test/x`)),
+  },
+  {
+    name: 'large-bodies',
+    what: '6 runs at a time with payloads and step results of 9 MiB',
+    async begin(client) {
+      client.loop(6, () => client.trigger(`${client.endpoints.app}/one`, LARGE_BODY, { 'svc-wait-for-result': '60s' }));
+    },
+  },
+  {
+    name: 'due-tasks',
+    what: '25,000 runs that are due at the same moment, at a port that never answers',
+    async prepare(client) {
+      dueAtS = Math.ceil(Date.now() / 1000) + 90;
+      const [port] = client.endpoints.silent;
+      await client.triggerAll(
+        times(DUE_TASKS, () => port),
+        { ...LONG, 'svc-not-before': String(dueAtS) },
+      );
+    },
+    begin: () => pause(Math.max(0, dueAtS * 1000 - Date.now())),
+  },
+  {
+    name: 'repair',
+    what: 'repairs of 5,000 dead letters, one after the other, which fail again',
+    async prepare(client) {
+      await client.triggerAll(
+        times(DEAD_LETTERS, () => `${client.endpoints.app}/broken`),
+        NO_RETRIES,
+      );
+      await until('all runs have failed', async () => {
+        const { text } = await client.send('GET', '/v2/workflows/search?count=1&state=RUN_STARTED');
+        return /"runs":\[\]/.test(text);
+      });
+    },
+    async begin(client) {
+      client.loop(1, async () => {
+        const planned = await client.send('POST', '/v2/workflows/repairs', JSON.stringify({ action: 'restart' }));
+        if (planned.status >= 300) return planned;
+        await pause(2_000);
+        return client.send('POST', `/v2/workflows/repairs/${textOf(planned.text, 'repairId')}/start`, '{}');
+      });
+    },
+  },
+  {
+    name: 'large-reads',
+    what: '4 reads at a time of a run with 72 MiB of results, with a read-only token',
+    prepare: prepareLargeRun,
+    async begin(client) {
+      client.loop(4, () => client.send('GET', `/v2/workflows/runs/${largeRunId}`, null, { readOnly: true }));
+    },
+  },
+  {
+    name: 'bracket-bodies',
+    what: '4 requests at a time with 9 MiB of brackets, and runs whose endpoint answers with 30 MiB of them',
+    async begin(client) {
+      client.loop(2, () => client.send('POST', '/v2/batch/trigger', BRACKETS));
+      client.loop(2, () =>
+        client.trigger(`${client.endpoints.app}/brackets`, '{}', { ...NO_RETRIES, 'svc-wait-for-result': '60s' }),
+      );
+    },
+  },
+  {
+    name: 'forks',
+    what: '2 forks at a time of a run with 72 MiB of results',
+    prepare: prepareLargeRun,
+    async begin(client) {
+      const fork = JSON.stringify({ fromStep: 8 });
+      client.loop(2, () => client.send('POST', `/v2/workflows/runs/${largeRunId}/fork`, fork));
+    },
+  },
+  {
+    name: 'waiting-requests',
+    what: '3,000 requests that wait for results that do not come',
+    async begin(client) {
+      client.loop(3_000, () => client.trigger(`${client.endpoints.app}/wait`, '{}', { 'svc-wait-for-result': '600s' }));
+      await pause(5_000);
+    },
+  },
+  {
+    name: 'search',
+    what: '8 searches at a time in 10,000 runs for words that none of them has',
+    async prepare(client) {
+      await client.triggerAll(times(SEARCHED_RUNS, () => `${client.endpoints.app}/quick`));
+    },
+    async begin(client) {
+      client.loop(8, (n) =>
+        client.send('GET', `/v2/workflows/search?q=none${n % 7}+such&state=RUN_SUCCESS&count=100`, null, { readOnly: true }),
+      );
+    },
+  },
+];

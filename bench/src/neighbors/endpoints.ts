@@ -1,0 +1,68 @@
+/** The process with all that the hostile account has the service call: its app, ports that never answer, a slow name server. */
+import { createSocket } from 'node:dgram';
+import { createServer } from 'node:http';
+import { type AddressInfo, createServer as createSocketServer } from 'node:net';
+import { serve, type WorkflowContext } from '@everstep/sdk';
+import { toNodeHandler } from '@everstep/sdk/node';
+
+/** What this process tells the one that started it. */
+export interface EndpointsReady {
+  readonly app: string;
+  /** Take connections and never answer. */
+  readonly silent: readonly [string, string];
+  /** Host and port of a name server that never answers. */
+  readonly nameServer: string;
+}
+
+const LARGE = 'x'.repeat(9 * 1024 * 1024);
+const BRACKETS = '['.repeat(30 * 1024 * 1024);
+const LARGE_STEPS = 8;
+
+/** A run whose journal is large. */
+async function large(ctx: WorkflowContext<unknown>): Promise<number> {
+  for (let n = 0; n < LARGE_STEPS; n++) await ctx.run(`s${n}`, () => LARGE);
+  return LARGE_STEPS;
+}
+async function one(ctx: WorkflowContext<unknown>): Promise<string> {
+  return ctx.run('one', () => LARGE);
+}
+async function wait(ctx: WorkflowContext<unknown>): Promise<void> {
+  await ctx.waitForEvent('wait', 'never', { timeout: '7d' });
+}
+async function quick(): Promise<void> {}
+
+const options = { allowUnsigned: true };
+const workflows = {
+  '/large': toNodeHandler(serve(large, options)),
+  '/one': toNodeHandler(serve(one, options)),
+  '/wait': toNodeHandler(serve(wait, options)),
+  '/quick': toNodeHandler(serve(quick, options)),
+};
+const isWorkflow = (path: string | undefined): path is keyof typeof workflows =>
+  path !== undefined && Object.hasOwn(workflows, path);
+
+const app = createServer((request, response) => {
+  if (isWorkflow(request.url)) return void workflows[request.url](request, response);
+  request.resume();
+  if (request.url === '/brackets') response.writeHead(200, { 'content-type': 'application/json' }).end(BRACKETS);
+  // Without a retry: each ends as a dead letter.
+  else response.writeHead(500).end('broken');
+});
+app.keepAliveTimeout = 60_000;
+const silent = [createSocketServer(() => {}), createSocketServer(() => {})] as const;
+for (const server of [app, ...silent]) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+const names = createSocket('udp4');
+await new Promise<void>((resolve) => names.bind(0, '127.0.0.1', resolve));
+
+const addressOf = (server: { address(): AddressInfo | string | null }): string => {
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('the server does not listen');
+  return `http://127.0.0.1:${address.port}`;
+};
+const ready: EndpointsReady = {
+  app: addressOf(app),
+  silent: [addressOf(silent[0]), addressOf(silent[1])],
+  nameServer: `127.0.0.1:${names.address().port}`,
+};
+process.send?.(ready);
+process.once('disconnect', () => process.exit());

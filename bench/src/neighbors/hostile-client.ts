@@ -1,0 +1,96 @@
+/** Requests of the hostile account, whose answers are read and thrown away. */
+import { Pool } from 'undici';
+import type { EndpointsReady } from './endpoints.js';
+
+export interface HostileAccess {
+  readonly url: string;
+  readonly token: string;
+  readonly readOnlyToken: string;
+  readonly endpoints: EndpointsReady;
+}
+
+export interface HostileAnswer {
+  readonly status: number;
+  readonly text: string;
+}
+
+const BATCH = 100;
+const MAX_KEPT_TEXT = 1_000_000;
+
+export class HostileClient {
+  readonly endpoints: EndpointsReady;
+  private readonly access: HostileAccess;
+  private readonly pool: Pool;
+  private stopped = false;
+  /** Answers by status, for the report. */
+  readonly answers = new Map<string, number>();
+
+  constructor(access: HostileAccess) {
+    this.access = access;
+    this.endpoints = access.endpoints;
+    this.pool = new Pool(access.url, { connections: 3_000, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
+  }
+
+  /** Never rejects: a refusal, or a connection that is closed, is an answer too. */
+  async send(
+    method: 'GET' | 'POST',
+    path: string,
+    body: string | Buffer | null = null,
+    { headers = {}, readOnly = false }: { readonly headers?: Readonly<Record<string, string>>; readonly readOnly?: boolean } = {},
+  ): Promise<HostileAnswer> {
+    const { token, readOnlyToken } = this.access;
+    const sent = { authorization: `Bearer ${readOnly ? readOnlyToken : token}`, 'content-type': 'application/json', ...headers };
+    const answer = await this.pool.request({ method, path, headers: sent, body }).then(
+      async (response) => {
+        let text = '';
+        for await (const chunk of response.body) if (text.length < MAX_KEPT_TEXT) text += String(chunk);
+        return { status: response.statusCode, text };
+      },
+      (error: unknown) => ({ status: 0, text: String(error) }),
+    );
+    const what = String(answer.status);
+    this.answers.set(what, (this.answers.get(what) ?? 0) + 1);
+    return answer;
+  }
+
+  trigger(destination: string, body: string | Buffer, headers: Readonly<Record<string, string>> = {}): Promise<HostileAnswer> {
+    return this.send('POST', `/v2/trigger/${encodeURIComponent(destination)}`, body, { headers });
+  }
+
+  /** Runs of these destinations, 100 in a request, a few requests at a time. Throws when one is refused. */
+  async triggerAll(destinations: readonly string[], headers: Readonly<Record<string, string>> = {}): Promise<void> {
+    const batches: string[] = [];
+    for (let n = 0; n < destinations.length; n += BATCH)
+      batches.push(
+        JSON.stringify(destinations.slice(n, n + BATCH).map((destination) => ({ destination, body: { n }, headers }))),
+      );
+    await Promise.all(
+      Array.from({ length: 6 }, async () => {
+        for (let batch = batches.pop(); batch; batch = batches.pop()) {
+          const { status, text } = await this.send('POST', '/v2/batch/trigger', batch);
+          if (status !== 200 || text.includes('"error"'))
+            throw new Error(`a batch was answered ${status}: ${text.slice(0, 300)}`);
+        }
+      }),
+    );
+  }
+
+  /** Does this again and again, so many at a time, until the end; does not wait for it. */
+  loop(concurrency: number, work: (n: number) => Promise<HostileAnswer>): void {
+    let n = 0;
+    for (let lane = 0; lane < concurrency; lane++) {
+      void (async () => {
+        while (!this.stopped) {
+          const { status } = await work(n++);
+          // A client that is refused is not slowed down by the answer.
+          if (status === 0 || status >= 400) await new Promise((resolve) => setTimeout(resolve, 10));
+        }
+      })();
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true;
+    await this.pool.destroy();
+  }
+}

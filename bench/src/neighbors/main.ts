@@ -1,0 +1,119 @@
+/**
+ * `npm run bench:neighbors`: how long runs of a quiet account take alone, and beside each attack of a hostile account. Prints one
+ * line for each attack, then one line of JSON.
+ */
+
+import { setTimeout as pause } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { rounded } from '../meter.js';
+import { ATTACKS, type Attack } from './attacks.js';
+import { startWorld, type World } from './world.js';
+
+/** How much longer than alone the slowest runs may take beside another account. */
+const MOST_TIMES_SLOWER = 3;
+const WARMUP_RUNS = 200;
+/** So that what an attack begins with is over, and what lasts is measured. */
+const ATTACK_AHEAD_MS = 1_000;
+
+const USAGE = `usage: npm run bench:neighbors -- [--only name[,name...]] [--runs n] [--per-second n] [--assert]
+
+  --only        attacks to make: ${ATTACKS.map(({ name }) => name).join(', ')}
+  --runs        runs of the quiet account in each measurement (200)
+  --per-second  how many of them start in a second (20)
+  --assert      ends with 1 when one of them is more than ${MOST_TIMES_SLOWER} times as slow at its p99 as alone`;
+
+interface Latency {
+  readonly p50: number;
+  readonly p99: number;
+  readonly max: number;
+}
+
+interface Measured {
+  readonly attack: string;
+  readonly alone: Latency;
+  readonly beside: Latency;
+  /** p99 beside the attack to p99 alone. */
+  readonly ratio: number;
+  readonly failed: number;
+  /** Of the requests of the hostile account, by status. */
+  readonly answers: Readonly<Record<string, number>>;
+}
+
+interface Pace {
+  readonly runs: number;
+  readonly perSecond: number;
+}
+
+/** Runs start at their times, whether those before have ended or not. A failed run counts as the longest. */
+async function latencyOf({ quietRun }: World, { runs, perSecond }: Pace): Promise<Latency & { readonly failed: number }> {
+  const began = performance.now();
+  const all = await Promise.allSettled(
+    Array.from({ length: runs }, async (_, n) => {
+      await pause(Math.max(0, began + (n * 1000) / perSecond - performance.now()));
+      return quietRun();
+    }),
+  );
+  const times = all
+    .flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [Number.POSITIVE_INFINITY]))
+    .sort((a, b) => a - b);
+  const at = (share: number): number => rounded(times[Math.min(runs - 1, Math.floor(runs * share))] ?? Number.NaN);
+  return { p50: at(0.5), p99: at(0.99), max: at(1), failed: times.filter((time) => time === Number.POSITIVE_INFINITY).length };
+}
+
+async function measure({ name }: Attack, pace: Pace): Promise<Measured> {
+  const world = await startWorld();
+  try {
+    await latencyOf(world, { runs: WARMUP_RUNS, perSecond: 50 });
+    await world.attack('prepare', name);
+    await pause(ATTACK_AHEAD_MS);
+    const { failed: _, ...alone } = await latencyOf(world, pace);
+    const begun = world.attack('begin', name);
+    // Measured from before it begins where it takes long to begin.
+    await Promise.race([begun, pause(60_000)]);
+    await pause(ATTACK_AHEAD_MS);
+    const { failed, ...beside } = await latencyOf(world, pace);
+    const answers = await world.attack('stop', name);
+    return { attack: name, alone, beside, ratio: rounded(beside.p99 / alone.p99), failed, answers };
+  } finally {
+    await world.stop();
+  }
+}
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string' },
+    runs: { type: 'string', default: '200' },
+    'per-second': { type: 'string', default: '20' },
+    assert: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+});
+const pace = { runs: Number(values.runs), perSecond: Number(values['per-second']) };
+const only = values.only?.split(',');
+const chosen = ATTACKS.filter(({ name }) => only?.includes(name) ?? true);
+const isKnown = only === undefined || only.length === chosen.length;
+if (values.help || !isKnown || !(pace.runs > 0) || !(pace.perSecond > 0)) {
+  console.error(USAGE);
+  process.exitCode = values.help ? 0 : 2;
+} else {
+  const report: Measured[] = [];
+  const failures: Record<string, string> = {};
+  const row = (...cells: readonly (string | number)[]): void =>
+    console.log(cells.map((cell, n) => (n === 0 ? String(cell).padEnd(18) : String(cell).padStart(12))).join(''));
+  row('attack', 'alone p50', 'alone p99', 'beside p50', 'beside p99', 'ratio');
+  for (const attack of chosen) {
+    try {
+      const measured = await measure(attack, pace);
+      report.push(measured);
+      const { alone, beside, ratio } = measured;
+      row(attack.name, alone.p50, alone.p99, beside.p50, beside.p99, ratio);
+    } catch (error) {
+      failures[attack.name] = String(error);
+      row(attack.name, 'failed');
+      console.error(failures[attack.name]);
+    }
+  }
+  console.log(JSON.stringify({ node: process.version, ...pace, report, failures }));
+  const isGood = report.every(({ ratio, failed }) => ratio <= MOST_TIMES_SLOWER && failed === 0);
+  process.exitCode = Object.keys(failures).length > 0 || (values.assert && !isGood) ? 1 : 0;
+}

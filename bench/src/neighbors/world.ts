@@ -1,0 +1,134 @@
+/** A service with two accounts, their apps and the hostile client: each a process of its own. */
+import type { ChildProcess } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { launch, stop, untilReady } from '../child-process.js';
+import { isWorkerReady, QUIET_NODE, readEnvFile, required, SERVICE_BIN } from '../engine.js';
+import { JsonClient } from '../json-client.js';
+import type { WorkerReady } from '../worker.js';
+import type { Done, Order } from './attacker.js';
+import type { EndpointsReady } from './endpoints.js';
+
+const scriptOf = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+const NAP_MS = 100;
+const QUIET_CONNECTIONS = 512;
+
+export interface World {
+  /** One run of the quiet account: a step, a short sleep, a step. Resolves with ms from trigger to end, without the sleep. */
+  quietRun(): Promise<number>;
+  /** Resolves with the answers that the hostile client has had. Rejects when the attack cannot be made. */
+  attack(order: Order['kind'], attack: string): Promise<Readonly<Record<string, number>>>;
+  stop(): Promise<void>;
+}
+
+const isEndpointsReady = (message: unknown): message is EndpointsReady =>
+  typeof message === 'object' && message !== null && 'nameServer' in message;
+const isDone = (message: unknown): message is Done =>
+  typeof message === 'object' && message !== null && 'kind' in message && message.kind !== 'ready';
+
+function textIn(body: unknown, name: string): string {
+  const value = typeof body === 'object' && body !== null ? Object.entries(body).find(([key]) => key === name)?.[1] : undefined;
+  if (typeof value !== 'string') throw new Error(`an answer of the service has no ${name}`);
+  return value;
+}
+
+/** An instance of a team: another account than the one of the first start. */
+async function hostileInstance(env: Readonly<Record<string, string>>) {
+  const api = new JsonClient(required(env, 'EVERSTEP_MANAGEMENT_URL'), 1);
+  const key = `${required(env, 'EVERSTEP_ADMIN_EMAIL')}:${required(env, 'EVERSTEP_ADMIN_API_KEY')}`;
+  const headers = { authorization: `Basic ${Buffer.from(key).toString('base64')}`, 'content-type': 'application/json' };
+  try {
+    const { body: team } = await api.send('POST', '/v2/team', headers, JSON.stringify({ team_name: 'hostile' }));
+    const asked = { name: 'hostile', region: 'eu-central-1', team_id: textIn(team, 'team_id') };
+    const { body: made } = await api.send('POST', '/v2/queue/users', headers, JSON.stringify(asked));
+    const { body } = await api.send('GET', `/v2/queue/user/${textIn(made, 'id')}`, headers);
+    return { token: textIn(body, 'token'), readOnlyToken: textIn(body, 'read_only_token') };
+  } finally {
+    await api.close();
+  }
+}
+
+export async function startWorld(): Promise<World> {
+  const directory = mkdtempSync(join(tmpdir(), 'everstep-neighbors-'));
+  const children: ChildProcess[] = [];
+  let api: JsonClient | null = null;
+  const end = async (): Promise<void> => {
+    await api?.close();
+    await Promise.all(children.map(stop));
+    rmSync(directory, { recursive: true, force: true });
+  };
+  const start = <Ready>(
+    script: string,
+    env: Readonly<Record<string, string>>,
+    isReady: (message: unknown) => message is Ready,
+  ) => {
+    const logFile = join(directory, `${script.replaceAll('/', '-')}.log`);
+    const child = launch({ args: [QUIET_NODE, scriptOf(script)], env, logFile, channel: true });
+    children.push(child);
+    let ready: Ready | undefined;
+    child.on('message', (message) => {
+      if (isReady(message)) ready ??= message;
+    });
+    return untilReady(script, child, logFile, () => ready).then((told) => ({ child, told }));
+  };
+  try {
+    const { told: endpoints } = await start('./endpoints.js', {}, isEndpointsReady);
+    const envFile = join(directory, 'service.env');
+    const logFile = join(directory, 'service.log');
+    const data = { EVERSTEP_PORT: '0', EVERSTEP_DATA_DIR: join(directory, 'data'), EVERSTEP_ENV_FILE: envFile };
+    const service = launch({
+      args: [QUIET_NODE, SERVICE_BIN, 'dev'],
+      env: { EVERSTEP_DEMO: '0', EVERSTEP_DNS_SERVERS: endpoints.nameServer, ...data },
+      logFile,
+    });
+    children.push(service);
+    const env = await untilReady('the service', service, logFile, () => readEnvFile(envFile));
+    const keys = {
+      EVERSTEP_CURRENT_SIGNING_KEY: required(env, 'EVERSTEP_CURRENT_SIGNING_KEY'),
+      EVERSTEP_NEXT_SIGNING_KEY: required(env, 'EVERSTEP_NEXT_SIGNING_KEY'),
+    };
+    const { told: worker } = await start<WorkerReady>('../worker.js', keys, isWorkerReady);
+    const isReady = (message: unknown): message is object => typeof message === 'object' && message !== null;
+    const { child: attacker } = await start('./attacker.js', {}, isReady);
+    const url = required(env, 'EVERSTEP_URL');
+    const access = { url, endpoints, ...(await hostileInstance(env)) };
+    const client = new JsonClient(url, QUIET_CONNECTIONS);
+    api = client;
+    const headers = {
+      authorization: `Bearer ${required(env, 'EVERSTEP_TOKEN')}`,
+      'content-type': 'application/json',
+      'svc-wait-for-result': '120s',
+    };
+    const path = `/v2/trigger/${encodeURIComponent(`${worker.url}/nap`)}`;
+    const body = JSON.stringify({ ms: NAP_MS });
+    return {
+      async quietRun() {
+        const began = performance.now();
+        const answer = await client.send('POST', path, headers, body);
+        if (textIn(answer.body, 'workflowState') !== 'RUN_SUCCESS') throw new Error('a run of the quiet account failed');
+        return performance.now() - began - NAP_MS;
+      },
+      async attack(kind, attack) {
+        const order: Order = kind === 'prepare' ? { kind, attack, access } : { kind };
+        const done = await new Promise<Done>((resolve, reject) => {
+          const onExit = (): void => reject(new Error('the hostile client ended'));
+          attacker.once('exit', onExit);
+          attacker.once('message', (message) => {
+            attacker.off('exit', onExit);
+            if (isDone(message)) resolve(message);
+            else reject(new Error('the hostile client said something else'));
+          });
+          attacker.send(order);
+        });
+        if (done.kind === 'failed') throw new Error(done.error);
+        return done.answers;
+      },
+      stop: end,
+    };
+  } catch (error) {
+    await end();
+    throw error;
+  }
+}
