@@ -43,10 +43,13 @@ export type Forked =
 
 const refused = (because: 'request' | 'run', message: string): Forked => ({ kind: 'refused', because, message });
 
+/** A recorded step, perhaps without its result: then `outLeftOut` has the bytes of that. */
+export type JournalEntry = RecordedStep & { readonly outLeftOut?: number };
+
 /** What is known of a step before it is recorded, or of one that is. */
 type KnownStep = Pick<RecordedStep, 'name' | 'type' | 'messageId' | 'group' | 'concurrent' | 'createdAt' | 'sleepMs' | 'wakeAt'>;
 
-function knownStep(run: Run, journal: readonly RecordedStep[], stepId: number): KnownStep | null {
+function knownStep(run: Run, journal: readonly JournalEntry[], stepId: number): KnownStep | null {
   const recorded = journal.find((step) => step.stepId === stepId);
   if (recorded) return recorded;
   const task = run.tasks.get(stepId);
@@ -57,12 +60,12 @@ function knownStep(run: Run, journal: readonly RecordedStep[], stepId: number): 
 }
 
 /** The last position that the code has asked for, as far as that is known. */
-function lastPosition(run: Run, journal: readonly RecordedStep[]): number {
+function lastPosition(run: Run, journal: readonly JournalEntry[]): number {
   return journal.reduce((last, { stepId }) => Math.max(last, stepId), run.known - 1);
 }
 
 /** How many entries are kept. */
-function keptLength(run: Run, journal: readonly RecordedStep[], fromStep: number): number {
+function keptLength(run: Run, journal: readonly JournalEntry[], fromStep: number): number {
   const recordedAt = journal.findIndex(({ stepId }) => stepId === fromStep);
   let length = recordedAt < 0 ? journal.length : recordedAt;
   if (!run.settings.steps?.joined) return length;
@@ -80,7 +83,7 @@ interface Journal {
   readonly edited: readonly RecordedStep[];
 }
 
-function edit(run: Run, journal: readonly RecordedStep[], request: ForkRequest, now: number): Journal | string {
+function edit(run: Run, journal: readonly JournalEntry[], request: ForkRequest, now: number): Journal | string {
   const length = keptLength(run, journal, request.fromStep);
   const edited: RecordedStep[] = [];
   for (const { stepId, out } of request.results) {
@@ -100,10 +103,16 @@ function edit(run: Run, journal: readonly RecordedStep[], request: ForkRequest, 
     if (entry === null && known.concurrent > 1 && run.settings.steps?.joined) {
       return `step ${stepId} was planned together with ${known.concurrent - 1} others, which this endpoint can only do again together, so it cannot be given a result`;
     }
-    edited.push(entry ? { ...entry, out, edited: true } : suppliedStep(known, { stepId, out, index: length, now }));
+    edited.push(entry ? editedStep(entry, out) : suppliedStep(known, { stepId, out, index: length, now }));
   }
   return { length, edited };
 }
+
+const editedStep = ({ outLeftOut: _, ...entry }: JournalEntry, out: string | null): RecordedStep => ({
+  ...entry,
+  out,
+  edited: true,
+});
 
 const suppliedStep = (
   known: KnownStep,
@@ -113,10 +122,10 @@ const suppliedStep = (
   return { ...given, name, type, messageId, group, concurrent, createdAt, completedAt: now, sleepMs, wakeAt, edited: true };
 };
 
-/** `journal`: all of what is recorded of `original`; `payload`: what that was triggered with. */
+/** `journal`: all that is recorded of `original`, where results may be left out; `payload`: what that was triggered with. */
 export function forkRun(
   original: Run,
-  journal: readonly RecordedStep[],
+  journal: readonly JournalEntry[],
   payload: RunPayload,
   request: ForkRequest,
   context: DecisionContext,
@@ -134,10 +143,10 @@ export function forkRun(
   const kept = edit(original, journal, request, context.now);
   if (typeof kept === 'string') return refused('request', kept);
   const editedAt = new Map(kept.edited.map((step) => [step.index, step]));
-  const steps: RecordedStep[] = journal.slice(0, kept.length).map((step) => editedAt.get(step.index) ?? step);
+  const steps: JournalEntry[] = journal.slice(0, kept.length).map((step) => editedAt.get(step.index) ?? step);
   const supplied = editedAt.get(kept.length);
   if (supplied) steps.push(supplied);
-  const journalBytes = steps.reduce((sum, { out }) => sum + (out?.length ?? 0), 0);
+  const journalBytes = steps.reduce((sum, { out, outLeftOut }) => sum + (outLeftOut ?? out?.length ?? 0), 0);
   if (journalBytes > LIMITS.maxJournalBytes)
     return refused('request', `the results are over ${LIMITS.maxJournalBytes} bytes in all (maxJournalBytes)`);
 

@@ -121,6 +121,10 @@ export async function allowSpending({ limits }: Limited, instanceId: string): Pr
 export const tooManySchedules = (context: Limited, instanceId: string, message: string): ApiError =>
   refused(context, instanceId, 'too-many-schedules', message);
 
+/** The error for more bytes than the account may store. */
+export const overQuota = (context: Limited, instanceId: string, message: string): ApiError =>
+  refused(context, instanceId, 'storage-quota-exceeded', message);
+
 /** Throws ApiError when a header asks for more time than a delivery of the instance may take. */
 export function allowTimeout({ limits }: Limited, instanceId: string, header: string, timeoutMs: number | undefined): void {
   if (limits === null || timeoutMs === undefined) return;

@@ -30,7 +30,7 @@ const PACE = {
 const STATES: readonly RetentionState[] = ['deadLetter', 'failed', 'canceled', 'succeeded'];
 
 export interface RetentionOptions {
-  readonly store: Pick<Store, 'removeEndedRuns' | 'releaseSpace' | 'instanceSettings'> & {
+  readonly store: Pick<Store, 'removeEndedRuns' | 'releaseSpace' | 'removeStagedSteps' | 'instanceSettings'> & {
     readonly repairs: Pick<Store['repairs'], 'removeBefore'>;
     readonly accounts: Pick<Store['accounts'], 'listInstances'>;
   };
@@ -122,6 +122,7 @@ export class Retention {
   private async sweepAll(): Promise<void> {
     const { store } = this.options;
     this.sweepStartedAt = this.paceClock.now();
+    while (!this.stopped && (await this.step(() => store.removeStagedSteps())));
     const sweeps = (await store.accounts.listInstances()).map(({ instanceId }) => ({
       ...{ instanceId, removed: 0 },
       steps: this.stepsOf(instanceId),

@@ -2,12 +2,13 @@
 
 import { type IdPrefix, newId } from '../engine/ids.js';
 import { recoverRun, type Started, startRun } from '../engine/start.js';
-import type { CommitResult } from '../engine/writes.js';
+import type { CommitResult, CommitUnit } from '../engine/writes.js';
 import type { SharedChange } from '../ports/cluster.js';
 import { NO_LIMITS } from '../ports/instance-limits.js';
 import type { RunRecord, RunReference } from '../ports/store.js';
 import { explainRun } from './explain.js';
-import { forkOne } from './forks.js';
+import { forkOne } from './forks/forks.js';
+import { commitInSlices } from './forks/staging.js';
 import { GroupUpkeep } from './group-upkeep.js';
 import { keyWaitList } from './key-wait-list.js';
 import { MessageTargets } from './message-targets.js';
@@ -103,6 +104,9 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     ...(cluster ? { unlessBusy: (work) => cluster.unlessBusy('groups', work) } : {}),
   });
 
+  const commitCopying = (unit: CommitUnit): Promise<CommitResult> =>
+    commitInSlices({ store, commit: (slice) => decisions.commit(slice) }, unit);
+
   async function prepare(
     command: Pick<RecoverCommand, 'kind' | 'instanceId' | 'overrides' | 'workflowRunId' | 'letInAt'>,
     dlqId: string,
@@ -127,7 +131,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     context: () => driver.context,
     cluster: cluster ?? null,
     prepare,
-    commit: (unit) => decisions.commit(unit),
+    commit: commitCopying,
     begin: (started, payload) => driver.begin(started.run, payload),
     limits,
     ...(options.owners ? { owners: options.owners } : {}),
@@ -141,7 +145,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
 
   /** All of them in one unit: one entry that is gone, and nothing happens. */
   async function recoverAll(recoveries: readonly Recovery[]): Promise<CommitResult> {
-    return decisions.commit({
+    return commitCopying({
       guards: recoveries.flatMap(({ started }) => started.unit.guards),
       writes: recoveries.flatMap(({ started }) => started.unit.writes),
     });
@@ -253,6 +257,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
         {
           store,
           context: () => driver.context,
+          limits,
           commit: (unit) => decisions.commit(unit),
           begin: (run, payload) => driver.begin(run, payload),
         },

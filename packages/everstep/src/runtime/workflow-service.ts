@@ -68,7 +68,9 @@ export type ForkOutcome =
   /** The run was removed. */
   | { readonly kind: 'not-found' }
   | { readonly kind: 'run-id-taken'; readonly run: RunReference }
-  | Extract<Forked, { readonly kind: 'refused' }>;
+  | Extract<Forked, { readonly kind: 'refused' }>
+  /** The account may not store that much more. */
+  | { readonly kind: 'over-quota'; readonly message: string };
 
 /** Whether the present code of a run's endpoint would replay it; `stepId` and `stepName` where it differs. */
 export interface CheckedRun {

@@ -4,7 +4,7 @@ import { ApiError } from '../../contract/error-codes.js';
 import { ForkedRun, ForkRequest } from '../../contract/run-tools.js';
 import type { ForkRequest as EngineForkRequest } from '../../engine/fork.js';
 import type { RunRecord } from '../../ports/store.js';
-import { allowRuns, allowSize, startAllowed } from '../allowance.js';
+import { allowRuns, allowSize, overQuota, startAllowed } from '../allowance.js';
 import { answer, operation } from '../operation.js';
 import { shown } from '../parameters/unacceptable.js';
 import { REDACTED } from '../presenters/redaction.js';
@@ -95,6 +95,8 @@ export const forkRun = operation({
           'run-id-taken',
           `an active run has the ID ${shown(outcome.run.workflowRunId)}; choose another newWorkflowRunId, or wait until it has ended`,
         );
+      case 'over-quota':
+        throw overQuota(context, instanceId, outcome.message);
       case 'refused':
         throw new ApiError(outcome.because === 'run' ? 'conflict' : 'bad-body', outcome.message);
     }

@@ -34,8 +34,9 @@ export class CreationOrder {
     return listedAt;
   }
 
+  /** A row that was reserved before is not the newest. */
   added(seq: number, listedAt: number): void {
-    this.newest = { seq, listedAt };
+    if (seq > this.last().seq) this.newest = { seq, listedAt };
   }
 
   /** The largest row number so far, or at least of those that are left; 0 when there is none. */

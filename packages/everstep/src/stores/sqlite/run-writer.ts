@@ -104,7 +104,7 @@ export class RunWriter {
     );
     const seq = Number(inserted.lastInsertRowid);
     if (run.origin?.kind === 'fork') this.updateForkedFrom.run(run.origin.runKey, seq);
-    if (!reserved) runOrder.added(seq, listedAt);
+    runOrder.added(seq, listedAt);
     const kind = run.settings.message ? 'message' : 'workflow';
     runs.remember(run.key, { seq, tenant, kind, active: run.status === 'active', waitSlots: null });
     this.insertInput(seq, tenant, input);

@@ -70,7 +70,10 @@ export class StagedJournals {
     // A journal is copied from a run, so there has been one.
     if (!row) throw new Error('no run was ever created');
     const runSeq = integer(row, 'seq');
-    this.insert.run(runKey, runSeq, tenant, this.runOrder.listedAt(createdAt));
+    const listedAt = this.runOrder.listedAt(createdAt);
+    this.insert.run(runKey, runSeq, tenant, listedAt);
+    // Runs that are created meanwhile are behind it.
+    this.runOrder.added(runSeq, listedAt);
     return runSeq;
   }
 

@@ -1,13 +1,18 @@
 /** Makes forks: reads the run that is forked, and writes the new one with its entry in the audit log. */
-import { type Forked, forkRun } from '../engine/fork.js';
-import { type DecisionContext, newKey } from '../engine/ids.js';
-import type { Run, RunPayload } from '../engine/run.js';
-import type { AuditNote, CommitResult, CommitUnit } from '../engine/writes.js';
-import type { Store } from '../ports/store.js';
-import type { ForkCommand, ForkOutcome } from './workflow-service.js';
+import { PART } from '../../config/limits.js';
+import { type Forked, forkRun, type JournalEntry } from '../../engine/fork.js';
+import { type DecisionContext, newKey } from '../../engine/ids.js';
+import type { Run, RunPayload } from '../../engine/run.js';
+import type { AuditNote, CommitResult, CommitUnit, StoreWrite } from '../../engine/writes.js';
+import { stepsOf } from '../../ports/history-parts.js';
+import type { InstanceLimits } from '../../ports/instance-limits.js';
+import type { Store } from '../../ports/store.js';
+import type { ForkCommand, ForkOutcome } from '../workflow-service.js';
+import { commitInSlices } from './staging.js';
 
 export interface ForksOptions {
-  readonly store: Pick<Store, 'accounts' | 'loadJournal' | 'loadPayload' | 'loadRun'>;
+  readonly store: Pick<Store, 'accounts' | 'listSteps' | 'loadPayload' | 'loadRun' | 'removeStagedSteps'>;
+  readonly limits: Pick<InstanceLimits, 'refuseStorage'>;
   readonly context: () => DecisionContext;
   readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
   /** Acts on a run that is durable. */
@@ -42,18 +47,28 @@ async function auditOf(
   };
 }
 
+/** The steps without their results. */
+async function entriesOf(store: Pick<Store, 'listSteps'>, runKey: string): Promise<readonly JournalEntry[]> {
+  const entries: JournalEntry[] = [];
+  for await (const part of stepsOf(store, { runKey, bounds: PART, maxOutBytes: 0 })) entries.push(...part);
+  return entries;
+}
+
 export async function forkOne(options: ForksOptions, command: ForkCommand): Promise<ForkOutcome> {
   const { store } = options;
   const { runKey } = command;
   const original = await store.loadRun({ runKey });
   const payload = original && (await store.loadPayload({ runKey }));
   if (!original || !payload) return { kind: 'not-found' };
-  const journal = await store.loadJournal({ runKey, from: 0 });
+  const journal = await entriesOf(store, runKey);
   const forked = forkRun(original, journal, payload, command, options.context());
   if (forked.kind === 'refused') return forked;
   const { run, unit } = forked;
+  const refusal = await options.limits.refuseStorage(run.instanceId, run.journalBytes + forked.payload.body.length);
+  if (refusal) return { kind: 'over-quota', message: refusal.message };
   const audit = await auditOf(options, original, command, forked);
-  const result = await options.commit({ guards: unit.guards, writes: [...unit.writes, { kind: 'add-audit', entry: audit }] });
+  const writes: StoreWrite[] = [...unit.writes, { kind: 'add-audit', entry: audit }];
+  const result = await commitInSlices(options, { guards: unit.guards, writes });
   switch (result.kind) {
     case 'applied':
       options.begin(run, forked.payload);

@@ -1,0 +1,177 @@
+/** Long journals are copied in slices: bounded, out of sight until they are whole, and gone after a crash in the middle. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { LIMITS, PART } from '../../config/limits.js';
+import { type ForkRequest, forkRun } from '../../engine/fork.js';
+import type { CommitUnit, StoreWrite } from '../../engine/writes.js';
+import type { Store } from '../../ports/store.js';
+import {
+  advanceTask,
+  apply,
+  creation,
+  failure,
+  INSTANCE,
+  PAYLOAD,
+  putTasks,
+  sampleRun,
+  sampleStep,
+  T0,
+} from '../../stores/conformance/samples.js';
+import { openSqliteStore } from '../../stores/sqlite/index.js';
+import { random } from '../runtime.fixture.js';
+import { commitInSlices } from './staging.js';
+
+const STEPS = 40;
+/** Twelve slices or so. */
+const OUT = JSON.stringify('x'.repeat(300 * 1024));
+const original = sampleRun(1, {});
+const journal = Array.from({ length: STEPS }, (_, index) => sampleStep(index, { out: OUT }));
+const withJournal = { ...original, journalLength: STEPS, journalBytes: STEPS * OUT.length };
+const PAGE = { instanceId: INSTANCE, filter: {}, order: 'oldest-first', after: null, horizon: null, limit: 10 } as const;
+const FORK: ForkRequest = {
+  fromStep: STEPS,
+  input: null,
+  results: [{ stepId: 3, out: '"edited"' }],
+  workflowRunId: null,
+  note: null,
+};
+
+async function open(t: TestContext) {
+  const directory = await mkdtemp(join(tmpdir(), 'everstep-staging-'));
+  const file = join(directory, 'everstep.db');
+  let store = await openSqliteStore({ file });
+  t.after(async () => {
+    await store.close();
+    await rm(directory, { recursive: true });
+  });
+  const keys = { region: 'local', name: 'one', createdAt: T0, currentSigningKey: 'a', nextSigningKey: 'b' };
+  const user = { userId: 'usr_1', email: 'a@b.test', createdAt: T0 };
+  await store.accounts.createUser({
+    user,
+    apiKey: { apiKeyId: 'key_1', userId: 'usr_1', name: 'first', keyHash: 'hash', createdAt: T0 },
+  });
+  await store.accounts.createInstance({ instanceId: INSTANCE, accountId: 'usr_1', ...keys });
+  await apply(store, [creation(original), ...putTasks(original.key, [advanceTask(T0)])]);
+  for (const step of journal) await apply(store, [{ kind: 'record-step', runKey: original.key, step }]);
+  return {
+    get store() {
+      return store;
+    },
+    async reopen() {
+      await store.close();
+      store = await openSqliteStore({ file });
+    },
+  };
+}
+
+const stored = async (store: Store) => (await store.accounts.totalsOf({ accountId: 'usr_1' }))[0]?.bytes;
+const runKeys = async (store: Store) => (await store.listRuns(PAGE)).items.map(({ key }) => key);
+
+function fork() {
+  const forked = forkRun(withJournal, journal, PAYLOAD, FORK, { now: T0 + 1, random, publicUrl: 'http://everstep' });
+  assert.ok(forked.kind === 'forked');
+  return forked;
+}
+
+/** Commits to the store, and notes the units; `fail` says before which one it breaks. */
+function watched(store: Store, fail: (unit: CommitUnit, count: number) => boolean = () => false) {
+  const units: CommitUnit[] = [];
+  const commit = async (unit: CommitUnit) => {
+    units.push(unit);
+    if (fail(unit, units.length)) throw new Error('killed');
+    const [result] = await store.commit([unit]);
+    assert.ok(result);
+    return result;
+  };
+  return { units, commit };
+}
+
+const slicesOf = (units: readonly CommitUnit[]) =>
+  units.flatMap(({ writes }) => writes.filter((write) => write.kind === 'stage-journal'));
+
+test('a long journal is forked in slices of bounded size, and the fork is seen when it is whole', async (t) => {
+  const { store } = await open(t);
+  const { run, unit } = fork();
+  const seen: (readonly string[])[] = [];
+  const { units, commit } = watched(store);
+  const result = await commitInSlices(
+    {
+      store,
+      async commit(unit) {
+        seen.push(await runKeys(store));
+        return commit(unit);
+      },
+    },
+    unit,
+  );
+  assert.equal(result.kind, 'applied');
+  const slices = slicesOf(units);
+  assert.ok(slices.length >= 10, `${slices.length} slices`);
+  for (const { from, below } of slices) {
+    const bytes = journal.slice(from, below).reduce((sum, { out }) => sum + (out?.length ?? 0), 0);
+    assert.ok(bytes < PART.maxBytes + LIMITS.maxStepResultBytes && bytes - OUT.length < PART.maxBytes, `${bytes} bytes`);
+  }
+  assert.ok(seen.every((keys) => keys.length === 1));
+  assert.deepEqual(await runKeys(store), [original.key, run.key]);
+  const copied = await store.loadJournal({ runKey: run.key, from: 0 });
+  assert.deepEqual(
+    copied.map(({ index, out }) => [index, out === OUT]),
+    journal.slice(0, STEPS - 1).map(({ index, stepId }) => [index, stepId !== 3]),
+  );
+  assert.equal((await store.loadRun({ runKey: run.key }))?.journalBytes, run.journalBytes);
+});
+
+test('a process that is killed in the middle leaves no fork, and no bytes once its steps are deleted', async (t) => {
+  const world = await open(t);
+  const before = await stored(world.store);
+  const { unit } = fork();
+  const { commit } = watched(world.store, (_, count) => count === 5);
+  // What follows a kill is not done either.
+  const gone = { ...world.store, commit, removeStagedSteps: async () => false };
+  await assert.rejects(commitInSlices({ store: gone, commit: watched(world.store, (_, count) => count >= 5).commit }, unit));
+  await world.reopen();
+  const { store } = world;
+  assert.ok(((await stored(store)) ?? 0) > (before ?? 0));
+  assert.deepEqual(await runKeys(store), [original.key]);
+  while (await store.removeStagedSteps());
+  assert.equal(await stored(store), before);
+});
+
+test('a fork that is refused in the end gives back what was copied', async (t) => {
+  const { store } = await open(t);
+  const { unit } = fork();
+  const before = await stored(store);
+  await apply(store, [creation(sampleRun(2, { workflowRunId: 'taken' }))]);
+  const between = await stored(store);
+  const taken = { kind: 'run-id-free', instanceId: INSTANCE, workflowRunId: 'taken' } as const;
+  const { commit } = watched(store);
+  const result = await commitInSlices({ store, commit }, { ...unit, guards: [...unit.guards, taken] });
+  assert.equal(result.kind, 'run-id-taken');
+  while ((await stored(store)) !== between) await new Promise((resolve) => setImmediate(resolve));
+  assert.notEqual(before, between);
+});
+
+test('a run that resumes one with a long journal gets it in slices, too', async (t) => {
+  const { store } = await open(t);
+  await apply(store, failure(original));
+  const run = { ...sampleRun(2), journalLength: STEPS, journalBytes: withJournal.journalBytes };
+  const dlqId = `dlq_${original.key}`;
+  const writes: StoreWrite[] = [
+    creation(
+      { ...run, origin: { kind: 'resume', runKey: original.key, workflowRunId: 'x', workflowCreatedAt: T0, dlqId } },
+      {
+        copyOf: original.key,
+      },
+    ),
+    { kind: 'copy-journal', fromRunKey: original.key, toRunKey: run.key },
+    { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, became: { kind: 'resume', runKey: run.key, at: T0 } },
+  ];
+  const { units, commit } = watched(store);
+  const guards = [{ kind: 'dead-letters-present', instanceId: INSTANCE, dlqIds: [dlqId] }] as const;
+  assert.deepEqual(await commitInSlices({ store, commit }, { guards, writes }), { kind: 'applied' });
+  assert.ok(slicesOf(units).length >= 10);
+  assert.equal((await store.loadJournal({ runKey: run.key, from: 0 })).length, STEPS);
+});

@@ -1,0 +1,100 @@
+/**
+ * Creates runs that take over the journal of another one. A short journal is copied in the unit that creates the run. A long
+ * one would hold up everything else, so it is staged before, in slices that are transactions of their own; the unit adopts it.
+ * Until then nobody finds the run, and a crash leaves nothing but steps that are deleted after the next start.
+ */
+import { LIMITS, PART } from '../../config/limits.js';
+import type { CommitResult, CommitUnit, StoreWrite } from '../../engine/writes.js';
+import { otherTurn, stepsOf } from '../../ports/history-parts.js';
+import type { Store } from '../../ports/store.js';
+
+export interface StagingOptions {
+  readonly store: Pick<Store, 'listSteps' | 'removeStagedSteps'>;
+  readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
+}
+
+type CopyWrite = Extract<StoreWrite, { readonly kind: 'copy-journal' }>;
+type CreateWrite = Extract<StoreWrite, { readonly kind: 'create-run' }>;
+
+/** A copy that is too long for one transaction, and the run that it is for. */
+interface LongCopy {
+  readonly copy: CopyWrite;
+  readonly run: CreateWrite['run'];
+}
+
+function longCopiesIn({ writes }: CommitUnit): readonly LongCopy[] {
+  return writes.flatMap((copy) => {
+    if (copy.kind !== 'copy-journal') return [];
+    const created = writes.find((write) => write.kind === 'create-run' && write.run.key === copy.toRunKey);
+    if (created?.kind !== 'create-run') return [];
+    const { run } = created;
+    const isLong = run.journalBytes > PART.maxBytes || run.journalLength > PART.maxRows;
+    return isLong ? [{ copy, run }] : [];
+  });
+}
+
+/** Resolves with the number of steps that were staged, or with why a slice was refused. */
+async function stage({ store, commit }: StagingOptions, { copy, run }: LongCopy): Promise<number | CommitResult> {
+  const { fromRunKey, toRunKey, length = run.journalLength, without = [] } = copy;
+  let [from, bytes, rows, staged] = [0, 0, 0, 0];
+  async function stageUpTo(below: number): Promise<CommitResult> {
+    const kept = without.filter((index) => index >= from && index < below);
+    const write: StoreWrite = { kind: 'stage-journal', fromRunKey, toRunKey, from, below, without: kept, at: run.createdAt };
+    staged += below - from - kept.length;
+    [from, bytes, rows] = [below, 0, 0];
+    return commit({ guards: [{ kind: 'run-present', runKey: fromRunKey }], writes: [write] });
+  }
+  for await (const part of stepsOf(store, { runKey: fromRunKey, bounds: PART, below: length, maxOutBytes: 0 })) {
+    for (const { index, outLeftOut = 0 } of part) {
+      bytes += outLeftOut + LIMITS.rowBytes;
+      rows++;
+      if (bytes < PART.maxBytes && rows < PART.maxRows) continue;
+      const result = await stageUpTo(index + 1);
+      if (result.kind !== 'applied') return result;
+    }
+  }
+  const result = rows > 0 ? await stageUpTo(from + rows) : null;
+  return result && result.kind !== 'applied' ? result : staged;
+}
+
+/** What was staged for them is deleted, soon or after a crash; nobody waits for it. */
+async function abandon({ store, commit }: StagingOptions, copies: readonly LongCopy[]): Promise<void> {
+  const writes = copies.map(
+    ({ run: { key: runKey, instanceId } }): StoreWrite => ({ kind: 'abandon-journal', runKey, instanceId }),
+  );
+  await commit({ guards: [], writes });
+  while (await store.removeStagedSteps()) await otherTurn();
+}
+
+/** Commits the unit, once the long journals in it are staged. */
+export async function commitInSlices(options: StagingOptions, unit: CommitUnit): Promise<CommitResult> {
+  const copies = longCopiesIn(unit);
+  if (copies.length === 0) return options.commit(unit);
+  const giveUp = (): void => {
+    // What this does not do, retention does.
+    abandon(options, copies).catch(() => {});
+  };
+  try {
+    const staged = new Map<StoreWrite, number>();
+    for (const long of copies) {
+      const steps = await stage(options, long);
+      if (typeof steps !== 'number') {
+        giveUp();
+        return steps;
+      }
+      staged.set(long.copy, steps);
+    }
+    const writes = unit.writes.map((write): StoreWrite => {
+      const steps = staged.get(write);
+      const long = steps === undefined ? undefined : copies.find(({ copy }) => copy === write);
+      if (steps === undefined || !long) return write;
+      return { kind: 'adopt-journal', runKey: long.run.key, instanceId: long.run.instanceId, steps };
+    });
+    const result = await options.commit({ guards: unit.guards, writes });
+    if (result.kind !== 'applied') giveUp();
+    return result;
+  } catch (error) {
+    giveUp();
+    throw error;
+  }
+}
