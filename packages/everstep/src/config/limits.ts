@@ -103,6 +103,8 @@ export const LIMITS = Object.freeze({
   maxCallBodyBytes: 10 * MiB,
   maxCallAnswerBytes: 10 * MiB,
   maxInvokeDepth: 100,
+  /** Invocations of one run that have not ended. */
+  maxOpenInvocations: 10_000,
 
   // schedules
   maxCronLength: 256,

@@ -19,20 +19,21 @@ export function countMessages(instanceId: string, messages: number, { now: at }:
 }
 
 /**
- * All messages that a new run owes; and the run itself (a published message too), unless it came of another one, as what
- * was invoked and a callback do: for the day on which it was let in (Unix ms), null when nobody asked.
+ * All messages that a new run owes; and the run itself (an invoked run and a published message too), unless it is a callback:
+ * for the day on which it was let in (Unix ms), null when nobody asked.
  */
 export function countStart(
-  run: Pick<Run, 'instanceId' | 'tasks' | 'origin' | 'settings'>,
+  run: Pick<Run, 'instanceId' | 'tasks' | 'settings'>,
   letInAt: number | null,
   context: DecisionContext,
 ): readonly StoreWrite[] {
   let messages = 0;
   for (const task of run.tasks.values()) if (isMessage(task)) messages++;
-  const { instanceId, origin, settings } = run;
+  const { instanceId, settings } = run;
   const counted = countMessages(instanceId, messages, context);
-  const ofAnother = origin?.kind === 'invoke' || settings.message?.callbackOf !== undefined;
-  return ofAnother ? counted : [...counted, countOfDay(instanceId, 'run', { now: letInAt ?? context.now })];
+  return settings.message?.callbackOf !== undefined
+    ? counted
+    : [...counted, countOfDay(instanceId, 'run', { now: letInAt ?? context.now })];
 }
 
 export function countOfDay(instanceId: string, what: DayCountKind, { now: at }: Pick<DecisionContext, 'now'>): CountOfDay {

@@ -147,10 +147,22 @@ function carryOut(step: PlannedStep, open: Extract<Task, { kind: 'step' }>, draf
   if (task.kind === 'wait') takeKeptEvent(draft, task);
 }
 
+/** Throws PlanRefused when more runs would be invoked than one run may wait for. */
+function checkInvocations(draft: Draft, planned: readonly PlannedStep[]): void {
+  let open = planned.reduce((sum, { type }) => sum + (type === 'Invoke' ? 1 : 0), 0);
+  if (open === 0) return;
+  for (const { kind } of draft.state.tasks.values()) if (kind === 'invoke') open++;
+  if (open <= LIMITS.maxOpenInvocations) return;
+  throw new PlanRefused(
+    `it waits for ${open} invoked runs at once, and the limit is ${LIMITS.maxOpenInvocations}; invoke them in groups`,
+  );
+}
+
 /** Takes on what is new of the plan. Throws Violation or PlanRefused. */
 export function plan(draft: Draft, planned: readonly PlannedStep[]): void {
   const added = planned.filter((step) => step.stepId >= draft.known);
   if (added.length > LIMITS.maxPlannedAtOnce) throw new Violation(`it plans more than ${LIMITS.maxPlannedAtOnce} steps at once`);
+  checkInvocations(draft, added);
   const group = draft.known;
   for (const step of planned) {
     if (step.stepId < group) {

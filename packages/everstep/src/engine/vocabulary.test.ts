@@ -284,6 +284,22 @@ describe('invocations', () => {
     assert.deepEqual(recorded(decide(started.run, { kind: 'invoke-ended', slot: 1, messageId, outcome }, at(9))), { 1: outcome });
   });
 
+  test('a run waits for so many invoked runs at once, and a plan of more fails it', () => {
+    const some = (from: number, count: number): PlannedStep[] =>
+      Array.from({ length: count }, (_, index) => ({ ...invoke, stepId: from + index }));
+    const most = LIMITS.maxOpenInvocations;
+    const { run, outcome } = reply(begin(), { planned: some(1, most) });
+    assert.equal(outcome, null);
+    const [advance] = begin().tasks.values();
+    assert.ok(advance);
+    const asked = { ...run, tasks: new Map([...run.tasks, [ADVANCE_SLOT, advance]]) };
+    const more = reply(asked, { planned: some(most + 1, 1) });
+    assert.match(
+      more.deadLetter?.error ?? '',
+      new RegExp(`waits for ${most + 1} invoked runs at once, and the limit is ${most}`),
+    );
+  });
+
   test('the end of an invoked run wakes whoever invoked it, in the same unit', () => {
     const origin = {
       kind: 'invoke',

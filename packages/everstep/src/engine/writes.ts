@@ -55,7 +55,7 @@ export type StoreGuard =
 
 /**
  * What is counted of a day: runs that were started from outside, and by its kind what the plan or the budget refused.
- * `tick-`: of a schedule, whose tick started no run; `step-`: of a step, whose run failed by it.
+ * `tick-`: of a schedule, whose tick started no run; `step-`: of a step, whose run failed by it, or which invoked no run.
  */
 export type DayCountKind =
   | 'run'
@@ -75,6 +75,10 @@ export type DayCountKind =
   | 'tick-storage-quota-exceeded'
   | 'tick-too-many-active-runs'
   | 'step-body-too-large'
+  | 'step-budget-exceeded'
+  | 'step-daily-limit-reached'
+  | 'step-storage-quota-exceeded'
+  | 'step-too-many-active-runs'
   /** Of the installation, whose instance id is empty: failed logins of e-mails that nobody has. */
   | 'unknown-login';
 

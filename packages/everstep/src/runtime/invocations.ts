@@ -6,8 +6,10 @@
 import type { InvokeOutcome, InvokeSpec } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
 import type { DecisionContext } from '../engine/ids.js';
+import { countOfDay } from '../engine/metering.js';
 import type { Run, RunPayload, Task } from '../engine/run.js';
 import { type StartCommand, startRun } from '../engine/start.js';
+import type { InstanceLimits, LetIn, RunRefusal } from '../ports/instance-limits.js';
 import type { RunRecord, Store } from '../ports/store.js';
 import type { Decisions } from './decisions.js';
 import { decodeBody } from './encoded-body.js';
@@ -18,6 +20,7 @@ type InvokeTask = Extract<Task, { kind: 'invoke' }>;
 export interface InvocationsOptions {
   readonly store: Store;
   readonly decisions: Decisions;
+  readonly limits: Pick<InstanceLimits, 'letRunsIn' | 'notStarted' | 'recount'>;
   readonly context: () => DecisionContext;
   /** A run was made durable: drive it. */
   readonly begin: (run: Run, payload: RunPayload) => void;
@@ -31,7 +34,10 @@ function payloadOf(spec: InvokeSpec): RunPayload {
   };
 }
 
-function commandOf(parent: Run, task: InvokeTask, spec: InvokeSpec): StartCommand {
+/** The code of a refusal, as the API answers it to a trigger. */
+const codeOf = ({ kind }: RunRefusal) => (kind === 'daily-limit' ? 'daily-limit-reached' : kind);
+
+function commandOf(parent: Run, task: InvokeTask, spec: InvokeSpec, { at: letInAt }: LetIn): StartCommand {
   return {
     instanceId: parent.instanceId,
     dialect: parent.dialect,
@@ -53,6 +59,7 @@ function commandOf(parent: Run, task: InvokeTask, spec: InvokeSpec): StartComman
     notBefore: null,
     deduplicationId: null,
     key: task.childRunKey,
+    letInAt,
     origin: {
       kind: 'invoke',
       runKey: parent.key,
@@ -117,9 +124,32 @@ export class Invocations {
   }
 
   private async start(entry: CachedRun, task: InvokeTask, spec: InvokeSpec): Promise<void> {
+    const { limits } = this.options;
+    const { instanceId } = entry.run;
+    const decided = await limits.letRunsIn(instanceId, 1);
+    if (decided.kind !== 'let-in') return this.refuse(entry.run, task, decided);
+    try {
+      if (!(await this.startLetIn(entry, task, commandOf(entry.run, task, spec, decided))))
+        limits.notStarted(instanceId, 1, decided);
+    } catch (error) {
+      limits.recount(instanceId);
+      throw error;
+    }
+  }
+
+  /** What triggers are refused, invocations are: the step ends with that, and the code decides. */
+  private async refuse(parent: Run, task: InvokeTask, refusal: RunRefusal): Promise<void> {
+    const { decisions, context } = this.options;
+    const code = codeOf(refusal);
+    const message = `the workflow was not started: ${refusal.message} (${code})`;
+    await this.end(parent.key, task, this.failed(task, message));
+    await decisions.commit({ guards: [], writes: [countOfDay(parent.instanceId, `step-${code}`, context())] });
+  }
+
+  /** False when no run was started. */
+  private async startLetIn(entry: CachedRun, task: InvokeTask, command: StartCommand): Promise<boolean> {
     const { decisions, context, begin } = this.options;
     const parent = entry.run;
-    const command = commandOf(parent, task, spec);
     const { run, unit } = startRun(command, context());
     const open = { kind: 'task-open', runKey: parent.key, slot: task.slot, messageId: task.messageId } as const;
     const result = await decisions.commit({ ...unit, guards: [open, ...unit.guards] });
@@ -127,7 +157,7 @@ export class Invocations {
       const message = `a run with the id ${task.childWorkflowRunId} is active already`;
       await this.end(parent.key, task, this.failed(task, message));
     }
-    if (result.kind !== 'applied') return;
+    if (result.kind !== 'applied') return false;
     const { slot, messageId } = task;
     try {
       // Before the child is delivered: what its end writes on this task must not be written over.
@@ -135,6 +165,7 @@ export class Invocations {
     } finally {
       begin(run, command.payload);
     }
+    return true;
   }
 
   private failed(task: InvokeTask, error: string): InvokeOutcome {

@@ -103,7 +103,13 @@ export class RunDriver {
       transitMs: transitOf,
     });
     this.events = new Events({ store, decisions, context });
-    this.invocations = new Invocations({ store, decisions, context, begin: (run, payload) => this.begin(run, payload) });
+    this.invocations = new Invocations({
+      store,
+      decisions,
+      context,
+      limits: this.limits,
+      begin: (run, payload) => this.begin(run, payload),
+    });
     const stepCaller = whileOpen(callingInTime(options.stepCaller, this.limits), writes);
     const messageSender = sendingWhileOpen(sendingInTime(options.messageSender, this.limits), writes);
     this.callbacks = new Callbacks({

@@ -29,6 +29,10 @@ const KINDS: readonly DayCountKind[] = [
   'tick-storage-quota-exceeded',
   'tick-too-many-active-runs',
   'step-body-too-large',
+  'step-budget-exceeded',
+  'step-daily-limit-reached',
+  'step-storage-quota-exceeded',
+  'step-too-many-active-runs',
   'unknown-login',
 ];
 
