@@ -245,7 +245,6 @@ test('the stats tell what was billed to the present owner in the months of the p
     budgetDollars: 20,
     spentDollars: 19.99999,
     refused: [],
-    storage: { instanceBytes: 0, accountBytes: 0, maxBytes: null, activeRuns: 0, maxActiveRuns: null },
     requestsToday: 0,
     refusals: [],
   });
