@@ -34,7 +34,9 @@ export const PlanRecord = Type.Object(
     dead_letter_retention_ms: limit('How long dead letters are kept, at most'),
     max_parallelism: limit('Deliveries in flight'),
     max_schedules: limit('Schedules'),
-    max_requests_per_day: limit('Runs that are started in a UTC day by triggers, invocations, resumes, restarts and ticks of schedules'),
+    max_requests_per_day: limit(
+      'Runs that are started in a UTC day by triggers, invocations, resumes, restarts and ticks of schedules',
+    ),
     api_calls_per_second: limit('Calls of the runtime API'),
     max_timeout_ms: limit('The longest that one delivery may take'),
     max_queues: limit('Queues'),
