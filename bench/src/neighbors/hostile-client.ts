@@ -1,5 +1,5 @@
 /** Requests of the hostile account, whose answers are read and thrown away. */
-import { Pool } from 'undici';
+import { type Dispatcher, Pool } from 'undici';
 import type { EndpointsReady } from './endpoints.js';
 
 export interface HostileAccess {
@@ -40,17 +40,21 @@ export class HostileClient {
   ): Promise<HostileAnswer> {
     const { token, readOnlyToken } = this.access;
     const sent = { authorization: `Bearer ${readOnly ? readOnlyToken : token}`, 'content-type': 'application/json', ...headers };
-    const answer = await this.pool.request({ method, path, headers: sent, body }).then(
-      async (response) => {
-        let text = '';
-        for await (const chunk of response.body) if (text.length < MAX_KEPT_TEXT) text += String(chunk);
-        return { status: response.statusCode, text };
-      },
-      (error: unknown) => ({ status: 0, text: String(error) }),
-    );
+    const answer = await this.answerOf({ method, path, headers: sent, body });
     const what = String(answer.status);
     this.answers.set(what, (this.answers.get(what) ?? 0) + 1);
     return answer;
+  }
+
+  private async answerOf(request: Dispatcher.RequestOptions): Promise<HostileAnswer> {
+    try {
+      const response = await this.pool.request(request);
+      let text = '';
+      for await (const chunk of response.body) if (text.length < MAX_KEPT_TEXT) text += String(chunk);
+      return { status: response.statusCode, text };
+    } catch (error) {
+      return { status: 0, text: String(error) };
+    }
   }
 
   trigger(destination: string, body: string | Buffer, headers: Readonly<Record<string, string>> = {}): Promise<HostileAnswer> {
