@@ -10,8 +10,8 @@ import { createLimits } from './accounts/limits.js';
 import { recordPrices } from './accounts/prices.js';
 import { Refusals } from './accounts/refusals.js';
 import { createAccountService } from './accounts/service.js';
-import { answerCommands } from './backup/answering.js';
-import type { ControlChannel } from './backup/control-channel.js';
+import { type AnsweringOptions, answerCommands } from './backup/answering.js';
+import type { ControlChannel, RotateAnswer, RotateRequest } from './backup/control-channel.js';
 import { type Credentials, credentialsFile, readCredentials } from './bootstrap/credentials.js';
 import { makePrivateDirectory, openDataDir } from './bootstrap/data-dir.js';
 import { type Joined, type Started, startAccounts, startSharedAccounts } from './bootstrap/first-start.js';
@@ -33,6 +33,7 @@ import { createHttpApi, type HttpApi, type HttpApiDependencies, ReadBudget, read
 import type { SharedChange } from './ports/cluster.js';
 import type { SearchDocuments } from './ports/search-store.js';
 import type { Store } from './ports/store.js';
+import { rotateSecrets } from './rotation/rotating.js';
 import { createRuntime } from './runtime/runtime.js';
 import { StoreWrites, sendingWhileOpen } from './runtime/store-writes.js';
 import { createSearchService } from './search/search-service.js';
@@ -85,7 +86,7 @@ interface Opened {
   readonly store: Store;
   /** Null where this process is alone on its store. */
   readonly node: OpenedNode | null;
-  readonly openDocuments: (onFailure: (error: Error) => void) => Promise<OpenedDocuments>;
+  readonly openDocuments: (onFailure: (error: Error) => void, rotate: AnsweringOptions['rotate']) => Promise<OpenedDocuments>;
   /** For people; without secrets. */
   readonly place: string;
 }
@@ -112,10 +113,10 @@ async function openFile(
       onNotice: ({ event, fields }) => log.warn(fields, event),
     });
     const directory = join(dirname(file), SEARCH_DIRECTORY);
-    async function openDocuments(onFailure: (error: Error) => void): Promise<OpenedDocuments> {
+    const openDocuments: Opened['openDocuments'] = async (onFailure, rotate) => {
       const documents = openSearchDocuments({ directory, onFailure });
-      return { documents, control: await answerCommands({ dataDir, store, documents, log }) };
-    }
+      return { documents, control: await answerCommands({ dataDir, store, documents, log, rotate }) };
+    };
     return { store, node: null, openDocuments, place: file };
   } catch (error) {
     if (error instanceof StoreOpenError) throw new StartError(error.message, { cause: error });
@@ -133,7 +134,7 @@ async function openDatabase(url: string, { nodeLeaseMs: leaseMs, commits, virtua
   try {
     const facts = { host: hostname(), version: SERVICE_VERSION };
     const node = await openPostgresNode({ url, log, facts, leaseMs, commits });
-    const openDocuments = async (onFailure: (error: Error) => void): Promise<OpenedDocuments> => ({
+    const openDocuments: Opened['openDocuments'] = async (onFailure) => ({
       documents: openPostgresSearchDocuments({ url, log, onFailure }),
       control: null,
     });
@@ -314,8 +315,15 @@ export async function startService(config: Config, options: StartOptions = {}): 
       onChange: (change) => void changedElsewhere(change),
       publicUrl: () => publicUrl,
     });
-    const { documents, control } = await openDocuments(({ message }) =>
-      log.error({ error: message }, 'the documents of search indexes are in trouble'),
+    async function rotate(request: RotateRequest): Promise<RotateAnswer> {
+      const { sealer } = secrets;
+      const answer = await rotateSecrets({ ...request, store: openedStore.store, sealer, now: machineTime() });
+      await authority.forget(null);
+      return answer;
+    }
+    const { documents, control } = await openDocuments(
+      ({ message }) => log.error({ error: message }, 'the documents of search indexes are in trouble'),
+      rotate,
     );
     opened.push(() => documents.close());
     opened.push(async () => control?.close());

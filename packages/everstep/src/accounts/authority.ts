@@ -7,12 +7,14 @@
  * it changed something.
  */
 import { randomBytes } from 'node:crypto';
+import type { JWTPayload } from 'jose';
 import { SignJWT } from 'jose/jwt/sign';
 import { jwtVerify } from 'jose/jwt/verify';
 import { newKey } from '../engine/ids.js';
 import type { OutboundRules } from '../ports/account-store.js';
 import type { TokenScope } from '../ports/named-tokens.js';
 import type { AuditEntry, QueueInstance, Store, TokenRecord } from '../ports/store.js';
+import { KEY_RINGS, KeyRing, keyAt, type Ring } from '../secrets/key-ring.js';
 import { createInstanceSignatures, type InstanceSignatures } from './instance-signatures.js';
 import { hashOfToken, NAMED_TOKEN_PREFIX } from './named-token.js';
 import { RecentTokens } from './recent-tokens.js';
@@ -21,7 +23,6 @@ import { accessOf, scopesOf } from './token-scopes.js';
 
 const ISSUER = 'Everstep';
 const ALGORITHM = 'HS256';
-const TOKEN_SECRET = 'token-signing-key';
 const SECRET_BYTES = 32;
 const TOKEN_ID_BYTES = 16;
 const REMEMBERED_TOKENS = 10_000;
@@ -130,6 +131,7 @@ function judge(caller: Caller, region: string): TokenVerdict {
 
 const isNamed = (token: string): boolean => token.startsWith(`${NAMED_TOKEN_PREFIX}_`);
 const isAccess = (value: unknown): value is Access => value === 'read-write' || value === 'read-only';
+const bytesOf = (key: string): Uint8Array => new TextEncoder().encode(key);
 const newSigningKey = (): string => `sig_${randomBytes(SECRET_BYTES).toString('base64url')}`;
 
 /** Reads the secret and the instances; `now` gives Unix ms. */
@@ -141,8 +143,8 @@ export async function createAuthority(options: {
 }): Promise<Authority> {
   const { now, sharing } = options;
   const { accounts } = options.store;
-  const proposed = randomBytes(SECRET_BYTES).toString('base64url');
-  const secret = new TextEncoder().encode(await accounts.secret({ name: TOKEN_SECRET, value: proposed }));
+  const ring = new KeyRing({ accounts, name: KEY_RINGS.tokens.name, ...(sharing ? { elapsedMs: sharing.elapsedMs } : {}) });
+  await ring.keys();
   const elapsedMs = sharing?.elapsedMs ?? (() => 0);
   const instances = new Map<string, Known>();
   const verified = new RecentTokens<Verified>(REMEMBERED_TOKENS);
@@ -202,13 +204,14 @@ export async function createAuthority(options: {
   /** Nothing in a JWT with HS256 is random: the same claims in the same order are the same text. */
   async function sign({ tokenId, instanceId, access, createdAt }: TokenRecord): Promise<string> {
     const { region } = await requireInstance(instanceId);
+    const key = keyAt(await ring.keys(), createdAt);
     return new SignJWT({ region, access })
       .setProtectedHeader({ alg: ALGORITHM, typ: 'JWT' })
       .setIssuer(ISSUER)
       .setSubject(instanceId)
       .setJti(tokenId)
       .setIssuedAt(Math.floor(createdAt / 1000))
-      .sign(secret);
+      .sign(bytesOf(key));
   }
 
   const hasExpired = ({ expiresAt }: { readonly expiresAt: number | null }): boolean => expiresAt !== null && expiresAt <= now();
@@ -238,11 +241,21 @@ export async function createAuthority(options: {
     return caller;
   }
 
+  /** The claims, and the key that signed them; null when none of the keys did. */
+  async function verifiedBy(token: string, keys: Ring): Promise<{ readonly payload: JWTPayload; readonly key: string } | null> {
+    const options = { issuer: ISSUER, algorithms: [ALGORITHM], currentDate: new Date(now()) };
+    for (const { key } of keys.toReversed()) {
+      const read = await jwtVerify(token, bytesOf(key), options).catch(() => null);
+      if (read) return { payload: read.payload, key };
+    }
+    return null;
+  }
+
   async function readToken(token: string): Promise<Caller | null> {
     if (token.length > MAX_TOKEN_LENGTH) return null;
     if (isNamed(token)) return readNamedToken(token);
-    const at = new Date(now());
-    const read = await jwtVerify(token, secret, { issuer: ISSUER, algorithms: [ALGORITHM], currentDate: at }).catch(() => null);
+    const keys = await ring.keys();
+    const read = await verifiedBy(token, keys);
     if (!read) return null;
     const { sub, jti, region, access } = read.payload;
     if (typeof sub !== 'string' || typeof jti !== 'string' || typeof region !== 'string' || !isAccess(access)) return null;
@@ -250,6 +263,8 @@ export async function createAuthority(options: {
     const record = await accounts.findToken({ tokenId: jti });
     const instance = await findInstance(sub);
     if (!record || record.revokedAt !== null || record.instanceId !== sub || record.access !== access) return null;
+    // An earlier key is good for the tokens of its time only: whoever has it from a leak makes no later ones.
+    if (keyAt(keys, record.createdAt) !== read.key) return null;
     if (instance?.region !== region) return null;
     const scopes = scopesOf(access);
     const caller: Caller = Object.freeze({ actor: `token ${jti}`, instanceId: sub, region, access, scopes });
@@ -358,6 +373,7 @@ export async function createAuthority(options: {
     },
     async forget(instanceId) {
       changes++;
+      if (instanceId === null) ring.forget();
       verified.forgetAll(({ caller }) => instanceId === null || caller.instanceId === instanceId);
       // What could not be read now is read when it is old.
       await (instanceId === null ? readAll() : readInstance(instanceId)).catch(() => {});

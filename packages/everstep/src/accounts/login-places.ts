@@ -4,15 +4,14 @@
  */
 import { createHmac } from 'node:crypto';
 import type { AccountStore } from '../ports/account-store.js';
+import { currentKey, KEY_RINGS, KeyRing } from '../secrets/key-ring.js';
 import { networkOf } from './network-of.js';
 
-const SECRET_NAME = 'login-places';
 /** A login that was noted lately is not noted again: each request is a login. */
 const NOTE_AFTER_MS = 86_400_000;
 
 export interface LoginPlacesOptions {
   readonly accounts: Pick<AccountStore, 'secret' | 'loginNotedAt' | 'noteLogin'>;
-  readonly newSecret: () => string;
 }
 
 export interface LoginPlace {
@@ -25,10 +24,11 @@ export type NotedAt = number | null;
 
 export class LoginPlaces {
   private readonly options: LoginPlacesOptions;
-  private reading: Promise<string> | null = null;
+  private readonly ring: KeyRing;
 
   constructor(options: LoginPlacesOptions) {
     this.options = options;
+    this.ring = new KeyRing({ accounts: options.accounts, name: KEY_RINGS.places.name });
   }
 
   async notedAt(place: LoginPlace): Promise<NotedAt> {
@@ -45,20 +45,8 @@ export class LoginPlaces {
 
   private async hashOf({ userId, address }: LoginPlace): Promise<string> {
     const network = networkOf(address);
-    return createHmac('sha256', await this.secret())
+    return createHmac('sha256', currentKey(await this.ring.keys()))
       .update(JSON.stringify([userId, network]))
       .digest('base64url');
-  }
-
-  private secret(): Promise<string> {
-    if (this.reading) return this.reading;
-    const { accounts, newSecret } = this.options;
-    const reading = accounts.secret({ name: SECRET_NAME, value: newSecret() });
-    this.reading = reading;
-    // A failure is for those who wait for it; the next one asks the store again.
-    reading.catch(() => {
-      this.reading = null;
-    });
-    return reading;
   }
 }

@@ -37,7 +37,7 @@ export interface LoginOptions {
 
 export function createLogin({ rules, failed, log }: LoginOptions): Pick<AccountService, 'logIn' | 'loginWaitMs'> {
   const { accounts, now } = rules;
-  const places = new LoginPlaces({ accounts, newSecret: () => rules.newSecret('places') });
+  const places = new LoginPlaces({ accounts });
   let unknown = { failures: 0, loggedAt: Number.NEGATIVE_INFINITY };
 
   /** A durable write like the one for a user who is known, so that one takes as long as the other. */

@@ -2,7 +2,13 @@
 import type { Log } from '../ports/log.js';
 import type { EmbeddedStore } from '../stores/sqlite/index.js';
 import type { EmbeddedDocuments } from '../stores/sqlite/search/index.js';
-import { type BackupRequest, type ControlChannel, listenForCommands } from './control-channel.js';
+import {
+  type BackupRequest,
+  type ControlChannel,
+  listenForCommands,
+  type RotateAnswer,
+  type RotateRequest,
+} from './control-channel.js';
 import { type BackupSource, copyEverything } from './copying.js';
 
 export interface AnsweringOptions {
@@ -10,10 +16,12 @@ export interface AnsweringOptions {
   readonly store: EmbeddedStore;
   readonly documents: EmbeddedDocuments;
   readonly log: Log;
+  readonly rotate: (request: RotateRequest) => Promise<RotateAnswer>;
 }
 
 /** Answers the commands of whoever may use the data directory; null where the file system takes no socket. */
-export async function answerCommands({ dataDir, store, documents, log }: AnsweringOptions): Promise<ControlChannel | null> {
+export async function answerCommands(options: AnsweringOptions): Promise<ControlChannel | null> {
+  const { dataDir, store, documents, log } = options;
   const source: BackupSource = {
     dataDir,
     copyStore: (request) => store.copyTo(request),
@@ -35,8 +43,13 @@ export async function answerCommands({ dataDir, store, documents, log }: Answeri
     log.info({ to: request.to, files: written.length, tookMs }, 'a back-up was copied');
     return written;
   }
+  async function rotate(request: RotateRequest): Promise<RotateAnswer> {
+    const answer = await options.rotate(request);
+    log.info({ ...request, ...answer }, 'secrets rotated');
+    return answer;
+  }
   try {
-    return await listenForCommands({ dataDir, backUp });
+    return await listenForCommands({ dataDir, backUp, rotate });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     log.warn({ dataDir, error: reason }, 'no socket can be made in the data directory: back-ups need the service stopped');

@@ -19,6 +19,7 @@ test('one back-up is made at a time; who goes away takes the request back; a ser
   let begun = (): void => {};
   const channel = await listenForCommands({
     dataDir,
+    rotate: async () => ({ replaced: [], encrypted: 0 }),
     backUp: (_request, signal) =>
       new Promise((_resolve, reject) => {
         begun();
@@ -71,7 +72,7 @@ test('a service of another version that answers nothing has made no back-up', as
   await writeFile(join(dataDir, 'control.json'), JSON.stringify({ socket }));
   await assert.rejects(
     askForBackup(dataDir, { to: join(dataDir, 'z'), credentials: true, secretsKey: true }),
-    /ended before the back-up was done/,
+    /ended before it was done/,
   );
   await new Promise((resolve) => server.close(resolve));
 });

@@ -27,8 +27,27 @@ export interface BackupRequest extends BackupParts {
   /** Absolute, on the service's machine. */
   readonly to: string;
 }
+
+export interface RotateRequest {
+  /** Whether permanent tokens that were issued until now are refused from then on. */
+  readonly endTokens: boolean;
+  /** Encrypts only: no key is replaced. */
+  readonly onlyEncrypt: boolean;
+}
+
+export interface RotateAnswer {
+  /** Names of the secrets that have a new key. */
+  readonly replaced: readonly string[];
+  /** Rows that were encrypted under another key, or not at all. */
+  readonly encrypted: number;
+}
+
+type Request =
+  | { readonly kind: 'back-up'; readonly backup: BackupRequest }
+  | { readonly kind: 'rotate-secrets'; readonly rotate: RotateRequest };
 type Answer =
   | { readonly kind: 'done'; readonly written: readonly string[] }
+  | { readonly kind: 'rotated'; readonly rotation: RotateAnswer }
   | { readonly kind: 'refused'; readonly message: string };
 
 export interface ControlChannel {
@@ -40,6 +59,7 @@ export interface ControlOptions {
   readonly dataDir: string;
   /** Resolves with what was written; what it rejects with is told to who asked. */
   readonly backUp: (request: BackupRequest, signal: AbortSignal) => Promise<readonly string[]>;
+  readonly rotate: (request: RotateRequest) => Promise<RotateAnswer>;
 }
 
 async function socketIn(dataDir: string): Promise<string> {
@@ -48,12 +68,19 @@ async function socketIn(dataDir: string): Promise<string> {
   return Buffer.byteLength(path) <= MAX_SOCKET_PATH_BYTES ? path : join(await mkdtemp(join(tmpdir(), 'everstep-')), SOCKET);
 }
 
-function parseRequest(line: string): BackupRequest | null {
+function parseRequest(line: string): Request | null {
   try {
     const value: unknown = JSON.parse(line);
-    if (typeof value !== 'object' || value === null || !('to' in value) || typeof value.to !== 'string') return null;
-    const parts = new Map<string, unknown>(Object.entries(value));
-    return { to: value.to, credentials: parts.get('credentials') !== false, secretsKey: parts.get('secretsKey') !== false };
+    if (typeof value !== 'object' || value === null) return null;
+    const fields = new Map<string, unknown>(Object.entries(value));
+    if (fields.get('kind') === 'rotate-secrets') {
+      const rotate = { endTokens: fields.get('endTokens') === true, onlyEncrypt: fields.get('onlyEncrypt') === true };
+      return { kind: 'rotate-secrets', rotate };
+    }
+    const to = fields.get('to');
+    if (typeof to !== 'string') return null;
+    const parts = { credentials: fields.get('credentials') !== false, secretsKey: fields.get('secretsKey') !== false };
+    return { kind: 'back-up', backup: { to, ...parts } };
   } catch {
     return null;
   }
@@ -77,7 +104,7 @@ export async function listenPrivately(server: Server, path: string): Promise<voi
 }
 
 /** Listens in the data directory of a service that has its store open. Rejects when the file system takes no socket. */
-export async function listenForCommands({ dataDir, backUp }: ControlOptions): Promise<ControlChannel> {
+export async function listenForCommands({ dataDir, backUp, rotate }: ControlOptions): Promise<ControlChannel> {
   const path = await socketIn(dataDir);
   const stopping = new AbortController();
   const sockets = new Set<Socket>();
@@ -90,7 +117,8 @@ export async function listenForCommands({ dataDir, backUp }: ControlOptions): Pr
     if (isBusy) return { kind: 'refused', message: 'Another back-up is being made: try again when it is done.' };
     isBusy = true;
     try {
-      return { kind: 'done', written: await backUp(request, AbortSignal.any([gone, stopping.signal])) };
+      if (request.kind === 'rotate-secrets') return { kind: 'rotated', rotation: await rotate(request.rotate) };
+      return { kind: 'done', written: await backUp(request.backup, AbortSignal.any([gone, stopping.signal])) };
     } catch (error) {
       return { kind: 'refused', message: stopping.signal.aborted ? 'The service stopped meanwhile.' : messageOf(error) };
     } finally {
@@ -151,11 +179,8 @@ async function socketOf(dataDir: string): Promise<string | null> {
   }
 }
 
-/**
- * Asks the service that runs on the data directory for a back-up: resolves with what was written, or null when no service
- * runs there. Rejects with BackupError when it could not.
- */
-export async function askForBackup(dataDir: string, request: BackupRequest): Promise<readonly string[] | null> {
+/** Asks the service that runs on the data directory; null when no service runs there. Rejects with BackupError. */
+async function ask(dataDir: string, request: object): Promise<Answer | null> {
   const path = await socketOf(dataDir);
   if (path === null) return null;
   const socket = connect(path);
@@ -172,8 +197,23 @@ export async function askForBackup(dataDir: string, request: BackupRequest): Pro
   socket.write(`${JSON.stringify(request)}\n`);
   for await (const line of createInterface({ input: socket })) {
     const answer: Answer = JSON.parse(line);
-    if (answer.kind === 'done') return answer.written;
-    throw new BackupError(answer.message);
+    if (answer.kind === 'refused') throw new BackupError(answer.message);
+    return answer;
   }
-  throw new BackupError('The service ended before the back-up was done; it was not finished.');
+  throw new BackupError('The service ended before it was done; run the command again.');
+}
+
+/**
+ * Asks the service that runs on the data directory for a back-up: resolves with what was written, or null when no service
+ * runs there. Rejects with BackupError when it could not.
+ */
+export async function askForBackup(dataDir: string, request: BackupRequest): Promise<readonly string[] | null> {
+  const answer = await ask(dataDir, request);
+  return answer?.kind === 'done' ? answer.written : null;
+}
+
+/** The same for a rotation of its secrets. */
+export async function askToRotate(dataDir: string, request: RotateRequest): Promise<RotateAnswer | null> {
+  const answer = await ask(dataDir, { kind: 'rotate-secrets', ...request });
+  return answer?.kind === 'rotated' ? answer.rotation : null;
 }

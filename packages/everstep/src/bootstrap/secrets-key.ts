@@ -82,6 +82,7 @@ export async function findSealer(accounts: AccountStore, settings: SecretsKeySet
 
 export interface OpenedSecrets {
   readonly accounts: AccountStore;
+  readonly sealer: Sealer;
   /** For the operator; null when all is well. */
   readonly warning: string | null;
 }
@@ -100,7 +101,7 @@ export async function openSecrets(accounts: AccountStore, settings: SecretsKeySe
     // All are opened before one is written.
     await Promise.all([sealed.listSecrets(), sealed.listInstances()]);
     if (sealer !== NO_KEY) await sealStored(accounts, sealer);
-    return { accounts: sealed, warning: sealer === NO_KEY ? NOT_ENCRYPTED : null };
+    return { accounts: sealed, sealer, warning: sealer === NO_KEY ? NOT_ENCRYPTED : null };
   } catch (error) {
     if (error instanceof SecretsError) throw new StartError(error.message, { cause: error });
     throw error;

@@ -16,6 +16,7 @@ import { messagesCommand } from './commands/messages.js';
 import { notifyCommand, waitersCommand } from './commands/notify.js';
 import { queuesCommand } from './commands/queues.js';
 import { repairCommand } from './commands/repairs.js';
+import { rotateSecretsCommand } from './commands/rotate-secrets.js';
 import { runsCommand } from './commands/runs.js';
 import { schedulesCommand } from './commands/schedules.js';
 import { searchCommand } from './commands/search.js';
@@ -69,6 +70,7 @@ export function createProgram(shell: Shell, finish: (code: number) => void): Com
     .addCommand(verifyBackupCommand(shell))
     .addCommand(restoreCommand(shell))
     .addCommand(copyStoreCommand(shell))
+    .addCommand(rotateSecretsCommand(shell))
     .addCommand(clockCommand(shell))
     .addHelpText('after', CONNECTION_HELP)
     .addHelpText('after', EXIT_CODES_HELP);

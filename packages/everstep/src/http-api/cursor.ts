@@ -3,12 +3,11 @@
  * bound to the operation, the queue instance and the filters, so that one that
  * was altered or is used elsewhere is refused instead of hitting something else.
  */
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, timingSafeEqual } from 'node:crypto';
 import { ApiError } from '../contract/error-codes.js';
 import type { AccountStore } from '../ports/store.js';
+import { KEY_RINGS, KeyRing, keyAt } from '../secrets/key-ring.js';
 
-const SECRET_NAME = 'cursor-key';
-const SECRET_BYTES = 32;
 const SEAL_BYTES = 16;
 
 /** What a cursor is good for. `filters` as they were read; their order does not matter. */
@@ -48,31 +47,21 @@ function stateOf(text: string): CursorState | null {
   return typeof left === 'number' || left === null ? { after, horizon, left } : null;
 }
 
-/** The secret is read once: by `prepare`, or when the first cursor is needed. */
 export function createCursorSeal(accounts: Pick<AccountStore, 'secret'>): CursorSeal {
-  let secret: Promise<string> | null = null;
+  const ring = new KeyRing({ accounts, name: KEY_RINGS.cursors.name });
 
-  async function readSecret(): Promise<string> {
-    secret ??= accounts.secret({ name: SECRET_NAME, value: randomBytes(SECRET_BYTES).toString('base64url') });
-    return secret.catch((error) => {
-      secret = null;
-      throw error;
-    });
-  }
-
-  async function mac(scope: CursorScope, payload: string): Promise<Buffer> {
-    const key = await readSecret();
+  function mac(key: string, scope: CursorScope, payload: string): Buffer {
     const bound = JSON.stringify([scope.operation, scope.instanceId, canonical(scope.filters), payload]);
     return createHmac('sha256', key).update(bound).digest().subarray(0, SEAL_BYTES);
   }
 
   return {
     async prepare() {
-      await readSecret();
+      await ring.keys();
     },
     async seal(scope, state) {
       const payload = Buffer.from(JSON.stringify([state.after, state.horizon, state.left])).toString('base64url');
-      return `${payload}.${(await mac(scope, payload)).toString('base64url')}`;
+      return `${payload}.${mac(keyAt(await ring.keys(), Date.now()), scope, payload).toString('base64url')}`;
     },
     async open(scope, cursor) {
       const refused = new ApiError(
@@ -81,10 +70,11 @@ export function createCursorSeal(accounts: Pick<AccountStore, 'secret'>): Cursor
       );
       const [payload = '', seal = '', ...more] = cursor.split('.');
       const given = Buffer.from(seal, 'base64url');
-      const expected = await mac(scope, payload);
+      const keys = await ring.keys();
       // Base64url has several spellings of the last bits; only ours is taken.
       const asWritten = given.toString('base64url') === seal && more.length === 0;
-      if (!asWritten || given.length !== expected.length || !timingSafeEqual(given, expected)) throw refused;
+      const isOurs = keys.some(({ key }) => given.length === SEAL_BYTES && timingSafeEqual(given, mac(key, scope, payload)));
+      if (!asWritten || !isOurs) throw refused;
       const state = stateOf(Buffer.from(payload, 'base64url').toString());
       if (!state) throw refused;
       return state;

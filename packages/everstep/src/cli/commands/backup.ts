@@ -2,26 +2,15 @@
 import { join, resolve } from 'node:path';
 import { Command } from 'commander';
 import type { BackupParts, Manifest } from '../../backup/contents.js';
-import { SETTINGS, type Setting } from '../../config/settings.js';
+import { SETTINGS } from '../../config/settings.js';
 import { SERVICE_VERSION } from '../../step-calls/version.js';
 import { UsageError } from '../exit-codes.js';
 import { json, printable, type Shell, table } from '../output.js';
+import { settingOf } from './service-settings.js';
 
 interface PlaceOptions {
   readonly dataDir?: string;
   readonly store?: string;
-}
-
-/** A setting of the service, found as the service finds it. */
-function settingOf<Value>(setting: Setting<Value>, flag: string | undefined, { env, cwd }: Shell): Value {
-  const text = flag ?? env[setting.env]?.trim() ?? '';
-  const surroundings = { mode: 'serve', cwd } as const;
-  if (text === '') return setting.fallback(surroundings);
-  try {
-    return setting.parse(text, surroundings);
-  } catch (error) {
-    throw new UsageError(`${flag === undefined ? setting.env : setting.flag.split(' ')[0]} ${(error as Error).message}`);
-  }
 }
 
 function storeFileOf({ store }: PlaceOptions, dataDir: string, shell: Shell): string {

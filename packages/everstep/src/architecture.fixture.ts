@@ -1,0 +1,51 @@
+/** The code of a TypeScript source without what is not code. */
+
+/** A `/` begins a regular expression where a value is expected. */
+const BEFORE_REGEX = /(?:^|[(,=:[!&|?{};+\-*%<>~^]|\b(?:return|typeof|case|in|of))\s*$/;
+const TOKEN =
+  /\/\*[\s\S]*?\*\/|\/\/[^\n]*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`|\}|\{|\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])+\/[a-z]*/g;
+
+/** The code of a source: comments, regular expressions and, unless they are kept, strings are emptied, also around `${}`. */
+export function codeOf(text: string, strings: 'emptied' | 'kept' = 'emptied'): string {
+  let code = '';
+  let at = 0;
+  /** Open brackets: true for `${`, after which a template goes on. */
+  const brackets: boolean[] = [];
+  const skipTemplate = (): void => {
+    const begun = at;
+    for (; at < text.length; at++) {
+      if (text[at] === '\\') at++;
+      else if (text[at] === '`' || text.startsWith('${', at)) {
+        const goesOn = text[at] === '$';
+        code += `'${strings === 'kept' ? text.slice(begun, at) : ''}'${goesOn ? ' + (' : ''}`;
+        at += goesOn ? 2 : 1;
+        if (goesOn) brackets.push(true);
+        return;
+      }
+    }
+  };
+  while (at < text.length) {
+    TOKEN.lastIndex = at;
+    const found = TOKEN.exec(text);
+    code += text.slice(at, found?.index ?? text.length);
+    if (!found) break;
+    const [token] = found;
+    at = TOKEN.lastIndex;
+    if (token === '{') {
+      brackets.push(false);
+      code += token;
+    } else if (token === '}') {
+      const template = brackets.pop() === true;
+      code += template ? ') + ' : token;
+      if (template) skipTemplate();
+    } else if (token === '`') skipTemplate();
+    else if (token.startsWith('/*') || token.startsWith('//')) code += token.replace(/[^\n]/g, ' ');
+    else if (!token.startsWith('/')) code += strings === 'kept' ? token : "''";
+    else if (BEFORE_REGEX.test(code.slice(-40))) code += '/ /';
+    else {
+      code += '/';
+      at = found.index + 1;
+    }
+  }
+  return code;
+}

@@ -1,0 +1,47 @@
+/** `everstep rotate-secrets`: asks the service that runs on the data directory, or opens the store itself. */
+import { existsSync } from 'node:fs';
+import { askToRotate, type RotateAnswer, type RotateRequest } from '../backup/control-channel.js';
+import { findSealer } from '../bootstrap/secrets-key.js';
+import { StartError } from '../bootstrap/start-error.js';
+import type { SecretKeys } from '../config/secret-keys.js';
+import type { StoreSetting } from '../config/settings.js';
+import type { Log } from '../ports/log.js';
+import type { Store } from '../ports/store.js';
+import { rotateSecrets } from './rotating.js';
+
+export interface OfflineRotation extends RotateRequest {
+  /** Absolute. */
+  readonly dataDir: string;
+  readonly store: StoreSetting;
+  readonly secretsKeys: SecretKeys | null;
+  readonly log: Log;
+}
+
+async function openStore(store: StoreSetting, log: Log): Promise<Store> {
+  if (store.kind === 'postgres') {
+    const { openPostgresStore } = await import('../stores/postgres/index.js');
+    return openPostgresStore({ url: store.url, log });
+  }
+  if (!existsSync(store.file))
+    throw new StartError(`There is no store at ${store.file}: name the data directory with --data-dir.`);
+  const { openSqliteStore } = await import('../stores/sqlite/index.js');
+  return openSqliteStore({ file: store.file });
+}
+
+/**
+ * A database is changed directly, also while nodes run on it. Rejects with BackupError, SecretsError, StoreOpenError or
+ * StartError, whose messages are for the operator.
+ */
+export async function rotateFromOutside(options: OfflineRotation): Promise<RotateAnswer> {
+  const { dataDir, store: setting, secretsKeys, log, endTokens, onlyEncrypt } = options;
+  const request = { endTokens, onlyEncrypt };
+  const answered = setting.kind === 'file' ? await askToRotate(dataDir, request) : null;
+  if (answered) return answered;
+  const store = await openStore(setting, log);
+  try {
+    const sealer = await findSealer(store.accounts, { dataDir, secretsKeys, mode: 'serve', store: setting });
+    return await rotateSecrets({ ...request, store, sealer, now: Date.now() });
+  } finally {
+    await store.close();
+  }
+}

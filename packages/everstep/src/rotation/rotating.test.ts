@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { type TestContext, test } from 'node:test';
+import { createAuthority } from '../accounts/authority.js';
+import { createCursorSeal } from '../http-api/cursor.js';
+import type { AccountStore, QueueInstance } from '../ports/account-store.js';
+import { SEARCH_TOKEN_KEY } from '../search/search-tokens.js';
+import { sealAccounts, sealStored } from '../secrets/sealed-accounts.js';
+import { createSealer, isSealed } from '../secrets/sealed-values.js';
+import { openSqliteStore } from '../stores/sqlite/index.js';
+import { rotateSecrets } from './rotating.js';
+
+const T0 = Date.UTC(2026, 0);
+const MINUTE_MS = 60_000;
+const region = 'eu-central-1';
+const INSTANCE: QueueInstance = {
+  instanceId: 'qi_1',
+  region,
+  name: 'one',
+  createdAt: T0,
+  currentSigningKey: 'sig_current',
+  nextSigningKey: 'sig_next',
+};
+
+async function openWorld(t: TestContext) {
+  const store = await openSqliteStore({ file: ':memory:' });
+  t.after(() => store.close());
+  const sealer = createSealer([randomBytes(32)]);
+  const accounts = sealAccounts(store.accounts, sealer);
+  await accounts.createInstance(INSTANCE);
+  let [now, elapsed] = [T0, 0];
+  const sharing = { elapsedMs: () => elapsed, changed: () => {} };
+  const node = () => createAuthority({ store: { accounts }, now: () => now, sharing });
+  const request = { store, sealer, endTokens: false, onlyEncrypt: false };
+  const rotate = (wish: Partial<typeof request> = {}) => rotateSecrets({ ...request, ...wish, now });
+  const pass = (ms: number) => {
+    now += ms;
+    elapsed += ms;
+  };
+  return { store, accounts, sealer, node, rotate, pass };
+}
+
+const issued = (authority: Awaited<ReturnType<typeof createAuthority>>) =>
+  authority.issueToken({ instanceId: 'qi_1', access: 'read-write' });
+
+test('tokens stay valid and are shown as they were, on every node; later ones are signed with the new key', async (t) => {
+  const { accounts, node, rotate, pass } = await openWorld(t);
+  const [one, two] = [await node(), await node()];
+  const before = await issued(one);
+  const oldValue = await accounts.findSecret({ name: 'token-signing-key' });
+  assert.deepEqual((await rotate()).replaced, ['token-signing-key']);
+  // A node that has not read the new key yet makes tokens that all accept.
+  const meanwhile = await issued(two);
+  pass(MINUTE_MS);
+  const after = await issued(two);
+  for (const authority of [one, two, await node()]) {
+    for (const token of [before, meanwhile, after]) assert.ok(await authority.isValid(token, 'qi_1'));
+    const [first, , last] = await accounts.listTokens({ instanceId: 'qi_1' });
+    assert.deepEqual(first && last && [await authority.tokenOf(first), await authority.tokenOf(last)], [before, after]);
+  }
+  // Whoever has the old key cannot sign for tokens of later.
+  const forger = await createAuthority({
+    store: { accounts: { ...accounts, secret: async () => oldValue ?? '' } },
+    now: () => T0,
+  });
+  const [, , last] = await accounts.listTokens({ instanceId: 'qi_1' });
+  assert.equal(last && (await (await node()).isValid(await forger.tokenOf(last), 'qi_1')), false);
+});
+
+test('ended tokens are refused within seconds, and the same records have new ones', async (t) => {
+  const { accounts, node, rotate, pass } = await openWorld(t);
+  const authority = await node();
+  const before = await issued(authority);
+  assert.ok(await authority.isValid(before, 'qi_1'));
+  await rotate({ endTokens: true });
+  pass(3_000);
+  assert.equal(await authority.isValid(before, 'qi_1'), false);
+  const [record] = await accounts.listTokens({ instanceId: 'qi_1' });
+  assert.ok(record && (await authority.isValid(await authority.tokenOf(record), 'qi_1')));
+});
+
+test('a cursor stays valid over one rotation, and not over two', async (t) => {
+  const { accounts, rotate } = await openWorld(t);
+  const scope = { operation: 'logs', instanceId: 'qi_1', filters: {} };
+  const state = { after: '1', horizon: null, left: null };
+  const cursor = await createCursorSeal(accounts).seal(scope, state);
+  await rotate();
+  assert.deepEqual(await createCursorSeal(accounts).open(scope, cursor), state);
+  await rotate();
+  await assert.rejects(createCursorSeal(accounts).open(scope, cursor), /cursor is not valid/);
+});
+
+test('everything is encrypted under the current key, and without keys to replace only that', async (t) => {
+  const { store, accounts, rotate } = await openWorld(t);
+  await accounts.secret({ name: 'cursor-key', value: 'one' });
+  await accounts.secret({ name: SEARCH_TOKEN_KEY, value: 'derives tokens' });
+  const sealer = createSealer([randomBytes(32), randomBytes(32)]);
+  await assert.rejects(rotate({ sealer }), /\(secrets-key-wrong\)$/);
+  assert.deepEqual(await rotate({ onlyEncrypt: true }), { replaced: [], encrypted: 0 });
+  assert.equal(await accounts.findSecret({ name: 'cursor-key' }), 'one');
+  const plain: AccountStore = store.accounts;
+  await plain.replaceSecret({ name: 'cursor-key', from: (await plain.findSecret({ name: 'cursor-key' })) ?? '', to: 'plain' });
+  assert.deepEqual(await rotate(), { replaced: ['cursor-key'], encrypted: 1 });
+  const secrets = await plain.listSecrets();
+  assert.deepEqual(
+    secrets.map(({ name, value }) => [name, isSealed(value)]),
+    [['cursor-key', true]],
+  );
+});
+
+test('two rotations at once on a database lose no key', async (t) => {
+  const { accounts, node, rotate, sealer, store } = await openWorld(t);
+  const token = await issued(await node());
+  await Promise.all([rotate(), rotate(), sealStored(store.accounts, sealer)]);
+  const ring: readonly unknown[] = JSON.parse((await accounts.findSecret({ name: 'token-signing-key' })) ?? '[]');
+  assert.equal(ring.length, 3);
+  assert.ok(await (await node()).isValid(token, 'qi_1'));
+});

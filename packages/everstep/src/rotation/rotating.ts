@@ -1,0 +1,38 @@
+/** Replaces the keys of the installation, and encrypts everything under the current key of the secrets. */
+import type { RotateAnswer, RotateRequest } from '../backup/control-channel.js';
+import type { Store } from '../ports/store.js';
+import { endDerivedTokens } from '../search/search-tokens.js';
+import { KEY_RINGS, parseRing, rotated } from '../secrets/key-ring.js';
+import { sealAccounts, sealStored } from '../secrets/sealed-accounts.js';
+import type { Sealer } from '../secrets/sealed-values.js';
+
+export interface RotatingOptions extends RotateRequest {
+  /** The store as it was opened: its secrets are sealed. */
+  readonly store: Pick<Store, 'accounts' | 'searchIndexes'>;
+  readonly sealer: Sealer;
+  /** Unix ms. */
+  readonly now: number;
+}
+
+/**
+ * Safe on a store that services use: each value is replaced only if it is what was read, and services read keys again every few
+ * seconds. When it is cut off, run it again. Rejects with SecretsError.
+ */
+export async function rotateSecrets(options: RotatingOptions): Promise<RotateAnswer> {
+  const { store, sealer, now, endTokens, onlyEncrypt } = options;
+  const encrypted = await sealStored(store.accounts, sealer);
+  if (onlyEncrypt) return { replaced: [], encrypted };
+  const accounts = sealAccounts(store.accounts, sealer);
+  const replaced: string[] = [];
+  for (const { name, maxKeys } of Object.values(KEY_RINGS)) {
+    for (let from = await accounts.findSecret({ name }); from !== null; from = await accounts.findSecret({ name })) {
+      const end = endTokens && name === KEY_RINGS.tokens.name;
+      const to = JSON.stringify(rotated(parseRing(from), { now, maxKeys, end }));
+      if (!(await accounts.replaceSecret({ name, from, to }))) continue;
+      replaced.push(name);
+      break;
+    }
+  }
+  await endDerivedTokens(accounts, store.searchIndexes);
+  return { replaced, encrypted };
+}
