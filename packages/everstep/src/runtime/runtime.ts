@@ -5,10 +5,12 @@ import { recoverRun, type Started, startRun } from '../engine/start.js';
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
 import type { SharedChange } from '../ports/cluster.js';
 import { NO_LIMITS } from '../ports/instance-limits.js';
+import { ONE_OWNER } from '../ports/instance-owners.js';
 import type { RunRecord, RunReference } from '../ports/store.js';
 import { explainRun } from './explain.js';
 import { forkOne } from './forks/forks.js';
-import { commitInSlices } from './forks/staging.js';
+import { SliceTurns } from './forks/slice-turns.js';
+import { commitInSlices, type StagingOptions } from './forks/staging.js';
 import { GroupUpkeep } from './group-upkeep.js';
 import { keyWaitList } from './key-wait-list.js';
 import { MessageTargets } from './message-targets.js';
@@ -104,8 +106,12 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     ...(cluster ? { unlessBusy: (work) => cluster.unlessBusy('groups', work) } : {}),
   });
 
-  const commitCopying = (unit: CommitUnit): Promise<CommitResult> =>
-    commitInSlices({ store, commit: (slice) => decisions.commit(slice) }, unit);
+  const staging: StagingOptions = {
+    store,
+    commit: (unit) => decisions.commit(unit),
+    slices: new SliceTurns(options.owners ?? ONE_OWNER, options.paceClock ?? clock),
+  };
+  const commitCopying = (unit: CommitUnit): Promise<CommitResult> => commitInSlices(staging, unit);
 
   async function prepare(
     command: Pick<RecoverCommand, 'kind' | 'instanceId' | 'overrides' | 'workflowRunId' | 'letInAt'>,
@@ -255,10 +261,10 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     fork: (command) =>
       forkOne(
         {
+          ...staging,
           store,
           context: () => driver.context,
           limits,
-          commit: (unit) => decisions.commit(unit),
           begin: (run, payload) => driver.begin(run, payload),
         },
         command,

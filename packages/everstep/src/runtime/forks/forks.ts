@@ -8,13 +8,12 @@ import { stepsOf } from '../../ports/history-parts.js';
 import type { InstanceLimits } from '../../ports/instance-limits.js';
 import type { Store } from '../../ports/store.js';
 import type { ForkCommand, ForkOutcome } from '../workflow-service.js';
-import { commitInSlices } from './staging.js';
+import { commitInSlices, type StagingOptions } from './staging.js';
 
-export interface ForksOptions {
-  readonly store: Pick<Store, 'accounts' | 'listSteps' | 'loadPayload' | 'loadRun' | 'removeStagedSteps'>;
+export interface ForksOptions extends StagingOptions {
+  readonly store: StagingOptions['store'] & Pick<Store, 'accounts' | 'loadPayload' | 'loadRun'>;
   readonly limits: Pick<InstanceLimits, 'refuseStorage'>;
   readonly context: () => DecisionContext;
-  readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
   /** Acts on a run that is durable. */
   readonly begin: (run: Run, payload: RunPayload) => void;
 }

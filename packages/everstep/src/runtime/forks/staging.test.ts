@@ -7,6 +7,8 @@ import { type TestContext, test } from 'node:test';
 import { LIMITS, PART } from '../../config/limits.js';
 import { type ForkRequest, forkRun } from '../../engine/fork.js';
 import type { CommitUnit, StoreWrite } from '../../engine/writes.js';
+import { ownersOf } from '../../fairness/owners.fixture.js';
+import type { Clock } from '../../ports/clock.js';
 import type { Store } from '../../ports/store.js';
 import {
   advanceTask,
@@ -22,6 +24,7 @@ import {
 } from '../../stores/conformance/samples.js';
 import { openSqliteStore } from '../../stores/sqlite/index.js';
 import { random } from '../runtime.fixture.js';
+import { SliceTurns } from './slice-turns.js';
 import { commitInSlices } from './staging.js';
 
 const STEPS = 40;
@@ -38,6 +41,8 @@ const FORK: ForkRequest = {
   workflowRunId: null,
   note: null,
 };
+
+const AT_ONCE: Pick<SliceTurns, 'take'> = { take: (_, slice) => slice() };
 
 async function open(t: TestContext) {
   const directory = await mkdtemp(join(tmpdir(), 'everstep-staging-'));
@@ -100,6 +105,7 @@ test('a long journal is forked in slices of bounded size, and the fork is seen w
   const result = await commitInSlices(
     {
       store,
+      slices: AT_ONCE,
       async commit(unit) {
         seen.push(await runKeys(store));
         return commit(unit);
@@ -131,7 +137,9 @@ test('a process that is killed in the middle leaves no fork, and no bytes once i
   const { commit } = watched(world.store, (_, count) => count === 5);
   // What follows a kill is not done either.
   const gone = { ...world.store, commit, removeStagedSteps: async () => false };
-  await assert.rejects(commitInSlices({ store: gone, commit: watched(world.store, (_, count) => count >= 5).commit }, unit));
+  await assert.rejects(
+    commitInSlices({ store: gone, slices: AT_ONCE, commit: watched(world.store, (_, count) => count >= 5).commit }, unit),
+  );
   await world.reopen();
   const { store } = world;
   assert.ok(((await stored(store)) ?? 0) > (before ?? 0));
@@ -148,7 +156,7 @@ test('a fork that is refused in the end gives back what was copied', async (t) =
   const between = await stored(store);
   const taken = { kind: 'run-id-free', instanceId: INSTANCE, workflowRunId: 'taken' } as const;
   const { commit } = watched(store);
-  const result = await commitInSlices({ store, commit }, { ...unit, guards: [...unit.guards, taken] });
+  const result = await commitInSlices({ store, slices: AT_ONCE, commit }, { ...unit, guards: [...unit.guards, taken] });
   assert.equal(result.kind, 'run-id-taken');
   while ((await stored(store)) !== between) await new Promise((resolve) => setImmediate(resolve));
   assert.notEqual(before, between);
@@ -171,7 +179,38 @@ test('a run that resumes one with a long journal gets it in slices, too', async 
   ];
   const { units, commit } = watched(store);
   const guards = [{ kind: 'dead-letters-present', instanceId: INSTANCE, dlqIds: [dlqId] }] as const;
-  assert.deepEqual(await commitInSlices({ store, commit }, { guards, writes }), { kind: 'applied' });
+  assert.deepEqual(await commitInSlices({ store, slices: AT_ONCE, commit }, { guards, writes }), { kind: 'applied' });
   assert.ok(slicesOf(units).length >= 10);
   assert.equal((await store.loadJournal({ runKey: run.key, from: 0 })).length, STEPS);
+});
+
+test('slices are written one at a time, accounts take turns, and others have the store four times as long in between', async () => {
+  let now = 0;
+  const clock: Clock = {
+    now: () => now,
+    setTimer(atMs, fire) {
+      queueMicrotask(() => {
+        now = atMs;
+        fire();
+      });
+      return () => {};
+    },
+    endOfTurn: (fire) => void setImmediate(fire),
+  };
+  const slices = new SliceTurns(ownersOf('a1', 'a2', 'b1'), clock);
+  const events: string[] = [];
+  const copied = await Promise.allSettled(
+    ['a1', 'a1', 'a2', 'b1'].map((instanceId) =>
+      slices.take(instanceId, async () => {
+        events.push(`${instanceId} at ${now}`);
+        now += 10;
+        if (instanceId === 'a2') throw new Error('refused');
+      }),
+    ),
+  );
+  assert.deepEqual(events, ['a1 at 0', 'b1 at 50', 'a2 at 100', 'a1 at 150']);
+  assert.deepEqual(
+    copied.map(({ status }) => status),
+    ['fulfilled', 'fulfilled', 'rejected', 'fulfilled'],
+  );
 });

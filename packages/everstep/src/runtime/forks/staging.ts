@@ -7,10 +7,12 @@ import { LIMITS, PART } from '../../config/limits.js';
 import type { CommitResult, CommitUnit, StoreWrite } from '../../engine/writes.js';
 import { otherTurn, stepsOf } from '../../ports/history-parts.js';
 import type { Store } from '../../ports/store.js';
+import type { SliceTurns } from './slice-turns.js';
 
 export interface StagingOptions {
   readonly store: Pick<Store, 'listSteps' | 'removeStagedSteps'>;
   readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
+  readonly slices: Pick<SliceTurns, 'take'>;
 }
 
 type CopyWrite = Extract<StoreWrite, { readonly kind: 'copy-journal' }>;
@@ -34,7 +36,7 @@ function longCopiesIn({ writes }: CommitUnit): readonly LongCopy[] {
 }
 
 /** Resolves with the number of steps that were staged, or with why a slice was refused. */
-async function stage({ store, commit }: StagingOptions, { copy, run }: LongCopy): Promise<number | CommitResult> {
+async function stage({ store, commit, slices }: StagingOptions, { copy, run }: LongCopy): Promise<number | CommitResult> {
   const { fromRunKey, toRunKey, length = run.journalLength, without = [] } = copy;
   let [from, bytes, rows, staged] = [0, 0, 0, 0];
   async function stageUpTo(below: number): Promise<CommitResult> {
@@ -42,7 +44,8 @@ async function stage({ store, commit }: StagingOptions, { copy, run }: LongCopy)
     const write: StoreWrite = { kind: 'stage-journal', fromRunKey, toRunKey, from, below, without: kept, at: run.createdAt };
     staged += below - from - kept.length;
     [from, bytes, rows] = [below, 0, 0];
-    return commit({ guards: [{ kind: 'run-present', runKey: fromRunKey }], writes: [write] });
+    const unit: CommitUnit = { guards: [{ kind: 'run-present', runKey: fromRunKey }], writes: [write] };
+    return slices.take(run.instanceId, () => commit(unit));
   }
   for await (const part of stepsOf(store, { runKey: fromRunKey, bounds: PART, below: length, maxOutBytes: 0 })) {
     for (const { index, outLeftOut = 0 } of part) {
