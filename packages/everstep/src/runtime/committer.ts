@@ -13,7 +13,6 @@ import { type InstanceOwners, ONE_OWNER } from '../ports/instance-owners.js';
 import type { BatchesSideBySide, Store } from '../ports/store.js';
 import { StoreRefusesWritesError, StoreUnavailableError } from '../ports/store-unavailable.js';
 import { CommitTurns, type Waiting } from './commits/commit-turns.js';
-import { HeavyPace } from './commits/heavy-pace.js';
 import { bytesOf, instanceOf } from './commits/unit-facts.js';
 import { namesOf } from './unit-names.js';
 
@@ -50,10 +49,6 @@ export class Committer {
   private readonly onFailure: FailureListener;
   private readonly sideBySide: BatchesSideBySide;
   private readonly turns: CommitTurns;
-  /** Null where a store writes while this process does something else. */
-  private readonly pace: HeavyPace | null;
-  private cancelPause: (() => void) | null = null;
-  private isHurried = false;
   private pending: Pending[] = [];
   private scheduled = false;
   /** The first batch waits for more units; this takes its timer back. */
@@ -76,7 +71,6 @@ export class Committer {
     this.onFailure = onFailure;
     this.sideBySide = store.sideBySide ?? ONE_BY_ONE;
     this.turns = new CommitTurns(owners, BATCH);
-    this.pace = this.sideBySide.most === 1 ? new HeavyPace(owners, clock) : null;
   }
 
   /**
@@ -87,9 +81,7 @@ export class Committer {
   submit(unit: CommitUnit, onLost?: () => void, instanceId = instanceOf(unit)): Promise<CommitResult> {
     return new Promise((resolve, reject) => {
       const names = this.sideBySide.most > 1 ? namesOf(unit) : NO_NAMES;
-      const item = { unit, names, instanceId, bytes: bytesOf(unit), resolve, reject, onLost };
-      this.pending.push(item);
-      this.pace?.submitted(item);
+      this.pending.push({ unit, names, instanceId, bytes: bytesOf(unit), resolve, reject, onLost });
       this.writeSoon();
     });
   }
@@ -101,14 +93,11 @@ export class Committer {
 
   /** Resolves when everything that was submitted before is written. */
   async settled(): Promise<void> {
-    this.isHurried = true;
     while (!this.idle) {
       if (this.stopGathering) this.writeAtEndOfTurn();
       await new Promise<void>((resolve) => this.clock.endOfTurn(resolve));
-      if (this.cancelPause) this.endPause();
       await Promise.all(this.underWay);
     }
-    this.isHurried = false;
   }
 
   /**
@@ -141,11 +130,9 @@ export class Committer {
     this.clock.endOfTurn(() => {
       this.scheduled = false;
       const batch = this.take();
-      if (batch.length === 0) return this.waitForPause();
+      if (batch.length === 0) return;
       this.unitsLately += (batch.length - this.unitsLately) * WEIGHT_OF_LATEST;
-      const beganAt = this.clock.now();
       const writing = this.write(batch).then(() => {
-        this.pace?.wrote(batch, this.clock.now() - beganAt);
         for (const { names } of batch) for (const name of names) this.named.delete(name);
         this.underWay.delete(writing);
         this.writeSoon();
@@ -155,30 +142,10 @@ export class Committer {
     });
   }
 
-  /** What is left has to wait: for a batch that is under way, or for the end of a pause. */
-  private waitForPause(): void {
-    if (!this.pace || this.cancelPause || this.pending.length === 0 || this.underWay.size > 0) return;
-    this.cancelPause = this.clock.setTimer(this.pace.endsAt, () => this.endPause());
-  }
-
-  private endPause(): void {
-    this.cancelPause?.();
-    this.cancelPause = null;
-    this.writeSoon();
-  }
-
   /** What may be written now: what waits for nothing that is under way, nor for anything that itself has to wait. */
   private take(): readonly Pending[] {
     const waitedFor = new Set<string>();
-    const paused = new Set<string>();
-    const batch = this.turns.take(this.pending, (item) => {
-      const { names, instanceId } = item;
-      if (instanceId !== null && this.pace && !this.isHurried) {
-        if (paused.has(instanceId) || this.pace.holds(item)) {
-          paused.add(instanceId);
-          return false;
-        }
-      }
+    const batch = this.turns.take(this.pending, ({ names }) => {
       if (!names.some((name) => this.named.has(name) || waitedFor.has(name))) return true;
       for (const name of names) waitedFor.add(name);
       return false;

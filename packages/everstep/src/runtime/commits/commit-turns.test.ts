@@ -3,9 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CommitUnit } from '../../engine/writes.js';
 import { ownersOf } from '../../fairness/owners.fixture.js';
-import { creation, PAYLOAD, sampleRun } from '../../stores/conformance/samples.js';
 import { Committer } from '../committer.js';
-import { StandingClock, settle } from '../runtime.fixture.js';
+import { StandingClock } from '../runtime.fixture.js';
 import { CommitTurns, type Waiting } from './commit-turns.js';
 
 interface Named extends Waiting {
@@ -78,57 +77,3 @@ for (const most of [1, 3]) {
     await committer.settled();
   });
 }
-
-test('units that write very much leave time to others, and are written at once where there are none', async () => {
-  const clock = new StandingClock();
-  const written: string[] = [];
-  const ends: (() => void)[] = [];
-  const committer = new Committer(
-    {
-      async commit(batch: readonly CommitUnit[]) {
-        for (const { guards } of batch)
-          for (const guard of guards) if (guard.kind === 'run-id-free') written.push(guard.workflowRunId);
-        await new Promise<void>((resolve) => ends.push(resolve));
-        return batch.map(() => ({ kind: 'applied' as const }));
-      },
-    },
-    clock,
-    undefined,
-    undefined,
-    ownersOf('hostile1', 'quiet1'),
-  );
-  const submit = (instanceId: string, workflowRunId: string, bytes = 0) =>
-    committer.submit({
-      guards: [{ kind: 'run-id-free', instanceId, workflowRunId }],
-      writes: [creation(sampleRun(1, { instanceId }), { ...PAYLOAD, body: new Uint8Array(bytes) })],
-    });
-  const end = async (ms: number) => {
-    await settle();
-    clock.move(ms);
-    for (const each of ends.splice(0)) each();
-    await settle();
-  };
-  void submit('hostile1', 'first', 2_000_000);
-  await end(100);
-  void submit('hostile1', 'second', 2_000_000);
-  await settle();
-  assert.deepEqual(written, ['first', 'second'], 'nobody else writes');
-  void submit('quiet1', 'small');
-  void submit('hostile1', 'third', 2_000_000);
-  void submit('hostile1', 'after');
-  await end(100);
-  await end(0);
-  assert.deepEqual(written, ['first', 'second', 'small']);
-  clock.move(399);
-  await settle();
-  assert.deepEqual(written, ['first', 'second', 'small']);
-  clock.move(1);
-  await end(0);
-  assert.deepEqual(written, ['first', 'second', 'small', 'third', 'after'], 'in their order');
-  void submit('quiet1', 'last');
-  void submit('hostile1', 'at the end', 2_000_000);
-  const settled = committer.settled();
-  for (let n = 0; n < 5; n++) await end(0);
-  await settled;
-  assert.equal(written.length, 7);
-});

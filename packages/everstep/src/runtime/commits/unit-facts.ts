@@ -3,8 +3,8 @@ import type { CommitUnit, StoreGuard, StoreWrite } from '../../engine/writes.js'
 
 /** Of a row without what it carries. */
 const ROW_BYTES = 200;
-/** Of a payload that is copied in the store, whose size is unknown here. */
-const COPIED_PAYLOAD_BYTES = 16 * 1024;
+/** Of a journal that is copied in the store, whose size is unknown here. */
+const COPY_BYTES = 256 * 1024;
 
 function instanceOfWrite(write: StoreWrite): string | null {
   switch (write.kind) {
@@ -37,8 +37,9 @@ export function instanceOf({ guards, writes }: CommitUnit): string | null {
 function bytesOfWrite(write: StoreWrite): number {
   switch (write.kind) {
     case 'create-run':
-      // A run that is made of another one gets its journal in the same unit.
-      return write.run.journalBytes + ('copyOf' in write.input ? COPIED_PAYLOAD_BYTES : write.input.body.length);
+      return 'copyOf' in write.input ? COPY_BYTES : write.input.body.length;
+    case 'copy-journal':
+      return COPY_BYTES;
     case 'record-step':
       return write.step.out?.length ?? 0;
     case 'put-task':
