@@ -331,6 +331,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       accounts,
       indexes: store.searchIndexes,
       documents,
+      plans,
       now,
       random,
       log,

@@ -4,11 +4,14 @@
  * between the check of a right and the write.
  */
 import { newKey } from '../engine/ids.js';
-import type { AccountStore, AuditEntry, Role } from '../ports/account-store.js';
+import type { AccountId, AccountStore, AuditEntry, Role } from '../ports/account-store.js';
 import type { Random } from '../ports/random.js';
 import { type Outcome, type Principal, RIGHTS, type Right } from './account-service.js';
+import { Turns } from './quotas/turns.js';
 
 const SECRET_BYTES = 32;
+/** The turn of what does not exist, or has no owner yet. */
+const OWNED_BY_NOBODY = '';
 
 export type NotDone = Exclude<Outcome<never>, { readonly kind: 'done' }>;
 
@@ -43,8 +46,8 @@ export interface Change {
   readonly accountIds: readonly string[];
 }
 
-/** The latest change on each store: all rules on one store take turns, whichever part of the service they belong to. */
-const latestChanges = new WeakMap<AccountStore, Promise<unknown>>();
+/** All rules on one store take turns, whichever part of the service they belong to. */
+const turnsOf = new WeakMap<AccountStore, Turns>();
 
 export class AccountRules {
   readonly accounts: AccountStore;
@@ -78,16 +81,30 @@ export class AccountRules {
     return refuse('forbidden', `the role ${role} may not ${RIGHT_WORDS[right]}`);
   }
 
-  /** Begins when every earlier change has ended, however it ended, also those of other processes on the store. */
-  inTurn<Value>(change: () => Promise<Value>): Promise<Value> {
-    const earlier = latestChanges.get(this.accounts) ?? Promise.resolve();
+  /**
+   * Starts when every earlier change of one of these accounts, or of all accounts, has ended, however it ended, also those of
+   * other processes on the store. `accountIds` null: a change of all accounts, which waits for every earlier one.
+   */
+  inTurn<Value>(change: () => Promise<Value>, accountIds: readonly AccountId[] | null = null): Promise<Value> {
     const { exclusively } = this.accounts;
-    const turn = earlier.then(() => (exclusively ? exclusively(change) : change()));
-    // Whoever asked for the change is told of its failure; the next one begins all the same.
-    latestChanges.set(
-      this.accounts,
-      turn.catch(() => undefined),
-    );
-    return turn;
+    const turns = turnsOf.get(this.accounts) ?? new Turns();
+    turnsOf.set(this.accounts, turns);
+    return turns.take(accountIds, () => (exclusively ? exclusively(change, accountIds) : change()));
+  }
+
+  /** The same for a change of something that an account owns, in the turn of that account. */
+  async inTurnOfOwner<Value>(ownerOf: () => Promise<string | null>, change: () => Promise<Value>): Promise<Value> {
+    for (;;) {
+      const owner = await ownerOf();
+      // It may have moved while this waited for its turn.
+      const inTurn = async () => ((await ownerOf()) === owner ? { value: await change() } : null);
+      const made = await this.inTurn(inTurn, [owner ?? OWNED_BY_NOBODY]);
+      if (made) return made.value;
+    }
+  }
+
+  inTurnOfInstance<Value>(instanceId: string, change: () => Promise<Value>): Promise<Value> {
+    const ownerOf = async () => (await this.accounts.findInstance({ instanceId }))?.accountId ?? null;
+    return this.inTurnOfOwner(ownerOf, change);
   }
 }

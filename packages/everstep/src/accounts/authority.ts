@@ -307,7 +307,7 @@ export async function createAuthority(options: {
 
   /** One after the other, and from what there is: another process may have changed it a moment ago. */
   async function inTurn<Result>(instanceId: string, work: () => Promise<Result>): Promise<Result> {
-    const result = await (accounts.exclusively?.(work) ?? work());
+    const result = await (accounts.exclusively?.(work, [instanceId]) ?? work());
     sharing?.changed(instanceId);
     return result;
   }

@@ -21,6 +21,7 @@ import { dayOf, monthOf } from './months.js';
 import { createOutboundRules } from './outbound-rules.js';
 import type { Plans } from './plans.js';
 import { costOf } from './prices.js';
+import type { LimitOf } from './quotas/account-limits.js';
 import type { RefusalKind } from './refusals.js';
 import { INSTANCE, type SeenInstance, seenInstance } from './seen-instance.js';
 
@@ -38,6 +39,7 @@ export interface InstanceRulesOptions {
   readonly rules: AccountRules;
   readonly authority: Pick<Authority, 'newToken' | 'revoked' | 'tokenOf'>;
   readonly plans: Plans;
+  readonly limitOf: LimitOf;
   readonly isOperator: (userId: string) => Promise<boolean>;
   /** Told after something of an instance has changed, so that nobody goes on with what it was. */
   readonly instanceChanged: (instanceId: string) => unknown;
@@ -114,6 +116,13 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
     return { instance, role, plan: plans.planOf(instance), requestsToday, ...tokens };
   }
 
+  /** Null: the account may own one more. */
+  async function full({ user }: Principal, accountId: string) {
+    const most = Math.min(LIMITS.maxInstances, await options.limitOf('maxInstances', accountId, user.userId));
+    const owned = await accounts.instancesOf({ accountIds: [accountId] });
+    return owned.length < most ? null : refuse('conflict', `this account may own ${most} queue instances (maxInstances)`);
+  }
+
   const newTokens = (instanceId: string): readonly TokenRecord[] => [
     authority.newToken({ instanceId, access: 'read-write' }),
     authority.newToken({ instanceId, access: 'read-only' }),
@@ -133,7 +142,7 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
     async listInstances(principal) {
       const roles = new Map((await accountsOf(principal)).map(({ accountId, role }) => [accountId, role]));
       const views: InstanceView[] = [];
-      for (const instance of await accounts.listInstances()) {
+      for (const instance of await accounts.instancesOf({ accountIds: [...roles.keys()] })) {
         const role = instance.accountId === undefined ? undefined : roles.get(instance.accountId);
         if (role && RIGHTS[role].includes('see')) views.push(await view(instance, role));
       }
@@ -158,9 +167,8 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
         const accountId = teamId ?? principal.user.userId;
         const allowed = await rules.allowed(principal, accountId, 'change', 'team');
         if (allowed.kind !== 'allowed') return allowed;
-        const owned = (await accounts.listInstances()).filter((instance) => instance.accountId === accountId);
-        if (owned.length >= LIMITS.maxInstances)
-          return refuse('conflict', `an account owns at most ${LIMITS.maxInstances} queue instances`);
+        const tooMany = await full(principal, accountId);
+        if (tooMany) return tooMany;
         const isOperator = await options.isOperator(principal.user.userId);
         const plan = isOperator ? plans.planOf({}) : plans.ofNewInstances;
         const instance: QueueInstance = {
@@ -179,10 +187,10 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
         await accounts.createInstance(instance, rules.audit(principal, told), newTokens(instanceId));
         await options.instanceChanged(instanceId);
         return done(await view(instance, allowed.role));
-      }),
+      }, [teamId ?? principal.user.userId]),
 
     rotateTokens: (principal, instanceId) =>
-      rules.inTurn(async () => {
+      rules.inTurnOfInstance(instanceId, async () => {
         const seen = await find(principal, instanceId, 'change');
         if (seen.kind !== 'seen') return seen;
         const told = { action: 'queue.rotate-token', subject: instanceId, accountIds: [seen.owner] };
@@ -206,16 +214,15 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
         const allowed = await rules.allowed(principal, teamId, 'change', 'team');
         if (allowed.kind !== 'allowed') return allowed;
         if (seen.owner === teamId) return done(null);
-        const owned = (await accounts.listInstances()).filter((instance) => instance.accountId === teamId);
-        if (owned.length >= LIMITS.maxInstances)
-          return refuse('conflict', `an account owns at most ${LIMITS.maxInstances} queue instances`);
+        const tooMany = await full(principal, teamId);
+        if (tooMany) return tooMany;
         const details = { from: seen.owner, to: teamId };
         const told = { action: 'queue.move-to-team', details, accountIds: [seen.owner, teamId] };
         return change(principal, instanceId, { accountId: teamId }, told);
       }),
 
     setBudget: (principal, { instanceId, dollars }) =>
-      rules.inTurn(async () => {
+      rules.inTurnOfInstance(instanceId, async () => {
         const seen = await find(principal, instanceId, 'pay');
         if (seen.kind !== 'seen') return seen;
         const { minBudgetDollars, maxBudgetDollars } = LIMITS;
@@ -233,7 +240,7 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
       }),
 
     setBudgetAlert: (principal, { instanceId, url }) =>
-      rules.inTurn(async () => {
+      rules.inTurnOfInstance(instanceId, async () => {
         const seen = await find(principal, instanceId, 'pay');
         if (seen.kind !== 'seen') return seen;
         if (url !== null && !URL.canParse(url)) return refuse('invalid', 'the body.url must be an absolute http or https URL');
@@ -244,7 +251,7 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
       }),
 
     setPlan: (principal, { instanceId, plan }) =>
-      rules.inTurn(async () => {
+      rules.inTurnOfInstance(instanceId, async () => {
         const isOperator = await options.isOperator(principal.user.userId);
         const seen = await find(principal, instanceId, 'see');
         if (seen.kind !== 'seen' && !isOperator) return seen;

@@ -7,10 +7,11 @@
  */
 import { createHash } from 'node:crypto';
 import { LIMITS } from '../config/limits.js';
-import type { ApiKeyRecord, InvitationRecord, MemberRecord, Role, UserRecord } from '../ports/account-store.js';
+import type { AccountStore, ApiKeyRecord, InvitationRecord, MemberRecord, Role, UserRecord } from '../ports/account-store.js';
 import { type AccountRules, done, type NotDone, notFound, refuse } from './account-rules.js';
 import { type AccountService, type Joined, type Outcome, type Principal, type PutMember, RIGHTS } from './account-service.js';
 import { hashOfApiKey } from './api-key-hash.js';
+import type { LimitOf } from './quotas/account-limits.js';
 
 const SECRET = /^inv_[A-Za-z0-9_-]{43}$/;
 const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex');
@@ -21,6 +22,7 @@ const NO_INVITATION = refuse(
 
 export interface InvitationOptions {
   readonly rules: AccountRules;
+  readonly limitOf: LimitOf;
   /** Counts a secret that does not exist as a failed login from the address. */
   readonly countFailure: (from: { readonly address: string }) => void;
 }
@@ -34,7 +36,7 @@ export interface Invitations
   ): Promise<Outcome<PutMember>>;
 }
 
-export function createInvitations({ rules, countFailure }: InvitationOptions): Invitations {
+export function createInvitations({ rules, limitOf, countFailure }: InvitationOptions): Invitations {
   const { accounts, now } = rules;
   const isPending = ({ expiresAt }: InvitationRecord): boolean => expiresAt > now();
 
@@ -60,9 +62,14 @@ export function createInvitations({ rules, countFailure }: InvitationOptions): I
     if (!team) return NO_INVITATION;
     const members = await accounts.listMembers({ teamId });
     if (members.some((member) => member.userId === userId)) return refuse('conflict', 'you are a member of this team already');
-    if (members.length >= LIMITS.maxTeamMembers) return refuse('conflict', `a team has at most ${LIMITS.maxTeamMembers} members`);
+    const most = Math.min(LIMITS.maxTeamMembers, await limitOf('maxTeamMembers', teamId, userId));
+    if (members.length >= most) return refuse('conflict', `this team may have ${most} members`);
     return { kind: 'room', joined: { team, member: { teamId, userId, email, role, addedAt: now() } } };
   }
+
+  const teamOf = async (query: Parameters<AccountStore['findInvitation']>[0]): Promise<string | null> =>
+    (await accounts.findInvitation(query))?.teamId ?? null;
+  const ofSecret = (secret: string) => () => teamOf({ secretHash: hashOf(secret) });
 
   const joinedAudit = (who: Principal, { teamId, userId, email, role }: MemberRecord, invitedBy: string, isNew: boolean) => {
     const details = { email, role, invitedBy, newUser: isNew };
@@ -110,19 +117,22 @@ export function createInvitations({ rules, countFailure }: InvitationOptions): I
     },
 
     revokeInvitation: (principal, invitationId) =>
-      rules.inTurn(async () => {
-        const found = await accounts.findInvitation({ invitationId });
-        const { teamId, email } = found ?? {};
-        const allowed = await rules.allowed(principal, teamId, 'manage-members', 'invitation');
-        if (allowed.kind !== 'allowed') return allowed;
-        if (teamId === undefined || email === undefined) return notFound('invitation');
-        const change = { action: 'team.revoke-invitation', subject: teamId, details: { email }, accountIds: [teamId] };
-        const deleted = await accounts.deleteInvitation({ invitationId, audit: rules.audit(principal, change) });
-        return deleted ? done(null) : notFound('invitation');
-      }),
+      rules.inTurnOfOwner(
+        () => teamOf({ invitationId }),
+        async () => {
+          const found = await accounts.findInvitation({ invitationId });
+          const { teamId, email } = found ?? {};
+          const allowed = await rules.allowed(principal, teamId, 'manage-members', 'invitation');
+          if (allowed.kind !== 'allowed') return allowed;
+          if (teamId === undefined || email === undefined) return notFound('invitation');
+          const change = { action: 'team.revoke-invitation', subject: teamId, details: { email }, accountIds: [teamId] };
+          const deleted = await accounts.deleteInvitation({ invitationId, audit: rules.audit(principal, change) });
+          return deleted ? done(null) : notFound('invitation');
+        },
+      ),
 
     acceptInvitation: ({ secret, address }) =>
-      rules.inTurn(async () => {
+      rules.inTurnOfOwner(ofSecret(secret), async () => {
         const invitation = await findPending(secret, address);
         if (!invitation) return NO_INVITATION;
         const { invitationId, email, invitedBy } = invitation;
@@ -149,7 +159,7 @@ export function createInvitations({ rules, countFailure }: InvitationOptions): I
       }),
 
     joinTeam: (principal, secret) =>
-      rules.inTurn(async () => {
+      rules.inTurnOfOwner(ofSecret(secret), async () => {
         const { user, address } = principal;
         const invitation = await findPending(secret, address);
         if (!invitation) return NO_INVITATION;
@@ -167,7 +177,7 @@ export function createInvitations({ rules, countFailure }: InvitationOptions): I
       }),
 
     declineInvitation: ({ secret, address }) =>
-      rules.inTurn(async () => {
+      rules.inTurnOfOwner(ofSecret(secret), async () => {
         const invitation = await findPending(secret, address);
         if (!invitation) return NO_INVITATION;
         const { invitationId, teamId, email } = invitation;

@@ -42,6 +42,8 @@ export interface Limits extends InstanceLimits {
   plan(instanceId: string): Plan;
   /** A call of the API: null when it may go on, else the ms after which one may. */
   admitCall(instanceId: string): number | null;
+  /** The same for a call of the API of a search index, by the account that owns it. */
+  admitSearchCall(accountId: string): Promise<number | null>;
   /** Asked right before so many runs are started. When they may, they count for the day; else none may. */
   letRunsIn(instanceId: string, runs: number): Promise<LetIn | Refusal>;
   /** For what starts no run yet, such as a schedule. Null when it may begin. */
@@ -165,6 +167,10 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
     refuseStorage: (instanceId, bytes) => quotas.refuseStorage(instanceId, bytes),
     refuseDocuments: (accountId, bytes) => quotas.refuseDocuments(accountId, bytes),
     storage: (instanceId) => quotas.standing(instanceId),
+    async admitSearchCall(accountId) {
+      const limit = storedTotals.limit(await storedTotals.of(accountId), 'apiCallsPerSecond');
+      return rates.admit(`search ${accountId}`, limit);
+    },
     admitCall: (instanceId) => rates.admit(instanceId, planOf(instanceId).apiCallsPerSecond),
     async refusedNow(instanceId) {
       const refused: string[] = [];

@@ -47,7 +47,7 @@ export function createOutboundRules({ rules, find, change, isOperator }: Outboun
     },
 
     setOutboundRules: (principal, { instanceId, deny, only }) =>
-      rules.inTurn(async () => {
+      rules.inTurnOfInstance(instanceId, async () => {
         const seen = await find(principal, instanceId, 'change');
         if (seen.kind !== 'seen') return seen;
         const fault = faultIn('deny', deny) ?? faultIn('only', only ?? []);
@@ -59,7 +59,7 @@ export function createOutboundRules({ rules, find, change, isOperator }: Outboun
       }),
 
     setAllowedDestinations: (principal, { instanceId, allow }) =>
-      rules.inTurn(async () => {
+      rules.inTurnOfInstance(instanceId, async () => {
         const { userId } = principal.user;
         const seen = await find(principal, instanceId, 'see');
         const mayDoIt = await isOperator(userId);

@@ -32,7 +32,7 @@ export function createOwnRules(rules: AccountRules): OwnPart {
         const change = { action: 'api-key.create', subject: apiKeyId, details: { name }, accountIds: [userId] };
         await accounts.createApiKey({ apiKey: record, audit: rules.audit(principal, change) });
         return done({ apiKey, record });
-      }),
+      }, [principal.user.userId]),
     revokeApiKey: (principal, apiKeyId) =>
       rules.inTurn(async () => {
         const { userId } = principal.user;
@@ -46,7 +46,7 @@ export function createOwnRules(rules: AccountRules): OwnPart {
         const audit = rules.audit(principal, { action: 'api-key.revoke', subject: apiKeyId, accountIds: [userId] });
         const revoked = await accounts.revokeApiKey({ apiKeyId, userId, at: now(), audit });
         return revoked ? done(null) : notFound('good API key');
-      }),
+      }, [principal.user.userId]),
     async auditLog(principal, { after, limit }) {
       const accountIds = (await accountsOf(principal)).map(({ accountId }) => accountId);
       return accounts.listAudit({ accountIds, after, limit });

@@ -11,6 +11,7 @@ import { createInvitations } from './invitations.js';
 import { createLogin } from './login.js';
 import { createOwnRules } from './own-rules.js';
 import type { Plans } from './plans.js';
+import { createLimitOf } from './quotas/account-limits.js';
 import { createSessions } from './sessions.js';
 import { createTeamRules } from './team-rules.js';
 import { createTokenRules } from './token-rules.js';
@@ -36,10 +37,12 @@ export interface AccountServiceOptions {
 export function createAccountService(options: AccountServiceOptions): AccountService {
   const { accounts, authority, now, random, plans } = options;
   const rules = new AccountRules({ accounts, now, random });
+  const limitOf = createLimitOf({ accounts, plans, isOperator: (userId) => isOperator(rules, userId) });
   const own = createOwnRules(rules);
   const failed = createFailedLogins();
   const { invite, ...invitations } = createInvitations({
     rules,
+    limitOf,
     countFailure: ({ address }) => failed.record({ email: '', address }, now()),
   });
   const login = createLogin({ rules, failed, ...(options.log ? { log: options.log } : {}) });
@@ -50,12 +53,13 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
     ...createUserRules(rules),
     ...own,
     ...invitations,
-    ...createTeamRules(rules, { invite }),
+    ...createTeamRules(rules, { invite }, limitOf),
     ...createTokenRules({ rules, authority }),
     ...createInstanceRules({
       rules,
       authority,
       plans,
+      limitOf,
       isOperator: (userId) => isOperator(rules, userId),
       instanceChanged: options.instanceChanged ?? (() => undefined),
       refusedNow: options.refusedNow ?? (async () => []),

@@ -4,12 +4,13 @@ import type { MemberRecord, Role, TeamRecord } from '../ports/account-store.js';
 import { type AccountRules, type Allowed, done, notFound, refuse } from './account-rules.js';
 import type { AccountService, Principal, Right } from './account-service.js';
 import type { Invitations } from './invitations.js';
+import type { LimitOf } from './quotas/account-limits.js';
 
 type TeamPart = Pick<AccountService, 'listTeams' | 'createTeam' | 'deleteTeam' | 'listMembers' | 'putMember' | 'removeMember'>;
 
 const LAST_OWNER = refuse('conflict', 'a team keeps at least one owner; make another member its owner first');
 
-export function createTeamRules(rules: AccountRules, invitations: Pick<Invitations, 'invite'>): TeamPart {
+export function createTeamRules(rules: AccountRules, invitations: Pick<Invitations, 'invite'>, limitOf: LimitOf): TeamPart {
   const { accounts, now } = rules;
 
   /** A personal account is no team, also the own one. */
@@ -31,15 +32,19 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
     createTeam: (principal, name) =>
       rules.inTurn(async () => {
         const { userId, email } = principal.user;
-        if ((await accounts.listTeams({ userId })).length >= LIMITS.maxTeams)
+        const teams = await accounts.listTeams({ userId });
+        if (teams.length >= LIMITS.maxTeams)
           return refuse('conflict', `a user is in at most ${LIMITS.maxTeams} teams; leave or delete one first`);
+        const most = await limitOf('maxTeams', userId, userId);
+        if (teams.filter(({ role }) => role === 'owner').length >= most)
+          return refuse('conflict', `a user may own ${most} teams (maxTeams of its plan); delete one first`);
         const team: TeamRecord = { teamId: rules.newId('team'), name, createdAt: now() };
         const { teamId } = team;
         const owner: MemberRecord = { teamId, userId, email, role: 'owner', addedAt: team.createdAt };
         const change = { action: 'team.create', subject: teamId, details: { name }, accountIds: [teamId] };
         await accounts.createTeam({ team, owner, audit: rules.audit(principal, change) });
         return done(team);
-      }),
+      }, [principal.user.userId]),
 
     deleteTeam: (principal, teamId) =>
       rules.inTurn(async () => {
@@ -56,7 +61,7 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
           case 'owns-something':
             return refuse('conflict', 'the team owns queue instances or search indexes; move or delete them first');
         }
-      }),
+      }, [teamId]),
 
     async listMembers(principal, teamId) {
       const allowed = await inTeam(principal, teamId, 'see');
@@ -74,6 +79,9 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
           return refuse('forbidden', 'only an owner of the team makes another member an owner, or changes an owner');
         if (!before && members.length >= LIMITS.maxTeamMembers)
           return refuse('conflict', `a team has at most ${LIMITS.maxTeamMembers} members; remove one first`);
+        const most = before ? Number.POSITIVE_INFINITY : await limitOf('maxTeamMembers', teamId, principal.user.userId);
+        if (members.length >= most)
+          return refuse('conflict', `this team may have ${most} members (maxTeamMembers of its plan); remove one first`);
         if (before?.role === 'owner' && role !== 'owner' && members.filter((member) => member.role === 'owner').length === 1)
           return LAST_OWNER;
         if (!before) return invitations.invite(principal, { teamId, email, role });
@@ -83,7 +91,7 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
         const change = { action: 'team.put-member', subject: teamId, details, accountIds: [teamId, userId] };
         const put = await accounts.putMember({ member, audit: rules.audit(principal, change) });
         return put === 'done' ? done({ kind: 'member', member }) : LAST_OWNER;
-      }),
+      }, [teamId]),
 
     removeMember: (principal, { teamId, email: given }) =>
       rules.inTurn(async () => {
@@ -105,6 +113,6 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
           case 'last-owner':
             return LAST_OWNER;
         }
-      }),
+      }, [teamId]),
   };
 }

@@ -66,7 +66,7 @@ export function createTokenRules({ rules, authority }: TokenRulesOptions): Token
     },
 
     createToken: (principal, { instanceId, name, scopes, lifetimeMs }) =>
-      rules.inTurn(async () => {
+      rules.inTurnOfInstance(instanceId, async () => {
         const seen = await seenInstance(rules, principal, instanceId, 'change');
         if (seen.kind !== 'seen') return seen;
         const good = (await viewsOf(instanceId)).filter((token) => !token.isPermanent && isGood(token));
@@ -79,7 +79,7 @@ export function createTokenRules({ rules, authority }: TokenRulesOptions): Token
       }),
 
     rotateToken: (principal, { instanceId, tokenId, overlapMs }) =>
-      rules.inTurn(async () => {
+      rules.inTurnOfInstance(instanceId, async () => {
         const seen = await seenInstance(rules, principal, instanceId, 'change');
         if (seen.kind !== 'seen') return seen;
         const old = (await viewsOf(instanceId)).find((token) => token.tokenId === tokenId);
@@ -96,7 +96,7 @@ export function createTokenRules({ rules, authority }: TokenRulesOptions): Token
       }),
 
     revokeToken: (principal, { instanceId, tokenId }) =>
-      rules.inTurn(async () => {
+      rules.inTurnOfInstance(instanceId, async () => {
         const seen = await seenInstance(rules, principal, instanceId, 'change');
         if (seen.kind !== 'seen') return seen;
         const old = (await viewsOf(instanceId)).find((token) => token.tokenId === tokenId);

@@ -8,7 +8,7 @@ import type { Region } from '../config/regions.js';
 import { ApiError } from '../contract/error-codes.js';
 import type { Dialect } from '../dialects/index.js';
 import type { SearchCaller } from '../search/search-service.js';
-import { allowCall } from './allowance.js';
+import { allowCall, allowSearchCall } from './allowance.js';
 import { authenticate, credentialOf, type Need } from './authentication.js';
 import { isBasic, logIn } from './basic-authentication.js';
 import { callerIpOf } from './caller-ip.js';
@@ -194,6 +194,7 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
     const { operation } = chosen;
     const indexId = String(readPath(operation, request.params).indexId ?? '');
     const caller = await searchCaller(request, indexId, operation.needs ?? 'read-write');
+    await allowSearchCall(context, caller.indexId);
     return { ...chosen, admitted: { access: 'index', caller }, target: splitTarget(request.originalUrl) };
   }
 

@@ -60,6 +60,15 @@ export function allowCall(context: Pick<ApiContext, 'limits' | 'service'>, insta
   });
 }
 
+/** The same for a call of the API of a search index. The account that owns the index makes it, whoever has the token. */
+export async function allowSearchCall({ limits, search }: Pick<ApiContext, 'limits' | 'search'>, indexId: string): Promise<void> {
+  const accountId = limits && (await search.ownerOf(indexId));
+  const waitMs = limits && accountId ? await limits.admitSearchCall(accountId) : null;
+  if (waitMs === null) return;
+  const message = 'the account makes more calls to its search indexes in a second than its plan allows (apiCallsPerSecond)';
+  throw new ApiError('rate-limited', `${message}; slow down, and try again after Retry-After seconds`, retryAfter(waitMs));
+}
+
 /** Counts the runs. Throws ApiError when the instance may not start them. */
 export async function allowRuns({ limits }: Limited, instanceId: string, runs = 1): Promise<LetIn> {
   const decided = limits === null ? UNBOUNDED : await limits.letRunsIn(instanceId, runs);

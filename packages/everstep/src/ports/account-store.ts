@@ -231,10 +231,10 @@ export type InstanceKeys = Pick<QueueInstance, 'currentSigningKey' | 'nextSignin
 
 export interface AccountStore extends NamedTokenStore, InstallationSecretStore {
   /**
-   * Does the work while no other process on the store does such work; the others wait. Not to be called from within such
-   * work. Absent: no other process uses the store.
+   * Does the work while no other process on the store does such work on one of these accounts, or on any account when
+   * `accountIds` is null; the others wait. Not to be called from within such work. Absent: no other process uses the store.
    */
-  readonly exclusively?: <Result>(work: () => Promise<Result>) => Promise<Result>;
+  readonly exclusively?: <Result>(work: () => Promise<Result>, accountIds: readonly AccountId[] | null) => Promise<Result>;
 
   createUser(query: { readonly user: UserRecord; readonly apiKey: ApiKeyRecord; readonly audit?: AuditEntry }): Promise<void>;
   /** By creation. */

@@ -360,6 +360,8 @@ export interface Store extends HistoryStore {
   /** In the order of the names. */
   listUrlGroups(query: { readonly instanceId: string }): Promise<readonly UrlGroup[]>;
   findUrlGroup(query: { readonly instanceId: string; readonly name: string }): Promise<UrlGroup | null>;
+  /** How many of these the instance has. */
+  countNamed(query: { readonly instanceId: string; readonly thing: 'queue' | 'url-group' | 'flow-control' }): Promise<number>;
   /** By creation, oldest first; payloads over `maxListedBodyBytes` are left out. */
   listSchedules(query: {
     readonly instanceId: string;

@@ -4,6 +4,9 @@
  */
 import { AccountRules, done, notFound, refuse } from '../accounts/account-rules.js';
 import { type Outcome, type Principal, RIGHTS, type Right } from '../accounts/account-service.js';
+import type { Plans } from '../accounts/plans.js';
+import { createLimitOf } from '../accounts/quotas/account-limits.js';
+import { isOperator } from '../accounts/user-rules.js';
 import { LIMITS } from '../config/limits.js';
 import type { AccountStore, Role } from '../ports/account-store.js';
 import type { Log } from '../ports/log.js';
@@ -82,6 +85,8 @@ export interface SearchService {
 
 export interface SearchServiceOptions {
   readonly accounts: AccountStore;
+  /** How many indexes an account may have. No limit besides that of the service when absent. */
+  readonly plans?: Plans;
   readonly indexes: SearchIndexStore;
   readonly documents: SearchDocuments;
   /** Unix ms. */
@@ -142,7 +147,10 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
   const { accounts, indexes, documents, publicUrl } = options;
   const rules = new AccountRules(options);
   const removals = new Removals(options);
+  const { plans } = options;
+  const limitOf = plans && createLimitOf({ accounts, plans, isOperator: (userId) => isOperator(rules, userId) });
 
+  const ownerOf = async (indexId: string): Promise<string | null> => (await indexes.find({ indexId }))?.accountId ?? null;
   const endpointOf = (indexId: string): string => `${publicUrl()}/search/${indexId}`;
 
   const accessOf = (role: Role): SearchAccess => (RIGHTS[role].includes('use') ? 'read-write' : 'read-only');
@@ -182,11 +190,11 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
     indexes.change({ indexId, change: wish, audit: rules.audit(principal, { subject: indexId, ...told }) });
 
   /** Null: there is room for one more. */
-  async function full(accountId: string) {
+  async function full({ user }: Principal, accountId: string) {
+    const limit = (await limitOf?.('maxSearchIndexes', accountId, user.userId)) ?? LIMITS.maxSearchIndexes;
+    const most = Math.min(LIMITS.maxSearchIndexes, limit);
     const owned = await indexes.list({ accountIds: [accountId] });
-    return owned.length < LIMITS.maxSearchIndexes
-      ? null
-      : refuse('conflict', `an account owns at most ${LIMITS.maxSearchIndexes} search indexes`);
+    return owned.length < most ? null : refuse('conflict', `this account may own ${most} search indexes (maxSearchIndexes)`);
   }
 
   return {
@@ -204,7 +212,7 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
         const accountId = teamId ?? principal.user.userId;
         const allowed = await rules.allowed(principal, accountId, 'change', 'team');
         if (allowed.kind !== 'allowed') return allowed;
-        const tooMany = await full(accountId);
+        const tooMany = await full(principal, accountId);
         if (tooMany) return tooMany;
         const indexId = rules.newId('idx');
         const { hashes: tokenHashes, ...tokens } = issueSearchTokens();
@@ -213,16 +221,19 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
         const told = { action: 'search.create', subject: indexId, details: { name, region, type }, accountIds: [accountId] };
         await indexes.create(index, rules.audit(principal, told));
         return done({ ...view(index, allowed.role), ...tokens });
-      }),
+      }, [teamId ?? principal.user.userId]),
 
     rename: (principal, { indexId, name }) =>
-      rules.inTurn(async () => {
-        const seen = await find(principal, indexId, 'change');
-        if (seen.kind !== 'seen') return seen;
-        const details = { from: seen.index.name, to: name };
-        const told = { action: 'search.rename', details, accountIds: [seen.index.accountId] };
-        return (await change(principal, indexId, { name }, told)) ? done(null) : notFound(INDEX);
-      }),
+      rules.inTurnOfOwner(
+        () => ownerOf(indexId),
+        async () => {
+          const seen = await find(principal, indexId, 'change');
+          if (seen.kind !== 'seen') return seen;
+          const details = { from: seen.index.name, to: name };
+          const told = { action: 'search.rename', details, accountIds: [seen.index.accountId] };
+          return (await change(principal, indexId, { name }, told)) ? done(null) : notFound(INDEX);
+        },
+      ),
 
     transfer: (principal, { indexId, accountId }) =>
       rules.inTurn(async () => {
@@ -239,32 +250,38 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
         if (allowed.kind !== 'allowed') return allowed;
         const from = seen.index.accountId;
         if (from === accountId) return done(null);
-        const tooMany = await full(accountId);
+        const tooMany = await full(principal, accountId);
         if (tooMany) return tooMany;
         const told = { action: 'search.transfer', details: { from, to: accountId }, accountIds: [from, accountId] };
         return (await change(principal, indexId, { accountId }, told)) ? done(null) : notFound(INDEX);
       }),
 
     resetPassword: (principal, indexId) =>
-      rules.inTurn(async () => {
-        const seen = await find(principal, indexId, 'change');
-        if (seen.kind !== 'seen') return seen;
-        const told = { action: 'search.reset-password', accountIds: [seen.index.accountId] };
-        const { hashes: tokenHashes, ...tokens } = issueSearchTokens();
-        const changed = await change(principal, indexId, { tokenHashes }, told);
-        return changed ? done({ ...view(changed, seen.role), ...tokens }) : notFound(INDEX);
-      }),
+      rules.inTurnOfOwner(
+        () => ownerOf(indexId),
+        async () => {
+          const seen = await find(principal, indexId, 'change');
+          if (seen.kind !== 'seen') return seen;
+          const told = { action: 'search.reset-password', accountIds: [seen.index.accountId] };
+          const { hashes: tokenHashes, ...tokens } = issueSearchTokens();
+          const changed = await change(principal, indexId, { tokenHashes }, told);
+          return changed ? done({ ...view(changed, seen.role), ...tokens }) : notFound(INDEX);
+        },
+      ),
 
     remove: (principal, indexId) =>
-      rules.inTurn(async () => {
-        const seen = await find(principal, indexId, 'give-away');
-        if (seen.kind !== 'seen') return seen;
-        const { name, accountId } = seen.index;
-        const told = { action: 'search.delete', subject: indexId, details: { name }, accountIds: [accountId] };
-        if (!(await indexes.markDeleted({ indexId, audit: rules.audit(principal, told) }))) return notFound(INDEX);
-        removals.begin(indexId);
-        return done(null);
-      }),
+      rules.inTurnOfOwner(
+        () => ownerOf(indexId),
+        async () => {
+          const seen = await find(principal, indexId, 'give-away');
+          if (seen.kind !== 'seen') return seen;
+          const { name, accountId } = seen.index;
+          const told = { action: 'search.delete', subject: indexId, details: { name }, accountIds: [accountId] };
+          if (!(await indexes.markDeleted({ indexId, audit: rules.audit(principal, told) }))) return notFound(INDEX);
+          removals.begin(indexId);
+          return done(null);
+        },
+      ),
 
     async stats(principal) {
       const found = await listOf(principal);
@@ -294,7 +311,7 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
       return owned.length === 0 ? 0 : documents.storedBytes({ indexIds: owned.map(({ indexId }) => indexId) });
     },
 
-    ownerOf: async (indexId) => (await indexes.find({ indexId }))?.accountId ?? null,
+    ownerOf,
 
     start: () => removals.resume(),
     stop: () => removals.stop(),

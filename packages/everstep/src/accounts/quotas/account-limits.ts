@@ -1,15 +1,12 @@
 /** Limits of plans that hold over everything that an account owns, whichever of its queue instances has the plan. */
+import type { AccountStore } from '../../ports/account-store.js';
 import type { Plan } from '../account-service.js';
 import type { Plans } from '../plans.js';
 
 /** Limits that count what an account has in all. */
 export type AccountLimit =
-  | 'maxStoredBytes'
-  | 'maxActiveRuns'
-  | 'maxInstances'
-  | 'maxSearchIndexes'
-  | 'maxTeams'
-  | 'maxTeamMembers';
+  /** Of its search indexes together. */
+  'apiCallsPerSecond' | 'maxStoredBytes' | 'maxActiveRuns' | 'maxInstances' | 'maxSearchIndexes' | 'maxTeams' | 'maxTeamMembers';
 
 /**
  * The limit of an account whose queue instances have these plans: the largest one. An account without instances has that of
@@ -23,6 +20,28 @@ export function limitOfAccount(
   const limits = (plans.length === 0 ? [ofNewInstances] : plans).map((plan) => plan[which]);
   return limits.includes(null) ? null : Math.max(...limits.map(Number));
 }
+
+export interface AccountLimitsOptions {
+  readonly accounts: Pick<AccountStore, 'instancesOf'>;
+  readonly plans: Plans;
+  readonly isOperator: (userId: string) => Promise<boolean>;
+}
+
+/** How many of something the account may have; `Infinity` when its plans say nothing. The user asks for one more. */
+export type LimitOf = (which: AccountLimit, accountId: string, userId: string) => Promise<number>;
+
+export const createLimitOf =
+  ({ accounts, plans, isOperator }: AccountLimitsOptions): LimitOf =>
+  async (which, accountId, userId) => {
+    const instances = await accounts.instancesOf({ accountIds: [accountId] });
+    if (instances.length === 0 && (await isOperator(userId))) return Number.POSITIVE_INFINITY;
+    const limit = limitOfAccount(
+      plans,
+      instances.map((instance) => plans.planOf(instance)),
+      which,
+    );
+    return limit ?? Number.POSITIVE_INFINITY;
+  };
 
 const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
 

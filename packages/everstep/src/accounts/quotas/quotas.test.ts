@@ -12,6 +12,7 @@ const PLANS = JSON.stringify({
     { name: 'default', maxStoredBytes: 3_000, maxActiveRuns: 3 },
     { name: 'large', maxStoredBytes: 5_000, maxActiveRuns: 4 },
     { name: 'endless' },
+    { name: 'standard', apiCallsPerSecond: 200, maxStoredBytes: 3_000 },
   ],
 });
 
@@ -99,6 +100,14 @@ test('the largest plan of its instances is that of the account, and one without 
   await setPlan(SECOND, 'endless');
   assert.equal(await kindOf(INSTANCE, 1e9), null);
   assert.equal((await limits.storage(INSTANCE))?.maxBytes, null);
+});
+
+test('calls of the API of search indexes are counted by account, at the rate of its largest plan', async (t) => {
+  const { limits } = await open(t);
+  for (let n = 0; n < 100; n++) assert.equal(await limits.admitSearchCall(OWNER), null, 'no rate in these plans');
+  const waits = [];
+  for (let n = 0; n < 201; n++) waits.push(await limits.admitSearchCall(OTHER_OWNER));
+  assert.deepEqual([waits.slice(0, 200).every((wait) => wait === null), waits[200] !== null], [true, true]);
 });
 
 test('what is given back can be used again', async (t) => {

@@ -1,4 +1,5 @@
 /** Schedules: runs that start by the clock. */
+
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
@@ -11,6 +12,7 @@ import { type ApiContext, answer, type Operation, operation, type RequestContext
 import { shown } from '../parameters/unacceptable.js';
 import { Text } from '../parameters/values.js';
 import { presentSchedule } from '../presenters/schedule.js';
+import { allowNames } from '../quotas/named-things.js';
 import { listedSchedules } from '../schedule-list.js';
 import { SCHEDULE_PATH } from '../target.js';
 import { checkDestination, FORWARD, ScheduleHeaders, TRIGGER_FAMILIES } from './setting-headers.js';
@@ -85,6 +87,8 @@ const createSchedule = operation({
     'blocked-address',
     'budget-exceeded',
     'storage-quota-exceeded',
+    'too-many-flow-control-keys',
+    'too-many-queues',
     'body-too-large',
     'too-many-schedules',
   ],
@@ -106,6 +110,7 @@ const createSchedule = operation({
       callerIp: request.callerIp,
     };
     allowSize(context, instanceId, body);
+    await allowNames(context, instanceId, [command.settings]);
     await allowSpending(context, instanceId);
     const schedule = await putSchedule(context, command);
     return answer(200, { scheduleId: schedule.scheduleId });

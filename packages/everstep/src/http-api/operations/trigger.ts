@@ -1,4 +1,5 @@
 /** Starting one run. */
+
 import Type from 'typebox';
 import { ApiError } from '../../contract/error-codes.js';
 import { RunResult, RunUnderWay, TriggeredRun } from '../../contract/runs.js';
@@ -7,6 +8,7 @@ import { allowRuns, allowSize, startAllowed } from '../allowance.js';
 import { type ApiContext, answer, operation } from '../operation.js';
 import { shown } from '../parameters/unacceptable.js';
 import { presentResult } from '../presenters/run.js';
+import { allowNames } from '../quotas/named-things.js';
 import { type Target, TRIGGER_PATH } from '../target.js';
 import { TRIGGER_FAMILIES, TriggerHeaders } from './setting-headers.js';
 import { presentTriggered, triggerCommand } from './trigger-command.js';
@@ -34,6 +36,7 @@ export function destinationOf({ path, query }: Target, before = TRIGGER_PATH): s
 /** Starts the run if it is allowed. One that is there already does not count for the day. Throws ApiError when it is not. */
 export async function startTriggered(command: TriggerCommand, context: ApiContext): Promise<TriggerOutcome> {
   const { instanceId } = command;
+  await allowNames(context, instanceId, [command.settings]);
   const letIn = await allowRuns(context, instanceId);
   return startAllowed(
     context,
@@ -75,6 +78,7 @@ export const triggerRun = operation({
     'body-too-large',
     'daily-limit-reached',
     'too-many-active-runs',
+    'too-many-flow-control-keys',
   ],
   async handle({ headers, carried, body, request }, context, caller) {
     const command = triggerCommand(

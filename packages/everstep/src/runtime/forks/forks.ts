@@ -3,7 +3,7 @@ import { PART } from '../../config/limits.js';
 import { type Forked, forkRun, type JournalEntry } from '../../engine/fork.js';
 import { type DecisionContext, newKey } from '../../engine/ids.js';
 import type { Run, RunPayload } from '../../engine/run.js';
-import type { StoreWrite } from '../../engine/writes.js';
+import type { AuditNote, StoreWrite } from '../../engine/writes.js';
 import { stepsOf } from '../../ports/history-parts.js';
 import type { InstanceLimits } from '../../ports/instance-limits.js';
 import type { Store } from '../../ports/store.js';

@@ -31,7 +31,7 @@ export function createAccounts(database: Database): AccountStore {
   const oldDays = new OldDays(database);
   const exclusive = new ExclusiveWork(database);
   return {
-    exclusively: (work) => exclusive.run('accounts', work),
+    exclusively: (work, accountIds) => exclusive.runOnSome('accounts', accountIds, work),
 
     async secret({ name, value }) {
       const [known] = await database.query(SELECT_SECRET, [name]);

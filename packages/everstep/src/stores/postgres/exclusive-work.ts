@@ -11,10 +11,10 @@ const MOST_CONNECTIONS = 3;
 const KEY = `hashtextextended(current_schema() || ' everstep ' || $1, 0)`;
 
 /** Rejects when others have it for too long. The lock ends with its connection: nobody keeps it by being killed. */
-async function lock(client: pg.ClientBase, about: string): Promise<void> {
+async function lock(client: pg.ClientBase, about: string, mode: '' | '_shared' = ''): Promise<void> {
   await client.query(`SET statement_timeout = 0; SET lock_timeout = '${LONGEST_WAIT}'`);
   try {
-    await client.query(`SELECT pg_advisory_lock(${KEY})`, [about]);
+    await client.query(`SELECT pg_advisory_lock${mode}(${KEY})`, [about]);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : null;
     if (code !== LOCK_TIMEOUT) throw error;
@@ -37,6 +37,16 @@ export class ExclusiveWork {
   run<Result>(about: string, work: () => Promise<Result>): Promise<Result> {
     return this.onConnection(async (client) => {
       await lock(client, about);
+      return work();
+    });
+  }
+
+  /** The same, on things of this kind alone; on all of them when `ids` is null. Locked in one order. */
+  runOnSome<Result>(about: string, ids: readonly string[] | null, work: () => Promise<Result>): Promise<Result> {
+    if (ids === null) return this.run(about, work);
+    return this.onConnection(async (client) => {
+      await lock(client, about, '_shared');
+      for (const id of [...new Set(ids)].sort()) await lock(client, `${about} ${id}`);
       return work();
     });
   }

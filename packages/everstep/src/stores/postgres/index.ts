@@ -58,6 +58,7 @@ import {
 } from './schedule-records.js';
 import { createSearchIndexes } from './search-indexes.js';
 import { createSharedDays } from './shared-days.js';
+import { countNamed } from './storage/named-counts.js';
 import { removeStagedSteps } from './storage/staged-journals.js';
 import { checkTls, tlsNotice } from './tls.js';
 import { findUrlGroup, listUrlGroups } from './url-group-records.js';
@@ -201,6 +202,7 @@ export function createPostgresStore(
     retriedInQueue: ({ instanceId, name }) => retriedInQueue(database, instanceId, name),
     listUrlGroups: ({ instanceId }) => listUrlGroups(database, instanceId),
     findUrlGroup: ({ instanceId, name }) => findUrlGroup(database, instanceId, name),
+    countNamed: (query) => countNamed(database, query),
     listSchedules: ({ instanceId, after, limit }) => listSchedules(database, instanceId, after, limit),
     countSchedules: ({ instanceId }) => countSchedules(database, instanceId),
     findSchedule: ({ instanceId, scheduleId }) => findSchedule(database, instanceId, scheduleId),

@@ -22,6 +22,7 @@ import { RunListing } from './run-listing.js';
 import { RunReader } from './run-reader.js';
 import { ScheduleRecords } from './schedule-records.js';
 import { SqliteSearchIndexes } from './search/index-records.js';
+import { NamedCounts } from './storage/named-counts.js';
 import { createStoreParts } from './store-parts.js';
 import { Transaction } from './transaction.js';
 import { TriggerRecords } from './trigger-records.js';
@@ -60,6 +61,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     new ScheduleRecords(parts),
     new InstanceRecords(parts),
   ];
+  const named = new NamedCounts(parts);
   const [queues, urlGroups] = [new QueueRecords(parts), new UrlGroupRecords(parts)];
   const events = new EventRecords(parts);
   const deadLetterWriter = new DeadLetterWriter(parts);
@@ -136,6 +138,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     retriedInQueue: async ({ instanceId, name }) => queues.retried(instanceId, name),
     listUrlGroups: async ({ instanceId }) => urlGroups.list(instanceId),
     findUrlGroup: async ({ instanceId, name }) => urlGroups.find(instanceId, name),
+    countNamed: async (query) => named.count(query),
     listSchedules: async ({ instanceId, after, limit }) => schedules.list(instanceId, after, limit),
     countSchedules: async ({ instanceId }) => schedules.count(instanceId),
     findSchedule: async ({ instanceId, scheduleId }) => schedules.find(instanceId, scheduleId),

@@ -49,6 +49,8 @@ const enqueue = operation({
     'blocked-address',
     'budget-exceeded',
     'storage-quota-exceeded',
+    'too-many-flow-control-keys',
+    'too-many-queues',
     'body-too-large',
     'daily-limit-reached',
     'too-many-active-runs',

@@ -1,9 +1,11 @@
 /** Publishing plain messages: one, or many in one request. */
+
 import type { Caller } from '../../../accounts/authority.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { type AllowedRuns, allowRuns, allowSize, startAllAllowed } from '../../../http-api/allowance.js';
 import type { ApiContext, RequestContext } from '../../../http-api/operation.js';
 import { shown } from '../../../http-api/parameters/unacceptable.js';
+import { allowNames } from '../../../http-api/quotas/named-things.js';
 import type { MessageCommand, PublishedMessage, PublishOutcome } from '../../../runtime/workflow-service.js';
 import type { BatchItem, ItemAnswer, PublishedItem, PublishItems } from './batch-items.js';
 import { messageCommand } from './message-command.js';
@@ -41,6 +43,7 @@ async function allow(command: MessageCommand, context: ApiContext): Promise<Allo
     if (!group || group.endpoints.length === 0) throw noSuchGroup(destination.name);
     runs = group.endpoints.length;
   }
+  await allowNames(context, instanceId, [command.settings]);
   const letIn = await allowRuns(context, instanceId, runs);
   return { command: { ...command, letInAt: letIn.at }, runs, letIn };
 }

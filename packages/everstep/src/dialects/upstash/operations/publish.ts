@@ -1,4 +1,5 @@
 /** The two requests with which the SDKs publish all that they publish: one item, or a batch of them. */
+
 import Type, { type Static } from 'typebox';
 import type { Caller } from '../../../accounts/authority.js';
 import { LIMITS } from '../../../config/limits.js';
@@ -9,6 +10,7 @@ import { requireScope } from '../../../http-api/authentication.js';
 import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../../../http-api/operation.js';
 import { destinationOf } from '../../../http-api/operations/trigger.js';
 import { readJson, validate } from '../../../http-api/parameters/json-body.js';
+import { allowNames } from '../../../http-api/quotas/named-things.js';
 import { PUBLISH_PATH } from '../../../http-api/target.js';
 import { type BatchItem, type ItemAnswer, kindOf } from './batch-items.js';
 import { headerText } from './item-headers.js';
@@ -87,6 +89,11 @@ async function startAll(items: readonly BatchItem[], { context, request, caller 
   );
   const { instanceId } = caller;
   for (const { payload } of commands) allowSize(context, instanceId, payload.body);
+  await allowNames(
+    context,
+    instanceId,
+    commands.map(({ settings }) => settings),
+  );
   const runs = commands.length;
   const letIn = await allowRuns(context, instanceId, runs);
   const outcomes = await startAllowed(
@@ -178,6 +185,8 @@ const batch = operation({
     'body-too-large',
     'budget-exceeded',
     'storage-quota-exceeded',
+    'too-many-flow-control-keys',
+    'too-many-queues',
     'daily-limit-reached',
     'too-many-active-runs',
     'run-over',
@@ -218,6 +227,8 @@ const one = operation({
     'body-too-large',
     'budget-exceeded',
     'storage-quota-exceeded',
+    'too-many-flow-control-keys',
+    'too-many-queues',
     'daily-limit-reached',
     'too-many-active-runs',
     'not-found',

@@ -1,4 +1,5 @@
 /** Queues: lines of messages, sent in the order in which they came. */
+
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { Empty } from '../../../contract/empty.js';
@@ -6,6 +7,7 @@ import { ApiError } from '../../../contract/error-codes.js';
 import { answer, type Operation, operation } from '../../../http-api/operation.js';
 import { shown } from '../../../http-api/parameters/unacceptable.js';
 import { Text } from '../../../http-api/parameters/values.js';
+import { allowNamed } from '../../../http-api/quotas/named-things.js';
 import type { QueueStatus } from '../../../runtime/workflow-service.js';
 import { checkedName } from './message-command.js';
 import { QueueEntry } from './shapes.js';
@@ -53,11 +55,13 @@ const upsertQueue = operation({
     ),
   },
   responses: { 200: Empty },
-  errors: ['bad-parameter', 'bad-body', 'unsupported-media-type'],
-  async handle({ body }, { service }, { instanceId }) {
+  errors: ['bad-parameter', 'bad-body', 'unsupported-media-type', 'too-many-queues'],
+  async handle({ body }, context, { instanceId }) {
     if (!body) throw new ApiError('bad-body', 'a JSON body is missing');
     const { queueName, ...change } = body;
-    await service.putQueue({ instanceId, name: checkedName(queueName, NAME), ...change });
+    const name = checkedName(queueName, NAME);
+    await allowNamed(context, instanceId, 'queue', name);
+    await context.service.putQueue({ instanceId, name, ...change });
     return answer(200, undefined);
   },
 });

@@ -1,4 +1,5 @@
 /** Schedules that publish messages: to a URL, to a URL group, or into a queue. Pausing and deleting are those of all. */
+
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { Empty } from '../../../contract/empty.js';
@@ -14,6 +15,7 @@ import { shown } from '../../../http-api/parameters/unacceptable.js';
 import { Text } from '../../../http-api/parameters/values.js';
 import { presentStartBody, sentHeaders } from '../../../http-api/presenters/dead-letter.js';
 import { optional } from '../../../http-api/presenters/optional.js';
+import { allowNames } from '../../../http-api/quotas/named-things.js';
 import { listedSchedules } from '../../../http-api/schedule-list.js';
 import { SCHEDULE_PATH } from '../../../http-api/target.js';
 import type { ListedSchedule } from '../../../ports/store.js';
@@ -67,6 +69,8 @@ const createSchedule = operation({
     'blocked-address',
     'budget-exceeded',
     'storage-quota-exceeded',
+    'too-many-flow-control-keys',
+    'too-many-queues',
     'body-too-large',
     'not-found',
     'too-many-schedules',
@@ -96,6 +100,7 @@ const createSchedule = operation({
     };
     allowSize(context, instanceId, body);
     if (destination.kind === 'url-group') await checkGroup(context, instanceId, destination.name);
+    await allowNames(context, instanceId, [command.settings]);
     await allowSpending(context, instanceId);
     const schedule = await putSchedule(context, command);
     return answer(200, { scheduleId: schedule.scheduleId });

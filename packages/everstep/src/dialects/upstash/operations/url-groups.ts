@@ -1,4 +1,5 @@
 /** URL groups: endpoints that a message is published to together. */
+
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { Empty } from '../../../contract/empty.js';
@@ -10,6 +11,7 @@ import { workflowUrlOf } from '../../../http-api/operations/trigger-command.js';
 import { shown } from '../../../http-api/parameters/unacceptable.js';
 import { Text } from '../../../http-api/parameters/values.js';
 import { optional } from '../../../http-api/presenters/optional.js';
+import { allowNamed } from '../../../http-api/quotas/named-things.js';
 import { checkedName } from './message-command.js';
 import { UrlGroupEntry } from './shapes.js';
 
@@ -60,7 +62,7 @@ const addEndpoints = operation({
     ),
   },
   responses: { 200: Empty },
-  errors: [...BODY_ERRORS, 'bad-url', 'blocked-address', 'conflict'],
+  errors: [...BODY_ERRORS, 'bad-url', 'blocked-address', 'conflict', 'too-many-url-groups'],
   async handle({ path: { urlGroupName }, body, request }, context, { instanceId }) {
     const name = checkedName(urlGroupName, NAME);
     const endpoints = (body?.endpoints ?? []).map((endpoint, index) => ({
@@ -70,6 +72,7 @@ const addEndpoints = operation({
     const there = (await context.service.urlGroup({ instanceId, name }))?.endpoints.length ?? 0;
     if (there + endpoints.length > LIMITS.maxGroupEndpoints)
       throw new ApiError('conflict', `a URL group has at most ${LIMITS.maxGroupEndpoints} endpoints; remove some first`);
+    await allowNamed(context, instanceId, 'url-group', name);
     await context.service.addEndpoints({ instanceId, name, endpoints });
     return answer(200, undefined);
   },

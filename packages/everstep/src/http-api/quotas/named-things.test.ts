@@ -1,0 +1,55 @@
+/** What of the things that are named a plan allows, on a real store in memory. */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { createLimits } from '../../accounts/limits.js';
+import { loadPlans } from '../../accounts/plans.js';
+import { INSTANCE, NOON, openSpending } from '../../accounts/spending.fixture.js';
+import { ApiError } from '../../contract/error-codes.js';
+import type { StoreWrite } from '../../ports/store.js';
+import { allowNamed, allowNames } from './named-things.js';
+
+const PLANS = JSON.stringify({ plans: [{ name: 'default', maxQueues: 1, maxUrlGroups: 1, maxFlowControlKeys: 2 }] });
+
+async function open(t: TestContext) {
+  const { store } = await openSpending(t);
+  const read = loadPlans(PLANS);
+  assert.ok(read.ok);
+  const limits = await createLimits({ accounts: store.accounts, plans: read.plans, now: () => NOON });
+  const write = (write: StoreWrite) => store.commit([{ guards: [], writes: [write] }]);
+  const codeOf = async (asked: Promise<void>) => {
+    try {
+      await asked;
+      return null;
+    } catch (error) {
+      assert.ok(error instanceof ApiError);
+      return error.code;
+    }
+  };
+  return { context: { limits, store }, write, codeOf };
+}
+
+test('a new flow control key, queue or URL group is refused at the limit, and those that exist are used', async (t) => {
+  const { context, write, codeOf } = await open(t);
+  const at = NOON;
+  const using = (key: string, queue?: string) =>
+    codeOf(
+      allowNames(context, INSTANCE, [
+        { flowControl: { key }, ...(queue === undefined ? {} : { message: { method: 'POST', queue } }) },
+      ]),
+    );
+  assert.equal(await using('a', 'q'), null);
+  for (const key of ['a', 'b']) await write({ kind: 'put-flow-control', instanceId: INSTANCE, flowControl: { key }, at });
+  assert.deepEqual([await using('a'), await using('b')], [null, null]);
+  assert.equal(await using('c'), 'too-many-flow-control-keys');
+  await write({ kind: 'register-queue', instanceId: INSTANCE, name: 'q', at });
+  assert.deepEqual([await using('a', 'q'), await using('a', 'r')], [null, 'too-many-queues']);
+  await write({
+    kind: 'put-url-group',
+    instanceId: INSTANCE,
+    group: { instanceId: INSTANCE, name: 'g', createdAt: at, updatedAt: at, endpoints: [] } as never,
+  });
+  assert.equal(await codeOf(allowNamed(context, INSTANCE, 'url-group', 'g')), null);
+  assert.equal(await codeOf(allowNamed(context, INSTANCE, 'url-group', 'h')), 'too-many-url-groups');
+  await write({ kind: 'delete-url-group', instanceId: INSTANCE, name: 'g' });
+  assert.equal(await codeOf(allowNamed(context, INSTANCE, 'url-group', 'h')), null);
+});

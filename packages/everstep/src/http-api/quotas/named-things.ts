@@ -1,0 +1,83 @@
+/**
+ * What a queue instance may have of things that come into being when they are named: queues, URL groups, flow control keys.
+ * One that exists can be used whatever the plan says. Requests at the same time can exceed a limit by one each.
+ */
+import type { RefusalKind } from '../../accounts/refusals.js';
+import { ApiError, type ErrorCode } from '../../contract/error-codes.js';
+import type { RunSettings } from '../../engine/run.js';
+import type { Store } from '../../ports/store.js';
+import type { ApiContext } from '../operation.js';
+
+/** Flow control keys that are known to exist: they are never deleted. */
+const KNOWN_KEYS = 50_000;
+const knownKeys = new WeakMap<Store, Set<string>>();
+
+function knownKeysOf(store: Store): Set<string> {
+  let known = knownKeys.get(store);
+  if (!known || known.size >= KNOWN_KEYS) {
+    known = new Set();
+    knownKeys.set(store, known);
+  }
+  return known;
+}
+
+type Context = Pick<ApiContext, 'limits' | 'store'>;
+type Thing = 'queue' | 'url-group' | 'flow-control';
+
+interface Kind {
+  readonly limit: 'maxQueues' | 'maxUrlGroups' | 'maxFlowControlKeys';
+  readonly code: RefusalKind & ErrorCode;
+  readonly words: string;
+  readonly exists: (store: Store, instanceId: string, name: string) => Promise<boolean>;
+}
+
+const KINDS: Readonly<Record<Thing, Kind>> = {
+  queue: {
+    limit: 'maxQueues',
+    code: 'too-many-queues',
+    words: 'queues',
+    exists: async (store, instanceId, name) => (await store.findQueue({ instanceId, name })) !== null,
+  },
+  'url-group': {
+    limit: 'maxUrlGroups',
+    code: 'too-many-url-groups',
+    words: 'URL groups',
+    exists: async (store, instanceId, name) => (await store.findUrlGroup({ instanceId, name })) !== null,
+  },
+  'flow-control': {
+    limit: 'maxFlowControlKeys',
+    code: 'too-many-flow-control-keys',
+    words: 'flow control keys',
+    exists: async (store, instanceId, key) => {
+      const [known, name] = [knownKeysOf(store), `${instanceId}\n${key}`];
+      if (known.has(name)) return true;
+      const exists = (await store.findFlowControl({ instanceId, key })) !== null;
+      if (exists) known.add(name);
+      return exists;
+    },
+  },
+};
+
+/** Throws ApiError when the thing is new, and the plan of the instance allows no more of its kind. */
+export async function allowNamed({ limits, store }: Context, instanceId: string, thing: Thing, name: string): Promise<void> {
+  const { limit, code, words, exists } = KINDS[thing];
+  const plan = limits?.plan(instanceId);
+  const most = plan?.[limit] ?? null;
+  if (!limits || !plan || most === null || (await exists(store, instanceId, name))) return;
+  const count = await store.countNamed({ instanceId, thing });
+  if (count < most) return;
+  limits.refused(instanceId, code);
+  throw new ApiError(code, `the plan ${plan.name} allows ${most} ${words}, and this queue instance has ${count}`);
+}
+
+/** The same for what runs and messages with these settings name. */
+export async function allowNames(
+  context: Context,
+  instanceId: string,
+  settings: readonly Pick<RunSettings, 'flowControl' | 'message'>[],
+): Promise<void> {
+  const keys = new Set(settings.flatMap(({ flowControl }) => (flowControl ? [flowControl.key] : [])));
+  const queues = new Set(settings.flatMap(({ message }) => (message?.queue === undefined ? [] : [message.queue])));
+  for (const key of keys) await allowNamed(context, instanceId, 'flow-control', key);
+  for (const queue of queues) await allowNamed(context, instanceId, 'queue', queue);
+}
