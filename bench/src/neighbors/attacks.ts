@@ -34,6 +34,12 @@ async function until(what: string, isSo: () => Promise<boolean>): Promise<void> 
   }
 }
 
+const untilAllEnded = (client: HostileClient): Promise<void> =>
+  until('all runs have ended', async () => {
+    const { text } = await client.send('GET', '/v2/workflows/search?count=1&state=RUN_STARTED');
+    return text.includes('"runs":[]');
+  });
+
 let largeRunId = '';
 /** Its journal has 72 MiB. */
 async function prepareLargeRun(client: HostileClient): Promise<void> {
@@ -87,10 +93,7 @@ export const ATTACKS: readonly Attack[] = [
         times(DEAD_LETTERS, () => `${client.endpoints.app}/broken`),
         NO_RETRIES,
       );
-      await until('all runs have failed', async () => {
-        const { text } = await client.send('GET', '/v2/workflows/search?count=1&state=RUN_STARTED');
-        return /"runs":\[\]/.test(text);
-      });
+      await untilAllEnded(client);
     },
     async begin(client) {
       client.loop(1, async () => {
@@ -141,6 +144,7 @@ export const ATTACKS: readonly Attack[] = [
     what: '8 searches at a time in 10,000 runs for words that none of them has',
     async prepare(client) {
       await client.triggerAll(times(SEARCHED_RUNS, () => `${client.endpoints.app}/quick`));
+      await untilAllEnded(client);
     },
     async begin(client) {
       client.loop(8, (n) =>

@@ -8,6 +8,7 @@ import type { Limits } from '../accounts/limits.js';
 import type { ConnectionLimits } from '../config/connection-limits.js';
 import { LIMITS } from '../config/limits.js';
 import { DEFAULT_REGION, type Region } from '../config/regions.js';
+import { WorkSlices } from '../fairness/work-slices.js';
 import type { NodeStanding } from '../ports/cluster.js';
 import { ONE_OWNER } from '../ports/instance-owners.js';
 import type { Log } from '../ports/log.js';
@@ -29,6 +30,7 @@ import { ReadBudget } from './read-budget.js';
 import type { RequestBodies } from './request-bodies.js';
 import { SEARCH_OPERATIONS } from './search/index.js';
 import { createServer, type Route } from './server.js';
+import { LOOP_TIME } from './slices/loop-time.js';
 
 export { type DashboardFiles, readDashboard } from './dashboard/index.js';
 export type { DestinationPolicy } from './operation.js';
@@ -168,6 +170,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
       owners,
     }),
     resultWaits: new HeldRequests({ what: 'requests that wait for a result', total: maxResultWaits, owners }),
+    slices: new WorkSlices(owners, LOOP_TIME),
     nodes: dependencies.nodes ?? aloneSince(service, version),
     publicUrl: dependencies.publicUrl ?? (() => ''),
     isStarting: dependencies.isStarting ?? (() => false),

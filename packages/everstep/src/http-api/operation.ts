@@ -11,6 +11,7 @@ import { LIMITS } from '../config/limits.js';
 import type { ErrorCode } from '../contract/error-codes.js';
 import type { Dialect } from '../dialects/index.js';
 import type { DialectName } from '../engine/run.js';
+import type { WorkSlices } from '../fairness/work-slices.js';
 import type { NodeStanding } from '../ports/cluster.js';
 import type { Log } from '../ports/log.js';
 import type { Store } from '../ports/store.js';
@@ -46,6 +47,8 @@ export interface ApiContext {
   readonly liveStreams: HeldRequests;
   /** Requests that wait for the end of a run. */
   readonly resultWaits: HeldRequests;
+  /** Work of requests that keeps the process busy. */
+  readonly slices: WorkSlices;
   readonly nodes: () => Promise<readonly NodeStanding[]>;
   /** Where apps reach the runtime API, without a slash at the end. */
   readonly publicUrl: () => string;

@@ -264,6 +264,7 @@ export function createServer({
     if (!admission) throw new Error('a request was not admitted');
     const { operation } = admission;
     const body = await bodyOf(request, reply, admission);
+    const owner = ownerOf(admission.admitted, request);
     const input = readInput(operation, request, body, {
       dialect: admission.dialect,
       callerIp: callerIpOf(request),
@@ -272,7 +273,7 @@ export function createServer({
       host: request.host,
       target: admission.target,
       signal: () => waiting.signalOf(reply),
-      reserve: reserveFor(reads, reply, ownerOf(admission.admitted, request), () => waiting.signalOf(reply)),
+      reserve: reserveFor(reads, reply, owner, () => waiting.signalOf(reply)),
       isStillLetIn: () => isStillLetIn(request, admission),
     });
     const { status, body: answered, headers = {} } = await operation.run(input, context, admission.admitted);
@@ -283,7 +284,7 @@ export function createServer({
       return reply
         .code(status)
         .header('content-type', JSON_TYPE)
-        .send(request.method === 'HEAD' ? '' : answered.stream(jsonFor(admission)));
+        .send(request.method === 'HEAD' ? '' : answered.stream(jsonFor(admission), (work) => context.slices.run(owner, work)));
     if (answered instanceof RawBody)
       return reply.code(status).header('content-type', answered.contentType).send(answered.content);
     return reply.code(status).header('content-type', JSON_TYPE).send(jsonFor(admission)(answered));

@@ -45,6 +45,16 @@ async function* objectText(body: Readonly<Record<string, unknown>>, stringify: S
   yield `${gathered}}`;
 }
 
+type Slice = <Result>(work: () => Promise<Result>) => Promise<Result>;
+
+async function* inSlices(texts: AsyncGenerator<string>, slice: Slice): AsyncGenerator<string> {
+  try {
+    for (let next = await slice(() => texts.next()); next.done !== true; next = await slice(() => texts.next())) yield next.value;
+  } finally {
+    await texts.return(undefined);
+  }
+}
+
 export class StreamedJson {
   private readonly body: StreamedList<unknown> | Readonly<Record<string, unknown>>;
 
@@ -56,9 +66,9 @@ export class StreamedJson {
     return this.body instanceof StreamedList ? listText(this.body, stringify) : objectText(this.body, stringify);
   }
 
-  /** One text is read ahead of that which is being sent. */
-  stream(stringify?: Stringify): Readable {
-    return Readable.from(this.text(stringify), { objectMode: false, highWaterMark: 1 });
+  /** One text is read ahead of that which is being sent. `slice` does the work for a text when it is its turn. */
+  stream(stringify?: Stringify, slice: Slice = (work) => work()): Readable {
+    return Readable.from(inSlices(this.text(stringify), slice), { objectMode: false, highWaterMark: 1 });
   }
 }
 

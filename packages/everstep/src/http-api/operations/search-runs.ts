@@ -6,6 +6,7 @@ import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { RunSearchPage } from '../../contract/runs.js';
+import type { WorkSlices } from '../../fairness/work-slices.js';
 import type { Page, Position, RunFilter, RunRecord, RunTexts, Store } from '../../ports/store.js';
 import { answer, operation } from '../operation.js';
 import { Cursor } from '../parameters/values.js';
@@ -48,6 +49,7 @@ function matches({ workflowRunId, workflowUrl, labels, error }: RunTexts, words:
 
 interface Search {
   readonly store: Pick<Store, 'listRuns' | 'listRunTexts' | 'runRecord'>;
+  readonly slices: Pick<WorkSlices, 'run'>;
   readonly instanceId: string;
   readonly filter: RunFilter;
   /** As it was asked for. */
@@ -87,12 +89,13 @@ async function findId(search: Search, { after }: Place, found: Found): Promise<v
 
 /** Looks through the others until there are enough, or as long as one request may. */
 async function lookThrough(search: Search, place: Place, found: Found): Promise<void> {
-  const { store, text, words, count, filter } = search;
+  const { store, slices, text, words, count, filter } = search;
   const endsAt = performance.now() + LIMITS.maxRunSearchMs;
   let { after } = place;
   for (let looked = 0; looked < LIMITS.maxRunsSearched && performance.now() < endsAt; ) {
     const limit = words.length === 0 ? count - found.runs.length : LIMITS.runsSearchedAtOnce;
-    const { items, next } = await store.listRunTexts(pageOf(search, after, limit));
+    const page = pageOf(search, after, limit);
+    const { items, next } = await slices.run(search.instanceId, () => store.listRunTexts(page));
     looked += items.length;
     for (const texts of items) {
       after = texts.position;
@@ -148,14 +151,22 @@ export const searchRuns = operation({
   }),
   responses: { 200: RunSearchPage },
   errors: ['bad-parameter', 'bad-cursor'],
-  async handle({ query }, { store, cursors }, { instanceId }) {
+  async handle({ query }, { store, slices, cursors }, { instanceId }) {
     const { cursor: given, count, q = '', ...asked } = query;
     const text = q.trim();
     const words = wordsOf(text);
     const scope = { operation: 'search-runs', instanceId, filters: { ...asked, q: text } };
     const begin = given === undefined || given === '' ? BEGINNING : placeOf((await cursors.open(scope, given)).after);
     if (isEmptyRange(asked)) return answer(200, { runs: [], searchedUntil: null, complete: true });
-    const search = { store, instanceId, filter: runFilterOf(asked), text, words, count: count ?? LIMITS.foundRunsPageDefault };
+    const search = {
+      store,
+      slices,
+      instanceId,
+      filter: runFilterOf(asked),
+      text,
+      words,
+      count: count ?? LIMITS.foundRunsPageDefault,
+    };
     const { runs, next, searchedUntil } = await find(search, begin);
     const place = next && { after: placeText(next), horizon: null, left: null };
     const cursor = place ? { cursor: await cursors.seal(scope, place) } : {};

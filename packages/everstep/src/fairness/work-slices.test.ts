@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ownersOf } from './owners.fixture.js';
+import { WorkSlices } from './work-slices.js';
+
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+function world(...instanceIds: readonly string[]) {
+  let busyMs = 0;
+  const waits: number[] = [];
+  const slices = new WorkSlices(ownersOf(...instanceIds), {
+    busyMs: () => busyMs,
+    // The bound of a slice never ends here.
+    wait: (ms) => (ms === 50 ? new Promise(() => {}) : turn().then(() => void waits.push(ms))),
+  });
+  const done: string[] = [];
+  const work = (instanceId: string, ms: number) =>
+    slices.run(instanceId, async () => {
+      busyMs += ms;
+      done.push(instanceId);
+      return ms;
+    });
+  return { slices, work, done, waits };
+}
+
+test('accounts take turns, and after a long slice everything else gets three times as long', async () => {
+  const { work, done, waits } = world('a1', 'b1');
+  const all = ['a1', 'a1', 'a1', 'b1'].map((instanceId) => work(instanceId, 100));
+  assert.deepEqual(await Promise.all(all), [100, 100, 100, 100]);
+  assert.deepEqual(done, ['a1', 'b1', 'a1', 'a1']);
+  assert.deepEqual(waits.slice(0, 3), [300, 300, 300]);
+});
+
+test('short slices, and those of an account that is alone, are done without a pause', async () => {
+  for (const { work, waits, instanceId, ms } of [
+    { ...world('a1', 'b1'), instanceId: 'a1', ms: 1 },
+    { ...world('a1'), instanceId: 'a1', ms: 100 },
+  ]) {
+    await Promise.all([work(instanceId, ms), work(instanceId, ms)]);
+    assert.deepEqual(waits, [0]);
+  }
+});
+
+test('work that fails fails alone', async () => {
+  const { slices, work } = world('a1', 'b1');
+  const failed = slices.run('a1', () => Promise.reject(new Error('no')));
+  const good = work('b1', 5);
+  await assert.rejects(failed, /no/);
+  assert.equal(await good, 5);
+});

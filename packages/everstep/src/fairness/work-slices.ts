@@ -1,0 +1,60 @@
+/**
+ * Slices of work that keep the process busy, such as pages of a search or parts of a long answer. One is done at a time, accounts
+ * take turns, and where several accounts share the installation everything else gets three times as long before the next one.
+ */
+import type { InstanceOwners } from '../ports/instance-owners.js';
+import { Turns } from './turns.js';
+
+const PAUSE_RATIO = 3;
+const MAX_PAUSE_MS = 1_000;
+/** Shorter slices are followed by the next one. */
+const MIN_BUSY_MS = 2;
+/** A slice that waits for a database does not hold up others for longer. */
+const MAX_ALONE_MS = 50;
+
+interface Waiting {
+  readonly instanceId: string;
+  readonly start: () => Promise<unknown>;
+}
+
+export interface SliceTime {
+  /** Ms that the event loop was busy so far. */
+  busyMs(): number;
+  /** With 0: until others have had a turn of the event loop. */
+  wait(ms: number): Promise<void>;
+}
+
+export class WorkSlices {
+  private readonly owners: InstanceOwners;
+  private readonly time: SliceTime;
+  private readonly turns: Turns;
+  private readonly waiting = new Set<Waiting>();
+  private isWorking = false;
+
+  constructor(owners: InstanceOwners, time: SliceTime) {
+    this.owners = owners;
+    this.time = time;
+    this.turns = new Turns(owners);
+  }
+
+  /** Does the work when it is its turn. Settles as the work does. */
+  run<Result>(instanceId: string, work: () => Promise<Result>): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.waiting.add({ instanceId, start: () => work().then(resolve, reject) });
+      if (!this.isWorking) void this.workThrough();
+    });
+  }
+
+  private async workThrough(): Promise<void> {
+    this.isWorking = true;
+    for (let next = this.turns.next(this.waiting); next; next = this.turns.next(this.waiting)) {
+      this.waiting.delete(next);
+      const before = this.time.busyMs();
+      await Promise.race([next.start(), this.time.wait(MAX_ALONE_MS)]);
+      const busyMs = this.time.busyMs() - before;
+      const isLong = this.owners.isShared && busyMs >= MIN_BUSY_MS;
+      await this.time.wait(isLong ? Math.min(MAX_PAUSE_MS, busyMs * PAUSE_RATIO) : 0);
+    }
+    this.isWorking = false;
+  }
+}

@@ -1,0 +1,8 @@
+/** How long the event loop of this process was busy. */
+import { performance } from 'node:perf_hooks';
+import type { SliceTime } from '../../fairness/work-slices.js';
+
+export const LOOP_TIME: SliceTime = {
+  busyMs: () => performance.eventLoopUtilization().active,
+  wait: (ms) => new Promise((resolve) => (ms <= 0 ? setImmediate(resolve) : setTimeout(resolve, ms))),
+};
