@@ -6,6 +6,7 @@
  */
 
 import type { CountOfDay, DayCountKind } from '../engine/writes.js';
+import type { DeletedInstanceStore } from './deleted-instances.js';
 import type { InstallationSecretStore } from './installation-secrets.js';
 import type { NamedTokenStore } from './named-tokens.js';
 import type { InstanceTotals } from './stored-bytes.js';
@@ -229,7 +230,7 @@ export interface AuditEntry {
 /** What of an instance is secret. */
 export type InstanceKeys = Pick<QueueInstance, 'currentSigningKey' | 'nextSigningKey' | 'keyPairs'>;
 
-export interface AccountStore extends NamedTokenStore, InstallationSecretStore {
+export interface AccountStore extends NamedTokenStore, InstallationSecretStore, DeletedInstanceStore {
   /**
    * Does the work while no other process on the store does such work on one of these accounts, or on any account when
    * `accountIds` is null; the others wait. Not to be called from within such work. Absent: no other process uses the store.

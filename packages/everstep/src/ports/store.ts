@@ -397,6 +397,11 @@ export interface Store extends HistoryStore {
    * staged them is gone. False when none are left.
    */
   removeStagedSteps(): Promise<boolean>;
+  /**
+   * Removes rows of a queue instance that was deleted, whatever their state, in one short transaction; returns how many, 0 only when
+   * none is left. What it was billed for stays.
+   */
+  removeInstanceRows(query: { readonly instanceId: string; readonly limit: number }): Promise<number>;
   /** Gives freed disk space back, a little at a time; false when there is no more to give. */
   releaseSpace(): Promise<boolean>;
 

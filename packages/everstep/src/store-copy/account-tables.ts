@@ -79,6 +79,17 @@ export const ACCOUNTS: readonly CopiedTable[] = [
     revoked_at: 'bigint',
     last_used_at: 'bigint',
   }),
+  sameWithoutRowid('deleted_instance', {
+    instance_id: 'text',
+    account_id: 'text',
+    name: 'text',
+    region: 'text',
+    created_at: 'bigint',
+    deleted_at: 'bigint',
+    emptied_at: 'bigint',
+  }),
+  sameWithoutRowid('sso_identity', { issuer: 'text', subject: 'text', user_id: 'text', created_at: 'bigint' }),
+  sameWithoutRowid('recovery_link', { user_id: 'text', secret_hash: 'text', created_at: 'bigint', expires_at: 'bigint' }),
   sameWithoutRowid('login_session', {
     session_hash: 'text',
     user_id: 'text',

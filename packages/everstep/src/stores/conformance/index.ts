@@ -17,6 +17,7 @@ import { forkConformance } from './forks.js';
 import { groupUpkeepConformance } from './group-upkeep.js';
 import type { OpenStore } from './harness.js';
 import { historyConformance } from './histories.js';
+import { instanceRemovalConformance } from './instance-removal.js';
 import { instanceConformance } from './instances.js';
 import { listingConformance } from './listings.js';
 import { loginConformance } from './logins.js';
@@ -57,6 +58,7 @@ export function runConformance(name: string, open: OpenStore): void {
     scheduleConformance(open);
     unchangedConformance(open);
     instanceConformance(open);
+    instanceRemovalConformance(open);
     retentionConformance(open);
     repairConformance(open);
     dayCountConformance(open);

@@ -11,6 +11,7 @@ import { text } from './columns.js';
 import { type Database, statement } from './connection.js';
 import { countDays, listDayCounts, OldDays } from './day-counts.js';
 import { ExclusiveWork } from './exclusive-work.js';
+import * as deleted from './instance-removal/deleted-instances.js';
 import { loginNotedAt, noteLogin } from './login-places.js';
 import * as sessions from './login-sessions.js';
 import * as namedTokens from './named-tokens.js';
@@ -203,6 +204,11 @@ export function createAccounts(database: Database): AccountStore {
         audit,
         (instance) => instance !== null,
       ),
+    deleteInstance: ({ instanceId, at, audit }) =>
+      change((session) => deleted.deleteInstance(session, instanceId, at), audit, isTrue),
+    listDeletedInstances: () => deleted.listDeletedInstances(database),
+    noteEmptied: ({ instanceId, at }) => change((session) => deleted.noteEmptied(session, instanceId, at)),
+    forgetDeleted: ({ instanceId }) => change((session) => deleted.forgetDeleted(session, instanceId)),
     setSigningKeys: ({ instanceId, current, next, audit }) =>
       change((session) => instances.setSigningKeys(session, instanceId, current, next), audit),
     replaceInstanceKeys: ({ instanceId, from, to }) =>

@@ -27,6 +27,7 @@ import { findFlowControl, listFlowControls } from './flow-control-records.js';
 import { findStep, journalSize, listAttempts, listSteps, listTasks, loadHistory } from './history-reader.js';
 import { listHolds } from './hold-records.js';
 import { findInstanceSettings } from './instance-records.js';
+import { removeInstanceRows } from './instance-removal/instance-rows.js';
 import { migrate } from './migrate.js';
 import { Primary } from './primary.js';
 import { probeWrites } from './probe-write.js';
@@ -213,6 +214,7 @@ export function createPostgresStore(
     instanceSettings: ({ instanceId }) => findInstanceSettings(database, instanceId),
     removeEndedRuns: (query) => retention.remove(query),
     removeStagedSteps: () => removeStagedSteps(database),
+    removeInstanceRows: (query) => removeInstanceRows(database, query),
     // Space is the server's: its autovacuum uses it again.
     releaseSpace: async () => false,
     deadLetterGroups: createDeadLetterGroups(database),

@@ -10,6 +10,7 @@ import type { RemovalQuery } from '../../ports/store.js';
 import { integer, type Row, text } from './columns.js';
 import { type Database, planned, type SqlValue, type Statement, statement, type TransactionSession } from './connection.js';
 import { sendGroupChanges } from './dead-letter-group-writes.js';
+import { TABLES_OF_RUN } from './instance-removal/tables.js';
 import { type Columns, columnArrays, names, unnest } from './row-sets.js';
 import { GIVE_BACK_RUNS } from './storage/stored-bytes.js';
 
@@ -88,20 +89,6 @@ const COUNT_GROUPED = statement(`
 const DELETE_ENTRY_LABELS = statement(`
   DELETE FROM dead_letter_label l USING ${unnest(KEY)} AS u(${names(KEY)}), dead_letter d
   WHERE d.instance_id = u.instance_id AND d.run_key = u.run_key AND l.instance_id = d.instance_id AND l.dlq_id = d.dlq_id`);
-const TABLES_OF_RUN = [
-  'dead_letter',
-  'ended_run',
-  'run_label',
-  'failure_function',
-  'payload',
-  'step',
-  'task',
-  'attempt',
-  'waiter',
-  'kept_event',
-  'deduplication',
-  'run',
-] as const;
 const DELETIONS = TABLES_OF_RUN.map((table) =>
   statement(`
   DELETE FROM ${table} x USING ${unnest(KEY)} AS u(${names(KEY)})

@@ -8,6 +8,7 @@ import { AccountUsers } from './account-users.js';
 import { AuditLog } from './audit-log.js';
 import { BudgetAlertRows } from './budget-alerts.js';
 import { text } from './columns.js';
+import { DeletedInstances } from './instance-removal/deleted-instances.js';
 import { LoginPlaces } from './login-places.js';
 import { LoginSessions } from './login-sessions.js';
 import { NamedTokens } from './named-tokens.js';
@@ -34,6 +35,7 @@ export function createAccounts(parts: Pick<StoreParts, 'connection' | 'usage' | 
   const places = new LoginPlaces(connection);
   const sessions = new LoginSessions(connection);
   const namedTokens = new NamedTokens(connection);
+  const deleted = new DeletedInstances(connection);
   const log = new AuditLog(connection);
   const change = createAccountChange(connection, log);
 
@@ -234,6 +236,18 @@ export function createAccounts(parts: Pick<StoreParts, 'connection' | 'usage' | 
         audit,
         (instance) => instance !== null,
       ),
+    deleteInstance: ({ instanceId, at, audit }) =>
+      change(
+        () => {
+          usage.instanceChanged(instanceId, undefined);
+          return deleted.delete(instanceId, at);
+        },
+        audit,
+        (happened) => happened,
+      ),
+    listDeletedInstances: async () => deleted.list(),
+    noteEmptied: ({ instanceId, at }) => change(() => deleted.noteEmptied(instanceId, at)),
+    forgetDeleted: ({ instanceId }) => change(() => deleted.forget(instanceId)),
     setSigningKeys: ({ instanceId, current, next, audit }) =>
       change(() => instances.setSigningKeys(instanceId, current, next), audit),
     replaceInstanceKeys: ({ instanceId, from, to }) => change(() => instances.replaceKeys(instanceId, from, to)),

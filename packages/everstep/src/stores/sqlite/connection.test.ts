@@ -204,6 +204,7 @@ describe('migrations', () => {
       'SELECT * FROM queue_instance ORDER BY seq',
       'SELECT * FROM account_user ORDER BY seq',
       'SELECT name, value FROM secret ORDER BY name',
+      'SELECT * FROM deleted_instance ORDER BY instance_id',
     ]);
     // json_each is the list that a statement is given.
     assert.ok(connection.statements.length > 50);

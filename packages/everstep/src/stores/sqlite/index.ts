@@ -12,6 +12,7 @@ import type { PrefixLimits } from './facets/members.js';
 import { FlowControlRecords } from './flow-control-records.js';
 import { HistoryReader } from './history-reader.js';
 import { InstanceRecords } from './instance-records.js';
+import { InstanceRows } from './instance-removal/instance-rows.js';
 import type { CopyRequest } from './online-copy.js';
 import { ProbeWrite } from './probe-write.js';
 import { QueueRecords } from './queue-records.js';
@@ -66,6 +67,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
   const events = new EventRecords(parts);
   const deadLetterWriter = new DeadLetterWriter(parts);
   const retention = new Retention(parts, transaction, deadLetterWriter);
+  const rows = new InstanceRows(parts, transaction, deadLetterWriter);
   const audit = new AuditLog(connection);
   const repairs = new RepairRecords(parts, transaction, audit);
   const batches = new BatchWriter(parts, transaction, deadLetterWriter, {
@@ -153,6 +155,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     instanceSettings: async ({ instanceId }) => instances.settings(instanceId),
     removeEndedRuns: (query) => retention.remove(query),
     removeStagedSteps: async () => transaction.run(() => parts.staged.removeSome()),
+    removeInstanceRows: (query) => rows.remove(query),
     releaseSpace: async () => connection.releaseSpace(),
     deadLetterGroups: new DeadLetterGroups(parts, transaction),
     accounts: createAccounts(parts),

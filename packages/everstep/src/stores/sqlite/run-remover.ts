@@ -1,14 +1,12 @@
-/** Removes runs that have ended, with all that belongs to them. Only inside a transaction. */
+/** Removes runs with all that belongs to them. Only inside a transaction. */
 import type { StatementSync } from 'node:sqlite';
 import type { RunSettings } from '../../engine/run.js';
 import { integer, json, text, word } from './columns.js';
+import { TABLES_OF_RUN } from './instance-removal/tables.js';
 import { STATUSES } from './rows.js';
 import { runFacetsOf } from './run-writer.js';
 import { RUN_BYTES } from './storage/stored-bytes.js';
 import type { StoreParts } from './store-parts.js';
-
-/** Tables whose rows name their run by `run_seq`. */
-const TABLES_OF_RUN = ['payload', 'step', 'task', 'attempt', 'waiter', 'kept_event'] as const;
 
 export class RunRemover {
   private readonly parts: StoreParts;
@@ -28,14 +26,14 @@ export class RunRemover {
     this.deleteRun = connection.prepare('DELETE FROM run WHERE seq = ?');
   }
 
-  /** Returns how many rows that were. An entry in the DLQ has to be gone before. */
-  remove(tenant: number, seq: number): number {
+  /** Returns how many rows that were. An entry in the DLQ has to be gone before, and the run must have ended unless told otherwise. */
+  remove(tenant: number, seq: number, which: 'ended' | 'active-too' = 'ended'): number {
     const { runs, facets, ended, stored } = this.parts;
     const row = this.selectIndexed.get(seq);
     if (!row) throw new Error(`there is no run in row ${seq}`);
     const key = text(row, 'key');
     const status = word(row, 'status', STATUSES);
-    if (status === 'active') throw new Error(`the run ${key} has not ended`);
+    if (status === 'active' && which === 'ended') throw new Error(`the run ${key} has not ended`);
     const indexed = {
       status,
       workflowUrl: text(row, 'workflow_url'),
@@ -50,7 +48,7 @@ export class RunRemover {
     this.deleteDeduplication.run(key);
     this.deleteRun.run(seq);
     runs.drop(key);
-    ended.changed(tenant, status, seq);
+    if (status !== 'active') ended.changed(tenant, status, seq);
     return rows;
   }
 }

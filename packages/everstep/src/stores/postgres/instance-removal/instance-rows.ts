@@ -1,0 +1,33 @@
+/** Removes rows of a queue instance that was deleted, a few in each transaction. */
+import { text } from '../columns.js';
+import { type Database, statement } from '../connection.js';
+import { FIRST, TABLES_OF_INSTANCE, TABLES_OF_RUN } from './tables.js';
+
+/** Where tables are spread, a `ctid` says which row it is only together with the instance. */
+const deletion = (table: string) =>
+  statement(`
+  DELETE FROM ${table} WHERE instance_id = $1 AND ctid = ANY(ARRAY(
+    SELECT ctid FROM ${table} WHERE instance_id = $1 LIMIT $2))`);
+
+/** `run` last: it has the keys that are in the directory. */
+const DELETIONS = [...FIRST, ...TABLES_OF_INSTANCE, ...TABLES_OF_RUN.filter((table) => table !== 'run')].map(deletion);
+const SELECT_RUNS = statement('SELECT run_key FROM run WHERE instance_id = $1 ORDER BY run_key LIMIT $2');
+const DELETE_DIRECTORY = statement('DELETE FROM run_directory WHERE run_key = ANY($1::text[]) AND instance_id = $2');
+const DELETE_RUNS = statement('DELETE FROM run WHERE instance_id = $1 AND run_key = ANY($2::text[])');
+
+/** Returns how many rows were removed, at most `limit`; 0 only when none is left. */
+export async function removeInstanceRows(
+  database: Database,
+  { instanceId, limit }: { readonly instanceId: string; readonly limit: number },
+): Promise<number> {
+  for (const each of DELETIONS) {
+    const removed = await database.transaction((session) => session.execute(each, [instanceId, limit]));
+    if (removed > 0) return removed;
+  }
+  return database.transaction(async (session) => {
+    const runKeys = (await session.query(SELECT_RUNS, [instanceId, limit])).map((row) => text(row, 'run_key'));
+    if (runKeys.length === 0) return 0;
+    session.send(DELETE_DIRECTORY, [runKeys, instanceId]);
+    return session.execute(DELETE_RUNS, [instanceId, runKeys]);
+  });
+}

@@ -1,0 +1,55 @@
+/**
+ * Where rows of a queue instance are, all of them by `instance_id`. Each table of the schema with that column is in one of these
+ * lists; `instance-rows.test.ts` compares them with the schema.
+ */
+
+/**
+ * By `run_key` too: removed with their run by retention, `run` last. Of an instance that was deleted those of `active_run` go
+ * first: nobody decides on a run without its row there.
+ */
+export const TABLES_OF_RUN = [
+  'dead_letter',
+  'ended_run',
+  'run_label',
+  'failure_function',
+  'payload',
+  'step',
+  'task',
+  'attempt',
+  'waiter',
+  'kept_event',
+  'deduplication',
+  'run',
+] as const;
+
+export const TABLES_OF_INSTANCE = [
+  'dead_letter_label',
+  'repair_item',
+  'repair',
+  'schedule',
+  'flow_control',
+  'destination_hold',
+  'instance_settings',
+  'queue',
+  'url_group',
+  'dead_letter_group',
+  'dead_letter_group_workflow',
+  'dead_letter_group_hour',
+  'gate_lease',
+  'instance_clock',
+  'token',
+  'named_token',
+  'budget_alert',
+  'day_count',
+  'day_taken',
+  'instance_totals',
+  'staged_journal',
+] as const;
+
+export const FIRST = ['active_run'] as const;
+/** Removed with `run`, whose keys they have. */
+export const WITH_RUNS = ['run_directory'] as const;
+/** Removed at once when the instance is deleted. */
+export const DELETED_AT_ONCE = ['queue_instance'] as const;
+/** What was billed, and that the instance was deleted. */
+export const KEPT = ['usage', 'deleted_instance'] as const;

@@ -1,0 +1,93 @@
+/** Removes rows of a queue instance that was deleted, a few in each transaction. */
+import type { StatementSync } from 'node:sqlite';
+
+import { integer, integerOrNull, text } from '../columns.js';
+import type { Connection } from '../connection.js';
+import type { DeadLetterWriter } from '../dead-letter-writer.js';
+import { BLOCK_SIZE } from '../facets/block-set.js';
+import { FACET, stateValues } from '../facets/facets.js';
+import { STATUSES } from '../rows.js';
+import { RunRemover } from '../run-remover.js';
+import { forgetUnwritten, type StoreParts } from '../store-parts.js';
+import type { Transaction } from '../transaction.js';
+import { TABLES_OF_INSTANCE, TABLES_OF_REPAIR, TABLES_OF_TENANT } from './tables.js';
+
+/** Deletes at most so many rows that have the value in the column; by the primary key, as the table may have no row ids. */
+function deletion(connection: Connection, table: string, column: string): StatementSync {
+  const columns = connection.prepare(`PRAGMA table_info(${table})`).all();
+  const key = columns
+    .filter((row) => integer(row, 'pk') > 0)
+    .sort((a, b) => integer(a, 'pk') - integer(b, 'pk'))
+    .map((row) => text(row, 'name'))
+    .join(', ');
+  return connection.prepare(`DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${column} = ? LIMIT ?)`);
+}
+
+export class InstanceRows {
+  private readonly parts: StoreParts;
+  private readonly transaction: Transaction;
+  private readonly deadLetters: DeadLetterWriter;
+  private readonly runs: RunRemover;
+  private readonly selectRuns: StatementSync;
+  private readonly selectRepairs: StatementSync;
+  private readonly ofRepair: readonly StatementSync[];
+  private readonly ofTenant: readonly StatementSync[];
+  private readonly ofInstance: readonly StatementSync[];
+
+  constructor(parts: StoreParts, transaction: Transaction, deadLetters: DeadLetterWriter) {
+    const { connection } = parts;
+    this.parts = parts;
+    this.transaction = transaction;
+    this.deadLetters = deadLetters;
+    this.runs = new RunRemover(parts);
+    this.selectRuns = connection.prepare(
+      'SELECT seq, dead_letter_seq FROM run WHERE seq BETWEEN ? AND ? AND tenant = ? ORDER BY seq LIMIT ?',
+    );
+    this.selectRepairs = connection.prepare('SELECT seq FROM repair WHERE tenant = ? LIMIT ?');
+    this.ofRepair = TABLES_OF_REPAIR.map((table) => deletion(connection, table, 'repair_seq'));
+    this.ofTenant = TABLES_OF_TENANT.map((table) => deletion(connection, table, 'tenant'));
+    this.ofInstance = TABLES_OF_INSTANCE.map((table) => deletion(connection, table, 'instance_id'));
+  }
+
+  /** Returns how many rows were removed: about `limit`, more where a run has more; 0 only when none is left. */
+  async remove({ instanceId, limit }: { readonly instanceId: string; readonly limit: number }): Promise<number> {
+    const tenant = this.parts.tenants.find(instanceId);
+    let removed = tenant === null ? 0 : this.transaction.run(() => this.removeRuns(instanceId, tenant, limit));
+    if (removed === 0) {
+      removed = this.transaction.run(() => this.removeOthers(instanceId, tenant, limit));
+      // What is in memory of these rows is not theirs any more.
+      if (removed > 0) forgetUnwritten(this.parts);
+    }
+    if (removed > 0) await this.parts.connection.durable();
+    return removed;
+  }
+
+  /** The facet index says in which blocks the instance has runs. */
+  private removeRuns(instanceId: string, tenant: number, limit: number): number {
+    const members = this.parts.facetReader.anyOf(tenant, FACET.runStatus, stateValues(undefined, STATUSES), 'up');
+    let removed = 0;
+    for (let block = members.seek(0); block !== null && removed < limit; block = members.seek(block + 1)) {
+      const first = block * BLOCK_SIZE;
+      for (const row of this.selectRuns.all(first, first + BLOCK_SIZE - 1, tenant, limit)) {
+        const entry = integerOrNull(row, 'dead_letter_seq');
+        if (entry !== null) this.deadLetters.remove(instanceId, tenant, entry);
+        removed += this.runs.remove(tenant, integer(row, 'seq'), 'active-too');
+        if (removed >= limit) return removed;
+      }
+    }
+    return removed;
+  }
+
+  private removeOthers(instanceId: string, tenant: number | null, limit: number): number {
+    let removed = 0;
+    const remove = (statements: readonly StatementSync[], value: number | string): void => {
+      for (const statement of statements) if (removed < limit) removed += Number(statement.run(value, limit - removed).changes);
+    };
+    if (tenant !== null) {
+      for (const row of this.selectRepairs.all(tenant, limit)) remove(this.ofRepair, integer(row, 'seq'));
+      if (removed < limit) remove(this.ofTenant, tenant);
+    }
+    remove(this.ofInstance, instanceId);
+    return removed;
+  }
+}

@@ -1,0 +1,42 @@
+/**
+ * Where rows of a queue instance are, and how they are found. Each table of the schema that has such rows is in one of these
+ * lists; `instance-rows.test.ts` compares them with the schema.
+ */
+
+/** By `run_seq`. Removed with their run, by retention too. */
+export const TABLES_OF_RUN = ['payload', 'step', 'task', 'attempt', 'waiter', 'kept_event'] as const;
+
+/** Removed with their facets and groups, by code of their own. */
+export const RUN_TABLES = ['run', 'dead_letter'] as const;
+
+/** By `repair_seq`. Removed before their repair. */
+export const TABLES_OF_REPAIR = ['repair_item'] as const;
+
+/** By `tenant`. Removed when no run is left. */
+export const TABLES_OF_TENANT = [
+  'repair',
+  'schedule',
+  'deduplication',
+  'flow_control',
+  'destination_hold',
+  'instance_settings',
+  'queue',
+  'url_group',
+  'dead_letter_group',
+  'dead_letter_group_workflow',
+  'dead_letter_group_hour',
+  'facet',
+  'instance_totals',
+] as const;
+
+/** By `instance_id`. */
+export const TABLES_OF_INSTANCE = ['token', 'named_token', 'budget_alert', 'day_count'] as const;
+
+/** Removed at once when the instance is deleted. */
+export const DELETED_AT_ONCE = ['queue_instance'] as const;
+
+/** Steps that are copied for a run that is still to be created: it is created, or they are removed. */
+export const CLEANED_OTHERWISE = ['staged_journal'] as const;
+
+/** What was billed; that the instance was deleted; and its number, which is never used again. */
+export const KEPT = ['usage', 'deleted_instance', 'tenant'] as const;
