@@ -354,6 +354,10 @@ export async function startService(config: Config, options: StartOptions = {}): 
           accountChanged(instanceId);
           runtime.changed({ instanceId, topic: 'settings' });
         },
+        async instanceDeleted(instanceId) {
+          await Promise.all([limits.forget(instanceId), authority.forget(instanceId), runtime.instancesDeleted()]);
+          accountChanged(instanceId);
+        },
         refusedNow: (instanceId) => limits.refusedNow(instanceId),
         storage: (instanceId) => limits.storage(instanceId),
         log,

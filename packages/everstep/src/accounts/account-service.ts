@@ -17,6 +17,7 @@ import type {
   TokenRecord,
   UserRecord,
 } from '../ports/account-store.js';
+import type { DeletedInstance } from '../ports/deleted-instances.js';
 import type { NamedToken, TokenScope } from '../ports/named-tokens.js';
 
 import type { RefusalKind } from './refusals.js';
@@ -142,6 +143,13 @@ export interface InstanceView {
   readonly requestsToday: number;
   readonly token?: string;
   readonly readOnlyToken?: string;
+}
+
+/** An instance that is being deleted. */
+export interface DeletedInstanceView {
+  readonly deleted: DeletedInstance;
+  readonly role: Role;
+  readonly plan: Plan;
 }
 
 export interface UsagePoint {
@@ -280,6 +288,13 @@ export interface AccountService {
     principal: Principal,
     wish: { readonly name: string; readonly region: string; readonly teamId?: string },
   ): Promise<Outcome<InstanceView>>;
+  /**
+   * For who may give it away, and for operators. From the moment it resolves the instance is not found, its tokens are refused
+   * and nothing of it is delivered; its rows are removed in the background. `confirm`: its name.
+   */
+  deleteInstance(principal: Principal, wish: { readonly instanceId: string; readonly confirm: string }): Promise<Outcome<null>>;
+  /** Those whose rows are still being removed, with the role of the user in the account that owned each. */
+  listDeletedInstances(principal: Principal): Promise<readonly DeletedInstanceView[]>;
   /** From the moment it resolves the old tokens are refused. */
   rotateTokens(principal: Principal, instanceId: string): Promise<Outcome<InstanceView>>;
   /** Revoked and expired ones too, for a while. */

@@ -161,9 +161,18 @@ export async function createAuthority(options: {
     if (!known || known.reading <= when.reading) instances.set(instance.instanceId, { instance, ...when });
   }
 
+  /** It was deleted. */
+  function unlearn(instanceId: string, { reading }: Omit<Known, 'instance'>): void {
+    const known = instances.get(instanceId);
+    if (known && known.reading <= reading) instances.delete(instanceId);
+  }
+
   async function readAll(): Promise<void> {
     const when = beginReading();
-    for (const instance of await accounts.listInstances()) learn(instance, when);
+    const found = await accounts.listInstances();
+    for (const instance of found) learn(instance, when);
+    const ids = new Set(found.map(({ instanceId }) => instanceId));
+    for (const instanceId of instances.keys()) if (!ids.has(instanceId)) unlearn(instanceId, when);
   }
   await readAll();
 
@@ -171,6 +180,7 @@ export async function createAuthority(options: {
     const when = beginReading();
     const found = await accounts.findInstance({ instanceId });
     if (found) learn(found, when);
+    else unlearn(instanceId, when);
     return found;
   }
 

@@ -12,6 +12,7 @@ import { createLogin } from './login.js';
 import { createOwnRules } from './own-rules.js';
 import type { Plans } from './plans.js';
 import { createLimitOf } from './quotas/account-limits.js';
+import { createDeletion } from './removal/delete-instance.js';
 import { createSessions } from './sessions.js';
 import { createTeamRules } from './team-rules.js';
 import { createTokenRules } from './token-rules.js';
@@ -26,6 +27,8 @@ export interface AccountServiceOptions {
   readonly plans: Plans;
   /** Told after something of an instance has changed, and waited for before that is answered. */
   readonly instanceChanged?: (instanceId: string) => unknown;
+  /** Told after an instance was deleted, and waited for before that is answered. */
+  readonly instanceDeleted?: (instanceId: string) => unknown;
   /** What is refused to an instance now, in words; nothing when absent. */
   readonly refusedNow?: (instanceId: string) => Promise<readonly string[]>;
   /** What the account of an instance stores; unknown when absent. */
@@ -55,6 +58,13 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
     ...invitations,
     ...createTeamRules(rules, { invite }, limitOf),
     ...createTokenRules({ rules, authority }),
+    ...createDeletion({
+      rules,
+      isOperator: (userId) => isOperator(rules, userId),
+      instanceDeleted: options.instanceDeleted ?? (() => undefined),
+      accountsOf: own.accountsOf,
+      defaultPlan: plans.planOf({}),
+    }),
     ...createInstanceRules({
       rules,
       authority,

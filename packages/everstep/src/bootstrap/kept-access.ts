@@ -55,6 +55,8 @@ export class KeptAccess {
   async changedElsewhere(instanceId: string | null): Promise<void> {
     const { access } = this;
     if (!access || (instanceId !== null && instanceId !== access.instanceId)) return;
+    // It was deleted.
+    if (this.options.authority.regionOf(access.instanceId) === null) return;
     const { current, next } = this.options.authority.signingKeys(access.instanceId);
     if (current === this.written?.current && next === this.written.next) return;
     await this.rotated(access.instanceId);

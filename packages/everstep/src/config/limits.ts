@@ -334,6 +334,15 @@ export const LIMITS = Object.freeze({
   retentionStepMs: 10,
   minRetentionBatch: 10,
   maxRetentionBatch: 200,
+  /** Rows of a deleted queue instance that one step removes. */
+  minRemovedRows: 50,
+  maxRemovedRows: 2_000,
+  /** How soon a node finds a deletion whose notice it missed. */
+  deletedInstancePollMs: 5 * SECOND_MS,
+  /** How often rows are looked for that were written late. */
+  deletedInstanceRecheckMs: MINUTE_MS,
+  /** So long after the deletion no request is under way that was admitted before it. */
+  deletedInstanceKeptMs: 15 * MINUTE_MS,
   signatureLifetimeS: 300,
 });
 

@@ -64,6 +64,11 @@ export const QueueRecord = Type.Object(
     role,
     plan: Type.String(),
     limits: PlanRecord,
+    state: Type.Optional(
+      Type.Literal('deleting', {
+        description: 'It was deleted, and its data is being removed: its tokens are refused. Absent: it is in use.',
+      }),
+    ),
     requests_today: Type.Integer({ description: 'Runs that were started today (UTC), which max_requests_per_day bounds.' }),
     budget: Type.Integer({ description: 'Dollars a calendar month (UTC); 0: no limit.' }),
     budget_alert_url: Type.Optional(Type.String({ description: 'Told when 80 % and 100 % of the budget are spent.' })),

@@ -277,6 +277,7 @@ test('every operation of the management API has a call of the AdminClient, which
   await admin.queues.setOutboundRules(queue.id, { deny: ['*.w.test'], only: null });
   const rules = { id: queue.id, allow: ['10.0.0.5:8080'], deny: ['*.w.test'], only: null };
   assert.deepEqual(await admin.queues.outboundRules(queue.id), rules);
+  await as('operator').queues.delete(queue.id, { confirm: wish.name });
 
   const login = { email: emailOf('owner'), apiKey: apiKeyOf('owner'), address: '' };
   for (let n = 0; n < 2; n++) assert.equal((await things.world.accounts.beginSession(login)).kind, 'in');

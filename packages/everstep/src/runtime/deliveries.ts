@@ -45,6 +45,7 @@ export interface DeliveriesOptions {
   readonly schedule: (entry: CachedRun, task: Task) => void;
   /** Whether a delivery with this timeout takes one of the slots for long deliveries. */
   readonly isLong: (instanceId: string, timeoutMs: number) => boolean;
+  readonly isDeleted: (instanceId: string) => boolean;
   /** Has a delivery made, once the gates let it pass. */
   readonly admit: (ticket: Ticket, passage: Passage) => void;
 }
@@ -105,8 +106,8 @@ export class Deliveries {
 
   private async makeOne(host: string, ticket: Ticket, passage: Passage, answerRecorded: Promise<void>): Promise<void> {
     const { cache, gates, departures, callbacks, decisions, due, cluster, stopped, writes } = this.options;
-    if (!gates.mayStart(ticket)) {
-      // Its destination was held while it waited for a place: it waits at the gates again.
+    if (!gates.mayStart(ticket) || this.options.isDeleted(passage.instanceId)) {
+      // Its destination was held while it waited for a place: it waits at the gates again. Or its queue instance was deleted.
       departures.done(host, ticket);
       gates.roomFreed();
       departures.drainSoon();

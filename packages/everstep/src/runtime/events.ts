@@ -18,6 +18,7 @@ export interface EventsOptions {
   readonly store: Store;
   readonly decisions: Decisions;
   readonly context: () => DecisionContext;
+  readonly isDeleted: (instanceId: string) => boolean;
 }
 
 interface NotifyCommand {
@@ -67,10 +68,11 @@ export class Events {
   }
 
   async instanceOfWebhook({ eventId, of }: Pick<WebhookCall, 'eventId' | 'of'>): Promise<string | null> {
-    const { store } = this.options;
+    const { store, isDeleted } = this.options;
     const runKey = await this.runKeyOfWebhook({ eventId, of });
     if (!(await store.hasWebhook({ runKey, eventId }))) return null;
-    return (await store.runRecord({ runKey }))?.instanceId ?? null;
+    const instanceId = (await store.runRecord({ runKey }))?.instanceId;
+    return instanceId === undefined || isDeleted(instanceId) ? null : instanceId;
   }
 
   /** Returns the run that made the webhook, or what is no run. */

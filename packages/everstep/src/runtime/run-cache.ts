@@ -119,6 +119,11 @@ export class RunCache {
     return entry;
   }
 
+  /** Those of one queue instance. */
+  ofInstance(instanceId: string): readonly CachedRun[] {
+    return [...this.entries.values()].filter(({ run }) => run.instanceId === instanceId);
+  }
+
   /** The run was decided on: it has another state. */
   changed(entry: CachedRun, before: Run, writes: CommitUnit['writes']): void {
     const weight = weightAfter(entry.weight, before, entry.run, writes);

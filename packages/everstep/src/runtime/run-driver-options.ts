@@ -27,6 +27,8 @@ export interface RunDriverOptions {
   readonly paceClock?: Clock;
   /** Where several nodes share the store; absent: this process is alone on it. */
   readonly cluster?: Cluster;
+  /** Whether the queue instance was deleted: nothing of it is delivered. None is when absent. */
+  readonly isDeleted?: (instanceId: string) => boolean;
   /** Shared with whoever else must not act while the store takes no writes; absent: one on `clock`. */
   readonly writes?: StoreWrites;
   /** Something that is kept in memory elsewhere was changed on another node. */

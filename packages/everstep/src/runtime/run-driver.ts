@@ -56,11 +56,13 @@ export class RunDriver {
   private readonly node: NodeParts | null;
   private readonly underWay = new Set<Promise<void>>();
   private readonly stopped = new AbortController();
+  private readonly isDeleted: (instanceId: string) => boolean;
   private stopping = false;
 
   constructor(options: RunDriverOptions) {
     const { store, clock, log } = options;
     this.options = options;
+    this.isDeleted = options.isDeleted ?? (() => false);
     this.limits = options.limits ?? NO_LIMITS;
     const cacheLimits = { maxRuns: LIMITS.maxCachedRuns, maxBytes: LIMITS.maxCachedRunBytes };
     this.cache = new RunCache(store, cacheLimits, options.owners);
@@ -102,7 +104,7 @@ export class RunDriver {
       places: this.departures.places,
       transitMs: transitOf,
     });
-    this.events = new Events({ store, decisions, context });
+    this.events = new Events({ store, decisions, context, isDeleted: this.isDeleted });
     this.invocations = new Invocations({
       store,
       decisions,
@@ -144,6 +146,7 @@ export class RunDriver {
       isStopping: () => this.stopping,
       schedule: (entry, task) => this.schedule(entry, task),
       admit: (ticket, passage) => this.admit(ticket, passage),
+      isDeleted: this.isDeleted,
     });
     const { deliveries } = this;
     writes.onOpen(() => {
@@ -214,6 +217,7 @@ export class RunDriver {
   /** A run that was just made durable: keeps it in memory and acts on its first tasks. */
   begin(run: Run, payload: BegunPayload): void {
     const { clock } = this.options;
+    if (this.isDeleted(run.instanceId)) return;
     this.departures.triggered(run.instanceId);
     this.limits.messagesCounted(run.instanceId);
     const { flowControl } = run.settings;
@@ -235,6 +239,16 @@ export class RunDriver {
     // Its delivery may be out on another node.
     if (canceled) this.options.cluster?.tell({ kind: 'run-canceled', runKey });
     return canceled;
+  }
+
+  /** The queue instance was deleted: gives up what is out for it, and forgets what waits. */
+  stopInstance(instanceId: string): void {
+    for (const entry of this.cache.ofInstance(instanceId)) {
+      this.decisions.forget(entry);
+      this.ends.ended(entry.run.key);
+    }
+    this.gates.drop(instanceId);
+    this.departures.drainSoon();
   }
 
   /** Takes what an endpoint submits. False when the run is not active (any more); else it is durable. */
@@ -332,7 +346,7 @@ export class RunDriver {
   /** Acts on a task of an active run, now or when it is due. Resolves when what is decided on it now is durable. */
   private schedule(entry: CachedRun, task: Task): Promise<void> {
     const { slot, dueAt } = task;
-    if (dueAt === null) return NOTHING;
+    if (dueAt === null || this.isDeleted(entry.run.instanceId)) return NOTHING;
     if (dueAt > this.options.clock.now()) {
       this.due.expect(dueAt);
       return NOTHING;
@@ -360,7 +374,7 @@ export class RunDriver {
   }
 
   private admit(ticket: Ticket, passage: Passage): void {
-    if (this.stopping) return;
+    if (this.stopping || this.isDeleted(passage.instanceId)) return;
     if (this.node) this.node.holders.offer(ticket, passage);
     else this.atGates(ticket, passage);
   }
@@ -382,6 +396,7 @@ export class RunDriver {
   /** A due task as the store tells of it: the run may have moved on since. Who delivers it looks again. */
   private async takeDue(task: DueTask, deciding: (decided: Promise<void>) => void): Promise<void> {
     const { runKey, slot } = task;
+    if (this.isDeleted(task.instanceId)) return;
     this.cache.atLeast(runKey, task.runVersion);
     switch (task.kind) {
       case 'advance':

@@ -16,6 +16,7 @@ import { keyWaitList } from './key-wait-list.js';
 import { MessageTargets } from './message-targets.js';
 import { PublishedMessages } from './messages-published.js';
 import { originOf } from './passages.js';
+import { InstanceRemoval } from './removal/instance-removal.js';
 import type { Recovery } from './repairs/beginning.js';
 import { Repairs } from './repairs/repairs.js';
 import { toldRepairs } from './repairs/told-repairs.js';
@@ -53,9 +54,11 @@ export function createRuntime(options: RunDriverOptions): Runtime {
   const tell = (change: SharedChange): void => cluster?.tell(change);
   const driver = new RunDriver({
     ...options,
+    isDeleted: (instanceId) => removal.isDeleted(instanceId),
     onChange(change) {
       // What a silent node would have fired is fired by others.
       if (change.kind === 'everything') schedules.look();
+      if (change.kind === 'everything' || change.kind === 'account') void removal.look();
       options.onChange?.(change);
     },
   });
@@ -97,6 +100,14 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     bounds: (instanceId) => limits.retentionBounds(instanceId),
     ...(options.owners ? { owners: options.owners } : {}),
     ...(cluster ? { unlessBusy: (work) => cluster.unlessBusy('retention', work) } : {}),
+  });
+  const removal = new InstanceRemoval({
+    store,
+    clock: options.upkeepClock ?? clock,
+    paceClock: options.paceClock ?? clock,
+    log,
+    stopInstance: (instanceId) => driver.stopInstance(instanceId),
+    ...(cluster ? { unlessBusy: (work) => cluster.unlessBusy('removal', work) } : {}),
   });
   const groups = new GroupUpkeep({
     store,
@@ -239,6 +250,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
 
   return {
     async start() {
+      await removal.look();
       await driver.start();
       await schedules.start();
       await retention.start();
@@ -246,14 +258,14 @@ export function createRuntime(options: RunDriverOptions): Runtime {
       repairs.start();
     },
     async stop({ graceMs }) {
-      await Promise.all([schedules.stop(), retention.stop(), groups.stop(), repairs.stop()]);
+      await Promise.all([schedules.stop(), retention.stop(), removal.stop(), groups.stop(), repairs.stop()]);
       await driver.stop(graceMs);
     },
     async idle() {
       do {
-        await Promise.all([schedules.settled(), retention.settled(), groups.settled(), repairs.settled()]);
+        await Promise.all([schedules, retention, removal, groups, repairs].map((each) => each.settled()));
         await driver.idle();
-      } while (!schedules.idle || !retention.idle || !groups.idle || !repairs.idle);
+      } while ([schedules, retention, removal, groups, repairs].some((each) => !each.idle));
     },
     submit,
     trigger,
@@ -344,6 +356,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     retryCallback: ({ instanceId, dlqId }) => callbacks.retry(instanceId, dlqId),
     cancelCallback: ({ instanceId, dlqId }) => callbacks.cancel(instanceId, dlqId),
     lookOn: ({ instanceId, told }) => driver.live.watch(instanceId, told),
+    instancesDeleted: () => removal.look(),
     changed: ({ instanceId, topic }) => driver.live.changed(instanceId, topic),
     underWay: () => driver.standing,
     now: () => clock.now(),

@@ -352,6 +352,8 @@ export interface WorkflowService extends MessageService, RepairService {
   }): Promise<RunRecord | null>;
   /** `told` of what changes in the instance from now on, by whichever process, until the function that this gives is called. */
   lookOn(query: { readonly instanceId: string; readonly told: (hint: LiveHint) => void }): () => void;
+  /** A queue instance was deleted: resolves when nothing of it is delivered here any more. */
+  instancesDeleted(): Promise<void>;
   /** For those who look on: something of the instance has changed otherwise than through this service. */
   changed(command: { readonly instanceId: string; readonly topic: LiveTopic }): void;
   /** What this process has under way: deliveries, and instances of which it keeps the gates. */

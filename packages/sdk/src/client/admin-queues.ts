@@ -35,6 +35,14 @@ export class Queues {
     return this.call({ method: 'GET', path: at('user', queueId) });
   }
 
+  /**
+   * Deletes the queue instance with all its data, for good. `confirm` is its name. Its tokens are refused from then on; until its
+   * data is removed it is listed with the state `deleting`.
+   */
+  async delete(queueId: string, { confirm }: { readonly confirm: string }): Promise<void> {
+    await this.call({ method: 'DELETE', path: at('user', queueId), query: { confirm } });
+  }
+
   /** Resolves with the new tokens; the old ones are refused from then on. */
   rotateTokens(queueId: string): Promise<QueueInstance> {
     return this.call({ method: 'POST', path: at('rotate-token', queueId) });

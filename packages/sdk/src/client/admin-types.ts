@@ -117,6 +117,8 @@ export interface QueueInstance {
   readonly creation_time: number;
   /** Of the caller in the account that owns it. */
   readonly role: AccountRole;
+  /** It was deleted, and its data is being removed. Absent: it is in use. */
+  readonly state?: 'deleting';
   readonly plan: string;
   readonly limits: QueuePlan;
   /** Runs that were started today (UTC), which `max_requests_per_day` bounds. */

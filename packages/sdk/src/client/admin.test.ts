@@ -91,6 +91,13 @@ const calls: readonly (readonly [string, (client: AdminClient) => Promise<unknow
     { name: 'q', region: 'eu-central-1', team_id: 't' },
   ],
   ['queues.get', (client) => client.queues.get('a/b'), `GET ${QUEUE}/user/a%2Fb`],
+  [
+    'queues.delete',
+    (client) => client.queues.delete('a/b', { confirm: 'é b' }),
+    `DELETE ${QUEUE}/user/a%2Fb?confirm=%C3%A9%20b`,
+    undefined,
+    'OK',
+  ],
   ['queues.rotateTokens', (client) => client.queues.rotateTokens('a/b'), `POST ${QUEUE}/rotate-token/a%2Fb`],
   ['tokens.list', (client) => client.tokens.list('a/b'), `GET ${QUEUE}/tokens/a%2Fb`],
   [

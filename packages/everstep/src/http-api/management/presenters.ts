@@ -1,5 +1,5 @@
 /** Records of accounts as the management API writes them. */
-import type { InstanceView, Joined, Plan, TokenView } from '../../accounts/account-service.js';
+import type { DeletedInstanceView, InstanceView, Joined, Plan, TokenView } from '../../accounts/account-service.js';
 import type {
   ApiKeyEntry,
   AuditLogEntry,
@@ -54,6 +54,21 @@ export function presentInstance({ instance, role, plan, requestsToday, token, re
     ...(readOnlyToken === undefined ? {} : { read_only_token: readOnlyToken }),
   };
 }
+
+/** Its settings are gone: it is shown with those of the default plan. */
+export const presentDeleted = ({ deleted, role, plan }: DeletedInstanceView): QueueRecord => ({
+  id: deleted.instanceId,
+  customer_id: deleted.accountId ?? '',
+  name: deleted.name,
+  region: deleted.region,
+  creation_time: toSeconds(deleted.createdAt),
+  role,
+  state: 'deleting',
+  plan: plan.name,
+  limits: presentPlan(plan),
+  requests_today: 0,
+  budget: 0,
+});
 
 /** `token`: the token itself, where it was just created. */
 export const presentToken = (view: TokenView, token?: string): TokenEntry => ({

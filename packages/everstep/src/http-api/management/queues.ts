@@ -9,7 +9,7 @@ import { parseDestination } from '../parameters/destination.js';
 import { Unacceptable } from '../parameters/unacceptable.js';
 import { Duration } from '../parameters/values.js';
 import { BODY_ERRORS, CHANGE_ERRORS, done, given, jsonBody, OK } from './outcome.js';
-import { presentInstance, presentPlan, toSeconds } from './presenters.js';
+import { presentDeleted, presentInstance, presentPlan, toSeconds } from './presenters.js';
 
 const TAG = 'Queue instances';
 const instanceId = RecordId('Id of the queue instance.');
@@ -24,7 +24,10 @@ const listQueues = accountOperation({
   unknownQuery: 'ignore',
   responses: { 200: Type.Array(QueueRecord) },
   errors: [],
-  handle: async (_input, { accounts }, principal) => answer(200, (await accounts.listInstances(principal)).map(presentInstance)),
+  async handle(_input, { accounts }, principal) {
+    const [instances, deleted] = [await accounts.listInstances(principal), await accounts.listDeletedInstances(principal)];
+    return answer(200, [...instances.map(presentInstance), ...deleted.map(presentDeleted)]);
+  },
 });
 
 const createQueue = accountOperation({
@@ -61,6 +64,25 @@ const getQueue = accountOperation({
   errors: ['bad-parameter', 'not-found'],
   handle: async ({ path }, { accounts }, principal) =>
     answer(200, presentInstance(done(await accounts.findInstance(principal, path.id)))),
+});
+
+const deleteQueue = accountOperation({
+  operationId: 'deleteQueue',
+  tag: TAG,
+  summary: 'Delete a queue instance with all its data',
+  description:
+    'From the moment this is answered the queue instance is not found, its tokens are refused, and nothing of it is delivered. Runs, messages, dead letters, schedules and settings are removed in the background; until that is done it is listed with the state `deleting`. What was billed for it and the audit log stay. For owners and admins of the account, and for operators. It cannot be undone.',
+  method: 'DELETE',
+  path: '/v2/queue/user/{id}',
+  unknownQuery: 'refuse',
+  pathParameters,
+  query: Type.Object({ confirm: AccountName('The name of the queue instance, exactly as it is.') }),
+  responses: { 200: Ok },
+  errors: [...CHANGE_ERRORS, 'conflict'],
+  async handle({ path, query }, { accounts }, principal) {
+    done(await accounts.deleteInstance(principal, { instanceId: path.id, confirm: query.confirm }));
+    return OK;
+  },
 });
 
 const rotateQueueTokens = accountOperation({
@@ -267,6 +289,7 @@ export const queueOperations: readonly Operation[] = [
   listQueues,
   createQueue,
   getQueue,
+  deleteQueue,
   rotateQueueTokens,
   moveQueueToTeam,
   updateQueueBudget,

@@ -302,6 +302,8 @@ export class ApiWorld {
       random,
       plans,
       instanceChanged: (instanceId) => limits.forget(instanceId),
+      instanceDeleted: (instanceId) =>
+        Promise.all([limits.forget(instanceId), authority.forget(instanceId), runtime.instancesDeleted()]),
       refusedNow: (instanceId) => limits.refusedNow(instanceId),
     });
     const search = createSearchService({

@@ -251,6 +251,13 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
     (things) => ({ body: { name: things.name(), region: REGION, team_id: things.people.teamId } }),
     ['owner', 'admin', 'dev'],
   ),
+  deleteQueue: account(
+    async (things) => {
+      const { instanceId, name } = await things.queueRecord();
+      return { params: { id: instanceId }, query: `confirm=${name}` };
+    },
+    ['owner', 'admin', 'operator'],
+  ),
   getQueue: account(queue, MEMBERS),
   rotateQueueTokens: account(queue, ['owner', 'admin', 'dev']),
   listTokens: account(queue, ['owner', 'admin', 'dev']),

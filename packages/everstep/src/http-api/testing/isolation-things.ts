@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { addMember, addNewMember, createPeople, doneValue, type People } from '../../accounts/people.fixture.js';
 import { BUILT_IN_PLANS, DEFAULT_PLAN_NAME, withPlanOfNewInstances } from '../../accounts/plans.js';
+import type { QueueInstance } from '../../ports/account-store.js';
 import type { IssuedSearchIndex } from '../../search/search-service.js';
 import { ApiWorld, type WorldOptions } from './api-world.js';
 
@@ -129,8 +130,12 @@ export class Things {
 
   /** Of the team. */
   async queue(): Promise<string> {
+    return (await this.queueRecord()).instanceId;
+  }
+
+  async queueRecord(): Promise<QueueInstance> {
     const wish = { name: this.name(), region: REGION, teamId: this.people.teamId };
-    return doneValue(await this.world.accounts.createInstance(this.people.principals.owner, wish)).instance.instanceId;
+    return doneValue(await this.world.accounts.createInstance(this.people.principals.owner, wish)).instance;
   }
 
   /** Of a queue instance of the team. */

@@ -143,6 +143,13 @@ export class DeliveryGates {
     }
   }
 
+  /** The queue instance was deleted: nothing of it waits here any more. */
+  drop(instanceId: string): void {
+    this.instances.get(instanceId)?.stop();
+    this.instances.delete(instanceId);
+    for (const [id, { passage }] of this.known) if (passage.instanceId === instanceId) this.known.delete(id);
+  }
+
   /** Deliveries ended: rate starts that waited for room may be granted. */
   roomFreed(): void {
     this.rooms.freed();

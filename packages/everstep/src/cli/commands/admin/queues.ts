@@ -1,4 +1,4 @@
-/** `everstep admin queues list|get|create|rotate-tokens|move|budget|plan|budget-alert|stats` */
+/** `everstep admin queues list|get|create|delete|rotate-tokens|move|budget|plan|budget-alert|stats` */
 import type { AdminClient, QueueInstance } from '@everstep/sdk';
 import { Command } from 'commander';
 import { type AdminOptions, openAdmin, withAdminConnection } from '../../admin-connection.js';
@@ -44,7 +44,7 @@ function listCommand(shell: Shell): Command {
       queue.region,
       queue.customer_id,
       queue.role,
-      queue.plan,
+      queue.state ?? queue.plan,
       queue.budget === 0 ? null : queue.budget,
     ]);
     screen.write(table(screen, ['QUEUE', 'NAME', 'REGION', 'OWNER', 'YOUR ROLE', 'PLAN', 'BUDGET'], rows));
@@ -69,6 +69,19 @@ function createCommand(shell: Shell): Command {
     const queue = await admin.queues.create({ name, region, ...(team === undefined ? {} : { teamId: team }) });
     if (options.json) screen.write(json(queue));
     else showQueue(screen, queue);
+  });
+}
+
+function deleteCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withAdminConnection(new Command('delete'))
+    .description('Delete a queue instance with all its runs, messages, schedules and settings, for good.')
+    .argument('<queueId>', 'id of the queue instance')
+    .requiredOption('--confirm <name>', 'the name of the queue instance');
+  return command.action(async (queueId: string) => {
+    const { admin, options } = await openAdmin<AdminOptions & { readonly confirm: string }>(command, shell);
+    await admin.queues.delete(queueId, { confirm: options.confirm });
+    screen.write(options.json ? json({ deleted: 1 }) : '1 deleted\n');
   });
 }
 
@@ -212,6 +225,7 @@ export function queuesCommand(shell: Shell): Command {
       oneCommand(shell, 'get', 'Show a queue instance, with its tokens if you may use it.', (admin, id) => admin.queues.get(id)),
     )
     .addCommand(createCommand(shell))
+    .addCommand(deleteCommand(shell))
     .addCommand(
       oneCommand(shell, 'rotate-tokens', 'Issue new tokens, and show them; the old ones are refused from then on.', (admin, id) =>
         admin.queues.rotateTokens(id),

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { basicOf, doneValue, type Person } from '../../accounts/people.fixture.js';
+import type { AuditLogPage, QueueRecord } from '../../contract/management.js';
+import type { TriggeredRun } from '../../contract/runs.js';
+import type { Method } from '../operation.js';
+import type { Answered, ErrorAnswer } from '../testing/api-world.js';
+import { REGION, Things } from '../testing/isolation-things.js';
+
+let things: Things;
+before(async () => {
+  things = await Things.open();
+});
+after(() => things.world.close());
+
+const call = <Body = ErrorAnswer>(person: Person, method: Method, url: string): Promise<Answered<Body>> =>
+  things.world.send<Body>({ method, url, headers: { authorization: basicOf(person) } });
+
+test('a queue instance is deleted by its name, and from then on it is 404 and its tokens are 401', async () => {
+  const { world, people } = things;
+  const wish = { name: 'my app', region: REGION, teamId: people.teamId };
+  const made = doneValue(await world.accounts.createInstance(people.principals.owner, wish));
+  const { instanceId } = made.instance;
+  const named = { instanceId, name: 'ci', scopes: ['write'], lifetimeMs: null } as const;
+  const { token: namedToken } = doneValue(await world.accounts.createToken(people.principals.owner, named));
+  const tokens = [made.token ?? '', made.readOnlyToken ?? '', namedToken];
+  const as = (token: string) => ({ authorization: `Bearer ${token}` });
+  const run = { method: 'POST', url: '/v2/trigger/http://w.test/hang', headers: as(namedToken) } as const;
+  assert.equal((await world.send<TriggeredRun>(run)).status, 200);
+  const logs = (token: string) => world.send<unknown>({ method: 'GET', url: '/v2/workflows/logs', headers: as(token) });
+  for (const token of tokens) assert.equal((await logs(token)).status, 200);
+
+  const url = `/v2/queue/user/${instanceId}`;
+  assert.equal((await call('owner', 'DELETE', url)).status, 400);
+  assert.equal((await call('owner', 'DELETE', `${url}?confirm=app`)).status, 409);
+  const deleted = await call<string>('admin', 'DELETE', `${url}?confirm=my%20app`);
+  assert.deepEqual([deleted.status, deleted.body], [200, 'OK']);
+
+  for (const token of tokens) assert.equal((await logs(token)).status, 401);
+  assert.equal((await call('owner', 'GET', url)).status, 404);
+  assert.equal((await call('owner', 'DELETE', `${url}?confirm=my%20app`)).status, 404);
+  assert.equal((await world.send({ method: 'GET', url: `/v2/jwks/${instanceId}` })).status, 404);
+  const listed = async (person: Person) =>
+    (await call<QueueRecord[]>(person, 'GET', '/v2/queue/users')).body.find(({ id }) => id === instanceId);
+  assert.equal(await listed('stranger'), undefined);
+  await world.runtime.idle();
+  assert.equal(await listed('owner'), undefined);
+  const { body } = await call<AuditLogPage>('finance', 'GET', '/v2/auditlogs');
+  assert.deepEqual(body.auditlogs[0]?.details, { name: 'my app', region: REGION });
+});
+
+test('members see that it is being deleted until its rows are removed', async () => {
+  const { instanceId } = await things.queueRecord();
+  const { store, accounts } = things.world;
+  // Nobody starts to remove its rows.
+  await store.accounts.deleteInstance({ instanceId, at: Date.now() });
+  const listed = (await call<QueueRecord[]>('finance', 'GET', '/v2/queue/users')).body.find(({ id }) => id === instanceId);
+  assert.deepEqual([listed?.state, listed?.token], ['deleting', undefined]);
+  assert.deepEqual(await accounts.listDeletedInstances(things.people.principals.stranger), []);
+  await store.accounts.noteEmptied({ instanceId, at: Date.now() });
+  const { body } = await call<QueueRecord[]>('finance', 'GET', '/v2/queue/users');
+  assert.ok(!body.some(({ id }) => id === instanceId));
+});

@@ -1,0 +1,161 @@
+/**
+ * What happens with queue instances that were deleted: what they have under way stops at once, and their rows are removed in small
+ * steps with pauses between them. The store says which were deleted, so a restart continues, and of several nodes one removes.
+ */
+import { LIMITS } from '../../config/limits.js';
+import type { Clock } from '../../ports/clock.js';
+import type { DeletedInstance } from '../../ports/deleted-instances.js';
+import type { Log } from '../../ports/log.js';
+import type { Store } from '../../ports/store.js';
+import { StepPace } from '../step-pace.js';
+
+/** Turns of the event loop that are left to others after each step. */
+const TURNS_BETWEEN_STEPS = 32;
+const PACE = {
+  stepMs: LIMITS.retentionStepMs,
+  minItems: LIMITS.minRemovedRows,
+  maxItems: LIMITS.maxRemovedRows,
+  pauseRatio: 4,
+  maxPauseMs: 250,
+};
+
+export interface InstanceRemovalOptions {
+  readonly store: Pick<Store, 'removeInstanceRows' | 'releaseSpace'> & {
+    readonly accounts: Pick<Store['accounts'], 'listDeletedInstances' | 'noteEmptied' | 'forgetDeleted'>;
+  };
+  readonly clock: Clock;
+  /** Measures steps and times the pauses after them. `clock` when absent. */
+  readonly paceClock?: Clock;
+  readonly log: Log;
+  /** Stops what the instance has under way in this process. */
+  readonly stopInstance: (instanceId: string) => void;
+  /** Where several nodes share the store: does the work unless another one is at it; false then. */
+  readonly unlessBusy?: (work: () => Promise<void>) => Promise<boolean>;
+}
+
+export class InstanceRemoval {
+  private readonly options: InstanceRemovalOptions;
+  private readonly paceClock: Clock;
+  private readonly pace = new StepPace(PACE);
+  private deleted: ReadonlyMap<string, DeletedInstance> = new Map();
+  private cancelTimer: () => void = () => {};
+  private endPause: () => void = () => {};
+  private removing: Promise<void> | null = null;
+  private stopped = false;
+
+  constructor(options: InstanceRemovalOptions) {
+    this.options = options;
+    this.paceClock = options.paceClock ?? options.clock;
+  }
+
+  /** Whether the queue instance was deleted: nothing of it is delivered or accepted. */
+  isDeleted(instanceId: string): boolean {
+    return this.deleted.has(instanceId);
+  }
+
+  /** Whether no removal is under way. */
+  get idle(): boolean {
+    return this.removing === null;
+  }
+
+  /** Resolves when the removal that is under way is done. */
+  async settled(): Promise<void> {
+    await this.removing;
+  }
+
+  /**
+   * Reads which queue instances were deleted, stops those that were not known to be, and starts to remove their rows. Resolves
+   * when they are stopped. Never rejects: what cannot be read is read again a moment later.
+   */
+  async look(): Promise<void> {
+    if (this.stopped) return;
+    const { store, log, stopInstance } = this.options;
+    try {
+      const found = await store.accounts.listDeletedInstances();
+      const before = this.deleted;
+      this.deleted = new Map(found.map((each) => [each.instanceId, each]));
+      for (const instanceId of this.deleted.keys()) if (!before.has(instanceId)) stopInstance(instanceId);
+      if (this.deleted.size > 0) void this.remove();
+    } catch (error) {
+      log.error({ error: String(error) }, 'deleted queue instances could not be read, retrying');
+    }
+    this.lookAgain();
+  }
+
+  /** Resolves when the step that is under way is done. */
+  async stop(): Promise<void> {
+    this.stopped = true;
+    this.cancelTimer();
+    this.endPause();
+    await this.removing;
+  }
+
+  /** A node may miss the notice of another one. A single process knows of all deletions itself. */
+  private lookAgain(): void {
+    this.cancelTimer();
+    const isShared = this.options.unlessBusy !== undefined;
+    if (this.stopped || (!isShared && this.deleted.size === 0)) return;
+    const { clock } = this.options;
+    const delayMs = isShared ? LIMITS.deletedInstancePollMs : LIMITS.deletedInstanceRecheckMs;
+    this.cancelTimer = clock.setTimer(clock.now() + delayMs, () => void this.look());
+  }
+
+  private remove(): Promise<void> {
+    const { unlessBusy, log } = this.options;
+    const work = unlessBusy ? () => unlessBusy(() => this.removeAll()).then(() => {}) : () => this.removeAll();
+    this.removing ??= work()
+      .catch((error: unknown) =>
+        log.error({ error: String(error) }, 'rows of a deleted queue instance could not be removed, retrying'),
+      )
+      .finally(() => {
+        this.removing = null;
+      });
+    return this.removing;
+  }
+
+  private async removeAll(): Promise<void> {
+    const { store, clock, log } = this.options;
+    for (const { instanceId, deletedAt } of await store.accounts.listDeletedInstances()) {
+      let removed = 0;
+      const isEmptied = await this.repeat(async () => {
+        const count = await store.removeInstanceRows({ instanceId, limit: this.pace.items });
+        removed += count;
+        return count > 0;
+      });
+      if (!isEmptied) return;
+      if (removed > 0) log.info({ instanceId, removed }, 'rows of a deleted queue instance removed');
+      await store.accounts.noteEmptied({ instanceId, at: clock.now() });
+      // A request that was admitted before may write some time after.
+      if (clock.now() - deletedAt >= LIMITS.deletedInstanceKeptMs) await store.accounts.forgetDeleted({ instanceId });
+    }
+    await this.repeat(() => store.releaseSpace());
+  }
+
+  /** Repeats a step until it did nothing; false when this was stopped before. */
+  private async repeat(step: () => Promise<boolean>): Promise<boolean> {
+    while (!this.stopped) {
+      const since = this.paceClock.now();
+      const more = await step();
+      if (!more) return true;
+      const tookMs = this.paceClock.now() - since;
+      this.pace.stepTook(tookMs);
+      await this.pause(this.pace.pauseMs(tookMs, false));
+    }
+    return false;
+  }
+
+  private async pause(pauseMs: number): Promise<void> {
+    const { paceClock } = this;
+    for (let turn = 0; turn < TURNS_BETWEEN_STEPS && !this.stopped; turn++) {
+      await new Promise<void>((resolve) => paceClock.endOfTurn(resolve));
+    }
+    if (pauseMs < 1 || this.stopped) return;
+    await new Promise<void>((resolve) => {
+      const cancel = paceClock.setTimer(paceClock.now() + pauseMs, resolve);
+      this.endPause = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+}
