@@ -37,6 +37,7 @@ import { rotateSecrets } from './rotation/rotating.js';
 import { createRuntime } from './runtime/runtime.js';
 import { StoreWrites, sendingWhileOpen } from './runtime/store-writes.js';
 import { createSearchService } from './search/search-service.js';
+import { createSignIn } from './sign-in/sign-in.js';
 import { createAddressPolicies, createNameResolver, createOutbound, type OwnListener } from './step-calls/index.js';
 import { SERVICE_VERSION } from './step-calls/version.js';
 import type { OpenedNode } from './stores/postgres/index.js';
@@ -239,6 +240,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     if (credentials) await options.beforeWork?.(credentials);
 
     /** Known for sure once the service listens, as the port may be any; nothing is decided before. */
+    let managementUrl = '';
     let publicUrl = config.publicUrl ?? localUrl(config.host, config.port);
     const upkeepClock = virtualClock?.upkeep ?? clock;
     const writes = new StoreWrites({ store, clock: upkeepClock, random, log });
@@ -339,29 +341,40 @@ export async function startService(config: Config, options: StartOptions = {}): 
     });
     const descriptors = connectionLimits();
     let [starting, stopping] = [true, false];
+    const accountService = createAccountService({
+      accounts,
+      authority,
+      now,
+      random,
+      plans,
+      async instanceChanged(instanceId) {
+        await Promise.all([limits.forget(instanceId), authority.forget(instanceId)]);
+        accountChanged(instanceId);
+        runtime.changed({ instanceId, topic: 'settings' });
+      },
+      async instanceDeleted(instanceId) {
+        await Promise.all([limits.forget(instanceId), authority.forget(instanceId), runtime.instancesDeleted()]);
+        accountChanged(instanceId);
+      },
+      refusedNow: (instanceId) => limits.refusedNow(instanceId),
+      storage: (instanceId) => limits.storage(instanceId),
+      log,
+    });
+    const signIn = await createSignIn({
+      settings: config.signIn,
+      store: accounts,
+      accounts: accountService,
+      now: machineTime,
+      elapsedMs: () => performance.now(),
+      dashboardUrl: () => config.publicUrl ?? managementUrl,
+      log,
+    });
     const dependencies: HttpApiDependencies = {
       service: runtime,
       store,
       authority: keptAccess.authority,
-      accounts: createAccountService({
-        accounts,
-        authority,
-        now,
-        random,
-        plans,
-        async instanceChanged(instanceId) {
-          await Promise.all([limits.forget(instanceId), authority.forget(instanceId)]);
-          accountChanged(instanceId);
-          runtime.changed({ instanceId, topic: 'settings' });
-        },
-        async instanceDeleted(instanceId) {
-          await Promise.all([limits.forget(instanceId), authority.forget(instanceId), runtime.instancesDeleted()]);
-          accountChanged(instanceId);
-        },
-        refusedNow: (instanceId) => limits.refusedNow(instanceId),
-        storage: (instanceId) => limits.storage(instanceId),
-        log,
-      }),
+      accounts: accountService,
+      signIn,
       search,
       limits,
       log,
@@ -387,7 +400,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
     };
     const { host, port } = config;
     const served = await serve(dependencies, { host, port }, managementListener(config));
-    const { url, managementUrl } = served;
+    const { url } = served;
+    managementUrl = served.managementUrl;
     ownListeners = served.listeners;
     opened.push(async () => {
       const closing = served.close();

@@ -21,6 +21,7 @@ import type { DeletedInstance } from '../ports/deleted-instances.js';
 import type { NamedToken, TokenScope } from '../ports/named-tokens.js';
 
 import type { RefusalKind } from './refusals.js';
+import type { IdentityRules } from './sign-in/identity-sign-in.js';
 
 /** Who asks, and from where. */
 export interface Principal {
@@ -34,7 +35,8 @@ export interface Principal {
 /** A session of the user, for the user. */
 export interface OwnSession {
   readonly sessionId: string;
-  readonly apiKeyId: string;
+  /** Null: it began with an identity provider. */
+  readonly apiKeyId: string | null;
   /** Unix ms. */
   readonly createdAt: number;
   /** Unix ms, unless it is used before. */
@@ -60,6 +62,8 @@ export type Login =
 export interface Session {
   readonly principal: Principal & { readonly sessionId: string };
   readonly sessionHash: string;
+  /** Null: it began with an identity provider. */
+  readonly apiKeyId: string | null;
   /** Has to come with every request that changes something. */
   readonly csrfToken: string;
   /** Unix ms, unless it is used before. */
@@ -204,7 +208,7 @@ export interface RefusalCount {
   readonly lastAt: number;
 }
 
-export interface AccountService {
+export interface AccountService extends IdentityRules {
   /** Constant-time over whatever is kept; failures are counted per account and address. */
   logIn(credential: { readonly email: string; readonly apiKey: string; readonly address: string }): Promise<Login>;
 
@@ -254,6 +258,17 @@ export interface AccountService {
   endSessionsOf(principal: Principal, userId: string): Promise<Outcome<null>>;
   /** Read-write for roles that may use the instance, read-only for those that see it. */
   accessTo(principal: Principal, instanceId: string): Promise<Outcome<InstanceAccess>>;
+
+  /** For operators: a secret that gives the user one API key, known to nobody else and shown this once. */
+  createRecoveryLink(
+    principal: Principal,
+    userId: string,
+  ): Promise<Outcome<{ readonly secret: string; readonly expiresAt: number }>>;
+  /** Without a login. The key comes back this once. */
+  recover(link: {
+    readonly secret: string;
+    readonly address: string;
+  }): Promise<Outcome<{ readonly email: string; readonly apiKey: string; readonly record: ApiKeyRecord }>>;
 
   listApiKeys(principal: Principal): Promise<readonly ApiKeyRecord[]>;
   /** The key itself comes back this once. */

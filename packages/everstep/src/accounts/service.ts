@@ -14,6 +14,8 @@ import type { Plans } from './plans.js';
 import { createLimitOf } from './quotas/account-limits.js';
 import { createDeletion } from './removal/delete-instance.js';
 import { createSessions } from './sessions.js';
+import { createIdentityRules } from './sign-in/identity-sign-in.js';
+import { createRecovery } from './sign-in/recovery.js';
 import { createTeamRules } from './team-rules.js';
 import { createTokenRules } from './token-rules.js';
 import { createUserRules, isOperator } from './user-rules.js';
@@ -43,16 +45,16 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
   const limitOf = createLimitOf({ accounts, plans, isOperator: (userId) => isOperator(rules, userId) });
   const own = createOwnRules(rules);
   const failed = createFailedLogins();
-  const { invite, ...invitations } = createInvitations({
-    rules,
-    limitOf,
-    countFailure: ({ address }) => failed.record({ email: '', address }, now()),
-  });
+  const countFailure = ({ address }: { readonly address: string }) => failed.record({ email: '', address }, now());
+  const { invite, ...invitations } = createInvitations({ rules, limitOf, countFailure });
   const login = createLogin({ rules, failed, ...(options.log ? { log: options.log } : {}) });
+  const { begin, ...sessions } = createSessions(rules, login.logIn);
 
   return {
     ...login,
-    ...createSessions(rules, login.logIn),
+    ...sessions,
+    ...createIdentityRules({ rules, begin, countFailure }),
+    ...createRecovery({ rules, countFailure }),
     ...createUserRules(rules),
     ...own,
     ...invitations,

@@ -1,9 +1,9 @@
 /** Sessions: a user who logged in once is recognised by the secret in a cookie, until that is not used any more. */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { LIMITS } from '../config/limits.js';
-import type { SessionRecord, UserRecord } from '../ports/account-store.js';
+import type { SessionRecord } from '../ports/account-store.js';
 import { type AccountRules, done, notFound } from './account-rules.js';
-import type { AccountService, BegunSession, Login, Session } from './account-service.js';
+import type { AccountService, BegunSession, Principal, Session } from './account-service.js';
 
 /** How a secret looks; anything else is nobody's. With `h` it is for the cookie of https, see `http-api/sessions/cookie.ts`. */
 const SECRET = /^e[hs]_[A-Za-z0-9_-]{43}$/;
@@ -29,45 +29,55 @@ const SESSION_ID_LENGTH = 32;
 /** Tells nothing of the secret: that has more bits than the id. */
 const idOf = (sessionHash: string): string => `ses_${sessionHash.slice(0, SESSION_ID_LENGTH)}`;
 
-export function createSessions(rules: AccountRules, logIn: AccountService['logIn']): SessionPart {
+/** What a session began with: an API key, or an identity provider. */
+export type BegunBy = { readonly apiKeyId: string } | { readonly issuer: string };
+
+export interface Sessions extends SessionPart {
+  /** Null when the user was disabled, or the key revoked, since it was looked at. */
+  begin(principal: Principal, by: BegunBy, isHttps: boolean): Promise<BegunSession | null>;
+}
+
+export function createSessions(rules: AccountRules, logIn: AccountService['logIn']): Sessions {
   const { accounts, now } = rules;
 
   const endAt = (createdAt: number): number => Math.min(now() + LIMITS.sessionIdleMs, createdAt + LIMITS.sessionMaxMs);
 
-  const shown = (secret: string, user: UserRecord, address: string, expiresAt: number): Session => ({
+  const shown = (
+    secret: string,
+    { user, address }: Principal,
+    { apiKeyId, expiresAt }: Pick<SessionRecord, 'apiKeyId' | 'expiresAt'>,
+  ): Session => ({
     principal: { user, address, sessionId: idOf(hashOf(secret)) },
     sessionHash: hashOf(secret),
+    apiKeyId,
     csrfToken: csrfTokenOf(secret),
     expiresAt,
   });
 
-  async function begin(
-    { apiKeyId, principal }: Extract<Login, { readonly kind: 'in' }>,
-    isHttps: boolean,
-  ): Promise<BegunSession | null> {
-    const { user, address } = principal;
+  async function begin({ user, address }: Principal, by: BegunBy, isHttps: boolean): Promise<BegunSession | null> {
     const secret = rules.newSecret(isHttps ? 'eh' : 'es');
     const createdAt = now();
     const { userId } = user;
     const session: SessionRecord = {
       sessionHash: hashOf(secret),
       userId,
-      apiKeyId,
+      apiKeyId: 'apiKeyId' in by ? by.apiKeyId : null,
       createdAt,
       expiresAt: endAt(createdAt),
     };
-    const told = { action: 'session.begin', subject: userId, details: { apiKeyId }, accountIds: [userId] };
+    const told = { action: 'session.begin', subject: userId, details: by, accountIds: [userId] };
     const audit = rules.audit({ user, address }, told);
-    // Null when the key was revoked since it was looked at.
     if (!(await accounts.createSession({ session, audit }))) return null;
-    return { secret, session: shown(secret, user, address, session.expiresAt) };
+    return { secret, session: shown(secret, { user, address }, session) };
   }
 
   return {
+    begin,
+
     async beginSession({ isHttps = false, ...credential }) {
       const login = await logIn(credential);
       if (login.kind !== 'in') return login;
-      const begun = await begin(login, isHttps);
+      const begun = await begin(login.principal, { apiKeyId: login.apiKeyId }, isHttps);
       return begun ? { kind: 'in', ...begun } : { kind: 'refused' };
     },
 
@@ -82,9 +92,9 @@ export function createSessions(rules: AccountRules, logIn: AccountService['logIn
         return null;
       }
       const expiresAt = endAt(session.createdAt);
-      if (expiresAt - session.expiresAt < MOVE_AFTER_MS) return shown(secret, user, address, session.expiresAt);
+      if (expiresAt - session.expiresAt < MOVE_AFTER_MS) return shown(secret, { user, address }, session);
       await accounts.moveSessionEnd({ sessionHash, expiresAt });
-      return shown(secret, user, address, expiresAt);
+      return shown(secret, { user, address }, { ...session, expiresAt });
     },
 
     async endSession({ principal, sessionHash }) {

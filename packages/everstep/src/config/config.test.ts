@@ -50,6 +50,7 @@ test('without anything set, dev listens on 127.0.0.1:8080 and keeps its data in 
     queryTokens: true,
     region: 'eu-central-1',
     adminEmail: 'admin@localhost',
+    signIn: null,
   });
 });
 
@@ -272,4 +273,39 @@ test('all problems are told at once', () => {
 test('limits that contradict each other stop the start', () => {
   assert.doesNotThrow(() => assertLimits());
   assert.throws(() => assertLimits({ ...LIMITS, maxRetries: 2 }), /defaultRetries <= maxRetries must hold/);
+});
+
+test('single sign-on is set up whole or not at all', () => {
+  const of = (env: Readonly<Record<string, string>>) => parseConfig({ mode: 'serve', flags: {}, env, cwd: '/' });
+  const [issuer, client] = [{ EVERSTEP_OIDC_ISSUER: 'https://id.test/realm' }, { EVERSTEP_OIDC_CLIENT_ID: 'everstep' }];
+  const roles = { EVERSTEP_OIDC_ROLE_CLAIM: 'groups', EVERSTEP_OIDC_ROLES: 'ops=operator,devs=team_01A:dev' };
+  const parsed = of({
+    ...issuer,
+    ...client,
+    ...roles,
+    EVERSTEP_OIDC_DOMAINS: 'Corp.test, b.test',
+    EVERSTEP_OIDC_CREATE_USERS: 'true',
+  });
+  assert.ok(parsed.ok);
+  const { signIn } = parsed.config;
+  assert.deepEqual(
+    [signIn?.issuer, signIn?.scopes, signIn?.createUsers],
+    ['https://id.test/realm', 'openid email profile', true],
+  );
+  assert.deepEqual(signIn?.domains, ['corp.test', 'b.test']);
+  assert.deepEqual(signIn?.grants, [
+    { value: 'ops', grants: 'operator' },
+    { value: 'devs', grants: 'dev', teamId: 'team_01A' },
+  ]);
+  for (const bad of [
+    issuer,
+    client,
+    { ...issuer, ...client, EVERSTEP_OIDC_ROLES: 'ops=operator' },
+    { ...issuer, ...client, ...roles, EVERSTEP_OIDC_ROLES: 'ops=root' },
+    { ...issuer, ...client, ...roles, EVERSTEP_OIDC_ROLES: 'ops=team_01A:root' },
+    { ...client, EVERSTEP_OIDC_ISSUER: 'http://id.test' },
+    { ...issuer, ...client, EVERSTEP_OIDC_DOMAINS: 'corp' },
+    { ...issuer, ...client, EVERSTEP_OIDC_LINK_BY_EMAIL: 'maybe' },
+  ])
+    assert.equal(of(bad).ok, false, JSON.stringify(bad));
 });

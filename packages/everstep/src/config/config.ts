@@ -14,6 +14,7 @@ import {
   type Setting,
   type StoreSetting,
 } from './settings.js';
+import { readSignIn, type SignInSettings } from './sign-in-settings.js';
 
 export interface Config {
   readonly mode: Mode;
@@ -70,6 +71,8 @@ export interface Config {
   readonly queryTokens: boolean;
   readonly region: Region;
   readonly adminEmail: string;
+  /** Single sign-on; null: users have API keys alone. */
+  readonly signIn: SignInSettings | null;
 }
 
 export type ParsedConfig =
@@ -193,6 +196,7 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
     queryTokens: read(SETTINGS.queryTokens),
     region: read(SETTINGS.region),
     adminEmail: read(SETTINGS.adminEmail),
+    signIn: readSignIn(read, (sentence) => problems.push(sentence)),
   });
   return problems.length === 0 ? { ok: true, config } : { ok: false, problems };
 }

@@ -154,6 +154,13 @@ export const LIMITS = Object.freeze({
   /** Pending invitations that one user made, to all teams. */
   maxInvitationsOfUser: 200,
   invitationLifeMs: 7 * DAY_MS,
+  recoveryLinkLifeMs: DAY_MS,
+  /** How long a user may take at the identity provider. */
+  signInLifeMs: 10 * MINUTE_MS,
+  identityProviderTimeoutMs: 10 * SECOND_MS,
+  maxIdentityProviderBytes: MiB,
+  maxUsedSignInStates: 10_000,
+  maxReturnPathLength: 500,
   maxInstances: 1_000,
   userPageDefault: 100,
   userPageMax: 1_000,

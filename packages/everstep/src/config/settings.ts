@@ -18,6 +18,7 @@ import {
 } from './network-values.js';
 import { DEFAULT_REGION, REGIONS, type Region } from './regions.js';
 import { parseSecretKeys, type SecretKeys } from './secret-keys.js';
+import { SIGN_IN_SETTINGS } from './sign-in-settings.js';
 
 export type Mode = 'dev' | 'serve';
 
@@ -425,6 +426,7 @@ export const SETTINGS = Object.freeze({
     fallback: () => 'admin@localhost',
     parse: parseEmail,
   }),
+  ...SIGN_IN_SETTINGS,
 });
 
 /** Variables that the SDK, its client and the command line read; the service leaves them alone. */

@@ -266,6 +266,25 @@ export const ApiKeyEntry = Type.Object(
 );
 export type ApiKeyEntry = Static<typeof ApiKeyEntry>;
 
+export const RecoveryLink = Type.Object(
+  {
+    recovery_secret: Type.String({ description: 'Gives the user one API key. It is shown this once.' }),
+    expiration_time: Type.Integer({ format: 'int64', description: 'Unix seconds' }),
+  },
+  CLOSED,
+);
+export type RecoveryLink = Static<typeof RecoveryLink>;
+
+export const Recovered = Type.Object(
+  {
+    id: Type.String({ description: 'Id of the API key.' }),
+    email: Type.String(),
+    api_key: Type.String({ description: 'Shown this once.' }),
+  },
+  CLOSED,
+);
+export type Recovered = Static<typeof Recovered>;
+
 export const UserEntry = Type.Object(
   {
     id,
@@ -276,10 +295,12 @@ export const UserEntry = Type.Object(
   },
   CLOSED,
 );
+export type UserEntry = Static<typeof UserEntry>;
 export const UserPage = Type.Object(
   { cursor: Type.String({ description: 'Of the next page; empty at the end.' }), users: Type.Array(UserEntry) },
   CLOSED,
 );
+export type UserPage = Static<typeof UserPage>;
 
 export const AccountEntry = Type.Object(
   {

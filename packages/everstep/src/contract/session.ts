@@ -11,6 +11,9 @@ export const SessionEntry = Type.Object(
     csrf_token: Type.String({
       description: 'To be sent as x-everstep-csrf with every request of the session that is not GET or HEAD.',
     }),
+    logout_url: Type.Optional(
+      Type.String({ description: 'Where the user signs out of the identity provider too. Only of sessions that began there.' }),
+    ),
     expires_at: Type.Integer({
       format: 'int64',
       description: 'When it ends unless it is used before, Unix seconds. Use moves it on, to seven days after the login at most.',
@@ -36,7 +39,12 @@ export type LoginBody = Static<typeof LoginBody>;
 export const OwnSession = Type.Object(
   {
     id: Type.String(),
-    api_key_id: Type.String({ description: 'Id of the API key with which it began. It ends when that is revoked.' }),
+    api_key_id: Type.Optional(
+      Type.String({
+        description:
+          'Id of the API key with which it began. It ends when that is revoked. Absent: it began with the identity provider.',
+      }),
+    ),
     creation_time: Type.Integer({ format: 'int64', description: 'Unix seconds' }),
     expires_at: Type.Integer({ format: 'int64', description: 'When it ends unless it is used before, Unix seconds.' }),
     current: Type.Boolean({ description: 'Whether the request was made with this session.' }),

@@ -16,6 +16,7 @@ import type { Store } from '../ports/store.js';
 import type { VirtualTime } from '../ports/virtual-time.js';
 import type { WorkflowService } from '../runtime/workflow-service.js';
 import type { SearchService } from '../search/search-service.js';
+import type { SignIn } from '../sign-in/sign-in.js';
 import { documentOnce } from './api-document.js';
 import { createCursorSeal } from './cursor.js';
 import { type DashboardFiles, dashboardOperations } from './dashboard/index.js';
@@ -45,6 +46,8 @@ export interface HttpApiDependencies {
   readonly authority: Authority;
   readonly accounts: AccountService;
   readonly search: SearchService;
+  /** Absent: users have API keys alone. */
+  readonly signIn?: SignIn | null;
   /** Plans and budgets; nothing is limited when absent. */
   readonly limits?: Limits;
   /** Never given a token, a payload or a URL. */
@@ -159,6 +162,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     authority,
     accounts,
     search,
+    signIn: dependencies.signIn ?? null,
     limits: dependencies.limits ?? null,
     log,
     version,

@@ -18,6 +18,7 @@ import type { Store } from '../ports/store.js';
 import type { VirtualTime } from '../ports/virtual-time.js';
 import type { WorkflowService } from '../runtime/workflow-service.js';
 import type { SearchCaller, SearchService } from '../search/search-service.js';
+import type { SignIn } from '../sign-in/sign-in.js';
 import type { Need } from './authentication.js';
 import type { CursorSeal } from './cursor.js';
 import type { HeldRequests } from './held-requests.js';
@@ -39,6 +40,8 @@ export interface ApiContext {
   readonly authority: Authority;
   readonly accounts: AccountService;
   readonly search: SearchService;
+  /** Null where users have API keys alone. */
+  readonly signIn: SignIn | null;
   /** Plans and budgets; null when nothing is limited. */
   readonly limits: Limits | null;
   readonly log: Log;

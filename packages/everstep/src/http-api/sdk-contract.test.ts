@@ -256,6 +256,7 @@ test('every operation of the management API has a call of the AdminClient, which
   await users.revokeApiKeys(stranger, first?.id);
   await users.revokeApiKeys(stranger);
   await users.endSessions(stranger);
+  assert.match((await users.createRecoveryLink(stranger)).recovery_secret, /^rec_/);
   await users.delete(stranger);
 
   const wish: Required<NewQueue> = { name: 'q', region: REGION, teamId };

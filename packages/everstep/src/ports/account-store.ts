@@ -9,6 +9,7 @@ import type { CountOfDay, DayCountKind } from '../engine/writes.js';
 import type { DeletedInstanceStore } from './deleted-instances.js';
 import type { InstallationSecretStore } from './installation-secrets.js';
 import type { NamedTokenStore } from './named-tokens.js';
+import type { SignInStore } from './sign-in-store.js';
 import type { InstanceTotals } from './stored-bytes.js';
 
 export type { CountOfDay, DayCountKind } from '../engine/writes.js';
@@ -39,13 +40,13 @@ export interface ApiKeyRecord {
   readonly revokedAt?: number;
 }
 
-/** Of a user who logged in with an API key, and is recognised by a secret since. */
+/** Of a user who logged in, and is recognised by a secret since. */
 export interface SessionRecord {
   /** SHA-256 of the secret, hex. The secret itself is never stored. */
   readonly sessionHash: string;
   readonly userId: string;
-  /** The session ends with it. */
-  readonly apiKeyId: string;
+  /** The session ends with it. Null: the user signed in with an identity provider. */
+  readonly apiKeyId: string | null;
   /** Unix ms. */
   readonly createdAt: number;
   /** Unix ms. */
@@ -230,7 +231,7 @@ export interface AuditEntry {
 /** What of an instance is secret. */
 export type InstanceKeys = Pick<QueueInstance, 'currentSigningKey' | 'nextSigningKey' | 'keyPairs'>;
 
-export interface AccountStore extends NamedTokenStore, InstallationSecretStore, DeletedInstanceStore {
+export interface AccountStore extends NamedTokenStore, InstallationSecretStore, DeletedInstanceStore, SignInStore {
   /**
    * Does the work while no other process on the store does such work on one of these accounts, or on any account when
    * `accountIds` is null; the others wait. Not to be called from within such work. Absent: no other process uses the store.

@@ -25,6 +25,13 @@ export interface ApiKey {
   readonly api_key?: string;
 }
 
+/** Leads to one API key, at the log-in page: `<dashboard>/login#<recovery_secret>`. */
+export interface RecoveryLink {
+  readonly recovery_secret: string;
+  /** Unix seconds. */
+  readonly expiration_time: number;
+}
+
 export interface Team {
   readonly id: string;
   /** The same as `id`, and `customer_id` too. */
@@ -268,8 +275,8 @@ export interface SearchStats {
 /** A session of the user: a login in a browser. */
 export interface UserSession {
   readonly id: string;
-  /** Of the API key with which it began. It ends when that is revoked. */
-  readonly api_key_id: string;
+  /** Of the API key with which it began. It ends when that is revoked. Absent: it began with the identity provider. */
+  readonly api_key_id?: string;
   /** Unix seconds. */
   readonly creation_time: number;
   /** Unix seconds; when it ends unless it is used before. */

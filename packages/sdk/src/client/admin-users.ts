@@ -1,5 +1,5 @@
 /** Users of the installation, for operators, as calls of the management API. */
-import type { ApiKey, User, UserPage } from './admin-types.js';
+import type { ApiKey, RecoveryLink, User, UserPage } from './admin-types.js';
 import type { Call } from './transport.js';
 
 export interface UserListOptions {
@@ -71,6 +71,11 @@ export class Users {
   async revokeApiKeys(userId: string, apiKeyId?: string): Promise<void> {
     const key = apiKeyId === undefined ? '' : `/${encodeURIComponent(apiKeyId)}`;
     await this.call({ method: 'DELETE', path: `${pathOf(userId)}/apikeys${key}` });
+  }
+
+  /** For a user without a good API key: a secret that gives it one, once and within a day. */
+  createRecoveryLink(userId: string): Promise<RecoveryLink> {
+    return this.call({ method: 'POST', path: `${pathOf(userId)}/recovery` });
   }
 
   async endSessions(userId: string): Promise<void> {

@@ -77,6 +77,7 @@ const calls: readonly (readonly [string, (client: AdminClient) => Promise<unknow
     'OK',
   ],
   ['teams.invitations.join', (client) => client.teams.invitations.join('s'), 'POST /v2/invitations/join', { secret: 's' }],
+  ['users.createRecoveryLink', (client) => client.users.createRecoveryLink('a/b'), 'POST /v2/users/a%2Fb/recovery'],
   ['queues.list', (client) => client.queues.list(), `GET ${QUEUE}/users`],
   [
     'queues.create',

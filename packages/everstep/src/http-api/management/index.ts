@@ -4,9 +4,11 @@ import { accountOperations } from './account.js';
 import { invitationOperations } from './invitations.js';
 import { outboundRulesOperations } from './outbound-rules.js';
 import { queueOperations } from './queues.js';
+import { recoveryOperations } from './recovery.js';
 import { searchOperations } from './search.js';
 import { getManagementOpenApi } from './service.js';
 import { sessionOperations } from './session.js';
+import { signInOperations } from './sign-in.js';
 import { teamOperations } from './teams.js';
 import { tokenOperations } from './tokens.js';
 import { userOperations } from './users.js';
@@ -19,7 +21,9 @@ export const MANAGEMENT_OPERATIONS: readonly Operation[] = Object.freeze([
   ...teamOperations,
   ...invitationOperations,
   ...userOperations,
+  ...recoveryOperations,
   ...accountOperations,
   ...sessionOperations,
+  ...signInOperations,
   getManagementOpenApi,
 ]);

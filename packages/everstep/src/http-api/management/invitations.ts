@@ -2,23 +2,14 @@
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { InvitationSecret, JoinedTeam, Ok, RecordId, TeamMember } from '../../contract/management.js';
-import { tooManyLogins } from '../basic-authentication.js';
-import { type ApiContext, accountOperation, answer, type OpenRequest, type Operation, openOperation } from '../operation.js';
-import { checkOrigin } from '../sessions/same-origin.js';
+import { accountOperation, answer, type Operation, openOperation } from '../operation.js';
+import { admitSecret, SECRET_ERRORS } from './open-secrets.js';
 import { BODY_ERRORS, CHANGE_ERRORS, done, given, jsonBody, NOT_CACHED, OK } from './outcome.js';
 import { presentInvitation, presentJoined } from './presenters.js';
 
 const TAG = 'Invitations';
 const secretBody = jsonBody({ secret: InvitationSecret });
 const openSecretBody = { ...secretBody, maxBytes: LIMITS.maxLoginBodyBytes } as const;
-
-/** Guessing secrets is limited like guessing API keys, before the body is read. */
-function admit(request: OpenRequest, { accounts }: ApiContext): void {
-  checkOrigin(request);
-  const retryAfterMs = accounts.loginWaitMs({ address: request.callerIp });
-  if (retryAfterMs > 0) throw tooManyLogins(retryAfterMs);
-}
-const OPEN_ERRORS = ['bad-parameter', ...BODY_ERRORS, 'body-too-large', 'csrf-refused', 'rate-limited', 'not-found'] as const;
 
 const listInvitations = accountOperation({
   operationId: 'listTeamInvitations',
@@ -67,8 +58,8 @@ const acceptInvitation = openOperation({
   whileStopping: 'refuse',
   body: openSecretBody,
   responses: { 200: JoinedTeam },
-  errors: [...OPEN_ERRORS, 'conflict'],
-  admit,
+  errors: [...SECRET_ERRORS, 'conflict'],
+  admit: admitSecret,
   async handle({ body, request }, { accounts }) {
     const { secret } = given(body);
     const joined = done(await accounts.acceptInvitation({ secret, address: request.callerIp }));
@@ -102,8 +93,8 @@ const declineInvitation = openOperation({
   whileStopping: 'refuse',
   body: openSecretBody,
   responses: { 200: Ok },
-  errors: OPEN_ERRORS,
-  admit,
+  errors: SECRET_ERRORS,
+  admit: admitSecret,
   async handle({ body, request }, { accounts }) {
     done(await accounts.declineInvitation({ secret: given(body).secret, address: request.callerIp }));
     return OK;

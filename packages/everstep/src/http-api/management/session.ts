@@ -13,10 +13,15 @@ import { checkOrigin } from '../sessions/same-origin.js';
 import { BODY_ERRORS, done, given, OK } from './outcome.js';
 import { toSeconds } from './presenters.js';
 
-const present = ({ principal, csrfToken, expiresAt }: Session, isOperator: boolean): SessionEntry => ({
+const present = (
+  { principal, csrfToken, expiresAt }: Session,
+  isOperator: boolean,
+  logoutUrl: string | null = null,
+): SessionEntry => ({
   user: { id: principal.user.userId, email: principal.user.email },
   is_operator: isOperator,
   csrf_token: csrfToken,
+  ...(logoutUrl === null ? {} : { logout_url: logoutUrl }),
   expires_at: toSeconds(expiresAt),
 });
 
@@ -63,8 +68,9 @@ const getSession = sessionOperation({
   unknownQuery: 'ignore',
   responses: { 200: SessionEntry },
   errors: [],
-  async handle(_input, { accounts }, session) {
-    return answer(200, present(session, await accounts.isOperator(session.principal)));
+  async handle(_input, { accounts, signIn }, session) {
+    const logoutUrl = session.apiKeyId === null ? (signIn?.logoutUrl() ?? null) : null;
+    return answer(200, present(session, await accounts.isOperator(session.principal), logoutUrl));
   },
 });
 
@@ -99,7 +105,7 @@ const listSessions = accountOperation({
       200,
       sessions.map(({ sessionId, apiKeyId, createdAt, expiresAt }) => ({
         id: sessionId,
-        api_key_id: apiKeyId,
+        ...(apiKeyId === null ? {} : { api_key_id: apiKeyId }),
         creation_time: toSeconds(createdAt),
         expires_at: toSeconds(expiresAt),
         current: sessionId === principal.sessionId,

@@ -27,6 +27,7 @@ import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall, StepCaller } fro
 import type { Store } from '../../ports/store.js';
 import { createRuntime, type Runtime } from '../../runtime/runtime.js';
 import { createSearchService, type SearchService } from '../../search/search-service.js';
+import type { SignIn } from '../../sign-in/sign-in.js';
 import { openSqliteStore } from '../../stores/sqlite/index.js';
 import { openSearchDocuments } from '../../stores/sqlite/search/index.js';
 import { createHttpApi, type HttpApi, type HttpApiDependencies } from '../index.js';
@@ -35,6 +36,13 @@ import type { Method } from '../operation.js';
 
 export const EVENT_ID = 'order/paid 1';
 const FAILURE_BODY = Buffer.from('out of stock');
+
+/** An identity provider that knows nobody. */
+const PLAYED_SIGN_IN: SignIn = {
+  begin: async () => ({ kind: 'begun', url: 'https://id.test/authorize', cookie: 'sealed' }),
+  finish: async () => ({ kind: 'failed', error: 'sso-unknown-user' }),
+  logoutUrl: () => null,
+};
 
 export interface LoggedLine {
   readonly level: string;
@@ -325,6 +333,7 @@ export class ApiWorld {
       log,
       version: '1.2.3',
       dashboard: null,
+      signIn: PLAYED_SIGN_IN,
       dialectOperations: { runtime: UPSTASH_OPERATIONS, management: UPSTASH_MANAGEMENT_OPERATIONS },
       ...overrides,
     });

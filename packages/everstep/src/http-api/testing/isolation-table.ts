@@ -321,6 +321,8 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   grantOperator: account(user, ['operator'], []),
   revokeOperator: account(user, ['operator'], []),
   listUserApiKeys: account(user, ['operator'], []),
+  createRecoveryLink: account(user, ['operator'], []),
+  recover: open(200, async (things) => ({ body: { secret: await things.recoverySecret() } })),
   revokeUserApiKey: account(
     async (things) => {
       const { id, key } = await things.user();
@@ -338,6 +340,10 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   listAuditLogs: account(nothing, EVERYBODY),
   beginSession: open(200, () => ({ body: { email: emailOf('owner'), api_key: apiKeyOf('owner') } })),
   getSession: { access: 'session', ask: nothing },
+  getSignInWays: open(200),
+  beginSignIn: open(303),
+  finishSignIn: open(303),
+  linkIdentity: { access: 'session', ask: nothing },
   endSession: { access: 'session', ask: nothing },
   getManagementOpenApi: open(200),
 

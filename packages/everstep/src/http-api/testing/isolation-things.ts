@@ -138,6 +138,11 @@ export class Things {
     return doneValue(await this.world.accounts.createInstance(this.people.principals.owner, wish)).instance;
   }
 
+  async recoverySecret(): Promise<string> {
+    const { id } = await this.user();
+    return doneValue(await this.world.accounts.createRecoveryLink(this.people.principals.operator, id)).secret;
+  }
+
   /** Of a queue instance of the team. */
   async namedToken(): Promise<{ readonly id: string; readonly token_id: string }> {
     const id = await this.queue();

@@ -3,6 +3,7 @@ import { describe } from 'node:test';
 import { accountConformance } from './accounts.js';
 import { auditConformance } from './accounts-audit.js';
 import { invitationConformance } from './accounts-invitations.js';
+import { signInConformance } from './accounts-sign-in.js';
 import { teamConformance } from './accounts-teams.js';
 import { usageConformance } from './accounts-usage.js';
 import { userConformance } from './accounts-users.js';
@@ -80,6 +81,7 @@ export function storeConformance(name: string, open: OpenStore): void {
     budgetAlertConformance(open);
     loginConformance(open);
     sessionConformance(open);
+    signInConformance(open);
     auditConformance(open);
     searchIndexConformance(open);
   });

@@ -15,6 +15,7 @@ import * as deleted from './instance-removal/deleted-instances.js';
 import { loginNotedAt, noteLogin } from './login-places.js';
 import * as sessions from './login-sessions.js';
 import * as namedTokens from './named-tokens.js';
+import * as signIn from './sign-in/records.js';
 import { totalsOf } from './storage/stored-bytes.js';
 import { listDayUsage, listUsage } from './usage-counts.js';
 
@@ -101,6 +102,7 @@ export function createAccounts(database: Database): AccountStore {
           for (const teamId of left.deleted) invitations.deleteInvitationsOfTeam(session, teamId);
           invitations.deleteInvitationsOfInviter(session, userId, null);
           await sessions.deleteSessionsOfUser(session, userId);
+          signIn.deleteSignInOfUser(session, userId);
           await users.deleteUser(session, userId);
           return 'deleted';
         },
@@ -139,6 +141,15 @@ export function createAccounts(database: Database): AccountStore {
         (deleted) => deleted > 0,
       ),
     deleteSession: ({ sessionHash, audit }) => change((session) => sessions.deleteSession(session, sessionHash), audit, isTrue),
+
+    findByIdentity: (identity) => signIn.findByIdentity(database, identity),
+    linkIdentity: ({ identity, userId, at, audit }) =>
+      change((session) => signIn.linkIdentity(session, identity, userId, at), audit, isTrue),
+    createUserOfIdentity: ({ identity, user, audit }) =>
+      change((session) => signIn.createUserOfIdentity(session, identity, user), audit, isTrue),
+    putRecoveryLink: ({ audit, ...link }) => change((session) => signIn.putRecoveryLink(session, link), audit, isTrue),
+    findRecovery: ({ secretHash, at }) => signIn.findRecovery(database, secretHash, at),
+    takeRecovery: ({ audit, ...taken }) => change((session) => signIn.takeRecovery(session, taken), audit, isTrue),
 
     createTeam: ({ team, owner, audit }) => change((session) => teams.createTeam(session, team, owner), audit),
     findTeam: ({ teamId }) => teams.findTeam(database, teamId),

@@ -9,6 +9,9 @@ const INSERT = statement(`
   INSERT INTO login_session (session_hash, user_id, api_key_id, created_at, expires_at)
   SELECT $1, k.user_id, k.api_key_id, $2, $3 FROM api_key k JOIN account_user u ON u.user_id = k.user_id
   WHERE k.api_key_id = $4 AND k.user_id = $5 AND k.revoked_at IS NULL AND u.disabled_at IS NULL FOR SHARE`);
+const INSERT_WITHOUT_KEY = statement(`
+  INSERT INTO login_session (session_hash, user_id, api_key_id, created_at, expires_at)
+  SELECT $1, user_id, '', $2, $3 FROM account_user WHERE user_id = $4 AND disabled_at IS NULL FOR SHARE`);
 const DELETE_ENDED = statement('DELETE FROM login_session WHERE expires_at <= $1');
 const DELETE_BEYOND = statement(`
   DELETE FROM login_session WHERE session_hash IN (
@@ -27,16 +30,20 @@ const DELETE_OF_KEY = statement('DELETE FROM login_session WHERE api_key_id = $1
 const sessionOf = (row: Row): SessionRecord => ({
   sessionHash: text(row, 'session_hash'),
   userId: text(row, 'user_id'),
-  apiKeyId: text(row, 'api_key_id'),
+  apiKeyId: text(row, 'api_key_id') || null,
   createdAt: integer(row, 'created_at'),
   expiresAt: integer(row, 'expires_at'),
 });
 
-/** False when the user has no such key that is good. */
+/** False when the user is disabled, or has no such key that is good. */
 export async function createSession(session: TransactionSession, record: SessionRecord): Promise<boolean> {
   const { sessionHash, userId, apiKeyId, createdAt, expiresAt } = record;
   session.send(DELETE_ENDED, [createdAt]);
-  if ((await session.execute(INSERT, [sessionHash, createdAt, expiresAt, apiKeyId, userId])) !== 1) return false;
+  const created =
+    apiKeyId === null
+      ? await session.execute(INSERT_WITHOUT_KEY, [sessionHash, createdAt, expiresAt, userId])
+      : await session.execute(INSERT, [sessionHash, createdAt, expiresAt, apiKeyId, userId]);
+  if (created !== 1) return false;
   await session.execute(DELETE_BEYOND, [userId]);
   return true;
 }

@@ -12,6 +12,7 @@ import { DeletedInstances } from './instance-removal/deleted-instances.js';
 import { LoginPlaces } from './login-places.js';
 import { LoginSessions } from './login-sessions.js';
 import { NamedTokens } from './named-tokens.js';
+import { SignInRecords } from './sign-in/records.js';
 import type { StoreParts } from './store-parts.js';
 
 const budgetOf = (instance: QueueInstance): number => instance.budgetDollars ?? 0;
@@ -36,6 +37,7 @@ export function createAccounts(parts: Pick<StoreParts, 'connection' | 'usage' | 
   const sessions = new LoginSessions(connection);
   const namedTokens = new NamedTokens(connection);
   const deleted = new DeletedInstances(connection);
+  const signIn = new SignInRecords(connection);
   const log = new AuditLog(connection);
   const change = createAccountChange(connection, log);
 
@@ -105,6 +107,7 @@ export function createAccounts(parts: Pick<StoreParts, 'connection' | 'usage' | 
           for (const teamId of left.deleted) invitations.deleteOfTeam(teamId);
           invitations.deleteOfInviter(userId, null);
           sessions.deleteOfUser(userId);
+          signIn.deleteOfUser(userId);
           users.delete(userId);
           return 'deleted';
         },
@@ -154,6 +157,48 @@ export function createAccounts(parts: Pick<StoreParts, 'connection' | 'usage' | 
         () => sessions.delete(sessionHash),
         audit,
         (deleted) => deleted,
+      ),
+
+    findByIdentity: async (identity) => {
+      const userId = signIn.userOf(identity);
+      return userId === null ? null : users.find(userId);
+    },
+    linkIdentity: ({ identity, userId, at, audit }) =>
+      change(
+        () => signIn.link(identity, userId, at),
+        audit,
+        (linked) => linked,
+      ),
+    createUserOfIdentity: ({ identity, user, audit }) =>
+      change(
+        () => {
+          if (users.findByEmail(user.email) || signIn.userOf(identity) !== null) return false;
+          users.create(user);
+          return signIn.link(identity, user.userId, user.createdAt);
+        },
+        audit,
+        (created) => created,
+      ),
+    putRecoveryLink: ({ userId, secretHash, createdAt, expiresAt, audit }) =>
+      change(
+        () => signIn.putLink(userId, secretHash, createdAt, expiresAt),
+        audit,
+        (put) => put,
+      ),
+    findRecovery: async ({ secretHash, at }) => {
+      const userId = signIn.userOfLink(secretHash, at);
+      return userId === null ? null : users.find(userId);
+    },
+    takeRecovery: ({ secretHash, at, apiKey, audit }) =>
+      change(
+        () => {
+          if (signIn.userOfLink(secretHash, at) !== apiKey.userId) return false;
+          signIn.dropLink(apiKey.userId);
+          users.createApiKey(apiKey);
+          return true;
+        },
+        audit,
+        (taken) => taken,
       ),
 
     createTeam: ({ team, owner, audit }) => change(() => teams.create(team, owner), audit),

@@ -7,7 +7,7 @@ import type { Connection } from './connection.js';
 const sessionOf = (row: Row): SessionRecord => ({
   sessionHash: text(row, 'session_hash'),
   userId: text(row, 'user_id'),
-  apiKeyId: text(row, 'api_key_id'),
+  apiKeyId: text(row, 'api_key_id') || null,
   createdAt: integer(row, 'created_at'),
   expiresAt: integer(row, 'expires_at'),
 });
@@ -15,6 +15,7 @@ const sessionOf = (row: Row): SessionRecord => ({
 /** What writes is called inside a transaction. */
 export class LoginSessions {
   private readonly insert: StatementSync;
+  private readonly insertWithoutKey: StatementSync;
   private readonly select: StatementSync;
   private readonly selectOfUser: StatementSync;
   private readonly update: StatementSync;
@@ -29,6 +30,10 @@ export class LoginSessions {
       `INSERT INTO login_session (session_hash, user_id, api_key_id, created_at, expires_at)
        SELECT ?, k.user_id, k.api_key_id, ?, ? FROM api_key k JOIN account_user u ON u.user_id = k.user_id
        WHERE k.api_key_id = ? AND k.user_id = ? AND k.revoked_at IS NULL AND u.disabled_at IS NULL`,
+    );
+    this.insertWithoutKey = connection.prepare(
+      `INSERT INTO login_session (session_hash, user_id, api_key_id, created_at, expires_at)
+       SELECT ?, user_id, '', ?, ? FROM account_user WHERE user_id = ? AND disabled_at IS NULL`,
     );
     this.select = connection.prepare('SELECT * FROM login_session WHERE session_hash = ?');
     this.selectOfUser = connection.prepare(
@@ -45,10 +50,14 @@ export class LoginSessions {
     );
   }
 
-  /** False when the user has no such key that is good. */
+  /** False when the user is disabled, or has no such key that is good. */
   create({ sessionHash, userId, apiKeyId, createdAt, expiresAt }: SessionRecord): boolean {
     this.deleteEnded.run(createdAt);
-    const isCreated = this.insert.run(sessionHash, createdAt, expiresAt, apiKeyId, userId).changes === 1;
+    const { changes } =
+      apiKeyId === null
+        ? this.insertWithoutKey.run(sessionHash, createdAt, expiresAt, userId)
+        : this.insert.run(sessionHash, createdAt, expiresAt, apiKeyId, userId);
+    const isCreated = changes === 1;
     if (isCreated) this.deleteBeyond.run(userId);
     return isCreated;
   }

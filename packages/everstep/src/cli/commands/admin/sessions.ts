@@ -16,7 +16,7 @@ function listCommand(shell: Shell): Command {
     const at = (seconds: number): string => instant(seconds * MS_PER_SECOND);
     const rows = sessions.map(({ id, api_key_id, creation_time, expires_at }) => [
       id,
-      api_key_id,
+      api_key_id ?? 'sso',
       at(creation_time),
       at(expires_at),
     ]);

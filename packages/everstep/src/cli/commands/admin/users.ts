@@ -101,11 +101,26 @@ function deleteCommand(shell: Shell): Command {
   });
 }
 
+function recoverCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withAdminConnection(new Command('recover'))
+    .description('Create a link by which a user without a good API key gets one. It works once, for a day.')
+    .argument('<user>', 'id or e-mail of the user');
+  return command.action(async (user: string) => {
+    const { admin, options } = await openAdmin(command, shell);
+    const link = await admin.users.createRecoveryLink(await idOf(admin, user));
+    if (options.json) return screen.write(json(link));
+    screen.write(`Pass this on to the user, for the dashboard: /login#${link.recovery_secret}\n`);
+    screen.write(`It works once, until ${instant(link.expiration_time * MS_PER_SECOND)}.\n`);
+  });
+}
+
 export function usersCommand(shell: Shell): Command {
   const command = new Command('users')
     .description('Users of the installation, for operators: list, disable, delete, revoke keys, operators.')
     .addCommand(listCommand(shell))
-    .addCommand(deleteCommand(shell));
+    .addCommand(deleteCommand(shell))
+    .addCommand(recoverCommand(shell));
   for (const change of CHANGES) command.addCommand(changeCommand(shell, change));
   return command;
 }

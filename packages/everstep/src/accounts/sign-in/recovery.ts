@@ -1,0 +1,58 @@
+/** Recovery: a link that gives a user one API key. An operator makes it for a user who has none that is good. */
+import { createHash } from 'node:crypto';
+import { LIMITS } from '../../config/limits.js';
+import type { ApiKeyRecord } from '../../ports/account-store.js';
+import { type AccountRules, done, notFound, refuse } from '../account-rules.js';
+import type { AccountService } from '../account-service.js';
+import { hashOfApiKey } from '../api-key-hash.js';
+import { isOperator } from '../user-rules.js';
+
+const SECRET = /^rec_[A-Za-z0-9_-]{43}$/;
+const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex');
+const NO_LINK = refuse('not-found', 'there is no recovery link with this secret; it was used or replaced, or it has expired');
+
+export interface RecoveryOptions {
+  readonly rules: AccountRules;
+  /** Counts a secret that does not exist as a failed login from the address. */
+  readonly countFailure: (from: { readonly address: string }) => void;
+}
+
+export function createRecovery({ rules, countFailure }: RecoveryOptions): Pick<AccountService, 'createRecoveryLink' | 'recover'> {
+  const { accounts, now } = rules;
+
+  return {
+    createRecoveryLink: (principal, userId) =>
+      rules.inTurn(async () => {
+        const user = (await isOperator(rules, principal.user.userId)) ? await accounts.findUser({ userId }) : null;
+        if (!user) return notFound('user');
+        if (user.disabledAt !== undefined) return refuse('conflict', 'the user is disabled; enable the user first');
+        const secret = rules.newSecret('rec');
+        const createdAt = now();
+        const expiresAt = createdAt + LIMITS.recoveryLinkLifeMs;
+        const accountIds = [...new Set([userId, principal.user.userId])];
+        const change = { action: 'user.create-recovery-link', subject: userId, details: { email: user.email }, accountIds };
+        const audit = rules.audit(principal, change);
+        await accounts.putRecoveryLink({ userId, secretHash: hashOf(secret), createdAt, expiresAt, audit });
+        return done({ secret, expiresAt });
+      }),
+
+    recover: ({ secret, address }) =>
+      rules.inTurn(async () => {
+        const secretHash = hashOf(secret);
+        const at = now();
+        const user = SECRET.test(secret) ? await accounts.findRecovery({ secretHash, at }) : null;
+        if (!user) {
+          countFailure({ address });
+          return NO_LINK;
+        }
+        const { userId } = user;
+        const apiKey = rules.newSecret('ek');
+        const apiKeyId = rules.newId('key');
+        const record: ApiKeyRecord = { apiKeyId, userId, name: 'recovered', keyHash: hashOfApiKey(apiKey), createdAt: at };
+        const change = { action: 'user.recover', subject: userId, details: { apiKeyId }, accountIds: [userId] };
+        const audit = rules.audit({ user, address }, change);
+        const taken = await accounts.takeRecovery({ secretHash, at, apiKey: record, audit });
+        return taken ? done({ email: user.email, apiKey, record }) : NO_LINK;
+      }),
+  };
+}

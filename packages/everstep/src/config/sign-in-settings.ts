@@ -1,0 +1,190 @@
+/** Settings of single sign-on with an identity provider (OpenID Connect). */
+import type { Setting } from './settings.js';
+
+export const TEAM_ROLES = ['owner', 'admin', 'dev', 'finance'] as const;
+export type TeamRole = (typeof TEAM_ROLES)[number];
+
+/** One value of the role claim, and what it grants. */
+export type RoleGrant =
+  | { readonly value: string; readonly grants: 'operator' }
+  | { readonly value: string; readonly grants: TeamRole; readonly teamId: string };
+
+/** Null for no single sign-on. */
+export interface SignInSettings {
+  readonly issuer: string;
+  readonly clientId: string;
+  /** Null: a public client, which has PKCE alone. */
+  readonly clientSecret: string | null;
+  readonly scopes: string;
+  /** Name of a claim, or a path with dots; null: no roles are taken from claims. */
+  readonly roleClaim: string | null;
+  readonly grants: readonly RoleGrant[];
+  /** Domains that e-mails may have; empty: any. */
+  readonly domains: readonly string[];
+  readonly createUsers: boolean;
+  readonly linkByEmail: boolean;
+  /** Null: from the public URL. */
+  readonly redirectUrl: string | null;
+}
+
+const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
+const DOMAIN = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$/;
+const GRANT = /^(?<value>[^=,]+)=(?:(?<operator>operator)|(?<team>team_[A-Za-z0-9]+):(?<role>\w+))$/;
+
+/** Without a slash at the end, as the identity provider writes it. */
+function parseIssuer(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const isSecure = url?.protocol === 'https:' || (url?.protocol === 'http:' && LOOPBACK.test(url.hostname));
+  if (!url || !isSecure || url.search !== '' || url.hash !== '' || url.username !== '')
+    throw new Error(
+      'must be the https URL of the identity provider, such as https://id.example.com (http for this machine alone)',
+    );
+  return text;
+}
+
+function parseRedirectUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (!url || !/^https?:$/.test(url.protocol) || url.search !== '' || url.hash !== '')
+    throw new Error('must be an http or https URL without query and fragment');
+  return text;
+}
+
+const parseText = (text: string): string => {
+  if (text.length > 1_024 || /[^\x20-\x7e]/.test(text)) throw new Error('must be at most 1024 printable ASCII characters');
+  return text;
+};
+
+function parseScopes(text: string): string {
+  const scopes = parseText(text)
+    .split(/[\s,]+/)
+    .filter(Boolean);
+  return [...new Set(['openid', ...scopes])].join(' ');
+}
+
+const parseDomains = (text: string): readonly string[] =>
+  text.split(',').map((each) => {
+    const domain = each.trim().toLowerCase();
+    if (!DOMAIN.test(domain)) throw new Error('must be domains such as example.com, separated by commas');
+    return domain;
+  });
+
+const parseGrants = (text: string): readonly RoleGrant[] =>
+  text.split(',').map((each) => {
+    const { value = '', operator, team: teamId, role } = GRANT.exec(each.trim())?.groups ?? {};
+    if (operator !== undefined) return { value, grants: 'operator' };
+    const grants = TEAM_ROLES.find((known) => known === role);
+    if (teamId === undefined || grants === undefined)
+      throw new Error('must be a list such as admins=operator,devs=team_01ABC:dev; roles are owner, admin, dev and finance');
+    return { value, grants, teamId };
+  });
+
+function parseSwitch(text: string): boolean {
+  if (['1', 'true', 'yes', 'on'].includes(text.toLowerCase())) return true;
+  if (['0', 'false', 'no', 'off'].includes(text.toLowerCase())) return false;
+  throw new Error('must be true or false');
+}
+
+const text = (env: string, flag: string, option: string, help: string, parse = parseText): Setting<string | null> => ({
+  ...{ env, flag, option, help, parse },
+  defaultText: 'none',
+  fallback: () => null,
+});
+const toggle = (env: string, flag: string, option: string, help: string): Setting<boolean> => ({
+  ...{ env, flag, option, help },
+  defaultText: 'off',
+  fallback: () => false,
+  parse: parseSwitch,
+});
+
+export const SIGN_IN_SETTINGS = {
+  oidcIssuer: text(
+    'EVERSTEP_OIDC_ISSUER',
+    '--oidc-issuer <url>',
+    'oidcIssuer',
+    'identity provider (OpenID Connect) that users of the dashboard sign in with',
+    parseIssuer,
+  ),
+  oidcClientId: text('EVERSTEP_OIDC_CLIENT_ID', '--oidc-client-id <id>', 'oidcClientId', 'client id at the identity provider'),
+  oidcClientSecret: text(
+    'EVERSTEP_OIDC_CLIENT_SECRET',
+    '--oidc-client-secret <secret>',
+    'oidcClientSecret',
+    'client secret at the identity provider; every user of the machine sees flags, so use EVERSTEP_OIDC_CLIENT_SECRET_FILE',
+  ),
+  oidcScopes: {
+    ...{ env: 'EVERSTEP_OIDC_SCOPES', flag: '--oidc-scopes <list>', option: 'oidcScopes', parse: parseScopes },
+    help: 'scopes that are asked for',
+    defaultText: 'openid email profile',
+    fallback: () => 'openid email profile',
+  },
+  oidcRoleClaim: text(
+    'EVERSTEP_OIDC_ROLE_CLAIM',
+    '--oidc-role-claim <name>',
+    'oidcRoleClaim',
+    'claim with the roles or groups of the user; dots lead into objects, such as realm_access.roles',
+  ),
+  oidcRoles: {
+    ...{ env: 'EVERSTEP_OIDC_ROLES', flag: '--oidc-roles <list>', option: 'oidcRoles', parse: parseGrants },
+    help: 'what values of the role claim grant, such as admins=operator,devs=team_01ABC:dev',
+    defaultText: 'none',
+    fallback: () => Object.freeze([]),
+  },
+  oidcDomains: {
+    ...{ env: 'EVERSTEP_OIDC_DOMAINS', flag: '--oidc-domains <list>', option: 'oidcDomains', parse: parseDomains },
+    help: 'domains that the e-mails of users must have, separated by commas',
+    defaultText: 'any',
+    fallback: () => Object.freeze([]),
+  },
+  oidcCreateUsers: toggle(
+    'EVERSTEP_OIDC_CREATE_USERS',
+    '--oidc-create-users <switch>',
+    'oidcCreateUsers',
+    'true: create a user for whoever signs in and is not known',
+  ),
+  oidcLinkByEmail: toggle(
+    'EVERSTEP_OIDC_LINK_BY_EMAIL',
+    '--oidc-link-by-email <switch>',
+    'oidcLinkByEmail',
+    'true: a verified e-mail signs in as the user who has it, also if that user was created by an invitation',
+  ),
+  oidcRedirectUrl: text(
+    'EVERSTEP_OIDC_REDIRECT_URL',
+    '--oidc-redirect-url <url>',
+    'oidcRedirectUrl',
+    'where the identity provider sends browsers back to; needed if the management API has an address of its own',
+    parseRedirectUrl,
+  ),
+} satisfies Record<
+  string,
+  Setting<string | null> | Setting<string> | Setting<boolean> | Setting<readonly string[]> | Setting<readonly RoleGrant[]>
+>;
+
+/** Null when there is no issuer. `problem` is called with a sentence for each mistake. */
+export function readSignIn(
+  read: <Value>(setting: Setting<Value>) => Value,
+  problem: (sentence: string) => void,
+): SignInSettings | null {
+  const settings = SIGN_IN_SETTINGS;
+  const [issuer, clientId] = [read(settings.oidcIssuer), read(settings.oidcClientId)];
+  const grants = read<readonly RoleGrant[]>(settings.oidcRoles);
+  const roleClaim = read(settings.oidcRoleClaim);
+  if (issuer === null) {
+    if (clientId !== null) problem('EVERSTEP_OIDC_CLIENT_ID is set without EVERSTEP_OIDC_ISSUER; set both');
+    return null;
+  }
+  if (clientId === null) problem('EVERSTEP_OIDC_ISSUER is set without EVERSTEP_OIDC_CLIENT_ID; set both');
+  if (grants.length > 0 && roleClaim === null)
+    problem('EVERSTEP_OIDC_ROLES is set without EVERSTEP_OIDC_ROLE_CLAIM; name the claim that has the roles');
+  return Object.freeze({
+    issuer,
+    clientId: clientId ?? '',
+    clientSecret: read(settings.oidcClientSecret),
+    scopes: read(settings.oidcScopes),
+    roleClaim,
+    grants,
+    domains: read<readonly string[]>(settings.oidcDomains),
+    createUsers: read(settings.oidcCreateUsers),
+    linkByEmail: read(settings.oidcLinkByEmail),
+    redirectUrl: read(settings.oidcRedirectUrl),
+  });
+}

@@ -1,0 +1,103 @@
+/** Signing in with an identity provider: for browsers, which are led there and back. */
+import { LIMITS } from '../../config/limits.js';
+import { ApiError } from '../../contract/error-codes.js';
+import { Redirected, SIGN_IN_CALLBACK, type SignInError, SignInWays } from '../../contract/sign-in.js';
+import type { SignIn } from '../../sign-in/sign-in.js';
+import { type ApiContext, answer, type Operation, openOperation, sessionOperation } from '../operation.js';
+import { setCookie } from '../sessions/cookie.js';
+import { forgetSignInCookie, setSignInCookie, signInCookieOf } from '../sessions/sign-in-cookie.js';
+
+const TAG = 'Session';
+const ERROR_PARAMETER = 'sign-in-error';
+/** A path of this origin: no other host, and nothing that a browser reads as one. */
+const OWN_PATH = /^\/(?![/\\])[\w\-.~!$&'()*+,;=:@%/?]*$/;
+
+const redirectTo = (location: string, cookies: string) =>
+  answer(303, { location }, { location, 'set-cookie': cookies, 'referrer-policy': 'no-referrer' });
+
+const pageOf = (error: SignInError): string => `/login?${ERROR_PARAMETER}=${error}`;
+
+const ownPath = (given: string | null): string =>
+  given !== null && given.length <= LIMITS.maxReturnPathLength && OWN_PATH.test(given) ? given : '/';
+
+function required({ signIn }: ApiContext): SignIn {
+  if (signIn) return signIn;
+  throw new ApiError('not-found', 'single sign-on is not set up here; see EVERSTEP_OIDC_ISSUER');
+}
+
+const getSignInWays = openOperation({
+  operationId: 'getSignInWays',
+  tag: TAG,
+  summary: 'How users log in here',
+  method: 'GET',
+  path: '/v2/session/ways',
+  unknownQuery: 'ignore',
+  whileStopping: 'answer',
+  responses: { 200: SignInWays },
+  errors: [],
+  handle: (_input, { signIn }) => answer(200, { sso: signIn !== null }),
+});
+
+const beginSignIn = openOperation({
+  operationId: 'beginSignIn',
+  tag: TAG,
+  summary: 'Sign in with the identity provider',
+  description:
+    'For browsers: leads to the identity provider, and from there to /v2/session/sso/callback. The query parameter `return` is the path of the page to show then. What fails leads to the log-in page with a code in `sign-in-error`.',
+  method: 'GET',
+  path: '/v2/session/sso',
+  unknownQuery: 'ignore',
+  head: false,
+  whileStopping: 'refuse',
+  responses: { 303: Redirected },
+  errors: ['not-found'],
+  async handle({ request }, context) {
+    const signIn = required(context);
+    const returnTo = ownPath(new URLSearchParams(request.target.query).get('return'));
+    const begun = await signIn.begin({ returnTo, linkTo: null });
+    if (begun.kind === 'failed') return redirectTo(pageOf(begun.error), forgetSignInCookie(request.isHttps));
+    return redirectTo(begun.url, setSignInCookie(begun.cookie, request.isHttps));
+  },
+});
+
+const finishSignIn = openOperation({
+  operationId: 'finishSignIn',
+  tag: TAG,
+  summary: 'Where the identity provider leads browsers back to',
+  description: 'Begins a session like a login with an API key, and leads to the page that was asked for.',
+  method: 'GET',
+  path: SIGN_IN_CALLBACK,
+  unknownQuery: 'ignore',
+  head: false,
+  whileStopping: 'refuse',
+  responses: { 303: Redirected },
+  errors: ['not-found'],
+  async handle({ request }, context) {
+    const { isHttps, callerIp, target, headers } = request;
+    const signIn = required(context);
+    const cookie = signInCookieOf(headers, isHttps);
+    const finished = await signIn.finish({ query: target.query, cookie, address: callerIp, isHttps });
+    // A sign-in that failed stays answered: its cookie is good for nothing any more.
+    if (finished.kind === 'failed') return redirectTo(pageOf(finished.error), forgetSignInCookie(isHttps));
+    return redirectTo(finished.returnTo, setCookie(finished.secret, isHttps));
+  },
+});
+
+const linkIdentity = sessionOperation({
+  operationId: 'linkIdentity',
+  tag: TAG,
+  summary: 'Link an identity of the identity provider to the user of the session',
+  description: 'The page goes to the location that is answered. From then on the user signs in with that identity.',
+  method: 'POST',
+  path: '/v2/session/sso/link',
+  unknownQuery: 'refuse',
+  responses: { 200: Redirected },
+  errors: ['bad-parameter', 'not-found', 'unavailable'],
+  async handle({ request }, context, { principal }) {
+    const begun = await required(context).begin({ returnTo: '/', linkTo: principal.user.userId });
+    if (begun.kind === 'failed') throw new ApiError('unavailable', 'the identity provider cannot be reached; try again later');
+    return answer(200, { location: begun.url }, { 'set-cookie': setSignInCookie(begun.cookie, request.isHttps) });
+  },
+});
+
+export const signInOperations: readonly Operation[] = [getSignInWays, beginSignIn, finishSignIn, linkIdentity];

@@ -1,0 +1,20 @@
+/** The cookie of a sign-in that is under way at the identity provider. */
+import { LIMITS } from '../../config/limits.js';
+import type { ReceivedHeaders } from '../parameters/prefixed-headers.js';
+
+const nameOf = (isHttps: boolean): string => `${isHttps ? '__Host-' : ''}everstep_sign_in`;
+const MAX_AGE_S = LIMITS.signInLifeMs / 1000;
+
+/** Sent along when the identity provider leads the browser back, which a cookie of `SameSite=Strict` would not be. */
+const cookie = (isHttps: boolean, value: string, maxAgeS: number): string =>
+  `${nameOf(isHttps)}=${value}; Max-Age=${maxAgeS}; Path=/; HttpOnly; SameSite=Lax${isHttps ? '; Secure' : ''}`;
+
+export const setSignInCookie = (value: string, isHttps: boolean): string => cookie(isHttps, value, MAX_AGE_S);
+export const forgetSignInCookie = (isHttps: boolean): string => cookie(isHttps, '', 0);
+
+export function signInCookieOf({ cookie: sent }: ReceivedHeaders, isHttps: boolean): string | null {
+  const text = typeof sent === 'string' ? sent : (sent ?? []).join('; ');
+  const prefix = `${nameOf(isHttps)}=`;
+  const found = text.split(';').find((part) => part.trim().startsWith(prefix));
+  return found === undefined ? null : found.trim().slice(prefix.length);
+}

@@ -1,0 +1,95 @@
+/** An identity provider for tests, which lies as a test says. */
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text as readText } from 'node:stream/consumers';
+import { exportJWK, generateKeyPair, SignJWT, UnsecuredJWT } from 'jose';
+
+export const CLIENT_ID = 'everstep';
+
+type Claims = Record<string, unknown>;
+
+export interface Lies {
+  /** Claims of the ID token besides, or instead of, the honest ones; undefined takes one away. */
+  readonly claims?: Claims;
+  /** `none`: not signed. `other`: signed by a key that the provider does not publish. */
+  readonly signed?: 'none' | 'other';
+  /** What the token endpoint answers, instead of tokens. */
+  readonly body?: string;
+  readonly issuer?: string;
+}
+
+export interface HostileProvider {
+  readonly issuer: string;
+  lies: Lies;
+  /** Parameters of the latest request of the token endpoint. */
+  readonly asked: URLSearchParams[];
+  /** What the provider answers to an authorization request: the query with which the browser comes back. */
+  authorize(url: string): string;
+  close(): Promise<void>;
+}
+
+export async function openHostileProvider(): Promise<HostileProvider> {
+  const [own, other] = [await generateKeyPair('RS256'), await generateKeyPair('RS256')];
+  const jwk = { ...(await exportJWK(own.publicKey)), kid: 'one', alg: 'RS256', use: 'sig' };
+  const nonces = new Map<string, string>();
+  const asked: URLSearchParams[] = [];
+  let codes = 0;
+
+  async function idToken(code: string): Promise<string> {
+    const { claims = {}, signed } = provider.lies;
+    const now = Math.floor(Date.now() / 1000);
+    const honest: Claims = {
+      ...{ iss: provider.issuer, aud: CLIENT_ID, sub: 'subject-1', iat: now, exp: now + 60, nonce: nonces.get(code) },
+      ...{ email: 'ann@corp.test', email_verified: true },
+    };
+    const told = Object.fromEntries(Object.entries({ ...honest, ...claims }).filter(([, value]) => value !== undefined));
+    if (signed === 'none') return new UnsecuredJWT(told).encode();
+    const key = signed === 'other' ? other.privateKey : own.privateKey;
+    return new SignJWT(told).setProtectedHeader({ alg: 'RS256', kid: 'one' }).sign(key);
+  }
+
+  async function answer(request: IncomingMessage): Promise<string> {
+    const { issuer } = provider;
+    switch (request.url) {
+      case '/.well-known/openid-configuration':
+        return JSON.stringify({
+          ...{
+            issuer: provider.lies.issuer ?? issuer,
+            authorization_endpoint: `${issuer}/authorize`,
+            jwks_uri: `${issuer}/jwks`,
+          },
+          ...{ token_endpoint: `${issuer}/token`, end_session_endpoint: `${issuer}/logout` },
+          ...{ id_token_signing_alg_values_supported: ['RS256'], response_types_supported: ['code'] },
+          ...{ subject_types_supported: ['public'], authorization_response_iss_parameter_supported: true },
+        });
+      case '/jwks':
+        return JSON.stringify({ keys: [jwk] });
+      default: {
+        const parameters = new URLSearchParams(await readText(request));
+        asked.push(parameters);
+        if (provider.lies.body !== undefined) return provider.lies.body;
+        const id_token = await idToken(parameters.get('code') ?? '');
+        return JSON.stringify({ access_token: 'at', token_type: 'Bearer', expires_in: 60, id_token });
+      }
+    }
+  }
+
+  const server = createServer((request, response) => {
+    void answer(request).then((body) => response.writeHead(200, { 'content-type': 'application/json' }).end(body));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const provider: HostileProvider = {
+    issuer: `http://127.0.0.1:${port}`,
+    lies: {},
+    asked,
+    authorize(url) {
+      const { searchParams } = new URL(url);
+      const code = `code-${++codes}`;
+      nonces.set(code, searchParams.get('nonce') ?? '');
+      return new URLSearchParams({ code, state: searchParams.get('state') ?? '', iss: provider.issuer }).toString();
+    },
+    close: () => new Promise((resolve) => server.close(() => resolve())),
+  };
+  return provider;
+}

@@ -1,0 +1,63 @@
+/** Who somebody is by the verified claims of the identity provider. Pure. */
+import type { MappedRoles, VerifiedIdentity } from '../accounts/sign-in/identity-sign-in.js';
+import { LIMITS } from '../config/limits.js';
+import { type RoleGrant, type SignInSettings, TEAM_ROLES, type TeamRole } from '../config/sign-in-settings.js';
+import type { SignInError } from '../contract/sign-in.js';
+
+export type Claims = Readonly<Record<string, unknown>>;
+
+const EMAIL = /^[^\s@<>"(),:;[\]\\\p{Cc}]+@[^\s@<>"(),:;[\]\\\p{Cc}]+$/u;
+const MAX_SUBJECT_LENGTH = 255;
+const MAX_VALUES = 1_000;
+
+const isObject = (value: unknown): value is Claims => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** By the name itself, or by a path with dots. */
+function claimAt(claims: Claims, name: string): unknown {
+  if (Object.hasOwn(claims, name)) return claims[name];
+  let value: unknown = claims;
+  for (const part of name.split('.')) {
+    if (!isObject(value) || !Object.hasOwn(value, part)) return undefined;
+    value = value[part];
+  }
+  return value;
+}
+
+/** Some identity providers write a single value without a list. */
+function valuesOf(claim: unknown): ReadonlySet<string> {
+  const values: readonly unknown[] = Array.isArray(claim) ? claim.slice(0, MAX_VALUES) : [claim];
+  return new Set(values.filter((value): value is string => typeof value === 'string'));
+}
+
+/** Of several roles in a team the one that may do most. */
+export function mappedRoles(values: ReadonlySet<string>, grants: readonly RoleGrant[]): MappedRoles {
+  const teams = new Map<string, TeamRole | null>();
+  let isOperator: boolean | null = null;
+  for (const grant of grants) {
+    const isGranted = values.has(grant.value);
+    if (grant.grants === 'operator') {
+      isOperator = isOperator === true || isGranted;
+      continue;
+    }
+    const before = teams.get(grant.teamId) ?? null;
+    const isMore = before === null || TEAM_ROLES.indexOf(grant.grants) < TEAM_ROLES.indexOf(before);
+    teams.set(grant.teamId, isGranted && isMore ? grant.grants : before);
+  }
+  return { isOperator, teams };
+}
+
+export function identityOf(
+  claims: Claims,
+  { issuer, roleClaim, grants, domains }: Pick<SignInSettings, 'issuer' | 'roleClaim' | 'grants' | 'domains'>,
+): VerifiedIdentity | { readonly reason: SignInError } {
+  const { sub, email: given, email_verified: isVerified } = claims;
+  if (typeof sub !== 'string' || sub === '' || sub.length > MAX_SUBJECT_LENGTH) return { reason: 'sso-invalid' };
+  // Some identity providers write it as a text.
+  if (isVerified !== true && isVerified !== 'true') return { reason: 'sso-email-unverified' };
+  const email = typeof given === 'string' ? given.toLowerCase() : '';
+  if (email.length > LIMITS.maxEmailLength || !EMAIL.test(email)) return { reason: 'sso-email-unverified' };
+  const domain = email.slice(email.lastIndexOf('@') + 1);
+  if (domains.length > 0 && !domains.includes(domain)) return { reason: 'sso-domain' };
+  const values = roleClaim === null ? new Set<string>() : valuesOf(claimAt(claims, roleClaim));
+  return { issuer, subject: sub, email, roles: mappedRoles(values, grants) };
+}

@@ -1,0 +1,124 @@
+/** The identity provider, spoken to with OpenID Connect: authorization code flow with PKCE, and verified ID tokens. */
+import type * as Oidc from 'openid-client';
+import { LIMITS } from '../config/limits.js';
+import type { SignInSettings } from '../config/sign-in-settings.js';
+import { boundedFetch } from './bounded-fetch.js';
+import type { Claims } from './identity.js';
+
+const MS_PER_SECOND = 1_000;
+/** How long what the identity provider says of itself is used. */
+const FRESH_MS = 60 * 60_000;
+
+/** What of one sign-in is checked in the answer to it. */
+export interface SignInChecks {
+  readonly state: string;
+  readonly nonce: string;
+  readonly verifier: string;
+}
+
+/** The identity provider cannot be used now. */
+export class ProviderUnavailableError extends Error {}
+
+interface Discovered {
+  readonly oidc: typeof Oidc;
+  readonly config: Oidc.Configuration;
+  readonly readAt: number;
+}
+
+export interface IdentityProviderOptions {
+  readonly settings: SignInSettings;
+  readonly redirectUri: () => string;
+  /** Ms that only grow. */
+  readonly elapsedMs: () => number;
+}
+
+export class IdentityProvider {
+  private readonly options: IdentityProviderOptions;
+  private discovered: Promise<Discovered> | null = null;
+  /** The last that was read; null until then. */
+  private latest: Discovered | null = null;
+
+  constructor(options: IdentityProviderOptions) {
+    this.options = options;
+  }
+
+  /** New random values. */
+  async checks(): Promise<SignInChecks> {
+    const { oidc } = await this.discover();
+    return { state: oidc.randomState(), nonce: oidc.randomNonce(), verifier: oidc.randomPKCECodeVerifier() };
+  }
+
+  async authorizationUrl({ state, nonce, verifier }: SignInChecks): Promise<string> {
+    const { oidc, config } = await this.discover();
+    const { settings, redirectUri } = this.options;
+    return oidc.buildAuthorizationUrl(config, {
+      redirect_uri: redirectUri(),
+      scope: settings.scopes,
+      response_type: 'code',
+      code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+      state,
+      nonce,
+    }).href;
+  }
+
+  /**
+   * Claims of the ID token that the code stands for, with those of the userinfo endpoint that it lacks. Rejects with
+   * ProviderUnavailableError, or with another error when the answer is not as it has to be.
+   */
+  async claims(query: string, { state, nonce, verifier }: SignInChecks): Promise<Claims> {
+    const { oidc, config } = await this.discover();
+    const { redirectUri, settings } = this.options;
+    const answered = new URL(`${redirectUri()}?${query}`);
+    const tokens = await oidc.authorizationCodeGrant(config, answered, {
+      expectedState: state,
+      expectedNonce: nonce,
+      pkceCodeVerifier: verifier,
+      idTokenExpected: true,
+    });
+    const claims: Claims = tokens.claims() ?? {};
+    const lacks = claims.email === undefined || (settings.roleClaim !== null && !(settings.roleClaim in claims));
+    if (!lacks || config.serverMetadata().userinfo_endpoint === undefined) return claims;
+    const more = await oidc.fetchUserInfo(config, tokens.access_token, String(claims.sub));
+    return { ...more, ...claims };
+  }
+
+  /** Where the user signs out of the identity provider; null when it offers that not, or is not known yet. */
+  logoutUrl(returnTo: string): string | null {
+    if (this.latest?.config.serverMetadata().end_session_endpoint === undefined) return null;
+    const { oidc, config } = this.latest;
+    return oidc.buildEndSessionUrl(config, { post_logout_redirect_uri: returnTo }).href;
+  }
+
+  private async discover(): Promise<Discovered> {
+    const known = await this.discovered?.catch(() => null);
+    if (known && this.options.elapsedMs() - known.readAt < FRESH_MS) return known;
+    this.discovered = this.read();
+    try {
+      this.latest = await this.discovered;
+      return this.latest;
+    } catch (error) {
+      // What was true an hour ago is better than nothing.
+      if (this.latest) return this.latest;
+      throw new ProviderUnavailableError('the identity provider cannot be used', { cause: error });
+    }
+  }
+
+  private async read(): Promise<Discovered> {
+    // Only now: a service without single sign-on starts sooner.
+    const oidc = await import('openid-client');
+    const { issuer, clientId, clientSecret } = this.options.settings;
+    const bounds = { timeoutMs: LIMITS.identityProviderTimeoutMs, maxBytes: LIMITS.maxIdentityProviderBytes };
+    const bounded = boundedFetch(bounds);
+    const authentication = clientSecret === null ? oidc.None() : oidc.ClientSecretPost(clientSecret);
+    const config = await oidc.discovery(new URL(issuer), clientId, {}, authentication, {
+      execute: issuer.startsWith('http:') ? [oidc.allowInsecureRequests] : [],
+      timeout: LIMITS.identityProviderTimeoutMs / MS_PER_SECOND,
+      // Its body is a text or parameters, which every fetch takes.
+      [oidc.customFetch]: (url, options) => bounded(url, options as RequestInit),
+    });
+    // Signatures of ID tokens are verified with the keys of the identity provider, although they come from it directly.
+    oidc.enableNonRepudiationChecks(config);
+    return { oidc, config, readAt: this.options.elapsedMs() };
+  }
+}

@@ -1,0 +1,51 @@
+/**
+ * What a sign-in has under way, sealed into a cookie of the browser that began it: so the answer of the identity provider counts in
+ * that browser alone, and a node needs to know nothing of what another one began.
+ */
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+
+export interface SignInState {
+  /** Random; comes back from the identity provider. */
+  readonly state: string;
+  /** Random; comes back in the ID token. */
+  readonly nonce: string;
+  /** PKCE. */
+  readonly verifier: string;
+  /** A path of the dashboard. */
+  readonly returnTo: string;
+  /** The user who links the identity; null: somebody signs in. */
+  readonly linkTo: string | null;
+  /** Unix ms. */
+  readonly expiresAt: number;
+}
+
+const CIPHER = 'aes-256-gcm';
+const [IV_BYTES, TAG_BYTES] = [12, 16];
+const MAX_LENGTH = 4_096;
+
+const keyOf = (secret: string): Buffer => createHash('sha256').update('everstep sign-in state\n').update(secret).digest();
+const isText = (value: unknown): value is string => typeof value === 'string';
+
+export function seal(secret: string, state: SignInState): string {
+  const iv = randomBytes(IV_BYTES);
+  const cipher = createCipheriv(CIPHER, keyOf(secret), iv);
+  const sealed = [cipher.update(JSON.stringify(state), 'utf8'), cipher.final()];
+  return Buffer.concat([iv, cipher.getAuthTag(), ...sealed]).toString('base64url');
+}
+
+/** Null for what was not sealed with the secret, and for what has expired. */
+export function unseal(secret: string, text: string, now: number): SignInState | null {
+  if (text.length > MAX_LENGTH) return null;
+  const bytes = Buffer.from(text, 'base64url');
+  if (bytes.length <= IV_BYTES + TAG_BYTES) return null;
+  const decipher = createDecipheriv(CIPHER, keyOf(secret), bytes.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES });
+  decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
+  try {
+    const opened = Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8');
+    // It is this service's own: the tag says so.
+    const state: SignInState = JSON.parse(opened);
+    return isText(state.state) && state.expiresAt > now ? state : null;
+  } catch {
+    return null;
+  }
+}

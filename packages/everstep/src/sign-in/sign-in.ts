@@ -1,0 +1,119 @@
+/** Signing in with the identity provider: what begins it, and what its answer leads to. */
+import { randomBytes } from 'node:crypto';
+import type { AccountService, BegunSession } from '../accounts/account-service.js';
+import { LIMITS } from '../config/limits.js';
+import type { SignInSettings } from '../config/sign-in-settings.js';
+import { SIGN_IN_CALLBACK, type SignInError } from '../contract/sign-in.js';
+import type { AccountStore } from '../ports/account-store.js';
+import type { Log } from '../ports/log.js';
+import { identityOf } from './identity.js';
+import { IdentityProvider, ProviderUnavailableError } from './provider.js';
+import { type SignInState, seal, unseal } from './sealed-state.js';
+
+const SECRET_BYTES = 32;
+const STATE_SECRET = 'sign-in-state-key';
+
+export type Failed = { readonly kind: 'failed'; readonly error: SignInError };
+
+export interface SignIn {
+  /** `cookie` is for the browser that is sent to `url`. */
+  begin(wish: {
+    readonly returnTo: string;
+    /** The user who links an identity; null: somebody signs in. */
+    readonly linkTo: string | null;
+  }): Promise<{ readonly kind: 'begun'; readonly url: string; readonly cookie: string } | Failed>;
+  /** The browser came back with `query`, and `cookie` if it has it. */
+  finish(answer: {
+    readonly query: string;
+    readonly cookie: string | null;
+    readonly address: string;
+    readonly isHttps: boolean;
+  }): Promise<({ readonly kind: 'in'; readonly returnTo: string } & BegunSession) | Failed>;
+  /** Where the user signs out of the identity provider; null when it offers that not. */
+  logoutUrl(): string | null;
+}
+
+export interface SignInOptions {
+  /** Null: users have API keys alone. */
+  readonly settings: SignInSettings | null;
+  readonly store: Pick<AccountStore, 'secret'>;
+  readonly accounts: Pick<AccountService, 'signIn' | 'signInFailed' | 'loginWaitMs'>;
+  /** Unix ms. */
+  readonly now: () => number;
+  /** Ms that only grow. */
+  readonly elapsedMs: () => number;
+  /** Where users reach the dashboard, without a slash at the end. */
+  readonly dashboardUrl: () => string;
+  readonly log: Pick<Log, 'warn'>;
+}
+
+/** States that were answered, until they expire: none is answered twice. */
+class UsedStates {
+  private readonly used = new Map<string, number>();
+
+  /** False when it was used before. */
+  use({ state, expiresAt }: SignInState, now: number): boolean {
+    for (const [each, until] of this.used)
+      if (until <= now || this.used.size > LIMITS.maxUsedSignInStates) this.used.delete(each);
+    if (this.used.has(state)) return false;
+    this.used.set(state, expiresAt);
+    return true;
+  }
+}
+
+/** What of an error may be logged: its code and message, without what was sent. */
+const reasonOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return 'unknown';
+  const code = 'code' in error && typeof error.code === 'string' ? ` (${error.code})` : '';
+  return `${error.name}: ${error.message}${code}`.slice(0, 300);
+};
+
+const isRefusal = (query: string): boolean => new URLSearchParams(query).has('error');
+
+/** Null without settings. */
+export async function createSignIn(options: SignInOptions): Promise<SignIn | null> {
+  const { settings, store, accounts, now, elapsedMs, dashboardUrl, log } = options;
+  if (!settings) return null;
+  const { issuer } = settings;
+  const secret = await store.secret({ name: STATE_SECRET, value: randomBytes(SECRET_BYTES).toString('base64url') });
+  const redirectUri = () => settings.redirectUrl ?? `${dashboardUrl()}${SIGN_IN_CALLBACK}`;
+  const provider = new IdentityProvider({ settings, redirectUri, elapsedMs });
+  const usedStates = new UsedStates();
+
+  function fail(error: SignInError, cause?: unknown): Failed {
+    log.warn({ issuer, code: error, ...(cause === undefined ? {} : { reason: reasonOf(cause) }) }, 'sign-in failed');
+    return { kind: 'failed', error };
+  }
+
+  return {
+    async begin({ returnTo, linkTo }) {
+      try {
+        const checks = await provider.checks();
+        const url = await provider.authorizationUrl(checks);
+        const expiresAt = now() + LIMITS.signInLifeMs;
+        return { kind: 'begun', url, cookie: seal(secret, { ...checks, returnTo, linkTo, expiresAt }) };
+      } catch (error) {
+        return fail('sso-unavailable', error instanceof ProviderUnavailableError ? error.cause : error);
+      }
+    },
+
+    async finish({ query, cookie, address, isHttps }) {
+      if (accounts.loginWaitMs({ address }) > 0) return { kind: 'failed', error: 'sso-too-many' };
+      const state = cookie === null ? null : unseal(secret, cookie, now());
+      if (!state || !usedStates.use(state, now())) return fail('sso-expired');
+      const { returnTo, linkTo } = state;
+      try {
+        const identity = identityOf(await provider.claims(query, state), settings);
+        if ('reason' in identity) return fail(identity.reason);
+        const signed = await accounts.signIn({ identity, policy: settings, address, isHttps, linkTo });
+        return signed.kind === 'in' ? { ...signed, returnTo } : fail(signed.reason);
+      } catch (error) {
+        if (error instanceof ProviderUnavailableError) return fail('sso-unavailable', error.cause);
+        accounts.signInFailed({ address });
+        return fail(isRefusal(query) ? 'sso-refused' : 'sso-invalid', error);
+      }
+    },
+
+    logoutUrl: () => provider.logoutUrl(dashboardUrl()),
+  };
+}
