@@ -142,6 +142,16 @@ const team = createRoute({
   path: '/team',
   component: lazyRouteComponent(() => pageFiles(import('./pages/team/team-page.js'))),
 });
+const account = createRoute({
+  getParentRoute: () => instance,
+  path: '/account',
+  component: lazyRouteComponent(() => pageFiles(import('./pages/account/account-page.js'))),
+});
+const users = createRoute({
+  getParentRoute: () => instance,
+  path: '/users',
+  component: lazyRouteComponent(() => pageFiles(import('./pages/users/users-page.js'))),
+});
 const search = createRoute({
   getParentRoute: () => instance,
   path: '/search',
@@ -185,6 +195,8 @@ const tree = root.addChildren([
       queues,
       instanceSettings,
       team,
+      account,
+      users,
       search,
       searchIndex,
       audit,

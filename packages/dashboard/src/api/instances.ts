@@ -7,7 +7,8 @@ import { valueIn } from './outcome.js';
 
 export const instancesQuery = queryOptions({
   queryKey: ['instances'],
-  queryFn: async ({ signal }) => valueIn(await request<QueueRecord[]>('/v2/queue/users', { signal })),
+  queryFn: async ({ signal }) =>
+    valueIn(await request<QueueRecord[]>('/v2/queue/users', { signal })).filter(({ state }) => state === undefined),
   staleTime: 60_000,
 });
 

@@ -1,6 +1,7 @@
 /** Who is logged in. */
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import type { SessionEntry } from '../../../everstep/src/contract/session.js';
+import type { SignInWays } from '../../../everstep/src/contract/sign-in.js';
 import { request, setCsrfToken } from './client.js';
 import { type Outcome, valueIn } from './outcome.js';
 
@@ -14,6 +15,13 @@ export const sessionQuery = queryOptions({
     if (!outcome.ok && outcome.failure.status === 401) return keep(null);
     return keep(valueIn(outcome));
   },
+  staleTime: Number.POSITIVE_INFINITY,
+});
+
+/** How users log in here. */
+export const signInWaysQuery = queryOptions({
+  queryKey: ['sign-in-ways'],
+  queryFn: async () => valueIn(await request<SignInWays>('/v2/session/ways')),
   staleTime: Number.POSITIVE_INFINITY,
 });
 

@@ -5,6 +5,7 @@ import { useEffect, useState } from 'react';
 import { useQueueId } from '../api/instances.js';
 import { useLive, useLiveState } from '../api/live.js';
 import { useSilentSince } from '../api/reachable.js';
+import { useSession } from '../api/session.js';
 import { exactTime } from '../components/formats.js';
 import { Icon } from '../components/icons.js';
 import { InstanceSwitch } from './instance-switch.js';
@@ -24,20 +25,23 @@ function Brand() {
 
 function Navigation() {
   const queueId = useQueueId();
+  const { is_operator: isOperator } = useSession();
   return (
     <nav aria-label="Pages">
       {NAVIGATION.map(({ heading, entries }) => (
         <div key={heading} className="nav-group">
           <p className="nav-heading">{heading}</p>
           <ul>
-            {entries.map(({ to, text, icon }) => (
-              <li key={to}>
-                <Link to={to} params={{ queueId }} className="nav-link" activeOptions={{ includeSearch: false }}>
-                  <Icon name={icon} />
-                  {text}
-                </Link>
-              </li>
-            ))}
+            {entries
+              .filter(({ forOperators }) => isOperator || !forOperators)
+              .map(({ to, text, icon }) => (
+                <li key={to}>
+                  <Link to={to} params={{ queueId }} className="nav-link" activeOptions={{ includeSearch: false }}>
+                    <Icon name={icon} />
+                    {text}
+                  </Link>
+                </li>
+              ))}
           </ul>
         </div>
       ))}

@@ -1,15 +1,17 @@
-/** E-mail and API key of a user: the first one's were printed when the service was started first. */
-import { useQueryClient } from '@tanstack/react-query';
+/** Logging in: with the identity provider where there is one, or with the e-mail and an API key of a user. */
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { type FormEvent, useId, useState } from 'react';
 import type { Failure } from '../api/outcome.js';
-import { logIn, sessionQuery } from '../api/session.js';
+import { logIn, sessionQuery, signInWaysQuery } from '../api/session.js';
 import { PageTitle } from '../components/page-title.js';
 import { FailureNotice } from '../components/states.js';
 import { AcceptInvitation } from './accept-invitation.js';
+import { Recover } from './recover.js';
 import { pathAfterLogin } from './return-path.js';
+import { signInErrorText } from './sign-in-errors.js';
 
-const INVITATION = /^#(inv_[A-Za-z0-9_-]+)$/;
+const SECRET = /^#((inv|rec)_[A-Za-z0-9_-]+)$/;
 
 export default function Login() {
   const client = useQueryClient();
@@ -18,7 +20,9 @@ export default function Login() {
   const id = useId();
   const [email, setEmail] = useState('');
   const [apiKey, setApiKey] = useState('');
-  const [invitation, setInvitation] = useState(() => INVITATION.exec(window.location.hash)?.[1] ?? null);
+  const [secret, setSecret] = useState(() => SECRET.exec(window.location.hash)?.[1] ?? null);
+  const { data: ways } = useQuery(signInWaysQuery);
+  const signInError = signInErrorText(search['sign-in-error']);
   const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState<Failure | null>(null);
   const submit = async (event: FormEvent) => {
@@ -31,19 +35,19 @@ export default function Login() {
     client.setQueryData(sessionQuery.queryKey, outcome.value);
     await navigate({ href: pathAfterLogin(search.to), replace: true });
   };
-  if (invitation !== null)
+  if (secret !== null) {
+    const onDone = (login: { readonly email: string; readonly apiKey: string } | null) => {
+      setSecret(null);
+      setEmail(login?.email ?? '');
+      setApiKey(login?.apiKey ?? '');
+    };
+    const Opened = secret.startsWith('inv_') ? AcceptInvitation : Recover;
     return (
       <main className="login">
-        <AcceptInvitation
-          secret={invitation}
-          onDone={(login) => {
-            setInvitation(null);
-            setEmail(login?.email ?? '');
-            setApiKey(login?.apiKey ?? '');
-          }}
-        />
+        <Opened secret={secret} onDone={onDone} />
       </main>
     );
+  }
   return (
     <main className="login">
       <form className="login-card" onSubmit={submit}>
@@ -51,6 +55,16 @@ export default function Login() {
           title="Log in"
           lead="With your e-mail and an API key. Those of the first user were printed at the first start."
         />
+        {signInError === undefined ? null : (
+          <p className="notice" data-tone="bad" role="alert">
+            {signInError}
+          </p>
+        )}
+        {ways?.sso === true ? (
+          <a className="button button-primary" href={`/v2/session/sso?return=${encodeURIComponent(pathAfterLogin(search.to))}`}>
+            Sign in with SSO
+          </a>
+        ) : null}
         <div className="field">
           <label className="field-label" htmlFor={`${id}-email`}>
             E-mail

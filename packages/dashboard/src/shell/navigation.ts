@@ -12,11 +12,15 @@ export interface NavigationEntry {
     | '/q/$queueId/queues'
     | '/q/$queueId/instance'
     | '/q/$queueId/team'
+    | '/q/$queueId/account'
+    | '/q/$queueId/users'
     | '/q/$queueId/search'
     | '/q/$queueId/audit'
     | '/q/$queueId/nodes';
   readonly text: string;
   readonly icon: IconName;
+  /** Not shown to others. */
+  readonly forOperators?: true;
 }
 
 export interface NavigationGroup {
@@ -47,6 +51,8 @@ export const NAVIGATION: readonly NavigationGroup[] = [
     entries: [
       { to: '/q/$queueId/instance', text: 'Instance', icon: 'instance' },
       { to: '/q/$queueId/team', text: 'Team', icon: 'team' },
+      { to: '/q/$queueId/account', text: 'Your account', icon: 'user' },
+      { to: '/q/$queueId/users', text: 'Users', icon: 'team', forOperators: true },
       { to: '/q/$queueId/search', text: 'Search indexes', icon: 'search' },
       { to: '/q/$queueId/audit', text: 'Audit log', icon: 'audit' },
       { to: '/q/$queueId/nodes', text: 'Nodes', icon: 'nodes' },

@@ -21,6 +21,7 @@ export function UserMenu() {
     await end();
     client.clear();
     client.setQueryData(sessionQuery.queryKey, null);
+    if (session.logout_url !== undefined) return window.location.assign(session.logout_url);
     void navigate({ to: '/login' });
   };
   return (

@@ -16,6 +16,8 @@ import { TimeText } from '../../components/time-text.js';
 import { Keys, Tokens } from './access.js';
 import { Budget } from './budget.js';
 import { dollarText } from './day-chart.js';
+import { DeleteDialog } from './delete-instance.js';
+import { NamedTokens } from './named-tokens.js';
 import { CreateDialog, MoveDialog, PlanDialog } from './owner.js';
 import { SettingsCard } from './settings.js';
 import './instance.css';
@@ -35,7 +37,7 @@ const planFacts = ({ limits }: QueueRecord): FactsProps['facts'] => [
   ['100,000 messages', dollarText(limits.price_per_100k_messages)],
 ];
 
-type Asked = 'create' | 'move' | 'plan';
+type Asked = 'create' | 'move' | 'plan' | 'delete';
 
 export default function InstancePage() {
   const queueId = useQueueId();
@@ -76,13 +78,23 @@ export default function InstancePage() {
         <Card
           title={data.name}
           actions={
-            <DeedButton
-              small
-              off={administer ? undefined : 'Only owners and admins move an instance'}
-              onClick={() => setAsked('move')}
-            >
-              Move to a team
-            </DeedButton>
+            <>
+              <DeedButton
+                small
+                off={administer ? undefined : 'Only owners and admins move an instance'}
+                onClick={() => setAsked('move')}
+              >
+                Move to a team
+              </DeedButton>
+              <DeedButton
+                look="danger"
+                small
+                off={administer ? undefined : 'Only owners and admins delete an instance'}
+                onClick={() => setAsked('delete')}
+              >
+                Delete
+              </DeedButton>
+            </>
           }
         >
           <Facts
@@ -113,6 +125,9 @@ export default function InstancePage() {
         <Tokens instance={data} />
         <Keys />
         <div className="instance-wide">
+          <NamedTokens />
+        </div>
+        <div className="instance-wide">
           <Budget instance={data} />
         </div>
         <div className="instance-wide">
@@ -121,6 +136,7 @@ export default function InstancePage() {
       </div>
       {asked === 'create' ? <CreateDialog region={data.region} onClose={close} /> : null}
       {asked === 'move' ? <MoveDialog instance={data} onClose={close} /> : null}
+      {asked === 'delete' ? <DeleteDialog instance={data} onClose={close} /> : null}
       {asked === 'plan' ? <PlanDialog instance={data} onClose={close} /> : null}
     </>
   );

@@ -1,0 +1,51 @@
+/** The user itself: where it is logged in, and how it logs in. */
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { Redirected } from '../../../../everstep/src/contract/sign-in.js';
+import { useChange } from '../../api/queries.js';
+import { signInWaysQuery, useSession } from '../../api/session.js';
+import { Card } from '../../components/card.js';
+import { CopyId } from '../../components/copy-id.js';
+import { Facts } from '../../components/facts.js';
+import { PageTitle } from '../../components/page-title.js';
+import { Sessions } from './sessions.js';
+
+export default function AccountPage() {
+  const { user, is_operator: isOperator } = useSession();
+  const { data: ways } = useQuery(signInWaysQuery);
+  const [busy, setBusy] = useState(false);
+  const change = useChange();
+  const link = async () => {
+    setBusy(true);
+    const outcome = await change<Redirected>({
+      ...{ method: 'POST', url: '/v2/session/sso/link', topics: [], account: true, tellFailure: true },
+    });
+    setBusy(false);
+    if (outcome.ok) window.location.assign(outcome.value.location);
+  };
+  return (
+    <>
+      <PageTitle title="Your account" lead="Where you are logged in. Your API keys are on the Team page." />
+      <div className="stack">
+        <Card
+          title={user.email}
+          actions={
+            ways?.sso === true ? (
+              <button type="button" className="button button-small" disabled={busy} onClick={() => void link()}>
+                Link SSO
+              </button>
+            ) : undefined
+          }
+        >
+          <Facts
+            facts={[
+              ['Id', <CopyId key="id" value={user.id} what="user id" />],
+              ['Operator', isOperator ? 'yes' : 'no'],
+            ]}
+          />
+        </Card>
+        <Sessions />
+      </div>
+    </>
+  );
+}
