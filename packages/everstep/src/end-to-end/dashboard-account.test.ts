@@ -47,6 +47,8 @@ describe('the pages around runs', { skip }, () => {
       queues: 'queues',
       instance: 'instance',
       team: 'team',
+      account: 'account',
+      users: 'users',
       search: 'search',
       'search-index': `search/${seeded.indexId}`,
       audit: 'audit',
