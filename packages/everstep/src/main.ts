@@ -29,6 +29,8 @@ import type { Config } from './config/config.js';
 import { connectionLimits } from './config/connection-limits.js';
 import { assertLimits, LIMITS } from './config/limits.js';
 import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from './dialects/upstash/operations/index.js';
+import { LOOP_TIME } from './fairness/loop-time.js';
+import { WorkSlices } from './fairness/work-slices.js';
 import { createHttpApi, type HttpApi, type HttpApiDependencies, ReadBudget, readDashboard } from './http-api/index.js';
 import type { SharedChange } from './ports/cluster.js';
 import type { SearchDocuments } from './ports/search-store.js';
@@ -260,6 +262,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       ...(node ? { sharedDays: node.sharedDays } : {}),
     });
     const { owners } = limits;
+    const slices = new WorkSlices(owners, LOOP_TIME);
     const names = createNameResolver({ source: config.nameSource, owners });
     let ownListeners: readonly OwnListener[] = [];
     const addressPolicyOf = createAddressPolicies({
@@ -308,6 +311,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       paceClock: steadyClock,
       limits,
       owners,
+      slices,
       random,
       stepCaller,
       messageSender,
@@ -377,6 +381,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       signIn,
       search,
       limits,
+      slices,
       log,
       version: SERVICE_VERSION,
       publicUrl: () => publicUrl,

@@ -14,12 +14,16 @@ function world(...instanceIds: readonly string[]) {
     wait: (ms) => (ms === 50 ? new Promise(() => {}) : turn().then(() => void waits.push(ms))),
   });
   const done: string[] = [];
-  const work = (instanceId: string, ms: number) =>
-    slices.run(instanceId, async () => {
-      busyMs += ms;
-      done.push(instanceId);
-      return ms;
-    });
+  const work = (instanceId: string, ms: number, unhurried = false) =>
+    slices.run(
+      instanceId,
+      async () => {
+        busyMs += ms;
+        done.push(instanceId);
+        return ms;
+      },
+      { unhurried },
+    );
   return { slices, work, done, waits };
 }
 
@@ -39,6 +43,12 @@ test('short slices, and those of an account that is alone, are done without a pa
     await Promise.all([work(instanceId, ms), work(instanceId, ms)]);
     assert.deepEqual(waits, [0]);
   }
+});
+
+test('unhurried slices of an account that is alone are paced, too', async () => {
+  const { work, waits } = world('a1');
+  await Promise.all([work('a1', 100, true), work('a1', 100, true)]);
+  assert.deepEqual(waits, [300]);
 });
 
 test('work that fails fails alone', async () => {

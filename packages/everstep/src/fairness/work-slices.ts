@@ -1,6 +1,7 @@
 /**
- * Slices of work that keep the process busy, such as pages of a search or parts of a long answer. One is done at a time, accounts
- * take turns, and where several accounts share the installation everything else gets three times as long before the next one.
+ * Slices of work that keep the process busy, such as pages of a search, parts of a long answer or of a journal that is copied. One
+ * is done at a time, accounts take turns, and everything else gets three times as long before the next one, if several accounts
+ * share the installation or if the slice is `unhurried`.
  */
 import type { InstanceOwners } from '../ports/instance-owners.js';
 import { Turns } from './turns.js';
@@ -14,8 +15,12 @@ const MAX_ALONE_MS = 50;
 
 interface Waiting {
   readonly instanceId: string;
+  readonly unhurried: boolean;
   readonly start: () => Promise<unknown>;
 }
+
+/** Does all work at once. For runtimes that share their process with nothing. */
+export const AT_ONCE: Pick<WorkSlices, 'run'> = Object.freeze({ run: (_instanceId, work) => work() });
 
 export interface SliceTime {
   /** Ms that the event loop was busy so far. */
@@ -37,10 +42,13 @@ export class WorkSlices {
     this.turns = new Turns(owners);
   }
 
-  /** Does the work when it is its turn. Settles as the work does. */
-  run<Result>(instanceId: string, work: () => Promise<Result>): Promise<Result> {
+  /**
+   * Does the work when it is its turn. Settles as the work does. `unhurried`: other work of the same account comes first, too, as no
+   * client waits for the next slice alone.
+   */
+  run<Result>(instanceId: string, work: () => Promise<Result>, { unhurried = false } = {}): Promise<Result> {
     return new Promise((resolve, reject) => {
-      this.waiting.add({ instanceId, start: () => work().then(resolve, reject) });
+      this.waiting.add({ instanceId, unhurried, start: () => work().then(resolve, reject) });
       if (!this.isWorking) void this.workThrough();
     });
   }
@@ -52,7 +60,7 @@ export class WorkSlices {
       const before = this.time.busyMs();
       await Promise.race([next.start(), this.time.wait(MAX_ALONE_MS)]);
       const busyMs = this.time.busyMs() - before;
-      const isLong = this.owners.isShared && busyMs >= MIN_BUSY_MS;
+      const isLong = (this.owners.isShared || next.unhurried) && busyMs >= MIN_BUSY_MS;
       await this.time.wait(isLong ? Math.min(MAX_PAUSE_MS, busyMs * PAUSE_RATIO) : 0);
     }
     this.isWorking = false;

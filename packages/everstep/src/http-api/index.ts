@@ -8,6 +8,7 @@ import type { Limits } from '../accounts/limits.js';
 import type { ConnectionLimits } from '../config/connection-limits.js';
 import { LIMITS } from '../config/limits.js';
 import { DEFAULT_REGION, type Region } from '../config/regions.js';
+import { LOOP_TIME } from '../fairness/loop-time.js';
 import { WorkSlices } from '../fairness/work-slices.js';
 import type { NodeStanding } from '../ports/cluster.js';
 import { ONE_OWNER } from '../ports/instance-owners.js';
@@ -31,7 +32,6 @@ import { ReadBudget } from './read-budget.js';
 import type { RequestBodies } from './request-bodies.js';
 import { SEARCH_OPERATIONS } from './search/index.js';
 import { createServer, type Route } from './server.js';
-import { LOOP_TIME } from './slices/loop-time.js';
 
 export { type DashboardFiles, readDashboard } from './dashboard/index.js';
 export type { DestinationPolicy } from './operation.js';
@@ -50,6 +50,8 @@ export interface HttpApiDependencies {
   readonly signIn?: SignIn | null;
   /** Plans and budgets; nothing is limited when absent. */
   readonly limits?: Limits;
+  /** Shared with the runtime; the API has its own when absent. */
+  readonly slices?: WorkSlices;
   /** Never given a token, a payload or a URL. */
   readonly log: Log;
   /** Of the service. */
@@ -174,7 +176,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
       owners,
     }),
     resultWaits: new HeldRequests({ what: 'requests that wait for a result', total: maxResultWaits, owners }),
-    slices: new WorkSlices(owners, LOOP_TIME),
+    slices: dependencies.slices ?? new WorkSlices(owners, LOOP_TIME),
     nodes: dependencies.nodes ?? aloneSince(service, version),
     publicUrl: dependencies.publicUrl ?? (() => ''),
     isStarting: dependencies.isStarting ?? (() => false),

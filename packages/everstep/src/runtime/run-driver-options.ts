@@ -1,4 +1,5 @@
 /** What drives runs, and the world around them. */
+import type { WorkSlices } from '../fairness/work-slices.js';
 import type { Clock } from '../ports/clock.js';
 import type { Cluster, SharedChange } from '../ports/cluster.js';
 import type { InstanceLimits } from '../ports/instance-limits.js';
@@ -27,6 +28,8 @@ export interface RunDriverOptions {
   readonly paceClock?: Clock;
   /** Where several nodes share the store; absent: this process is alone on it. */
   readonly cluster?: Cluster;
+  /** Work that keeps the process busy is done in these; at once when absent. */
+  readonly slices?: Pick<WorkSlices, 'run'>;
   /** Whether the queue instance was deleted: nothing of it is delivered. None is when absent. */
   readonly isDeleted?: (instanceId: string) => boolean;
   /** Shared with whoever else must not act while the store takes no writes; absent: one on `clock`. */

@@ -3,13 +3,12 @@
 import { type IdPrefix, newId } from '../engine/ids.js';
 import { recoverRun, type Started, startRun } from '../engine/start.js';
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
+import { AT_ONCE } from '../fairness/work-slices.js';
 import type { SharedChange } from '../ports/cluster.js';
 import { NO_LIMITS } from '../ports/instance-limits.js';
-import { ONE_OWNER } from '../ports/instance-owners.js';
 import type { RunRecord, RunReference } from '../ports/store.js';
 import { explainRun } from './explain.js';
 import { forkOne } from './forks/forks.js';
-import { SliceTurns } from './forks/slice-turns.js';
 import { commitInSlices, type StagingOptions } from './forks/staging.js';
 import { GroupUpkeep } from './group-upkeep.js';
 import { keyWaitList } from './key-wait-list.js';
@@ -120,7 +119,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
   const staging: StagingOptions = {
     store,
     commit: (unit) => decisions.commit(unit),
-    slices: new SliceTurns(options.owners ?? ONE_OWNER, options.paceClock ?? clock),
+    slices: options.slices ?? AT_ONCE,
   };
   const commitCopying = (unit: CommitUnit): Promise<CommitResult> => commitInSlices(staging, unit);
 

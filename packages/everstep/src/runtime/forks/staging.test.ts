@@ -7,8 +7,7 @@ import { type TestContext, test } from 'node:test';
 import { LIMITS, PART } from '../../config/limits.js';
 import { type ForkRequest, forkRun } from '../../engine/fork.js';
 import type { CommitUnit, StoreWrite } from '../../engine/writes.js';
-import { ownersOf } from '../../fairness/owners.fixture.js';
-import type { Clock } from '../../ports/clock.js';
+import { AT_ONCE } from '../../fairness/work-slices.js';
 import type { Store } from '../../ports/store.js';
 import {
   advanceTask,
@@ -24,7 +23,6 @@ import {
 } from '../../stores/conformance/samples.js';
 import { openSqliteStore } from '../../stores/sqlite/index.js';
 import { random } from '../runtime.fixture.js';
-import { SliceTurns } from './slice-turns.js';
 import { commitInSlices } from './staging.js';
 
 const STEPS = 40;
@@ -41,8 +39,6 @@ const FORK: ForkRequest = {
   workflowRunId: null,
   note: null,
 };
-
-const AT_ONCE: Pick<SliceTurns, 'take'> = { take: (_, slice) => slice() };
 
 async function open(t: TestContext) {
   const directory = await mkdtemp(join(tmpdir(), 'everstep-staging-'));
@@ -182,35 +178,4 @@ test('a run that resumes one with a long journal gets it in slices, too', async 
   assert.deepEqual(await commitInSlices({ store, slices: AT_ONCE, commit }, { guards, writes }), { kind: 'applied' });
   assert.ok(slicesOf(units).length >= 10);
   assert.equal((await store.loadJournal({ runKey: run.key, from: 0 })).length, STEPS);
-});
-
-test('slices are written one at a time, accounts take turns, and others have the store four times as long in between', async () => {
-  let now = 0;
-  const clock: Clock = {
-    now: () => now,
-    setTimer(atMs, fire) {
-      queueMicrotask(() => {
-        now = atMs;
-        fire();
-      });
-      return () => {};
-    },
-    endOfTurn: (fire) => void setImmediate(fire),
-  };
-  const slices = new SliceTurns(ownersOf('a1', 'a2', 'b1'), clock);
-  const events: string[] = [];
-  const copied = await Promise.allSettled(
-    ['a1', 'a1', 'a2', 'b1'].map((instanceId) =>
-      slices.take(instanceId, async () => {
-        events.push(`${instanceId} at ${now}`);
-        now += 10;
-        if (instanceId === 'a2') throw new Error('refused');
-      }),
-    ),
-  );
-  assert.deepEqual(events, ['a1 at 0', 'b1 at 50', 'a2 at 100', 'a1 at 150']);
-  assert.deepEqual(
-    copied.map(({ status }) => status),
-    ['fulfilled', 'fulfilled', 'rejected', 'fulfilled'],
-  );
 });

@@ -5,14 +5,14 @@
  */
 import { LIMITS, PART } from '../../config/limits.js';
 import type { CommitResult, CommitUnit, StoreWrite } from '../../engine/writes.js';
+import type { WorkSlices } from '../../fairness/work-slices.js';
 import { otherTurn, stepsOf } from '../../ports/history-parts.js';
 import type { Store } from '../../ports/store.js';
-import type { SliceTurns } from './slice-turns.js';
 
 export interface StagingOptions {
   readonly store: Pick<Store, 'listSteps' | 'removeStagedSteps'>;
   readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
-  readonly slices: Pick<SliceTurns, 'take'>;
+  readonly slices: Pick<WorkSlices, 'run'>;
 }
 
 type CopyWrite = Extract<StoreWrite, { readonly kind: 'copy-journal' }>;
@@ -45,7 +45,7 @@ async function stage({ store, commit, slices }: StagingOptions, { copy, run }: L
     staged += below - from - kept.length;
     [from, bytes, rows] = [below, 0, 0];
     const unit: CommitUnit = { guards: [{ kind: 'run-present', runKey: fromRunKey }], writes: [write] };
-    return slices.take(run.instanceId, () => commit(unit));
+    return slices.run(run.instanceId, () => commit(unit), { unhurried: true });
   }
   for await (const part of stepsOf(store, { runKey: fromRunKey, bounds: PART, below: length, maxOutBytes: 0 })) {
     for (const { index, outLeftOut = 0 } of part) {

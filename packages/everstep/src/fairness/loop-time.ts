@@ -1,6 +1,6 @@
 /** How long the event loop of this process was busy. */
 import { performance } from 'node:perf_hooks';
-import type { SliceTime } from '../../fairness/work-slices.js';
+import type { SliceTime } from './work-slices.js';
 
 export const LOOP_TIME: SliceTime = {
   busyMs: () => performance.eventLoopUtilization().active,
