@@ -4,6 +4,7 @@
  * share the installation or if the slice is `unhurried`.
  */
 import type { InstanceOwners } from '../ports/instance-owners.js';
+import type { LoopTime } from '../ports/loop-time.js';
 import { Turns } from './turns.js';
 
 const PAUSE_RATIO = 3;
@@ -22,21 +23,14 @@ interface Waiting {
 /** Does all work at once. For runtimes that share their process with nothing. */
 export const AT_ONCE: Pick<WorkSlices, 'run'> = Object.freeze({ run: (_instanceId, work) => work() });
 
-export interface SliceTime {
-  /** Ms that the event loop was busy so far. */
-  busyMs(): number;
-  /** With 0: until others have had a turn of the event loop. */
-  wait(ms: number): Promise<void>;
-}
-
 export class WorkSlices {
   private readonly owners: InstanceOwners;
-  private readonly time: SliceTime;
+  private readonly time: LoopTime;
   private readonly turns: Turns;
   private readonly waiting = new Set<Waiting>();
   private isWorking = false;
 
-  constructor(owners: InstanceOwners, time: SliceTime) {
+  constructor(owners: InstanceOwners, time: LoopTime) {
     this.owners = owners;
     this.time = time;
     this.turns = new Turns(owners);

@@ -8,8 +8,7 @@ import type { Limits } from '../accounts/limits.js';
 import type { ConnectionLimits } from '../config/connection-limits.js';
 import { LIMITS } from '../config/limits.js';
 import { DEFAULT_REGION, type Region } from '../config/regions.js';
-import { LOOP_TIME } from '../fairness/loop-time.js';
-import { WorkSlices } from '../fairness/work-slices.js';
+import { AT_ONCE, type WorkSlices } from '../fairness/work-slices.js';
 import type { NodeStanding } from '../ports/cluster.js';
 import { ONE_OWNER } from '../ports/instance-owners.js';
 import type { Log } from '../ports/log.js';
@@ -50,8 +49,8 @@ export interface HttpApiDependencies {
   readonly signIn?: SignIn | null;
   /** Plans and budgets; nothing is limited when absent. */
   readonly limits?: Limits;
-  /** Shared with the runtime; the API has its own when absent. */
-  readonly slices?: WorkSlices;
+  /** Shared with the runtime. Heavy work is done at once when absent. */
+  readonly slices?: Pick<WorkSlices, 'run'>;
   /** Never given a token, a payload or a URL. */
   readonly log: Log;
   /** Of the service. */
@@ -176,7 +175,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
       owners,
     }),
     resultWaits: new HeldRequests({ what: 'requests that wait for a result', total: maxResultWaits, owners }),
-    slices: dependencies.slices ?? new WorkSlices(owners, LOOP_TIME),
+    slices: dependencies.slices ?? AT_ONCE,
     nodes: dependencies.nodes ?? aloneSince(service, version),
     publicUrl: dependencies.publicUrl ?? (() => ''),
     isStarting: dependencies.isStarting ?? (() => false),

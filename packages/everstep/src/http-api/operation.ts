@@ -51,7 +51,7 @@ export interface ApiContext {
   /** Requests that wait for the end of a run. */
   readonly resultWaits: HeldRequests;
   /** Work of requests that keeps the process busy. */
-  readonly slices: WorkSlices;
+  readonly slices: Pick<WorkSlices, 'run'>;
   readonly nodes: () => Promise<readonly NodeStanding[]>;
   /** Where apps reach the runtime API, without a slash at the end. */
   readonly publicUrl: () => string;
