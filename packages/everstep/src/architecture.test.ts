@@ -28,13 +28,13 @@ const PROTOCOL = '@everstep/sdk/protocol';
 const LIMITS_FILE = 'everstep/src/config/limits';
 const ENGINE = 'everstep/src/engine';
 const PORTS = 'everstep/src/ports';
-const [ANSWERS, FAIRNESS] = ['everstep/src/answers', 'everstep/src/fairness'];
+const [ANSWERS, FAIRNESS, AUDIT] = ['everstep/src/answers', 'everstep/src/fairness', 'everstep/src/audit'];
 const inEverstep = (...areas: string[]): string[] => areas.map((area) => `everstep/src/${area}`);
 
 const STORE_MAY = [
   `types ${ENGINE}`,
   ...['run', 'positions', 'pinned-limits', 'repair', 'dead-letter-groups'].map((module) => `${ENGINE}/${module}`),
-  ...[PORTS, LIMITS_FILE, PROTOCOL],
+  ...[PORTS, `${AUDIT}/chain`, LIMITS_FILE, PROTOCOL],
 ];
 
 const DIRECTIONS: readonly DirectionRule[] = [
@@ -42,7 +42,7 @@ const DIRECTIONS: readonly DirectionRule[] = [
   { area: PORTS, may: [`types ${ENGINE}`, PROTOCOL], because: 'a port says what is needed, in the terms of the engine' },
   {
     area: 'everstep/src/runtime',
-    may: [ENGINE, PORTS, ANSWERS, FAIRNESS, LIMITS_FILE, PROTOCOL],
+    may: [ENGINE, PORTS, ANSWERS, FAIRNESS, AUDIT, LIMITS_FILE, PROTOCOL],
     because: 'the runtime drives any store and any way to call a step',
   },
   {
@@ -50,6 +50,7 @@ const DIRECTIONS: readonly DirectionRule[] = [
     may: [`types ${ENGINE}`, LIMITS_FILE, PROTOCOL],
     because: 'what an HTTP answer says is the same whoever reads it',
   },
+  { area: AUDIT, may: [`types ${ENGINE}`, `${ENGINE}/ids`, PORTS, LIMITS_FILE, NODE], because: 'requests are recorded alike' },
   { area: FAIRNESS, may: [`types ${PORTS}`], because: 'a share is the same rule, whatever is shared' },
   {
     area: 'everstep/src/stores/sqlite',
@@ -63,7 +64,7 @@ const DIRECTIONS: readonly DirectionRule[] = [
   },
   {
     area: 'everstep/src/stores/conformance',
-    may: [ENGINE, PORTS, LIMITS_FILE, PROTOCOL, NODE],
+    may: [ENGINE, PORTS, `${AUDIT}/chain`, LIMITS_FILE, PROTOCOL, NODE],
     because: 'the suite is the same for every store, so it knows none',
   },
   {
@@ -85,7 +86,7 @@ const DIRECTIONS: readonly DirectionRule[] = [
     area: 'everstep/src/http-api',
     may: [
       ...inEverstep('runtime/workflow-service', 'contract', 'dialects', 'accounts', 'search', 'engine', 'ports', 'config'),
-      ...inEverstep('answers/header-names', 'fairness', 'secrets/key-ring', 'sign-in'),
+      ...inEverstep('answers/header-names', 'fairness', 'secrets/key-ring', 'sign-in', 'audit'),
       ...['@everstep/sdk/protocol', 'fastify', 'typebox', 'pino', 'jose', 'ajv', NODE],
     ],
     because: 'the API speaks to the service through its interface, whatever runs or stores behind it',
@@ -110,7 +111,7 @@ const DIRECTIONS: readonly DirectionRule[] = [
   },
   {
     area: 'everstep/src/accounts',
-    may: [PORTS, ENGINE, LIMITS_FILE, PROTOCOL, ...inEverstep('contract', 'dialects', 'config', 'secrets'), 'jose', NODE],
+    may: [PORTS, ENGINE, AUDIT, LIMITS_FILE, PROTOCOL, ...inEverstep('contract', 'dialects', 'config', 'secrets'), 'jose', NODE],
     because: 'tokens and keys are the same for whoever asks',
   },
   {
@@ -200,7 +201,7 @@ const DIRECTIONS: readonly DirectionRule[] = [
 /** What tests may import besides what the sources of their area may: worlds to run in, and libraries to check against. */
 const TESTS_MAY = [
   ...inEverstep('answers', 'simulation', 'stores', 'ports', 'engine', 'config', 'clock', 'step-calls', 'accounts', 'runtime'),
-  ...inEverstep('http-api', 'contract', 'search', 'main', 'bootstrap', 'dialects'),
+  ...inEverstep('http-api', 'contract', 'search', 'main', 'bootstrap', 'dialects', 'audit'),
   // What tests on both sides share, and no package exports.
   'sdk/dist/testing/step-history.fixture',
   '@everstep/sdk',

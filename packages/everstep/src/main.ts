@@ -10,6 +10,7 @@ import { createLimits } from './accounts/limits.js';
 import { recordPrices } from './accounts/prices.js';
 import { Refusals } from './accounts/refusals.js';
 import { createAccountService } from './accounts/service.js';
+import { createAudit, withAuditKey } from './audit/index.js';
 import { type AnsweringOptions, answerCommands } from './backup/answering.js';
 import type { ControlChannel, RotateAnswer, RotateRequest } from './backup/control-channel.js';
 import { type Credentials, credentialsFile, readCredentials } from './bootstrap/credentials.js';
@@ -26,6 +27,7 @@ import { LOOP_TIME } from './clock/loop-time.js';
 import { createSystemClock } from './clock/system-clock.js';
 import { createSystemRandom } from './clock/system-random.js';
 import { createVirtualClock } from './clock/virtual-clock.js';
+import { within } from './clock/within.js';
 import type { Config } from './config/config.js';
 import { connectionLimits } from './config/connection-limits.js';
 import { assertLimits, LIMITS } from './config/limits.js';
@@ -89,7 +91,10 @@ interface Opened {
   readonly store: Store;
   /** Null where this process is alone on its store. */
   readonly node: OpenedNode | null;
-  readonly openDocuments: (onFailure: (error: Error) => void, rotate: AnsweringOptions['rotate']) => Promise<OpenedDocuments>;
+  readonly openDocuments: (
+    onFailure: (error: Error) => void,
+    commands: Pick<AnsweringOptions, 'rotate' | 'record'>,
+  ) => Promise<OpenedDocuments>;
   /** For people; without secrets. */
   readonly place: string;
 }
@@ -116,9 +121,9 @@ async function openFile(
       onNotice: ({ event, fields }) => log.warn(fields, event),
     });
     const directory = join(dirname(file), SEARCH_DIRECTORY);
-    const openDocuments: Opened['openDocuments'] = async (onFailure, rotate) => {
+    const openDocuments: Opened['openDocuments'] = async (onFailure, commands) => {
       const documents = openSearchDocuments({ directory, onFailure });
-      return { documents, control: await answerCommands({ dataDir, store, documents, log, rotate }) };
+      return { documents, control: await answerCommands({ dataDir, store, documents, log, ...commands }) };
     };
     return { store, node: null, openDocuments, place: file };
   } catch (error) {
@@ -176,16 +181,6 @@ async function serve(dependencies: HttpApiDependencies, runtime: Listener, manag
   }
   const url = await listen(management ? 'runtime' : 'both', runtime);
   return { url, managementUrl: management ? await listen('management', management) : url, listeners, close };
-}
-
-/** Resolves when `work` does, at most after `timeoutMs`. */
-async function within(timeoutMs: number, work: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, timeoutMs);
-  });
-  await Promise.race([work, late]);
-  clearTimeout(timer);
 }
 
 /**
@@ -278,9 +273,9 @@ export async function startService(config: Config, options: StartOptions = {}): 
       names,
       rulesOf: (instanceId) => authority.outboundRulesOf(instanceId),
     });
-    const { signingKeys, privateKey, messageKeyFor, learnWorkflowOrigin, regionOf, prepare } = authority;
+    const { signingKeys, learnWorkflowOrigin, regionOf, prepare } = authority;
     const egressProxy = config.egressProxy === null ? {} : { egressProxy: { url: config.egressProxy } };
-    const keys = { signingKeys, privateKey, messageKeyFor, learnWorkflowOrigin, regionOf, prepare };
+    const keys = { signingKeys, ...withAuditKey(authority, config.auditWebhookKey), learnWorkflowOrigin, regionOf, prepare };
     const outbound = createOutbound({ ...keys, ...egressProxy, addressPolicyOf, owners, now: machineTime, random, log });
     opened.push(() => outbound.close());
     const { stepCaller, messageSender } = outbound;
@@ -292,6 +287,12 @@ export async function startService(config: Config, options: StartOptions = {}): 
       clock: upkeepClock,
       log,
       shared: node !== null,
+    });
+    const audit = createAudit({
+      ...{ accounts, audit: store.audit, now, clock: upkeepClock, random, log, writes, isShared: node !== null },
+      sender: sendingWhileOpen(messageSender, writes),
+      retentionMs: config.auditRetentionMs,
+      webhookUrl: config.auditWebhookUrl,
     });
     const keptAccess = new KeptAccess({ dataDir, envFile: config.envFile, authority, log });
     /** What is kept of accounts is read again. */
@@ -329,7 +330,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     }
     const { documents, control } = await openDocuments(
       ({ message }) => log.error({ error: message }, 'the documents of search indexes are in trouble'),
-      rotate,
+      { rotate, record: (command, details) => audit.records.command(command, details) },
     );
     opened.push(() => documents.close());
     opened.push(async () => control?.close());
@@ -383,6 +384,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       limits,
       slices,
       log,
+      audit: audit.records,
       version: SERVICE_VERSION,
       publicUrl: () => publicUrl,
       ...(descriptors ? { connectionLimits: descriptors } : {}),
@@ -412,6 +414,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       const closing = served.close();
       await runtime.stop({ graceMs: GRACE_MS });
       await budgetAlerts.stop();
+      await audit.stop();
       await search.stop();
       await within(CLOSE_MS, closing);
       await refusals.write();
@@ -420,6 +423,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     const startedAt = clock.now();
     await runtime.start();
     budgetAlerts.start();
+    audit.start();
     search.start();
     const stopKeeping = keepIdleMemoryLow();
     opened.push(async () => stopKeeping());

@@ -27,7 +27,15 @@ export const NATIVE_PREFIX = 'Svc-';
  * Kinds of signed requests. The signature contains the kind (claim `kind`), so that a request of one kind cannot be replayed as
  * another. Older services leave it out. `step` covers all frames of this protocol.
  */
-export const SIGNED_KINDS = ['step', 'failure-function', 'failure-callback', 'call', 'message', 'budget-alert'] as const;
+export const SIGNED_KINDS = [
+  'step',
+  'failure-function',
+  'failure-callback',
+  'call',
+  'message',
+  'budget-alert',
+  'audit-log',
+] as const;
 export type SignedKind = (typeof SIGNED_KINDS)[number];
 
 /** Header names without their prefix: the signature with a shared key, and the one with the private key of the queue instance. */

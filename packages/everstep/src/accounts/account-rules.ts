@@ -3,6 +3,7 @@
  * something, and that changes come one after the other, so that nothing changes
  * between the check of a right and the write.
  */
+import { ofThisRequest } from '../audit/audited-request.js';
 import { newKey } from '../engine/ids.js';
 import type { AccountId, AccountStore, AuditEntry, Role } from '../ports/account-store.js';
 import type { Random } from '../ports/random.js';
@@ -70,7 +71,8 @@ export class AccountRules {
 
   audit({ user, address }: Principal, change: Change): AuditEntry {
     const { action, subject, details = {}, accountIds } = change;
-    return { auditId: this.newId('aud'), at: this.now(), actor: user.email, action, subject, details, address, accountIds };
+    const who = { actor: user.email, address, accountIds };
+    return ofThisRequest({ auditId: this.newId('aud'), at: this.now(), action, subject, details, ...who });
   }
 
   /** `what` is what the id was said to be of: `team`. */

@@ -30,6 +30,8 @@ export interface Principal {
   readonly address: string;
   /** Of the session with which the user asks; absent for one who sent an API key. */
   readonly sessionId?: string;
+  /** The API key that was sent; absent for one who asks with a session. */
+  readonly apiKeyId?: string;
 }
 
 /** A session of the user, for the user. */

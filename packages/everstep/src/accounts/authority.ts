@@ -10,6 +10,7 @@ import { randomBytes } from 'node:crypto';
 import type { JWTPayload } from 'jose';
 import { SignJWT } from 'jose/jwt/sign';
 import { jwtVerify } from 'jose/jwt/verify';
+import { ofThisRequest } from '../audit/audited-request.js';
 import { newKey } from '../engine/ids.js';
 import type { OutboundRules } from '../ports/account-store.js';
 import type { TokenScope } from '../ports/named-tokens.js';
@@ -41,6 +42,14 @@ export interface Caller {
   readonly access: Access;
   /** What it may do; `access` follows from it. */
   readonly scopes: readonly TokenScope[];
+  /** Absent for the holder of a token. */
+  readonly user?: SessionUser;
+}
+
+/** A user with a session. */
+export interface SessionUser {
+  readonly userId: string;
+  readonly sessionId: string;
 }
 
 export type TokenVerdict =
@@ -296,12 +305,12 @@ export async function createAuthority(options: {
   async function auditOf(instanceId: string, action: NotedAction): Promise<AuditEntry> {
     const at = now();
     const owner = (await accounts.findInstance({ instanceId }))?.accountId;
-    return {
+    return ofThisRequest({
       auditId: `aud_${newKey({ now: at, random: { bytes: randomBytes } })}`,
       at,
       ...action,
       accountIds: owner === undefined ? [] : [owner],
-    };
+    });
   }
 
   async function rotate(instanceId: string, by: KeyRotation | undefined): Promise<SigningKeys> {

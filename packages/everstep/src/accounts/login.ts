@@ -73,7 +73,8 @@ export function createLogin({ rules, failed, log }: LoginOptions): Pick<AccountS
       // Who has a good key is let in, whether that can be noted or not; it is tried again at the next login.
       await places.note(place, notedAt, now()).catch(() => {});
       failed.recordGood({ email, address });
-      return { kind: 'in', principal: { user, address }, apiKeyId: used.apiKeyId };
+      const { apiKeyId } = used;
+      return { kind: 'in', principal: { user, address, apiKeyId }, apiKeyId };
     }
     failed.record({ email, address }, now());
     // What was sent as an e-mail is kept only if it is one: some put the key there.

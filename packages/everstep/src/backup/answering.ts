@@ -1,4 +1,5 @@
 /** What the running service does for the commands on its data directory: it alone has its files open. */
+import type { AuditEntry } from '../ports/account-store.js';
 import type { Log } from '../ports/log.js';
 import type { EmbeddedStore } from '../stores/sqlite/index.js';
 import type { EmbeddedDocuments } from '../stores/sqlite/search/index.js';
@@ -17,6 +18,8 @@ export interface AnsweringOptions {
   readonly documents: EmbeddedDocuments;
   readonly log: Log;
   readonly rotate: (request: RotateRequest) => Promise<RotateAnswer>;
+  /** Writes the entry of the audit log about a command. */
+  readonly record: (command: 'backup' | 'rotate-secrets', details: AuditEntry['details']) => Promise<void>;
 }
 
 /** Answers the commands of whoever may use the data directory; null where the file system takes no socket. */
@@ -39,12 +42,14 @@ export async function answerCommands(options: AnsweringOptions): Promise<Control
   async function backUp(request: BackupRequest, signal: AbortSignal): Promise<readonly string[]> {
     const startedAt = performance.now();
     const written = await copyEverything(source, { ...request, signal });
+    await options.record('backup', { credentials: request.credentials });
     const tookMs = Math.round(performance.now() - startedAt);
     log.info({ to: request.to, files: written.length, tookMs }, 'a back-up was copied');
     return written;
   }
   async function rotate(request: RotateRequest): Promise<RotateAnswer> {
     const answer = await options.rotate(request);
+    await options.record('rotate-secrets', { ...request });
     log.info({ ...request, ...answer }, 'secrets rotated');
     return answer;
   }

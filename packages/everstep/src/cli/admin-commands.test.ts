@@ -216,6 +216,27 @@ describe('the commands for accounts', () => {
     );
   });
 
+  test('an operator reads, exports and verifies the audit log of all accounts', async () => {
+    const audit = (...args: readonly string[]) => world.runIn(login, ['audit', ...args]);
+    const [newest] = await jsonOf('audit', '--all', '--limit', '1');
+    const exported = await audit('export', '--from', '2020-01-01T00:00:00Z');
+    const lines = exported.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    assert.deepEqual([exported.code, lines.at(-1).id], [0, newest.id]);
+    const rest = await audit('export', '--after', String(lines[0].seq));
+    assert.equal(rest.stdout.trim().split('\n').length, lines.length - 1);
+    const verified = await audit('verify');
+    const [, head = ''] = /^\d+ entries checked, 0 faults\nhead (\d+:[0-9a-f]{64})\n$/.exec(verified.stdout) ?? [];
+    assert.equal(verified.code, 0);
+    assert.equal((await audit('verify', '--known', head)).code, 0);
+    const other = await audit('verify', '--known', `${lines[0].seq}:${'0'.repeat(64)}`);
+    assert.equal(other.code, 1);
+    assert.match(other.stdout, /^the chain does not have /);
+    assert.equal((await audit('verify', '--known', 'nothing')).code, 2);
+  });
+
   test('the login is taken from where the service keeps its data', async () => {
     const ended = await world.runIn({ EVERSTEP_DATA_DIR: join(world.directory.path, '.everstep') }, ['admin', 'account']);
     assert.deepEqual([ended.code, ended.stderr], [0, '']);

@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander';
 import { readSecretFiles } from '../config/secret-files.js';
 import { SERVICE_VERSION } from '../step-calls/version.js';
 import { adminCommand } from './commands/admin/admin.js';
+import { auditLogCommand } from './commands/audit.js';
 import { backupCommand, restoreCommand, verifyBackupCommand, verifyCommand } from './commands/backup.js';
 import { clockCommand } from './commands/clock.js';
 import { copyStoreCommand } from './commands/copy-store.js';
@@ -65,6 +66,7 @@ export function createProgram(shell: Shell, finish: (code: number) => void): Com
     .addCommand(searchCommand(shell))
     .addCommand(envCommand(shell))
     .addCommand(adminCommand(shell))
+    .addCommand(auditLogCommand(shell))
     .addCommand(verifyCommand(shell))
     .addCommand(backupCommand(shell))
     .addCommand(verifyBackupCommand(shell))

@@ -48,6 +48,9 @@ test('without anything set, dev listens on 127.0.0.1:8080 and keeps its data in 
     nameSource: 'resolv.conf',
     trustedProxies: [],
     queryTokens: true,
+    auditRetentionMs: 400 * 86_400_000,
+    auditWebhookUrl: null,
+    auditWebhookKey: null,
     region: 'eu-central-1',
     adminEmail: 'admin@localhost',
     signIn: null,
@@ -225,6 +228,16 @@ const BAD: readonly [string, Partial<ConfigSources>, RegExp][] = [
   ['a DNS server at no port', { env: { EVERSTEP_DNS_SERVERS: '10.0.0.2:99999' } }, /EVERSTEP_DNS_SERVERS must be/],
   ['no DNS server', { env: { EVERSTEP_DNS_SERVERS: ',' } }, /EVERSTEP_DNS_SERVERS must name a server/],
   ['a store in memory', { env: { EVERSTEP_STORE: ':memory:' } }, /would not be durable/],
+  [
+    'a retention without a unit',
+    { env: { EVERSTEP_AUDIT_RETENTION: '400' } },
+    /EVERSTEP_AUDIT_RETENTION must be a number of days/,
+  ],
+  [
+    'an audit webhook without a key',
+    { env: { EVERSTEP_AUDIT_WEBHOOK_URL: 'https://siem.test/in', EVERSTEP_AUDIT_WEBHOOK_KEY: 'short' } },
+    /EVERSTEP_AUDIT_WEBHOOK_URL requires EVERSTEP_AUDIT_WEBHOOK_KEY, at least 32 characters/,
+  ],
   ['a demo switch that is neither', { env: { EVERSTEP_DEMO: 'maybe' } }, /EVERSTEP_DEMO must be 1 or 0/],
   ['a virtual clock that is neither', { env: { EVERSTEP_VIRTUAL_CLOCK: '7d' } }, /EVERSTEP_VIRTUAL_CLOCK must be 1 or 0.*"7d"/],
   [

@@ -69,6 +69,12 @@ export interface Config {
   readonly trustedProxies: readonly string[];
   /** Whether a token in the query of a URL is taken. */
   readonly queryTokens: boolean;
+  /** How long entries of the audit log are kept, ms; null: forever. */
+  readonly auditRetentionMs: number | null;
+  /** Where new entries of the audit log are sent; null: nowhere. */
+  readonly auditWebhookUrl: string | null;
+  /** Signs what is sent there. */
+  readonly auditWebhookKey: string | null;
   readonly region: Region;
   readonly adminEmail: string;
   /** Single sign-on; null: users have API keys alone. */
@@ -92,6 +98,7 @@ const PREFIX = 'EVERSTEP_';
 const CLIENT_PATTERNS = [/^EVERSTEP_[A-Z0-9_]*_SIGNING_KEY$/, /^EVERSTEP_ADMIN_/];
 const OWN_VARIABLES = Object.values(SETTINGS).map(({ env }) => env);
 const MAX_SHOWN_LENGTH = 80;
+const MIN_KEY_LENGTH = 32;
 
 const isKnown = (name: string): boolean =>
   OWN_VARIABLES.includes(name) ||
@@ -194,9 +201,16 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
     nameSource: read(SETTINGS.dnsServers),
     trustedProxies: read(SETTINGS.trustedProxies),
     queryTokens: read(SETTINGS.queryTokens),
+    auditRetentionMs: read(SETTINGS.auditRetention),
+    auditWebhookUrl: read(SETTINGS.auditWebhookUrl),
+    auditWebhookKey: read(SETTINGS.auditWebhookKey),
     region: read(SETTINGS.region),
     adminEmail: read(SETTINGS.adminEmail),
     signIn: readSignIn(read, (sentence) => problems.push(sentence)),
   });
+  if (config.auditWebhookUrl !== null && (config.auditWebhookKey ?? '').length < MIN_KEY_LENGTH)
+    problems.push(
+      `EVERSTEP_AUDIT_WEBHOOK_URL requires EVERSTEP_AUDIT_WEBHOOK_KEY, at least ${MIN_KEY_LENGTH} characters that sign what is sent`,
+    );
   return problems.length === 0 ? { ok: true, config } : { ok: false, problems };
 }

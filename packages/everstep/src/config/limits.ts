@@ -166,6 +166,13 @@ export const LIMITS = Object.freeze({
   userPageMax: 1_000,
   auditPageDefault: 100,
   auditPageMax: 1_000,
+  /** Entries of the audit log in one answer of the export. */
+  auditExportMax: 1_000,
+  /** Entries that one request holds against the hash chain. */
+  auditVerifyMax: 2_000,
+  /** How long a new entry may wait before it is pushed to the webhook of the operator. */
+  auditPushEveryMs: 5_000,
+  auditPushBatch: 500,
   minStatsPeriodMs: HOUR_MS,
   maxStatsPeriodMs: 30 * DAY_MS,
   usageDaysDefault: 30,

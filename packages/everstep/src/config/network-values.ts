@@ -80,3 +80,19 @@ export function parseDnsServers(text: string): NameSource {
   if (servers.length === 0) throw new Error('must name a server');
   return Object.freeze({ servers: Object.freeze(servers) });
 }
+
+/** Without a slash at the end. */
+export function parsePublicUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if ((url?.protocol === 'http:' || url?.protocol === 'https:') && url.search === '' && url.hash === '' && url.username === '') {
+    return url.href.replace(/\/+$/, '');
+  }
+  throw new Error('must be an http or https URL without a query or credentials, such as https://everstep.example.com');
+}
+
+/** With its query, which may name the receiver. */
+export function parseWebhookUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if ((url?.protocol === 'http:' || url?.protocol === 'https:') && url.username === '') return url.href;
+  throw new Error('must be an http or https URL without credentials, such as https://siem.example.com/everstep');
+}

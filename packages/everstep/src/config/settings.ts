@@ -6,6 +6,7 @@
 
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
+import { DAY_MS, parseAuditRetention, parseNodeLease, parseTimeout } from './duration-values.js';
 import { LIMITS } from './limits.js';
 import {
   type NameSource,
@@ -15,6 +16,8 @@ import {
   parseNat64Prefixes,
   parsePorts,
   parseProxies,
+  parsePublicUrl,
+  parseWebhookUrl,
 } from './network-values.js';
 import { DEFAULT_REGION, REGIONS, type Region } from './regions.js';
 import { parseSecretKeys, type SecretKeys } from './secret-keys.js';
@@ -81,14 +84,6 @@ function parseListenAddress(text: string): ListenAddress {
   return { host: host === null ? null : parseHost(host), port: parsePort(port) };
 }
 
-function parsePublicUrl(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : null;
-  if ((url?.protocol === 'http:' || url?.protocol === 'https:') && url.search === '' && url.hash === '' && url.username === '') {
-    return url.href.replace(/\/+$/, '');
-  }
-  throw new Error('must be an http or https URL without a query or credentials, such as https://everstep.example.com');
-}
-
 /** Where everything is kept. */
 export type StoreSetting =
   | { readonly kind: 'file' /** Absolute. */; readonly file: string }
@@ -111,25 +106,6 @@ function parseStore(text: string, { cwd }: Surroundings): StoreSetting {
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) throw new Error('must be the path of a file, or begin with postgres://');
   if (text === ':memory:') throw new Error('must be a file: runs that are kept in memory would not be durable');
   return { kind: 'file', file: resolve(cwd, text) };
-}
-
-/** In ms. Shorter than that, a pause of the machine would be taken for the end of a node. */
-function parseNodeLease(text: string): number {
-  const seconds = Number(text);
-  if (!/^\d{1,3}(\.\d+)?$/.test(text) || seconds < 1 || seconds > 300)
-    throw new Error('must be a number of seconds from 1 to 300');
-  return Math.round(seconds * 1000);
-}
-
-const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
-
-/** In ms. */
-function parseTimeout(text: string): number {
-  const [, value, unit = 's'] = /^(\d{1,6})([smh])?$/.exec(text) ?? [];
-  const timeoutMs = Number(value) * (UNIT_MS[unit] ?? Number.NaN);
-  if (!(timeoutMs >= 1_000 && timeoutMs <= LIMITS.maxDeliveryTimeoutMs))
-    throw new Error('must be a duration from 1s to 12h, such as 30s, 15m or 1h');
-  return timeoutMs;
 }
 
 /** Whether a transaction on a database may have writes of several queue instances. */
@@ -407,6 +383,34 @@ export const SETTINGS = Object.freeze({
     defaultText: 'they are taken',
     fallback: () => true,
     parse: parseSwitch,
+  }),
+  auditRetention: setting<number | null>({
+    env: 'EVERSTEP_AUDIT_RETENTION',
+    flag: '--audit-retention <duration>',
+    option: 'auditRetention',
+    help: 'how long entries of the audit log are kept, in days such as 400d, or forever',
+    defaultText: '400d',
+    fallback: () => 400 * DAY_MS,
+    parse: parseAuditRetention,
+  }),
+  auditWebhookUrl: setting<string | null>({
+    env: 'EVERSTEP_AUDIT_WEBHOOK_URL',
+    flag: '--audit-webhook-url <url>',
+    option: 'auditWebhookUrl',
+    help: 'http or https URL that new entries of the audit log are sent to',
+    defaultText: 'none: they are not sent',
+    fallback: () => null,
+    parse: parseWebhookUrl,
+  }),
+  auditWebhookKey: setting<string | null>({
+    env: 'EVERSTEP_AUDIT_WEBHOOK_KEY',
+    flag: '--audit-webhook-key <key>',
+    option: 'auditWebhookKey',
+    help: 'key that signs what is sent to the audit webhook, at least 32 characters; its URL requires it',
+    defaultText: 'none',
+    fallback: () => null,
+    // Nothing that is wrong with it is said here: it would be shown.
+    parse: (text) => text,
   }),
   region: setting<Region>({
     env: 'EVERSTEP_REGION',

@@ -317,6 +317,20 @@ export const AccountEntry = Type.Object(
 
 export type AccountEntry = Static<typeof AccountEntry>;
 
+const AuditedRequest = Type.Object(
+  {
+    operation: Type.String({ description: 'The operationId of the API, or the name of a command of the control socket.' }),
+    credential: Type.String({ description: 'Such as api-key key_1, session ses_1, token tok_1 (name), or none.' }),
+    user_agent: Type.String({ description: 'The beginning of the header User-Agent.' }),
+    queue_id: Type.Union([Type.String(), Type.Null()], { description: 'The queue instance that the request was about.' }),
+    outcome: Type.Union([Type.Literal('done'), Type.Literal('refused')]),
+  },
+  {
+    ...CLOSED,
+    description: 'The request that led to the entry; absent where there was none, or in entries of earlier versions.',
+  },
+);
+
 export const AuditLogEntry = Type.Object(
   {
     id,
@@ -326,6 +340,7 @@ export const AuditLogEntry = Type.Object(
     subject: Type.String({ description: 'Id of what was changed.' }),
     details: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()])),
     address: Type.String({ description: 'Where the request came from.' }),
+    request: Type.Optional(AuditedRequest),
     creation_time: creationTime,
   },
   CLOSED,
@@ -336,3 +351,53 @@ export const AuditLogPage = Type.Object(
   CLOSED,
 );
 export type AuditLogPage = Static<typeof AuditLogPage>;
+
+const chainPosition = (description: string) =>
+  Type.Object({ seq: Type.Integer(), hash: Type.String({ description: 'SHA-256, hex.' }) }, { ...CLOSED, description });
+
+export const AuditVerification = Type.Object(
+  {
+    checked: Type.Integer({ description: 'Entries that this request checked.' }),
+    faults: Type.Array(
+      Type.Object(
+        {
+          seq: Type.Integer(),
+          id: Type.Union([Type.String(), Type.Null()], { description: 'Of the entry; null: it is gone.' }),
+          kind: Type.Union([Type.Literal('changed'), Type.Literal('removed'), Type.Literal('inserted')], {
+            description: 'changed: the entry was changed, or entries before it are gone with their hashes.',
+          }),
+        },
+        CLOSED,
+      ),
+    ),
+    next: Type.Union([Type.Integer(), Type.Null()], { description: 'Give it as after to check the rest; null at the end.' }),
+    anchor: chainPosition('The last entry that was removed after its retention.'),
+    head: chainPosition('The last entry of the chain.'),
+    known: Type.Optional(
+      Type.Union([Type.Literal('found'), Type.Literal('missing'), Type.Literal('expired')], {
+        description: 'Whether the chain has the entry given as known; expired: it is older than the retention.',
+      }),
+    ),
+  },
+  CLOSED,
+);
+export type AuditVerification = Static<typeof AuditVerification>;
+
+/** A line of the export. */
+export const AuditExportLine = Type.Object(
+  {
+    seq: Type.Integer({ description: 'Give that of the last line as after to continue.' }),
+    hash: Type.String({ description: 'SHA-256, hex, over the entry and the hash of the line before.' }),
+    id: Type.String(),
+    at: Type.Integer({ description: 'Unix ms.' }),
+    actor: Type.String(),
+    action: Type.String(),
+    subject: Type.String(),
+    address: Type.String(),
+    account_ids: Type.Array(Type.String()),
+    details: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()])),
+    request: Type.Union([AuditedRequest, Type.Null()]),
+  },
+  { ...CLOSED, description: 'A line of JSON for each entry, oldest first.' },
+);
+export type AuditExportLine = Static<typeof AuditExportLine>;

@@ -91,19 +91,38 @@ export interface CountOfDay {
   readonly at: number;
 }
 
-/** An entry of the audit log. */
+/** The request that led to an entry of the audit log. */
+export interface AuditRequest {
+  /** The `operationId` of the API, or the name of a command of the control socket. */
+  readonly operation: string;
+  /** What the caller was identified by, without any secret: `api-key key_1`, `session ses_1`, `token tok_1 (name)`, `none`. */
+  readonly credential: string;
+  /** The beginning of the header `User-Agent`; empty without one. */
+  readonly userAgent: string;
+  /** Queue instance that the request was about; null: none. */
+  readonly instanceId: string | null;
+  readonly outcome: 'done' | 'refused';
+}
+
+/** An entry of the audit log. Entries are only ever added; those that are older than the retention are removed. */
 export interface AuditNote {
   readonly auditId: string;
   /** Unix ms. */
   readonly at: number;
+  /** E-mail of the user, the token, `anonymous`, or `operator` for what the installation did itself. */
   readonly actor: string;
+  /** Such as `queue.move-to-team`. */
   readonly action: string;
+  /** Id of what was changed. */
   readonly subject: string;
-  /** Never a payload or a secret. */
+  /** What changed, in a few words or values. Never a payload or a secret. */
   readonly details: Readonly<Record<string, string | number | boolean | null>>;
+  /** Network address of the client. */
   readonly address: string;
   /** Accounts whose members may read it. */
   readonly accountIds: readonly string[];
+  /** Absent for what no request led to. */
+  readonly request?: AuditRequest;
 }
 
 export type StoreWrite =

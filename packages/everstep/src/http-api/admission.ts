@@ -117,7 +117,9 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
 
   function callerBySession({ principal }: Session, { instance, access }: InstanceAccess): Caller {
     const { instanceId, region } = instance;
-    return { actor: principal.user.email, instanceId, region, access, scopes: scopesOf(access) };
+    const { user, sessionId } = principal;
+    const who = { actor: user.email, user: { userId: user.userId, sessionId } };
+    return { ...who, instanceId, region, access, scopes: scopesOf(access) };
   }
 
   async function admitSessionToQueue(request: FastifyRequest, chosen: Chosen, target: Target): Promise<Admission> {
@@ -187,7 +189,8 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
     const principal = isLogin
       ? await logIn(accounts, authorization, callerIpOf(request))
       : (await sessionOf(request, accounts)).principal;
-    return allowed(await search.accessTo(principal, indexId), need === 'read' ? 'read' : 'write');
+    const caller = allowed(await search.accessTo(principal, indexId), need === 'read' ? 'read' : 'write');
+    return { ...caller, principal };
   }
 
   async function admitHolder(request: FastifyRequest, chosen: Chosen): Promise<Admission> {

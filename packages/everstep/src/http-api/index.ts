@@ -5,6 +5,7 @@ import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fas
 import type { AccountService } from '../accounts/account-service.js';
 import type { Authority } from '../accounts/authority.js';
 import type { Limits } from '../accounts/limits.js';
+import type { AuditRecords } from '../audit/audit-records.js';
 import type { ConnectionLimits } from '../config/connection-limits.js';
 import { LIMITS } from '../config/limits.js';
 import { DEFAULT_REGION, type Region } from '../config/regions.js';
@@ -18,6 +19,7 @@ import type { WorkflowService } from '../runtime/workflow-service.js';
 import type { SearchService } from '../search/search-service.js';
 import type { SignIn } from '../sign-in/sign-in.js';
 import { documentOnce } from './api-document.js';
+import { Recording } from './audited/recording.js';
 import { createCursorSeal } from './cursor.js';
 import { type DashboardFiles, dashboardOperations } from './dashboard/index.js';
 import { HeldRequests } from './held-requests.js';
@@ -53,6 +55,7 @@ export interface HttpApiDependencies {
   readonly slices?: Pick<WorkSlices, 'run'>;
   /** Never given a token, a payload or a URL. */
   readonly log: Log;
+  readonly audit: AuditRecords;
   /** Of the service. */
   readonly version: string;
   /** Where apps reach the runtime API; answers name paths alone when absent. */
@@ -166,6 +169,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     signIn: dependencies.signIn ?? null,
     limits: dependencies.limits ?? null,
     log,
+    recording: new Recording(dependencies.audit),
     version,
     cursors: createCursorSeal(store.accounts),
     liveStreams: new HeldRequests({

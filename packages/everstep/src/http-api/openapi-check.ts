@@ -99,7 +99,7 @@ function operationOf({ method, url, headers = {} }: CheckedRequest) {
 export function checkResponse(request: CheckedRequest, status: number, body: unknown): void {
   const found = operationOf(request);
   if (!found) throw new Error(`no OpenAPI document has an operation ${request.method} ${request.url}`);
-  if (PAGES.includes(found.operation)) return;
+  if (PAGES.includes(found.operation) || (found.operation.sendsLines && status === 200)) return;
   const { operationId, responses } = found.operation;
   const schema = responses[status];
   if (schema && Type.IsUndefined(schema)) {

@@ -1,6 +1,7 @@
 /** An OpenAPI 3.1 document, made of the same declarations that the routes are made of. */
 import type { TObject, TSchema } from 'typebox';
 import Type from 'typebox';
+import { NDJSON_TYPE } from '../audit/exported-entry.js';
 import { ERROR_CODES, type ErrorCode } from '../contract/error-codes.js';
 import { ErrorBody } from '../contract/errors.js';
 import { DEFAULT_DIALECT, type Dialect } from '../dialects/index.js';
@@ -140,7 +141,7 @@ function responsesOf({ show, dialect }: Writing, operation: Operation) {
   const responses: Record<string, unknown> = {};
   for (const [status, schema] of Object.entries(operation.responses)) {
     const description = describe(schema).description ?? (status === '202' ? 'Not done yet.' : 'Done.');
-    const type = operation.streams ? EVENT_STREAM : 'application/json';
+    const type = operation.streams ? EVENT_STREAM : operation.sendsLines ? NDJSON_TYPE : 'application/json';
     const content = Type.IsUndefined(schema) ? {} : { content: { [type]: { schema: show(schema) } } };
     responses[status] = { description, ...content };
   }

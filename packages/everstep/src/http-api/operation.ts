@@ -19,6 +19,8 @@ import type { VirtualTime } from '../ports/virtual-time.js';
 import type { WorkflowService } from '../runtime/workflow-service.js';
 import type { SearchCaller, SearchService } from '../search/search-service.js';
 import type { SignIn } from '../sign-in/sign-in.js';
+import type { AuditRule } from './audited/audit-rule.js';
+import type { Recording } from './audited/recording.js';
 import type { Need } from './authentication.js';
 import type { CursorSeal } from './cursor.js';
 import type { HeldRequests } from './held-requests.js';
@@ -45,6 +47,8 @@ export interface ApiContext {
   /** Plans and budgets; null when nothing is limited. */
   readonly limits: Limits | null;
   readonly log: Log;
+  /** Writes the audit log. */
+  readonly recording: Recording;
   readonly version: string;
   readonly cursors: CursorSeal;
   readonly liveStreams: HeldRequests;
@@ -149,6 +153,10 @@ interface OperationDescription {
   readonly head?: false;
   /** The answer is a stream of server-sent events, whose data has the schema of the answer. */
   readonly streams?: true;
+  /** The answer is lines of JSON, each of which has the schema of the answer. */
+  readonly sendsLines?: true;
+  /** What the audit log records of it. Absent: it changes nothing and shows no secret, and is a GET. */
+  readonly audit?: AuditRule;
 }
 
 /** With a token: `caller` is who it speaks for. */
@@ -284,6 +292,11 @@ export function maxBodyBytesOf({ access, body }: Pick<Operation, 'access' | 'bod
 }
 
 type Responses = Readonly<Record<number, TSchema>>;
+
+/** The schema of an answer that is lines of JSON, by that of each line. */
+export const linesOf = (line: TSchema): TUnsafe<RawBody> =>
+  // What is checked is a line; the operation writes them.
+  line as TUnsafe<RawBody>;
 
 /** The schema of an answer that is a stream of events, by that of the data of each. */
 export const eventsOf = (data: TSchema): TUnsafe<RawBody> =>

@@ -5,8 +5,10 @@ import {
   type Account,
   AdminClient,
   type ApiKey,
+  type AuditExportLine,
   type AuditLogEntry,
   type AuditLogPage,
+  type AuditVerification,
   Client,
   type DeadLetterCheckOptions,
   type DeadLetterCheckPage,
@@ -83,6 +85,8 @@ type Accepted<Sent, Body> = Sent extends Read<Body> ? true : false;
 interface Answers {
   readonly Account: Agree<Account, Management.AccountEntry>;
   readonly ApiKey: Agree<ApiKey, Management.ApiKeyEntry>;
+  readonly AuditExportLine: Agree<AuditExportLine, Management.AuditExportLine>;
+  readonly AuditVerification: Agree<AuditVerification, Management.AuditVerification>;
   readonly AuditLogEntry: Agree<AuditLogEntry, Management.AuditLogEntry>;
   readonly AuditLogPage: Agree<AuditLogPage, Management.AuditLogPage>;
   readonly Plan: Agree<QueuePlan, Management.PlanRecord>;
@@ -106,6 +110,8 @@ interface Answers {
 const ANSWERS: Answers = {
   Account: true,
   ApiKey: true,
+  AuditExportLine: true,
+  AuditVerification: true,
   AuditLogEntry: true,
   AuditLogPage: true,
   Plan: true,
@@ -199,13 +205,14 @@ function fetchNoting(operations: readonly Operation[], noted: Set<string>): type
     const found = table.at(pathname).find(({ operation }) => operation.method === asked.method);
     noted.add(found?.operation.operationId ?? `${asked.method} ${pathname}`);
     const payload = await asked.text();
-    const { status, body } = await things.world.send<unknown>({
+    const { status, headers, body } = await things.world.send<unknown>({
       method: found?.operation.method ?? assert.fail(`no operation takes ${asked.method} ${pathname}`),
       url: `${pathname}${search}`,
       headers: Object.fromEntries(asked.headers),
       ...(payload === '' ? {} : { payload }),
     });
-    return new Response(JSON.stringify(body), { status });
+    const isText = headers['content-type'] === 'application/x-ndjson';
+    return new Response(isText ? String(body) : JSON.stringify(body), { status });
   };
 }
 
@@ -300,6 +307,13 @@ test('every operation of the management API has a call of the AdminClient, which
 
   const page = await admin.auditLog({ count: 1 });
   assert.equal((await admin.auditLog({ cursor: page.cursor, count: 1 })).auditlogs.length, 1);
+  await assert.rejects(admin.auditLog({ all: true }), { status: 403 });
+  const operator = as('operator');
+  assert.ok((await operator.auditLog({ all: true, count: 1 })).cursor);
+  const [line] = await operator.audit.exportPage({ count: 1, from: 0, to: new Date() });
+  assert.ok(line);
+  const verified = await operator.audit.verify({ known: `${line.seq}:${line.hash}` });
+  assert.deepEqual([verified.faults, verified.known], [[], 'found']);
 
   assert.deepEqual([...noted].toSorted(), idsOf(MANAGEMENT_OPERATIONS, 'account'));
 });

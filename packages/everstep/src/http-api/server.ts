@@ -207,6 +207,8 @@ export function createServer({
       route: routeOptions.url,
       whole: request.raw.complete,
     });
+    const operation = admissions.get(request)?.operation ?? chosen.get(request)?.operation;
+    if (operation) context.recording.refused(operation, admissions.get(request)?.admitted, api, callerIpOf(request));
     const { status, headers, body } = errorReply(
       api,
       admissions.get(request)?.dialect ?? chosen.get(request)?.dialect ?? dialectOf({ headers: request.headers }),
@@ -276,7 +278,13 @@ export function createServer({
       reserve: reserveFor(reads, reply, owner, () => waiting.signalOf(reply)),
       isStillLetIn: () => isStillLetIn(request, admission),
     });
-    const { status, body: answered, headers = {} } = await operation.run(input, context, admission.admitted);
+    const { admitted } = admission;
+    const recorded = { operation, admitted, input };
+    const {
+      status,
+      body: answered,
+      headers = {},
+    } = await context.recording.run(recorded, () => operation.run(input, context, admitted));
     endConnection(reply);
     reply.headers({ ...API_HEADERS, [REQUEST_ID_HEADER]: request.id, ...headers });
     if (answered === undefined) return reply.code(status).send();

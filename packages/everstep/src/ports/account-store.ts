@@ -5,7 +5,7 @@
  * is written in the same transaction.
  */
 
-import type { CountOfDay, DayCountKind } from '../engine/writes.js';
+import type { AuditNote, CountOfDay, DayCountKind } from '../engine/writes.js';
 import type { DeletedInstanceStore } from './deleted-instances.js';
 import type { InstallationSecretStore } from './installation-secrets.js';
 import type { NamedTokenStore } from './named-tokens.js';
@@ -209,24 +209,8 @@ export interface OwedBudgetAlert extends BudgetAlertId {
   readonly dueAt: number;
 }
 
-/** One change, for ever: entries are only ever added. */
-export interface AuditEntry {
-  readonly auditId: string;
-  /** Unix ms. */
-  readonly at: number;
-  /** E-mail of the user, or `operator` for what the installation did itself. */
-  readonly actor: string;
-  /** Such as `queue.move-to-team`. */
-  readonly action: string;
-  /** Id of what was changed. */
-  readonly subject: string;
-  /** What changed, in a few words or values; never a secret. */
-  readonly details: Readonly<Record<string, string | number | boolean | null>>;
-  /** Where the request came from. */
-  readonly address: string;
-  /** Accounts whose members may read it. */
-  readonly accountIds: readonly AccountId[];
-}
+/** An entry of the audit log. */
+export type AuditEntry = AuditNote;
 
 /** What of an instance is secret. */
 export type InstanceKeys = Pick<QueueInstance, 'currentSigningKey' | 'nextSigningKey' | 'keyPairs'>;
@@ -430,9 +414,9 @@ export interface AccountStore extends NamedTokenStore, InstallationSecretStore, 
 
   /** Adds an entry for something that changed no record, such as a failed login. */
   addAudit(entry: AuditEntry): Promise<void>;
-  /** Entries that one of these accounts may read, newest first, behind `after`. */
+  /** Entries that one of these accounts may read, newest first, behind `after`. Null: all, also those of no account. */
   listAudit(query: {
-    readonly accountIds: readonly AccountId[];
+    readonly accountIds: readonly AccountId[] | null;
     readonly after: string | null;
     readonly limit: number;
   }): Promise<readonly AuditEntry[]>;

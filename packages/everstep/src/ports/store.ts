@@ -32,6 +32,7 @@ import type {
 } from '../engine/run.js';
 import type { CommitResult, CommitUnit, RunReference } from '../engine/writes.js';
 import type { AccountStore } from './account-store.js';
+import type { AuditStore } from './audit-store.js';
 import type { DeadLetterGroupStore } from './dead-letter-groups.js';
 import type { HistoryStore } from './history-store.js';
 import type { RepairStore } from './repair-store.js';
@@ -407,6 +408,7 @@ export interface Store extends HistoryStore {
 
   deadLetterGroups: DeadLetterGroupStore;
   accounts: AccountStore;
+  audit: AuditStore;
   searchIndexes: SearchIndexStore;
   repairs: RepairStore;
   /** The latest time that the store has recorded: a clock that starts must not be behind it. */

@@ -7,6 +7,7 @@
  * name something in common are written in their order all the same: the later
  * one waits until the batch of the earlier one is durable.
  */
+import { withEntry } from '../audit/audited-request.js';
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
 import type { Clock } from '../ports/clock.js';
 import { type InstanceOwners, ONE_OWNER } from '../ports/instance-owners.js';
@@ -76,12 +77,22 @@ export class Committer {
   /**
    * Resolves when the unit is durable, or was refused by a guard; rejects when nothing of its batch happened, or
    * nothing of one before it: what was decided meanwhile may build on that. `onLost` is called at that very moment.
-   * `instanceId`: of the unit, where the caller knows it.
+   * The unit carries the audit entry of the request that leads to it, if there is one. `instanceId`: of the unit, where the caller
+   * knows it.
    */
-  submit(unit: CommitUnit, onLost?: () => void, instanceId = instanceOf(unit)): Promise<CommitResult> {
+  submit(submitted: CommitUnit, onLost?: () => void, instanceId = instanceOf(submitted)): Promise<CommitResult> {
+    const { unit, settle } = withEntry(submitted);
     return new Promise((resolve, reject) => {
       const names = this.sideBySide.most > 1 ? namesOf(unit) : NO_NAMES;
-      this.pending.push({ unit, names, instanceId, bytes: bytesOf(unit), resolve, reject, onLost });
+      const settled = (result: CommitResult) => {
+        settle(result.kind === 'applied');
+        resolve(result);
+      };
+      const failed = (error: unknown) => {
+        settle(false);
+        reject(error);
+      };
+      this.pending.push({ unit, names, instanceId, bytes: bytesOf(unit), resolve: settled, reject: failed, onLost });
       this.writeSoon();
     });
   }

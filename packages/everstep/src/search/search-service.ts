@@ -48,6 +48,10 @@ export interface SearchIndexStats extends SearchIndexInfo {
 export interface SearchCaller {
   readonly indexId: string;
   readonly access: SearchAccess;
+  /** The account that owns the index; absent for the holder of a token. */
+  readonly accountId?: string;
+  /** The user who asks; absent for the holder of a token. */
+  readonly principal?: Principal;
 }
 
 export interface SearchService {
@@ -303,7 +307,7 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
     async accessTo(principal, indexId) {
       const seen = await find(principal, indexId, 'see');
       if (seen.kind !== 'seen') return seen;
-      return done({ indexId, access: accessOf(seen.role) });
+      return done({ indexId, accountId: seen.index.accountId, access: accessOf(seen.role) });
     },
 
     async storedBytes(accountId) {

@@ -131,6 +131,10 @@ export const ACCOUNTS: readonly CopiedTable[] = [
     address: 'text',
     account_ids: 'text',
     details: 'text',
+    request: 'text',
   }),
   sameWithoutRowid('audit_reader', { account_id: 'text', entry_seq: 'bigint' }),
+  same('audit_chain', { seq: 'bigint', hash: 'text' }),
+  same('audit_anchor', { id: 'integer', seq: 'bigint', hash: 'text' }),
+  same('audit_push', { id: 'integer', seq: 'bigint', claimed_until: 'bigint' }),
 ];

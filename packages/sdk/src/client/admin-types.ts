@@ -226,7 +226,56 @@ export interface AuditLogEntry {
   readonly details: Readonly<Record<string, string | number | boolean | null>>;
   /** Where the request came from. */
   readonly address: string;
+  /** Absent for what no request led to, and in entries of earlier versions. */
+  readonly request?: AuditedRequest;
   readonly creation_time: number;
+}
+
+/** The request that led to an entry of the audit log. */
+export interface AuditedRequest {
+  /** `operationId` of the API, or the name of a command of the control socket. */
+  readonly operation: string;
+  /** Such as `api-key key_1`, `session ses_1`, `token tok_1 (name)` or `none`. */
+  readonly credential: string;
+  readonly user_agent: string;
+  /** The queue instance that the request was about. */
+  readonly queue_id: string | null;
+  readonly outcome: 'done' | 'refused';
+}
+
+/** An entry of the audit log as it is exported. */
+export interface AuditExportLine {
+  readonly seq: number;
+  /** SHA-256, hex, over the entry and the hash of the one before. */
+  readonly hash: string;
+  readonly id: string;
+  /** Unix ms. */
+  readonly at: number;
+  readonly actor: string;
+  readonly action: string;
+  readonly subject: string;
+  readonly address: string;
+  readonly account_ids: readonly string[];
+  readonly details: Readonly<Record<string, string | number | boolean | null>>;
+  readonly request: AuditedRequest | null;
+}
+
+/** What a check of the audit log against its hash chain has found. */
+export interface AuditVerification {
+  readonly checked: number;
+  readonly faults: readonly {
+    readonly seq: number;
+    /** Null: the entry is gone. */
+    readonly id: string | null;
+    readonly kind: 'changed' | 'removed' | 'inserted';
+  }[];
+  readonly next: number | null;
+  /** The last entry that was removed after its retention. */
+  readonly anchor: { readonly seq: number; readonly hash: string };
+  /** The last entry of the chain. */
+  readonly head: { readonly seq: number; readonly hash: string };
+  /** Whether the chain has the entry given as `known`; `expired`: it is older than the retention. */
+  readonly known?: 'found' | 'missing' | 'expired';
 }
 
 export interface AuditLogPage {

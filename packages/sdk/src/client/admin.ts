@@ -1,4 +1,5 @@
 /** Client of the management API: accounts, teams, queue instances, budgets, search indexes. */
+import { AuditLog } from './admin-audit.js';
 import { Queues } from './admin-queues.js';
 import { SearchIndexes } from './admin-search.js';
 import { Teams } from './admin-teams.js';
@@ -6,7 +7,7 @@ import { QueueTokens } from './admin-tokens.js';
 import type { Account, ApiKey, AuditLogEntry, AuditLogPage, JoinedTeam, UserSession } from './admin-types.js';
 import { Users } from './admin-users.js';
 import { configured } from './configuration.js';
-import { basic, type Call, callApi, jsonCall, type TransportOptions } from './transport.js';
+import { basic, type Call, callApi, callForText, jsonCall, type TransportOptions } from './transport.js';
 
 export interface AdminClientOptions {
   /** URL of the management API. Default: EVERSTEP_MANAGEMENT_URL. */
@@ -22,6 +23,8 @@ export interface AuditLogOptions {
   readonly cursor?: string;
   /** Entries of a page. */
   readonly count?: number;
+  /** True: of all accounts, and what belongs to no account. For operators. */
+  readonly all?: boolean;
 }
 
 const API_KEYS = '/v2/apikeys';
@@ -54,6 +57,8 @@ export class AdminClient {
   /** For operators. */
   readonly users: Users;
   readonly searchIndexes: SearchIndexes;
+  /** For operators: of all accounts. */
+  readonly audit: AuditLog;
   readonly apiKeys: {
     /** Revoked ones too. */
     readonly list: () => Promise<readonly ApiKey[]>;
@@ -84,6 +89,7 @@ export class AdminClient {
     this.call = call;
     this.queues = new Queues(call);
     this.tokens = new QueueTokens(call);
+    this.audit = new AuditLog(call, (one) => callForText(transport, one));
     this.teams = new Teams(call);
     this.users = new Users(call);
     this.searchIndexes = new SearchIndexes(call);
@@ -110,15 +116,15 @@ export class AdminClient {
 
   /** A page of what was changed in the accounts of the user, newest first. */
   auditLog(options: AuditLogOptions = {}): Promise<AuditLogPage> {
-    const { cursor, count } = options;
-    return this.call({ method: 'GET', path: '/v2/auditlogs', query: { cursor, count } });
+    const { cursor, count, all } = options;
+    return this.call({ method: 'GET', path: '/v2/auditlogs', query: { cursor, count, all } });
   }
 
-  /** All of it, newest first; asks for page after page. */
-  async *auditEntries(): AsyncGenerator<AuditLogEntry, void, undefined> {
+  /** All of it, newest first; asks for page after page. `all`: of all accounts, for operators. */
+  async *auditEntries(options: Pick<AuditLogOptions, 'all'> = {}): AsyncGenerator<AuditLogEntry, void, undefined> {
     let cursor = '';
     do {
-      const page = await this.auditLog(cursor === '' ? {} : { cursor });
+      const page = await this.auditLog(cursor === '' ? options : { ...options, cursor });
       yield* page.auditlogs;
       cursor = page.cursor;
     } while (cursor !== '');

@@ -133,8 +133,12 @@ export async function openStream(options: TransportOptions, call: Call): Promise
   return textOf(options, response.body);
 }
 
-/** The JSON value of a successful answer. Rejects with EverstepError, or with the reason of `signal`. */
-export async function callApi(options: TransportOptions, call: Call): Promise<unknown> {
+interface TextAnswer {
+  readonly status: number;
+  readonly text: string;
+}
+
+async function answerTo(options: TransportOptions, call: Call): Promise<TextAnswer> {
   const { authorization } = options;
   const headers: Record<string, string> = authorization === '' ? {} : { Authorization: authorization };
   for (const [name, value] of Object.entries(call.headers ?? {})) headers[name] = headerBytes(value);
@@ -158,6 +162,15 @@ export async function callApi(options: TransportOptions, call: Call): Promise<un
   if (!response.ok) {
     throw new EverstepError(messageOf(text, status), { status, code: response.headers.get('Svc-Error-Code') ?? 'unknown' });
   }
+  return { status, text };
+}
+
+/** The text of a successful answer. Rejects with EverstepError, or with the reason of `signal`. */
+export const callForText = async (options: TransportOptions, call: Call): Promise<string> => (await answerTo(options, call)).text;
+
+/** The JSON value of a successful answer. Rejects with EverstepError, or with the reason of `signal`. */
+export async function callApi(options: TransportOptions, call: Call): Promise<unknown> {
+  const { status, text } = await answerTo(options, call);
   try {
     return JSON.parse(text);
   } catch (cause) {

@@ -4,6 +4,7 @@ import { useMemo } from 'react';
 import type { AuditLogEntry, AuditLogPage } from '../../../../everstep/src/contract/management.js';
 import { request } from '../../api/client.js';
 import { type ApiFailure, valueIn } from '../../api/outcome.js';
+import { useSession } from '../../api/session.js';
 import { CopyId } from '../../components/copy-id.js';
 import { type Column, DataTable } from '../../components/data-table.js';
 import { FilterBar, type FilterField } from '../../components/filter-bar.js';
@@ -13,14 +14,19 @@ import { PageTitle } from '../../components/page-title.js';
 import { EmptyState, ErrorState, Skeleton } from '../../components/states.js';
 import { TimeText } from '../../components/time-text.js';
 
-const FILTERS = ['word'] as const;
-const FIELDS: readonly FilterField<'word'>[] = [
+const FILTERS = ['word', 'accounts'] as const;
+type FilterName = (typeof FILTERS)[number];
+const FIELDS: readonly FilterField<FilterName>[] = [
   { kind: 'text', name: 'word', label: 'Among the entries shown', placeholder: 'Who, what, or an id', wide: true },
+];
+const FIELDS_OF_OPERATORS: readonly FilterField<FilterName>[] = [
+  ...FIELDS,
+  { kind: 'choice', name: 'accounts', label: 'Accounts', any: 'My accounts', options: [{ value: 'all', text: 'All accounts' }] },
 ];
 const PAGE = 100;
 
-const detailsOf = ({ details }: AuditLogEntry): string =>
-  Object.entries(details)
+const detailsOf = ({ details, request }: AuditLogEntry): string =>
+  Object.entries({ ...details, ...(request ? { with: request.credential, operation: request.operation } : {}) })
     .map(([name, value]) => `${name.replaceAll('_', ' ')}: ${value === null ? 'none' : String(value)}`)
     .join(', ');
 
@@ -67,11 +73,18 @@ const COLUMNS: readonly Column<AuditLogEntry>[] = [
 
 export default function AuditPage() {
   const filters = useFilters(FILTERS);
+  const { is_operator: isOperator } = useSession();
+  const all = isOperator && filters.values.accounts === 'all';
   const pages = useInfiniteQuery<AuditLogPage, ApiFailure, { pages: AuditLogPage[] }, readonly string[], string>({
-    queryKey: ['account', 'auditlogs'],
+    queryKey: ['account', 'auditlogs', all ? 'all' : 'own'],
     initialPageParam: '',
     queryFn: async ({ pageParam, signal }) =>
-      valueIn(await request<AuditLogPage>('/v2/auditlogs', { query: { count: PAGE, cursor: pageParam }, signal })),
+      valueIn(
+        await request<AuditLogPage>('/v2/auditlogs', {
+          query: { count: PAGE, cursor: pageParam, ...(all ? { all: 'true' } : {}) },
+          signal,
+        }),
+      ),
     getNextPageParam: ({ cursor }) => (cursor === '' ? undefined : cursor),
     refetchOnMount: 'always',
   });
@@ -92,7 +105,7 @@ export default function AuditPage() {
   return (
     <>
       <PageTitle title="Audit log" lead="Changes in the accounts that you may see, newest first." />
-      <FilterBar filters={filters} fields={FIELDS} />
+      <FilterBar filters={filters} fields={isOperator ? FIELDS_OF_OPERATORS : FIELDS} />
       {pages.isPending ? (
         <Skeleton lines={8} />
       ) : pages.error && entries.length === 0 ? (
@@ -100,7 +113,7 @@ export default function AuditPage() {
       ) : rows.length === 0 && !pages.hasNextPage ? (
         <div className="table">
           <EmptyState title={word === '' ? 'Nothing was changed yet' : 'No entry matches'}>
-            Logging in, tokens, members, budgets and repairs leave an entry here.
+            Every change, every login and every read of a secret leaves an entry here.
           </EmptyState>
         </div>
       ) : (

@@ -1,11 +1,11 @@
-/** What is the user's own: who it is, its API keys, and what was changed in its accounts. */
+/** What is the user's own: who it is, and its API keys. */
+
 import Type from 'typebox';
-import { LIMITS } from '../../config/limits.js';
-import { AccountEntry, AccountName, ApiKeyEntry, AuditLogPage, Ok, RecordId } from '../../contract/management.js';
+import { AccountEntry, AccountName, ApiKeyEntry, Ok, RecordId } from '../../contract/management.js';
+import { OWN_ENTRY } from '../audited/audit-rule.js';
 import { accountOperation, answer, type Operation } from '../operation.js';
-import { Cursor } from '../parameters/values.js';
 import { BODY_ERRORS, done, given, jsonBody, OK } from './outcome.js';
-import { presentApiKey, presentAudit, toSeconds } from './presenters.js';
+import { presentApiKey, toSeconds } from './presenters.js';
 
 const getAccount = accountOperation({
   operationId: 'getAccount',
@@ -49,6 +49,7 @@ const listApiKeys = accountOperation({
 
 const createApiKey = accountOperation({
   operationId: 'createApiKey',
+  audit: OWN_ENTRY,
   tag: 'API keys',
   summary: 'Create an API key',
   description: 'The key is in the answer, and nowhere afterwards: only its hash is kept.',
@@ -66,6 +67,7 @@ const createApiKey = accountOperation({
 
 const revokeApiKey = accountOperation({
   operationId: 'revokeApiKey',
+  audit: OWN_ENTRY,
   tag: 'API keys',
   summary: 'Revoke an API key',
   description: 'It is refused from the moment this is answered. The last good key cannot be revoked.',
@@ -81,41 +83,4 @@ const revokeApiKey = accountOperation({
   },
 });
 
-const listAuditLogs = accountOperation({
-  operationId: 'listAuditLogs',
-  tag: 'Audit log',
-  summary: 'What was changed in the accounts of the user, by whom, when and from where, newest first',
-  method: 'GET',
-  path: '/v2/auditlogs',
-  otherPaths: ['/auditlogs'],
-  unknownQuery: 'refuse',
-  query: Type.Object({
-    cursor: Type.Optional(Cursor('Of the page before.')),
-    count: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: LIMITS.auditPageMax,
-        description: `Entries of a page; ${LIMITS.auditPageDefault} when absent.`,
-      }),
-    ),
-  }),
-  responses: { 200: AuditLogPage },
-  errors: ['bad-parameter', 'bad-cursor'],
-  async handle({ query }, { accounts, cursors }, principal) {
-    const scope = { operation: 'listAuditLogs', instanceId: principal.user.userId, filters: {} };
-    const after = query.cursor ? (await cursors.open(scope, query.cursor)).after : null;
-    const limit = query.count ?? LIMITS.auditPageDefault;
-    // One more than is shown tells whether there is a next page.
-    const found = await accounts.auditLog(principal, { after, limit: limit + 1 });
-    const page = found.slice(0, limit);
-    const last = page.at(-1);
-    const goesOn = last !== undefined && found.length > limit;
-    const visible = (await accounts.accountsOf(principal)).map(({ accountId }) => accountId);
-    return answer(200, {
-      cursor: goesOn ? await cursors.seal(scope, { after: last.auditId, horizon: null, left: null }) : '',
-      auditlogs: page.map((entry) => presentAudit(entry, visible)),
-    });
-  },
-});
-
-export const accountOperations: readonly Operation[] = [getAccount, listApiKeys, createApiKey, revokeApiKey, listAuditLogs];
+export const accountOperations: readonly Operation[] = [getAccount, listApiKeys, createApiKey, revokeApiKey];

@@ -1,6 +1,7 @@
 /** Every operation of the management API, in the order in which its document shows them. */
 import type { Operation } from '../operation.js';
 import { accountOperations } from './account.js';
+import { auditOperations } from './audit.js';
 import { invitationOperations } from './invitations.js';
 import { outboundRulesOperations } from './outbound-rules.js';
 import { queueOperations } from './queues.js';
@@ -23,6 +24,7 @@ export const MANAGEMENT_OPERATIONS: readonly Operation[] = Object.freeze([
   ...userOperations,
   ...recoveryOperations,
   ...accountOperations,
+  ...auditOperations,
   ...sessionOperations,
   ...signInOperations,
   getManagementOpenApi,

@@ -1,7 +1,9 @@
 /** Invitations to teams: the operations at `/v2/invitations`, and the list of those of a team. */
+
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { InvitationSecret, JoinedTeam, Ok, RecordId, TeamMember } from '../../contract/management.js';
+import { OWN_ENTRY } from '../audited/audit-rule.js';
 import { accountOperation, answer, type Operation, openOperation } from '../operation.js';
 import { admitSecret, SECRET_ERRORS } from './open-secrets.js';
 import { BODY_ERRORS, CHANGE_ERRORS, done, given, jsonBody, NOT_CACHED, OK } from './outcome.js';
@@ -32,6 +34,7 @@ const listInvitations = accountOperation({
 
 const revokeInvitation = accountOperation({
   operationId: 'revokeInvitation',
+  audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Revoke a pending invitation',
   method: 'DELETE',
@@ -48,6 +51,7 @@ const revokeInvitation = accountOperation({
 
 const acceptInvitation = openOperation({
   operationId: 'acceptInvitation',
+  audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Accept an invitation as a new user',
   description:
@@ -69,6 +73,7 @@ const acceptInvitation = openOperation({
 
 const joinTeam = accountOperation({
   operationId: 'joinTeam',
+  audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Accept an invitation as the user who is logged in',
   description: 'The invitation must be for the e-mail of the user.',
@@ -85,6 +90,7 @@ const joinTeam = accountOperation({
 
 const declineInvitation = openOperation({
   operationId: 'declineInvitation',
+  audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Decline an invitation',
   method: 'POST',

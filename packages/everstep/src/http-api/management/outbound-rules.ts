@@ -1,4 +1,5 @@
 /** What a queue instance may call: the operations at `/v2/queue/outbound-rules` and those that set it. */
+
 import Type from 'typebox';
 import {
   AllowedDestinations,
@@ -8,6 +9,7 @@ import {
   OutboundRulesRecord,
   RecordId,
 } from '../../contract/management.js';
+import { OWN_ENTRY } from '../audited/audit-rule.js';
 import { accountOperation, answer, type Operation } from '../operation.js';
 import { BODY_ERRORS, CHANGE_ERRORS, done, given, jsonBody, OK } from './outcome.js';
 
@@ -33,6 +35,7 @@ const getOutboundRules = accountOperation({
 
 const setOutboundRules = accountOperation({
   operationId: 'setOutboundRules',
+  audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Narrow what a queue instance calls',
   description:
@@ -53,6 +56,7 @@ const setOutboundRules = accountOperation({
 
 const setAllowedDestinations = accountOperation({
   operationId: 'setAllowedDestinations',
+  audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Allow private destinations to a queue instance',
   description:

@@ -139,14 +139,25 @@ export const presentApiKey = (record: ApiKeyRecord, apiKey: string | null = null
   ...(apiKey === null ? {} : { api_key: apiKey }),
 });
 
-/** `visible`: accounts of the reader; the entry is shown as one of the first of them that it is about. */
-export const presentAudit = (entry: AuditEntry, visible: readonly string[]): AuditLogEntry => ({
+/** `visible`: accounts of the reader, null: all; the entry is shown as one of the first of them that it is about. */
+export const presentAudit = (entry: AuditEntry, visible: readonly string[] | null): AuditLogEntry => ({
   id: entry.auditId,
-  customer_id: entry.accountIds.find((accountId) => visible.includes(accountId)) ?? '',
+  customer_id: entry.accountIds.find((accountId) => visible === null || visible.includes(accountId)) ?? '',
   actor: entry.actor,
   action: entry.action,
   subject: entry.subject,
   details: { ...entry.details },
   address: entry.address,
+  ...(entry.request
+    ? {
+        request: {
+          operation: entry.request.operation,
+          credential: entry.request.credential,
+          user_agent: entry.request.userAgent,
+          queue_id: entry.request.instanceId,
+          outcome: entry.request.outcome,
+        },
+      }
+    : {}),
   creation_time: toSeconds(entry.at),
 });

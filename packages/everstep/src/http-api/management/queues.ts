@@ -1,9 +1,11 @@
 /** Queue instances: the operations at `/v2/queue`. "Queue user ID" is the id of an instance. */
+
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { REGIONS } from '../../config/regions.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { AccountName, Ok, PlanRecord, QueueRecord, QueueStats, QueueUsage, RecordId } from '../../contract/management.js';
+import { OWN_ENTRY, secretRead } from '../audited/audit-rule.js';
 import { accountOperation, answer, type Operation } from '../operation.js';
 import { parseDestination } from '../parameters/destination.js';
 import { Unacceptable } from '../parameters/unacceptable.js';
@@ -17,6 +19,7 @@ const pathParameters = Type.Object({ id: instanceId });
 
 const listQueues = accountOperation({
   operationId: 'listQueues',
+  audit: secretRead('queue.read-tokens', { field: 'token' }),
   tag: TAG,
   summary: 'List the queue instances of all accounts that the user is in',
   method: 'GET',
@@ -32,6 +35,7 @@ const listQueues = accountOperation({
 
 const createQueue = accountOperation({
   operationId: 'createQueue',
+  audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Create a queue instance',
   description: 'It belongs to the personal account of the user, or to a team.',
@@ -54,6 +58,7 @@ const createQueue = accountOperation({
 
 const getQueue = accountOperation({
   operationId: 'getQueue',
+  audit: secretRead('queue.read-tokens', { field: 'token', subject: 'id' }),
   tag: TAG,
   summary: 'Get a queue instance, with its plan, its budget and, for those who may use it, its tokens',
   method: 'GET',
@@ -87,6 +92,7 @@ const deleteQueue = accountOperation({
 
 const rotateQueueTokens = accountOperation({
   operationId: 'rotateQueueTokens',
+  audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Issue new tokens and revoke the old ones',
   description: 'The old tokens are refused from the moment this is answered.',
@@ -102,6 +108,7 @@ const rotateQueueTokens = accountOperation({
 
 const moveQueueToTeam = accountOperation({
   operationId: 'moveQueueToTeam',
+  audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Move a queue instance to a team',
   description:
@@ -121,6 +128,7 @@ const moveQueueToTeam = accountOperation({
 
 const updateQueueBudget = accountOperation({
   operationId: 'updateQueueBudget',
+  audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Change the monthly budget of a queue instance',
   description: `Dollars for a calendar month (UTC): 0 for no limit, or ${LIMITS.minBudgetDollars} to ${LIMITS.maxBudgetDollars}. Over it, new runs, messages and schedules are refused; runs that have started finish.`,
@@ -145,6 +153,7 @@ const updateQueueBudget = accountOperation({
 
 const setQueueBudgetAlert = accountOperation({
   operationId: 'setQueueBudgetAlert',
+  audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Set the URL that is told when 80 % and 100 % of the budget are spent',
   method: 'POST',
@@ -170,6 +179,7 @@ const setQueueBudgetAlert = accountOperation({
 
 const setQueuePlan = accountOperation({
   operationId: 'setQueuePlan',
+  audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Set the plan of a queue instance',
   description: 'For the operator of the installation alone, whoever owns the instance.',

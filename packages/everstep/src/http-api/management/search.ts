@@ -1,10 +1,12 @@
 /** Search indexes: the operations at `/v2/search`. */
+
 import Type from 'typebox';
 import { REGIONS } from '../../config/regions.js';
 import { AccountName, Ok, RecordId } from '../../contract/management.js';
 import { SearchIndexEntry, SearchIndexStatsEntry, SearchStats } from '../../contract/search.js';
 import { SEARCH_TYPES } from '../../ports/search-store.js';
 import type { IssuedSearchIndex, SearchIndexStats, SearchIndexView } from '../../search/search-service.js';
+import { OWN_ENTRY } from '../audited/audit-rule.js';
 import { accountOperation, answer, type Operation } from '../operation.js';
 import { BODY_ERRORS, CHANGE_ERRORS, done, given, jsonBody, OK } from './outcome.js';
 import { toSeconds } from './presenters.js';
@@ -52,6 +54,7 @@ const listSearchIndexes = accountOperation({
 
 const createSearchIndex = accountOperation({
   operationId: 'createSearchIndex',
+  audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Create a search index',
   description:
@@ -122,6 +125,7 @@ const getSearchIndexStats = accountOperation({
 
 const renameSearchIndex = accountOperation({
   operationId: 'renameSearchIndex',
+  audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Rename a search index',
   method: 'POST',
@@ -139,6 +143,7 @@ const renameSearchIndex = accountOperation({
 
 const transferSearchIndex = accountOperation({
   operationId: 'transferSearchIndex',
+  audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Transfer a search index to a team',
   description: 'With all its documents; its tokens stay good. A transfer to a personal account is not supported.',
@@ -157,6 +162,7 @@ const transferSearchIndex = accountOperation({
 
 const resetSearchPassword = accountOperation({
   operationId: 'resetSearchPassword',
+  audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Make new tokens for a search index',
   description: 'The old tokens are refused from the moment this is answered.',
@@ -172,6 +178,7 @@ const resetSearchPassword = accountOperation({
 
 const deleteSearchIndex = accountOperation({
   operationId: 'deleteSearchIndex',
+  audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Delete a search index with all its data, permanently',
   method: 'DELETE',

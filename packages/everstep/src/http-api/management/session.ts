@@ -6,6 +6,7 @@ import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { Ok, RecordId } from '../../contract/management.js';
 import { EndedSessions, LoginBody, OwnSession, SessionEntry } from '../../contract/session.js';
+import { OWN_ENTRY } from '../audited/audit-rule.js';
 import { tooManyLogins } from '../basic-authentication.js';
 import { accountOperation, answer, type Operation, openOperation, sessionOperation } from '../operation.js';
 import { forgetCookie, setCookie } from '../sessions/cookie.js';
@@ -27,6 +28,7 @@ const present = (
 
 const beginSession = openOperation({
   operationId: 'beginSession',
+  audit: OWN_ENTRY,
   tag: 'Session',
   summary: 'Log in: begin a session',
   description:
@@ -76,6 +78,7 @@ const getSession = sessionOperation({
 
 const endSession = sessionOperation({
   operationId: 'endSession',
+  audit: OWN_ENTRY,
   tag: 'Session',
   summary: 'Log out: end the session',
   method: 'DELETE',
@@ -116,6 +119,7 @@ const listSessions = accountOperation({
 
 const endOwnSession = accountOperation({
   operationId: 'endOwnSession',
+  audit: OWN_ENTRY,
   tag: 'Session',
   summary: 'End a session of the user',
   method: 'DELETE',
@@ -132,6 +136,7 @@ const endOwnSession = accountOperation({
 
 const endSessions = accountOperation({
   operationId: 'endSessions',
+  audit: OWN_ENTRY,
   tag: 'Session',
   summary: 'Log out everywhere: end all sessions of the user',
   description: 'The session that makes the request ends, too. API keys stay good.',

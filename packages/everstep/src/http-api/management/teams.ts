@@ -1,6 +1,8 @@
 /** Teams and their members: the operations at `/v2/team` and `/v2/teams`. */
+
 import Type from 'typebox';
 import { AccountName, Email, Ok, RecordId, TeamEntry, TeamMember } from '../../contract/management.js';
+import { OWN_ENTRY } from '../audited/audit-rule.js';
 import { accountOperation, answer, type Operation } from '../operation.js';
 import { BODY_ERRORS, CHANGE_ERRORS, done, given, jsonBody, NOT_CACHED, OK } from './outcome.js';
 import { presentInvitation, presentMember, presentTeam } from './presenters.js';
@@ -23,6 +25,7 @@ const listTeams = accountOperation({
 
 const createTeam = accountOperation({
   operationId: 'createTeam',
+  audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Create a team',
   description: 'The user becomes its owner.',
@@ -40,6 +43,7 @@ const createTeam = accountOperation({
 
 const deleteTeam = accountOperation({
   operationId: 'deleteTeam',
+  audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Delete a team',
   description: 'It must own nothing any more: move or delete its queue instances and search indexes first.',
@@ -73,6 +77,7 @@ const listMembers = accountOperation({
 
 const putMember = accountOperation({
   operationId: 'putTeamMember',
+  audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Invite somebody to a team, or give a member another role',
   description:
@@ -100,6 +105,7 @@ const putMember = accountOperation({
 
 const removeMember = accountOperation({
   operationId: 'removeTeamMember',
+  audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Remove a member from a team',
   description: 'Every member may leave; to remove others takes the right to manage members.',

@@ -1,7 +1,9 @@
 /** Tokens of a queue instance: the operations at `/v2/queue/tokens`. */
+
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { AccountName, Ok, RecordId, TokenEntry, TokenScopes } from '../../contract/management.js';
+import { OWN_ENTRY } from '../audited/audit-rule.js';
 import { accountOperation, answer, type Operation } from '../operation.js';
 import { BODY_ERRORS, CHANGE_ERRORS, done, given, jsonBody, OK } from './outcome.js';
 import { presentToken } from './presenters.js';
@@ -33,6 +35,7 @@ const listTokens = accountOperation({
 
 const createToken = accountOperation({
   operationId: 'createToken',
+  audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Create a named token',
   description: 'The token is in this answer only: the server stores its hash.',
@@ -59,6 +62,7 @@ const createToken = accountOperation({
 
 const rotateToken = accountOperation({
   operationId: 'rotateToken',
+  audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Replace a named token',
   description:
@@ -86,6 +90,7 @@ const rotateToken = accountOperation({
 
 const revokeToken = accountOperation({
   operationId: 'revokeToken',
+  audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Revoke a token',
   description: 'Also for the tokens that every queue instance is created with. It is rejected from the moment this is answered.',

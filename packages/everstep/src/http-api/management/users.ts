@@ -1,7 +1,9 @@
 /** Users, for operators: the operations at `/v2/users`. A user may delete itself and end its own sessions. */
+
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { ApiKeyEntry, Ok, RecordId, UserPage } from '../../contract/management.js';
+import { OWN_ENTRY } from '../audited/audit-rule.js';
 import { accountOperation, answer, type Operation } from '../operation.js';
 import { Cursor } from '../parameters/values.js';
 import { CHANGE_ERRORS, done, OK } from './outcome.js';
@@ -60,6 +62,7 @@ const listUsers = accountOperation({
 const disableUser = accountOperation({
   ...shared,
   operationId: 'disableUser',
+  audit: OWN_ENTRY,
   summary: 'Disable a user',
   description: `The user cannot log in, and its sessions end at once. Its memberships stay. ${NOT_OPERATOR}`,
   method: 'POST',
@@ -75,6 +78,7 @@ const disableUser = accountOperation({
 const enableUser = accountOperation({
   ...shared,
   operationId: 'enableUser',
+  audit: OWN_ENTRY,
   summary: 'Enable a user who was disabled',
   description: NOT_OPERATOR,
   method: 'POST',
@@ -90,6 +94,7 @@ const enableUser = accountOperation({
 const deleteUser = accountOperation({
   ...shared,
   operationId: 'deleteUser',
+  audit: OWN_ENTRY,
   summary: 'Delete a user',
   description:
     'Deletes its API keys, sessions and memberships. It must own no queue instance and no search index. For operators, and for the user itself. Entries of the audit log stay.',
@@ -111,6 +116,7 @@ const deleteUser = accountOperation({
 const grantOperator = accountOperation({
   ...shared,
   operationId: 'grantOperator',
+  audit: OWN_ENTRY,
   summary: 'Make a user an operator of the installation',
   description: NOT_OPERATOR,
   method: 'POST',
@@ -126,6 +132,7 @@ const grantOperator = accountOperation({
 const revokeOperator = accountOperation({
   ...shared,
   operationId: 'revokeOperator',
+  audit: OWN_ENTRY,
   summary: 'Take the operator role from a user',
   description: `One operator who is not disabled stays. ${NOT_OPERATOR}`,
   method: 'DELETE',
@@ -161,6 +168,7 @@ const listUserApiKeys = accountOperation({
 const revokeUserApiKey = accountOperation({
   ...shared,
   operationId: 'revokeUserApiKey',
+  audit: OWN_ENTRY,
   summary: 'Revoke an API key of a user',
   description: `Sessions that were started with it end. The last good key can be revoked too. ${NOT_OPERATOR}`,
   method: 'DELETE',
@@ -176,6 +184,7 @@ const revokeUserApiKey = accountOperation({
 const revokeUserApiKeys = accountOperation({
   ...shared,
   operationId: 'revokeUserApiKeys',
+  audit: OWN_ENTRY,
   summary: 'Revoke all API keys of a user and end its sessions',
   description: NOT_OPERATOR,
   method: 'DELETE',
@@ -191,6 +200,7 @@ const revokeUserApiKeys = accountOperation({
 const endUserSessions = accountOperation({
   ...shared,
   operationId: 'endUserSessions',
+  audit: OWN_ENTRY,
   summary: 'End all sessions of a user',
   description: 'For operators, and for the user itself.',
   method: 'DELETE',

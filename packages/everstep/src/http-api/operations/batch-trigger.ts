@@ -1,4 +1,5 @@
 /** Starting many runs in one request: each item answered in its place, a bad one alone with its error. */
+
 import Type, { type Static } from 'typebox';
 import type { Caller } from '../../accounts/authority.js';
 import { LIMITS } from '../../config/limits.js';
@@ -6,6 +7,7 @@ import { ApiError } from '../../contract/error-codes.js';
 import { ErrorBody } from '../../contract/errors.js';
 import { TriggeredRun } from '../../contract/runs.js';
 import { allowSize } from '../allowance.js';
+import { IS_ITS_OWN_RECORD } from '../audited/audit-rule.js';
 import { type ApiContext, answer, operation, type RequestContext } from '../operation.js';
 import { validate } from '../parameters/json-body.js';
 import { readPrefixedHeaders } from '../parameters/prefixed-headers.js';
@@ -84,6 +86,7 @@ async function triggerItem(given: unknown, context: ApiContext, request: Request
 
 export const triggerRuns = operation({
   operationId: 'triggerRuns',
+  audit: IS_ITS_OWN_RECORD,
   scope: 'trigger',
   tag: 'Runs',
   summary: 'Start many workflow runs',

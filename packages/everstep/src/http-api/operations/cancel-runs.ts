@@ -1,9 +1,11 @@
 /** Canceling many runs. */
+
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { Cancelled } from '../../contract/runs.js';
 import type { RunFilter, RunRecord } from '../../ports/store.js';
+import { bulkChange } from '../audited/audit-rule.js';
 import { type ApiContext, answer, operation } from '../operation.js';
 import { Text, UnixMs } from '../parameters/values.js';
 import { isEmptyRange, MAX_IP_LENGTH } from './filters.js';
@@ -89,6 +91,7 @@ export async function cancelMatching(
 
 export const cancelRuns = operation({
   operationId: 'cancelRuns',
+  audit: bulkChange('run.cancel-many'),
   tag: 'Runs',
   summary: 'Cancel many runs',
   description:

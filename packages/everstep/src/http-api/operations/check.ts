@@ -1,9 +1,11 @@
 /** Whether the present code of endpoints would replay runs: one, or those of dead letters. */
+
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { CheckDeadLetters, DeadLetterChecks, type RunCheck, RunChecks } from '../../contract/run-tools.js';
 import type { DeadLetterRecord, RunRecord } from '../../ports/store.js';
 import type { CheckedRun } from '../../runtime/workflow-service.js';
+import { ONLY_READS } from '../audited/audit-rule.js';
 import { answer, operation } from '../operation.js';
 import { presentReference } from '../presenters/run.js';
 import { filterOf } from './repairs.js';
@@ -41,6 +43,7 @@ export const checkRun = operation({
 
 export const checkDeadLetters = operation({
   operationId: 'checkDeadLetters',
+  audit: ONLY_READS,
   tag: 'Dead letter queue',
   summary: 'Ask endpoints whether their present code would replay failed runs',
   description: `At most ${LIMITS.checksMax} a request, newest first; follow the cursor, with the same filter, until it is empty. ${HOW}`,

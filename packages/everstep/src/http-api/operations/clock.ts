@@ -1,8 +1,10 @@
 /** The clock of a service that runs on virtual time. */
+
 import { LIMITS } from '../../config/limits.js';
 import { ClockMove, ClockMoved, ClockState } from '../../contract/clock.js';
 import { ApiError } from '../../contract/error-codes.js';
 import type { MoveOutcome, MoveTarget, VirtualTime } from '../../ports/virtual-time.js';
+import { notAudited } from '../audited/audit-rule.js';
 import { type ApiContext, answer, operation } from '../operation.js';
 import { DURATION_WORDS, formatDuration, parseDuration } from '../parameters/duration.js';
 import { shown } from '../parameters/unacceptable.js';
@@ -71,6 +73,7 @@ export const getClock = operation({
 
 export const advanceClock = operation({
   operationId: 'advanceClock',
+  audit: notAudited('the virtual clock of tests, which serve does not have'),
   tag: 'Clock',
   summary: 'Move a virtual clock on',
   description: `By a duration or to a point in time. Sleeps, waits, retries and schedules that fall due on the way happen in order, each at its time. Answers when all of it has been worked off. ${ONLY_VIRTUAL}`,
@@ -88,6 +91,7 @@ export const advanceClock = operation({
 
 export const settleClock = operation({
   operationId: 'settleClock',
+  audit: notAudited('the virtual clock of tests, which serve does not have'),
   tag: 'Clock',
   summary: 'Work off what is due, without moving a virtual clock',
   description: `Answers when nothing is under way and nothing is due any more. ${ONLY_VIRTUAL}`,

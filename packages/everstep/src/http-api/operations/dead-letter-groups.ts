@@ -1,9 +1,11 @@
 /** Groups of dead letters that failed alike: listed, and marked by those who look after them. */
+
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { DeadLetterGroup, DeadLetterGroupPage, GROUP_KINDS, GroupStateSchema } from '../../contract/dead-letter-groups.js';
 import { ApiError } from '../../contract/error-codes.js';
 import type { GroupMark } from '../../ports/dead-letter-groups.js';
+import { OWN_ENTRY } from '../audited/audit-rule.js';
 import { answer, type Operation, operation } from '../operation.js';
 import { AnyOf } from '../parameters/several.js';
 import { shown } from '../parameters/unacceptable.js';
@@ -116,6 +118,7 @@ const MARKS = {
 const mark = (kind: GroupMark['kind']): Operation =>
   operation({
     ...MARKS[kind],
+    audit: OWN_ENTRY,
     tag: TAG,
     method: 'POST',
     path: `${PATH}/{fingerprint}/${kind}`,

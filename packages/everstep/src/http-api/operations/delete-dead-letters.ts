@@ -1,8 +1,10 @@
 /** Deleting dead letters. */
+
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { DeletedDeadLetter, DeletedDeadLetters } from '../../contract/dead-letters.js';
 import { ApiError } from '../../contract/error-codes.js';
+import { bulkChange, change } from '../audited/audit-rule.js';
 import { answer, operation } from '../operation.js';
 import {
   BulkByRunIdPrefix,
@@ -17,6 +19,7 @@ import { DlqIdPath, noSuchEntry } from './dead-letters.js';
 
 export const deleteDeadLetter = operation({
   operationId: 'deleteDeadLetter',
+  audit: change('dead-letter.delete', 'dlqId'),
   tag: 'Dead letter queue',
   summary: 'Delete one failed workflow run from the queue',
   description: 'The run stays in the log.',
@@ -35,6 +38,7 @@ export const deleteDeadLetter = operation({
 
 export const deleteDeadLetters = operation({
   operationId: 'deleteDeadLetters',
+  audit: bulkChange('dead-letter.delete-many'),
   tag: 'Dead letter queue',
   summary: 'Delete failed workflow runs from the queue',
   description: `At most ${LIMITS.bulkMax} a request, oldest first; follow the cursor, with the same filters, until it is empty. Filters as for resume, or dlqIds in the query or the body. Without any filter nothing is deleted: that is refused with 400, as is an unknown parameter. To delete everything, say so with a filter such as fromDate=0.`,

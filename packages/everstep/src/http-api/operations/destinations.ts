@@ -1,9 +1,11 @@
 /** Destinations of deliveries: how they do, and holding them back by hand. */
+
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { type DestinationEntry, DestinationHeld, Destinations } from '../../contract/service.js';
 import type { DestinationStatus } from '../../runtime/workflow-service.js';
+import { change } from '../audited/audit-rule.js';
 import { answer, operation } from '../operation.js';
 import { parseDestination } from '../parameters/destination.js';
 import { shown, Unacceptable } from '../parameters/unacceptable.js';
@@ -64,6 +66,7 @@ export const listDestinations = operation({
 
 export const holdDestination = operation({
   operationId: 'holdDestination',
+  audit: change('destination.hold', 'origin'),
   tag: TAG,
   summary: 'Hold back all deliveries to a destination',
   description: 'Until it is released by hand; nothing is lost, and no attempt is used up.',
@@ -100,6 +103,7 @@ export const holdDestination = operation({
 
 export const releaseDestination = operation({
   operationId: 'releaseDestination',
+  audit: change('destination.release', 'origin'),
   tag: TAG,
   summary: 'Release a destination that is held back',
   description: 'Whoever held it, a person or the breaker. What waited is delivered, in the order in which it came.',

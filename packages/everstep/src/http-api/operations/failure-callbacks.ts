@@ -1,8 +1,10 @@
 /** Telling of a failed run again, or no more. */
+
 import { FailureFunctionChanged } from '../../contract/dead-letters.js';
 import { ApiError } from '../../contract/error-codes.js';
 import type { CallbackOutcome } from '../../runtime/workflow-service.js';
 import { allowSpending } from '../allowance.js';
+import { change } from '../audited/audit-rule.js';
 import { answer, operation } from '../operation.js';
 import { DlqIdPath, noSuchEntry } from './dead-letters.js';
 
@@ -23,6 +25,7 @@ export function callbackDone(outcome: CallbackOutcome, dlqId: string): void {
 
 export const retryFailureCallback = operation({
   operationId: 'retryFailureCallback',
+  audit: change('failure-callback.retry', 'dlqId'),
   tag: 'Dead letter queue',
   summary: 'Call the failure callback of a failed run again',
   description: 'From the first attempt on; so also a failure function.',
@@ -42,6 +45,7 @@ export const retryFailureCallback = operation({
 
 export const cancelFailureCallback = operation({
   operationId: 'cancelFailureCallback',
+  audit: change('failure-callback.cancel', 'dlqId'),
   tag: 'Dead letter queue',
   summary: 'Cancel the failure callback of a failed run',
   description: 'While it is in progress. An answer that is still on its way is ignored.',

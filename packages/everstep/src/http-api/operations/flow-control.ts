@@ -1,9 +1,11 @@
 /** Flow control keys: how they stand, and what a person sets of them. */
+
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { FlowControlEntry, FlowControls, FlowControlWaitList, GlobalParallelism } from '../../contract/service.js';
 import type { FlowControlChange } from '../../runtime/workflow-service.js';
+import { change } from '../audited/audit-rule.js';
 import { answer, type Operation, operation } from '../operation.js';
 import { DEFAULT_PERIOD_MS } from '../parameters/flow-control-value.js';
 import { shown } from '../parameters/unacceptable.js';
@@ -91,6 +93,8 @@ export const listFlowControlWaiting = operation({
 
 interface Verb {
   readonly verb: 'pause' | 'resume' | 'resetRate';
+  /** As the audit log names it. */
+  readonly action: string;
   readonly change: FlowControlChange;
   readonly summary: string;
   readonly description: string;
@@ -99,27 +103,31 @@ interface Verb {
 const VERBS: readonly Verb[] = [
   {
     verb: 'pause',
+    action: 'pause',
     change: { kind: 'pause' },
     summary: 'Pause a flow control key',
     description: 'Nothing of it is delivered until it is resumed; what is in flight goes on.',
   },
   {
     verb: 'resume',
+    action: 'resume',
     change: { kind: 'resume' },
     summary: 'Resume a flow control key',
     description: 'What waits is delivered again, in the order in which it came.',
   },
   {
     verb: 'resetRate',
+    action: 'reset-rate',
     change: { kind: 'reset-rate' },
     summary: 'End the rate window of a flow control key',
     description: 'The next delivery begins a new one.',
   },
 ];
 
-const changes: readonly Operation[] = VERBS.map(({ verb, change, summary, description }) =>
+const changes: readonly Operation[] = VERBS.map(({ verb, action, change: wanted, summary, description }) =>
   operation({
     operationId: `${verb}FlowControl`,
+    audit: change(`flow-control.${action}`, 'flowControlKey'),
     tag: TAG,
     summary,
     description,
@@ -130,7 +138,7 @@ const changes: readonly Operation[] = VERBS.map(({ verb, change, summary, descri
     responses: { 200: FlowControlEntry },
     errors: ['bad-parameter', 'not-found'],
     async handle({ path: { flowControlKey: key } }, { service }, { instanceId }) {
-      const status = found(key, await service.changeFlowControl({ instanceId, key, change }));
+      const status = found(key, await service.changeFlowControl({ instanceId, key, change: wanted }));
       return answer(200, presentFlowControl(status, service.now()));
     },
   }),
@@ -138,6 +146,7 @@ const changes: readonly Operation[] = VERBS.map(({ verb, change, summary, descri
 
 const pinFlowControl = operation({
   operationId: 'pinFlowControl',
+  audit: change('flow-control.pin', 'flowControlKey'),
   tag: TAG,
   summary: 'Pin the limits of a flow control key',
   description:
@@ -174,6 +183,7 @@ const pinFlowControl = operation({
 
 const unpinFlowControl = operation({
   operationId: 'unpinFlowControl',
+  audit: change('flow-control.unpin', 'flowControlKey'),
   tag: TAG,
   summary: 'Unpin the limits of a flow control key',
   description: 'The limits stay until a run brings others. Unpins both the parallelism and the rate when neither is named.',

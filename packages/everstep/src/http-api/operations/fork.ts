@@ -1,10 +1,12 @@
 /** Forks: new runs from the middle of others, with results that somebody gave. */
+
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { ForkedRun, ForkRequest } from '../../contract/run-tools.js';
 import type { ForkRequest as EngineForkRequest } from '../../engine/fork.js';
 import type { RunRecord } from '../../ports/store.js';
 import { allowRuns, allowSize, overQuota, startAllowed } from '../allowance.js';
+import { OWN_ENTRY } from '../audited/audit-rule.js';
 import { answer, operation } from '../operation.js';
 import { shown } from '../parameters/unacceptable.js';
 import { REDACTED } from '../presenters/redaction.js';
@@ -33,6 +35,7 @@ function refuseShown(run: RunRecord, text: string | null, field: string): void {
 
 export const forkRun = operation({
   operationId: 'forkRun',
+  audit: OWN_ENTRY,
   tag: 'Runs',
   summary: 'Fork a run from one of its steps',
   description:

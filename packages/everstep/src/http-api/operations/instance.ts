@@ -1,10 +1,13 @@
 /** What belongs to the queue instance: its settings and its signing keys. */
+
 import { InstanceSettingsPatch, InstanceSettingsSchema, SigningKeysSchema } from '../../contract/service.js';
 import type { InstanceSettings, RetentionRule, RetentionState } from '../../engine/run.js';
+import { change, OWN_ENTRY, secretRead } from '../audited/audit-rule.js';
 import { answer, operation } from '../operation.js';
 
 export const getSigningKeys = operation({
   operationId: 'getSigningKeys',
+  audit: secretRead('queue.read-signing-keys'),
   tag: 'Signing keys',
   summary: 'Get the signing keys',
   description:
@@ -20,6 +23,7 @@ export const getSigningKeys = operation({
 
 export const rotateSigningKeys = operation({
   operationId: 'rotateSigningKeys',
+  audit: OWN_ENTRY,
   tag: 'Signing keys',
   summary: 'Rotate the signing keys',
   description: 'The next key becomes the current one, and a new next key is made. Requests are signed with it at once.',
@@ -60,6 +64,7 @@ function changed(settings: InstanceSettings, { breaker, retention = {} }: Instan
 
 export const changeSettings = operation({
   operationId: 'changeSettings',
+  audit: change('settings.change'),
   tag: 'Settings',
   summary: 'Change the settings of the queue instance',
   description: 'What is absent stays as it is. Answers with all of them.',

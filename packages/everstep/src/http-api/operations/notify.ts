@@ -1,10 +1,12 @@
 /** Notifying workflows that wait for an event, and seeing who waits. */
+
 import type { EventContent } from '@everstep/sdk/protocol';
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { NotifiedWaiters, Waiters } from '../../contract/events.js';
 import { allowSize } from '../allowance.js';
+import { IS_AN_EVENT } from '../audited/audit-rule.js';
 import { encodedBody } from '../encoded-bytes.js';
 import { answer, operation, type RequestContext } from '../operation.js';
 import { readValue } from '../parameters/read-value.js';
@@ -42,6 +44,7 @@ function contentOf(data: Uint8Array, { headers }: RequestContext): EventContent 
 
 export const notifyEvent = operation({
   operationId: 'notifyEvent',
+  audit: IS_AN_EVENT,
   scope: 'notify',
   tag: 'Events',
   summary: 'Notify workflows that wait for an event',
@@ -63,6 +66,7 @@ export const notifyEvent = operation({
 
 export const notifyRun = operation({
   operationId: 'notifyRun',
+  audit: IS_AN_EVENT,
   scope: 'notify',
   tag: 'Events',
   summary: 'Notify one run of an event, now or when it waits for it',

@@ -1,4 +1,5 @@
 /** Resume and restart: new runs from dead letters, one by one and in bulk. */
+
 import Type, { type StaticDecode } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { RecoveredRuns } from '../../contract/dead-letters.js';
@@ -7,6 +8,7 @@ import { RunReferenceSchema } from '../../contract/runs.js';
 import type { RunReference } from '../../ports/store.js';
 import type { RecoverCommand, RunOverrides } from '../../runtime/workflow-service.js';
 import { allowRuns, startAllowed } from '../allowance.js';
+import { bulkChange, change } from '../audited/audit-rule.js';
 import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../operation.js';
 import { shown } from '../parameters/unacceptable.js';
 import { ChosenId } from '../parameters/values.js';
@@ -121,6 +123,7 @@ function single(kind: RecoverKind): Operation {
   const words = RECOVER_WORDS[kind];
   return operation({
     operationId: kind === 'resume' ? 'resumeDeadLetter' : 'restartDeadLetter',
+    audit: change(`dead-letter.${kind}`, 'dlqId'),
     tag: 'Dead letter queue',
     summary: words.single,
     description: `Takes the entry out of the queue and creates a new run. ${words.steps}`,
@@ -164,6 +167,7 @@ function bulk(kind: RecoverKind): Operation {
   const words = RECOVER_WORDS[kind];
   return operation({
     operationId: kind === 'resume' ? 'resumeDeadLetters' : 'restartDeadLetters',
+    audit: bulkChange(`dead-letter.${kind}-many`),
     tag: 'Dead letter queue',
     summary: words.bulk,
     description: `At most ${LIMITS.bulkMax} a request, oldest first; follow the cursor, with the same filters, until it is empty. Covers the entries that were there at the first request. ${words.steps} An unknown parameter is refused, because a misspelt filter would hit everything.`,

@@ -1,4 +1,5 @@
 /** Repairs: bulk jobs over dead letters, which the service runs by itself once they are started. */
+
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
@@ -20,6 +21,7 @@ import type { Overrides } from '../../engine/start.js';
 import type { RepairRecord } from '../../ports/repair-store.js';
 import type { DeadLetterFilter } from '../../ports/store.js';
 import type { RepairChange, RepairStartSettings } from '../../runtime/workflow-service.js';
+import { change, OWN_ENTRY } from '../audited/audit-rule.js';
 import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../operation.js';
 import { DEFAULT_PERIOD_MS } from '../parameters/flow-control-value.js';
 import { AnyOf } from '../parameters/several.js';
@@ -137,6 +139,7 @@ async function changed(context: ApiContext, { instanceId, actor, repairId, chang
 
 const planRepair = operation({
   operationId: 'planRepair',
+  audit: change('repair.plan', 'repairId'),
   tag: TAG,
   summary: 'Plan a repair of dead letters',
   description: `Freezes the entries that match, at most ${LIMITS.repairMaxItems}, and says what it would do; nothing is done before it is started. Planning that takes longer than two seconds is answered with the state planning: ask for it until it is planned.`,
@@ -246,6 +249,7 @@ const listRepairItems = operation({
 
 const startRepair = operation({
   operationId: 'startRepair',
+  audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Start a planned repair',
   description:
@@ -266,6 +270,7 @@ const startRepair = operation({
 
 const continueRepair = operation({
   operationId: 'continueRepair',
+  audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Go on with a repair that is paused, or whose canary has passed',
   method: 'POST',
@@ -284,6 +289,7 @@ const continueRepair = operation({
 const ending = (kind: 'pause' | 'abort', summary: string, description: string): Operation =>
   operation({
     operationId: `${kind}Repair`,
+    audit: OWN_ENTRY,
     tag: TAG,
     summary,
     description,

@@ -1,10 +1,12 @@
 /** One run: its journal, its result, its end. */
+
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { Cancelled, JournalStep, RunJournal, RunResult, RunUnderWay } from '../../contract/runs.js';
 import { ANY_LENGTH } from '../../ports/history-parts.js';
 import type { RunRecord, Store } from '../../ports/store.js';
+import { change } from '../audited/audit-rule.js';
 import { answer, operation } from '../operation.js';
 import { shown } from '../parameters/unacceptable.js';
 import { Duration, Text, UnixMs } from '../parameters/values.js';
@@ -114,6 +116,7 @@ export const getRunResult = operation({
 
 export const cancelRun = operation({
   operationId: 'cancelRun',
+  audit: change('run.cancel', 'workflowRunId'),
   tag: 'Runs',
   summary: 'Cancel a run',
   description: 'The run becomes RUN_CANCELED; it is not put into the dead letter queue, and its failure callback is not called.',

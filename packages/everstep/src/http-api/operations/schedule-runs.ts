@@ -1,10 +1,12 @@
 /** When a schedule ticks next, and what its tick starts, now. */
+
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { ScheduleFires, ScheduleRunStarted } from '../../contract/schedules.js';
 import { nextTicks } from '../../engine/schedule.js';
 import { allowRuns, allowSize, startAllowed } from '../allowance.js';
+import { change } from '../audited/audit-rule.js';
 import { answer, type Operation, operation } from '../operation.js';
 import { shown } from '../parameters/unacceptable.js';
 import { noSuchSchedule, SchedulePath } from './schedules.js';
@@ -41,6 +43,7 @@ const nextFires = operation({
 
 const runNow = operation({
   operationId: 'runSchedule',
+  audit: change('schedule.run', 'scheduleId'),
   tag: TAG,
   summary: 'Start now what a schedule starts',
   description:

@@ -8,6 +8,7 @@ import { parseCron } from '../../engine/cron.js';
 import type { Schedule } from '../../engine/run.js';
 import type { ScheduleCommand } from '../../runtime/workflow-service.js';
 import { allowSize, allowSpending, tooManySchedules } from '../allowance.js';
+import { change } from '../audited/audit-rule.js';
 import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../operation.js';
 import { shown } from '../parameters/unacceptable.js';
 import { Text } from '../parameters/values.js';
@@ -64,6 +65,7 @@ export async function putSchedule(context: ApiContext, command: Omit<ScheduleCom
 
 const createSchedule = operation({
   operationId: 'createSchedule',
+  audit: change('schedule.put', 'scheduleId'),
   tag: TAG,
   summary: 'Create or replace a schedule',
   description:
@@ -150,6 +152,7 @@ const getSchedule = operation({
 
 const deleteSchedule = operation({
   operationId: 'deleteSchedule',
+  audit: change('schedule.delete', 'scheduleId'),
   tag: TAG,
   summary: 'Delete a schedule',
   description: 'Runs that it started go on.',
@@ -168,6 +171,7 @@ const deleteSchedule = operation({
 const pausing = (verb: 'pause' | 'resume', summary: string, description: string): Operation =>
   operation({
     operationId: `${verb}Schedule`,
+    audit: change(`schedule.${verb}`, 'scheduleId'),
     tag: TAG,
     summary,
     description,

@@ -1,10 +1,12 @@
 /** Signature settings of a queue instance: its origins, its message keys and its public keys. */
+
 import Type, { type Static } from 'typebox';
 import type { SignatureSettings } from '../../accounts/instance-signatures.js';
 import { readSignedOrigin } from '../../accounts/signed-origins.js';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { KeySetSchema, SignatureSettingsPatch, SignatureSettingsSchema } from '../../contract/signatures.js';
+import { OWN_ENTRY, secretRead } from '../audited/audit-rule.js';
 import { type ApiContext, answer, openOperation, operation } from '../operation.js';
 import { Text } from '../parameters/values.js';
 
@@ -33,6 +35,7 @@ function readOrigins(origins: readonly string[]): readonly string[] {
 
 export const getSignatureSettings = operation({
   operationId: 'getSignatureSettings',
+  audit: secretRead('queue.read-message-keys'),
   tag: 'Signing keys',
   summary: 'Get the signature settings',
   description:
@@ -52,6 +55,7 @@ export const getSignatureSettings = operation({
 
 export const changeSignatureSettings = operation({
   operationId: 'changeSignatureSettings',
+  audit: OWN_ENTRY,
   tag: 'Signing keys',
   summary: 'Change the signature settings',
   description: 'Fields that are absent stay as they are. Returns all settings.',
@@ -71,6 +75,7 @@ export const changeSignatureSettings = operation({
 
 export const rotateKeyPairs = operation({
   operationId: 'rotateKeyPairs',
+  audit: OWN_ENTRY,
   tag: 'Signing keys',
   summary: 'Rotate the key pairs of Ed25519 signatures',
   description: 'The next key pair becomes the current one, and a new next one is made. Requests are signed with it at once.',

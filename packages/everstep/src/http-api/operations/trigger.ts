@@ -5,6 +5,7 @@ import { ApiError } from '../../contract/error-codes.js';
 import { RunResult, RunUnderWay, TriggeredRun } from '../../contract/runs.js';
 import type { TriggerCommand, TriggerOutcome } from '../../runtime/workflow-service.js';
 import { allowRuns, allowSize, startAllowed } from '../allowance.js';
+import { IS_ITS_OWN_RECORD } from '../audited/audit-rule.js';
 import { type ApiContext, answer, operation } from '../operation.js';
 import { shown } from '../parameters/unacceptable.js';
 import { presentResult } from '../presenters/run.js';
@@ -51,6 +52,7 @@ export const stringOrNull = (value: string | readonly string[] | undefined): str
 
 export const triggerRun = operation({
   operationId: 'triggerRun',
+  audit: IS_ITS_OWN_RECORD,
   scope: 'trigger',
   tag: 'Runs',
   summary: 'Start a workflow run',

@@ -1,10 +1,12 @@
 /** Requests of anybody to the webhooks that runs made. What they carry is an event for the run. */
+
 import type { EventContent } from '@everstep/sdk/protocol';
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { WebhookTaken } from '../../contract/events.js';
 import { allowSize } from '../allowance.js';
+import { IS_AN_EVENT } from '../audited/audit-rule.js';
 import { encodedBody } from '../encoded-bytes.js';
 import { type ApiContext, answer, type Method, type Operation, openOperation, type RequestContext } from '../operation.js';
 import type { ReceivedHeaders } from '../parameters/prefixed-headers.js';
@@ -67,6 +69,7 @@ export function answerWebhook(outcome: Awaited<ReturnType<ApiContext['service'][
 function webhook(method: Method, operationId: string): Operation {
   return openOperation({
     operationId,
+    audit: IS_AN_EVENT,
     tag: 'Webhooks',
     summary: `Call a webhook with ${method}`,
     description:

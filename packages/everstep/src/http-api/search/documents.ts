@@ -1,4 +1,5 @@
 /** The API of one search index: its documents, in namespaces. The token names what may be done; the path names the index. */
+
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError, type ErrorCode } from '../../contract/error-codes.js';
@@ -20,6 +21,7 @@ import {
 import type { DocumentChoice, Filter, Namespace, SearchDocument, SearchDocuments } from '../../ports/search-store.js';
 import { contentBytes, RECORD_BYTES } from '../../ports/stored-bytes.js';
 import { parseFilter } from '../../search/filter-parser.js';
+import { change, ONLY_READS } from '../audited/audit-rule.js';
 import { type ApiContext, answer, indexOperation, type Operation } from '../operation.js';
 import { shown } from '../parameters/unacceptable.js';
 import { presentDocument, presentHit, presentInfo, readDocument } from './presenters.js';
@@ -113,6 +115,7 @@ const upsertDocuments = indexOperation({
   ...common,
   ...at('upsert-data'),
   operationId: 'upsertDocuments',
+  audit: change('search.upsert-documents', 'indexId', { onlyUsers: true }),
   summary: 'Make or replace documents: all of them or none',
   needs: 'read-write',
   pathParameters: inNamespace,
@@ -136,6 +139,7 @@ const searchDocuments = indexOperation({
   ...common,
   ...at('search'),
   operationId: 'searchDocuments',
+  audit: ONLY_READS,
   summary: 'Search the content of documents',
   description:
     'Full text by BM25: words in any case, without accents, by their English stems. The fields that tune other ways of searching (`reranking`, `semanticWeight`, `inputEnrichment`) are taken and have no effect. ' +
@@ -171,6 +175,7 @@ const fetchDocuments = indexOperation({
   ...common,
   ...at('fetch'),
   operationId: 'fetchDocuments',
+  audit: ONLY_READS,
   summary: 'Get documents by their ids, or by how these begin',
   description: LEFT_OUT,
   needs: 'read',
@@ -199,6 +204,7 @@ const deleteDocuments = indexOperation({
   ...common,
   ...at('delete'),
   operationId: 'deleteDocuments',
+  audit: change('search.delete-documents', 'indexId', { onlyUsers: true }),
   summary: 'Delete documents by their ids, by how these begin, or by a filter',
   needs: 'read-write',
   pathParameters: inNamespace,
@@ -214,6 +220,7 @@ const rangeDocuments = indexOperation({
   ...common,
   ...at('range'),
   operationId: 'rangeDocuments',
+  audit: ONLY_READS,
   summary: 'List documents by id, page by page',
   description: 'A page with long documents ends early.',
   needs: 'read',
@@ -237,6 +244,7 @@ const resetDocuments = indexOperation({
   ...common,
   ...at('reset'),
   operationId: 'resetDocuments',
+  audit: change('search.reset-documents', 'indexId', { onlyUsers: true }),
   summary: 'Delete all documents of a namespace, or with the query parameter all those of every namespace',
   needs: 'read-write',
   pathParameters: inNamespace,
@@ -253,6 +261,7 @@ const deleteNamespace = indexOperation({
   ...common,
   path: '/search/{indexId}/delete-namespace/{namespace}',
   operationId: 'deleteNamespace',
+  audit: change('search.delete-namespace', 'indexId', { onlyUsers: true }),
   summary: 'Delete a namespace with all its documents',
   needs: 'read-write',
   pathParameters: inNamespace,
@@ -269,6 +278,7 @@ const listNamespaces = indexOperation({
   ...common,
   path: '/search/{indexId}/list-namespaces',
   operationId: 'listNamespaces',
+  audit: ONLY_READS,
   summary: 'List the namespaces',
   needs: 'read',
   pathParameters: inIndex,
@@ -282,6 +292,7 @@ const getIndexInfo = indexOperation({
   ...common,
   path: '/search/{indexId}/info',
   operationId: 'getIndexInfo',
+  audit: ONLY_READS,
   summary: 'How many documents there are, and how much room they take',
   needs: 'read',
   pathParameters: inIndex,

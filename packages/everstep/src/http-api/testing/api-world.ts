@@ -17,6 +17,7 @@ import { BUILT_IN_PLANS, type Plans } from '../../accounts/plans.js';
 import { recordPrices } from '../../accounts/prices.js';
 import { Refusals } from '../../accounts/refusals.js';
 import { createAccountService } from '../../accounts/service.js';
+import { AuditRecords } from '../../audit/audit-records.js';
 import { createSystemClock } from '../../clock/system-clock.js';
 import { createSystemRandom } from '../../clock/system-random.js';
 import type { RunJournal, TriggeredRun } from '../../contract/runs.js';
@@ -244,6 +245,7 @@ export class ApiWorld {
   readonly search: SearchService;
   readonly limits: Limits;
   readonly refusals: Refusals;
+  readonly audit: AuditRecords;
   readonly endpoints: PlayedEndpoints;
   readonly messages: PlayedMessages;
   readonly logged: readonly LoggedLine[];
@@ -259,6 +261,7 @@ export class ApiWorld {
     this.search = parts.search;
     this.limits = parts.limits;
     this.refusals = parts.refusals;
+    this.audit = parts.audit;
     this.endpoints = parts.endpoints;
     this.messages = parts.messages;
     this.logged = parts.logged;
@@ -323,6 +326,7 @@ export class ApiWorld {
       log,
       publicUrl,
     });
+    const audit = new AuditRecords({ accounts: store.accounts, now, clock, random, log });
     const api = createHttpApi({
       service: runtime,
       store,
@@ -331,6 +335,7 @@ export class ApiWorld {
       search,
       limits,
       log,
+      audit,
       version: '1.2.3',
       dashboard: null,
       signIn: PLAYED_SIGN_IN,
@@ -348,6 +353,7 @@ export class ApiWorld {
       search,
       limits,
       refusals,
+      audit,
       endpoints,
       messages,
       logged: lines,
@@ -368,7 +374,9 @@ export class ApiWorld {
     const isPublic = answer.statusCode === 200 && request.url.startsWith('/v2/jwks/');
     const expected = isPublic ? 'public, max-age=300' : 'no-store';
     assert.deepEqual([caching, sniffing], [expected, 'nosniff'], `${request.method} ${request.url}`);
-    const body: Body = answer.payload === '' ? undefined : JSON.parse(answer.payload);
+    const isLines = answer.headers['content-type'] === 'application/x-ndjson';
+    const json = isLines ? JSON.stringify(answer.payload) : answer.payload;
+    const body: Body = json === '' ? undefined : JSON.parse(json);
     if (answer.statusCode !== 405 && errorCodeOf(answer) !== 'unknown-route') {
       const { method, url, headers } = request;
       checkResponse({ method, url, ...(headers ? { headers: textsOf(headers) } : {}) }, answer.statusCode, body);

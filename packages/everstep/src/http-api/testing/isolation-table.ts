@@ -338,6 +338,8 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   createApiKey: account(() => ({ body: { name: 'a key' } }), EVERYBODY),
   revokeApiKey: account(async (things) => ({ params: { id: await things.apiKeyOfOwner() } }), ['owner'], []),
   listAuditLogs: account(nothing, EVERYBODY),
+  exportAuditLog: account(() => ({ query: 'count=1' }), ['operator'], EVERYBODY),
+  verifyAuditLog: account(nothing, ['operator'], EVERYBODY),
   beginSession: open(200, () => ({ body: { email: emailOf('owner'), api_key: apiKeyOf('owner') } })),
   getSession: { access: 'session', ask: nothing },
   getSignInWays: open(200),

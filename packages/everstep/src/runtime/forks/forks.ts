@@ -1,4 +1,5 @@
 /** Makes forks: reads the run that is forked, and writes the new one with its entry in the audit log. */
+import { ofThisRequest } from '../../audit/audited-request.js';
 import { PART } from '../../config/limits.js';
 import { type Forked, forkRun, type JournalEntry } from '../../engine/fork.js';
 import { type DecisionContext, newKey } from '../../engine/ids.js';
@@ -27,7 +28,7 @@ async function auditOf(
 ): Promise<AuditNote> {
   const now = context();
   const owner = (await store.accounts.findInstance({ instanceId: run.instanceId }))?.accountId;
-  return {
+  return ofThisRequest({
     auditId: `aud_${newKey(now)}`,
     at: now.now,
     ...by,
@@ -43,7 +44,7 @@ async function auditOf(
       note,
     },
     accountIds: owner === undefined ? [] : [owner],
-  };
+  });
 }
 
 /** The steps without their results. */

@@ -7,6 +7,7 @@ import { signInConformance } from './accounts-sign-in.js';
 import { teamConformance } from './accounts-teams.js';
 import { usageConformance } from './accounts-usage.js';
 import { userConformance } from './accounts-users.js';
+import { auditChainConformance } from './audit-chain.js';
 import { budgetAlertConformance } from './budget-alerts.js';
 import { commitConformance } from './commits.js';
 import { dayCountConformance } from './day-counts.js';
@@ -83,6 +84,7 @@ export function storeConformance(name: string, open: OpenStore): void {
     sessionConformance(open);
     signInConformance(open);
     auditConformance(open);
+    auditChainConformance(open);
     searchIndexConformance(open);
   });
 }

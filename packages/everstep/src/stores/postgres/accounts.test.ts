@@ -14,6 +14,7 @@ import {
 } from '../conformance/account-samples.js';
 import { INSTANCE, OTHER_INSTANCE, T0 } from '../conformance/samples.js';
 import { createAccounts } from './accounts.js';
+import { createAuditStore } from './audit/index.js';
 import { Database, statement, type TransactionSession } from './connection.js';
 import { migrate } from './migrate.js';
 import { openTestSchemas } from './testing/schemas.js';
@@ -50,15 +51,20 @@ if (typeof schemas === 'string') {
       `UPDATE audit_log SET actor = 'nobody'`,
       'DELETE FROM audit_log',
       'TRUNCATE audit_log',
-      `INSERT INTO audit_log OVERRIDING SYSTEM VALUE VALUES (1, 'aud_1', 0, '', '', '', '', '[]', '{}')
+      `INSERT INTO audit_log OVERRIDING SYSTEM VALUE VALUES (1, 'aud_1', 0, '', '', '', '', '[]', '{}', NULL)
        ON CONFLICT (audit_id) DO UPDATE SET actor = 'nobody'`,
       `UPDATE audit_reader SET account_id = 'nobody'`,
       'DELETE FROM audit_reader',
       'TRUNCATE audit_reader',
+      `UPDATE audit_chain SET hash = ''`,
+      'DELETE FROM audit_chain',
+      'TRUNCATE audit_chain',
+      'DELETE FROM audit_anchor',
     ]) {
       onEmpty(`refuses: ${sql}`, async () => {
         const entry = sampleAudit(1, ['usr_ann']);
         await accounts.addAudit(entry);
+        await createAuditStore(database).seal({ limit: 9 });
         await assert.rejects(run(sql), /cannot be changed or deleted/);
         assert.deepEqual(await accounts.listAudit({ accountIds: ['usr_ann'], after: null, limit: 9 }), [entry]);
       });

@@ -5,6 +5,7 @@ import type { Log } from '../../ports/log.js';
 import type { SharedDays } from '../../ports/shared-days.js';
 import type { Store } from '../../ports/store.js';
 import { createAccounts } from './accounts.js';
+import { createAuditStore } from './audit/index.js';
 import { BatchWriter, type Commits } from './batch-writer.js';
 import { gatherWhenBusy } from './busy.js';
 import { readClaimed, readNextUnclaimedAt } from './claims.js';
@@ -219,6 +220,7 @@ export function createPostgresStore(
     releaseSpace: async () => false,
     deadLetterGroups: createDeadLetterGroups(database),
     accounts: createAccounts(database),
+    audit: createAuditStore(database),
     searchIndexes: createSearchIndexes(database),
     repairs: createRepairs(database),
     latestTime: () => readLatestTime(database),

@@ -16,16 +16,19 @@ describe('the audit log in SQLite', () => {
     `UPDATE audit_log SET actor = 'nobody'`,
     'UPDATE audit_log SET at = at',
     'DELETE FROM audit_log',
-    `REPLACE INTO audit_log VALUES (1, 'aud_9', 0, '', '', '', '', '[]', '{}')`,
-    `REPLACE INTO audit_log VALUES (9, 'aud_1', 0, '', '', '', '', '[]', '{}')`,
+    `REPLACE INTO audit_log VALUES (1, 'aud_9', 0, '', '', '', '', '[]', '{}', NULL)`,
+    `REPLACE INTO audit_log VALUES (9, 'aud_1', 0, '', '', '', '', '[]', '{}', NULL)`,
     `UPDATE audit_reader SET account_id = 'nobody'`,
     'DELETE FROM audit_reader',
+    `UPDATE audit_chain SET hash = ''`,
+    'DELETE FROM audit_chain',
+    `REPLACE INTO audit_chain VALUES (1, '')`,
   ]) {
     test(`refuses: ${sql}`, async () => {
       const { connection, store } = openStore();
       const entry = sampleAudit(1, ['usr_ann']);
       await store.accounts.addAudit(entry);
-      assert.throws(() => connection.exec(sql), /cannot be (replaced|changed|deleted)/);
+      assert.throws(() => connection.exec(sql), /cannot be (replaced|changed|deleted)|only grows/);
       assert.deepEqual(await store.accounts.listAudit({ accountIds: ['usr_ann'], after: null, limit: 9 }), [entry]);
       await store.close();
     });

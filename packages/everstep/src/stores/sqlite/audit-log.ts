@@ -1,19 +1,13 @@
 /** The audit log: entries are added, in the transaction of the change that they tell of, and read. Nothing else is possible. */
 import type { StatementSync } from 'node:sqlite';
 import type { AccountId, AuditEntry } from '../../ports/account-store.js';
-import { integer, json, type Row, text } from './columns.js';
+import { AuditChain } from './audit/audit-chain.js';
+import { entryOf } from './audit/entry-rows.js';
+import { integer } from './columns.js';
 import type { Connection } from './connection.js';
 
-const entryOf = (row: Row): AuditEntry => ({
-  auditId: text(row, 'audit_id'),
-  at: integer(row, 'at'),
-  actor: text(row, 'actor'),
-  action: text(row, 'action'),
-  subject: text(row, 'subject'),
-  details: json<AuditEntry['details']>(row, 'details'),
-  address: text(row, 'address'),
-  accountIds: json<AuditEntry['accountIds']>(row, 'account_ids'),
-});
+/** More than one only while entries of versions without a chain are left. */
+const SEALED_AT_ONCE = 100;
 
 export class AuditLog {
   private readonly insertEntry: StatementSync;
@@ -21,11 +15,13 @@ export class AuditLog {
   private readonly selectSeq: StatementSync;
   private readonly selectNewest: StatementSync;
   private readonly selectEntry: StatementSync;
+  private readonly selectAll: StatementSync;
+  private readonly chain: AuditChain;
 
   constructor(connection: Connection) {
     this.insertEntry = connection.prepare(
-      `INSERT INTO audit_log (audit_id, at, actor, action, subject, address, account_ids, details)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO audit_log (audit_id, at, actor, action, subject, address, account_ids, details, request)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.insertReader = connection.prepare(
       'INSERT INTO audit_reader (account_id, entry_seq) VALUES (?, ?) ON CONFLICT (account_id, entry_seq) DO NOTHING',
@@ -35,23 +31,30 @@ export class AuditLog {
       'SELECT entry_seq FROM audit_reader WHERE account_id = ? AND entry_seq < ? ORDER BY entry_seq DESC LIMIT ?',
     );
     this.selectEntry = connection.prepare('SELECT * FROM audit_log WHERE seq = ?');
+    this.selectAll = connection.prepare('SELECT * FROM audit_log WHERE seq < ? ORDER BY seq DESC LIMIT ?');
+    this.chain = new AuditChain(connection);
   }
 
   /** Only inside a transaction. Throws when there is an entry with this id. */
   add(entry: AuditEntry): void {
     const { auditId, at, actor, action, subject, address } = entry;
     const [accountIds, details] = [JSON.stringify(entry.accountIds), JSON.stringify(entry.details)];
-    const { lastInsertRowid } = this.insertEntry.run(auditId, at, actor, action, subject, address, accountIds, details);
+    const request = entry.request === undefined ? null : JSON.stringify(entry.request);
+    const texts = [accountIds, details, request] as const;
+    const { lastInsertRowid } = this.insertEntry.run(auditId, at, actor, action, subject, address, ...texts);
     for (const accountId of entry.accountIds) this.insertReader.run(accountId, lastInsertRowid);
+    this.chain.seal(SEALED_AT_ONCE);
   }
 
   /**
    * Newest first: in the order in which entries were added, so that a page goes on where the last one ended, whatever is
-   * added in between. Reads at most `limit` index rows of each account. Nothing when there is no entry `after`.
+   * added in between. Reads at most `limit` index rows of each account; null: all entries, of all accounts and of none.
+   * Nothing when there is no entry `after`.
    */
-  list(accountIds: readonly AccountId[], after: string | null, limit: number): readonly AuditEntry[] {
+  list(accountIds: readonly AccountId[] | null, after: string | null, limit: number): readonly AuditEntry[] {
     const before = after === null ? Number.MAX_SAFE_INTEGER : this.seqOf(after);
     if (before === null) return [];
+    if (accountIds === null) return this.selectAll.all(before, limit).map(entryOf);
     const seqs = new Set<number>();
     for (const accountId of new Set(accountIds))
       for (const row of this.selectNewest.all(accountId, before, limit)) seqs.add(integer(row, 'entry_seq'));

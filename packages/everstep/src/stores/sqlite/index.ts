@@ -1,6 +1,7 @@
 /** The embedded store: one SQLite file, written by this process alone, durable at every commit. */
 import type { Store } from '../../ports/store.js';
 import { createAccounts } from './accounts.js';
+import { createAuditStore } from './audit/index.js';
 import { AuditLog } from './audit-log.js';
 import { BatchWriter } from './batch-writer.js';
 import { type Connection, type ConnectionOptions, openConnection } from './connection.js';
@@ -159,6 +160,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     releaseSpace: async () => connection.releaseSpace(),
     deadLetterGroups: new DeadLetterGroups(parts, transaction),
     accounts: createAccounts(parts),
+    audit: createAuditStore(connection),
     searchIndexes: new SqliteSearchIndexes(connection),
     repairs,
     copyTo: (request) => connection.copyTo(request),

@@ -63,17 +63,19 @@ export function plansCommand(shell: Shell): Command {
 
 interface AuditOptions extends AdminOptions {
   readonly limit: number;
+  readonly all?: boolean;
 }
 
 export function auditCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('audit'))
     .description('List what was changed in your accounts, by whom and from where, newest first.')
-    .option('--limit <entries>', 'how many at most', wholeNumber('--limit', 1), DEFAULT_ENTRIES);
+    .option('--limit <entries>', 'how many at most', wholeNumber('--limit', 1), DEFAULT_ENTRIES)
+    .option('--all', 'of all accounts, and what belongs to no account; for operators');
   return command.action(async () => {
     const { admin, options } = await openAdmin<AuditOptions>(command, shell);
     const entries = [];
-    for await (const entry of admin.auditEntries()) {
+    for await (const entry of admin.auditEntries(options.all ? { all: true } : {})) {
       entries.push(entry);
       if (entries.length >= options.limit) break;
     }

@@ -3,12 +3,14 @@
  * deleting, publishing anew. A count is that of one request here; a cursor
  * says that there is more of what was there at the first one.
  */
+
 import Type, { type StaticDecode } from 'typebox';
 import type { Caller } from '../../../accounts/authority.js';
 import { LIMITS } from '../../../config/limits.js';
 import { FailureFunctionStateSchema } from '../../../contract/dead-letters.js';
 import { Empty } from '../../../contract/empty.js';
 import type { ErrorCode } from '../../../contract/error-codes.js';
+import { bulkChange, change } from '../../../http-api/audited/audit-rule.js';
 import { readDeadLetter, readDeadLetters } from '../../../http-api/dead-letter-pages.js';
 import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../../../http-api/operation.js';
 import { checkedDlqIds, DlqIds } from '../../../http-api/operations/bulk.js';
@@ -141,6 +143,7 @@ const getEntry = operation({
 
 const deleteEntry = operation({
   operationId: 'deleteDlqMessage',
+  audit: change('dead-letter.delete', 'dlqId'),
   tag: TAG,
   summary: 'Delete one entry of the dead letter queue',
   method: 'DELETE',
@@ -189,6 +192,7 @@ const BULK =
 
 const deleteEntries = operation({
   operationId: 'deleteDlqMessages',
+  audit: bulkChange('dead-letter.delete-many'),
   tag: TAG,
   summary: 'Delete entries of the dead letter queue',
   description: `${BULK} Of dlqIds, those that are not there are left out.`,
@@ -251,6 +255,7 @@ const FAMILIES = Object.freeze({ ...OVERRIDE_FAMILIES, 'Telemetry-': 'What an SD
 
 const retryEntry = operation({
   operationId: 'retryDlqMessage',
+  audit: change('dead-letter.retry', 'dlqId'),
   tag: TAG,
   summary: 'Publish a message that failed for good anew',
   description: 'With what it had, but for what the headers say. The entry is gone; a run goes on where it failed.',
@@ -273,6 +278,7 @@ const retryEntry = operation({
 
 const retryEntries = operation({
   operationId: 'retryDlqMessages',
+  audit: bulkChange('dead-letter.retry-many'),
   tag: TAG,
   summary: 'Publish messages that failed for good anew',
   description: `${BULK} Of dlqIds, one that is not there is 404, and nothing is done.`,

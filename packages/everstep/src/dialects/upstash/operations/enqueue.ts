@@ -1,6 +1,8 @@
 /** Enqueueing: publishing into a queue. */
+
 import Type from 'typebox';
 import { ApiError } from '../../../contract/error-codes.js';
+import { IS_ITS_OWN_RECORD } from '../../../http-api/audited/audit-rule.js';
 import { answer, type Operation, operation } from '../../../http-api/operation.js';
 import { destinationOf } from '../../../http-api/operations/trigger.js';
 import { shown } from '../../../http-api/parameters/unacceptable.js';
@@ -24,6 +26,7 @@ function queueOf(path: string): { readonly queue: string; readonly before: strin
 
 const enqueue = operation({
   operationId: 'enqueueMessage',
+  audit: IS_ITS_OWN_RECORD,
   scope: 'trigger',
   tag: 'Messages',
   summary: 'Enqueue a message',

@@ -1,8 +1,10 @@
 /** Flow control keys where this dialect answers otherwise; pausing, pinning and so on are those of all. */
+
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { Empty } from '../../../contract/empty.js';
 import { ApiError } from '../../../contract/error-codes.js';
+import { change } from '../../../http-api/audited/audit-rule.js';
 import { answer, type Operation, operation } from '../../../http-api/operation.js';
 import { UnpinQuery } from '../../../http-api/operations/flow-control.js';
 import { shown } from '../../../http-api/parameters/unacceptable.js';
@@ -69,6 +71,7 @@ const getKey = operation({
 
 const unpinKey = operation({
   operationId: 'unpinFlowControlKey',
+  audit: change('flow-control.unpin', 'flowControlKey'),
   tag: TAG,
   summary: 'Unpin the limits of a flow control key',
   description: 'The limits stay until a message brings others. Only what is named as true is unpinned.',

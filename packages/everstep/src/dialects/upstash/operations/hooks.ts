@@ -1,7 +1,9 @@
 /** Requests of anybody to the webhooks that runs made with the published SDK. */
+
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { WebhookTaken } from '../../../contract/events.js';
+import { IS_AN_EVENT } from '../../../http-api/audited/audit-rule.js';
 import { type Method, type Operation, openOperation } from '../../../http-api/operation.js';
 import { answerWebhook, contentOf, noSuchWebhook } from '../../../http-api/operations/webhooks.js';
 import { Text } from '../../../http-api/parameters/values.js';
@@ -9,6 +11,7 @@ import { Text } from '../../../http-api/parameters/values.js';
 function hook(method: Method, operationId: string): Operation {
   return openOperation({
     operationId,
+    audit: IS_AN_EVENT,
     tag: 'Webhooks',
     summary: `Call a webhook with ${method}`,
     description: 'The SDK makes the URL; whoever has it may call it, without a token, until the run has ended.',

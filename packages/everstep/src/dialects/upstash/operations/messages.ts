@@ -1,7 +1,9 @@
 /** Messages that are under way: looking at one, canceling one or many. */
+
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
+import { bulkChange, change } from '../../../http-api/audited/audit-rule.js';
 import { type ApiContext, answer, type Operation, operation } from '../../../http-api/operation.js';
 import { isEmptyRange } from '../../../http-api/operations/filters.js';
 import { shown } from '../../../http-api/parameters/unacceptable.js';
@@ -48,6 +50,7 @@ const getMessage = operation({
 
 const cancelMessage = operation({
   operationId: 'cancelMessage',
+  audit: change('message.cancel', 'messageId'),
   tag: TAG,
   summary: 'Cancel a message',
   description: 'A request that is in flight is given up; it may have arrived.',
@@ -85,6 +88,7 @@ const CancelQuery = Type.Object({
 
 const cancelMessages = operation({
   operationId: 'cancelMessages',
+  audit: bulkChange('message.cancel-many'),
   tag: TAG,
   summary: 'Cancel many messages',
   description:

@@ -6,6 +6,7 @@ import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { ErrorBody } from '../../../contract/errors.js';
 import { allowCall, allowRuns, allowSize, startAllowed } from '../../../http-api/allowance.js';
+import { IS_ITS_OWN_RECORD } from '../../../http-api/audited/audit-rule.js';
 import { requireScope } from '../../../http-api/authentication.js';
 import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../../../http-api/operation.js';
 import { destinationOf } from '../../../http-api/operations/trigger.js';
@@ -164,6 +165,7 @@ async function publishAll(items: readonly BatchItem[], publisher: Publisher): Pr
 
 const batch = operation({
   operationId: 'publishBatch',
+  audit: IS_ITS_OWN_RECORD,
   scope: 'trigger',
   tag: 'Messages',
   summary: 'Publish many items',
@@ -202,6 +204,7 @@ const batch = operation({
 });
 const one = operation({
   operationId: 'publish',
+  audit: IS_ITS_OWN_RECORD,
   scope: 'trigger',
   tag: 'Messages',
   summary: 'Publish one item',

@@ -4,6 +4,7 @@ import Type, { type Static } from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { Empty } from '../../../contract/empty.js';
 import { ApiError } from '../../../contract/error-codes.js';
+import { change } from '../../../http-api/audited/audit-rule.js';
 import { answer, type Operation, operation } from '../../../http-api/operation.js';
 import { shown } from '../../../http-api/parameters/unacceptable.js';
 import { Text } from '../../../http-api/parameters/values.js';
@@ -29,6 +30,7 @@ const present = ({ name, createdAt, updatedAt, parallelism, paused, lag }: Queue
 
 const upsertQueue = operation({
   operationId: 'upsertQueue',
+  audit: change('message-queue.put', 'queueName'),
   tag: TAG,
   summary: 'Create or change a queue',
   description: 'What is left out stays as it is; a new queue sends one message at a time.',
@@ -99,6 +101,7 @@ const getQueue = operation({
 
 const deleteQueue = operation({
   operationId: 'deleteMessageQueue',
+  audit: change('message-queue.delete', 'queueName'),
   tag: TAG,
   summary: 'Delete a queue',
   description: 'With the messages that wait in it.',
@@ -118,6 +121,7 @@ const deleteQueue = operation({
 const pausing = (verb: 'pause' | 'resume', summary: string, description: string): Operation =>
   operation({
     operationId: `${verb}MessageQueue`,
+    audit: change(`message-queue.${verb}`, 'queueName'),
     tag: TAG,
     summary,
     description,

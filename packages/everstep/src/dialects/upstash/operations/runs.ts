@@ -1,4 +1,5 @@
 /** What workflow endpoints ask of their own run: its journal, its end, a wait; and starts by hand. */
+
 import { parseJson } from '@everstep/sdk/protocol';
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
@@ -6,6 +7,7 @@ import { ApiError } from '../../../contract/error-codes.js';
 import { TriggeredRun } from '../../../contract/runs.js';
 import type { StepTask, Task } from '../../../engine/run.js';
 import { allowCall, allowSize } from '../../../http-api/allowance.js';
+import { change, IS_A_STEP, IS_ITS_OWN_RECORD } from '../../../http-api/audited/audit-rule.js';
 import { answer, type Operation, operation } from '../../../http-api/operation.js';
 import { RunIdPath } from '../../../http-api/operations/runs.js';
 import { destinationOf, startTriggered } from '../../../http-api/operations/trigger.js';
@@ -80,6 +82,7 @@ const getJournal = operation({
 
 const endRun = operation({
   operationId: 'endRun',
+  audit: change('run.cancel', 'workflowRunId', { when: ({ query }) => query.cancel !== false }),
   tag: 'Runs',
   summary: 'End a run, or cancel it',
   description:
@@ -137,6 +140,7 @@ const unnameableEvent = (id: string): Problem =>
 
 const waitForEvent = operation({
   operationId: 'waitForEvent',
+  audit: IS_A_STEP,
   tag: 'Events',
   summary: 'Wait for an event in a step',
   description: 'The event ID may contain slashes, encoded or not.',
@@ -167,6 +171,7 @@ const waitForEvent = operation({
 
 const startByHand = operation({
   operationId: 'startWorkflow',
+  audit: IS_ITS_OWN_RECORD,
   scope: 'trigger',
   tag: 'Runs',
   summary: 'Start a workflow run',

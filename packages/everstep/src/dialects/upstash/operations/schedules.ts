@@ -7,6 +7,7 @@ import { ApiError } from '../../../contract/error-codes.js';
 import { ScheduleReference } from '../../../contract/schedules.js';
 import type { RunStatus } from '../../../engine/run.js';
 import { allowSize, allowSpending } from '../../../http-api/allowance.js';
+import { change } from '../../../http-api/audited/audit-rule.js';
 import { type ApiContext, answer, type Operation, operation } from '../../../http-api/operation.js';
 import { cronOf, noSuchSchedule, putSchedule, SchedulePath } from '../../../http-api/operations/schedules.js';
 import { FORWARD, ScheduleHeaders as NativeScheduleHeaders } from '../../../http-api/operations/setting-headers.js';
@@ -44,6 +45,7 @@ async function checkGroup({ service }: ApiContext, instanceId: string, name: str
 
 const createSchedule = operation({
   operationId: 'createMessageSchedule',
+  audit: change('schedule.put', 'scheduleId'),
   tag: TAG,
   summary: 'Create or replace a schedule of messages',
   description:
@@ -181,6 +183,7 @@ const getSchedule = operation({
 const pausing = (verb: 'pause' | 'resume', summary: string, description: string): Operation =>
   operation({
     operationId: `${verb}MessageSchedule`,
+    audit: change(`schedule.${verb}`, 'scheduleId'),
     tag: TAG,
     summary,
     description,

@@ -5,6 +5,7 @@ import { LIMITS } from '../../../config/limits.js';
 import { Empty } from '../../../contract/empty.js';
 import { ApiError, type ErrorCode } from '../../../contract/error-codes.js';
 import type { UrlGroup } from '../../../engine/run.js';
+import { change } from '../../../http-api/audited/audit-rule.js';
 import { answer, type Operation, operation } from '../../../http-api/operation.js';
 import { checkDestination, type DestinationUse } from '../../../http-api/operations/setting-headers.js';
 import { workflowUrlOf } from '../../../http-api/operations/trigger-command.js';
@@ -39,6 +40,7 @@ function checkedUrl(given: string, index: number, use: DestinationUse): string {
 
 const addEndpoints = operation({
   operationId: 'addUrlGroupEndpoints',
+  audit: change('url-group.add-endpoints', 'urlGroupName'),
   tag: TAG,
   summary: 'Add endpoints to a URL group',
   description: 'A group that is not there is made. An endpoint with the name or the URL of one that is there takes its place.',
@@ -80,6 +82,7 @@ const addEndpoints = operation({
 
 const removeEndpoints = operation({
   operationId: 'removeUrlGroupEndpoints',
+  audit: change('url-group.remove-endpoints', 'urlGroupName'),
   tag: TAG,
   summary: 'Remove endpoints from a URL group',
   description: 'By name or by URL. A group without endpoints is no more.',
@@ -150,6 +153,7 @@ const getGroup = operation({
 
 const deleteGroup = operation({
   operationId: 'deleteUrlGroup',
+  audit: change('url-group.delete', 'urlGroupName'),
   tag: TAG,
   summary: 'Delete a URL group',
   description: 'Messages that were published to it go on.',

@@ -4,12 +4,14 @@
  * of them asks again until no cursor is left; it may say more than one request
  * handles.
  */
+
 import Type, { type StaticDecode } from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { DeletedDeadLetters, RecoveredRuns } from '../../../contract/dead-letters.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { RunReferenceSchema } from '../../../contract/runs.js';
 import { allowSpending } from '../../../http-api/allowance.js';
+import { bulkChange, change } from '../../../http-api/audited/audit-rule.js';
 import { type ApiContext, answer, type Operation, operation } from '../../../http-api/operation.js';
 import {
   BulkByRunId,
@@ -83,6 +85,7 @@ function recoverMany(kind: RecoverKind): Operation {
   const words = RECOVER_WORDS[kind];
   return operation({
     operationId: kind === 'resume' ? 'resumeWorkflowDlq' : 'restartWorkflowDlq',
+    audit: bulkChange(`dead-letter.${kind}-many`),
     tag: 'Dead letter queue',
     summary: words.bulk,
     description: `${FOLLOW} ${words.steps}`,
@@ -126,6 +129,7 @@ function recoverMany(kind: RecoverKind): Operation {
 
 const deleteMany = operation({
   operationId: 'deleteWorkflowDlq',
+  audit: bulkChange('dead-letter.delete-many'),
   tag: 'Dead letter queue',
   summary: 'Delete failed workflow runs from the queue',
   description: `${FOLLOW} The runs stay in the log. A request that says neither what to delete nor how many is refused.`,
@@ -167,6 +171,7 @@ const deleteMany = operation({
 
 const retryFailureFunction = operation({
   operationId: 'retryWorkflowFailureFunction',
+  audit: change('failure-callback.retry', 'dlqId'),
   tag: 'Dead letter queue',
   summary: 'Call the failure function of a failed run again',
   description: 'From the first attempt on; so also a failure callback.',

@@ -1,8 +1,10 @@
 /** Canceling many runs, as the clients of this dialect ask for it. */
+
 import Type, { type Static, type StaticDecode } from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { Cancelled } from '../../../contract/runs.js';
+import { bulkChange } from '../../../http-api/audited/audit-rule.js';
 import { type ApiContext, answer, operation } from '../../../http-api/operation.js';
 import { cancelMatching } from '../../../http-api/operations/cancel-runs.js';
 import { isEmptyRange, triggerFilters } from '../../../http-api/operations/filters.js';
@@ -108,6 +110,7 @@ async function cancelAll(asked: CancelQuery, context: ApiContext, instanceId: st
 
 export const cancelWorkflowRuns = operation({
   operationId: 'cancelWorkflowRuns',
+  audit: bulkChange('run.cancel-many'),
   tag: 'Runs',
   summary: 'Cancel many runs',
   description:

@@ -23,6 +23,7 @@ import { signatures } from './0022-signatures.js';
 import { tasksOfInstances } from './0023-tasks-of-instances.js';
 import { storedBytes } from './0024-stored-bytes.js';
 import { searchTokenHashes } from './0025-search-token-hashes.js';
+import { auditChain } from './0026-audit-chain.js';
 import { removalAndSignIn } from './0027-removal-and-sign-in.js';
 
 /** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
@@ -53,4 +54,5 @@ export const MIGRATIONS: readonly string[] = [
   storedBytes,
   searchTokenHashes,
   removalAndSignIn,
+  auditChain,
 ];

@@ -1,0 +1,95 @@
+/**
+ * Pushes new entries of the audit log to the operator's webhook, in their order, at least once: the position is stored after the
+ * endpoint has taken a batch. Of several processes one pushes at a time.
+ */
+import { LIMITS } from '../config/limits.js';
+import type { AuditStore } from '../ports/audit-store.js';
+import type { Log } from '../ports/log.js';
+import type { MessageSender } from '../ports/message-sender.js';
+import { PeriodicLog } from '../ports/periodic-log.js';
+import { exportedLines, NDJSON_TYPE } from './exported-entry.js';
+
+const TIMEOUT_MS = 30_000;
+/** Who ends in the middle of a push keeps the right to it for so long. */
+const CLAIM_MS = 2 * TIMEOUT_MS;
+const MAX_ANSWER_BYTES = 64 * 1024;
+/** After a failure the wait doubles up to this. */
+const MAX_WAIT_MS = 300_000;
+
+/** Messages of the installation itself belong to no queue instance. */
+export const INSTALLATION = '';
+
+export interface AuditPushOptions {
+  readonly audit: Pick<AuditStore, 'chained' | 'claimPush' | 'movePush'>;
+  readonly sender: MessageSender;
+  readonly url: string;
+  /** Unix ms on the clock of the service. */
+  readonly now: () => number;
+  readonly log: Log;
+}
+
+export class AuditPush {
+  private readonly options: AuditPushOptions;
+  private readonly failed: PeriodicLog;
+  private readonly stopped = new AbortController();
+  private waitMs = 0;
+  private notBefore = Number.NEGATIVE_INFINITY;
+
+  constructor(options: AuditPushOptions) {
+    this.options = options;
+    this.failed = new PeriodicLog(options.log, 'audit log push failed, trying again');
+  }
+
+  /** Pushes all that is new, unless the endpoint failed lately or another process pushes. Rejects when the store fails. */
+  async pushNew(): Promise<void> {
+    const { audit, now } = this.options;
+    if (now() < this.notBefore || this.stopped.signal.aborted) return;
+    let seq = await audit.claimPush({ now: now(), until: now() + CLAIM_MS });
+    if (seq === null) return;
+    for (;;) {
+      const batch = await audit.chained({ after: seq, limit: LIMITS.auditPushBatch, from: null, to: null });
+      const last = batch.at(-1);
+      const taken = last !== undefined && (await this.send(exportedLines(batch)));
+      // Another process may go on at once where this one has nothing to send.
+      if (!taken) return audit.movePush({ seq, until: now() });
+      seq = last.seq;
+      await audit.movePush({ seq, until: now() + CLAIM_MS });
+    }
+  }
+
+  /** Gives up what is being sent; it is sent again after the next start. */
+  stop(): void {
+    this.stopped.abort();
+  }
+
+  private async send(body: Buffer): Promise<boolean> {
+    const { sender, url, now } = this.options;
+    const answer = await sender.send(
+      {
+        instanceId: INSTALLATION,
+        dialect: 'native',
+        method: 'POST',
+        url,
+        headers: { 'content-type': NDJSON_TYPE },
+        body,
+        timeoutMs: TIMEOUT_MS,
+        maxAnswerBytes: MAX_ANSWER_BYTES,
+        anyBody: true,
+        signed: { kind: 'audit-log', isOwn: false },
+        take: 'forwarded',
+      },
+      this.stopped.signal,
+    );
+    if (answer.kind === 'answered' && answer.status >= 200 && answer.status < 300) {
+      this.waitMs = 0;
+      return true;
+    }
+    if (this.stopped.signal.aborted) return false;
+    this.waitMs = Math.min(MAX_WAIT_MS, Math.max(LIMITS.auditPushEveryMs, 2 * this.waitMs));
+    this.notBefore = now() + this.waitMs;
+    const status = answer.kind === 'answered' ? answer.status : null;
+    const cause = answer.kind === 'answered' ? 'http' : answer.failure.cause;
+    this.failed.warn({ cause, status, retryAfterMs: this.waitMs });
+    return false;
+  }
+}

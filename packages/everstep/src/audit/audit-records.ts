@@ -1,0 +1,132 @@
+/** Writes entries of the audit log for requests: those that succeeded one by one, those that were refused in counts. */
+import { newKey } from '../engine/ids.js';
+import type { AuditNote, AuditRequest } from '../engine/writes.js';
+import type { AccountStore } from '../ports/account-store.js';
+import type { Clock } from '../ports/clock.js';
+import type { Log } from '../ports/log.js';
+import type { Random } from '../ports/random.js';
+import { RecentTimes } from './recent-times.js';
+import { type RefusedRequest, RefusedRequests } from './refused-requests.js';
+
+/** Refusals of so long are one entry. */
+const REFUSALS_TOGETHER_MS = 60_000;
+/** A login with each request, as HTTP Basic is, is recorded once in so long. */
+const LOGIN_AGAIN_MS = 3_600_000;
+/** Reads of a secret that repeat within so long are one entry: pages ask again and again. */
+const READ_AGAIN_MS = 60_000;
+const REMEMBERED = 10_000;
+/** Commands of the control socket, with their actions. */
+const COMMANDS = { backup: 'backup.create', 'rotate-secrets': 'secrets.rotate' } as const;
+
+export interface AuditRecordsOptions {
+  readonly accounts: Pick<AccountStore, 'addAudit' | 'findInstance'>;
+  /** Unix ms on the clock of the service. */
+  readonly now: () => number;
+  /** Of the machine: when counts are written has nothing to do with the time of the service. */
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Pick<Log, 'warn'>;
+}
+
+/** An entry without what is the same for all. */
+export type NewEntry = Omit<AuditNote, 'auditId' | 'at'>;
+
+export class AuditRecords {
+  private readonly options: AuditRecordsOptions;
+  private readonly refused = new RefusedRequests();
+  private readonly logins = new RecentTimes(REMEMBERED, LOGIN_AGAIN_MS);
+  private readonly reads = new RecentTimes(REMEMBERED, READ_AGAIN_MS);
+  private cancelTimer: (() => void) | null = null;
+  private writing: Promise<void> = Promise.resolve();
+
+  constructor(options: AuditRecordsOptions) {
+    this.options = options;
+  }
+
+  entry(fields: NewEntry): AuditNote {
+    const { now: clock, random } = this.options;
+    const now = clock();
+    return { auditId: `aud_${newKey({ now, random })}`, at: now, ...fields };
+  }
+
+  /** Records a command of the control socket, which only the user of the process can open. */
+  async command(operation: keyof typeof COMMANDS, details: AuditNote['details']): Promise<void> {
+    const action = COMMANDS[operation];
+    const request: AuditRequest = { operation, credential: 'control socket', userAgent: '', instanceId: null, outcome: 'done' };
+    await this.write(this.entry({ actor: 'operator', action, subject: '', details, address: '', accountIds: [], request }));
+  }
+
+  write(entry: AuditNote): Promise<void> {
+    return this.options.accounts.addAudit(entry);
+  }
+
+  /** Returns the account that owns the instance now, as a list. */
+  async ownersOf(instanceId: string): Promise<readonly string[]> {
+    const owner = (await this.options.accounts.findInstance({ instanceId }))?.accountId;
+    return owner === undefined ? [] : [owner];
+  }
+
+  /** Records a login with HTTP Basic, once an hour for each API key and network. */
+  async loggedIn(entry: NewEntry, network: string): Promise<void> {
+    await this.once(this.logins, `${entry.request?.credential} ${network}`, entry);
+  }
+
+  /** Records a read of a secret, once a minute for each caller, object and network. */
+  async secretRead(entry: NewEntry, network: string): Promise<void> {
+    const { subject, request } = entry;
+    await this.once(this.reads, JSON.stringify([request?.credential, request?.operation, subject, network]), entry);
+  }
+
+  private async once(times: RecentTimes, key: string, entry: NewEntry): Promise<void> {
+    if (!times.isDue(key, this.options.clock.now())) return;
+    try {
+      await this.write(this.entry(entry));
+    } catch (error) {
+      times.forget(key);
+      throw error;
+    }
+  }
+
+  /** Counts a request that was refused. It is written within a minute, together with those like it; a crash loses the counts. */
+  refuse(request: RefusedRequest): void {
+    this.refused.count(request);
+    if (this.cancelTimer) return;
+    const { clock } = this.options;
+    this.cancelTimer = clock.setTimer(clock.now() + REFUSALS_TOGETHER_MS, () => void this.writeRefused());
+  }
+
+  /** Resolves when all that was counted is written, or could not be. */
+  async writeRefused(): Promise<void> {
+    this.cancelTimer?.();
+    this.cancelTimer = null;
+    const counted = this.refused.take();
+    this.writing = this.writing.then(async () => {
+      for (const { request, count } of counted) await this.writeCount(request, count);
+    });
+    await this.writing;
+  }
+
+  private async writeCount(request: RefusedRequest, count: number): Promise<void> {
+    const { operation, credential, instanceId, actor, network, code, userId } = request;
+    try {
+      const owners = instanceId === null ? [] : await this.ownersOf(instanceId);
+      const of: AuditRequest = { operation, credential, userAgent: '', instanceId, outcome: 'refused' };
+      await this.write(
+        this.entry({
+          actor,
+          action: 'request.refused',
+          subject: instanceId ?? userId ?? '',
+          details: { code, count },
+          address: network,
+          accountIds: userId === null ? owners : [...owners, userId],
+          request: of,
+        }),
+      );
+    } catch (error) {
+      this.options.log.warn(
+        { operation, count, error: String(error) },
+        'refused requests could not be recorded in the audit log',
+      );
+    }
+  }
+}

@@ -1,0 +1,21 @@
+/** An entry of the audit log as it is exported and pushed: a line of JSON. */
+import type { ChainedEntry } from '../ports/audit-store.js';
+
+export const NDJSON_TYPE = 'application/x-ndjson';
+
+/** The hash can be computed from the line and the hash of the line before; see `docs/operations/audit.md`. */
+export function exportedLine({ seq, hash, entry }: ChainedEntry): string {
+  const { auditId, at, actor, action, subject, address, accountIds, details, request } = entry;
+  const of = request && {
+    operation: request.operation,
+    credential: request.credential,
+    user_agent: request.userAgent,
+    queue_id: request.instanceId,
+    outcome: request.outcome,
+  };
+  const fields = { seq, hash, id: auditId, at, actor, action, subject, address, account_ids: accountIds, details };
+  return `${JSON.stringify({ ...fields, request: of ?? null })}\n`;
+}
+
+/** One after the other, as NDJSON. */
+export const exportedLines = (entries: readonly ChainedEntry[]): Buffer => Buffer.from(entries.map(exportedLine).join(''));

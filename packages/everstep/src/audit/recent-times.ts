@@ -1,0 +1,26 @@
+/** When things happened last, for the things that happened last. */
+export class RecentTimes {
+  private readonly most: number;
+  private readonly againMs: number;
+  private readonly times = new Map<string, number>();
+
+  constructor(most: number, againMs: number) {
+    this.most = most;
+    this.againMs = againMs;
+  }
+
+  /** Whether the thing was not due within the last `againMs`; it is noted then. `now` in ms. */
+  isDue(key: string, now: number): boolean {
+    const last = this.times.get(key);
+    if (last !== undefined && now - last < this.againMs) return false;
+    this.times.delete(key);
+    this.times.set(key, now);
+    const [oldest] = this.times.keys();
+    if (this.times.size > this.most && oldest !== undefined) this.times.delete(oldest);
+    return true;
+  }
+
+  forget(key: string): void {
+    this.times.delete(key);
+  }
+}

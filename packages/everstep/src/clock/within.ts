@@ -1,0 +1,11 @@
+/** Waits for work that may take too long. */
+
+/** Resolves when `work` does, at most after `timeoutMs`. */
+export async function within(timeoutMs: number, work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, timeoutMs);
+  });
+  await Promise.race([work, late]);
+  clearTimeout(timer);
+}

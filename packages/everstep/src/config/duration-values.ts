@@ -1,0 +1,32 @@
+/** How settings that are durations are read. Each throws an Error that says what is allowed. */
+import { LIMITS } from './limits.js';
+
+/** In ms. Shorter than that, a pause of the machine would be taken for the end of a node. */
+export function parseNodeLease(text: string): number {
+  const seconds = Number(text);
+  if (!/^\d{1,3}(\.\d+)?$/.test(text) || seconds < 1 || seconds > 300)
+    throw new Error('must be a number of seconds from 1 to 300');
+  return Math.round(seconds * 1000);
+}
+
+export const DAY_MS = 86_400_000;
+const MOST_DAYS = 36_500;
+
+/** In ms; null: forever. */
+export function parseAuditRetention(text: string): number | null {
+  if (text === 'forever') return null;
+  const [, days] = /^(\d{1,5})d$/.exec(text) ?? [];
+  if (!(Number(days) >= 1 && Number(days) <= MOST_DAYS)) throw new Error('must be a number of days such as 400d, or forever');
+  return Number(days) * DAY_MS;
+}
+
+const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
+
+/** In ms. */
+export function parseTimeout(text: string): number {
+  const [, value, unit = 's'] = /^(\d{1,6})([smh])?$/.exec(text) ?? [];
+  const timeoutMs = Number(value) * (UNIT_MS[unit] ?? Number.NaN);
+  if (!(timeoutMs >= 1_000 && timeoutMs <= LIMITS.maxDeliveryTimeoutMs))
+    throw new Error('must be a duration from 1s to 12h, such as 30s, 15m or 1h');
+  return timeoutMs;
+}

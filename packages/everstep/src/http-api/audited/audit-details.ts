@@ -1,0 +1,55 @@
+/** What an entry says of the input and the answer of a request: names, filters and counts, and no payload or secret. */
+import type { AuditNote } from '../../engine/writes.js';
+import type { OperationInput } from '../operation.js';
+import type { ChangeRule } from './audit-rule.js';
+
+type Details = AuditNote['details'];
+type Fields = Readonly<Record<string, unknown>>;
+
+const MAX_FIELDS = 20;
+const MAX_TEXT_LENGTH = 200;
+
+const isObject = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !Buffer.isBuffer(value);
+
+const fieldsOf = (value: unknown): readonly (readonly [string, unknown])[] =>
+  isObject(value) ? Object.entries(value).filter(([, each]) => each !== undefined) : [];
+
+/** URLs often have secrets in their query. */
+const withoutQuery = (text: string): string => text.replace(/[?#].*$/s, '').slice(0, MAX_TEXT_LENGTH);
+
+/** Returns the value of the first parameter or field of this name that is a text; empty without one. */
+export function subjectIn(input: Partial<Pick<OperationInput, 'path' | 'query' | 'body'>>, name: string): string {
+  for (const part of [input.path, input.query, input.body]) {
+    const value = isObject(part) ? part[name] : undefined;
+    if (typeof value === 'string') return withoutQuery(value);
+  }
+  return '';
+}
+
+/** Filters of a bulk action with their values; of a change of one object only which fields were given. */
+export function inputDetails({ query, body }: Pick<OperationInput, 'query' | 'body'>, rule: ChangeRule): Details {
+  const given = [...fieldsOf(query), ...fieldsOf(body)];
+  if (rule.bulk) return Object.fromEntries(given.slice(0, MAX_FIELDS).map(([name, value]) => [name, filterValue(value)]));
+  const names = given.map(([name]) => name).filter((name) => name !== rule.subject);
+  return names.length === 0 ? {} : { fields: names.slice(0, MAX_FIELDS).join(',') };
+}
+
+function filterValue(value: unknown): string | number | boolean | null {
+  if (typeof value === 'number' || typeof value === 'boolean' || value === null) return value;
+  if (typeof value === 'string') return withoutQuery(value);
+  if (!Array.isArray(value)) return 'given';
+  const texts = value.filter((each) => typeof each === 'string').map(withoutQuery);
+  const [first = ''] = texts;
+  return texts.length <= 1 ? first : `${value.length} values`;
+}
+
+/** The numbers of an answer, and how long its lists are. */
+export function answerCounts(body: unknown): Details {
+  if (Array.isArray(body)) return { count: body.length };
+  const counts = fieldsOf(body).flatMap(([name, value]) => {
+    if (typeof value === 'number') return [[name, value] as const];
+    return Array.isArray(value) ? [[name, value.length] as const] : [];
+  });
+  return Object.fromEntries(counts.slice(0, MAX_FIELDS));
+}

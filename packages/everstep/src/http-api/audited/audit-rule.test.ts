@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from '../../dialects/upstash/operations/index.js';
+import { dashboardOperations } from '../dashboard/index.js';
+import { MANAGEMENT_OPERATIONS } from '../management/index.js';
+import type { Operation } from '../operation.js';
+import { OPERATIONS } from '../operations/index.js';
+import { SEARCH_OPERATIONS } from '../search/index.js';
+
+const ALL: readonly Operation[] = [
+  ...OPERATIONS,
+  ...SEARCH_OPERATIONS,
+  ...MANAGEMENT_OPERATIONS,
+  ...UPSTASH_OPERATIONS,
+  ...UPSTASH_MANAGEMENT_OPERATIONS,
+  ...dashboardOperations(null),
+];
+
+/** All that is not a GET and not in the audit log. Whoever adds to the list says why in `docs/operations/audit.md`. */
+const NOT_AUDITED = [
+  ...['advanceClock', 'settleClock', 'checkDeadLetters'],
+  ...['triggerRun', 'triggerRuns', 'startWorkflow', 'publish', 'publishBatch', 'enqueueMessage'],
+  ...['notifyEvent', 'notifyRun', 'notifyWorkflows', 'notifyWorkflowRun', 'waitForEvent'],
+  ...['callWebhook', 'callWebhookByPut', 'callWebhookByPatch', 'callWebhookByDelete'],
+  ...['callHook', 'callHookByPut', 'callHookByPatch', 'callHookByDelete'],
+  ...['searchDocuments', 'fetchDocuments', 'rangeDocuments', 'listNamespaces', 'getIndexInfo'],
+];
+/** The answers of these show secrets. */
+const SHOWS_SECRETS = [
+  ...['getSigningKeys', 'getSignatureSettings', 'listQueues', 'getQueue', 'listQStashUsers', 'getQStashUser'],
+];
+
+const idsOf = (operations: readonly Operation[]): readonly string[] => operations.map(({ operationId }) => operationId).sort();
+
+test('every operation that is not a GET is audited, or is on the list of those that are not', () => {
+  const changing = ALL.filter(({ method }) => method !== 'GET');
+  assert.deepEqual(idsOf(changing.filter(({ audit }) => audit === undefined)), [], 'each declares it');
+  assert.deepEqual(idsOf(changing.filter(({ audit }) => audit?.kind === 'none')), [...NOT_AUDITED].sort());
+});
+
+test('a GET is audited if and only if it shows a secret', () => {
+  const reading = ALL.filter(({ method, audit }) => method === 'GET' && audit !== undefined && audit.kind !== 'none');
+  assert.deepEqual(idsOf(reading), [...SHOWS_SECRETS].sort());
+  for (const { operationId, audit } of reading) assert.equal(audit?.kind, 'secret-read', operationId);
+});

@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { apiKeyOf, basicOf, emailOf } from '../../accounts/people.fixture.js';
+import type { AuditEntry } from '../../ports/account-store.js';
+import { Things } from '../testing/isolation-things.js';
+
+let things: Things;
+before(async () => {
+  things = await Things.open();
+});
+after(() => things.world.close());
+
+async function entries(limit = 1): Promise<readonly AuditEntry[]> {
+  return things.world.store.accounts.listAudit({ accountIds: null, after: null, limit });
+}
+
+async function latest(): Promise<AuditEntry> {
+  const [entry] = await entries();
+  return entry ?? assert.fail('nothing was recorded');
+}
+
+test('a change is recorded with who asked, from where and with what, and without its content', async () => {
+  const runId = await things.run();
+  const headers = { authorization: `Bearer ${things.world.token}`, 'user-agent': `curl/8 ${'x'.repeat(300)}` };
+  await things.world.send({ method: 'DELETE', url: `/v2/workflows/runs/${runId}`, headers, remoteAddress: '192.0.2.7' });
+  const { auditId, at, actor, ...rest } = await latest();
+  assert.match(actor, /^token /);
+  assert.deepEqual(rest, {
+    action: 'run.cancel',
+    subject: runId,
+    details: {},
+    address: '192.0.2.7',
+    accountIds: [],
+    request: {
+      operation: 'cancelRun',
+      credential: actor,
+      userAgent: `curl/8 ${'x'.repeat(193)}`,
+      instanceId: 'qi_1',
+      outcome: 'done',
+    },
+  });
+});
+
+test('a bulk action is one entry, with its filter and its counts, and URLs without their query', async () => {
+  for (let n = 0; n < 2; n++) await things.run('hang', { 'svc-label': 'bulk' });
+  const before = (await latest()).auditId;
+  const body = { label: 'bulk', workflowUrl: 'http://w.test/hang?key=hush', fromDate: 0 };
+  const headers = { 'content-type': 'application/json' };
+  await things.world.call('DELETE', '/v2/workflows/runs', { headers, body: JSON.stringify(body) });
+  await things.world.call('DELETE', '/v2/workflows/runs', {
+    headers,
+    body: JSON.stringify({ ...body, workflowUrl: 'http://w.test/h' }),
+  });
+  const [second, first, known] = await entries(3);
+  assert.equal(known?.auditId, before);
+  assert.deepEqual(first?.details, { label: 'bulk', workflowUrl: 'http://w.test/hang', fromDate: 0, cancelled: 0 });
+  assert.deepEqual([second?.action, second?.details.cancelled], ['run.cancel-many', 2]);
+});
+
+test('a change of settings is recorded with the names of what was given', async () => {
+  const headers = { 'content-type': 'application/json' };
+  await things.world.call('PUT', '/v2/settings', { headers, body: JSON.stringify({ breaker: { enabled: false } }) });
+  const { action, subject, details } = await latest();
+  assert.deepEqual([action, subject, details], ['settings.change', 'qi_1', { fields: 'breaker' }]);
+});
+
+test('a change of account is recorded with the API key, in the entry that was always there', async () => {
+  const { principals } = things.people;
+  const headers = { authorization: basicOf('owner'), 'content-type': 'application/json' };
+  await things.world.send({
+    method: 'POST',
+    url: '/v2/team',
+    headers,
+    payload: '{"team_name":"a team"}',
+    remoteAddress: '192.0.2.8',
+  });
+  const [made, login] = await entries(2);
+  assert.equal(made?.action, 'team.create');
+  assert.equal(made?.request?.operation, 'createTeam');
+  assert.match(made?.request?.credential ?? '', /^api-key /);
+  assert.deepEqual([login?.action, login?.subject, login?.address], ['login.basic', principals.owner.user.userId, '192.0.2.8']);
+  await things.world.send({
+    method: 'POST',
+    url: '/v2/team',
+    headers,
+    payload: '{"team_name":"b team"}',
+    remoteAddress: '192.0.2.8',
+  });
+  assert.deepEqual(
+    (await entries(2)).map(({ action }) => action),
+    ['team.create', 'team.create'],
+    'the login once an hour',
+  );
+});
+
+test('a read of secrets is recorded for those who own them, once a minute, and nothing where there are none', async () => {
+  const id = await things.queue();
+  const read = (person: 'owner' | 'finance') =>
+    things.world.send({ method: 'GET', url: `/v2/queue/user/${id}`, headers: { authorization: basicOf(person) } });
+  await read('owner');
+  await read('owner');
+  await read('finance');
+  const reads = (await entries(9)).filter(({ action }) => action === 'queue.read-tokens');
+  assert.deepEqual(
+    reads.map(({ actor, subject, accountIds }) => [actor, subject, accountIds.includes(things.people.teamId)]),
+    [[emailOf('owner'), id, true]],
+  );
+  await things.world.call('GET', '/v2/keys');
+  assert.equal((await latest()).action, 'queue.read-signing-keys');
+});
+
+test('triggers, notifications and reads leave nothing', async () => {
+  const before = await latest();
+  await things.run('ok');
+  await things.world.call('POST', '/v2/notify/e', {});
+  await things.world.call('GET', '/v2/workflows/logs');
+  assert.equal((await latest()).auditId, before.auditId);
+});
+
+test('what a session does is recorded with the session, also in the documents of a search index', async () => {
+  const login = await things.world.send<{ csrf_token: string }>({
+    method: 'POST',
+    url: '/v2/session',
+    headers: { 'content-type': 'application/json', 'user-agent': 'Firefox' },
+    payload: JSON.stringify({ email: emailOf('owner'), api_key: apiKeyOf('owner') }),
+  });
+  const begun = await latest();
+  assert.deepEqual([begun.action, begun.request?.userAgent, begun.request?.credential], ['session.begin', 'Firefox', 'none']);
+  const cookie = String(login.headers['set-cookie']).split(';')[0] ?? '';
+  const headers = { cookie, 'x-everstep-csrf': login.body.csrf_token, 'content-type': 'application/json' };
+  const { index, token } = await things.index();
+  const url = `/search/${index.indexId}/upsert-data`;
+  const payload = '{"id":"d","content":{"text":"hush"}}';
+  const before = await latest();
+  await things.world.send({
+    method: 'POST',
+    url,
+    headers: { ...headers, cookie: '', authorization: `Bearer ${token}` },
+    payload,
+  });
+  assert.equal((await latest()).auditId, before.auditId, 'an app with a token');
+  const asked = await things.world.send({ method: 'POST', url, headers, payload });
+  assert.equal(asked.status, 200, JSON.stringify(asked.body));
+  const { action, subject, actor, request } = await latest();
+  assert.deepEqual([action, subject, actor], ['search.upsert-documents', index.indexId, emailOf('owner')]);
+  assert.match(request?.credential ?? '', /^session ses_/);
+});
+
+test('refused requests are counted: anonymous ones by network, those of callers by who they are', async () => {
+  const bad = { authorization: 'Bearer not.a.token' };
+  for (let n = 0; n < 5; n++)
+    await things.world.send({ method: 'GET', url: '/v2/settings', headers: bad, remoteAddress: `2001:db8::${n}` });
+  const readOnly = { authorization: `Bearer ${things.world.readOnlyToken}` };
+  for (let n = 0; n < 3; n++)
+    await things.world.send({ method: 'DELETE', url: '/v2/workflows/runs/r', headers: readOnly, remoteAddress: '192.0.2.9' });
+  await things.world.call('DELETE', '/v2/workflows/runs/none');
+  await things.world.call('GET', '/v2/workflows/runs/none');
+  await things.world.audit.writeRefused();
+  const refused = (await entries(9)).filter(({ action }) => action === 'request.refused');
+  assert.deepEqual(
+    refused.map(({ details, address, request }) => [details.code, details.count, address, request?.operation]),
+    [
+      ['not-found', 1, '127.0.0.1', 'cancelRun'],
+      ['read-only-token', 3, '192.0.2.9', 'cancelRun'],
+      ['bad-token', 5, '2001:db8:0:0', 'getSettings'],
+    ],
+  );
+});

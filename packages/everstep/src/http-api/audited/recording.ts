@@ -1,0 +1,178 @@
+/** Turns requests into entries of the audit log, as their operations declare it. */
+import type { Principal } from '../../accounts/account-service.js';
+import { networkOf } from '../../accounts/network-of.js';
+import type { AuditRecords, NewEntry } from '../../audit/audit-records.js';
+import { AuditedRequest, runAudited } from '../../audit/audited-request.js';
+import { NO_CREDENTIAL } from '../../audit/refused-requests.js';
+import type { ApiError, ErrorCode } from '../../contract/error-codes.js';
+import type { AuditNote, AuditRequest } from '../../engine/writes.js';
+import type { Admitted, Operation, OperationAnswer, OperationInput } from '../operation.js';
+import { answerCounts, inputDetails, subjectIn } from './audit-details.js';
+import type { AuditRule } from './audit-rule.js';
+
+const MAX_USER_AGENT_LENGTH = 200;
+/** What is counted of any operation; of an audited one every error is. */
+const COUNTED: readonly ErrorCode[] = ['bad-token', 'bad-credential', 'forbidden', 'read-only-token', 'csrf-refused'];
+
+/** Who asks, in the words of the audit log. */
+interface Identity {
+  readonly actor: string;
+  readonly credential: string;
+  readonly userId: string | null;
+  readonly instanceId: string | null;
+  /** Accounts that may read the entry, as far as the request itself says so. */
+  readonly accountIds: readonly string[];
+}
+
+const ANONYMOUS: Identity = { actor: 'anonymous', credential: NO_CREDENTIAL, userId: null, instanceId: null, accountIds: [] };
+
+function identityOfUser({ user: { email, userId }, sessionId, apiKeyId = '' }: Principal): Identity {
+  const credential = sessionId === undefined ? `api-key ${apiKeyId}` : `session ${sessionId}`;
+  return { actor: email, credential, userId, instanceId: null, accountIds: [userId] };
+}
+
+/** Returns who was admitted; `undefined`: the request was refused before. */
+function identityOf(admitted: Admitted | undefined): Identity {
+  switch (admitted?.access) {
+    case 'token': {
+      const { actor, instanceId, user } = admitted.caller;
+      const credential = user ? `session ${user.sessionId}` : actor;
+      return { actor, credential, userId: user?.userId ?? null, instanceId, accountIds: [] };
+    }
+    case 'account':
+      return identityOfUser(admitted.principal);
+    case 'session':
+      return identityOfUser(admitted.session.principal);
+    case 'index': {
+      const { indexId, principal, accountId } = admitted.caller;
+      if (principal) return { ...identityOfUser(principal), accountIds: accountId ? [accountId] : [] };
+      return { ...ANONYMOUS, actor: `token of ${indexId}`, credential: `token of ${indexId}` };
+    }
+    default:
+      return ANONYMOUS;
+  }
+}
+
+/** Whether the rule holds for this request. */
+function holds(rule: AuditRule | undefined, input: OperationInput, admitted: Admitted): boolean {
+  if (rule?.kind !== 'change') return rule?.kind === 'secret-read' || rule?.kind === 'own-entry';
+  if (rule.onlyUsers && !(admitted.access === 'index' && admitted.caller.principal)) return false;
+  return rule.when?.(input) ?? true;
+}
+
+export interface RecordedRequest {
+  readonly operation: Operation;
+  readonly admitted: Admitted;
+  readonly input: OperationInput;
+}
+
+export class Recording {
+  private readonly records: AuditRecords;
+
+  constructor(records: AuditRecords) {
+    this.records = records;
+  }
+
+  /**
+   * Runs the operation, with its entry in the first unit of writes that it leads to; else the entry is written before this
+   * resolves. Rejects when the entry cannot be written, though the change may have been made.
+   */
+  async run(recorded: RecordedRequest, perform: () => Promise<OperationAnswer> | OperationAnswer): Promise<OperationAnswer> {
+    const { operation, admitted, input } = recorded;
+    const { audit: rule } = operation;
+    await this.noteLogin(recorded);
+    if (!rule || !holds(rule, input, admitted)) return perform();
+    const entry = rule.kind === 'change' ? await this.changeEntry(recorded) : null;
+    const isBulk = rule.kind === 'change' && rule.bulk === true;
+    const request = new AuditedRequest({ entry, request: this.requestOf(recorded), withChange: !isBulk });
+    const answer = await runAudited(request, perform);
+    const left = request.close();
+    if (left) await this.records.write(this.withAnswer(left, rule, answer));
+    if (rule.kind === 'secret-read') await this.noteSecret(recorded, answer);
+    return answer;
+  }
+
+  /** Counts a request that was refused, if it is one of those that matter. */
+  refused(operation: Operation, admitted: Admitted | undefined, { code }: ApiError, address: string): void {
+    const rule = operation.audit;
+    const isAudited = rule !== undefined && rule.kind !== 'none' && admitted !== undefined && admitted.access !== 'open';
+    if (!isAudited && !COUNTED.includes(code)) return;
+    const { actor, credential, instanceId, userId } = identityOf(admitted);
+    const network = networkOf(address);
+    this.records.refuse({ operation: operation.operationId, code, actor, credential, instanceId, userId, network });
+  }
+
+  private requestOf({ operation: { operationId }, admitted, input }: RecordedRequest): AuditRequest {
+    const { credential, instanceId } = identityOf(admitted);
+    const userAgent = String(input.request.headers['user-agent'] ?? '').slice(0, MAX_USER_AGENT_LENGTH);
+    return { operation: operationId, credential, userAgent, instanceId, outcome: 'done' };
+  }
+
+  /** What is the same for every entry of a request. */
+  private async common(recorded: RecordedRequest): Promise<Pick<NewEntry, 'actor' | 'address' | 'accountIds' | 'request'>> {
+    const { actor, instanceId, accountIds } = identityOf(recorded.admitted);
+    const owners = instanceId === null ? accountIds : await this.records.ownersOf(instanceId);
+    return { actor, address: recorded.input.request.callerIp, accountIds: owners, request: this.requestOf(recorded) };
+  }
+
+  private async changeEntry(recorded: RecordedRequest): Promise<AuditNote | null> {
+    const { audit: rule } = recorded.operation;
+    if (rule?.kind !== 'change') return null;
+    const subject = rule.subject === undefined ? defaultSubject(recorded) : subjectIn(recorded.input, rule.subject);
+    const details = inputDetails(recorded.input, rule);
+    return this.records.entry({ ...(await this.common(recorded)), action: rule.action, subject, details });
+  }
+
+  private withAnswer(entry: AuditNote, rule: AuditRule, { body }: OperationAnswer): AuditNote {
+    if (rule.kind !== 'change') return entry;
+    const details = rule.bulk ? { ...entry.details, ...answerCounts(body) } : entry.details;
+    const named = rule.subject === undefined || entry.subject !== '' ? entry.subject : subjectIn({ body }, rule.subject);
+    return { ...entry, subject: named, details };
+  }
+
+  private async noteSecret(recorded: RecordedRequest, { body }: OperationAnswer): Promise<void> {
+    const { operation, input } = recorded;
+    const { audit: rule } = operation;
+    if (rule?.kind !== 'secret-read') return;
+    const shown = rule.field === undefined ? [] : objectsWith(body, rule.field);
+    if (rule.field !== undefined && shown.length === 0) return;
+    const common = await this.common(recorded);
+    const subject = rule.subject === undefined ? defaultSubject(recorded) : subjectIn(input, rule.subject);
+    const owners = shown.flatMap(({ customer_id: owner }) => (typeof owner === 'string' ? [owner] : []));
+    await this.records.secretRead(
+      {
+        ...common,
+        action: rule.action,
+        subject,
+        details: rule.field === undefined ? {} : { count: shown.length },
+        accountIds: [...new Set([...common.accountIds, ...owners])],
+      },
+      networkOf(common.address),
+    );
+  }
+
+  /** Each request with HTTP Basic is a login. */
+  private async noteLogin(recorded: RecordedRequest): Promise<void> {
+    const { admitted } = recorded;
+    const principal =
+      admitted.access === 'account' ? admitted.principal : admitted.access === 'index' ? admitted.caller.principal : undefined;
+    if (!principal || principal.sessionId !== undefined) return;
+    const { userId } = principal.user;
+    const common = await this.common(recorded);
+    const entry = { ...common, action: 'login.basic', subject: userId, details: {}, accountIds: [userId] };
+    await this.records.loggedIn(entry, networkOf(common.address));
+  }
+}
+
+const defaultSubject = ({ admitted }: RecordedRequest): string => {
+  const { instanceId, userId } = identityOf(admitted);
+  return instanceId ?? userId ?? '';
+};
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const isObject = (value: unknown): value is Fields => typeof value === 'object' && value !== null;
+
+/** The answer itself, or its parts, that have the field. */
+const objectsWith = (body: unknown, field: string): readonly Fields[] =>
+  [body].flat().filter((part): part is Fields => isObject(part) && part[field] !== undefined);
