@@ -66,6 +66,7 @@ interface Named {
 
 /** Options of other programs, by the file that names them, with the program. */
 const OF_OTHERS: Readonly<Record<string, readonly (readonly [program: string, ...options: string[]])[]>> = {
+  'CONTRIBUTING.md': [['npm', '--requests', '--heap']],
   'bench/src/engine.ts': [['node', '--disable-warning']],
   'docs/operations/backup.md': [
     ['pg_dump', '--schema'],
@@ -74,6 +75,8 @@ const OF_OTHERS: Readonly<Record<string, readonly (readonly [program: string, ..
   'packages/everstep/src/bootstrap/idle-memory.ts': [['node', '--expose-gc']],
   'packages/everstep/src/http-api/dashboard/file-answer.ts': [['npm', '--workspace']],
   'packages/sdk/src/testing/service-process.ts': [['npm', '--save-dev']],
+  'scripts/fuzz.mjs': [['npm', '--requests', '--seed', '--heap', '--from']],
+  'scripts/fuzz/service.mjs': [['node', '--max-old-space-size']],
   'scripts/tests/run.mjs': [['node', '--disable-warning']],
   'scripts/tests/start-up/index.mjs': [['node', '--require']],
 };

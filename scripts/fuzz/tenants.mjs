@@ -1,0 +1,218 @@
+/** Two tenants: one whose credentials the requests carry, and one that must neither change nor be seen. */
+import { createHash, randomUUID } from 'node:crypto';
+
+const REGION = 'eu-central-1';
+const NOTHING_LISTENS = 'http://127.0.0.1:1/closed';
+
+const basic = (email, key) => `Basic ${Buffer.from(`${email}:${key}`).toString('base64')}`;
+const UPSTASH = { 'upstash-telemetry-sdk': 'fuzz' };
+
+/** Sends JSON; rejects with what was answered when that is no success. */
+async function ask(base, authorization, method, path, { body, headers = {} } = {}) {
+  const answer = await fetch(base + path, {
+    method,
+    headers: {
+      ...(authorization ? { authorization } : {}),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text.slice(0, 300)}`);
+  return text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : text;
+}
+
+export class Tenant {
+  constructor(base, parts) {
+    this.base = base;
+    Object.assign(this, parts);
+  }
+
+  /** A user who is nobody's operator, with a team and a queue instance. */
+  static async create(base, operator, name) {
+    const email = `${name}-${randomUUID()}@fuzz.test`;
+    const door = await ask(base, operator, 'POST', '/v2/team', { body: { team_name: 'door' } });
+    const invited = { team_id: door.team_id ?? door.id, member_email: email, member_role: 'finance' };
+    const { invitation_secret: secret } = await ask(base, operator, 'POST', '/v2/teams/member', { body: invited });
+    const { api_key: apiKey } = await ask(base, null, 'POST', '/v2/invitations/accept', { body: { secret } });
+    const user = basic(email, apiKey);
+    await ask(base, operator, 'DELETE', '/v2/teams/member', { body: { team_id: invited.team_id, member_email: email } });
+    const { id: userId } = await ask(base, user, 'GET', '/v2/account');
+    const team = await ask(base, user, 'POST', '/v2/team', { body: { team_name: `team of ${name}` } });
+    const teamId = team.team_id ?? team.id;
+    const tenant = new Tenant(base, { email, apiKey, user, userId, teamId });
+    await tenant.createInstance();
+    // Without limits: what is refused by a plan is not tried.
+    await ask(base, operator, 'POST', `/v2/queue/set-plan/${tenant.instanceId}`, { body: { plan_name: 'default' } });
+    return tenant;
+  }
+
+  async createInstance() {
+    const body = { name: 'fuzzed', region: REGION, team_id: this.teamId };
+    const { id, token, read_only_token: readOnly } = await ask(this.base, this.user, 'POST', '/v2/queue/users', { body });
+    const index = await ask(this.base, this.user, 'POST', '/v2/search', {
+      body: { name: `i-${randomUUID()}`, region: REGION, type: 'free', team_id: this.teamId },
+    });
+    Object.assign(this, { instanceId: id, token, readOnly, indexId: index.id, indexToken: index.token });
+  }
+
+  asToken(method, path, options) {
+    return ask(this.base, `Bearer ${this.token}`, method, path, options);
+  }
+
+  /** Headers of a page with a session of the user. */
+  async logIn() {
+    const answer = await fetch(`${this.base}/v2/session`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ email: this.email, api_key: this.apiKey }),
+    });
+    const { csrf_token: csrfToken } = await answer.json();
+    const [cookie = ''] = (answer.headers.get('set-cookie') ?? '').split(';', 1);
+    this.session = [
+      ['cookie', cookie],
+      ['x-everstep-csrf', csrfToken],
+      ['x-everstep-queue', this.instanceId],
+    ];
+  }
+
+  /** Lets deliveries go to the endpoint, however often that fails. */
+  async open(endpoint) {
+    await this.asToken('PUT', '/v2/settings', { body: { breaker: { enabled: false } } });
+    await this.asToken('POST', '/v2/destinations/release', { body: { origin: endpoint } }).catch(() => {});
+  }
+
+  /** Something of each kind. */
+  async fill(endpoint) {
+    await this.open(endpoint);
+    const mark = `${this.email.split('@')[0]}-mark`;
+    // In what it keeps, and in no ID that requests contain.
+    const hush = `hush-${randomUUID()}`;
+    const keys = await this.asToken('GET', '/v2/keys');
+    this.hidden = [hush, ...Object.values(keys)];
+    const trigger = (url, headers) => this.asToken('POST', `/v2/trigger/${url}`, { body: { secret: hush }, headers });
+    const waiting = await trigger(`${endpoint}/waiting`, {
+      'svc-delay': '30d',
+      'svc-label': mark,
+      'svc-flow-control-key': mark,
+      'svc-flow-control-value': 'parallelism=1',
+    });
+    const failing = await trigger(NOTHING_LISTENS, { 'svc-retries': '0', 'svc-label': mark });
+    const scheduled = await this.asToken('POST', `/v2/schedules/${endpoint}/tick`, {
+      headers: { 'svc-cron': '0 0 1 1 *', 'svc-label': mark },
+    });
+    await this.asToken('POST', '/v2/queues', { body: { queueName: `${mark}-queue`, parallelism: 1 }, headers: UPSTASH });
+    await this.asToken('POST', `/v2/topics/${mark}-group/endpoints`, {
+      body: { endpoints: [{ url: `${endpoint}/member`, name: 'first' }] },
+      headers: UPSTASH,
+    });
+    await this.asToken('POST', '/v2/destinations/hold', { body: { origin: `http://${mark}.test`, reason: hush } });
+    const message = await this.asToken('POST', `/v2/publish/${endpoint}/later`, {
+      body: { secret: hush },
+      headers: { ...UPSTASH, 'upstash-delay': '30d' },
+    });
+    const documents = [{ id: 'd', content: { text: hush } }];
+    await ask(this.base, `Bearer ${this.indexToken}`, 'POST', `/search/${this.indexId}/upsert-data/ns`, { body: documents });
+    const token = await ask(this.base, this.user, 'POST', `/v2/queue/tokens/${this.instanceId}`, {
+      body: { name: mark, scopes: ['read'] },
+    });
+    let entries = [];
+    for (let tries = 0; entries.length === 0 && tries < 100; tries++) {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      entries = (await this.asToken('GET', '/v2/workflows/dlq')).messages ?? [];
+    }
+    const repair = await this.asToken('POST', '/v2/workflows/repairs', { body: { action: 'resume', filter: { label: [mark] } } });
+    this.ids = {
+      workflowRunId: [waiting.workflowRunId, failing.workflowRunId],
+      dlqId: entries.map(({ dlqId }) => dlqId),
+      dlqIds: entries.map(({ dlqId }) => dlqId),
+      workflowRunIds: [waiting.workflowRunId],
+      scheduleId: [scheduled.scheduleId],
+      queueName: [`${mark}-queue`],
+      urlGroupName: [`${mark}-group`],
+      flowControlKey: [mark],
+      messageId: [message.messageId],
+      messageIds: [message.messageId],
+      repairId: [repair.repairId],
+      origin: [`http://${mark}.test`],
+      label: [mark],
+      eventId: ['e'],
+      indexId: [this.indexId],
+      namespace: ['ns', ''],
+      team_id: [this.teamId],
+      queue_id: [this.instanceId],
+      target_account: [this.teamId],
+      target_team_id: [this.teamId],
+      member_email: [this.email],
+      token_id: [token.id],
+      userId: [this.instanceId],
+      id: [this.instanceId, this.indexId, this.teamId],
+      with: [failing.workflowRunId],
+      destination: [`${endpoint}/d`, `${mark}-group`],
+      workflowUrl: [`${endpoint}/w`],
+      url: [`${endpoint}/u`],
+    };
+    return this;
+  }
+
+  /** What must be in no answer to a request that does not contain it. */
+  secrets() {
+    const { token, readOnly, apiKey, email, instanceId, teamId, userId, indexId, indexToken, ids } = this;
+    const named = [ids.workflowRunId, ids.dlqId, ids.scheduleId, ids.messageId, ids.repairId, ids.label, ids.token_id].flat();
+    return [...this.hidden, token, readOnly, apiKey, email, instanceId, teamId, userId, indexId, indexToken, ...named].filter(
+      (each) => typeof each === 'string',
+    );
+  }
+
+  /** A hash over all that the tenant has and that only its own requests may change. */
+  async fingerprint() {
+    const own = [
+      ...[
+        '/v2/workflows/logs?count=10',
+        '/v2/workflows/dlq',
+        '/v2/schedules',
+        '/v2/settings',
+        '/v2/keys',
+        '/v2/flowControl/',
+        '/v2/destinations',
+      ],
+      ...['/v2/waiters', '/v2/workflows/repairs', '/v2/signatures'],
+    ];
+    const parts = [];
+    for (const path of own) parts.push(await this.asToken('GET', path));
+    for (const path of ['/v2/queues', '/v2/topics', '/v2/logs'])
+      parts.push(await this.asToken('GET', path, { headers: UPSTASH }));
+    for (const path of [
+      `/v2/queue/user/${this.instanceId}`,
+      '/v2/teams',
+      `/v2/teams/${this.teamId}`,
+      '/v2/apikeys',
+      `/v2/search/${this.indexId}`,
+    ])
+      parts.push(await ask(this.base, this.user, 'GET', path));
+    const range = { cursor: '', limit: 10, includeData: true, includeMetadata: true };
+    parts.push(await ask(this.base, `Bearer ${this.indexToken}`, 'POST', `/search/${this.indexId}/range/ns`, { body: range }));
+    return { hash: createHash('sha256').update(JSON.stringify(parts)).digest('hex'), parts };
+  }
+
+  /** Makes good what requests with its own credentials have broken: tokens that were rotated, instances that were given away. */
+  async mend(operator, endpoint) {
+    try {
+      const { token, read_only_token: readOnly } = await ask(this.base, this.user, 'GET', `/v2/queue/user/${this.instanceId}`);
+      if (!token) throw new Error('no token');
+      Object.assign(this, { token, readOnly });
+      const index = await ask(this.base, this.user, 'GET', `/v2/search/${this.indexId}`);
+      this.indexToken = index.token;
+      await this.open(endpoint);
+      await this.logIn();
+      return this;
+    } catch {
+      const fresh = await Tenant.create(this.base, operator, 'again');
+      return fresh.fill(endpoint);
+    }
+  }
+}
+
+export const operatorOf = ({ adminEmail, adminApiKey }) => basic(adminEmail, adminApiKey);
+export { ask };

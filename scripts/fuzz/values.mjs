@@ -1,0 +1,169 @@
+/** Values that a request may have: such as the schema asks for, and such as nobody expects. */
+
+const DEEPEST = 6;
+
+const nested = (depth, [open, close]) => open.repeat(depth) + close.repeat(depth);
+
+/** A text of JSON that is put where a value stands; not all of it is JSON. */
+export const ODD_JSON = Object.freeze([
+  ...['null', 'true', '0', '-1', '-0', '1.5', '1e308', '1e999', '-1e-400', '9007199254740993', '4294967296', '2147483648'],
+  ...['""', '" "', '"a"', '[]', '{}', '[null]', '[[]]', '{"a":{}}', '"\\u0000"', '"\\ud800"', '"\\u202e\\u0007"', '"é😀ﷺ"'],
+  ...['"__proto__"', '{"__proto__":{"a":1}}', '{"constructor":{"prototype":{"a":1}}}', '"toString"', '"../../etc"', '"%00"'],
+  ...[
+    '"2026-02-30T25:61:00Z"',
+    '"99999999999d"',
+    '"-1s"',
+    '"1d1d1d"',
+    '"http://["',
+    '"javascript:1"',
+    '"http://169.254.169.254/"',
+  ],
+  ...[
+    `"${'a'.repeat(70_000)}"`,
+    `"${'9'.repeat(400)}"`,
+    '9'.repeat(400),
+    `[${'0,'.repeat(9_999)}0]`,
+    `"${'\\u0001'.repeat(2_000)}"`,
+  ],
+  ...[nested(63, '[]'), nested(100, '[]'), nested(20_000, '[]'), `${'{"a":'.repeat(200)}1${'}'.repeat(200)}`],
+  ...['undefined', 'NaN', "'a'", '{a:1}', '01', '[1,]', '"', '\u0000', '/*', '{"a":1,"a":2}'],
+]);
+
+/** Texts for parameters and headers. */
+export const ODD_TEXTS = Object.freeze([
+  ...[
+    '',
+    ' ',
+    '0',
+    '-1',
+    '1.5',
+    '1e9',
+    '+1',
+    '0x10',
+    '١',
+    '9007199254740993',
+    '9'.repeat(400),
+    'NaN',
+    'Infinity',
+    'null',
+    'true',
+  ],
+  ...[
+    'a',
+    'A'.repeat(5_000),
+    'a,b,,c',
+    ',',
+    ';',
+    '[]',
+    '{}',
+    '"',
+    "'",
+    '`',
+    '\\',
+    '%',
+    '%00',
+    '%zz',
+    '%C0%80',
+    '%F0%9F',
+    '%2e%2e%2f',
+  ],
+  ...['é', '😀', '\u202e', '__proto__', 'constructor', '../..', '..', '.', '//', '?', '#', '*', '$(a)', "' OR 1=1 --", '\\u0000'],
+  ...['1s', '-1s', '99999999999d', '1d1d', '0', '2026-01-01', '* * * * *', '*/0 * * * *', '60 24 32 13 8', 'TZ=A/B * * * * *'],
+  ...['http://', 'http://[::1', 'http://a:99999', 'http://127.0.0.1:1', 'http://localhost', 'file:///etc/passwd', 'http://a b'],
+  ...[
+    '1'.repeat(16),
+    'a.b.c',
+    'Bearer',
+    'eyJhbGciOiJub25lIn0.e30.',
+    '(((((',
+    '[a-',
+    '2^(2^(2^9))',
+    'retried*1000',
+    'max(retried)',
+  ],
+]);
+
+const FORMATS = { 'date-time': '2026-11-23T08:00:00Z', uri: 'http://w.test/a', email: 'a@b.test' };
+
+function textFor(schema, random, named) {
+  if (schema.enum) return random.pick(schema.enum);
+  if (named !== undefined && random.chance(0.85)) return named;
+  const text = FORMATS[schema.format] ?? random.pick(['a', 'order', 'x-1', '10s', '5', 'http://w.test/a', 'read']);
+  return text.padEnd(Math.min(schema.minLength ?? 0, 200), 'a').slice(0, schema.maxLength ?? 10_000);
+}
+
+function numberFor({ minimum = 0, maximum = minimum + 1_000 }, random) {
+  if (random.chance(0.3)) return random.pick([minimum, maximum]);
+  return Math.min(maximum, Math.floor(minimum + random.next() * Math.min(maximum - minimum, 1_000)));
+}
+
+/** What is named like this is known to exist: `nameOf(name)` gives an ID, or undefined. */
+export function sample(schema, random, resolve, nameOf = () => undefined, name = '', depth = 0) {
+  const plain = schema === undefined || schema === true ? {} : resolve(schema);
+  const inner = (of, called = name) => sample(of, random, resolve, nameOf, called, depth + 1);
+  if ('const' in plain) return plain.const;
+  for (const key of ['anyOf', 'oneOf']) if (plain[key]) return inner(random.pick(plain[key]));
+  if (plain.allOf) return Object.assign({}, ...plain.allOf.map((each) => inner(each)));
+  if (plain.enum) return random.pick(plain.enum);
+  const type = Array.isArray(plain.type) ? random.pick(plain.type) : plain.type;
+  switch (type) {
+    case 'object': {
+      const object = {};
+      const required = plain.required ?? [];
+      for (const [key, of] of Object.entries(plain.properties ?? {}))
+        if (required.includes(key) || (depth < DEEPEST && random.chance(0.4))) object[key] = inner(of, key);
+      return object;
+    }
+    case 'array': {
+      const count = Math.max(plain.minItems ?? 0, depth < DEEPEST ? random.below(3) : 0);
+      return Array.from({ length: Math.min(count, 5) }, () => inner(plain.items));
+    }
+    case 'integer':
+    case 'number':
+      return numberFor(plain, random);
+    case 'boolean':
+      return random.chance(0.5);
+    case 'null':
+      return null;
+    default:
+      return textFor(plain, random, nameOf(name));
+  }
+}
+
+/** Marks the place of an odd value in a JSON text. */
+const HOLE = '\u0001hole\u0001';
+
+function placesIn(value, path = []) {
+  const inner = typeof value === 'object' && value !== null ? Object.entries(value) : [];
+  return [path, ...inner.flatMap(([key, of]) => placesIn(of, [...path, key]))];
+}
+
+function changed(value, path, change) {
+  const [key, ...rest] = path;
+  if (key === undefined) return change(value);
+  const copy = Array.isArray(value) ? [...value] : { ...value };
+  const made = changed(copy[key], rest, change);
+  if (made === undefined && !Array.isArray(copy)) delete copy[key];
+  else copy[key] = made;
+  return copy;
+}
+
+/** JSON of the value, with one to three places of it changed, left out or added to. */
+export function damagedJson(value, random) {
+  let damaged = value;
+  const odd = [];
+  for (let count = 1 + random.below(3); count > 0; count--) {
+    const path = random.pick(placesIn(damaged));
+    const kind = random.below(4);
+    damaged = changed(damaged, path, (there) => {
+      if (kind === 0) return path.length > 0 ? undefined : null;
+      if (kind === 1 && typeof there === 'object' && there !== null && !Array.isArray(there))
+        return { ...there, [random.pick(['unknown', '__proto__x', 'id', ' ', 'a'.repeat(300)])]: 1 };
+      if (kind === 2 && Array.isArray(there)) return [...there, ...there, ...there];
+      odd.push(random.pick(ODD_JSON));
+      return HOLE + (odd.length - 1);
+    });
+  }
+  const text = JSON.stringify(damaged ?? null);
+  return odd.reduce((whole, each, index) => whole.replace(JSON.stringify(HOLE + index), () => each), text);
+}
