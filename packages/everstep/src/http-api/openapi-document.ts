@@ -36,7 +36,7 @@ const ADMISSION_ERRORS: Readonly<Record<Operation['access'], readonly ErrorCode[
   ],
   account: ['missing-token', 'bad-credential', 'session-ended', 'rate-limited'],
   session: ['session-ended'],
-  index: ['bad-parameter', 'missing-token', 'bad-token', 'session-ended', 'not-found'],
+  index: ['bad-parameter', 'missing-token', 'bad-token', 'session-ended', 'not-found', 'rate-limited'],
 };
 
 /** How one logs in for it stands at `POST /v2/session`. */
