@@ -26,7 +26,7 @@ export function createDeletion({
 
   return {
     deleteInstance: (principal, { instanceId, confirm }) =>
-      rules.inTurn(async () => {
+      rules.inTurnOfInstance(instanceId, async () => {
         const { userId } = principal.user;
         const seen = await seenInstance(rules, principal, instanceId, 'give-away');
         if (seen.kind !== 'seen' && !(await isOperator(userId))) return seen;
