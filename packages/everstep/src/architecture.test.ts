@@ -126,7 +126,7 @@ const DIRECTIONS: readonly DirectionRule[] = [
   },
   {
     area: 'everstep/src/sign-in',
-    may: [PORTS, ...inEverstep('config', 'accounts', 'contract'), 'openid-client', 'oidc-provider', NODE],
+    may: [PORTS, ...inEverstep('config', 'accounts', 'contract', 'secrets/key-ring'), 'openid-client', 'oidc-provider', NODE],
     because: 'how an identity provider is spoken to is known here alone; which user it is, is a rule of accounts',
   },
   { area: 'everstep/src/secrets', may: [PORTS, PROTOCOL, NODE], because: 'secrets are sealed alike in every store' },

@@ -11,6 +11,8 @@ export const KEY_RINGS = Object.freeze({
   tokens: { name: 'token-signing-key', maxKeys: 10 },
   /** Seals cursors of listings. */
   cursors: { name: 'cursor-key', maxKeys: 2 },
+  /** Seals sign-ins that are under way at the identity provider. */
+  signIns: { name: 'sign-in-state-key', maxKeys: 2 },
   /** Hashes the places that users log in from. */
   places: { name: 'login-places', maxKeys: 1 },
 } as const);

@@ -3,6 +3,7 @@
  * that browser alone, and a node needs to know nothing of what another one began.
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import type { Ring } from '../secrets/key-ring.js';
 
 export interface SignInState {
   /** Random; comes back from the identity provider. */
@@ -33,18 +34,26 @@ export function seal(secret: string, state: SignInState): string {
   return Buffer.concat([iv, cipher.getAuthTag(), ...sealed]).toString('base64url');
 }
 
-/** Null for what was not sealed with the secret, and for what has expired. */
-export function unseal(secret: string, text: string, now: number): SignInState | null {
+/** Null for what was not sealed with a key of the ring, and for what has expired. */
+export function unseal(ring: Ring, text: string, now: number): SignInState | null {
+  for (const { key } of ring) {
+    const state = opened(key, text);
+    if (state) return state.expiresAt > now ? state : null;
+  }
+  return null;
+}
+
+function opened(secret: string, text: string): SignInState | null {
   if (text.length > MAX_LENGTH) return null;
   const bytes = Buffer.from(text, 'base64url');
   if (bytes.length <= IV_BYTES + TAG_BYTES) return null;
   const decipher = createDecipheriv(CIPHER, keyOf(secret), bytes.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES });
   decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
   try {
-    const opened = Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8');
+    const plain = Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8');
     // It is this service's own: the tag says so.
-    const state: SignInState = JSON.parse(opened);
-    return isText(state.state) && state.expiresAt > now ? state : null;
+    const state: SignInState = JSON.parse(plain);
+    return isText(state.state) ? state : null;
   } catch {
     return null;
   }

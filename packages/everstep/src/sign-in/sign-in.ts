@@ -1,17 +1,14 @@
 /** Signing in with the identity provider: what begins it, and what its answer leads to. */
-import { randomBytes } from 'node:crypto';
 import type { AccountService, BegunSession } from '../accounts/account-service.js';
 import { LIMITS } from '../config/limits.js';
 import type { SignInSettings } from '../config/sign-in-settings.js';
 import { SIGN_IN_CALLBACK, type SignInError } from '../contract/sign-in.js';
 import type { AccountStore } from '../ports/account-store.js';
 import type { Log } from '../ports/log.js';
+import { KEY_RINGS, KeyRing, keyAt } from '../secrets/key-ring.js';
 import { identityOf } from './identity.js';
 import { IdentityProvider, ProviderUnavailableError } from './provider.js';
 import { type SignInState, seal, unseal } from './sealed-state.js';
-
-const SECRET_BYTES = 32;
-const STATE_SECRET = 'sign-in-state-key';
 
 export type Failed = { readonly kind: 'failed'; readonly error: SignInError };
 
@@ -75,7 +72,8 @@ export async function createSignIn(options: SignInOptions): Promise<SignIn | nul
   const { settings, store, accounts, now, elapsedMs, dashboardUrl, log } = options;
   if (!settings) return null;
   const { issuer } = settings;
-  const secret = await store.secret({ name: STATE_SECRET, value: randomBytes(SECRET_BYTES).toString('base64url') });
+  const ring = new KeyRing({ accounts: store, name: KEY_RINGS.signIns.name, elapsedMs });
+  await ring.keys();
   const redirectUri = () => settings.redirectUrl ?? `${dashboardUrl()}${SIGN_IN_CALLBACK}`;
   const provider = new IdentityProvider({ settings, redirectUri, elapsedMs });
   const usedStates = new UsedStates();
@@ -91,7 +89,7 @@ export async function createSignIn(options: SignInOptions): Promise<SignIn | nul
         const checks = await provider.checks();
         const url = await provider.authorizationUrl(checks);
         const expiresAt = now() + LIMITS.signInLifeMs;
-        return { kind: 'begun', url, cookie: seal(secret, { ...checks, returnTo, linkTo, expiresAt }) };
+        return { kind: 'begun', url, cookie: seal(keyAt(await ring.keys(), now()), { ...checks, returnTo, linkTo, expiresAt }) };
       } catch (error) {
         return fail('sso-unavailable', error instanceof ProviderUnavailableError ? error.cause : error);
       }
@@ -99,7 +97,7 @@ export async function createSignIn(options: SignInOptions): Promise<SignIn | nul
 
     async finish({ query, cookie, address, isHttps }) {
       if (accounts.loginWaitMs({ address }) > 0) return { kind: 'failed', error: 'sso-too-many' };
-      const state = cookie === null ? null : unseal(secret, cookie, now());
+      const state = cookie === null ? null : unseal(await ring.keys(), cookie, now());
       if (!state || !usedStates.use(state, now())) return fail('sso-expired');
       const { returnTo, linkTo } = state;
       try {
