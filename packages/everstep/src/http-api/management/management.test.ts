@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test';
 import { decodeJwt } from 'jose';
 import { RIGHTS, type Right } from '../../accounts/account-service.js';
 import { apiKeyOf, basicOf, emailOf, type Person, userIdOf } from '../../accounts/people.fixture.js';
+import { BUILT_IN_PLANS } from '../../accounts/plans.js';
 import { LIMITS } from '../../config/limits.js';
 import type {
   AccountEntry,
@@ -27,7 +28,7 @@ import { managementOpenApiDocument } from './openapi.js';
 let things: Things;
 let queueId: string;
 before(async () => {
-  things = await Things.open();
+  things = await Things.open({ plans: BUILT_IN_PLANS });
   queueId = await things.queue();
 });
 after(() => things.world.close());
