@@ -52,6 +52,7 @@ export function Sessions() {
       id: 'since',
       header: 'Since',
       width: '118px',
+      under: 'way',
       cell: ({ creation_time: at }) => <TimeText unixMs={at * 1000} />,
     },
     {
