@@ -158,7 +158,7 @@ describe('the commands for accounts', () => {
     assert.deepEqual([queue.budget, queue.budget_alert_url, queue.plan], [100, 'https://app.example.com/spent', 'default']);
     assert.match(
       await textOf('queues', 'stats', id, '--period', '1h'),
-      /^MONTH \(UTC\) +MESSAGES +DOLLARS\n\d{4}-\d\d +0 +0\n[\s\S]*0 dollars spent this month; the budget is 100 dollars a month\.\n0 runs started today \(UTC\)\.\n$/,
+      /^MONTH \(UTC\) +MESSAGES +DOLLARS\n\d{4}-\d\d +0 +0\n[\s\S]*0 dollars spent this month; the budget is 100 dollars a month\.\n0 runs started today \(UTC\)\.\n0 bytes stored, 0 by its account; the limit is none\.\n0 active runs of its account; the limit is none\.\n$/,
     );
     assert.match(
       await textOf('queues', 'usage', id, '--days', '2'),

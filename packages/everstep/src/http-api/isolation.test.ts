@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { InjectOptions } from 'fastify';
 import { basicOf, doneValue, PEOPLE } from '../accounts/people.fixture.js';
+import { BUILT_IN_PLANS, DEFAULT_PLAN_NAME, withPlanOfNewInstances } from '../accounts/plans.js';
 import { LIMITS } from '../config/limits.js';
 import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from '../dialects/upstash/operations/index.js';
 import { dashboardOperations } from './dashboard/index.js';
@@ -31,7 +32,9 @@ let attempts = 0;
 let aheadMs = 0;
 
 before(async () => {
-  things = await Things.open({ accountNow: () => Date.now() + aheadMs });
+  // One account makes many of everything.
+  const plans = withPlanOfNewInstances(BUILT_IN_PLANS, DEFAULT_PLAN_NAME) ?? BUILT_IN_PLANS;
+  things = await Things.open({ plans, accountNow: () => Date.now() + aheadMs });
   credentials = await createCredentials(things);
 });
 after(() => things.world.close());

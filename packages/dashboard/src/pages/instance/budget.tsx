@@ -7,13 +7,16 @@ import { Card } from '../../components/card.js';
 import { DeedButton } from '../../components/deed-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { Facts } from '../../components/facts.js';
-import { countText } from '../../components/formats.js';
+import { bytesText, countText } from '../../components/formats.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
 import { TimeText } from '../../components/time-text.js';
 import { DayChart, dollarText } from './day-chart.js';
 
 const PERIODS = [30, 90, 365] as const;
 const REFRESH_MS = 15_000;
+
+const storedText = ({ account_bytes: bytes, max_bytes: max }: QueueStats['storage']): string =>
+  `${bytesText(bytes)} of ${max === null ? 'no limit' : bytesText(max)}`;
 
 export function Budget({ instance }: { readonly instance: QueueRecord }) {
   const { id, budget, budget_alert_url: alertUrl, role } = instance;
@@ -36,6 +39,7 @@ export function Budget({ instance }: { readonly instance: QueueRecord }) {
     refreshMs: REFRESH_MS,
   });
   const spent = usage.data?.spent_this_month;
+  const stored = stats.data?.storage;
   const why = mayPay ? undefined : 'Your role may not change what is paid';
   return (
     <Card
@@ -87,6 +91,8 @@ export function Budget({ instance }: { readonly instance: QueueRecord }) {
             ['Budget a month', budget === 0 ? 'no limit' : dollarText(budget)],
             ['Told at 80 % and 100 %', alertUrl ?? 'nobody'],
             ['Started today', countText(instance.requests_today)],
+            ['Stored here', stored ? bytesText(stored.instance_bytes) : '…'],
+            ['Stored by the account', stored ? storedText(stored) : '…'],
           ]}
         />
         <div className="line">

@@ -30,6 +30,8 @@ const planFacts = ({ limits }: QueueRecord): FactsProps['facts'] => [
   ['In flight at once', limit(limits.max_parallelism, countText)],
   ['Schedules', limit(limits.max_schedules, countText)],
   ['Runs started a day', limit(limits.max_requests_per_day, countText)],
+  ['Stored by the account', limit(limits.max_stored_bytes, bytesText)],
+  ['Active runs of the account', limit(limits.max_active_runs, countText)],
   ['API calls a second', limit(limits.api_calls_per_second, countText)],
   ['Max delivery timeout', limit(limits.max_timeout_ms, durationText)],
   ['Logs kept', limit(limits.log_retention_ms, durationText)],

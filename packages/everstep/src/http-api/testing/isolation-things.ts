@@ -1,8 +1,6 @@
 /** What there is for the rows of the isolation table to ask for, all of it of one queue instance or of one team. */
-
 import assert from 'node:assert/strict';
 import { addMember, addNewMember, createPeople, doneValue, type People } from '../../accounts/people.fixture.js';
-import { BUILT_IN_PLANS, DEFAULT_PLAN_NAME, withPlanOfNewInstances } from '../../accounts/plans.js';
 import type { QueueInstance } from '../../ports/account-store.js';
 import type { IssuedSearchIndex } from '../../search/search-service.js';
 import { ApiWorld, type WorldOptions } from './api-world.js';
@@ -24,9 +22,7 @@ export class Things {
   }
 
   static async open(options: WorldOptions = {}): Promise<Things> {
-    // One account makes many of everything.
-    const plans = withPlanOfNewInstances(BUILT_IN_PLANS, DEFAULT_PLAN_NAME) ?? BUILT_IN_PLANS;
-    const world = await ApiWorld.open({}, { plans, ...options });
+    const world = await ApiWorld.open({}, options);
     return new Things(world, await createPeople(world.store.accounts, world.accounts));
   }
 
