@@ -23,6 +23,7 @@ import { readPlans } from './bootstrap/plans-file.js';
 import { openSecrets } from './bootstrap/secrets-key.js';
 import { createServiceLog } from './bootstrap/service-log.js';
 import { fileError, listenError, StartError } from './bootstrap/start-error.js';
+import { readTlsFiles, watchTlsFiles } from './bootstrap/tls-files.js';
 import { LOOP_TIME } from './clock/loop-time.js';
 import { createSystemClock } from './clock/system-clock.js';
 import { createSystemRandom } from './clock/system-random.js';
@@ -34,6 +35,7 @@ import { assertLimits, LIMITS } from './config/limits.js';
 import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from './dialects/upstash/operations/index.js';
 import { WorkSlices } from './fairness/work-slices.js';
 import { createHttpApi, type HttpApi, type HttpApiDependencies, ReadBudget, readDashboard } from './http-api/index.js';
+import { TlsListener } from './http-api/tls/tls-listener.js';
 import type { SharedChange } from './ports/cluster.js';
 import type { SearchDocuments } from './ports/search-store.js';
 import type { Store } from './ports/store.js';
@@ -161,7 +163,8 @@ interface Served {
 }
 
 /** Both APIs at one address or at two. Rejects with StartError when one of them cannot be listened at. */
-async function serve(dependencies: HttpApiDependencies, runtime: Listener, management: Listener | null): Promise<Served> {
+async function serve(config: Config, dependencies: HttpApiDependencies): Promise<Served> {
+  const [runtime, management] = [{ host: config.host, port: config.port }, managementListener(config)];
   const apis: HttpApi[] = [];
   const listeners: OwnListener[] = [];
   const close = async () => {
@@ -173,7 +176,7 @@ async function serve(dependencies: HttpApiDependencies, runtime: Listener, manag
     try {
       const listening = await api.listen({ host, port });
       listeners.push({ addresses: addressesOf(listening.address), port: listening.port });
-      return localUrl(host, listening.port);
+      return localUrl(config, host, listening.port);
     } catch (error) {
       await close();
       throw listenError(host, port, error, settings);
@@ -191,6 +194,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   assertLimits();
   const log = options.log ?? createServiceLog({ level: config.logLevel, format: config.mode === 'serve' ? 'json' : 'text' });
   const plans = await readPlans(config.plansFile, config.newInstancePlan);
+  const tls = config.tls && new TlsListener(await readTlsFiles(config.tls));
   await findPortsFree([{ host: config.host, port: config.port }, managementListener(config)]);
   await openDataDir(config.dataDir);
   const openedStore =
@@ -238,7 +242,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
 
     /** Known for sure once the service listens, as the port may be any; nothing is decided before. */
     let managementUrl = '';
-    let publicUrl = config.publicUrl ?? localUrl(config.host, config.port);
+    let publicUrl = config.publicUrl ?? localUrl(config, config.host, config.port);
     const upkeepClock = virtualClock?.upkeep ?? clock;
     const writes = new StoreWrites({ store, clock: upkeepClock, random, log });
     const now = () => clock.now();
@@ -404,9 +408,9 @@ export async function startService(config: Config, options: StartOptions = {}): 
       queryTokens: config.queryTokens,
       accessLog: config.accessLog,
       isPublicHttps: config.publicUrl?.startsWith('https:') ?? false,
+      ...(tls ? { tls } : {}),
     };
-    const { host, port } = config;
-    const served = await serve(dependencies, { host, port }, managementListener(config));
+    const served = await serve(config, dependencies);
     const { url } = served;
     managementUrl = served.managementUrl;
     ownListeners = served.listeners;
@@ -419,6 +423,10 @@ export async function startService(config: Config, options: StartOptions = {}): 
       await within(CLOSE_MS, closing);
       await refusals.write();
     });
+    if (tls && config.tls) {
+      const watch = watchTlsFiles(config.tls, { log, onChange: (files) => tls.replace(files) });
+      opened.push(async () => watch.close());
+    }
     publicUrl = config.publicUrl ?? url;
     const startedAt = clock.now();
     await runtime.start();

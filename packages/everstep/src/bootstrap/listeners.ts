@@ -22,8 +22,8 @@ export function managementListener({ host, managementAddress }: Config): Listene
 }
 
 /** For the operator, when the settings hide who calls; null when they do not. */
-export function proxyWarning({ publicUrl, trustedProxies }: Config): string | null {
-  if (!publicUrl?.startsWith('https:') || trustedProxies.length > 0) return null;
+export function proxyWarning({ publicUrl, trustedProxies, tls }: Config): string | null {
+  if (tls || !publicUrl?.startsWith('https:') || trustedProxies.length > 0) return null;
   return 'the public URL is https, but no proxy is trusted: all clients have the address of the proxy; set EVERSTEP_TRUSTED_PROXIES';
 }
 
@@ -52,7 +52,7 @@ export async function findPortsFree(listeners: readonly (Listener | null)[]): Pr
 }
 
 /** Where clients on this machine reach a service that listens on `host`. */
-export function localUrl(host: string, port: number): string {
+export function localUrl({ tls }: Pick<Config, 'tls'>, host: string, port: number): string {
   const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
-  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
+  return `${tls ? 'https' : 'http'}://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
 }

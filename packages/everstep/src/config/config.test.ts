@@ -27,6 +27,7 @@ test('without anything set, dev listens on 127.0.0.1:8080 and keeps its data in 
     dataDir: '/srv/app/.everstep',
     store: { kind: 'file', file: '/srv/app/.everstep/everstep.db' },
     secretsKeys: null,
+    tls: null,
     acceptLoss: false,
     nodeLeaseMs: 5_000,
     commits: 'together',

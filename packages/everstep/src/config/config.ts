@@ -23,6 +23,8 @@ export interface Config {
   readonly port: number;
   /** Where the management API listens by itself; null: with the runtime API. */
   readonly managementAddress: ListenAddress | null;
+  /** Absolute paths of PEM files; null: the service speaks plain HTTP. */
+  readonly tls: TlsPaths | null;
   /** Where others reach the service, without a slash at the end; null: where it listens. */
   readonly publicUrl: string | null;
   /** Absolute. */
@@ -79,6 +81,12 @@ export interface Config {
   readonly adminEmail: string;
   /** Single sign-on; null: users have API keys alone. */
   readonly signIn: SignInSettings | null;
+}
+
+export interface TlsPaths {
+  /** With the certificates that lead to the CA. */
+  readonly cert: string;
+  readonly key: string;
 }
 
 export type ParsedConfig =
@@ -171,11 +179,14 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
   }
 
   const dataDir = read(SETTINGS.dataDir);
+  const [cert, key] = [read(SETTINGS.tlsCert), read(SETTINGS.tlsKey)];
+  if ((cert === null) !== (key === null)) problems.push('EVERSTEP_TLS_CERT and EVERSTEP_TLS_KEY need each other; set both');
   const config: Config = Object.freeze({
     mode,
     host: read(SETTINGS.host),
     port: read(SETTINGS.port),
     managementAddress: read(SETTINGS.managementAddress),
+    tls: cert !== null && key !== null ? { cert, key } : null,
     publicUrl: read(SETTINGS.publicUrl),
     dataDir,
     store: read(SETTINGS.store) ?? ({ kind: 'file', file: join(dataDir, 'everstep.db') } as const),

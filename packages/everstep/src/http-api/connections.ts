@@ -21,6 +21,8 @@ function listOf(addresses: readonly string[]): BlockList {
   return list;
 }
 
+const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
+
 export interface ConnectionsOptions {
   /** No limit when null. */
   readonly limits: ConnectionLimits | null;
@@ -32,6 +34,8 @@ export class Connections {
   private readonly open = new Set<Socket>();
   private readonly perAddress = new Map<string, number>();
   private readonly refusals = new WeakMap<Socket, string>();
+  private readonly byPeer = new Map<string, Socket>();
+  private readonly secure = new WeakMap<Socket, Socket>();
   private readonly limits: ConnectionLimits | null;
   /** Addresses that any number of clients may share. */
   private readonly shared: BlockList;
@@ -44,6 +48,8 @@ export class Connections {
   add(socket: Socket): void {
     const address = this.limitedAddressOf(socket);
     this.open.add(socket);
+    const peer = peerOf(socket);
+    this.byPeer.set(peer, socket);
     const ofAddress = (this.perAddress.get(address ?? '') ?? 0) + 1;
     if (address !== null) this.perAddress.set(address, ofAddress);
     if (this.limits) {
@@ -52,7 +58,10 @@ export class Connections {
       else if (address !== null && ofAddress > Math.ceil(served * SHARE_OF_ADDRESS))
         this.refusals.set(socket, TOO_MANY_OF_ADDRESS);
     }
-    socket.once('close', () => this.remove(socket, address));
+    socket.once('close', () => {
+      this.byPeer.delete(peer);
+      this.remove(socket, address);
+    });
   }
 
   /** Returns why requests on the connection are refused; null when they are served. */
@@ -60,9 +69,22 @@ export class Connections {
     return this.refusals.get(socket) ?? null;
   }
 
+  /** TLS is set up on a connection: its requests come on another socket than the one that was accepted. */
+  secured(secure: Socket): void {
+    const accepted = this.byPeer.get(peerOf(secure));
+    if (!accepted) return;
+    this.secure.set(accepted, secure);
+    const refusal = this.refusals.get(accepted);
+    if (refusal !== undefined) this.refusals.set(secure, refusal);
+  }
+
   /** Closes connections without a request. Node does not count them as idle, so its server would wait for them. */
-  closeUnused(): void {
-    for (const socket of this.open) if (socket.bytesRead === 0) socket.destroy();
+  closeUnused(hasAsked: (socket: Socket) => boolean): void {
+    for (const socket of this.open) {
+      const secure = this.secure.get(socket);
+      const isUsed = secure ? hasAsked(secure) : socket.bytesRead > 0;
+      if (!isUsed) (secure ?? socket).destroy();
+    }
   }
 
   private remove(socket: Socket, address: string | null): void {

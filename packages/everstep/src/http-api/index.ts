@@ -33,6 +33,7 @@ import { ReadBudget } from './read-budget.js';
 import type { RequestBodies } from './request-bodies.js';
 import { SEARCH_OPERATIONS } from './search/index.js';
 import { createServer, type Route } from './server.js';
+import type { TlsListener } from './tls/tls-listener.js';
 
 export { type DashboardFiles, readDashboard } from './dashboard/index.js';
 export type { DestinationPolicy } from './operation.js';
@@ -92,6 +93,8 @@ export interface HttpApiDependencies {
   readonly accessLog?: boolean;
   /** Whether the public URL is https; false when absent. */
   readonly isPublicHttps?: boolean;
+  /** Plain HTTP when absent. */
+  readonly tls?: TlsListener;
   /** The files of the dashboard; null: they were not built. No dashboard is served when absent. */
   readonly dashboard?: DashboardFiles | null;
   /**
@@ -199,6 +202,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     defaultRegion: dependencies.defaultRegion ?? DEFAULT_REGION,
     trustedProxies: dependencies.trustedProxies ?? [],
     isPublicHttps: dependencies.isPublicHttps ?? false,
+    tls: dependencies.tls ?? null,
     queryTokens: dependencies.queryTokens ?? true,
     accessLog: dependencies.accessLog ?? false,
     ...(dependencies.connectionLimits ? { connectionLimits: dependencies.connectionLimits } : {}),

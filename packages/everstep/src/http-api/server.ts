@@ -1,7 +1,7 @@
 /** The operations on Fastify: routes, limits on requests, who is calling, and what becomes of errors. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type FastifyServerFactory } from 'fastify';
 import { networkOf } from '../accounts/network-of.js';
 import { permits } from '../accounts/token-scopes.js';
 import type { ConnectionLimits } from '../config/connection-limits.js';
@@ -26,6 +26,7 @@ import { type OperationRoute, PathTable, routedUrl, routerPath, routesOf } from 
 import { withoutSecret } from './sessions/cookie.js';
 import { StreamedJson } from './streamed-json.js';
 import { splitTarget } from './target.js';
+import type { TlsListener } from './tls/tls-listener.js';
 import { WaitingRequests } from './waiting-requests.js';
 
 const LIVENESS_PATH = '/health';
@@ -40,6 +41,21 @@ function schemaOfRoute(): never {
 /** What the framework would compile schemas with takes long to load. */
 const NO_SCHEMAS = { buildValidator: () => schemaOfRoute, buildSerializer: () => schemaOfRoute };
 
+// Without a host Node would answer in a form of its own; it is refused below.
+const HTTP_OPTIONS = { maxHeaderSize: LIMITS.maxHeaderBytes, requireHostHeader: false };
+
+/** What the framework sets for a server of its own is set here. */
+const secureServers =
+  (tls: TlsListener): FastifyServerFactory =>
+  (handler, { keepAliveTimeout, requestTimeout }) => {
+    const timeouts = { keepAliveTimeout: Number(keepAliveTimeout), requestTimeout: Number(requestTimeout) };
+    return tls.createServer({ ...HTTP_OPTIONS, ...timeouts }, handler);
+  };
+
+const STRICT_TRANSPORT = 'max-age=31536000';
+/** Browsers apply the header to every port of a host: on localhost that would break other programs. */
+const isThisMachine = (hostname: string): boolean => /(?:^|\.)localhost$/i.test(hostname);
+
 export interface ServerOptions {
   readonly context: ApiContext;
   readonly defaultRegion: Region;
@@ -47,6 +63,8 @@ export interface ServerOptions {
   readonly trustedProxies: readonly string[];
   /** Whether the public URL is https: so is every client's, whatever a proxy tells. */
   readonly isPublicHttps: boolean;
+  /** Null: plain HTTP. */
+  readonly tls: TlsListener | null;
   /** What is served; a path belongs to one operation for each method. */
   readonly operations: readonly Operation[];
   /** Of them, those that are not there for requests without a session. */
@@ -130,6 +148,7 @@ export function createServer({
   defaultRegion,
   trustedProxies,
   isPublicHttps,
+  tls,
   operations,
   forSessions,
   takesLogins,
@@ -143,6 +162,7 @@ export function createServer({
   const { log } = context;
   const paths = new PathTable(operations);
   const latest = new WeakMap<object, Exchange>();
+  const secured = new WeakSet<object>();
   const app = Fastify({
     logger: false,
     genReqId: requestIdOf,
@@ -151,11 +171,12 @@ export function createServer({
     return503OnClosing: false,
     rewriteUrl: (request) => routedUrl(request.method ?? 'GET', request.url ?? '/', (path) => paths.meant(path)),
     routerOptions: { maxParamLength: LIMITS.maxUrlLength, querystringParser: () => NO_QUERY },
-    // Without a host Node would answer in a form of its own; it is refused below.
-    http: { maxHeaderSize: LIMITS.maxHeaderBytes, requireHostHeader: false },
+    ...(tls ? { serverFactory: secureServers(tls) } : {}),
+    http: HTTP_OPTIONS,
     clientErrorHandler: (error, socket) => {
       if (error.code === 'ECONNRESET' || socket.destroyed) return;
-      if (!socket.writable) socket.destroy();
+      // A client that does not speak TLS understands no answer.
+      if (!socket.writable || (tls && !secured.has(socket))) socket.destroy();
       else if (mayAnswer(latest.get(socket))) replyOnSocket(socket, clientError(error.code), DEFAULT_DIALECT);
       else socket.end();
     },
@@ -167,6 +188,17 @@ export function createServer({
   app.server.on('request', (request, response) => latest.set(request.socket, { request, response }));
   const connections = new Connections({ limits: connectionLimits ?? null, trustedProxies });
   app.server.on('connection', (socket: Socket) => connections.add(socket));
+  app.server.on('secureConnection', (socket: Socket) => {
+    if (closing) socket.destroy();
+    secured.add(socket);
+    connections.secured(socket);
+  });
+  if (tls || isPublicHttps) {
+    app.addHook('onRequest', (request, reply, done) => {
+      if (!isThisMachine(request.hostname)) reply.header('strict-transport-security', STRICT_TRANSPORT);
+      done();
+    });
+  }
   const tooMany = new PeriodicLog(log, 'too many connections, refusing new ones');
   if (connectionLimits) {
     app.server.maxConnections = connectionLimits.accepted;
@@ -190,7 +222,7 @@ export function createServer({
   app.addHook('preClose', (done) => {
     closing = true;
     waiting.close();
-    connections.closeUnused();
+    connections.closeUnused((socket) => latest.has(socket));
     done();
   });
 
@@ -271,7 +303,7 @@ export function createServer({
       dialect: admission.dialect,
       callerIp: callerIpOf(request),
       headers: withoutSecret(request.headers),
-      isHttps: isPublicHttps || request.protocol === 'https',
+      isHttps: isPublicHttps || tls !== null || request.protocol === 'https',
       host: request.host,
       target: admission.target,
       signal: () => waiting.signalOf(reply),

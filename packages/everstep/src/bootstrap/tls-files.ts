@@ -1,0 +1,64 @@
+/** The files of the TLS certificate: read at start, and again when they change or on SIGHUP. */
+import { unwatchFile, watchFile } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { createSecureContext } from 'node:tls';
+import type { TlsPaths } from '../config/config.js';
+import type { Log } from '../ports/log.js';
+import { StartError } from './start-error.js';
+
+/** Files are looked at by their path, so that links which are exchanged count too, as container platforms do it. */
+const LOOK_EVERY_MS = 5_000;
+
+export interface TlsFiles {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** Rejects with StartError when the files cannot be read, or do not belong together. */
+export async function readTlsFiles(paths: TlsPaths): Promise<TlsFiles> {
+  try {
+    const [cert, key] = await Promise.all([readFile(paths.cert, 'utf8'), readFile(paths.key, 'utf8')]);
+    createSecureContext({ cert, key });
+    return { cert, key };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    const what = `The TLS certificate ${paths.cert} (EVERSTEP_TLS_CERT) and the key ${paths.key} (EVERSTEP_TLS_KEY) cannot be used`;
+    throw new StartError(`${what}: ${reason}.`, { cause: error });
+  }
+}
+
+export interface TlsWatch {
+  /** What is in the files now is used. Never rejects: a certificate that cannot be used leaves the one before. */
+  reload(): Promise<void>;
+  close(): void;
+}
+
+/** Calls `onChange` with new files. Only one of both may be there at first: then the next look finds the other one. */
+export function watchTlsFiles(
+  paths: TlsPaths,
+  { log, onChange }: { readonly log: Log; readonly onChange: (files: TlsFiles) => void },
+): TlsWatch {
+  let latest: Promise<void> = Promise.resolve();
+  const reload = (): Promise<void> => {
+    latest = latest.then(async () => {
+      try {
+        onChange(await readTlsFiles(paths));
+        log.info({ cert: paths.cert }, 'TLS certificate reloaded');
+      } catch (error) {
+        log.error({ error: String(error) }, 'TLS certificate not reloaded, the previous one stays in use');
+      }
+    });
+    return latest;
+  };
+  const look = () => void reload();
+  const files = [paths.cert, paths.key];
+  for (const file of files) watchFile(file, { persistent: false, interval: LOOK_EVERY_MS }, look);
+  process.on('SIGHUP', look);
+  return {
+    reload,
+    close() {
+      for (const file of files) unwatchFile(file, look);
+      process.off('SIGHUP', look);
+    },
+  };
+}

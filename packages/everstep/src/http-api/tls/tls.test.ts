@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { Agent, type RequestOptions, request } from 'node:https';
+import { connect as connectPlain } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { connect, TLSSocket } from 'node:tls';
+import { hashOfApiKey } from '../../accounts/api-key-hash.js';
+import { readTlsFiles, watchTlsFiles } from '../../bootstrap/tls-files.js';
+import { ELSEWHERE_CERTIFICATE, LOCAL_CERTIFICATE, TEST_CA } from '../../config/certificates.fixture.js';
+import { ApiWorld } from '../testing/api-world.js';
+import { TlsListener } from './tls-listener.js';
+
+let world: ApiWorld;
+let directory = '';
+let port = 0;
+const tls = new TlsListener(LOCAL_CERTIFICATE);
+
+before(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'everstep-tls-'));
+  world = await ApiWorld.open({ tls });
+  ({ port } = await world.api.listen({ host: '127.0.0.1', port: 0 }));
+});
+after(async () => {
+  await world.close();
+  await rm(directory, { recursive: true });
+});
+
+interface Got {
+  readonly status: number | undefined;
+  readonly headers: Readonly<Record<string, unknown>>;
+  /** Names that the certificate of the connection is for. */
+  readonly names: string | undefined;
+}
+
+const get = (options: RequestOptions, body?: string): Promise<Got> =>
+  new Promise((resolve, reject) => {
+    const sent = request({ host: '127.0.0.1', port, ca: TEST_CA, ...options }, (answer) => {
+      const names = answer.socket instanceof TLSSocket ? answer.socket.getPeerCertificate().subjectaltname : '';
+      answer.resume();
+      answer.once('end', () => resolve({ status: answer.statusCode, headers: answer.headers, names }));
+    });
+    sent.once('error', reject).end(body);
+  });
+
+test('requests are served over TLS 1.2 and newer, and answers tell browsers to stay with it', async () => {
+  const answer = await get({ path: '/health' });
+  assert.deepEqual([answer.status, answer.headers['strict-transport-security']], [200, 'max-age=31536000']);
+  assert.equal((await get({ path: '/health', maxVersion: 'TLSv1.2' })).status, 200);
+  await assert.rejects(get({ path: '/health', minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' }));
+  const local = await get({ path: '/health', headers: { host: `localhost:${port}` } });
+  assert.equal(local.headers['strict-transport-security'], undefined, 'it would be for every port of localhost');
+});
+
+test('the cookie of a session is for TLS only', async () => {
+  const user = { userId: 'usr_1', email: 'ann@w.test', createdAt: 1 };
+  const apiKey = { apiKeyId: 'key_1', userId: 'usr_1', name: 'one', keyHash: hashOfApiKey('ek_1'), createdAt: 1 };
+  await world.store.accounts.createUser({ user, apiKey });
+  const answer = await get(
+    { method: 'POST', path: '/v2/session', headers: { 'content-type': 'application/json' } },
+    JSON.stringify({ email: user.email, api_key: 'ek_1' }),
+  );
+  assert.match(String(answer.headers['set-cookie']), /^__Host-everstep_session=.*; Secure/);
+});
+
+test('a client that speaks plain HTTP is cut off', async () => {
+  const socket = connectPlain(port, '127.0.0.1', () => socket.write('GET /health HTTP/1.1\r\nHost: a\r\n\r\n'));
+  let received = '';
+  socket.on('data', (chunk) => (received += chunk));
+  await new Promise((resolve) => socket.once('close', resolve).on('error', () => {}));
+  assert.equal(received.includes('HTTP/1.1'), false);
+});
+
+test('a certificate is replaced without closing connections, and one that cannot be used is not taken', async () => {
+  const paths = { cert: join(directory, 'tls.crt'), key: join(directory, 'tls.key') };
+  const write = async ({ cert, key }: typeof LOCAL_CERTIFICATE) => {
+    await writeFile(paths.cert, cert);
+    await writeFile(paths.key, key);
+  };
+  await write(ELSEWHERE_CERTIFICATE);
+  const errors: string[] = [];
+  const log = { debug() {}, info() {}, warn() {}, error: (_: unknown, message: string) => void errors.push(message) };
+  const watch = watchTlsFiles(paths, { log, onChange: (files) => tls.replace(files) });
+  const agent = new Agent({ keepAlive: true, maxSockets: 1, ca: TEST_CA });
+  assert.match((await get({ path: '/health', agent })).names ?? '', /localhost/);
+  await watch.reload();
+  assert.match((await get({ path: '/health', agent })).names ?? '', /localhost/, 'the connection stays open');
+  assert.match((await get({ path: '/health', servername: 'elsewhere.test' })).names ?? '', /elsewhere\.test/);
+  agent.destroy();
+  await copyFile(paths.key, paths.cert);
+  await watch.reload();
+  assert.deepEqual(errors, ['TLS certificate not reloaded, the previous one stays in use']);
+  await write(LOCAL_CERTIFICATE);
+  process.emit('SIGHUP');
+  await watch.reload();
+  assert.match((await get({ path: '/health' })).names ?? '', /localhost/);
+  watch.close();
+  await assert.rejects(readTlsFiles({ cert: paths.cert, key: join(directory, 'none') }), /EVERSTEP_TLS_KEY.*ENOENT/);
+});
+
+test('a stop does not wait for connections without a request', async () => {
+  const own = await ApiWorld.open({ tls: new TlsListener(LOCAL_CERTIFICATE) });
+  const listening = await own.api.listen({ host: '127.0.0.1', port: 0 });
+  const socket = connect({ host: '127.0.0.1', port: listening.port, ca: TEST_CA });
+  await new Promise((resolve) => socket.once('secureConnect', resolve));
+  const closed = new Promise((resolve) =>
+    socket
+      .resume()
+      .once('close', resolve)
+      .on('error', () => {}),
+  );
+  await own.close();
+  await closed;
+});
