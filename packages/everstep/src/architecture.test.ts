@@ -139,7 +139,7 @@ const DIRECTIONS: readonly DirectionRule[] = [
   },
   {
     area: 'everstep/src/backup',
-    may: [PROTOCOL, `types ${PORTS}`, ...inEverstep('bootstrap', 'stores/sqlite'), NODE],
+    may: [PROTOCOL, `types ${PORTS}`, ...inEverstep('bootstrap', 'secrets', 'config/secret-keys', 'stores/sqlite'), NODE],
     because: 'a back-up is of the embedded store, whoever asks for it',
   },
   {
@@ -186,6 +186,11 @@ const DIRECTIONS: readonly DirectionRule[] = [
     area: 'everstep/src/documentation',
     may: [...inEverstep('cli'), 'commander', NODE],
     because: 'the documentation is compared with the program; there are only tests here',
+  },
+  {
+    area: 'everstep/src/open-store',
+    may: ['everstep/src', 'pino', NODE],
+    because: 'which store there is is decided in one file',
   },
   { area: 'everstep/src/main', may: ['everstep/src', 'pino', PROTOCOL, NODE], because: 'main is the only file that wires' },
   { area: 'sdk/src', may: [NODE], because: 'the SDK costs the user no dependency' },

@@ -1,7 +1,4 @@
 /** Wires the service together; the only file that knows all of its parts. */
-import { access, constants } from 'node:fs/promises';
-import { hostname } from 'node:os';
-import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { createAuthority } from './accounts/authority.js';
@@ -11,10 +8,9 @@ import { recordPrices } from './accounts/prices.js';
 import { Refusals } from './accounts/refusals.js';
 import { createAccountService } from './accounts/service.js';
 import { createAudit, withAuditKey } from './audit/index.js';
-import { type AnsweringOptions, answerCommands } from './backup/answering.js';
-import type { ControlChannel, RotateAnswer, RotateRequest } from './backup/control-channel.js';
-import { type Credentials, credentialsFile, readCredentials } from './bootstrap/credentials.js';
-import { makePrivateDirectory, openDataDir } from './bootstrap/data-dir.js';
+import type { RotateAnswer, RotateRequest } from './backup/control-channel.js';
+import { type Credentials, readCredentials } from './bootstrap/credentials.js';
+import { openDataDir } from './bootstrap/data-dir.js';
 import { type Joined, type Started, startAccounts, startSharedAccounts } from './bootstrap/first-start.js';
 import { keepIdleMemoryLow } from './bootstrap/idle-memory.js';
 import { KeptAccess } from './bootstrap/kept-access.js';
@@ -22,7 +18,7 @@ import { addressesOf, findPortsFree, type Listener, localUrl, managementListener
 import { readPlans } from './bootstrap/plans-file.js';
 import { openSecrets } from './bootstrap/secrets-key.js';
 import { createServiceLog } from './bootstrap/service-log.js';
-import { fileError, listenError, StartError } from './bootstrap/start-error.js';
+import { listenError, StartError } from './bootstrap/start-error.js';
 import { readTlsFiles, watchTlsFiles } from './bootstrap/tls-files.js';
 import { LOOP_TIME } from './clock/loop-time.js';
 import { createSystemClock } from './clock/system-clock.js';
@@ -36,8 +32,8 @@ import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from './dialects/up
 import { WorkSlices } from './fairness/work-slices.js';
 import { createHttpApi, type HttpApi, type HttpApiDependencies, ReadBudget, readDashboard } from './http-api/index.js';
 import { TlsListener } from './http-api/tls/tls-listener.js';
+import { openDatabase, openFile } from './open-store.js';
 import type { SharedChange } from './ports/cluster.js';
-import type { SearchDocuments } from './ports/search-store.js';
 import type { Store } from './ports/store.js';
 import { rotateSecrets } from './rotation/rotating.js';
 import { createRuntime } from './runtime/runtime.js';
@@ -47,8 +43,6 @@ import { createSignIn } from './sign-in/sign-in.js';
 import { createAddressPolicies, createNameResolver, createOutbound, type OwnListener } from './step-calls/index.js';
 import { SERVICE_VERSION } from './step-calls/version.js';
 import type { OpenedNode } from './stores/postgres/index.js';
-import { openSqliteStore, StoreOpenError } from './stores/sqlite/index.js';
-import { openSearchDocuments } from './stores/sqlite/search/index.js';
 
 /** How long deliveries that are under way may take to end when the service stops; they are delivered again otherwise. */
 const GRACE_MS = 5_000;
@@ -57,8 +51,6 @@ const CLOSE_MS = 2_000;
 
 /** The pages of the dashboard, as the package of the service has them. */
 const DASHBOARD_DIRECTORY = fileURLToPath(new URL('../static', import.meta.url));
-/** Beside the store: a file for each search index that has documents. */
-const SEARCH_DIRECTORY = 'search';
 
 export interface RunningService {
   readonly url: string;
@@ -79,80 +71,6 @@ export interface StartOptions {
   /** Called when the credentials are known, before anything is delivered or accepted. */
   readonly beforeWork?: (credentials: Credentials) => Promise<void>;
   readonly log?: Logger;
-}
-
-/** The documents of search indexes, and who copies them with the store. */
-interface OpenedDocuments {
-  readonly documents: SearchDocuments;
-  /** Null where the database is backed up by its own means. */
-  readonly control: ControlChannel | null;
-}
-
-/** The store, and what belongs to it. */
-interface Opened {
-  readonly store: Store;
-  /** Null where this process is alone on its store. */
-  readonly node: OpenedNode | null;
-  readonly openDocuments: (
-    onFailure: (error: Error) => void,
-    commands: Pick<AnsweringOptions, 'rotate' | 'record'>,
-  ) => Promise<OpenedDocuments>;
-  /** For people; without secrets. */
-  readonly place: string;
-}
-
-async function openFile(
-  file: string,
-  { dataDir, acceptLoss }: Config,
-  log: Logger,
-  onDiskFailure: (error: Error) => void,
-): Promise<Opened> {
-  try {
-    await makePrivateDirectory(dirname(file));
-    await access(dirname(file), constants.W_OK);
-  } catch (error) {
-    throw fileError(`The store ${file} cannot be used`, error);
-  }
-  try {
-    const store = await openSqliteStore({
-      file,
-      acceptLoss,
-      // The credentials of a store that is elsewhere say nothing of this file.
-      belongings: dirname(file) === dataDir ? [credentialsFile(dataDir)] : [],
-      onDiskFailure,
-      onNotice: ({ event, fields }) => log.warn(fields, event),
-    });
-    const directory = join(dirname(file), SEARCH_DIRECTORY);
-    const openDocuments: Opened['openDocuments'] = async (onFailure, commands) => {
-      const documents = openSearchDocuments({ directory, onFailure });
-      return { documents, control: await answerCommands({ dataDir, store, documents, log, ...commands }) };
-    };
-    return { store, node: null, openDocuments, place: file };
-  } catch (error) {
-    if (error instanceof StoreOpenError) throw new StartError(error.message, { cause: error });
-    throw fileError(`The store ${file} cannot be opened`, error);
-  }
-}
-
-async function openDatabase(url: string, { nodeLeaseMs: leaseMs, commits, virtualClock }: Config, log: Logger): Promise<Opened> {
-  if (virtualClock) throw new StartError('A virtual clock goes with the embedded store only: nodes on a database have its time.');
-  // Only now: a service on a file starts sooner without it.
-  const [{ openPostgresNode, StoreOpenError: PostgresOpenError }, { openPostgresSearchDocuments }] = await Promise.all([
-    import('./stores/postgres/index.js'),
-    import('./stores/postgres/search/index.js'),
-  ]);
-  try {
-    const facts = { host: hostname(), version: SERVICE_VERSION };
-    const node = await openPostgresNode({ url, log, facts, leaseMs, commits });
-    const openDocuments: Opened['openDocuments'] = async (onFailure) => ({
-      documents: openPostgresSearchDocuments({ url, log, onFailure }),
-      control: null,
-    });
-    return { store: node.store, node, openDocuments, place: node.place };
-  } catch (error) {
-    if (error instanceof PostgresOpenError) throw new StartError(error.message, { cause: error });
-    throw error;
-  }
 }
 
 interface Served {

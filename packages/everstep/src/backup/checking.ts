@@ -1,9 +1,9 @@
 /** Whether the files of a back-up are whole, sound, and those that its manifest tells of. */
-import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { codeOf } from '../bootstrap/start-error.js';
 import { inspectDocuments, inspectStore, type StoreCounts } from '../stores/sqlite/store-at-rest.js';
-import { type BackedUpFile, BackupError, digestOf, type Manifest, readManifest, STORE_FILE } from './contents.js';
+import { BackupError, type Manifest, readManifest, STORE_FILE, sealedText } from './contents.js';
+import { assertSame } from './encryption/backed-up-files.js';
+import { type BackupCipher, type BackupSecret, cipherFor, isSameSeal } from './encryption/backup-cipher.js';
 
 export interface FoundInFiles {
   readonly schema: number;
@@ -31,20 +31,27 @@ export async function inspectFiles(directory: string, paths: readonly string[]):
   return { schema: store.schema, counts: { ...store.counts, documents } };
 }
 
-async function assertSame(directory: string, { path, bytes, sha256 }: BackedUpFile): Promise<void> {
-  const file = locate(directory, path);
-  const found = await stat(file).catch((error) => {
-    if (codeOf(error) === 'ENOENT') throw new BackupError(`${path} is missing from the back-up.`);
-    throw error;
-  });
-  if (found.size !== bytes) throw new BackupError(`${path} has ${found.size} bytes, but had ${bytes} when the back-up was made.`);
-  if ((await digestOf(file)) !== sha256) throw new BackupError(`${path} has changed since the back-up was made.`);
+export interface Verified {
+  readonly manifest: Manifest;
+  /** Of an encrypted back-up. */
+  readonly cipher: BackupCipher | null;
+}
+
+function cipherOf(manifest: Manifest, secret: BackupSecret | null): BackupCipher | null {
+  if (!manifest.encryption) return null;
+  const cipher = cipherFor(manifest.encryption, secret);
+  if (!isSameSeal(manifest.seal ?? '', cipher.sealOf(sealedText(manifest))))
+    throw new BackupError('The passphrase is wrong, or the manifest has changed since the back-up was made.');
+  return cipher;
 }
 
 /** Resolves with the manifest when all is as it says. Rejects with BackupError or StoreOpenError, which say what is not. */
-export async function verifyBackup(directory: string): Promise<Manifest> {
+export async function verifyBackup(directory: string, secret: BackupSecret | null = null): Promise<Verified> {
   const manifest = await readManifest(directory);
-  for (const file of manifest.files) await assertSame(directory, file);
+  const cipher = cipherOf(manifest, secret);
+  for (const file of manifest.files) await assertSame(directory, file, cipher);
+  // They were inspected before they were encrypted, and are the same.
+  if (cipher) return { manifest, cipher };
   const paths = manifest.files.map(({ path }) => path);
   const { schema, counts } = await inspectFiles(directory, paths);
   const told = new Map<string, number>(Object.entries(manifest.counts));
@@ -53,5 +60,5 @@ export async function verifyBackup(directory: string): Promise<Manifest> {
       throw new BackupError(`The back-up has ${count} ${what}, and its manifest says ${told.get(what)}.`);
   if (schema !== manifest.schema)
     throw new BackupError(`The store has schema ${schema}, and the manifest says ${manifest.schema}.`);
-  return manifest;
+  return { manifest, cipher };
 }

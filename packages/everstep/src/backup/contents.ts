@@ -15,6 +15,7 @@ export const CREDENTIALS_FILE = 'credentials.json';
 /** Written last: a directory without it is no back-up. */
 export const MANIFEST_FILE = 'manifest.json';
 const FORMAT = 'everstep-backup-1';
+const ENCRYPTED_FORMAT = 'everstep-backup-2';
 
 /** Why a back-up could not be made, or cannot be used; the message is for the operator. */
 export class BackupError extends Error {
@@ -35,8 +36,17 @@ export interface BackedUpFile {
   readonly sha256: string;
 }
 
+/** How the files of a back-up are encrypted. */
+export type Encryption =
+  | { readonly method: 'key'; readonly keyId: string /** Base64url. */; readonly salt: string }
+  | { readonly method: 'passphrase'; readonly salt: string };
+
 export interface Manifest {
-  readonly format: typeof FORMAT;
+  readonly format: typeof FORMAT | typeof ENCRYPTED_FORMAT;
+  /** Absent: the files are as they were. Sizes and sums are of what they were before. */
+  readonly encryption?: Encryption;
+  /** Of an encrypted back-up: authenticates all else. */
+  readonly seal?: string;
   /** Of the program that made it. */
   readonly version: string;
   /** ISO 8601. All that was acknowledged before is in it, and something of what was acknowledged until `endedAt`. */
@@ -48,8 +58,15 @@ export interface Manifest {
   readonly files: readonly BackedUpFile[];
 }
 
-export const manifestText = (manifest: Omit<Manifest, 'format'>): string =>
-  `${JSON.stringify({ format: FORMAT, ...manifest }, null, 2)}\n`;
+/** What is sealed: the manifest without its seal. */
+export const sealedText = ({ seal: _, ...rest }: Manifest): string => JSON.stringify(rest);
+
+/** `sealOf` seals the manifest of an encrypted back-up. */
+export function manifestText(facts: Omit<Manifest, 'format' | 'seal'>, sealOf?: (text: string) => string): string {
+  const manifest: Manifest = { format: facts.encryption ? ENCRYPTED_FORMAT : FORMAT, ...facts };
+  const whole = sealOf ? { ...manifest, seal: sealOf(sealedText(manifest)) } : manifest;
+  return `${JSON.stringify(whole, null, 2)}\n`;
+}
 
 const isText = (value: unknown): value is string => typeof value === 'string';
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null;
@@ -64,8 +81,18 @@ const isFile = (value: unknown): value is BackedUpFile =>
   isText(value.sha256) &&
   /^[0-9a-f]{64}$/.test(value.sha256);
 
+const SALT = /^[\w-]{43}$/;
+const isEncryption = (value: unknown): boolean =>
+  isObject(value) &&
+  isText(value.salt) &&
+  SALT.test(value.salt) &&
+  (value.method === 'passphrase' || (value.method === 'key' && isText(value.keyId) && /^[0-9a-f]{12}$/.test(value.keyId)));
+
 function isManifest(value: unknown): value is Manifest {
-  if (!isObject(value) || value.format !== FORMAT) return false;
+  if (!isObject(value)) return false;
+  if (value.format === ENCRYPTED_FORMAT) {
+    if (!isEncryption(value.encryption) || !isText(value.seal)) return false;
+  } else if (value.format !== FORMAT || value.encryption !== undefined) return false;
   const { version, beganAt, endedAt, schema, counts, files } = value;
   if (![version, beganAt, endedAt].every(isText) || !Number.isSafeInteger(schema)) return false;
   if (!isObject(counts) || !Object.values(counts).every(Number.isSafeInteger)) return false;

@@ -30,8 +30,8 @@ export interface CopyingOptions extends BackupParts {
   readonly signal?: AbortSignal;
 }
 
-/** Whether the directory was made. Rejects with BackupError when something lies in it. */
-async function claim(directory: string): Promise<boolean> {
+/** Makes the directory of a back-up. Resolves with whether it did not exist. Rejects with BackupError when something lies in it. */
+export async function claimDirectory(directory: string): Promise<boolean> {
   try {
     const first = await mkdir(directory, { recursive: true, mode: OWNER_ONLY });
     if (first !== undefined) return true;
@@ -58,7 +58,7 @@ async function copyText(from: string, to: string): Promise<boolean> {
 /** Resolves with what was written, below `to`. What fails, or is ended, leaves nothing behind. */
 export async function copyEverything(source: BackupSource, options: CopyingOptions): Promise<readonly string[]> {
   const { to, signal } = options;
-  const made = await claim(to);
+  const made = await claimDirectory(to);
   const written: string[] = [];
   const begin = (path: string): string => {
     signal?.throwIfAborted();

@@ -1,12 +1,13 @@
 /** Puts a back-up into an empty data directory, for a service to be started on. */
-import { chmod, constants, copyFile, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { codeOf, fileError } from '../bootstrap/start-error.js';
 import { verifyBackup } from './checking.js';
 import { BackupError, digestOf, type Manifest, STORE_FILE } from './contents.js';
+import { copyOut } from './encryption/backed-up-files.js';
+import type { BackupSecret } from './encryption/backup-cipher.js';
 
 const DIRECTORY_MODE = 0o700;
-const FILE_MODE = 0o600;
 /** Until all else is there, the store has a name that no service opens. */
 const UNFINISHED = `${STORE_FILE}.restoring`;
 
@@ -15,6 +16,8 @@ export interface RestoringOptions {
   readonly from: string;
   /** Does not exist, or is empty. */
   readonly dataDir: string;
+  /** Of an encrypted back-up. */
+  readonly secret: BackupSecret | null;
 }
 
 async function claimEmpty(dataDir: string): Promise<void> {
@@ -30,28 +33,17 @@ async function claimEmpty(dataDir: string): Promise<void> {
   });
 }
 
-async function copyPrivately(from: string, to: string): Promise<void> {
-  await mkdir(dirname(to), { recursive: true, mode: DIRECTORY_MODE });
-  await copyFile(from, to, constants.COPYFILE_EXCL);
-  await chmod(to, FILE_MODE);
-  const file = await open(to, 'r');
-  try {
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-}
-
 /** Verifies the back-up, and each file once more where it was put. Rejects with BackupError, StoreOpenError or StartError. */
-export async function restoreBackup({ from, dataDir }: RestoringOptions): Promise<Manifest> {
-  const manifest = await verifyBackup(from);
+export async function restoreBackup({ from, dataDir, secret }: RestoringOptions): Promise<Manifest> {
+  const { manifest, cipher } = await verifyBackup(from, secret);
   await claimEmpty(dataDir);
   const put: string[] = [];
   try {
     for (const { path, sha256 } of manifest.files) {
       const file = join(dataDir, ...(path === STORE_FILE ? UNFINISHED : path).split('/'));
       put.push(file);
-      await copyPrivately(join(from, ...path.split('/')), file);
+      await mkdir(dirname(file), { recursive: true, mode: DIRECTORY_MODE });
+      await copyOut(from, path, file, cipher);
       if ((await digestOf(file)) !== sha256)
         throw new BackupError(`${path} was not written as it was read: the disk may be failing.`);
     }

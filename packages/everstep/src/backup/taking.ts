@@ -1,11 +1,25 @@
 /** Makes a back-up: has the copies made, then checks them, and says in the manifest what they are. */
-import { open, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { randomUUID } from 'node:crypto';
+import { mkdir, open, rm, rmdir, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { writePrivately } from '../bootstrap/private-file.js';
 import { inspectFiles } from './checking.js';
-import { type BackupParts, digestOf, MANIFEST_FILE, type Manifest, manifestText, readManifest } from './contents.js';
+import {
+  type BackedUpFile,
+  type BackupParts,
+  digestOf,
+  MANIFEST_FILE,
+  type Manifest,
+  manifestText,
+  readManifest,
+  SEARCH_DIRECTORY,
+} from './contents.js';
 import { askForBackup } from './control-channel.js';
-import { copyEverything, openSourceAtRest } from './copying.js';
+import { claimDirectory, copyEverything, openSourceAtRest } from './copying.js';
+import { encryptInto, placeOf } from './encryption/backed-up-files.js';
+import { type BackupSecret, newCipher } from './encryption/backup-cipher.js';
+
+const OWNER_ONLY = 0o700;
 
 export interface TakingOptions extends BackupParts {
   /** Absolute, as the next two. */
@@ -14,6 +28,8 @@ export interface TakingOptions extends BackupParts {
   readonly to: string;
   /** Of this program. */
   readonly version: string;
+  /** The files are encrypted with it; null: they are not. */
+  readonly secret: BackupSecret | null;
 }
 
 export interface Taken {
@@ -41,8 +57,14 @@ async function copyAtRest({ dataDir, storeFile, ...options }: TakingOptions): Pr
   }
 }
 
-/** Rejects with BackupError, StoreOpenError or StartError, whose messages are for the operator; then there is no back-up. */
-export async function takeBackup(options: TakingOptions): Promise<Taken> {
+interface Copied {
+  readonly files: Manifest['files'];
+  readonly online: boolean;
+  readonly facts: Pick<Manifest, 'version' | 'beganAt' | 'endedAt' | 'schema' | 'counts'>;
+}
+
+/** Copies and checks everything. What fails leaves nothing behind. */
+async function copyChecked(options: TakingOptions): Promise<Copied> {
   const { dataDir, to, credentials, secretsKey, version } = options;
   const beganAt = new Date().toISOString();
   const copied = await askForBackup(dataDir, { to, credentials, secretsKey });
@@ -51,17 +73,58 @@ export async function takeBackup(options: TakingOptions): Promise<Taken> {
   const located = (path: string) => join(to, ...path.split('/'));
   try {
     const { schema, counts } = await inspectFiles(to, written);
-    const files: Manifest['files'][number][] = [];
+    const files: BackedUpFile[] = [];
     for (const path of written) {
       await sync(located(path));
       files.push({ path, bytes: (await stat(located(path))).size, sha256: await digestOf(located(path)) });
     }
-    await writePrivately(join(to, MANIFEST_FILE), manifestText({ version, beganAt, endedAt, schema, counts, files }));
-    if (process.platform !== 'win32') await sync(to);
-    return { manifest: await readManifest(to), online: copied !== null };
+    return { files, online: copied !== null, facts: { version, beganAt, endedAt, schema, counts } };
   } catch (error) {
     // Not found sound: nobody should take it for a back-up, nor find the directory taken at the next try.
     for (const path of written) await rm(located(path), { force: true });
     throw error;
   }
+}
+
+/** Everything is copied in the data directory, where it is plain anyway, and encrypted from there. */
+async function takeEncrypted(options: TakingOptions, secret: BackupSecret): Promise<Copied> {
+  const { dataDir, to } = options;
+  const made = await claimDirectory(to);
+  const work = join(dataDir, `backup.${randomUUID()}.tmp`);
+  const cipher = newCipher(secret);
+  const written: string[] = [];
+  try {
+    const copied = await copyChecked({ ...options, to: work });
+    const { files, facts } = copied;
+    for (const { path } of files) {
+      const place = placeOf(to, path, cipher);
+      await mkdir(dirname(place), { recursive: true, mode: OWNER_ONLY });
+      written.push(place);
+      await encryptInto(to, path, join(work, ...path.split('/')), cipher);
+    }
+    const text = manifestText({ ...facts, encryption: cipher.encryption, files }, cipher.sealOf);
+    await writePrivately(join(to, MANIFEST_FILE), text);
+    return copied;
+  } catch (error) {
+    for (const place of written) await rm(place, { force: true });
+    await rmdir(join(to, SEARCH_DIRECTORY)).catch(() => {});
+    if (made) await rmdir(to).catch(() => {});
+    throw error;
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}
+
+async function takePlain(options: TakingOptions): Promise<Copied> {
+  const copied = await copyChecked(options);
+  await writePrivately(join(options.to, MANIFEST_FILE), manifestText({ ...copied.facts, files: copied.files }));
+  return copied;
+}
+
+/** Rejects with BackupError, StoreOpenError or StartError, whose messages are for the operator; then there is no back-up. */
+export async function takeBackup(options: TakingOptions): Promise<Taken> {
+  const { to, secret } = options;
+  const { online } = secret ? await takeEncrypted(options, secret) : await takePlain(options);
+  if (process.platform !== 'win32') await sync(to);
+  return { manifest: await readManifest(to), online };
 }

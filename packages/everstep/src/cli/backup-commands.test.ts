@@ -118,6 +118,48 @@ describe('back-ups from the command line', () => {
     await service.end();
   });
 
+  test('an encrypted back-up has nothing readable in it, and is restored with its passphrase or key only', async () => {
+    await writeFile(at('passphrase'), 'correct horse battery staple\n');
+    await writeFile(at('wrong'), 'another passphrase\n');
+    const key = { EVERSTEP_SECRETS_KEY: 'k'.repeat(43) };
+    const withKey = (...args: readonly string[]) => runCommand(args, { cwd: directory.path, env: key });
+    const { token } = JSON.parse(await readFile(at('stopped/credentials.json'), 'utf8'));
+    const cases = [
+      { name: 'by-passphrase', everstep, secret: ['--passphrase-file', 'passphrase'], bad: ['--passphrase-file', 'wrong'] },
+      { name: 'by-key', everstep: withKey, secret: [], bad: ['--passphrase-file', 'wrong'] },
+    ];
+    for (const { name, everstep: run, secret, bad } of cases) {
+      const made = await run('backup', '--encrypt', ...secret, '--to', at(name), '--data-dir', at('stopped'));
+      assert.deepEqual([made.code, made.stderr], [0, '']);
+      const names = ['credentials.json.enc', 'everstep.db.enc', 'manifest.json', 'secrets.key.enc'];
+      assert.deepEqual((await readdir(at(name))).sort(), names);
+      for (const file of names) {
+        const text = await readFile(join(at(name), file), 'latin1');
+        assert.ok(!text.includes(token) && !text.includes('SQLite format'), file);
+      }
+      assert.equal((await run('verify-backup', '--from', at(name), ...secret)).code, 0);
+      for (const wrong of [bad, []].filter((_, index) => name === 'by-passphrase' || index === 0)) {
+        const refused = await run('restore', '--from', at(name), '--data-dir', at('never'), ...wrong);
+        assert.deepEqual([refused.code, /passphrase|secrets-key-wrong/.test(refused.stderr)], [1, true], refused.stderr);
+      }
+      assert.ok(!existsSync(at('never')));
+      assert.equal((await run('restore', '--from', at(name), '--data-dir', at(`${name}-restored`), ...secret)).code, 0);
+      for (const file of ['credentials.json', 'secrets.key'])
+        assert.deepEqual(await readFile(at(`${name}-restored/${file}`)), await readFile(at(`stopped/${file}`)), file);
+      assert.equal((await everstep('verify', '--data-dir', at(`${name}-restored`))).code, 0);
+    }
+    assert.deepEqual(
+      (await readdir(at('stopped'))).filter((name) => name.endsWith('.tmp')),
+      [],
+      'no plain copy stays',
+    );
+    await changeManifest(at('by-passphrase'), (text) => text.replace('"runs": 0', '"runs": 7'));
+    const altered = await everstep('verify-backup', '--from', at('by-passphrase'), '--passphrase-file', 'passphrase');
+    assert.deepEqual([altered.code, /manifest has changed/.test(altered.stderr)], [1, true], altered.stderr);
+    const keyless = await everstep('backup', '--encrypt', '--to', at('x'), '--data-dir', at('stopped'));
+    assert.deepEqual([keyless.code, /--encrypt requires --passphrase-file/.test(keyless.stderr)], [2, true]);
+  });
+
   test('nothing is restored over something', async () => {
     await mkdir(at('occupied'));
     await writeFile(at('occupied/everstep.db'), 'precious');

@@ -22,6 +22,9 @@ import {
 import { DEFAULT_REGION, REGIONS, type Region } from './regions.js';
 import { parseSecretKeys, type SecretKeys } from './secret-keys.js';
 import { SIGN_IN_SETTINGS } from './sign-in-settings.js';
+import { parseStore, type StoreSetting } from './store-setting.js';
+
+export type { StoreSetting } from './store-setting.js';
 
 export type Mode = 'dev' | 'serve';
 
@@ -82,30 +85,6 @@ function parseListenAddress(text: string): ListenAddress {
   const [, inBrackets, name, port = ''] = found;
   const host = inBrackets ?? name ?? null;
   return { host: host === null ? null : parseHost(host), port: parsePort(port) };
-}
-
-/** Where everything is kept. */
-export type StoreSetting =
-  | { readonly kind: 'file' /** Absolute. */; readonly file: string }
-  /** May contain a password. */
-  | { readonly kind: 'postgres'; readonly url: string };
-
-function parseStore(text: string, { cwd }: Surroundings): StoreSetting {
-  if (/^postgres(ql)?:/i.test(text)) {
-    const [, hosts = '', query = ''] = /^postgres(?:ql)?:\/\/(?:[^/?#]*@)?([^/?#@]*)\/[^/?#]+(?:\?(.*))?$/i.exec(text) ?? [];
-    if (hosts === '') throw new Error('must name a database, such as postgres://user:password@host:5432/everstep');
-    if (hosts.split(',').some((host) => !/^(\[[0-9a-f:.]+\]|[^:[\]]+)(:\d{1,5})?$/i.test(host)))
-      throw new Error(
-        'must have a host, with or without a port, between the commas: postgres://user:password@one:5432,two:5432/everstep',
-      );
-    const wanted = new URLSearchParams(query).get('target_session_attrs');
-    if (wanted !== null && !['read-write', 'primary', 'any'].includes(wanted))
-      throw new Error('cannot have that target_session_attrs: of several servers the primary is used, read-write');
-    return { kind: 'postgres', url: text };
-  }
-  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) throw new Error('must be the path of a file, or begin with postgres://');
-  if (text === ':memory:') throw new Error('must be a file: runs that are kept in memory would not be durable');
-  return { kind: 'file', file: resolve(cwd, text) };
 }
 
 /** Whether a transaction on a database may have writes of several queue instances. */

@@ -1,7 +1,9 @@
 /** `everstep verify`, `everstep backup`, `everstep verify-backup`, `everstep restore`: of the embedded store, on the machine where it lies. */
+import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Command } from 'commander';
 import type { BackupParts, Manifest } from '../../backup/contents.js';
+import type { BackupSecret } from '../../backup/encryption/backup-cipher.js';
 import { SETTINGS } from '../../config/settings.js';
 import { SERVICE_VERSION } from '../../step-calls/version.js';
 import { UsageError } from '../exit-codes.js';
@@ -11,6 +13,40 @@ import { settingOf } from './service-settings.js';
 interface PlaceOptions {
   readonly dataDir?: string;
   readonly store?: string;
+}
+
+interface SecretOptions {
+  readonly encrypt?: boolean;
+  readonly passphraseFile?: string;
+}
+
+const PASSPHRASE_FILE = '--passphrase-file <path>';
+const MIN_PASSPHRASE_LENGTH = 12;
+const MAX_PASSPHRASE_BYTES = 16 * 1024;
+
+/** What opens encrypted back-ups; null when nothing is given. */
+async function secretOf({ passphraseFile }: SecretOptions, shell: Shell): Promise<BackupSecret | null> {
+  if (passphraseFile !== undefined) {
+    const text = await readFile(resolve(shell.cwd, passphraseFile), 'utf8').catch((error) => {
+      throw new UsageError(`--passphrase-file cannot be read: ${error.message}`);
+    });
+    const passphrase = text.replace(/\r?\n$/, '');
+    if (passphrase.length < MIN_PASSPHRASE_LENGTH || text.length > MAX_PASSPHRASE_BYTES)
+      throw new UsageError(`--passphrase-file must contain a passphrase of at least ${MIN_PASSPHRASE_LENGTH} characters`);
+    return { kind: 'passphrase', passphrase };
+  }
+  const keys = settingOf(SETTINGS.secretsKey, undefined, shell);
+  return keys && { kind: 'key', keys };
+}
+
+/** Null when nothing is to be encrypted. */
+async function encryptionOf(options: SecretOptions, shell: Shell): Promise<BackupSecret | null> {
+  if (!options.encrypt && options.passphraseFile === undefined) return null;
+  const secret = await secretOf(options, shell);
+  if (secret) return secret;
+  throw new UsageError(
+    '--encrypt requires --passphrase-file or EVERSTEP_SECRETS_KEY_FILE: a key that is only in the data directory would be lost with it.',
+  );
 }
 
 function storeFileOf({ store }: PlaceOptions, dataDir: string, shell: Shell): string {
@@ -51,8 +87,10 @@ export function backupCommand(shell: Shell): Command {
     .option('--store <path>', 'file of the store, if it is not in there (or EVERSTEP_STORE)')
     .option('--no-credentials', 'leave credentials.json out; a service restored without it makes new ones')
     .option('--no-secrets-key', 'leave secrets.key out; a service restored without it needs the key from you')
+    .option('--encrypt', 'encrypt it with the key in EVERSTEP_SECRETS_KEY_FILE, or with a passphrase')
+    .option(PASSPHRASE_FILE, 'encrypt it with the passphrase in this file')
     .option('--json', 'print the manifest')
-    .action(async (options: PlaceOptions & BackupParts & { to: string; json?: boolean }) => {
+    .action(async (options: PlaceOptions & BackupParts & SecretOptions & { to: string; json?: boolean }) => {
       const dataDir = settingOf(SETTINGS.dataDir, options.dataDir, shell);
       const storeFile = storeFileOf(options, dataDir, shell);
       const to = resolve(shell.cwd, options.to);
@@ -65,11 +103,12 @@ export function backupCommand(shell: Shell): Command {
         credentials,
         secretsKey,
         version: SERVICE_VERSION,
+        secret: await encryptionOf(options, shell),
       });
       if (options.json) return screen.write(json(manifest));
       tell(shell, manifest);
       screen.write(
-        `Backed up ${online ? 'the running service' : 'the store of a stopped service'} to ${to}. Keep it as secret as the store.\n`,
+        `Backed up ${online ? 'the running service' : 'the store of a stopped service'} to ${to}${manifest.encryption ? ', encrypted' : ''}. Keep it as secret as the store.\n`,
       );
     });
 }
@@ -103,11 +142,12 @@ export function verifyBackupCommand(shell: Shell): Command {
   return new Command('verify-backup')
     .description('Check that a back-up is whole and unchanged: its sums, its databases, its counts. Changes nothing.')
     .requiredOption('--from <directory>', 'where the back-up lies')
+    .option(PASSPHRASE_FILE, 'of an encrypted back-up; a key is in EVERSTEP_SECRETS_KEY_FILE')
     .option('--json', 'print the manifest')
-    .action(async (options: { from: string; json?: boolean }) => {
+    .action(async (options: SecretOptions & { from: string; json?: boolean }) => {
       const from = resolve(shell.cwd, options.from);
       const { verifyBackup } = await import('../../backup/checking.js');
-      const manifest = await verifyBackup(from);
+      const { manifest } = await verifyBackup(from, await secretOf(options, shell));
       if (options.json) return screen.write(json(manifest));
       tell(shell, manifest);
       screen.write(`The back-up in ${from} is sound.\n`);
@@ -124,11 +164,16 @@ export function restoreCommand(shell: Shell): Command {
     )
     .requiredOption('--from <directory>', 'where the back-up lies')
     .option(DATA_DIR, 'does not exist, or is empty (or EVERSTEP_DATA_DIR)')
+    .option(PASSPHRASE_FILE, 'of an encrypted back-up; a key is in EVERSTEP_SECRETS_KEY_FILE')
     .option('--json', 'print the manifest')
-    .action(async (options: PlaceOptions & { from: string; json?: boolean }) => {
+    .action(async (options: PlaceOptions & SecretOptions & { from: string; json?: boolean }) => {
       const dataDir = settingOf(SETTINGS.dataDir, options.dataDir, shell);
       const { restoreBackup } = await import('../../backup/restoring.js');
-      const manifest = await restoreBackup({ from: resolve(shell.cwd, options.from), dataDir });
+      const manifest = await restoreBackup({
+        from: resolve(shell.cwd, options.from),
+        dataDir,
+        secret: await secretOf(options, shell),
+      });
       if (options.json) return screen.write(json(manifest));
       tell(shell, manifest);
       screen.write(`Restored into ${dataDir}. Start the service with --data-dir ${dataDir}.\n`);

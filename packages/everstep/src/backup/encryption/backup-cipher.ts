@@ -1,0 +1,71 @@
+/** The keys of an encrypted back-up, made from a key of the secrets or from a passphrase. */
+import { createHmac, hkdfSync, randomBytes, scryptSync, timingSafeEqual } from 'node:crypto';
+import type { SecretKeys } from '../../config/secret-keys.js';
+import { keyIdOf } from '../../secrets/sealed-values.js';
+import { BackupError, type Encryption } from '../contents.js';
+
+const SALT_BYTES = 32;
+const KEY_BYTES = 32;
+/** 128 MiB and some 100 ms for each guess of a passphrase. */
+const SCRYPT = { N: 2 ** 17, r: 8, p: 1, maxmem: 256 * 1024 * 1024 } as const;
+
+/** What opens a back-up. */
+export type BackupSecret =
+  | { readonly kind: 'key'; readonly keys: SecretKeys }
+  | { readonly kind: 'passphrase'; readonly passphrase: string };
+
+export interface BackupCipher {
+  readonly encryption: Encryption;
+  /** Of a file of this back-up; `path` as in the manifest. */
+  keyOf(path: string): Uint8Array;
+  /** Authenticates the manifest. */
+  sealOf(text: string): string;
+}
+
+const derive = (key: Uint8Array, salt: Uint8Array, info: string): Uint8Array =>
+  new Uint8Array(hkdfSync('sha256', key, salt, info, KEY_BYTES));
+
+function cipherOf(encryption: Encryption, main: Uint8Array): BackupCipher {
+  const salt = Buffer.from(encryption.salt, 'base64url');
+  const root = derive(main, salt, 'everstep backup');
+  return {
+    encryption,
+    keyOf: (path) => derive(root, salt, `file ${path}`),
+    sealOf: (text) =>
+      createHmac('sha256', derive(root, salt, 'manifest'))
+        .update(text)
+        .digest('base64url'),
+  };
+}
+
+const stretched = (passphrase: string, salt: Uint8Array): Uint8Array => scryptSync(passphrase, salt, KEY_BYTES, SCRYPT);
+
+/** Of a new back-up: no two have the same keys. */
+export function newCipher(secret: BackupSecret): BackupCipher {
+  const salt = randomBytes(SALT_BYTES);
+  const text = salt.toString('base64url');
+  if (secret.kind === 'passphrase') return cipherOf({ method: 'passphrase', salt: text }, stretched(secret.passphrase, salt));
+  const [key] = secret.keys;
+  return cipherOf({ method: 'key', keyId: keyIdOf(key), salt: text }, key);
+}
+
+/** Throws BackupError when the secret is missing, or of the wrong kind. */
+export function cipherFor(encryption: Encryption, secret: BackupSecret | null): BackupCipher {
+  if (encryption.method === 'passphrase') {
+    if (secret?.kind !== 'passphrase')
+      throw new BackupError('The back-up is encrypted with a passphrase: give it with --passphrase-file.');
+    return cipherOf(encryption, stretched(secret.passphrase, Buffer.from(encryption.salt, 'base64url')));
+  }
+  const keys = secret?.kind === 'key' ? secret.keys : [];
+  const key = keys.find((each) => keyIdOf(each) === encryption.keyId);
+  if (!key)
+    throw new BackupError(
+      `The back-up is encrypted under the key ${encryption.keyId}: give it in EVERSTEP_SECRETS_KEY_FILE. (secrets-key-wrong)`,
+    );
+  return cipherOf(encryption, key);
+}
+
+export const isSameSeal = (seal: string, other: string): boolean => {
+  const [one, two] = [Buffer.from(seal), Buffer.from(other)];
+  return one.length === two.length && timingSafeEqual(one, two);
+};
