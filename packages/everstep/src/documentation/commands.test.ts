@@ -68,6 +68,7 @@ interface Named {
 const OF_OTHERS: Readonly<Record<string, readonly (readonly [program: string, ...options: string[]])[]>> = {
   'CONTRIBUTING.md': [['npm', '--requests', '--heap']],
   'bench/src/engine.ts': [['node', '--disable-warning']],
+  'bench/src/neighbors/main.ts': [['npm', '--only', '--runs', '--per-second', '--assert']],
   'docs/operations/backup.md': [
     ['pg_dump', '--schema'],
     ['pg_restore', '--clean', '--if-exists'],
