@@ -442,6 +442,7 @@ export class ApiWorld {
     await this.search.stop();
     await this.search.documents.close();
     await this.refusals.write();
+    await this.audit.writeRefused();
     await this.store.close();
   }
 }
