@@ -239,6 +239,13 @@ describe('a store that was in use', () => {
     assert.deepEqual(await opened(file), { runs: RUNS, notices: [] });
   });
 
+  test('opens when its mark was made and never written, as a process leaves it that is killed at its first start', async () => {
+    const file = await copyOf();
+    const { size } = await stat(`${file}-mark`);
+    await writeFile(`${file}-mark`, Buffer.alloc(size));
+    assert.deepEqual(await opened(file), { runs: RUNS, notices: [] });
+  });
+
   test('without a mark opens with a notice when commits follow a damaged frame', async () => {
     const file = await copyOf();
     await rm(`${file}-mark`);

@@ -45,6 +45,8 @@ export function readMark(databaseFile: string): FoundMark {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return { kind: 'none' };
     throw error;
   }
+  // `open` made it, and the process was killed before its first commit.
+  if (text === '\0'.repeat(BYTES)) return { kind: 'none' };
   const [, marked = '', storeId = '', commits = '', sum] = PATTERN.exec(text) ?? [];
   if (sum === undefined || sum !== sumOf(marked)) return { kind: 'damaged' };
   return { kind: 'found', storeId, commits: Number(commits) };
