@@ -47,7 +47,7 @@ export const PlanRecord = Type.Object(
     max_instances: limit('Queue instances of the account'),
     max_search_indexes: limit('Search indexes of the account'),
     max_teams: limit('Teams that the user is an owner of'),
-    max_team_members: limit('Members of a team, with pending invitations'),
+    max_team_members: limit('Members of a team'),
     price_per_100k_messages: Type.Number({ description: 'Dollars' }),
   },
   CLOSED,
