@@ -198,7 +198,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     const { signingKeys, learnWorkflowOrigin, regionOf, prepare } = authority;
     const egressProxy = config.egressProxy === null ? {} : { egressProxy: { url: config.egressProxy } };
     const keys = { signingKeys, ...withAuditKey(authority, config.auditWebhookKey), learnWorkflowOrigin, regionOf, prepare };
-    const outbound = createOutbound({ ...keys, ...egressProxy, addressPolicyOf, owners, now: machineTime, random, log });
+    const outbound = createOutbound({ ...keys, ...egressProxy, addressPolicyOf, owners, slices, now: machineTime, random, log });
     opened.push(() => outbound.close());
     const { stepCaller, messageSender } = outbound;
     const budgetAlerts = new BudgetAlerts({

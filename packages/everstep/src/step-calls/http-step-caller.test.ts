@@ -3,6 +3,8 @@ import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { decodeJwt, jwtVerify } from 'jose';
 import { LIMITS } from '../config/limits.js';
+import type { StepCall } from '../ports/step-caller.js';
+import { sampleStep } from '../stores/conformance/samples.js';
 import {
   agreeing,
   answering,
@@ -179,4 +181,29 @@ test('after close every call fails, also those under way', async () => {
   endpoint.respond = () => void closing.close();
   assert.match(failureOf(await closing.call(stepCall(), new AbortController().signal)).message, /stopping|closed/);
   assert.match(failureOf(await closing.call(stepCall(), new AbortController().signal)).message, /stopping/);
+});
+
+test('long journals are encoded and long answers are read in slices of heavy work, short ones at once', async () => {
+  const slices: string[] = [];
+  const caller = callerWith({
+    slices: {
+      run(instanceId, work) {
+        slices.push(instanceId);
+        return work();
+      },
+    },
+  });
+  const call = async (answerBytes: number, changes: Partial<StepCall>) => {
+    slices.length = 0;
+    endpoint.respond = (response) => response.end('x'.repeat(answerBytes));
+    await caller.call(stepCall(changes), new AbortController().signal);
+    return slices.length;
+  };
+  const mebibyte = 1024 * 1024;
+  const recorded = [sampleStep(0, { out: JSON.stringify('x'.repeat(mebibyte)) })];
+  assert.equal(await call(10, {}), 0);
+  assert.equal(await call(mebibyte, {}), 1);
+  assert.equal(await call(10, { recorded }), 1);
+  assert.equal(await call(mebibyte, { recorded }), 2);
+  await caller.close();
 });

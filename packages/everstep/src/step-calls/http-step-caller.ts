@@ -1,6 +1,7 @@
 /** Steps over HTTP: one signed POST to the workflow URL per step. What it carries, and what its answer means, a dialect knows. */
 import { LIMITS } from '../config/limits.js';
 import { DIALECTS } from '../dialects/index.js';
+import type { WorkSlices } from '../fairness/work-slices.js';
 import { NotAttemptedError } from '../ports/not-attempted.js';
 import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
 import { Destinations, type DestinationsOptions } from './destinations.js';
@@ -17,7 +18,15 @@ export interface OutboundOptions extends DestinationsOptions, SignerOptions {
   readonly prepare?: (instanceId: string) => Promise<void> | null;
   /** Where an instance is, for receivers that are told so; null when it is not known. */
   readonly regionOf?: (instanceId: string) => string | null;
+  /** Long bodies are written and read in these; at once when absent. */
+  readonly slices?: Pick<WorkSlices, 'run'>;
 }
+
+/** Below this a body takes a few ms at most. */
+const LONG_BYTES = 1024 * 1024;
+
+/** Of the journal that is sent along; its other parts are short, or bounded by the payload. */
+const sentBytes = ({ recorded }: StepCall): number => recorded.reduce((sum, { out }) => sum + (out?.length ?? 0), 0);
 
 export class HttpStepCaller implements StepCaller {
   private readonly options: OutboundOptions;
@@ -56,6 +65,12 @@ export class HttpStepCaller implements StepCaller {
 
   close(): Promise<void> {
     return this.destinations.close();
+  }
+
+  /** Work on so many bytes. */
+  private inSlice<Result>(instanceId: string, bytes: number, work: () => Result): Result | Promise<Result> {
+    const { slices } = this.options;
+    return slices && bytes >= LONG_BYTES ? slices.run(instanceId, async () => work()) : work();
   }
 
   private async ask(check: ReplayCheck, signal: AbortSignal): Promise<ReplayVerdict> {
@@ -101,7 +116,7 @@ export class HttpStepCaller implements StepCaller {
     const unknown = signer.learnWorkflowOrigin(instanceId, target.origin);
     if (unknown) await unknown;
     const { steps } = DIALECTS[dialect];
-    const body = steps.body(call);
+    const body = await this.inSlice(instanceId, sentBytes(call), () => steps.body(call));
     const signatures = signer.sign({ instanceId, dialect, url: target.url, kind: 'step', body, key: null });
     const region = options.regionOf?.(instanceId) ?? null;
     const headers = steps.headers(call, { url: target.url, userAgent: USER_AGENT, signatures, region });
@@ -114,7 +129,9 @@ export class HttpStepCaller implements StepCaller {
     const sent = sentRequest(target.url, request, outcome, startedAt, endedAt, false);
     switch (outcome.kind) {
       case 'answered': {
-        const answer = steps.read(outcome.answer, call, endedAt);
+        const { answer: received } = outcome;
+        const read = () => steps.read(received, call, endedAt);
+        const answer = await this.inSlice(instanceId, received.body.length, read);
         return answer.kind === 'failure' ? withSent(answer, sent) : { ...answer, sent };
       }
       case 'too-long':
