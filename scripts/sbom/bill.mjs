@@ -8,9 +8,9 @@ import { fileURLToPath } from 'node:url';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const DASHBOARD = 'packages/dashboard/src';
 
-/** As npm reads the lock file: no network is needed. */
-function npmBill(...options) {
-  const args = ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only', ...options];
+/** Of all packages, as npm reads the lock file: no network is needed. With --omit=dev npm leaves out what a development dependency needs, too. */
+function npmBill() {
+  const args = ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'];
   const { status, stdout, stderr } = spawnSync('npm', args, { cwd: ROOT, encoding: 'utf8', maxBuffer: 2 ** 26 });
   if (status !== 0) throw new Error(`npm ${args.join(' ')} ended with ${status}: ${stderr}`);
   return JSON.parse(stdout);
@@ -50,16 +50,17 @@ const byRef = (a, b) => (a < b ? -1 : 1);
 
 /** `version` is that of the service. */
 export function billOfMaterials() {
-  const { version, description, license } = JSON.parse(readFileSync(join(ROOT, 'packages/everstep/package.json'), 'utf8'));
-  const [service, everything] = [npmBill('--omit', 'dev', '--workspace', 'everstep'), npmBill()];
+  const { version, description, license, dependencies } = JSON.parse(
+    readFileSync(join(ROOT, 'packages/everstep/package.json'), 'utf8'),
+  );
+  const everything = npmBill();
   const own = `everstep@${version}`;
   const bundled = bundledPackages();
   const inPages = everything.components.map((component) => component['bom-ref']).filter((ref) => bundled.has(nameOf(ref)));
-  const included = new Set([...closure(service, [own]), ...closure(everything, inPages)]);
-  const components = new Map(
-    [...everything.components, ...service.components].map((component) => [component['bom-ref'], component]),
-  );
-  const edges = new Map([...everything.dependencies, ...service.dependencies].map((edge) => [edge.ref, edge]));
+  const edges = new Map(everything.dependencies.map((edge) => [edge.ref, edge]));
+  const installed = edges.get(own).dependsOn.filter((ref) => nameOf(ref) in dependencies);
+  const included = new Set([own, ...closure(everything, [...installed, ...inPages])]);
+  const components = new Map(everything.components.map((component) => [component['bom-ref'], component]));
   const refs = [...included].sort(byRef);
   const dependsOn = (ref) => {
     const named = (edges.get(ref)?.dependsOn ?? []).filter((each) => included.has(each));
@@ -84,6 +85,6 @@ export function billOfMaterials() {
   // A number that follows from the content instead of a random one, and no time.
   const hex = createHash('sha256').update(JSON.stringify(content)).digest('hex');
   const uuid = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
-  const { bomFormat, specVersion } = service;
-  return { $schema: service.$schema, bomFormat, specVersion, serialNumber: `urn:uuid:${uuid}`, version: 1, ...content };
+  const { bomFormat, specVersion, $schema } = everything;
+  return { $schema, bomFormat, specVersion, serialNumber: `urn:uuid:${uuid}`, version: 1, ...content };
 }

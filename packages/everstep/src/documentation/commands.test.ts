@@ -66,6 +66,8 @@ interface Named {
 
 /** Options of other programs, by the file that names them, with the program. */
 const OF_OTHERS: Readonly<Record<string, readonly (readonly [program: string, ...options: string[]])[]>> = {
+  'bench/README.md': [['npm', '--only', '--runs', '--per-second', '--assert']],
+  'docs/operations/fair-shares.md': [['npm', '--assert']],
   'CONTRIBUTING.md': [['npm', '--requests', '--heap']],
   'bench/src/engine.ts': [['node', '--disable-warning']],
   'bench/src/neighbors/main.ts': [['npm', '--only', '--runs', '--per-second', '--assert']],

@@ -39,8 +39,10 @@ test('accounts: a team takes over an instance, whose token stays good; each role
   const { budget, budget_alert_url } = await admin.queues.get(trial.id);
   assert.deepEqual([budget, budget_alert_url], [50, ALERT_URL]);
   assert.deepEqual(await accounts.historyOf(accountant, trial.id), [
+    'admin@localhost: queue.read-tokens',
     'luca@example.com: queue.set-budget-alert',
     'luca@example.com: queue.update-budget',
+    'ada@example.com: queue.read-tokens',
     'admin@localhost: queue.move-to-team',
   ]);
 });

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { MAX_JSON_DEPTH } from '@everstep/sdk/protocol';
 import { basicOf } from '../accounts/people.fixture.js';
+import { BUILT_IN_PLANS, DEFAULT_PLAN_NAME, withPlanOfNewInstances } from '../accounts/plans.js';
 import { ERROR_CODES } from '../contract/error-codes.js';
 import { patternWords } from '../contract/patterns.js';
 import { MANAGEMENT_OPERATIONS } from './management/index.js';
@@ -84,7 +85,8 @@ async function takerOf(document: Documented, operation: Operation): Promise<Take
 }
 
 before(async () => {
-  things = await Things.open();
+  // The rate of calls is not what is tested.
+  things = await Things.open({ plans: withPlanOfNewInstances(BUILT_IN_PLANS, DEFAULT_PLAN_NAME) ?? BUILT_IN_PLANS });
   const found: Taker[] = [];
   for (const [document, operations] of documents) {
     for (const operation of operations) {

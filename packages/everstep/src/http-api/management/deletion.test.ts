@@ -46,7 +46,8 @@ test('a queue instance is deleted by its name, and from then on it is 404 and it
   await world.runtime.idle();
   assert.equal(await listed('owner'), undefined);
   const { body } = await call<AuditLogPage>('finance', 'GET', '/v2/auditlogs');
-  assert.deepEqual(body.auditlogs[0]?.details, { name: 'my app', region: REGION });
+  const entry = body.auditlogs.find(({ action }) => action === 'queue.delete');
+  assert.deepEqual(entry?.details, { name: 'my app', region: REGION });
 });
 
 test('members see that it is being deleted until its rows are removed', async () => {

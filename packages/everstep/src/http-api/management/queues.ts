@@ -73,6 +73,7 @@ const getQueue = accountOperation({
 
 const deleteQueue = accountOperation({
   operationId: 'deleteQueue',
+  audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Delete a queue instance with all its data',
   description:

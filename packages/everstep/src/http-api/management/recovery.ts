@@ -2,6 +2,7 @@
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { RecordId, Recovered, RecoveryLink } from '../../contract/management.js';
+import { OWN_ENTRY } from '../audited/audit-rule.js';
 import { accountOperation, answer, type Operation, openOperation } from '../operation.js';
 import { admitSecret, SECRET_ERRORS } from './open-secrets.js';
 import { CHANGE_ERRORS, done, given, jsonBody, NOT_CACHED } from './outcome.js';
@@ -11,6 +12,7 @@ const TAG = 'Users';
 
 const createRecoveryLink = accountOperation({
   operationId: 'createRecoveryLink',
+  audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Create a recovery link for a user',
   description:
@@ -29,6 +31,7 @@ const createRecoveryLink = accountOperation({
 
 const recover = openOperation({
   operationId: 'recover',
+  audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Use a recovery link: get a new API key',
   description: 'Without a login. The key is in the answer, once.',

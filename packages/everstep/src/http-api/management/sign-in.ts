@@ -3,6 +3,7 @@ import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { Redirected, SIGN_IN_CALLBACK, type SignInError, SignInWays } from '../../contract/sign-in.js';
 import type { SignIn } from '../../sign-in/sign-in.js';
+import { notAudited } from '../audited/audit-rule.js';
 import { type ApiContext, answer, type Operation, openOperation, sessionOperation } from '../operation.js';
 import { setCookie } from '../sessions/cookie.js';
 import { forgetSignInCookie, setSignInCookie, signInCookieOf } from '../sessions/sign-in-cookie.js';
@@ -85,6 +86,7 @@ const finishSignIn = openOperation({
 
 const linkIdentity = sessionOperation({
   operationId: 'linkIdentity',
+  audit: notAudited('it leads to the identity provider; the identity is recorded when it is linked'),
   tag: TAG,
   summary: 'Link an identity of the identity provider to the user of the session',
   description: 'The page goes to the location that is answered. From then on the user signs in with that identity.',
