@@ -71,11 +71,12 @@ export class AuditUpkeep {
   private repeat(what: string, work: () => Promise<void>, everyMs: number | null): void {
     if (this.stopped) return;
     const { clock, writes = ALWAYS_OPEN } = this.options;
-    const again = (delayMs: number) =>
-      this.cancels.set(
-        what,
-        clock.setTimer(clock.now() + delayMs, () => this.repeat(what, work, everyMs)),
-      );
+    const again = (delayMs: number) => {
+      // A timer that is set now would keep the process alive.
+      if (this.stopped) return;
+      const cancel = clock.setTimer(clock.now() + delayMs, () => this.repeat(what, work, everyMs));
+      this.cancels.set(what, cancel);
+    };
     const done: Promise<void> = (writes.isOpen ? work() : Promise.resolve())
       .then(
         () => {

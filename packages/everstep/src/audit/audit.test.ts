@@ -20,7 +20,7 @@ const request = { operation: 'cancelRun', credential: 'token t', userAgent: '', 
 /** Time that stands still until it is moved; what is due is called at once. */
 class StillClock implements Clock {
   time = T0;
-  private timers: { readonly at: number; readonly fire: () => void }[] = [];
+  timers: { readonly at: number; readonly fire: () => void }[] = [];
   now = (): number => this.time;
   setTimer(at: number, fire: () => void): () => void {
     const timer = { at, fire };
@@ -152,6 +152,13 @@ describe('the upkeep of the audit log', () => {
       .toString()
       .split('\n')
       .flatMap((line) => (line === '' ? [] : [JSON.parse(line).id]));
+
+  test('leaves no timer behind when it is stopped while its first work is under way', async () => {
+    const { clock, upkeep } = await world(() => answered(204));
+    upkeep.start();
+    await upkeep.stop();
+    assert.deepEqual(clock.timers, []);
+  });
 
   test('pushes what is new in its order, again after a failure, and not twice', async () => {
     const { store, clock, sent, upkeep } = await world((all) => answered(all.length === 1 ? 503 : 204));
