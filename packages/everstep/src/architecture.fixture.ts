@@ -9,7 +9,7 @@ const TOKEN =
 export function codeOf(text: string, strings: 'emptied' | 'kept' = 'emptied'): string {
   let code = '';
   let at = 0;
-  /** Open brackets: true for `${`, after which a template goes on. */
+  /** Open brackets: true for `${`, after which a template continues. */
   const brackets: boolean[] = [];
   const skipTemplate = (): void => {
     const begun = at;

@@ -261,7 +261,7 @@ export interface AccountService extends IdentityRules {
   /** Read-write for roles that may use the instance, read-only for those that see it. */
   accessTo(principal: Principal, instanceId: string): Promise<Outcome<InstanceAccess>>;
 
-  /** For operators: a secret that gives the user one API key, known to nobody else and shown this once. */
+  /** For operators: a secret that gives the user one API key. It is shown this once. */
   createRecoveryLink(
     principal: Principal,
     userId: string,

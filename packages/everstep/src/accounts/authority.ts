@@ -282,7 +282,7 @@ export async function createAuthority(options: {
     const record = await accounts.findToken({ tokenId: jti });
     const instance = await findInstance(sub);
     if (!record || record.revokedAt !== null || record.instanceId !== sub || record.access !== access) return null;
-    // An earlier key is good for the tokens of its time only: whoever has it from a leak makes no later ones.
+    // An earlier key is valid for the tokens of its time only: a leaked one cannot sign later tokens.
     if (keyAt(keys, record.createdAt) !== read.key) return null;
     if (instance?.region !== region) return null;
     const scopes = scopesOf(access);

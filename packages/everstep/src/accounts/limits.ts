@@ -52,7 +52,7 @@ export interface Limits extends InstanceLimits {
   refuseStorage(instanceId: string, bytes: number): Promise<Refusal | null>;
   /** The same for a search index of the account. */
   refuseDocuments(accountId: string, bytes: number): Promise<Refusal | null>;
-  /** Null when there is no such instance, or nobody owns it. */
+  /** Null when there is no such instance, or it has no owner. */
   storage(instanceId: string): Promise<StorageStanding | null>;
   /** What is refused now, in words; empty when nothing is. */
   refusedNow(instanceId: string): Promise<readonly string[]>;

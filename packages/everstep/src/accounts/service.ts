@@ -29,7 +29,7 @@ export interface AccountServiceOptions {
   readonly plans: Plans;
   /** Told after something of an instance has changed, and waited for before that is answered. */
   readonly instanceChanged?: (instanceId: string) => unknown;
-  /** Told after an instance was deleted, and waited for before that is answered. */
+  /** Called after an instance was deleted, and awaited before the answer. */
   readonly instanceDeleted?: (instanceId: string) => unknown;
   /** What is refused to an instance now, in words; nothing when absent. */
   readonly refusedNow?: (instanceId: string) => Promise<readonly string[]>;

@@ -22,7 +22,7 @@ export interface AnsweringOptions {
   readonly record: (command: 'backup' | 'rotate-secrets', details: AuditEntry['details']) => Promise<void>;
 }
 
-/** Answers the commands of whoever may use the data directory; null where the file system takes no socket. */
+/** Answers the commands of users who may use the data directory; null where the file system takes no socket. */
 export async function answerCommands(options: AnsweringOptions): Promise<ControlChannel | null> {
   const { dataDir, store, documents, log } = options;
   const source: BackupSource = {

@@ -139,7 +139,7 @@ export const SIGN_IN_SETTINGS = {
     'EVERSTEP_OIDC_CREATE_USERS',
     '--oidc-create-users <switch>',
     'oidcCreateUsers',
-    'true: create a user for whoever signs in and is not known',
+    'true: create a user when an unknown person signs in',
   ),
   oidcLinkByEmail: toggle(
     'EVERSTEP_OIDC_LINK_BY_EMAIL',

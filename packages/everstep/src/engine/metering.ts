@@ -20,7 +20,7 @@ export function countMessages(instanceId: string, messages: number, { now: at }:
 
 /**
  * All messages that a new run owes; and the run itself (an invoked run and a published message too), unless it is a callback:
- * for the day on which it was let in (Unix ms), null when nobody asked.
+ * for the day on which it was let in (Unix ms), null when it was not asked.
  */
 export function countStart(
   run: Pick<Run, 'instanceId' | 'tasks' | 'settings'>,

@@ -160,7 +160,7 @@ export type StoreWrite =
     }
   /**
    * Copies a slice of a journal, the rows from index `from` on, below `below` and not among `without`, for a run that is still
-   * to be created: nobody finds them before. `at` (Unix ms) is when that run is created.
+   * to be created: they are not visible before. `at` (Unix ms) is when that run is created.
    */
   | {
       readonly kind: 'stage-journal';

@@ -60,7 +60,7 @@ export function allowCall(context: Pick<ApiContext, 'limits' | 'service'>, insta
   });
 }
 
-/** The same for a call of the API of a search index. The account that owns the index makes it, whoever has the token. */
+/** The same for a call of the API of a search index. It counts for the account that owns the index, whichever token is used. */
 export async function allowSearchCall({ limits, search }: Pick<ApiContext, 'limits' | 'search'>, indexId: string): Promise<void> {
   const accountId = limits && (await search.ownerOf(indexId));
   const waitMs = limits && accountId ? await limits.admitSearchCall(accountId) : null;

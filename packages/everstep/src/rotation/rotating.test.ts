@@ -58,7 +58,7 @@ test('tokens stay valid and are shown as they were, on every node; later ones ar
     const [first, , last] = await accounts.listTokens({ instanceId: 'qi_1' });
     assert.deepEqual(first && last && [await authority.tokenOf(first), await authority.tokenOf(last)], [before, after]);
   }
-  // Whoever has the old key cannot sign for tokens of later.
+  // The old key cannot sign later tokens.
   const forger = await createAuthority({
     store: { accounts: { ...accounts, secret: async () => oldValue ?? '' } },
     now: () => T0,

@@ -182,7 +182,7 @@ export class Retention {
         yield { more, removed };
       }
     }
-    // What is known of repairs stays as long as dead letters do, and for a month at the least; a plan that nobody starts goes then.
+    // What is known of repairs stays as long as dead letters do, and for a month at the least; a plan that is not started is removed then.
     const now = clock.now();
     const plannedBefore = now - LIMITS.repairReportMs;
     const { maxAgeMs } = retention.deadLetter;

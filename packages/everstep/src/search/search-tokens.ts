@@ -14,7 +14,7 @@ const PREFIXES = { 'read-write': 'srw', 'read-only': 'sro' } as const;
 
 export type SearchAccess = keyof typeof PREFIXES;
 
-/** Tokens that nobody else knows; only their hashes are stored. */
+/** Random tokens; only their hashes are stored. */
 export interface IssuedSearchTokens {
   readonly token: string;
   readonly readOnlyToken: string;
@@ -61,7 +61,7 @@ export async function searchAccessOf(
   return mayRead ? 'read-only' : null;
 }
 
-/** Stores the hashes of derived tokens, which stay valid, and deletes the key: then nobody can derive others. */
+/** Stores the hashes of derived tokens, which stay valid, and deletes the key, so that no others can be derived. */
 export async function endDerivedTokens(accounts: AccountStore, indexes: SearchIndexStore): Promise<void> {
   for (const indexId of await indexes.listIds()) {
     const index = await indexes.find({ indexId });

@@ -90,10 +90,10 @@ test('a user signs in with an OpenID Connect provider, and is known by its claim
     log: QUIET,
   });
   try {
-    const begun = await signIn?.begin({ returnTo: '/', linkTo: null });
-    assert.ok(begun?.kind === 'begun');
-    const query = (await browse(begun.url)).search.slice(1);
-    const finished = await signIn?.finish({ query, cookie: begun.cookie, address: '', isHttps: false });
+    const started = await signIn?.begin({ returnTo: '/', linkTo: null });
+    assert.ok(started?.kind === 'started');
+    const query = (await browse(started.url)).search.slice(1);
+    const finished = await signIn?.finish({ query, cookie: started.cookie, address: '', isHttps: false });
     assert.deepEqual(finished, { kind: 'failed', error: 'sso-unknown-user' });
     const roles = { isOperator: null, teams: new Map() };
     assert.deepEqual(signedIn, [{ issuer, subject: 'ann', email: 'ann@corp.test', roles }]);

@@ -18,7 +18,7 @@ export interface SignIn {
     readonly returnTo: string;
     /** The user who links an identity; null: somebody signs in. */
     readonly linkTo: string | null;
-  }): Promise<{ readonly kind: 'begun'; readonly url: string; readonly cookie: string } | Failed>;
+  }): Promise<{ readonly kind: 'started'; readonly url: string; readonly cookie: string } | Failed>;
   /** The browser came back with `query`, and `cookie` if it has it. */
   finish(answer: {
     readonly query: string;
@@ -89,7 +89,11 @@ export async function createSignIn(options: SignInOptions): Promise<SignIn | nul
         const checks = await provider.checks();
         const url = await provider.authorizationUrl(checks);
         const expiresAt = now() + LIMITS.signInLifeMs;
-        return { kind: 'begun', url, cookie: seal(keyAt(await ring.keys(), now()), { ...checks, returnTo, linkTo, expiresAt }) };
+        return {
+          kind: 'started',
+          url,
+          cookie: seal(keyAt(await ring.keys(), now()), { ...checks, returnTo, linkTo, expiresAt }),
+        };
       } catch (error) {
         return fail('sso-unavailable', error instanceof ProviderUnavailableError ? error.cause : error);
       }

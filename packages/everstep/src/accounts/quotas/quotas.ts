@@ -1,4 +1,4 @@
-/** What an account may store and have active: asked where something new is created. What was started goes on. */
+/** What an account may store and have active: asked where something new is created. What was started continues. */
 import type { StorageStanding } from '../account-service.js';
 import type { KnownInstances } from '../known-instances.js';
 import type { Plans } from '../plans.js';
@@ -44,7 +44,7 @@ export class Quotas {
     return { kind: 'too-many-active-runs', message };
   }
 
-  /** Null when there is no such instance, or nobody owns it. */
+  /** Null when there is no such instance, or it has no owner. */
   async standing(instanceId: string): Promise<StorageStanding | null> {
     const accountId = (await this.options.instances.find(instanceId))?.accountId;
     if (accountId === undefined) return null;

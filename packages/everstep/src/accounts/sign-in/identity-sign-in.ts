@@ -18,7 +18,7 @@ export interface MappedRoles {
   readonly teams: ReadonlyMap<string, Role | null>;
 }
 
-/** Who signed in, as the identity provider told and as it was verified. */
+/** Who signed in, as the identity provider said and as it was verified. */
 export interface VerifiedIdentity extends Identity {
   /** Lower case, verified by the identity provider. */
   readonly email: string;
@@ -147,8 +147,8 @@ export function createIdentityRules({ rules, begin, countFailure }: IdentityRule
         }
         await applyRoles(found.user, wish);
         const user = (await accounts.findUser({ userId })) ?? found.user;
-        const begun = await begin({ user, address: wish.address }, { issuer: wish.identity.issuer }, wish.isHttps);
-        return begun ? { kind: 'in', ...begun } : { kind: 'refused', reason: 'sso-user-disabled' };
+        const started = await begin({ user, address: wish.address }, { issuer: wish.identity.issuer }, wish.isHttps);
+        return started ? { kind: 'in', ...started } : { kind: 'refused', reason: 'sso-user-disabled' };
       }),
   };
 }

@@ -16,7 +16,7 @@ const ALL: readonly Operation[] = [
   ...dashboardOperations(null),
 ];
 
-/** All that is not a GET and not in the audit log. Whoever adds to the list says why in `docs/operations/audit.md`. */
+/** All that is not a GET and not in the audit log. Each addition to the list needs a reason in `docs/operations/audit.md`. */
 const NOT_AUDITED = [
   ...['advanceClock', 'settleClock', 'checkDeadLetters', 'linkIdentity'],
   ...['triggerRun', 'triggerRuns', 'startWorkflow', 'publish', 'publishBatch', 'enqueueMessage'],

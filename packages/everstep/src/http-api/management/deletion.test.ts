@@ -53,7 +53,7 @@ test('a queue instance is deleted by its name, and from then on it is 404 and it
 test('members see that it is being deleted until its rows are removed', async () => {
   const { instanceId } = await things.queueRecord();
   const { store, accounts } = things.world;
-  // Nobody starts to remove its rows.
+  // Removing its rows is not started.
   await store.accounts.deleteInstance({ instanceId, at: Date.now() });
   const listed = (await call<QueueRecord[]>('finance', 'GET', '/v2/queue/users')).body.find(({ id }) => id === instanceId);
   assert.deepEqual([listed?.state, listed?.token], ['deleting', undefined]);

@@ -55,9 +55,9 @@ const beginSignIn = openOperation({
   async handle({ request }, context) {
     const signIn = required(context);
     const returnTo = ownPath(new URLSearchParams(request.target.query).get('return'));
-    const begun = await signIn.begin({ returnTo, linkTo: null });
-    if (begun.kind === 'failed') return redirectTo(pageOf(begun.error), forgetSignInCookie(request.isHttps));
-    return redirectTo(begun.url, setSignInCookie(begun.cookie, request.isHttps));
+    const started = await signIn.begin({ returnTo, linkTo: null });
+    if (started.kind === 'failed') return redirectTo(pageOf(started.error), forgetSignInCookie(request.isHttps));
+    return redirectTo(started.url, setSignInCookie(started.cookie, request.isHttps));
   },
 });
 
@@ -96,9 +96,9 @@ const linkIdentity = sessionOperation({
   responses: { 200: Redirected },
   errors: ['bad-parameter', 'not-found', 'unavailable'],
   async handle({ request }, context, { principal }) {
-    const begun = await required(context).begin({ returnTo: '/', linkTo: principal.user.userId });
-    if (begun.kind === 'failed') throw new ApiError('unavailable', 'the identity provider cannot be reached; try again later');
-    return answer(200, { location: begun.url }, { 'set-cookie': setSignInCookie(begun.cookie, request.isHttps) });
+    const started = await required(context).begin({ returnTo: '/', linkTo: principal.user.userId });
+    if (started.kind === 'failed') throw new ApiError('unavailable', 'the identity provider cannot be reached; try again later');
+    return answer(200, { location: started.url }, { 'set-cookie': setSignInCookie(started.cookie, request.isHttps) });
   },
 });
 

@@ -260,7 +260,7 @@ describe('sessions', () => {
     );
   });
 
-  test('revoking the API key ends the sessions that were begun with it', async () => {
+  test('revoking the API key ends the sessions that were started with it', async () => {
     const { dev } = people.principals;
     const { apiKey, record } = doneValue(await world.accounts.createApiKey(dev, 'for a session'));
     const [byKey, other] = [await logIn('dev', {}, apiKey), await logIn('dev')];
@@ -330,9 +330,9 @@ test('a plan bounds the calls of those with a session as it bounds those with a 
   const accountId = principals.dev.user.userId;
   await world.store.accounts.changeInstance({ instanceId: 'qi_1', change: { accountId, plan: 'slow' } });
   await world.limits.forget('qi_1');
-  const begun = await world.accounts.beginSession({ email: emailOf('dev'), apiKey: apiKeyOf('dev'), address: '' });
-  assert.ok(begun.kind === 'in');
-  const headers = { cookie: `everstep_session=${begun.secret}`, 'x-everstep-queue': 'qi_1' };
+  const started = await world.accounts.beginSession({ email: emailOf('dev'), apiKey: apiKeyOf('dev'), address: '' });
+  assert.ok(started.kind === 'in');
+  const headers = { cookie: `everstep_session=${started.secret}`, 'x-everstep-queue': 'qi_1' };
   const ask = async () => (await world.api.inject({ method: 'GET', url: '/v2/settings', headers })).statusCode;
   const statuses = [await ask(), await ask(), await ask()];
   assert.deepEqual([statuses[0], statuses.includes(429)], [200, true], statuses.join());

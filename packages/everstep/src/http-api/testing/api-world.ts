@@ -38,9 +38,9 @@ import type { Method } from '../operation.js';
 export const EVENT_ID = 'order/paid 1';
 const FAILURE_BODY = Buffer.from('out of stock');
 
-/** An identity provider that knows nobody. */
+/** An identity provider without users. */
 const PLAYED_SIGN_IN: SignIn = {
-  begin: async () => ({ kind: 'begun', url: 'https://id.test/authorize', cookie: 'sealed' }),
+  begin: async () => ({ kind: 'started', url: 'https://id.test/authorize', cookie: 'sealed' }),
   finish: async () => ({ kind: 'failed', error: 'sso-unknown-user' }),
   logoutUrl: () => null,
 };

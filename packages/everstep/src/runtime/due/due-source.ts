@@ -76,7 +76,7 @@ export class StoredTasks implements DueSource {
 
 export type ClaimedTasks = Pick<Cluster, 'claimDue' | 'claimQueued'>;
 
-/** Where several nodes share the store: what nobody has claimed. What this node has claimed is in its hands already. */
+/** Where several nodes share the store: what is not claimed. What this node has claimed is read already. */
 export class UnclaimedTasks implements DueSource {
   private readonly store: Pick<Store, 'dueTasks' | 'dueInstances'>;
   private readonly claims: ClaimedTasks;

@@ -16,7 +16,7 @@ import { type Backlog, type DueTurn, DueTurns } from './due-turns.js';
 /** Tasks that are handed over at once: some of them have to be read from the store first. */
 const TOGETHER = 10;
 const RETRY_AFTER_FAULT_MS = 1000;
-/** Where several nodes share the store: what others left behind is found so soon, should nobody tell of it. */
+/** Where several nodes share the store: what others left behind is found so soon, if no notice arrives. */
 const POLL_MS = 1000;
 
 export interface DueTaskOptions {
@@ -30,7 +30,7 @@ export interface DueTaskOptions {
   readonly owners?: InstanceOwners;
   /** While it is closed nothing is read; `restartNow` has to follow when it opens. */
   readonly writes: StoreWritesState;
-  /** Where several nodes share the store: takes what is due and nobody's. */
+  /** Where several nodes share the store: claims what is due and not claimed. */
   readonly claims?: ClaimedTasks;
 }
 

@@ -1,7 +1,7 @@
 /**
  * Creates runs that take over the journal of another one. A short journal is copied in the unit that creates the run. A long
  * one would hold up everything else, so it is staged before, in slices that are transactions of their own; the unit adopts it.
- * Until then nobody finds the run, and a crash leaves nothing but steps that are deleted after the next start.
+ * Until then the run is not visible, and a crash leaves only steps that are deleted after the next start.
  */
 import { LIMITS, PART } from '../../config/limits.js';
 import type { CommitResult, CommitUnit, StoreWrite } from '../../engine/writes.js';
@@ -60,7 +60,7 @@ async function stage({ store, commit, slices }: StagingOptions, { copy, run }: L
   return result && result.kind !== 'applied' ? result : staged;
 }
 
-/** What was staged for them is deleted, soon or after a crash; nobody waits for it. */
+/** What was staged for them is deleted, soon or after a crash; no caller waits for it. */
 async function abandon({ store, commit }: StagingOptions, copies: readonly LongCopy[]): Promise<void> {
   const writes = copies.map(
     ({ run: { key: runKey, instanceId } }): StoreWrite => ({ kind: 'abandon-journal', runKey, instanceId }),

@@ -1,4 +1,4 @@
-/** Work that nobody waits for, and that one account may have very much of: others have their turn. */
+/** Background work of which one account may have very much: accounts take turns. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { newRepair } from '../../engine/repair.js';

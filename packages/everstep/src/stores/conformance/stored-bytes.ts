@@ -223,7 +223,7 @@ export function storedBytesConformance(open: OpenStore): void {
     );
 
     test(
-      'of a staged journal count for its instance, until it is adopted or abandoned, and nobody finds it before',
+      'of a staged journal count for its instance, until it is adopted or abandoned, and it is not visible before',
       withStore(open, async (store) => {
         await openAccount(store, [INSTANCE]);
         const [from, fork, never] = [sampleRun(1), sampleRun(2, { origin: forkOf(sampleRun(1)) }), sampleRun(3)];

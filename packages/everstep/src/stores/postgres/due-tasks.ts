@@ -59,7 +59,7 @@ const INSTANCES = statement(`
     SELECT 1 FROM task WHERE instance_id = open.id AND due_at >= $1 AND due_at <= $2 AND claimed_by IS NULL LIMIT 1
   ) AS t`);
 
-/** Instances with tasks due from `from` to `before` that nobody has claimed. */
+/** Instances with unclaimed tasks due from `from` to `before`. */
 export async function readDueInstances(session: Session, from: number, before: number): Promise<readonly string[]> {
   return (await session.query(INSTANCES, [from, before])).map((row) => text(row, 'id'));
 }

@@ -26,7 +26,7 @@ export class RunRemover {
     this.deleteRun = connection.prepare('DELETE FROM run WHERE seq = ?');
   }
 
-  /** Returns how many rows that were. An entry in the DLQ has to be gone before, and the run must have ended unless told otherwise. */
+  /** Returns how many rows that were. An entry in the DLQ has to be gone before, and the run must have ended unless the caller says otherwise. */
   remove(tenant: number, seq: number, which: 'ended' | 'active-too' = 'ended'): number {
     const { runs, facets, ended, stored } = this.parts;
     const row = this.selectIndexed.get(seq);

@@ -49,7 +49,7 @@ async function headOf(session: Session): Promise<ChainPosition> {
 }
 
 export function createAuditStore(database: Database): AuditStore {
-  /** Nobody adds an entry meanwhile, so none with a lower number comes later. */
+  /** No entry is added meanwhile, so none with a lower number comes later. */
   function seal(limit: number): Promise<number> {
     return database.transaction(async (session) => {
       await session.query(ALONE);
@@ -97,7 +97,7 @@ export function createAuditStore(database: Database): AuditStore {
 
   return {
     async seal({ limit }) {
-      // Mostly there is nothing to do, and nobody has to wait.
+      // Mostly there is nothing to do, and nothing has to wait.
       const { seq } = await headOf(database);
       return (await database.query(UNSEALED, [seq])).length === 0 ? 0 : seal(limit);
     },

@@ -5,7 +5,7 @@
 
 /**
  * By `run_key` too: removed with their run by retention, `run` last. Of an instance that was deleted those of `active_run` go
- * first: nobody decides on a run without its row there.
+ * first: no decision on a run is made without its row there.
  */
 export const TABLES_OF_RUN = [
   'dead_letter',

@@ -1,6 +1,6 @@
 /**
  * Journals that are copied in slices, each in a transaction of its own, to the key of a run that is still to be created.
- * Nobody finds them before that. Those of runs that will not be created are deleted in slices, too.
+ * They are not visible before that. Those of runs that will not be created are deleted in slices, too.
  */
 import { LIMITS } from '../../../config/limits.js';
 import type { StoreWrite } from '../../../ports/store.js';
