@@ -34,12 +34,13 @@ test('names of one account whose name server never answers delay no delivery of 
   const gone = new AbortController();
   let ended = 0;
   const attacks = Array.from({ length: 300 }, (_, index) => {
-    const call = stepCall({ instanceId: 'hog1', workflowUrl: urlOf(`a${index}.attacker.test`) });
+    const call = stepCall({ instanceId: 'hog1', workflowUrl: urlOf(`a${index}.attacker.test`), timeoutMs: 60_000 });
     return caller.call(call, gone.signal).finally(() => ended++);
   });
   await new Promise((resolve) => setTimeout(resolve, 50));
   for (const host of ['shop.test', 'localhost']) {
-    const answer = await caller.call(stepCall({ instanceId: 'quiet1', workflowUrl: urlOf(host) }), never);
+    const quiet = stepCall({ instanceId: 'quiet1', workflowUrl: urlOf(host), timeoutMs: 60_000 });
+    const answer = await caller.call(quiet, never);
     assert.equal(answer.kind, 'reply', host);
   }
   assert.equal(ended, 0, 'the others still wait for their name servers');
