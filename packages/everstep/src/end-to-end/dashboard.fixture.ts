@@ -303,6 +303,10 @@ export class Window {
     await this.page.setViewportSize({ width, height });
     await this.page.emulateMedia({ colorScheme: theme });
     await this.settled();
+    // Colors that are still changing have too little contrast.
+    await this.page.evaluate(
+      'Promise.allSettled(document.getAnimations().filter((each) => each instanceof CSSTransition).map(({ finished }) => finished))',
+    );
   }
 
   /**
