@@ -256,7 +256,6 @@ export class Window {
   readonly problems: string[] = [];
   /** Requests without an answer yet, except for the live stream, which stays open. */
   private readonly underWay = new Set<Request>();
-  private looks = Object.entries(LOOKS);
 
   constructor(page: Page) {
     this.page = page;
@@ -298,29 +297,15 @@ export class Window {
     }
   }
 
-  /** Gives the window this size and theme; the page in it stays. */
-  async resize({ width = 1440, height = 900, theme = 'light' }: Look): Promise<void> {
-    await this.page.setViewportSize({ width, height });
-    await this.page.emulateMedia({ colorScheme: theme });
-    await this.settled();
-    // Colors that are still changing have too little contrast.
-    await this.page.evaluate(
-      'Promise.allSettled(document.getAnimations().filter((each) => each instanceof CSSTransition).map(({ finished }) => finished))',
-    );
-  }
-
-  /**
-   * Goes to the page and calls `check` in each of the `LOOKS`, first in the one that the page before was left in, so that half
-   * of the pages are loaded in each.
-   */
+  /** Loads the page in each of the `LOOKS`, and calls `check`. Colors of a page whose theme is switched change for a while. */
   async inEachLook(page: string, check: (look: string) => Promise<void>): Promise<void> {
-    this.problems.length = 0;
-    await this.goTo(page);
-    for (const [look, size] of this.looks) {
-      await this.resize(size);
+    for (const [look, { width = 1440, height = 900, theme = 'light' }] of Object.entries(LOOKS)) {
+      this.problems.length = 0;
+      await this.page.setViewportSize({ width, height });
+      await this.page.emulateMedia({ colorScheme: theme });
+      await this.goTo(page);
       await check(look);
     }
-    this.looks = this.looks.toReversed();
   }
 
   /** The parameters of the address. */
