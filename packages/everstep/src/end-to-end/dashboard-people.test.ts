@@ -108,8 +108,20 @@ describe('pages about people and credentials', { skip }, () => {
     assert.equal(await inDialog('Delete it for good').isDisabled(), true);
     await isFine();
     await dialog().getByLabel('Type old app to confirm').fill('old app');
+    let fetchList = (): void => undefined;
+    const listed = new Promise<void>((resolve) => {
+      fetchList = resolve;
+    });
+    await window.page.route('**/v2/queue/users', async (route) => {
+      await listed;
+      await route.continue();
+    });
     await inDialog('Delete it for good').click();
-    await window.page.waitForURL((url) => !url.pathname.includes(id));
+    await window.page.waitForURL(({ pathname }) => pathname.startsWith('/q/') && !pathname.includes(id));
+    fetchList();
+    await window.settled();
+    assert.ok(!window.page.url().includes(id));
+    await window.page.unroute('**/v2/queue/users');
     assert.ok(!(await adminOf(world).queues.list()).some((queue) => queue.id === id && queue.state === undefined));
   });
 

@@ -1,8 +1,10 @@
 /** Deleting the instance with all its data, after its name was typed. */
+import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useId, useState } from 'react';
 import type { QueueRecord } from '../../../../everstep/src/contract/management.js';
 import { path } from '../../api/client.js';
+import { instancesQuery } from '../../api/instances.js';
 import { useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 
@@ -10,6 +12,7 @@ export function DeleteDialog({ instance, onClose }: { readonly instance: QueueRe
   const field = useId();
   const [typed, setTyped] = useState('');
   const change = useChange();
+  const client = useQueryClient();
   const navigate = useNavigate();
   return (
     <ConfirmDialog
@@ -28,7 +31,10 @@ export function DeleteDialog({ instance, onClose }: { readonly instance: QueueRe
           account: true,
           done: `${instance.name} is deleted`,
         });
-        if (outcome.ok) void navigate({ to: '/' });
+        if (!outcome.ok) return outcome;
+        // Until the list is fetched again it still has the instance, and `/` would lead back to it.
+        client.setQueryData(instancesQuery.queryKey, (known) => known?.filter(({ id }) => id !== instance.id));
+        void navigate({ to: '/' });
         return outcome;
       }}
     >
