@@ -67,7 +67,7 @@ export class HttpStepCaller implements StepCaller {
     return this.destinations.close();
   }
 
-  /** Work on so many bytes. Short work is done at once: a call is sent in the turn in which it was made. */
+  /** Runs work on this many bytes, in slices when they are many. */
   private inSlice<Result>(instanceId: string, bytes: number, work: () => Result): Result | Promise<Result> {
     const { slices } = this.options;
     return slices && bytes >= LONG_BYTES ? slices.run(instanceId, async () => work()) : work();
@@ -116,8 +116,7 @@ export class HttpStepCaller implements StepCaller {
     const unknown = signer.learnWorkflowOrigin(instanceId, target.origin);
     if (unknown) await unknown;
     const { steps } = DIALECTS[dialect];
-    const written = this.inSlice(instanceId, sentBytes(call), () => steps.body(call));
-    const body = written instanceof Promise ? await written : written;
+    const body = await this.inSlice(instanceId, sentBytes(call), () => steps.body(call));
     const signatures = signer.sign({ instanceId, dialect, url: target.url, kind: 'step', body, key: null });
     const region = options.regionOf?.(instanceId) ?? null;
     const headers = steps.headers(call, { url: target.url, userAgent: USER_AGENT, signatures, region });

@@ -69,7 +69,9 @@ function answerTo(packet: Buffer, { end, family }: Question & { readonly end: nu
 }
 
 export async function startNameServer(reply: (question: Question) => Reply): Promise<NameServer> {
-  const socket = createSocket('udp4');
+  // The server shares its event loop with the code under test, which can send hundreds of questions in one turn. The default
+  // buffer holds 256 of them and drops the rest.
+  const socket = createSocket({ type: 'udp4', recvBufferSize: 1 << 20 });
   const questions: Question[] = [];
   socket.on('message', (packet, { port, address }) => {
     const question = readQuestion(packet);
