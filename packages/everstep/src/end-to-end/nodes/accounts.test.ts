@@ -1,0 +1,105 @@
+/** Account operations while several nodes share a database: the audit log, the rotation of secrets, deleting an instance. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { after, before, suite, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { AdminClient, Client } from '@everstep/sdk';
+import pg from 'pg';
+import { openTestSchemas } from '../../stores/postgres/testing/schemas.js';
+import { type Endpoint, each, listen, Nodes, until } from '../nodes.fixture.js';
+
+const BIN = fileURLToPath(new URL('../../cli/bin.js', import.meta.url));
+/** Billing and the mark of the deletion stay. */
+const KEPT: ReadonlySet<string> = new Set(['usage', 'deleted_instance']);
+const run = promisify(execFile);
+const schemas = await openTestSchemas();
+
+suite('accounts on several nodes', { skip: typeof schemas === 'string' && schemas, timeout: 240_000 }, () => {
+  let nodes: Nodes;
+  let endpoint: Endpoint;
+  let storeUrl: string;
+  let pool: pg.Pool;
+
+  before(async () => {
+    if (typeof schemas === 'string') return;
+    storeUrl = (await schemas.make()).url;
+    pool = new pg.Pool({ connectionString: storeUrl, max: 1 });
+    nodes = await Nodes.start(2, { url: storeUrl });
+    // Never answers: runs stay active.
+    endpoint = await listen(() => {});
+  });
+  after(async () => {
+    endpoint?.close();
+    await pool?.end();
+    await nodes?.dispose();
+  });
+
+  const admin = (index: number) => new AdminClient({ baseUrl: nodes.node(index).url, ...nodes.admin });
+
+  test('the audit chain is whole after both nodes wrote changes at once', async () => {
+    await each(100, 16, async (n) => {
+      await admin(n % 2).queues.create({ name: `queue-${n}`, region: 'eu-central-1' });
+    });
+    const names = new Set<string>();
+    await until('all changes are in the log', async () => {
+      names.clear();
+      for await (const { action, details } of admin(0).audit.export()) {
+        if (action === 'queue.create' && String(details.name).startsWith('queue-')) names.add(String(details.name));
+      }
+      return names.size === 100;
+    });
+    const verified = await admin(1).audit.verify();
+    assert.deepEqual(verified.faults, []);
+    assert.ok(verified.checked >= 100, `${verified.checked} entries checked`);
+  });
+
+  test('tokens stay valid on both nodes when the secrets are rotated, and are refused when they are ended', async () => {
+    const statusAt = async (index: number) => {
+      const headers = { authorization: `Bearer ${nodes.token}` };
+      return (await fetch(`${nodes.node(index).url}/v2/workflows/logs`, { headers })).status;
+    };
+    const env = { ...process.env, EVERSTEP_STORE: storeUrl, EVERSTEP_SECRETS_KEY: 'k'.repeat(43) };
+    const rotate = (...flags: readonly string[]) => run(process.execPath, [BIN, 'rotate-secrets', '--json', ...flags], { env });
+    const rotated = JSON.parse((await rotate()).stdout);
+    assert.ok(rotated.replaced.includes('token-signing-key'), JSON.stringify(rotated));
+    assert.deepEqual([await statusAt(0), await statusAt(1)], [200, 200]);
+    await rotate('--end-tokens');
+    await until('both nodes refuse the token', async () => (await statusAt(0)) === 401 && (await statusAt(1)) === 401);
+  });
+
+  test('an instance is removed with all its data though both nodes are killed while it is removed', async () => {
+    const made = await admin(0).queues.create({ name: 'to delete', region: 'eu-central-1' });
+    const client = (index: number) => new Client({ baseUrl: nodes.node(index).url, token: made.token });
+    await each(600, 16, async (n) => {
+      await client(n % 2).trigger(endpoint.url, { body: { n, filler: 'x'.repeat(2_000) } });
+    });
+    await admin(1).queues.delete(made.id, { confirm: 'to delete' });
+    await Promise.all(nodes.all.map((node) => node.end('SIGKILL')));
+    await Promise.all(nodes.all.map((node) => node.start()));
+    await nodes.node(0).end('SIGKILL');
+    await until('its rows are removed', async () => (await tablesWith(made.id)).every((table) => KEPT.has(table)));
+    const status = await fetch(`${nodes.node(1).url}/v2/workflows/logs`, { headers: { authorization: `Bearer ${made.token}` } });
+    assert.equal(status.status, 401);
+    assert.ok(
+      (await admin(1).queues.list()).some(({ name }) => name === 'queue-7'),
+      'other instances are there',
+    );
+  });
+
+  async function tablesWith(instanceId: string): Promise<readonly string[]> {
+    const found: string[] = [];
+    for (const table of await tablesOfInstances()) {
+      const { rowCount } = await pool.query(`SELECT 1 FROM ${table} WHERE instance_id = $1 LIMIT 1`, [instanceId]);
+      if (rowCount) found.push(table);
+    }
+    return found;
+  }
+
+  async function tablesOfInstances(): Promise<readonly string[]> {
+    const { rows } = await pool.query(`SELECT relname FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
+      WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+        AND attname = 'instance_id'`);
+    return rows.map(({ relname }) => relname);
+  }
+});
