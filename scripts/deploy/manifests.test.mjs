@@ -46,7 +46,7 @@ function stopMs() {
 
 test('every EVERSTEP_ variable in deploy/ and in the pages about it is one that the service reads', () => {
   const known = new Set([...Object.values(SETTINGS).map(({ env }) => env), ...CLIENT_VARIABLES, ...SECRET_FILE_VARIABLES]);
-  const found = [...filesIn('deploy'), 'docs/operations/containers.md', 'docs/operations/scaling.md'].flatMap((path) =>
+  const found = [...filesIn('deploy'), 'docs/operations/containers.md', 'docs/operations/sharding.md'].flatMap((path) =>
     [...read(path).matchAll(/\bEVERSTEP_[A-Z_]+/g)].map(([name]) => ({ path, name })),
   );
   assert.ok(found.length > 10);
@@ -201,12 +201,12 @@ test('the image starts the service with its own command line, and no package man
       if (name === 'RUN' && /npm (ci|install)/.test(text)) assert.match(text, /npm ci --ignore-scripts/);
 });
 
-test('the page on sizing says of every table of the PostgreSQL store what it is distributed by', async () => {
+test('sharding.md lists the distribution key of every table of the PostgreSQL store', async () => {
   const { MIGRATIONS } = await import('../../packages/everstep/dist/stores/postgres/migrations/index.js');
   const tables = MIGRATIONS.flatMap((sql) => [...sql.matchAll(/^CREATE TABLE (\w+)/gm)].map(([, name]) => name));
   assert.ok(tables.length > 30);
-  const [, section = ''] = read('docs/operations/scaling.md').split('## Spread over shards');
-  const [list] = section.split('**One instance, one shard.**');
+  const [, section = ''] = read('docs/operations/sharding.md').split('## Distribution keys');
+  const [list] = section.split('\n## ');
   assert.deepEqual(
     tables.filter((name) => !list.includes(`\`${name}\``)),
     [],

@@ -200,7 +200,7 @@ describe('the commands for search indexes', () => {
   test('the page on running the service names everything that is in the data directory', async () => {
     await told(search('upsert', JSON.stringify(FILMS)));
     const page = await readFile(new URL('../../../../docs/operations/running.md', import.meta.url), 'utf8');
-    const [, section = ''] = page.split('## What is in the data directory');
+    const [, section = ''] = page.split('## Data directory');
     const names = await readdir(join(world.directory.path, '.everstep'), { recursive: true, withFileTypes: true });
     const unnamed = names
       .map((entry) =>

@@ -24,7 +24,7 @@ export function openUnwritten(file: string): DatabaseSync {
 
 const ADVICE =
   'Restore a backup, or start with --accept-loss to continue with what is left; ' +
-  'see "Damaged files" in docs/operations/running.md.';
+  'see "Damaged files" in docs/operations/durability.md.';
 
 /** An event that the operator should know of; `fields` say more. */
 export interface StoreNotice {
