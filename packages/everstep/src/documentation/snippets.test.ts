@@ -25,7 +25,7 @@ const SURROUNDINGS: Readonly<Record<string, Surroundings>> = {
   "packages/sdk/README.md: import { createServer } from 'node:http';": {
     declares: `declare function reserve(id: string): { available: boolean };
       declare function chargeCard(id: string, cents: number): { chargeId: string };
-      declare function tellWarehouse(id: string): void;
+      declare function notifyWarehouse(id: string): void;
       declare function sendReceipt(id: string, charge: { chargeId: string }): string;`,
   },
   "packages/sdk/README.md: const approval = await context.waitForEvent<{ by: string }>('approval', `order/${id}/approved`, { timeout: '2d' });":
@@ -38,7 +38,7 @@ const SURROUNDINGS: Readonly<Record<string, Surroundings>> = {
     declares: `import { type WorkflowContext, serve } from '@everstep/sdk';
       interface Order { id: string; cents: number }
       declare function workflow(context: WorkflowContext<Order>): Promise<void>;
-      declare function giveBack(id: string, why: string): Promise<void>;`,
+      declare function releaseStock(id: string, reason: string): Promise<void>;`,
   },
   "docs/guides/moving-from-upstash.md: import { Client, Receiver } from '@upstash/qstash';": {
     declares: `import type { WorkflowContext } from '@upstash/workflow'; import { serve } from '@upstash/workflow/hono';
