@@ -1,6 +1,6 @@
 /**
- * Somebody else's service that takes card payments, played by this process: the workflow reaches it with `ctx.call`. It
- * is busy at the first request for each payment, and takes a key by which it knows a payment that it has made already.
+ * Simulates a third-party API for card payments; the workflow calls it with `ctx.call`. It answers the first request for
+ * each payment with 503, so that the demo shows a retry, and recognizes repeated payments by their idempotency key.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -32,25 +32,26 @@ async function readPayment(request: IncomingMessage): Promise<PaymentRequest | n
 
 export class CardProcessor {
   private readonly payments = new Map<string, CardPayment>();
-  private readonly busyWith = new Set<string>();
+  private readonly refusedOnce = new Set<string>();
 
-  /** `POST { orderId, amountCents }` with an `Idempotency-Key`. */
+  /** Handles `POST { orderId, amountCents }` with the header `Idempotency-Key`. */
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const answer = (status: number, body: object) =>
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     const key = request.headers['idempotency-key'];
     const payment = await readPayment(request);
-    if (typeof key !== 'string' || payment === null) return void answer(400, { error: 'this is no payment' });
+    if (typeof key !== 'string' || payment === null)
+      return void answer(400, { error: 'send { orderId, amountCents } as JSON, with the header Idempotency-Key' });
     await pause(80);
     const paid = this.payments.get(key);
     if (paid) return void answer(200, paid);
-    if (!this.busyWith.has(key)) {
-      this.busyWith.add(key);
-      return void answer(503, { error: 'the card processor is busy' });
+    if (!this.refusedOnce.has(key)) {
+      this.refusedOnce.add(key);
+      return void answer(503, { error: 'card processor busy, retry later' });
     }
-    this.busyWith.delete(key);
-    const made = { paymentId: `pay-${payment.orderId}-${payment.amountCents}` };
-    this.payments.set(key, made);
-    answer(200, made);
+    this.refusedOnce.delete(key);
+    const created = { paymentId: `pay-${payment.orderId}-${payment.amountCents}` };
+    this.payments.set(key, created);
+    answer(200, created);
   }
 }

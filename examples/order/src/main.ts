@@ -1,12 +1,12 @@
 /**
- * The shop's web server. Run it beside the service:
+ * Web server of the example shop. Run it next to Everstep:
  *   PORT=3000 node --env-file=everstep.env examples/order/dist/main.js
  *
- *   POST /order            the workflow: called by Everstep only
- *   POST /shipping         the workflow that it invokes
- *   POST /card-processor   takes card payments, as a service of somebody else would
- *   POST /bank/up, /down   switches the bank's payment service
- *   GET  /apologies/<run>  what the customer of a failed order was told
+ *   POST /order             the order workflow; accepts requests from Everstep only
+ *   POST /shipping          the shipping workflow, which the order workflow invokes
+ *   POST /card-processor    simulated third-party API for card payments
+ *   POST /bank/up, /down    starts and stops the simulated bank
+ *   GET  /apologies/<run>   the mail that the customer of a failed order received
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { serve } from '@everstep/sdk';
@@ -19,7 +19,7 @@ import { Shop } from './shop.js';
 
 const shop = new Shop();
 const cardProcessor = new CardProcessor();
-// The signing keys come from the environment: EVERSTEP_CURRENT_SIGNING_KEY and EVERSTEP_NEXT_SIGNING_KEY.
+// `serve` reads the signing keys from the environment: EVERSTEP_CURRENT_SIGNING_KEY and EVERSTEP_NEXT_SIGNING_KEY.
 const handleOrder = toNodeHandler(serve(orderWorkflow(shop), { failureFunction: orderFailed(shop) }));
 const handleShipping = toNodeHandler(serve(shippingWorkflow(shop)));
 
@@ -29,7 +29,11 @@ function answer(response: ServerResponse, status: number, body: object): void {
 
 function answerApology(response: ServerResponse, runId: string): void {
   const apology = shop.apologyFor(runId);
-  answer(response, apology === undefined ? 404 : 200, apology === undefined ? { error: 'none was sent' } : { apology });
+  answer(
+    response,
+    apology === undefined ? 404 : 200,
+    apology === undefined ? { error: 'no apology was sent for this run' } : { apology },
+  );
 }
 
 function route(request: IncomingMessage, response: ServerResponse): void {
@@ -48,7 +52,7 @@ function route(request: IncomingMessage, response: ServerResponse): void {
   } else if (apologyFor) {
     answerApology(response, apologyFor);
   } else {
-    answer(response, 404, { error: 'There are POST /order, /shipping, /card-processor, /bank/up and /bank/down.' });
+    answer(response, 404, { error: 'Unknown path. Use POST /order, /shipping, /card-processor, /bank/up or /bank/down.' });
   }
 }
 
@@ -60,16 +64,16 @@ const stop = () => {
 };
 process.once('SIGTERM', stop);
 process.once('SIGINT', stop);
-// Started by another program: tell it the port, and end when it ends.
+// When another program started this one: send it the port, and stop when it stops.
 process.once('disconnect', stop);
 
 server.once('error', (error) => {
-  console.error(`The shop cannot listen: ${error.message}`);
+  console.error(`The shop could not start its server: ${error.message}`);
   process.exit(1);
 });
 server.listen(Number(process.env.PORT ?? 3000), process.env.HOST ?? '127.0.0.1', () => {
   const address = server.address();
   const port = typeof address === 'object' && address ? address.port : 0;
   if (process.send) process.send({ port });
-  else console.log(`The shop takes orders at http://127.0.0.1:${port}/order`);
+  else console.log(`The shop accepts orders at http://127.0.0.1:${port}/order`);
 });

@@ -1,4 +1,4 @@
-/** What the shop does when an order has failed for good. It may be resumed yet, so nothing is given up: only told. */
+/** Failure function of the order workflow. It only informs the customer, because the run may still be resumed. */
 import type { FailureFunction } from '@everstep/sdk';
 import { type Order, parseOrder } from './order.js';
 import type { Shop } from './shop.js';
@@ -6,7 +6,7 @@ import type { Shop } from './shop.js';
 export function orderFailed(shop: Shop): FailureFunction<Order> {
   return async ({ payload, runId }) => {
     const order = parseOrder(payload);
-    // Nobody is known who could be told.
+    // An invalid order has no customer to inform.
     if (typeof order === 'string') return;
     await shop.sendApology(order, runId);
   };

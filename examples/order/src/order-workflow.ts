@@ -1,6 +1,6 @@
 /**
- * An order, from basket to receipt. It reads like any async function; each step is recorded when it is done, so after a
- * crash, a deploy or a resume from the dead letter queue the function goes on where it was.
+ * The order workflow: an ordinary async function. Everstep records the result of each step, so the function continues
+ * after the last recorded step when the app crashes, is deployed again, or the run is resumed.
  */
 import { NonRetryableError, type WorkflowContext } from '@everstep/sdk';
 import type { CardPayment } from './card-processor.js';
@@ -9,21 +9,21 @@ import type { Shipment } from './shipping-workflow.js';
 import { OutOfStockError, PaymentError, type Shop } from './shop.js';
 
 const MAX_FRAUD_SCORE = 0.9;
-/** From this price on the customer is asked again. */
+/** Orders from this price on must be confirmed by the customer. */
 const CONFIRM_FROM_CENTS = 5_000;
 const CONFIRM_WITHIN = '1d';
-/** The carrier takes one thing at a time, whoever's it is. */
+/** The carrier takes one parcel at a time, across all runs. */
 const CARRIER = { key: 'carrier', parallelism: 1 };
 
-/** The event that the shop's website sends when the customer confirms. */
+/** Returns the id of the event that the shop sends when the customer confirms an order. */
 export const confirmationOf = (orderId: string): string => `confirmed-${orderId}`;
 
 export function orderWorkflow(shop: Shop) {
   return async (ctx: WorkflowContext<Order>): Promise<Receipt> => {
     const { order, totalCents } = await ctx.run('validate order', () => {
       const parsed = parseOrder(ctx.payload);
-      // No retry makes a bad order good.
-      if (typeof parsed === 'string') throw new NonRetryableError(`not an order: ${parsed}`);
+      // Retrying an invalid order cannot help.
+      if (typeof parsed === 'string') throw new NonRetryableError(`invalid order: ${parsed}`);
       try {
         return { order: parsed, totalCents: shop.priceCents(parsed) };
       } catch (error) {
@@ -48,7 +48,8 @@ export function orderWorkflow(shop: Shop) {
       ctx.run('check fraud', () => shop.fraudScore(order)),
       ctx.run('notify warehouse', () => shop.notifyWarehouse(order)),
     ]);
-    if (fraudScore > MAX_FRAUD_SCORE) throw new NonRetryableError(`order ${order.orderId} looks like fraud (${fraudScore})`);
+    if (fraudScore > MAX_FRAUD_SCORE)
+      throw new NonRetryableError(`order ${order.orderId} was rejected as fraud (score ${fraudScore})`);
 
     const shipping = await ctx.invoke<Shipment>('ship', {
       workflow: new URL('/shipping', ctx.url),
@@ -62,7 +63,7 @@ export function orderWorkflow(shop: Shop) {
   };
 }
 
-/** The service makes the request, and tries again by itself: nothing of the shop is busy meanwhile. */
+/** Everstep sends the request and retries it; the shop runs no code meanwhile. */
 async function chargeCard(ctx: WorkflowContext<Order>, order: Order, amountCents: number): Promise<string> {
   const answer = await ctx.call<CardPayment>('charge payment', {
     url: new URL('/card-processor', ctx.url),
@@ -72,6 +73,6 @@ async function chargeCard(ctx: WorkflowContext<Order>, order: Order, amountCents
     retries: 3,
     retryDelay: '400 * (1 + retried)',
   });
-  if (!answer.ok) throw new PaymentError(`the card processor answered ${answer.status}`);
+  if (!answer.ok) throw new PaymentError(`card processor returned status ${answer.status}`);
   return answer.body.paymentId;
 }

@@ -1,4 +1,4 @@
-/** What the order workflow takes and gives back. */
+/** Types of the order workflow: its payload and its result. */
 
 export interface OrderLine {
   readonly product: string;
@@ -29,13 +29,14 @@ const isLine = (value: unknown): value is OrderLine =>
   Number.isSafeInteger(value.quantity) &&
   value.quantity > 0;
 
-/** The order, checked; or what is wrong with it. */
+/** Returns the order if it is valid, otherwise the reason why it is not. */
 export function parseOrder(value: unknown): Order | string {
-  if (typeof value !== 'object' || value === null) return 'an order is a JSON object';
+  if (typeof value !== 'object' || value === null) return 'the order must be a JSON object';
   const { orderId, customer, payWith, lines } = value as Partial<Record<keyof Order, unknown>>;
-  if (typeof orderId !== 'string' || orderId === '') return 'orderId must be a text';
+  if (typeof orderId !== 'string' || orderId === '') return 'orderId must be a non-empty string';
   if (typeof customer !== 'string' || !customer.includes('@')) return 'customer must be an e-mail address';
   if (payWith !== 'card' && payWith !== 'bank') return 'payWith must be "card" or "bank"';
-  if (!Array.isArray(lines) || lines.length === 0 || !lines.every(isLine)) return 'lines must be [{ product, quantity }]';
+  if (!Array.isArray(lines) || lines.length === 0 || !lines.every(isLine))
+    return 'lines must be a non-empty list of { product, quantity }';
   return { orderId, customer, payWith, lines };
 }

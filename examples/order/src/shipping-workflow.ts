@@ -1,4 +1,4 @@
-/** What happens to an order that is paid: a workflow of its own, which the order invokes. */
+/** The shipping workflow. The order workflow invokes it after the payment. */
 import type { WorkflowContext } from '@everstep/sdk';
 import type { Order } from './order.js';
 import type { Shop } from './shop.js';

@@ -1,6 +1,6 @@
 /**
- * The systems that a shop talks to, played by this process. As in life, they are slow, they fail at times, and a call
- * that is made twice must not have its effect twice: each takes a key that makes it idempotent.
+ * Simulates the systems of a shop. They are slow and can fail. Operations that must not happen twice take an idempotency
+ * key.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Order } from './order.js';
@@ -17,7 +17,7 @@ export class PaymentError extends Error {
 }
 
 export class Shop {
-  /** Whether the bank's payment service answers. */
+  /** Whether the payment service of the bank is available. */
   bankIsUp = false;
   private readonly payments = new Map<string, string>();
   private readonly apologies = new Map<string, string>();
@@ -26,7 +26,7 @@ export class Shop {
     let totalCents = 0;
     for (const { product, quantity } of order.lines) {
       const priceCents = PRICES_CENTS[product];
-      if (priceCents === undefined) throw new OutOfStockError(`there is no product "${product}"`);
+      if (priceCents === undefined) throw new OutOfStockError(`unknown product "${product}"`);
       totalCents += priceCents * quantity;
     }
     return totalCents;
@@ -37,12 +37,12 @@ export class Shop {
     return `res-${order.orderId}`;
   }
 
-  /** The bank may be down altogether. */
+  /** Throws while the bank is down. */
   async chargeBank(order: Order, amountCents: number, key: string): Promise<string> {
     await pause(80);
     const paid = this.payments.get(key);
     if (paid) return paid;
-    if (!this.bankIsUp) throw new PaymentError('the bank does not answer (503)');
+    if (!this.bankIsUp) throw new PaymentError('the bank is unavailable (503)');
     const paymentId = `pay-${order.orderId}-${amountCents}`;
     this.payments.set(key, paymentId);
     return paymentId;
@@ -70,19 +70,19 @@ export class Shop {
 
   async sendReceipt(order: Order): Promise<void> {
     await pause(30);
-    if (!order.customer.includes('@')) throw new Error('no address to send to');
+    if (!order.customer.includes('@')) throw new Error('the customer has no e-mail address');
   }
 
-  /** Once for each order, however often it is called. */
+  /** Sends one apology per key, even if it is called again. */
   async sendApology(order: Order, key: string): Promise<void> {
     await pause(30);
     if (this.apologies.has(key)) return;
-    this.apologies.set(key, `Dear ${order.customer}, your order ${order.orderId} takes longer than usual. We are on it.`);
+    this.apologies.set(key, `Dear ${order.customer}, your order ${order.orderId} is delayed. We are working on it.`);
     const [oldest] = this.apologies.keys();
     if (this.apologies.size > MAX_KEPT_MAILS && oldest !== undefined) this.apologies.delete(oldest);
   }
 
-  /** The apology for what has this key, if one was sent. */
+  /** Returns the apology with this key, or undefined if none was sent. */
   apologyFor(key: string): string | undefined {
     return this.apologies.get(key);
   }

@@ -58,7 +58,7 @@ describe('the demo, as npm start shows it', () => {
     assert.match(failed, /RUN_FAILED after .*charge payment.*\n.*dead letter queue as dlq_\w+/);
     assert.match(
       failed,
-      /failure function was called: CALLBACK_SUCCESS\n.*the shop wrote: Dear ada@example\.com, your order bank-/,
+      /failure function was called: CALLBACK_SUCCESS\n.*the shop sent this mail: Dear ada@example\.com, your order bank-/,
     );
     const kept = [...resumed.matchAll(/= .. ?(\w+ \w+) +kept from the failed run/g)].map(([, name]) => name);
     assert.deepEqual(kept.sort(), ['check fraud', 'notify warehouse', 'reserve stock', 'validate order']);
@@ -73,9 +73,9 @@ describe('the demo, as npm start shows it', () => {
     assert.deepEqual(JSON.parse(pasted(exported, early)), [], 'the order is confirmed already');
     const commands = first.stdout.split('\n').filter((line) => line.startsWith('  curl '));
     assert.equal(commands.length, 14);
-    const [order = '', dear = '', explain = '', confirm = '', failing = '', queue = '', resume = ''] = commands;
+    const [order = '', expensive = '', explain = '', confirm = '', failing = '', queue = '', resume = ''] = commands;
     assert.equal(JSON.parse(pasted(exported, order)).workflowState, 'RUN_SUCCESS');
-    assert.equal(JSON.parse(pasted(exported, dear)).workflowRunId, 'my-chair');
+    assert.equal(JSON.parse(pasted(exported, expensive)).workflowRunId, 'my-chair');
     while (!/waits for the event \\?"confirmed-chair/.test(pasted(exported, explain))) await pause(20);
     assert.equal(JSON.parse(pasted(exported, confirm)).length, 1);
     // The bank says that it is down, then the run answers.
@@ -104,11 +104,11 @@ describe('the demo, as npm start shows it', () => {
 
     const second = start();
     await second.printed(new RegExp(`${workflowRunId}\\n[\\s\\S]*RUN_SUCCESS after .*"orderId":"killed"`));
-    assert.match(second.stdout, /\d+ runs from earlier starts are still here/);
-    assert.match(second.stdout, /had not finished .* (goes|go) on after the last recorded step/);
-    assert.match(second.stdout, /= {3}validate order +recorded before the service ended/);
+    assert.match(second.stdout, /\d+ runs from earlier starts are in the store/);
+    assert.match(second.stdout, /had not finished .* continues? after the last recorded step/);
+    assert.match(second.stdout, /= {3}validate order +recorded before the service stopped/);
     // One that has long to wait is not waited for.
-    await second.printed(/ {3}in an hour\n {3}goes on in (59 m|1 h)[^\n]*\n[\s\S]*\n1\. An order/);
+    await second.printed(/ {3}in an hour\n {3}continues in (59 m|1 h)[^\n]*\n[\s\S]*\n1\. An order/);
     const { code, stderr } = await second.end('SIGINT');
     assert.deepEqual([code, stderr], [0, '']);
     await assert.rejects(fetch(workflowUrl), 'the example app has ended with the service');

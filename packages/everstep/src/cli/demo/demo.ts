@@ -91,7 +91,7 @@ function standing(journal: RunJournal): string {
   const event = eventOf(journal);
   if (event !== undefined) return `waits for the event ${event}`;
   const wait = waitMs(journal);
-  return wait > 0 ? `goes on in ${duration(wait)}` : 'is still under way';
+  return wait > 0 ? `continues in ${duration(wait)}` : 'is still running';
 }
 
 class Show {
@@ -163,13 +163,13 @@ class Show {
     }
     if (counted === 0) return;
     const number = counted === MAX_COUNTED ? `${counted} runs or more` : counted === 1 ? 'One run' : `${counted} runs`;
-    this.say(`${number} from earlier starts ${counted === 1 ? 'is' : 'are'} still here.\n`);
+    this.say(`${number} from earlier starts ${counted === 1 ? 'is' : 'are'} in the store.\n`);
     if (unfinished.length === 0) return;
     const them = counted === 1 ? 'It' : unfinished.length === 1 ? 'One of them' : `${unfinished.length} of them`;
     this.heading(
-      `${them} had not finished when the service ended, and ${unfinished.length === 1 ? 'goes' : 'go'} on after the last recorded step.`,
+      `${them} had not finished when the service stopped, and ${unfinished.length === 1 ? 'continues' : 'continue'} after the last recorded step.`,
     );
-    const past = { until: startedAt, words: 'recorded before the service ended' };
+    const past = { until: startedAt, words: 'recorded before the service stopped' };
     const until = Date.now() + FOLLOW_EARLIER_MS;
     const isEnough = (journal: RunJournal) => Date.now() > until || waitMs(journal) > MAX_WAIT_MS;
     for (const workflowRunId of unfinished.slice(0, MAX_FOLLOWED)) {
@@ -182,7 +182,7 @@ class Show {
   private tellEnd(journal: RunJournal): void {
     const { screen } = this.stage;
     if (journal.workflowState === 'RUN_STARTED') {
-      this.say(`   ${standing(journal)}; more: npx everstep runs explain ${journal.workflowRunId}`);
+      this.say(`   ${standing(journal)}; details: npx everstep runs explain ${journal.workflowRunId}`);
       return;
     }
     const took = duration((journal.workflowRunCompletedAt ?? journal.workflowCreatedAt) - journal.workflowCreatedAt);
@@ -195,7 +195,7 @@ class Show {
 
   private async showOrder(): Promise<void> {
     const { app, screen } = this.stage;
-    this.heading('1. An order paid by card. Steps marked ‖ run in parallel; the card processor is busy at first.');
+    this.heading('1. An order paid by card. Steps marked ‖ run in parallel. The first request to the card processor fails.');
     const orderId = `card-${Date.now().toString(36)}`;
     const lines = [
       { product: 'book', quantity: 2 },
@@ -213,14 +213,14 @@ class Show {
 
   private async confirm(eventId: string): Promise<void> {
     await pause(THINKING_MS, undefined, { signal: this.stage.signal });
-    this.say('     two seconds later the customer confirms, like this (the exports that it needs are at the end):');
+    this.say('     After two seconds the customer confirms the order with this command (run the export line below first):');
     this.say(`     ${notifyCommand(eventId, CUSTOMER)}`);
     await this.client.notify({ eventId, eventData: { by: CUSTOMER } });
   }
 
   private async showFailureAndResume(): Promise<void> {
     const { app, signal, screen } = this.stage;
-    this.heading('2. An order paid through the bank, whose payment service is down.');
+    this.heading('2. An order paid by bank transfer. The payment service of the bank is down.');
     const lines = [{ product: 'book', quantity: 1 }];
     const { workflowRunId } = await this.trigger({ orderId: `bank-${Date.now().toString(36)}`, payWith: 'bank', lines }, 2);
     this.say(`   triggered as ${workflowRunId}`);
@@ -229,11 +229,11 @@ class Show {
     const { messages } = await this.client.dlq.list({ workflowRunId });
     const [entry] = messages;
     if (!entry) throw new Error(`the run ${workflowRunId} ended as ${failed.workflowState} and is not in the dead letter queue`);
-    this.say(`   it is in the dead letter queue as ${styled(screen, 'yellow', entry.dlqId)}`);
+    this.say(`   the run is in the dead letter queue as ${styled(screen, 'yellow', entry.dlqId)}`);
     await this.showFailureFunction(entry);
     this.say('');
 
-    this.heading('3. The bank is up again, and the run is resumed: what was done is kept, only the rest runs.');
+    this.heading('3. The bank is up again, and the run is resumed. Completed steps are kept; only the other steps run.');
     await fetch(`${app.url}/bank/up`, { method: 'POST', signal });
     const resumed = await this.client.dlq.resume(entry.dlqId);
     this.say(`   resumed as ${resumed.workflowRunId}`);
@@ -250,10 +250,10 @@ class Show {
       await this.look();
       entry = await this.client.dlq.get(dlqId);
     }
-    this.say(`   its failure function was called: ${entry.failureFunctionState ?? 'it has none'}`);
+    this.say(`   the failure function was called: ${entry.failureFunctionState ?? 'none'}`);
     const response = await fetch(`${app.url}/apologies/${workflowRunId}`, { signal });
     if (!response.ok) return;
     const { apology } = (await response.json()) as { readonly apology: string };
-    this.say(`     the shop wrote: ${apology}`);
+    this.say(`     the shop sent this mail: ${apology}`);
   }
 }

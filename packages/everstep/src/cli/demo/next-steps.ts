@@ -1,4 +1,4 @@
-/** What to try next: commands that work when they are pasted into a shell. */
+/** Commands that a user can paste into a shell after the demo. */
 import { relative } from 'node:path';
 import { type Screen, styled } from '../output.js';
 
@@ -35,27 +35,27 @@ function order(path: string, { orderId, payWith, product, headers }: ExampleOrde
   return post(path, [JSON_TYPE, ...headers.map((header) => `-H "${header}"`), `-d '${body}'`].join(' '));
 }
 
-/** Title and commands, in the order in which they make sense. */
+/** Returns titled groups of commands, in the order in which to try them. */
 export function commandsToTry({
   exampleUrl,
 }: Pick<NextSteps, 'exampleUrl'>): readonly (readonly [title: string, ...commands: string[]])[] {
-  const logs = ['The latest runs, with their steps', get('/v2/workflows/logs?count=2')] as const;
-  if (exampleUrl === null) return [logs, ['The whole API', 'curl -s "$EVERSTEP_URL/openapi.json"']];
+  const logs = ['List the latest runs with their steps', get('/v2/workflows/logs?count=2')] as const;
+  if (exampleUrl === null) return [logs, ['Show the API reference (OpenAPI)', 'curl -s "$EVERSTEP_URL/openapi.json"']];
   const trigger = (wanted: ExampleOrder) => order(`/v2/trigger/${exampleUrl}/order`, wanted);
   const waitForResult = 'Svc-Wait-For-Result: 30s';
   return [
     [
-      'An order of your own; the answer comes when it is done',
+      'Place an order and wait for its result',
       trigger({ orderId: 'mine', payWith: 'card', product: 'book', headers: [waitForResult] }),
     ],
     [
-      'A dear one: it waits for its customer. Why is it not done? Then confirm it',
+      'An expensive order waits for the customer to confirm it. See why it is waiting, then confirm it',
       trigger({ orderId: 'chair', payWith: 'card', product: 'chair', headers: ['Svc-Workflow-RunId: my-chair'] }),
       get('/v2/workflows/runs/my-chair/explain'),
       notifyCommand('confirmed-chair', 'me@example.com'),
     ],
     [
-      'One that fails, because the bank is down again; it is in the dead letter queue',
+      'Place an order that fails because the bank is down, then find it in the dead letter queue',
       `curl -s -X POST ${exampleUrl}/bank/down; ${trigger({
         orderId: 'unlucky',
         payWith: 'bank',
@@ -64,15 +64,18 @@ export function commandsToTry({
       })}`,
       get('/v2/workflows/dlq'),
     ],
-    ['The bank is up: resume all that failed', `curl -s -X POST ${exampleUrl}/bank/up; ${post('/v2/workflows/dlq/resume')}`],
     [
-      'Flow control: the carrier takes one parcel at a time. Hold what is for it, and let it go again',
+      'Bring the bank back up and resume all failed orders',
+      `curl -s -X POST ${exampleUrl}/bank/up; ${post('/v2/workflows/dlq/resume')}`,
+    ],
+    [
+      'Flow control: the carrier takes one parcel at a time. Pause deliveries to it, then resume them',
       get('/v2/flowControl'),
       post('/v2/flowControl/carrier/pause'),
       post('/v2/flowControl/carrier/resume'),
     ],
     [
-      'A schedule: a book each minute, from nine to five in Berlin. Look at it, and delete it',
+      'Schedule an order every minute from 9 am to 5 pm Berlin time, show the schedule, then delete it',
       order(`/v2/schedules/${exampleUrl}/order`, {
         orderId: 'subscription',
         payWith: 'card',
