@@ -4,7 +4,7 @@ interface Transcript {
   readonly words: number;
 }
 
-/** Has a recording transcribed: the service waits for the answer, for hours if need be. */
+/** Transcribes a recording. Everstep waits for the response, for up to two hours per attempt. */
 export const transcribe = serve<{ recording: string; apiUrl: string }, number>(async (context) => {
   const { recording, apiUrl } = context.payload;
   const answer = await context.call<Transcript>('transcribe', {

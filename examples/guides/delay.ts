@@ -5,12 +5,12 @@ export const reminder = serve<{ to: string }, string>(async (context) => {
   return context.run('remind', () => `reminded ${to}`);
 });
 
-/** In an hour. */
+/** Starts the run in an hour. */
 export function remindLater(client: Client, workflowUrl: string, to: string) {
   return client.trigger(workflowUrl, { body: { to }, delay: '1h' });
 }
 
-/** At an instant. It may be in the past: then the run starts at once. */
+/** Starts the run at a given time. If the time is in the past, the run starts immediately. */
 export function remindAt(client: Client, workflowUrl: string, to: string, at: Date) {
   return client.trigger(workflowUrl, { body: { to }, notBefore: at });
 }

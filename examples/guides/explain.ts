@@ -1,6 +1,6 @@
 import { type Client, serve } from '@everstep/sdk';
 
-/** Waits for two things at once. */
+/** Waits for an event and a sleep in parallel. */
 export const contract = serve<unknown, string>(async (context) => {
   await Promise.all([
     context.waitForEvent('signature', 'contract signed', { timeout: '14d' }),
@@ -9,8 +9,8 @@ export const contract = serve<unknown, string>(async (context) => {
   return context.run('archive', () => 'archived');
 });
 
-/** For the support desk: one line for each thing that the run waits for. */
-export async function whyDoesItWait(client: Client, runId: string): Promise<string[]> {
+/** Returns a summary, and one line for each thing that the run waits for. */
+export async function explainRun(client: Client, runId: string): Promise<string[]> {
   const { summary, tasks } = await client.runs.explain(runId);
   const lines = tasks.map(({ stepName, what, reasons }) => {
     const because = reasons.map(({ message }) => message).join(' Then: ');

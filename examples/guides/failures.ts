@@ -4,7 +4,7 @@ export const bank = { isUp: false, reserved: 0 };
 
 export const payout = serve<{ cents: number }, string>(async (context) => {
   const { cents } = context.payload;
-  if (!(cents > 0)) throw new NonRetryableError(`there is no payout of ${cents} cents`);
+  if (!(cents > 0)) throw new NonRetryableError(`invalid amount: ${cents} cents`);
   await context.run('reserve', () => {
     bank.reserved += cents;
   });
@@ -14,7 +14,7 @@ export const payout = serve<{ cents: number }, string>(async (context) => {
   });
 });
 
-/** When the bank is back: the payouts that failed go on behind what they had done. Says how many there were. */
+/** Resumes all failed payouts after the last completed step. Returns how many were resumed. */
 export async function resumePayouts(client: Client): Promise<number> {
   let count = 0;
   for await (const _run of client.dlq.resumeAll({ label: 'payout' }, { retries: 5 })) count++;

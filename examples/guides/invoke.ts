@@ -5,15 +5,15 @@ interface Invoice {
   readonly cents: number;
 }
 
-/** A workflow like any other: it can be triggered, too. */
+/** Creates one invoice. You can also trigger this workflow directly. */
 export const invoice = serve<Invoice, { invoiceId: string }>(async (context) => {
   const { customer, cents } = context.payload;
   if (cents <= 0) await context.cancel();
-  const invoiceId = await context.run('number', () => `inv-${customer}-${cents}`);
+  const invoiceId = await context.run('assign number', () => `inv-${customer}-${cents}`);
   return { invoiceId };
 });
 
-/** Bills all customers at the end of the month, each in a run of its own. */
+/** Bills all customers, each in a separate run. */
 export const billing = serve<{ invoiceUrl: string; due: Invoice[] }, string[]>(async (context) => {
   const { invoiceUrl, due } = context.payload;
   const invoices = await Promise.all(
@@ -25,5 +25,5 @@ export const billing = serve<{ invoiceUrl: string; due: Invoice[] }, string[]>(a
       }),
     ),
   );
-  return invoices.map((one) => (one.state === 'succeeded' ? one.body.invoiceId : one.state));
+  return invoices.map((result) => (result.state === 'succeeded' ? result.body.invoiceId : result.state));
 });

@@ -7,10 +7,10 @@ export interface Signup {
   readonly mailUrl: string;
 }
 
-/** Addresses of those whom no mail could be sent to. */
+/** Addresses that could not be reached. */
 export const unreachable: string[] = [];
 
-/** As it was: nothing in it names a service. Where it is, and whose calls are good, is in the environment. */
+/** The app is unchanged. The service URL, the token and the signing keys come from the environment. */
 export const app = new Hono();
 app.post(
   '/welcome',
@@ -21,10 +21,10 @@ app.post(
         context.run('customer', () => ({ id: `customer of ${email}` })),
         context.run('plan', () => 'trial'),
       ]);
-      await context.sleep('let them look around', '1s');
+      await context.sleep('before the mail', '1s');
       const mail = JSON.stringify({ to: email, plan });
       const { status } = await context.call('mail', { url: mailUrl, method: 'POST', body: mail });
-      if (status !== 200) throw new Error(`the mail was answered ${status}`);
+      if (status !== 200) throw new Error(`mail API returned status ${status}`);
       const { eventData, timeout } = await context.waitForEvent('confirmed', `confirmed-${email}`, { timeout: '3d' });
       return { ...customer, confirmed: timeout ? null : eventData };
     },
@@ -36,13 +36,13 @@ app.post(
   ),
 );
 
-/** Starts a run, and gives its id. */
+/** Starts a run and returns its id. */
 export async function welcome(client: Client, url: string, signup: Signup): Promise<string> {
   const { workflowRunId } = await client.trigger({ url, body: signup, retries: 0, label: 'welcome' });
   return workflowRunId;
 }
 
-/** Says whether anybody waited for it. */
+/** Notifies the run. Returns false if no run waits for the event. */
 export async function confirm(client: Client, email: string, at: string): Promise<boolean> {
   const notified = await client.notify({ eventId: `confirmed-${email}`, eventData: { at } });
   return notified.length > 0;

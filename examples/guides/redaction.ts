@@ -5,7 +5,7 @@ interface Patient {
   readonly insurance: string;
 }
 
-/** The workflow sees everything; logs, listings and dead letters do not. */
+/** The workflow receives all values. Logs, listings and dead letters show `[REDACTED]`. */
 export const admission = serve<Patient, { ward: string; name: string }>(async (context) => {
   const { name, insurance } = context.payload;
   return context.run('admit', () => ({ ward: insurance.startsWith('P') ? 'north' : 'south', name }));

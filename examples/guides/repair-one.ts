@@ -1,6 +1,6 @@
 import { type Client, NonRetryableError, serve } from '@everstep/sdk';
 
-/** What is deployed calls its first step so. */
+/** Name of the first step in the deployed code. */
 export const deployed = { quoteStep: 'quote' };
 
 interface Quote {
@@ -10,19 +10,19 @@ interface Quote {
 export const order = serve<{ article: string }, string>(async (context) => {
   const quote = await context.run(deployed.quoteStep, (): Quote => ({ cents: context.payload.article === 'book' ? -1 : 1000 }));
   const receipt = await context.run('charge', () => {
-    if (quote.cents < 0) throw new NonRetryableError(`a price of ${quote.cents} cents`);
+    if (quote.cents < 0) throw new NonRetryableError(`invalid price: ${quote.cents} cents`);
     return `charged ${quote.cents}`;
   });
   return context.run('ship', () => `${receipt}, shipped`);
 });
 
-/** What is other than in the last run that went well. */
-export async function whatIsDifferent(client: Client, runId: string): Promise<string> {
+/** Compares the run with the last successful run of the same workflow. */
+export async function firstDifferenceOf(client: Client, runId: string): Promise<string> {
   const { firstDifference } = await client.runs.compare(runId);
-  return firstDifference?.message ?? 'nothing';
+  return firstDifference?.message ?? 'no difference';
 }
 
-/** Goes on from the step that failed, with the right price in place of the one that was recorded. */
+/** Forks the run from the failed step, with a corrected price as the result of step 1. */
 export async function correctPrice(client: Client, runId: string, cents: number): Promise<string> {
   const quote: Quote = { cents };
   const forked = await client.runs.fork(runId, {
@@ -33,14 +33,14 @@ export async function correctPrice(client: Client, runId: string, cents: number)
   return forked.workflowRunId;
 }
 
-/** Charged by phone: the step is not done, and the code goes on behind it. */
-export async function chargedByPhone(client: Client, runId: string): Promise<string> {
+/** Forks the run with a result for the failed step, so that the step does not run. */
+export async function skipCharge(client: Client, runId: string): Promise<string> {
   const forked = await client.runs.fork(runId, { fromStep: 2, results: [{ stepId: 2, result: 'charged by phone' }] });
   return forked.workflowRunId;
 }
 
-/** Of the failed orders, those that the present code would not replay. */
-export async function unfit(client: Client): Promise<string[]> {
+/** Returns the failed orders that the deployed code cannot replay. */
+export async function incompatibleRuns(client: Client): Promise<string[]> {
   const { checks } = await client.dlq.check({ filter: { label: ['order'] } });
   return checks.filter(({ outcome }) => outcome === 'differs').map(({ workflowRunId }) => workflowRunId);
 }

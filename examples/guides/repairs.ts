@@ -4,29 +4,28 @@ export const deployment = { isBroken: true };
 
 export const invoice = serve<{ order: number }, string>(async (context) => {
   const { order } = context.payload;
-  const number = await context.run('number', () => 1000 + order);
+  const number = await context.run('assign number', () => 1000 + order);
   return context.run('send', () => {
     if (deployment.isBroken) throw new NonRetryableError('template "invoice" is missing');
     return `sent ${number}`;
   });
 });
 
-/** Freezes what failed in the night, and says what a resume of it would do. Nothing is done yet. */
-export const planTheNight = (client: Client): Promise<Repair> =>
-  client.repairs.plan('resume', { filter: { label: ['invoices'] } });
+/** Plans a resume of all failed invoices. Nothing is resumed yet. */
+export const planResume = (client: Client): Promise<Repair> => client.repairs.plan('resume', { filter: { label: ['invoices'] } });
 
-/** Ten first, which may not fail again but for one; and the others when somebody has looked at them. */
-export const tryTen = (client: Client, { repairId }: Repair): Promise<Repair> =>
+/** Resumes ten runs. The repair stops if more than one of them fails; otherwise it waits for approval. */
+export const startCanary = (client: Client, { repairId }: Repair): Promise<Repair> =>
   client.repairs.start(repairId, {
     ratePerSecond: 5,
     canary: { count: 10, maxFailurePercent: 10, thenContinue: false },
   });
 
-/** The rest, twenty a second. */
-export const doTheRest = (client: Client, { repairId }: Repair): Promise<Repair> =>
+/** Resumes the other runs, 20 per second. */
+export const continueRest = (client: Client, { repairId }: Repair): Promise<Repair> =>
   client.repairs.continue(repairId, { ratePerSecond: 20 });
 
-/** The entries that failed again, and where they are now. */
+/** Returns the new dead letters of runs that failed again. */
 export async function failedAgain(client: Client, { repairId }: Repair): Promise<readonly string[]> {
   const entries: string[] = [];
   for await (const { newDlqId } of client.repairs.allItems(repairId, { state: 'failed' })) if (newDlqId) entries.push(newDlqId);

@@ -4,8 +4,8 @@ const DAY_MS = 86_400_000;
 
 export const ping = serve<unknown, string>(async (context) => context.run('ping', () => 'pong'));
 
-/** What succeeded is kept for a week, and never more than 100,000 runs of it; dead letters for a quarter. */
-export async function keepLittle(client: Client): Promise<void> {
+/** Keeps succeeded runs for 7 days, up to 100,000 of them, and dead letters for 90 days. */
+export async function setRetention(client: Client): Promise<void> {
   await client.settings.update({
     retention: {
       succeeded: { maxAgeMs: 7 * DAY_MS, maxCount: 100_000 },

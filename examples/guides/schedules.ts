@@ -5,7 +5,7 @@ export const dailyReport = serve<{ department: string }, string>(async (context)
   return context.run('report', () => `report of ${department}`);
 });
 
-/** Each working day at nine in Berlin, in summer and in winter. The same id again replaces the schedule. */
+/** Starts a run every weekday at 9 am in Berlin. A second call with the same id replaces the schedule. */
 export function reportDaily(client: Client, workflowUrl: string, department: string) {
   return client.schedules.create(workflowUrl, {
     scheduleId: `report-${department}`,
@@ -16,6 +16,7 @@ export function reportDaily(client: Client, workflowUrl: string, department: str
   });
 }
 
-export async function stopForTheHolidays(client: Client, department: string): Promise<void> {
+/** Pauses the schedule until you resume it. */
+export async function pauseReport(client: Client, department: string): Promise<void> {
   await client.schedules.pause(`report-${department}`);
 }

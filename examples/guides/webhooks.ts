@@ -1,6 +1,6 @@
 import { serve } from '@everstep/sdk';
 
-/** Orders a transfer, and goes on when the bank calls back. */
+/** Orders a transfer and waits for the callback of the bank. */
 export const transfer = serve<{ bankUrl: string; cents: number }, string>(async (context) => {
   const { bankUrl, cents } = context.payload;
   const webhook = await context.createWebhook('bank');
@@ -9,8 +9,8 @@ export const transfer = serve<{ bankUrl: string; cents: number }, string>(async 
     method: 'POST',
     body: { cents, callMeAt: webhook.webhookUrl },
   });
-  const answer = await context.waitForWebhook('transfer is done', webhook, { timeout: '3d' });
-  if (answer.timeout) return 'the bank has not called back';
+  const answer = await context.waitForWebhook('transfer completed', webhook, { timeout: '3d' });
+  if (answer.timeout) return 'no callback from the bank';
   const { request } = answer;
   return `${request.method} ${request.query}: ${request.text()}`;
 });

@@ -1,4 +1,4 @@
-/** The examples of the guides that are about operating: what is let through, held, shown and kept. */
+/** Runs the examples of the guides about operating a service. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import * as destinations from '@everstep/example-guides/destinations';
@@ -21,18 +21,18 @@ before(async () => {
 });
 after(() => service?.stop());
 
-test('flow control: two deliveries at a time; paused, nothing; pinned, one a minute', async (t) => {
+test('flow control: limits parallel deliveries, sends none while paused, and one a minute when pinned', async (t) => {
   const { client } = service;
   let inFlight = 0;
   let most = 0;
-  const [twoHaveCome, mayAnswer] = [openLater(), openLater()];
+  const [twoArrived, answersAllowed] = [openLater(), openLater()];
   const server = await serveWorkflows({
     '/workflow': {
       async handle(request) {
         inFlight++;
         most = Math.max(most, inFlight);
-        if (inFlight === 2) twoHaveCome.open();
-        await mayAnswer.opened;
+        if (inFlight === 2) twoArrived.open();
+        await answersAllowed.opened;
         inFlight--;
         return flowControl.newsletter.endpoint.handle(request);
       },
@@ -41,44 +41,44 @@ test('flow control: two deliveries at a time; paused, nothing; pinned, one a min
   t.after(() => server.stop());
   const url = server.urls['/workflow'];
   await flowControl.sendTo(client, url, ['a', 'b', 'c', 'd', 'e']);
-  await twoHaveCome.opened;
-  assert.equal(await flowControl.waitingMails(client), 3);
-  mayAnswer.open();
+  await twoArrived.opened;
+  assert.equal(await flowControl.countWaiting(client), 3);
+  answersAllowed.open();
   await service.settle();
   assert.deepEqual([...flowControl.sent].sort(), ['a', 'b', 'c', 'd', 'e']);
   assert.equal(most, 2);
 
-  await flowControl.stopMail(client);
+  await flowControl.pauseMail(client);
   await flowControl.sendTo(client, url, ['f', 'g']);
   await service.settle();
   assert.equal(flowControl.sent.length, 5);
-  assert.equal(await flowControl.waitingMails(client), 2);
+  assert.equal(await flowControl.countWaiting(client), 2);
   await flowControl.resumeSlowly(client);
   const counts: number[] = [];
   for (let minute = 1; minute <= 3; minute++) {
     counts.push(flowControl.sent.length);
     await service.advance('1m');
   }
-  assert.deepEqual(counts, [5, 6, 7], 'the window that was under way has seen five already');
+  assert.deepEqual(counts, [5, 6, 7], 'the current window already counted five');
   assert.deepEqual(flowControl.sent.slice(5), ['f', 'g']);
 });
 
-test('destinations: what is for one that is held waits, and uses up no attempt', async (t) => {
+test('destinations: deliveries to a held destination wait and use no attempts', async (t) => {
   const { client } = service;
   const url = await serveOne(t, destinations.report);
-  await destinations.beforeDeployment(client, url);
+  await destinations.holdBeforeDeployment(client, url);
   const { workflowRunId } = await service.triggerAndSettle(url, { retries: 0 });
   const { tasks } = await client.runs.explain(workflowRunId);
   assert.deepEqual(
     tasks.flatMap(({ reasons }) => reasons.map(({ kind, heldBy, reason }) => [kind, heldBy, reason])),
     [['destination-held', 'hand', 'version 12 is being rolled out']],
   );
-  await destinations.afterDeployment(client, url);
+  await destinations.releaseAfterDeployment(client, url);
   await service.settle();
   assert.equal(await service.resultOf(workflowRunId), 'written');
 });
 
-test('destinations: the breaker holds one that fails, until it is back', async (t) => {
+test('destinations: the breaker holds a failing destination until it recovers', async (t) => {
   const { client } = service;
   let isUp = false;
   const server = await serveWorkflows({
@@ -90,7 +90,7 @@ test('destinations: the breaker holds one that fails, until it is back', async (
   t.after(() => server.stop());
   const url = server.urls['/workflow'];
   const { breaker } = await client.settings.get();
-  await destinations.guardDestinations(client);
+  await destinations.enableBreaker(client);
   t.after(() => client.settings.update({ breaker }));
   const run = async () => (await service.triggerAndSettle(url, { retries: 0 })).workflowRunId;
   for (let i = 1; i <= 5; i++) assert.equal(await service.stateOf(await run()), 'RUN_FAILED');
@@ -101,9 +101,9 @@ test('destinations: the breaker holds one that fails, until it is back', async (
   for (const runId of [sixth, seventh]) assert.equal(await service.resultOf(runId), 'written');
 });
 
-test('explain: it says what each part of a run waits for', async (t) => {
+test('explain: lists what each part of a run waits for', async (t) => {
   const { workflowRunId } = await service.triggerAndSettle(await serveOne(t, explain.contract));
-  const [summary, signature, withdrawal, ...rest] = await explain.whyDoesItWait(service.client, workflowRunId);
+  const [summary, signature, withdrawal, ...rest] = await explain.explainRun(service.client, workflowRunId);
   assert.ok(summary);
   assert.match(signature ?? '', /^signature: .*contract signed/);
   assert.match(withdrawal ?? '', /^withdrawal period: .*\d{4}-\d\d-\d\dT/);
@@ -113,7 +113,7 @@ test('explain: it says what each part of a run waits for', async (t) => {
   assert.deepEqual(after_.tasks, []);
 });
 
-test('redaction: what must not be shown is in no log and no listing, and in the answer', async (t) => {
+test('redaction: redacted values are in the result, and in no log or listing', async (t) => {
   const patient = { name: 'Ada Lovelace', insurance: 'P-1815' };
   const { workflowRunId } = await redaction.admit(service.client, await serveOne(t, redaction.admission), patient);
   await service.settle();
@@ -124,12 +124,12 @@ test('redaction: what must not be shown is in no log and no listing, and in the 
     await client.runs.list({ workflowRunId }),
     await client.runs.explain(workflowRunId),
   ]);
-  for (const secret of ['Ada', '1815', 'f3a9']) assert.ok(!shown.includes(secret), `${secret} is shown`);
+  for (const secret of ['Ada', '1815', 'f3a9']) assert.ok(!shown.includes(secret), `${secret} is redacted`);
   assert.match(shown, /north/);
   assert.match(shown, /\[REDACTED\]/);
 });
 
-test('signing keys: an app that knows both keys goes on accepting after a rotation, and is lost after two', async (t) => {
+test('signing keys: an app with both keys accepts requests after one rotation and refuses them after two', async (t) => {
   const url = await serveOne(t, signingKeys.withKeys(service.signingKeys));
   const run = () => service.triggerAndSettle(url, { retries: 0 });
   const states: string[] = [];
@@ -152,10 +152,10 @@ test('signing keys: an app without a secret checks signatures with the public ke
   assert.equal((await fetch(url, { method: 'POST', headers: { 'svc-workflow-protocol': '1' }, body: '{}' })).status, 401);
 });
 
-test('schedules: a run on each working day at nine in Berlin', async (t) => {
+test('schedules: starts a run every weekday at 9 am in Berlin', async (t) => {
   const url = await serveOne(t, schedules.dailyReport);
   const { client } = service;
-  // Noon: no tick is near the ends of the weeks below.
+  // Start at noon, so that no tick is near the start or end of a week.
   await service.advanceTo((Math.floor((await service.now()) / DAY_MS) + 1.5) * DAY_MS);
   const { scheduleId } = await schedules.reportDaily(client, url, 'sales');
   assert.equal(scheduleId, 'report-sales');
@@ -172,59 +172,59 @@ test('schedules: a run on each working day at nine in Berlin', async (t) => {
     const inBerlin = { timeZone: 'Europe/Berlin', hour: '2-digit', minute: '2-digit', hour12: false } as const;
     assert.equal(new Date(workflowRunCreatedAt).toLocaleTimeString('en-GB', inBerlin), '09:00');
   }
-  await schedules.stopForTheHolidays(client, 'sales');
+  await schedules.pauseReport(client, 'sales');
   await service.advance('7d');
   assert.equal((await runs()).length, 5);
 });
 
-test('retention: what has ended goes after a week', async (t) => {
+test('retention: a run is removed a week after it succeeded', async (t) => {
   const url = await serveOne(t, retention.ping);
   const { workflowRunId } = await service.triggerAndSettle(url);
-  await retention.keepLittle(service.client);
+  await retention.setRetention(service.client);
   await service.advance('6d');
   assert.equal(await service.stateOf(workflowRunId), 'RUN_SUCCESS');
   await service.advance('2d');
   await assert.rejects(service.client.runs.get(workflowRunId), { code: 'not-found' });
 });
 
-test('repairs: ten are tried first, the rest follows at its rate, and nothing is done twice', async (t) => {
+test('repairs: a canary of ten runs first, then the rest at its rate, and no run is resumed twice', async (t) => {
   const { client } = service;
   const url = await serveOne(t, repairs.invoice);
   for (let order = 1; order <= 30; order++) await client.trigger(url, { body: { order }, retries: 0, labels: ['invoices'] });
   await service.settle();
-  const planned = await repairs.planTheNight(client);
+  const planned = await repairs.planResume(client);
   assert.deepEqual([planned.counts.total, planned.plan.stepsKept], [30, 30]);
 
-  await repairs.tryTen(client, planned);
+  await repairs.startCanary(client, planned);
   await service.advance('3s');
   const stopped = await client.repairs.get(planned.repairId);
   assert.deepEqual([stopped.state, stopped.stopReason], ['stopped', 'canary-failed']);
   assert.equal((await repairs.failedAgain(client, planned)).length, stopped.counts.failed);
 
   repairs.deployment.isBroken = false;
-  const again = await repairs.planTheNight(client);
+  const again = await repairs.planResume(client);
   assert.equal(again.counts.total, 30);
-  await repairs.tryTen(client, again);
+  await repairs.startCanary(client, again);
   await service.advance('5s');
   assert.equal((await client.repairs.get(again.repairId)).state, 'canary-passed');
-  await repairs.doTheRest(client, again);
+  await repairs.continueRest(client, again);
   await service.advance('5s');
   const done = await client.repairs.get(again.repairId);
   assert.deepEqual([done.state, done.counts.succeeded], ['done', 30]);
   assert.deepEqual(await repairs.failedAgain(client, again), []);
 });
 
-test('repairing one run: what is different, a fork with another result, a step that is not done, and what no longer fits', async (t) => {
+test('repairing one run: compare, fork with an edited result, skip a step, and find incompatible runs', async (t) => {
   const { client } = service;
   const url = await serveOne(t, repairOne.order);
   const start = (article: string) => service.triggerAndSettle(url, { body: { article }, labels: ['order'], retries: 0 });
   await start('pen');
   const { workflowRunId: failed } = await start('book');
-  assert.match(await repairOne.whatIsDifferent(client, failed), /triggered with something else at \.body\.article/);
+  assert.match(await repairOne.firstDifferenceOf(client, failed), /triggered with something else at \.body\.article/);
   const corrected = await repairOne.correctPrice(client, failed, 1200);
   await service.settle();
   assert.equal(await service.resultOf(corrected), 'charged 1200, shipped');
-  const phoned = await repairOne.chargedByPhone(client, failed);
+  const phoned = await repairOne.skipCharge(client, failed);
   await service.settle();
   assert.equal(await service.resultOf(phoned), 'charged by phone, shipped');
   assert.equal(await service.stateOf(failed), 'RUN_FAILED');
@@ -237,7 +237,7 @@ test('repairing one run: what is different, a fork with another result, a step t
       ['ship', undefined],
     ],
   );
-  assert.deepEqual(await repairOne.unfit(client), []);
+  assert.deepEqual(await repairOne.incompatibleRuns(client), []);
   repairOne.deployed.quoteStep = 'price';
-  assert.deepEqual(await repairOne.unfit(client), [failed]);
+  assert.deepEqual(await repairOne.incompatibleRuns(client), [failed]);
 });

@@ -1,4 +1,4 @@
-/** Each page in docs/guides has an example. Here the examples run, and do what the pages say. */
+/** Runs the examples of docs/guides, and compares the pages with the examples. */
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
@@ -23,26 +23,24 @@ before(async () => {
 });
 after(() => service?.stop());
 
-test('each example stands on its page, word for word, and each page is in the index', async () => {
+test('every example is on its page unchanged, and every page is in the index', async () => {
   const examples = (await readdir(EXAMPLES)).filter((file) => file.endsWith('.ts')).map((file) => file.slice(0, -'.ts'.length));
   assert.ok(examples.length > 10);
   for (const name of examples) {
     const code = await readFile(new URL(`${name}.ts`, EXAMPLES), 'utf8');
     const page = await readFile(new URL(`${name}.md`, GUIDES), 'utf8');
-    assert.ok(
-      page.includes(`\`\`\`ts\n${code}\`\`\``),
-      `docs/guides/${name}.md does not show examples/guides/${name}.ts as it is`,
-    );
+    assert.ok(page.includes(`\`\`\`ts\n${code}\`\`\``), `docs/guides/${name}.md must show examples/guides/${name}.ts unchanged`);
   }
   const index = await readFile(new URL('docs/README.md', ROOT), 'utf8');
-  for (const page of await readdir(GUIDES)) assert.ok(index.includes(`(guides/${page})`), `docs/README.md does not name ${page}`);
+  for (const page of await readdir(GUIDES))
+    assert.ok(index.includes(`(guides/${page})`), `docs/README.md has no link to ${page}`);
 });
 
 for (const [document, page] of [
   ['openapi.json', 'api.md'],
   ['openapi-management.json', 'management-api.md'],
 ] as const) {
-  test(`each operation of ${document} stands in ${page}`, async () => {
+  test(`every operation of ${document} is listed in ${page}`, async () => {
     const overview = await readFile(new URL(page, GUIDES), 'utf8');
     const answer = await fetch(`${service.url}/${document}`);
     const { paths } = (await answer.json()) as { paths: Record<string, Record<string, unknown>> };
@@ -58,11 +56,11 @@ for (const [document, page] of [
   });
 }
 
-test('events: an approved order tells packing, which has not come to wait for that yet', async (t) => {
+test('events: an event for a run that does not wait yet is kept for it', async (t) => {
   const packing = await service.triggerAndSettle(await serveOne(t, events.packing));
   const body = { orderId: '7', packingRunId: packing.workflowRunId };
   const order = await service.triggerAndSettle(await serveOne(t, events.order), { body });
-  assert.equal(await events.approve(service.client, '8', 'me'), false, 'nobody waits for another order');
+  assert.equal(await events.approve(service.client, '8', 'me'), false, 'no run waits for order 8');
   assert.equal(await events.approve(service.client, '7', 'me'), true);
   await service.settle();
   assert.equal(await service.resultOf(order.workflowRunId), 'approved by me');
@@ -71,17 +69,17 @@ test('events: an approved order tells packing, which has not come to wait for th
   assert.equal(await service.resultOf(packing.workflowRunId), 'packed 7');
 });
 
-test('events: the time is up when nobody has decided', async (t) => {
+test('events: a wait times out without an event', async (t) => {
   const body = { orderId: '9', packingRunId: 'none' };
   const { workflowRunId } = await service.triggerAndSettle(await serveOne(t, events.order), { body });
   const waiters = await service.client.waiters('order/9/approved');
   assert.equal(waiters.length, 1);
   await service.advance('2d');
-  assert.equal(await service.resultOf(workflowRunId), 'nobody decided');
+  assert.equal(await service.resultOf(workflowRunId), 'no decision');
   assert.equal(await events.approve(service.client, '9', 'me'), false);
 });
 
-test('webhooks: the run goes on when its URL is called', async (t) => {
+test('webhooks: the run continues when its URL is called', async (t) => {
   const bank = await thirdParty(t, () => ({ status: 202, body: {} }));
   const url = await serveOne(t, webhooks.transfer);
   const { workflowRunId } = await service.triggerAndSettle(url, { body: { bankUrl: bank.url, cents: 100 } });
@@ -95,15 +93,15 @@ test('webhooks: the run goes on when its URL is called', async (t) => {
   assert.equal((await fetch(callMeAt, { method: 'POST' })).status, 404, 'the run has ended');
 });
 
-test('webhooks: the time is up when nobody calls', async (t) => {
+test('webhooks: a wait times out without a call', async (t) => {
   const bank = await thirdParty(t, () => ({ status: 202, body: {} }));
   const url = await serveOne(t, webhooks.transfer);
   const { workflowRunId } = await service.triggerAndSettle(url, { body: { bankUrl: bank.url, cents: 100 } });
   await service.advance('3d');
-  assert.equal(await service.resultOf(workflowRunId), 'the bank has not called back');
+  assert.equal(await service.resultOf(workflowRunId), 'no callback from the bank');
 });
 
-test('calls: the service makes the request, and makes it again after a while', async (t) => {
+test('calls: the service sends the request, and retries it after a delay', async (t) => {
   const api = await thirdParty(t, ({ count }) =>
     count === 1 ? { status: 500, body: {} } : { status: 200, body: { words: 12 } },
   );
@@ -122,7 +120,7 @@ test('calls: the service makes the request, and makes it again after a while', a
   assert.equal(api.requests.length, 2);
 });
 
-test('calls: the last answer is the result when its retries are used up, and the code decides', async (t) => {
+test('calls: the last response is the result when no retries are left', async (t) => {
   const api = await thirdParty(t, () => ({ status: 404, body: {} }));
   const url = await serveOne(t, calls.transcribe);
   const body = { recording: 'a.wav', apiUrl: api.url };
@@ -132,7 +130,7 @@ test('calls: the last answer is the result when its retries are used up, and the
   await assert.rejects(service.resultOf(workflowRunId), /no transcript: status 404/);
 });
 
-test('invoke: each invoice is a run of its own, and one that is canceled says so', async (t) => {
+test('invoke: each invoice is a separate run, and a canceled one is reported', async (t) => {
   const invoiceUrl = await serveOne(t, invoke.invoice);
   const due = [
     { customer: 'a', cents: 5 },
@@ -148,7 +146,7 @@ test('invoke: each invoice is a run of its own, and one that is canceled says so
   );
 });
 
-test('failures: payouts that failed are resumed behind what they had done, when the bank is back', async (t) => {
+test('failures: resumed payouts continue after their completed steps', async (t) => {
   const url = await serveOne(t, failures.payout);
   const pay = (cents: number) => service.triggerAndSettle(url, { body: { cents }, retries: 1, labels: ['payout'] });
   await pay(5);
@@ -164,23 +162,21 @@ test('failures: payouts that failed are resumed behind what they had done, when 
   await service.settle();
   const { runs } = await service.client.runs.list({ workflowUrl: url, state: 'RUN_SUCCESS' });
   assert.deepEqual(runs.map(({ workflowRunResponse }) => workflowRunResponse).sort(), ['"transferred 5"', '"transferred 7"']);
-  assert.equal(failures.bank.reserved, 12, 'what was done was not done again');
+  assert.equal(failures.bank.reserved, 12, 'completed steps did not run again');
   const wrong = await pay(0);
   assert.equal(await service.stateOf(wrong.workflowRunId), 'RUN_FAILED');
 });
 
-test('failure functions: the run that failed tells its own endpoint', async (t) => {
+test('failure functions: a failed run calls the failure function of its endpoint', async (t) => {
   const url = await serveOne(t, failureFunctions.booking);
   const { workflowRunId } = await service.triggerAndSettle(url, { body: { seat: '12A' }, retries: 0 });
   const { messages } = await service.client.dlq.list({ workflowRunId });
   const [entry] = messages;
   assert.equal(entry?.failureFunctionState, 'CALLBACK_SUCCESS');
-  assert.deepEqual(failureFunctions.released, [
-    `12A (the card was refused; ${workflowRunId} is in the queue as ${entry?.dlqId})`,
-  ]);
+  assert.deepEqual(failureFunctions.released, [`12A (card declined; run ${workflowRunId}, dead letter ${entry?.dlqId})`]);
 });
 
-test('failure callbacks: another URL is told instead, again and again until it takes it', async (t) => {
+test('failure callbacks: the callback URL is called instead, with retries until it succeeds', async (t) => {
   const alarm = await thirdParty(t, ({ count }) => ({ status: count === 1 ? 500 : 200, body: {} }));
   const url = await serveOne(t, failureFunctions.booking);
   const failureCallback = { url: alarm.url, headers: { 'x-team': 'billing' } };
@@ -202,7 +198,7 @@ test('failure callbacks: another URL is told instead, again and again until it t
   assert.equal(failureFunctions.released.length, 1, 'the failure function was not called');
 });
 
-test('delay: a run starts after an hour, or at its time', async (t) => {
+test('delay: a run starts after a delay or at a given time', async (t) => {
   const url = await serveOne(t, delay.reminder);
   const { client } = service;
   const later = await delay.remindLater(client, url, 'me');
@@ -216,7 +212,7 @@ test('delay: a run starts after an hour, or at its time', async (t) => {
   assert.equal(await service.resultOf(tomorrow.workflowRunId), 'reminded you');
 });
 
-test('cancel: by id, by label, and from inside', async (t) => {
+test('cancel: by id, by label, and from inside the workflow', async (t) => {
   const url = await serveOne(t, cancel.trial);
   const { client } = service;
   const trial = (active: boolean, label: string) =>
@@ -233,6 +229,6 @@ test('cancel: by id, by label, and from inside', async (t) => {
   assert.equal(await cancel.cancelTrialsOf(client, 'acme'), 2);
   for (const runId of [one, two, three]) assert.equal(await service.stateOf(runId), 'RUN_CANCELED');
   await service.advance('30d');
-  assert.equal(await service.resultOf(other), 'the trial is over');
+  assert.equal(await service.resultOf(other), 'trial ended');
   assert.deepEqual((await client.dlq.list({ workflowUrl: url })).messages, []);
 });
