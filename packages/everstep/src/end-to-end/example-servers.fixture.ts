@@ -1,4 +1,4 @@
-/** Servers for the examples of the guides: their workflows, and third parties that these talk to. */
+/** Test servers for the examples of the guides: for their workflows, and for the third parties that these call. */
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
@@ -9,21 +9,21 @@ export interface ReceivedRequest {
   readonly method: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
-  /** Which request it is, from 1. */
+  /** Number of the request, from 1. */
   readonly count: number;
   json(): unknown;
 }
 
-/** A server that is no workflow: a bank, an API, an alarm. */
+/** A server that does not run workflows, such as a bank, an API or an alarm. */
 export interface ThirdParty {
   readonly url: string;
-  /** What it was asked so far. */
+  /** Requests received so far. */
   readonly requests: readonly ReceivedRequest[];
 }
 
 type Answer = (request: ReceivedRequest) => { readonly status: number; readonly body: unknown };
 
-/** Serves until the test is over. `answer` says what each request gets; the body goes out as JSON. */
+/** Starts a server that runs until the test ends. `answer` returns the response to each request; its body is sent as JSON. */
 export async function thirdParty(t: TestContext, answer: Answer): Promise<ThirdParty> {
   const requests: ReceivedRequest[] = [];
   const server = createServer(async (incoming, response) => {
@@ -43,18 +43,18 @@ export async function thirdParty(t: TestContext, answer: Answer): Promise<ThirdP
     server.closeAllConnections();
   });
   const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the server listens on no port');
+  if (address === null || typeof address === 'string') throw new Error('the server has no port');
   return { url: `http://127.0.0.1:${address.port}/`, requests };
 }
 
-/** Serves the workflow until the test is over, and gives its URL. */
+/** Serves the workflow until the test ends, and returns its URL. */
 export async function serveOne(t: TestContext, workflow: WorkflowHandler): Promise<string> {
   const server = await serveWorkflows({ '/workflow': workflow });
   t.after(() => server.stop());
   return server.urls['/workflow'];
 }
 
-/** A promise that is resolved from outside. */
+/** Returns a promise and the function that resolves it. */
 export function openLater(): { readonly opened: Promise<void>; open(): void } {
   let open = () => {};
   const opened = new Promise<void>((resolve) => {

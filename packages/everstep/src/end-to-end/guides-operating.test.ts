@@ -109,8 +109,8 @@ test('explain: lists what each part of a run waits for', async (t) => {
   assert.match(withdrawal ?? '', /^withdrawal period: .*\d{4}-\d\d-\d\dT/);
   assert.deepEqual(rest, []);
   await service.client.runs.cancel(workflowRunId);
-  const after_ = await service.client.runs.explain(workflowRunId);
-  assert.deepEqual(after_.tasks, []);
+  const ended = await service.client.runs.explain(workflowRunId);
+  assert.deepEqual(ended.tasks, []);
 });
 
 test('redaction: redacted values are in the result, and in no log or listing', async (t) => {
