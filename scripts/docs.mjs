@@ -1,0 +1,19 @@
+// npm run docs [-- --serve]: builds the documentation site into site/dist. Its dependencies have a lockfile of their own, which
+// no other command installs.
+import { join } from 'node:path';
+import { npmCommand, runToEnd } from './setup/child.mjs';
+import { main, prepare, ROOT } from './setup/index.mjs';
+
+const SITE = join(ROOT, 'site');
+
+await main(async () => {
+  const { node, env } = await prepare();
+  const npm = npmCommand();
+  const install = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+  const run = async (command, args) => (await runToEnd(command, args, { cwd: SITE, env })).code;
+  const installed = await run(npm.command, [...npm.args, ...install]);
+  if (installed !== 0) return installed;
+  const built = await run(node, ['build.mjs']);
+  if (built !== 0 || !process.argv.includes('--serve')) return built;
+  return run(node, [join('node_modules', 'astro', 'bin', 'astro.mjs'), 'preview']);
+});
