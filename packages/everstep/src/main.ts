@@ -28,7 +28,7 @@ import { within } from './clock/within.js';
 import type { Config } from './config/config.js';
 import { connectionLimits } from './config/connection-limits.js';
 import { assertLimits, LIMITS } from './config/limits.js';
-import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from './dialects/upstash/operations/index.js';
+import { UPSTASH_API } from './dialects/upstash/operations/index.js';
 import { WorkSlices } from './fairness/work-slices.js';
 import { createHttpApi, type HttpApi, type HttpApiDependencies, ReadBudget, readDashboard } from './http-api/index.js';
 import { TlsListener } from './http-api/tls/tls-listener.js';
@@ -317,7 +317,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       storeRefusal: () => writes.refusal,
       ...(cluster ? { nodes: () => cluster.nodes() } : {}),
       addressPolicy: { check: (url, instanceId) => addressPolicyOf(instanceId).check(url) },
-      dialectOperations: { runtime: UPSTASH_OPERATIONS, management: UPSTASH_MANAGEMENT_OPERATIONS },
+      dialectOperations: UPSTASH_API,
       ...(virtualClock ? { virtualTime: virtualClock } : {}),
       dashboard: await readDashboard(DASHBOARD_DIRECTORY),
       // A host that names no region means the one that this installation is in.

@@ -59,7 +59,7 @@ const FOR_DEVELOPERS = ALL_PAGES.filter((path) =>
   /^(ARCHITECTURE|CONTRIBUTING|docs\/decisions\/.*|bench\/README|packages\/dashboard\/README)\.md$/.test(path),
 );
 /** What a build makes, and with what the dashboard is served; not in a fresh clone. */
-const MADE: readonly string[] = ['packages/everstep/static', 'assets/'];
+const MADE: readonly string[] = ['packages/everstep/static', 'site/dist', 'assets/'];
 
 const SOURCE = /^[\w./*-]+\.tsx?$/;
 /** A path or the name of a file. What starts with a slash is a path of a URL, with an at sign a package, with a dot made by us. */

@@ -30,6 +30,7 @@ import type { ApiContext, DestinationPolicy, Operation } from './operation.js';
 import { OPERATIONS } from './operations/index.js';
 import { getHealth, getReadiness } from './operations/service.js';
 import { ReadBudget } from './read-budget.js';
+import { MANAGEMENT_REFERENCE, type Reference, RUNTIME_REFERENCE, referenceOperations } from './reference/index.js';
 import type { RequestBodies } from './request-bodies.js';
 import { SEARCH_OPERATIONS } from './search/index.js';
 import { createServer, type Route } from './server.js';
@@ -84,7 +85,12 @@ export interface HttpApiDependencies {
   /** Of hosts that name none; eu-central-1 when absent. */
   readonly defaultRegion?: Region;
   /** Operations of dialects beside the native one, of the runtime API and of the management API. */
-  readonly dialectOperations?: { readonly runtime: readonly Operation[]; readonly management: readonly Operation[] };
+  readonly dialectOperations?: {
+    readonly runtime: readonly Operation[];
+    readonly management: readonly Operation[];
+    /** API references of the runtime operations. */
+    readonly references: readonly Reference[];
+  };
   /** Addresses and CIDRs of proxies whose X-Forwarded-For says who calls; nobody is believed when absent. */
   readonly trustedProxies?: readonly string[];
   /** Whether a token in the query of a URL is taken; true when absent. */
@@ -130,16 +136,20 @@ function servedBy({ serves = 'both', dialectOperations, dashboard }: HttpApiDepe
   const runtime = [...OPERATIONS, ...SEARCH_OPERATIONS, ...(dialectOperations?.runtime ?? [])];
   const management = [...MANAGEMENT_OPERATIONS, ...(dialectOperations?.management ?? [])];
   const pages = dashboard === undefined ? [] : dashboardOperations(dashboard);
+  const runtimeReferences = [RUNTIME_REFERENCE, ...(dialectOperations?.references ?? [])];
   switch (serves) {
-    case 'both':
-      return { operations: [...runtime, ...management, ...pages], forSessions: [], takesLogins: true };
+    case 'both': {
+      const reference = referenceOperations([...runtimeReferences, MANAGEMENT_REFERENCE]);
+      return { operations: [...runtime, ...management, ...pages, ...reference], forSessions: [], takesLogins: true };
+    }
     case 'runtime':
-      return { operations: runtime, forSessions: [], takesLogins: false };
+      return { operations: [...runtime, ...referenceOperations(runtimeReferences)], forSessions: [], takesLogins: false };
     case 'management': {
       const open = [getHealth, getReadiness];
       const wanted = [...OPERATIONS, ...SEARCH_OPERATIONS].filter(({ access }) => access !== 'open');
       const forSessions = dashboard === undefined ? [] : wanted;
-      return { operations: [...management, ...open, ...forSessions, ...pages], forSessions, takesLogins: true };
+      const reference = referenceOperations([MANAGEMENT_REFERENCE]);
+      return { operations: [...management, ...open, ...forSessions, ...pages, ...reference], forSessions, takesLogins: true };
     }
   }
 }

@@ -4,11 +4,12 @@ import type { InjectOptions } from 'fastify';
 import { basicOf, doneValue, PEOPLE } from '../accounts/people.fixture.js';
 import { BUILT_IN_PLANS, DEFAULT_PLAN_NAME, withPlanOfNewInstances } from '../accounts/plans.js';
 import { LIMITS } from '../config/limits.js';
-import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from '../dialects/upstash/operations/index.js';
+import { UPSTASH_API, UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from '../dialects/upstash/operations/index.js';
 import { dashboardOperations } from './dashboard/index.js';
 import { MANAGEMENT_OPERATIONS } from './management/index.js';
 import type { Operation } from './operation.js';
 import { OPERATIONS } from './operations/index.js';
+import { MANAGEMENT_REFERENCE, RUNTIME_REFERENCE, referenceOperations } from './reference/index.js';
 import { pathsOf, routerPath } from './routing.js';
 import { SEARCH_OPERATIONS } from './search/index.js';
 import { type Answered, ApiWorld, type SentRequest } from './testing/api-world.js';
@@ -22,6 +23,7 @@ const ALL: readonly Operation[] = [
   ...MANAGEMENT_OPERATIONS,
   ...UPSTASH_OPERATIONS,
   ...UPSTASH_MANAGEMENT_OPERATIONS,
+  ...referenceOperations([RUNTIME_REFERENCE, MANAGEMENT_REFERENCE, ...UPSTASH_API.references]),
   ...dashboardOperations(null),
 ];
 

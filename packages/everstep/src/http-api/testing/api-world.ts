@@ -21,7 +21,7 @@ import { AuditRecords } from '../../audit/audit-records.js';
 import { createSystemClock } from '../../clock/system-clock.js';
 import { createSystemRandom } from '../../clock/system-random.js';
 import type { RunJournal, TriggeredRun } from '../../contract/runs.js';
-import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from '../../dialects/upstash/operations/index.js';
+import { UPSTASH_API } from '../../dialects/upstash/operations/index.js';
 import type { Log } from '../../ports/log.js';
 import type { Message, MessageAnswer, MessageSender } from '../../ports/message-sender.js';
 import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall, StepCaller } from '../../ports/step-caller.js';
@@ -339,7 +339,7 @@ export class ApiWorld {
       version: '1.2.3',
       dashboard: null,
       signIn: PLAYED_SIGN_IN,
-      dialectOperations: { runtime: UPSTASH_OPERATIONS, management: UPSTASH_MANAGEMENT_OPERATIONS },
+      dialectOperations: UPSTASH_API,
       ...overrides,
     });
     const token = await authority.issueToken({ instanceId: 'qi_1', access: 'read-write' });

@@ -7,7 +7,7 @@ import { hookOperations } from './hooks.js';
 import { logOperations } from './logs.js';
 import { managementOperations } from './management.js';
 import { messageOperations } from './messages.js';
-import { openApiDocumentOf, openApiOperation } from './openapi.js';
+import { describedBy, openApiDocumentOf } from './openapi.js';
 import { publishItemOperations } from './publish.js';
 import { queueOperations } from './queues.js';
 import { runOperations } from './runs.js';
@@ -22,6 +22,8 @@ import { workflowLogOperations } from './workflow-logs.js';
 /** `serviceVersion` is named beside the version of the API. */
 export const upstashOpenApiDocument = (serviceVersion: string): object =>
   openApiDocumentOf([...UPSTASH_OPERATIONS, ...UPSTASH_MANAGEMENT_OPERATIONS], serviceVersion);
+
+const described = describedBy(upstashOpenApiDocument);
 
 /** Of the runtime API. */
 export const UPSTASH_OPERATIONS: readonly Operation[] = [
@@ -41,7 +43,14 @@ export const UPSTASH_OPERATIONS: readonly Operation[] = [
   ...workflowEventOperations,
   ...workflowDeadLetterOperations,
   ...workflowBulkOperations,
-  openApiOperation(upstashOpenApiDocument),
+  described.operation,
 ];
 /** Of the management API. */
 export const UPSTASH_MANAGEMENT_OPERATIONS: readonly Operation[] = managementOperations;
+
+/** The operations of this dialect, by the API that serves them. */
+export const UPSTASH_API = {
+  runtime: UPSTASH_OPERATIONS,
+  management: UPSTASH_MANAGEMENT_OPERATIONS,
+  references: [described.reference],
+};

@@ -5,6 +5,7 @@ import { QueueRecord, QueueStats } from '../../../contract/management.js';
 import { documentOnce } from '../../../http-api/api-document.js';
 import { openApiOf } from '../../../http-api/openapi-document.js';
 import { answer, type Operation, openOperation } from '../../../http-api/operation.js';
+import type { Reference } from '../../../http-api/reference/index.js';
 import { upstash } from '../index.js';
 import { MESSAGE_FAMILIES, MessageHeaders } from './message-headers.js';
 import {
@@ -40,10 +41,13 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   QStashStats: QueueStats,
 };
 
-/** The operation that answers with the document `of` a version of the service. */
-export function openApiOperation(of: (serviceVersion: string) => object): Operation {
+/** The operation that answers with the document `of` a version of the service, and the reference made of it. */
+export function describedBy(of: (serviceVersion: string) => object): {
+  readonly operation: Operation;
+  readonly reference: Reference;
+} {
   const document = documentOnce(of);
-  return openOperation({
+  const operation = openOperation({
     operationId: 'getUpstashOpenApi',
     tag: 'Service',
     summary: 'This document',
@@ -55,6 +59,14 @@ export function openApiOperation(of: (serviceVersion: string) => object): Operat
     errors: [],
     handle: (_input, { version }) => answer(200, document(version)),
   });
+  const reference: Reference = {
+    operationId: 'getUpstashApiReference',
+    label: 'API of the published SDKs',
+    path: '/docs/upstash',
+    documentPath: operation.path,
+    documentOf: ({ version }) => document(version),
+  };
+  return { operation, reference };
 }
 
 /** `serviceVersion` is named beside the version of the API. */
