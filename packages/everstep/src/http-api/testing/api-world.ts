@@ -366,8 +366,8 @@ export class ApiWorld {
   async send<Body = ErrorAnswer>(request: SentRequest): Promise<Answered<Body>> {
     if (request.headers?.accept === 'text/event-stream') return this.beginStream(request);
     const answer = await this.api.inject(request);
-    // Pages are in no document.
-    if (String(answer.headers['content-type']).startsWith('text/html'))
+    // Pages and styles are in no document.
+    if (/^text\/(html|css)/.test(String(answer.headers['content-type'])))
       return { status: answer.statusCode, headers: answer.headers, body: JSON.parse('null') };
     // Caches keep no answer, except for public keys.
     const { 'cache-control': caching, 'x-content-type-options': sniffing } = answer.headers;
