@@ -9,7 +9,8 @@ const SITE = join(ROOT, 'site');
 await main(async () => {
   const { node, env } = await prepare();
   const npm = npmCommand();
-  const install = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+  // Not `npm ci`: it rejects a lockfile that lacks optional packages of other platforms.
+  const install = ['install', '--no-save', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
   const run = async (command, args) => (await runToEnd(command, args, { cwd: SITE, env })).code;
   const installed = await run(npm.command, [...npm.args, ...install]);
   if (installed !== 0) return installed;
