@@ -138,7 +138,7 @@ ${contents(tags)}
 <main>
 <h1>${info.title}</h1>
 ${info.description ? html`<p>${prose(info.description)}</p>` : null}
-<p>Version ${info.version}. The same as <a href="${documentPath}">OpenAPI document</a>.</p>
+<p>Version ${info.version}. This reference is generated from the <a href="${documentPath}">OpenAPI document</a>.</p>
 ${[...tags].map(
   ([tag, routes]) => html`<h2 id="${tagAnchor(tag)}">${tag}</h2>
 ${routes.map((route) => operationSection(document, route))}`,
